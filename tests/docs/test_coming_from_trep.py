@@ -148,6 +148,31 @@ def test_derivatives_of_the_dynamics(name, function, of, names):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * max(1.0, np.abs(expected).max()))
 
 
+def test_contracted_second_derivatives(names):
+    """Those of a DSystem are differences of products with first ones."""
+    slope, step, x, u, z = (names[name] for name in ("slope", "step", "x", "u", "z"))
+    for name, expected in (
+        ("fdxdx", slope(lambda x: z @ step(x).A, x)), ("fdxdu", slope(lambda x: z @ step(x).by_inputs, x).T),
+        ("fdudu", slope(lambda u: z @ step(x, u).by_inputs, u)),
+    ):  # fmt: skip
+        found = result(row(name)[0], names)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * max(1.0, np.abs(expected).max()))
+        if name == "fdxdx":
+            assert np.abs(expected).max() > 0.01
+            whole = result(row(name)[1], names)
+            np.testing.assert_allclose(whole[0], found, rtol=0, atol=1e-8)
+
+
+def test_second_derivatives_by_the_length_of_the_string(names):
+    slope, pulled, k = (names[name] for name in ("slope", "pulled", "k"))
+    by_length = slope(lambda k: pulled(k).linearize()[1].by_prescribed, k, 1e-3)
+    found = np.concatenate([result(code, names) for code in row("q2_dk2dk2")[:2]])
+    np.testing.assert_allclose(found, by_length, rtol=0, atol=1e-5 * np.abs(by_length).max())
+    crossed = slope(lambda k: pulled(k).linearize()[1].A, k, 1e-3)
+    np.testing.assert_allclose(result(row("q2_dq1dk2")[0], names), crossed, rtol=0, atol=1e-5 * np.abs(crossed).max())
+    assert np.abs(by_length).max() > 1e-6 and np.abs(crossed).max() > 0.1
+
+
 def test_what_is_said_of_the_string(names):
     """The end of a step under a prescribed length, and the multiplier, by that length."""
     found = result(row("q2_dk2")[0], names)

@@ -16,7 +16,8 @@ from vitree.mechanism.flat import KINDS
 from vitree.run import variation
 
 METHODS = [("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("midpoint", {}), ("midpoint", {"alpha": 0.3})]
-IDS = ["linear-time", "twist", "midpoint", "alpha"]
+METHODS += [(name, {"order": order}) for name in ("linear-time", "midpoint") for order in (4, 6, 8)]
+IDS = ["linear-time", "twist", "midpoint", "alpha", *(f"{name}-{more['order']}" for name, more in METHODS[4:])]
 STEPS, DT = 12, 0.01
 
 
@@ -43,7 +44,7 @@ def followed(model, q, p, torque, inputs, method, options, **more):
 
 def rows_of(torque):
     """A torque by step, as a function of time."""
-    return lambda t, q, v: torque[min(int(t / DT + 0.5), STEPS - 1)]
+    return lambda t, q, v: torque[min(int(t / DT), STEPS - 1)]
 
 
 class Number:
@@ -150,6 +151,34 @@ def test_a_variation_of_a_long_run_with_a_prescribed_joint_against_differences(m
     assert np.abs(moved).max() > 1e-5
     np.testing.assert_allclose(found.d, moved, rtol=0, atol=1e-6 * np.abs(moved).max())
     np.testing.assert_allclose(found.dp[:, 1], 0.5 * (ends[0].p - ends[1].p)[:, 1], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("order", [2, 4, 6])
+def test_prescribed_joints_in_products_variations_and_gradients(order, method):
+    tree = vt.Tree("moved")
+    hand = tree.world.add(vt.rz("arm", kinematic=True), vt.tx(0.3), vt.body("upper", 1.0, (0.1, 0.2, 0.1)))
+    hand.add(vt.ball("elbow"), vt.tx(0.3), vt.body("lower", 0.7, (0.1, 0.1, 0.2), com=(0.0, 0.1, 0.2)))
+    model = tree.compile()
+    rng = np.random.default_rng(0)
+    way = {"arm": 0.5 * np.sin(0.3 * np.arange(STEPS + 1))}
+    q0 = model.integrate(model.neutral(), [0.0, 0.3, -0.2, 0.5])
+    run = vt.simulate(model, q0, p0=[0.0, 0.1, 0.2, -0.1], duration=STEPS * DT, dt=DT, method=method, order=order,
+                      prescribed=way, tolerance=1e-13)  # fmt: skip
+    steps, (d, dp) = run.linearize(), rng.normal(size=(2, model.nv))
+    changes = {"dtorque": rng.normal(size=(STEPS, model.nv)), "dprescribed": rng.normal(size=(STEPS, 1))}
+    found, motion = run.variation(d, dp, **changes), np.concatenate([d, dp])
+    for k in range(STEPS):
+        motion = steps.A[k] @ motion + steps.by_torque[k] @ changes["dtorque"][k]
+        motion += steps.by_prescribed[k] @ changes["dprescribed"][k]
+        size = 1e-10 * np.abs(motion).max()
+        np.testing.assert_allclose(np.concatenate([found.d[k + 1], found.dp[k + 1]]), motion, rtol=0, atol=size)
+    by_q, by_p = rng.normal(size=(2, STEPS + 1, model.nv))
+    back = run.gradient(by_q, by_p)
+    one = (by_q * found.d).sum() + (by_p * found.dp).sum()
+    other = back.by_q0 @ d + back.by_p0 @ dp + (back.by_torque * changes["dtorque"]).sum()
+    other += (back.by_prescribed * changes["dprescribed"]).sum()
+    assert abs(one - other) <= 1e-10 * (np.abs(by_q * found.d).sum() + np.abs(by_p * found.dp).sum())
 
 
 def test_wrong_changes_are_told():

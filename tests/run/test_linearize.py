@@ -7,36 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference as ref
-from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree, singles
+from linearised_models import ALL, COMPOSED, IDS, METHODS, carried_model, loaded_model, plain_model, rubbing_model
+from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree
 from random_models import chain_flat, random_flat, random_state, with_rotors
 from reference_cases import linearised_cases
-from step_differences import central
+from step_differences import central, one_step
 
 import vitree as vt
 from vitree import _core
-from vitree.integrators import slopes
+from vitree.integrators import composed_slopes, slopes
+from vitree.integrators.composition import SHARES
 from vitree.mechanism.flat import KINDS
-
-METHODS = [
-    ("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("linear-time", {"kinetic": "split"}), ("midpoint", {}),
-    ("midpoint", {"alpha": 0.3}),
-]  # fmt: skip
-IDS = [f"{name}-{'-'.join(map(str, options.values()))}".rstrip("-") for name, options in METHODS]
-
-
-def rubbing_model(seed, kinds, **more):
-    """A random tree with damping, friction, armature; and drives on half of its joints of one coordinate."""
-    rng = np.random.default_rng(seed)
-    flat = with_rotors(random_flat(rng, nbody=5, kinds=kinds, damping=True, **more), seed)
-    single = np.repeat(np.isin(flat.kind, (0, 1, 2)), np.array([1, 1, 1, 3, 6])[flat.kind])
-    drives = [
-        vt.Drive(name, 20.0, 1.5, target=f"{name} goal", target_rate=f"{name} rate") for name in singles(flat)[::2]
-    ]
-    return vt.Model(replace(flat, friction=np.where(single, 0.3, 0.0), loads=tuple(drives)))
-
-
-def plain_model(seed, kinds, **more):
-    return vt.Model(random_flat(np.random.default_rng(seed), nbody=5, kinds=kinds, **more))
+from vitree.run import linearized
 
 
 def differences(model, q, v, dt, torque, inputs, method, options, size=1e-4):
@@ -55,7 +37,7 @@ def differences(model, q, v, dt, torque, inputs, method, options, size=1e-4):
     return found[:, : 2 * nv], found[:, 2 * nv : 3 * nv], found[:, 3 * nv :]
 
 
-@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+@pytest.mark.parametrize(("method", "options"), ALL, ids=IDS)
 @pytest.mark.parametrize("kinds", [(kind,) for kind in KINDS] + [KINDS], ids=[*KINDS, "all"])
 @pytest.mark.parametrize("make", [plain_model, rubbing_model])
 def test_derivatives_of_a_step_against_differences(make, kinds, method, options):
@@ -73,16 +55,8 @@ def test_derivatives_of_a_step_against_differences(make, kinds, method, options)
         np.testing.assert_allclose(one, other, rtol=0, atol=3e-9 * max(1.0, np.abs(expected[0]).max()), err_msg=name)
 
 
-def loaded_model(seed, base):
-    """A tree with every load that does not depend on velocities."""
-    flat, q, v = random_tree(seed, nbody=6, base=base, damping=True)
-    loads = [load for load in driving_loads(flat) if not isinstance(load, vt.Damper)]
-    used = {load.joint for load in loads if isinstance(load, vt.JointForce)}
-    drive = vt.Drive(next(name for name in singles(flat) if name not in used), 20.0, 1.0, target="goal")
-    return vt.Model(replace(flat, loads=(*conservative_loads(flat), *loads, drive))), q, v
 
-
-@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+@pytest.mark.parametrize(("method", "options"), ALL, ids=IDS)
 @pytest.mark.parametrize("base", ["fixed", "free"])
 def test_derivatives_with_loads_against_differences(base, method, options):
     model, q, v = loaded_model(4, base)
@@ -144,41 +118,22 @@ def test_stored_derivatives(case):
     np.testing.assert_allclose(-found.impulses.A, AB[2 * nv :][:, rows], rtol=0, atol=1e-10 * size)
 
 
-def one_step(model, q, v, dt, torque, inputs, method, options, goal=()):
-    """A function of displacements (d1, dp1, dtorque, dinputs, dprescribed) to (q2, p2), wherever the step starts."""
-    nv, nu = model.nv, len(model.input_names)
-    p = model.momentum_from_velocity(q, v)
-    locked = [model.joint(name).q_slice.start for name in model.kinematic_names]
 
-    def end(d):
-        parts = np.split(d, np.cumsum([nv, nv, nv, nu]))
-        start = model.integrate(q, parts[0])
-        motion = {
-            name: np.array([start[i], to + more])
-            for name, i, to, more in zip(model.kinematic_names, locked, goal, parts[4], strict=True)
-        }
-        integrator = vt.METHODS[method](
-            model, dt, torque=torque + parts[2], inputs=inputs + parts[3] if nu else None, prescribed=motion,
-            tolerance=1e-14, **options,
-        )  # fmt: skip
-        integrator.start(0.0, start, p + parts[1])
-        integrator.plan(start, 1, lambda: np.array([0.0, dt]))
-        assert integrator.stepper.go(1, None, None) == 0
-        return integrator.state()
-
-    return end
-
-
-@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+@pytest.mark.parametrize(("method", "options"), ALL, ids=IDS)
 @pytest.mark.parametrize("base", ["fixed", "free"])
 def test_derivatives_with_constraints_against_differences(base, method, options):
     model, q, v = constrained_tree(3, nbody=8, base=base, speed=0.5, damping=True)
     rng = np.random.default_rng(0)
     torque = rng.normal(size=model.nv)
     found = vt.linearize(model, q, v, dt=0.01, method=method, torque=torque, tolerance=1e-14, **options)
-    expected = central(model, one_step(model, q, v, 0.01, torque, None, method, options), 1e-4, 3 * model.nv)
-    size = np.abs(expected).max()
-    np.testing.assert_allclose(np.hstack([found.A, found.by_torque]), expected, rtol=0, atol=1e-9 * size)
+    apart = 1e-3 if "order" in options else 1e-4
+    expected = central(model, one_step(model, q, v, 0.01, torque, None, method, options), apart, 3 * model.nv)
+    both, size = np.hstack([found.A, found.by_torque]), np.abs(expected).max()
+    np.testing.assert_allclose(both[: model.nv], expected[: model.nv], rtol=0, atol=1e-9 * size)
+    if "order" in options:
+        # rounding errors of momenta between substeps are those of steps of order 2
+        size = max(size, np.abs(vt.linearize(model, q, v, dt=0.01, method=method, torque=torque).A).max())
+    np.testing.assert_allclose(both[model.nv :], expected[model.nv :], rtol=0, atol=1e-9 * size)
     # the end is on the constraints, wherever the start is
     rows = model.constraint_rows(found.q_end[None])[1][0]
     np.testing.assert_allclose(rows @ found.A[: model.nv], 0.0, atol=1e-9 * np.abs(rows).max() * size)
@@ -190,13 +145,15 @@ def test_derivatives_with_constraints_against_differences(base, method, options)
 
     slopes = np.array([(multipliers(unit) - multipliers(-unit)) / 2e-2 for unit in 1e-2 * np.eye(model.nv)]).T
     scale = np.abs(slopes).max()
-    np.testing.assert_allclose(2 * found.impulses.by_torque / 0.01, slopes, rtol=0, atol=1e-4 * scale)
+    over = 0.01 * SHARES[options.get("order", 2)][0]
+    np.testing.assert_allclose(2 * found.impulses.by_torque / over, slopes, rtol=0, atol=1e-4 * scale)
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
-def test_the_map_with_constraints_is_symplectic_along_them(method):
+@pytest.mark.parametrize("order", SHARES)
+def test_the_map_with_constraints_is_symplectic_along_them(order, method):
     model, q, v = constrained_tree(6, nbody=8, base="free", speed=0.5)
-    found = vt.linearize(model, q, v, dt=0.01, method=method, tolerance=1e-14)
+    found = vt.linearize(model, q, v, dt=0.01, method=method, order=order, tolerance=1e-14)
     form, end = found.form(), found.form(end=True)
     off = found.A.T @ end @ found.A - form
     # displacements that keep the constraints, and any change of momentum that they leave alone
@@ -224,7 +181,7 @@ def test_loads_that_depend_on_velocities_by_the_midpoint_method():
     model = vt.Model(replace(flat, loads=(*conservative_loads(flat), *driving_loads(flat), Drag())))
     rng = np.random.default_rng(1)
     torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
-    for options in ({}, {"alpha": 0.3}):
+    for options in ({}, {"alpha": 0.3}, {"order": 4}):
         found = vt.linearize(model, q, v, dt=0.01, method="midpoint", torque=torque, inputs=inputs, tolerance=1e-14,
                              **options)  # fmt: skip
         end = one_step(model, q, v, 0.01, torque, inputs, "midpoint", options)
@@ -235,21 +192,8 @@ def test_loads_that_depend_on_velocities_by_the_midpoint_method():
         vt.linearize(model, q, v, dt=0.01, inputs=inputs)
 
 
-def carried_model():
-    """A cart that is moved as prescribed, with a ball joint and a hinge on it, whose ends a rod keeps apart."""
-    tree = vt.Tree("carried")
-    cart = tree.world.add(vt.tx("drive", kinematic=True), vt.body("cart", 1.0))
-    arm = vt.body("arm", 0.7, (0.02, 0.03, 0.01), com=(0.1, 0.0, -0.4))
-    cart.add(vt.ball("shoulder"), arm, vt.tz(-0.8), vt.frame("hand"))
-    hung = cart.add(vt.tx(0.6), vt.ry("swing", damping=0.1), vt.tz(-1.0), vt.body("mass", 0.3))
-    # a prescribed coordinate that carries nothing
-    tree.world.add(vt.tz("idle", kinematic=True))
-    hung.add(vt.rx("turn", kinematic=True), vt.body("wheel", 0.2, (0.01, 0.02, 0.01), com=(0.0, 0.1, 0.0)))
-    tree.constrain(vt.Distance("hand", "mass", 0.7))
-    return tree.compile()
 
-
-@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+@pytest.mark.parametrize(("method", "options"), ALL, ids=IDS)
 def test_prescribed_coordinates_against_differences(method, options):
     model = carried_model()
     q = model.integrate(model.neutral(), np.full(model.nv, 0.1))
@@ -273,18 +217,33 @@ def test_prescribed_coordinates_against_differences(method, options):
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("order", SHARES)
 @pytest.mark.parametrize("base", ["fixed", "free"])
-def test_the_map_is_symplectic_where_nothing_dissipates(method, base):
+def test_the_map_is_symplectic_where_nothing_dissipates(base, order, method):
     for seed in range(5):
         flat = with_rotors(random_flat(np.random.default_rng(seed), nbody=6, base=base), seed)
         model = vt.Model(flat)
         q, v = random_state(flat, np.random.default_rng(seed), 1.0)
-        run = vt.simulate(model, q, v, duration=0.1, dt=0.02, method=method, tolerance=1e-14)
+        run = vt.simulate(model, q, v, duration=0.1, dt=0.02, method=method, order=order, tolerance=1e-14)
         found = run.linearize()
         off = found.A.swapaxes(-1, -2) @ found.form(end=True) @ found.A - found.form()
         size = np.abs(found.A).max() ** 2 * np.abs(found.form()).max()
-        np.testing.assert_allclose(off, 0.0, atol=1e-12 * size)
+        np.testing.assert_allclose(off, 0.0, atol=(1e-12 if order == 2 else 1e-11) * size)
         assert model.nq == model.nv or np.abs(found.form()[:, : model.nv, : model.nv]).max() > 0.1
+
+
+@pytest.mark.parametrize(("method", "options"), [*COMPOSED, ("linear-time", {}), ("midpoint", {})])
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_the_map_back_is_the_inverse(base, method, options):
+    """Where nothing dissipates a step from the end with the opposite momentum leads to the start."""
+    for seed in range(3):
+        model = vt.Model(with_rotors(random_flat(np.random.default_rng(seed), nbody=6, base=base), seed))
+        q, v = random_state(model.flat, np.random.default_rng(seed), 1.0)
+        there = vt.linearize(model, q, v, dt=0.02, method=method, tolerance=1e-14, **options)
+        back = vt.linearize(model, there.q_end, p0=-there.p_end, dt=0.02, method=method, tolerance=1e-14, **options)
+        turn = np.diag(np.repeat([1.0, -1.0], model.nv))
+        size = np.abs(there.A).max() * np.abs(back.A).max()
+        np.testing.assert_allclose(turn @ back.A @ turn @ there.A, np.eye(2 * model.nv), rtol=0, atol=1e-11 * size)
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
@@ -295,24 +254,41 @@ def test_a_damped_map_is_not_symplectic(method):
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
-def test_a_run_has_the_derivatives_of_its_steps(method):
+@pytest.mark.parametrize("order", SHARES)
+def test_a_run_has_the_derivatives_of_its_steps(order, method, monkeypatch):
+    # two chunks
+    monkeypatch.setattr(linearized, "CHUNK", 20)
+    monkeypatch.setattr(composed_slopes, "CHUNK", 7)
     model = rubbing_model(3, KINDS)
     rng = np.random.default_rng(0)
     q, v = random_state(model.flat, rng, 0.5)
     inputs = rng.normal(size=(9, len(model.input_names)))
     torque = rng.normal(size=model.nv)
-    run = vt.simulate(model, q, v, duration=0.09, dt=0.01, method=method, inputs=inputs, torque=torque, tolerance=1e-13)
+    given = {"dt": 0.01, "method": method, "order": order, "torque": torque}
+    run = vt.simulate(model, q, v, duration=0.09, inputs=inputs, tolerance=1e-13, **given)
+    # without inputs the constant forces of drives count as a torque
     found = run.linearize()
+    told = run.linearize(inputs=inputs)
     assert found.A.shape == (9, 2 * model.nv, 2 * model.nv)
     assert found.by_inputs.shape == (9, 2 * model.nv, len(model.input_names))
     for k in (0, 4, 8):
-        one = vt.linearize(model, run.q[k], p0=run.p[k], dt=0.01, method=method, inputs=inputs[k], torque=torque)
+        one = vt.linearize(model, run.q[k], p0=run.p[k], inputs=inputs[k], **given)
         for name in ("A", "by_torque", "by_inputs"):
             scale = np.abs(getattr(found, name)).max()
             np.testing.assert_allclose(getattr(found, name)[k], getattr(one, name), rtol=0, atol=1e-8 * scale)
+            np.testing.assert_allclose(getattr(told, name)[k], getattr(one, name), rtol=0, atol=1e-8 * scale)
         np.testing.assert_allclose(found.q_end[k], one.q_end, atol=1e-9)
     assert "9 steps" in repr(found)
     assert "a step" in repr(one)
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS[-2:] + COMPOSED[::2])
+def test_runs_of_a_rollout(method, options):
+    model = vt.Model(chain_flat(3))
+    starts = np.random.default_rng(0).normal(size=(2, 2, 3))
+    runs = vt.rollout(model, starts[0], starts[1], duration=0.1, dt=0.02, method=method, **options)
+    one = vt.simulate(model, starts[0, 1], starts[1, 1], duration=0.1, dt=0.02, method=method, **options).linearize()
+    np.testing.assert_allclose(runs[1].linearize().A, one.A, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
@@ -354,6 +330,52 @@ def test_in_velocities(method):
     assert whole.by_inputs.shape == (5, 2 * model.nv, len(model.input_names))
 
 
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_composed_run_tells_the_torque_that_was_held(method):
+    model = rubbing_model(2, ("revolute", "ball"))
+    q, v = random_state(model.flat, np.random.default_rng(0), 0.5)
+    given = {"dt": 0.01, "method": method, "order": 4, "tolerance": 1e-13}
+
+    def push(t, q, v):
+        return np.sin(9 * t + np.arange(model.nv)) - 0.3 * v
+
+    run = vt.simulate(model, q, v, duration=0.06, torque=vt.Controller(push, period=0.01), **given)
+    found = run.linearize()
+    for k in range(6):
+        one = vt.linearize(model, run.q[k], p0=run.p[k], torque=push(run.t[k], run.q[k], run.v[k]), **given)
+        np.testing.assert_allclose(found.A[k], one.A, rtol=0, atol=1e-9 * np.abs(one.A).max())
+    # one that changes within steps is told
+    with pytest.raises(vt.InputError, match=r"constant torque.*Controller"):
+        vt.simulate(model, q, v, duration=0.06, torque=push, **given).linearize()
+
+
+def test_what_compositions_do_not_know_is_told():
+    model, q = vt.Model(chain_flat(2)), np.array([0.3, 0.2])
+    given = {"duration": 0.1, "dt": 0.01, "order": 4}
+    for more in ({"wrenches": {"link1": [5.0, 1, 0, 0, 20, 5]}, "wrench_axes": "local"},
+                 {"torque": lambda t, q, v: [np.sin(50 * t), 0]}):  # fmt: skip
+        with pytest.raises(vt.InputError, match="other forces acted"):
+            vt.simulate(model, q, [2.0, -1.0], **given, **more).linearize()
+    moved = carried_model()
+    start = vt.satisfy_constraints(moved, moved.integrate(moved.neutral(), np.full(moved.nv, 0.1)))
+    at = [start[moved.joint(name).q_slice.start] for name in moved.kinematic_names]
+    motion = {name: place + 0.1 * np.sin(5 * 0.01 * np.arange(11))
+              for name, place in zip(moved.kinematic_names, at, strict=True)}  # fmt: skip
+    run = vt.simulate(moved, start, prescribed=motion, **given)
+    assert run.linearize().by_prescribed.shape == (10, 2 * moved.nv, 3)
+    bent = {name: lambda t, place=place: place + 0.001 * np.sin(200 * t)
+            for name, place in zip(moved.kinematic_names, at, strict=True)}  # fmt: skip
+    with pytest.raises(vt.InputError, match=r"prescribed motions are arrays|cannot be taken again"):
+        vt.simulate(moved, start, prescribed=bent, **given).linearize()
+    with pytest.raises(vt.InputError, match="order=4 is not linearized here"):
+        vt.control.ilqr(model, duration=0.1, dt=0.01, goal=q, Q=1.0, R=1.0, order=4)
+    with pytest.raises(vt.InputError, match="no steps"):
+        vt.Simulation(model, q, dt=0.01, order=4, every=1).trajectory.linearize()
+    flat, q, v = random_tree(2, nbody=6)
+    with pytest.raises(vt.ModelError, match="a load of class Damper;"):
+        vt.linearize(vt.Model(replace(flat, loads=driving_loads(flat))), q, v, dt=0.01, order=4)
+
+
 def test_drives_push_only_within_their_limits():
     tree = vt.Tree("rotor", gravity=(0, 0, 0))
     tree.world.add(vt.rx("hinge"), vt.body("rotor", 1.0, (0.5, 0.5, 0.5)))
@@ -389,7 +411,7 @@ def test_wrong_uses_are_told():
     q, v = np.array([0.3, 0.2]), np.zeros(2)
     for wrong, text in (
         ({"method": "rk4"}, "linear-time or midpoint"), ({"method": "gauss"}, "linear-time or midpoint"),
-        ({"order": 4}, "order"), ({"adapt": "density", "rate": 1.0}, "equal steps"), ({"method": 3}, "method"),
+        ({"order": 3}, "order"), ({"adapt": "density", "rate": 1.0}, "equal steps"), ({"method": 3}, "method"),
         ({"torque": lambda t, q, v: v}, "torque"), ({"dt": -1.0}, "dt"), ({"q0": np.zeros(3)}, "q0"),
     ):  # fmt: skip
         with pytest.raises(vt.VitreeError, match=text):

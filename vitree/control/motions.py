@@ -15,8 +15,9 @@ from vitree.control.controls import Controls
 from vitree.control.frames import Distances
 from vitree.control.regulator import Regulator, weights
 from vitree.errors import ConvergenceError, InputError, ModelError
-from vitree.integrators.slopes import Slopes, groups_of, joint_maps, slopes
-from vitree.lie import SE3, SO3
+from vitree.integrators.composed_slopes import Rows
+from vitree.integrators.curvature import QUICK, bends
+from vitree.integrators.slopes import joint_maps, slopes
 from vitree.model.model import Model
 from vitree.run.arguments import count_steps
 from vitree.run.linearized import integrator_of
@@ -25,8 +26,8 @@ from vitree.run.trajectory import Trajectory
 from vitree.wording import Argument, named
 
 core = scalar()
-#: Most velocities for which second derivatives of steps are taken, and the size of the differences [m or rad].
-CURVED, DIFFERENCE = 12, 1e-4
+#: Most velocities for which second derivatives of steps are taken.
+CURVED = 12
 #: Shares of a correction that are tried.
 SHARES = 2.0 ** -np.arange(11)
 #: Of the decrease that the expansion promises, what a step must keep.
@@ -48,7 +49,7 @@ class Motion:
     inputs : (steps, nu) array, in units as the loads take them
         The inputs over each step.
     prescribed : mapping of str to (steps + 1,) array [m or rad]
-        The prescribed coordinates at the ends of the steps, as :func:`vitree.simulate` takes them. It wants the momentum
+        The prescribed coordinates at the ends of the steps, as :func:`vitree.simulate` takes them. Give it the momentum
         at the start as well, ``p0=plan.trajectory.p[0]``: it takes the rates there from a curve through the ends.
     gains : (steps, m, 2 nv) array, in units of the controls over those of the state
         Feedback along the motion: the controls are less by ``gains`` times the state's displacement. With bounds, no
@@ -129,7 +130,7 @@ class MotionSearch:
         #: whether second derivatives of steps are taken: controls must be momenta that do not depend on the state
         self.bends = (
             model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")
-            and self.controls.forces
+            and self.controls.forces and model.written is None
         )  # fmt: skip
         self.frames = Distances(model, frames, self.steps)
         if goal is None and not self.frames.costs:
@@ -254,35 +255,17 @@ class MotionSearch:
         running = np.einsum("ki,ij,kj", x[:-1], self.Q, x[:-1]) + np.einsum("ki,ij,kj", u, self.R, u)
         return float(running + x[-1] @ self.Q_end @ x[-1]) + self.frames.cost(q)
 
-    def slopes(self, q: np.ndarray, q2: np.ndarray, p: np.ndarray, p2: np.ndarray, inputs: np.ndarray) -> Slopes:
-        """Return the derivatives of the steps from q to q2."""
-        u = np.ascontiguousarray(inputs)
-        return slopes(self.integrator, q, q2, p, u, p2, self.dt * np.arange(self.steps))
+    def rows(self, path: Path) -> Rows:
+        """Return the steps of a motion."""
+        u = np.ascontiguousarray(self.controls.split(path.controls)[1])
+        return Rows(path.q[:-1], path.q[1:], path.p[:-1], path.p[1:], u, self.dt * np.arange(self.steps))
 
     def curvature(self, path: Path, A: np.ndarray) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
-        model, nv, n = self.model, self.model.nv, 2 * self.model.nv
-        q, q2, p, p2, inputs = path.q[:-1], path.q[1:], path.p[:-1], path.p[1:], self.controls.split(path.controls)[1]
-        found = np.empty((self.steps, n, n, n))
-        turned = brackets(model)
-        for j in range(n):
-            # any two configurations are the ends of a step: to first order those of the step from a state nearby
-            d1, d2, dp, dp2 = np.zeros_like(p), A[:, :nv, j], np.zeros_like(p), A[:, nv:, j]
-            (d1 if j < nv else dp)[:, j % nv] = 1.0
-            reach = np.maximum(np.abs(d1).max(axis=1), np.abs(d2).max(axis=1))[:, None]
-            size = DIFFERENCE / np.where(reach > 0, reach, 1.0)
-            sides = []
-            for far in (size, -size):
-                ends = (q + far * d1, q2 + far * d2) if turned is None else (
-                    model.integrate(q, far * d1), model.integrate(q2, far * d2)
-                )  # fmt: skip
-                sides.append(self.slopes(*ends, p + far * dp, p2 + far * dp2, inputs).A)
-            found[:, j] = (sides[0] - sides[1]) / (2 * size[:, :, None])
-            if turned is not None:
-                # displacements there are seen from the path: log(exp(d) exp(x)) = d + x + [d, x]/2
-                found[:, j, :nv] += 0.5 * np.tensordot(d2, turned, (1, 0)) @ A[:, :nv]
-                if j < nv:
-                    found[:, j, :, :nv] -= 0.5 * A[:, :, :nv] @ turned[j]
+        rows = self.rows(path)
+        found = np.empty((self.steps, *A.shape[1:], A.shape[2]))
+        for which, bent in bends([self.integrator], rows, ("state",), A, QUICK):
+            found[:, which] = bent.swapaxes(0, 1)
         return found
 
     def expand(self, path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -291,7 +274,8 @@ class MotionSearch:
         The momenta are those at the start of the first step; on joints of one coordinate all steps have the same. They
         are zero where other controls than forces act.
         """
-        found = self.slopes(path.q[:-1], path.q[1:], path.p[:-1], path.p[1:], self.controls.split(path.controls)[1])
+        rows = self.rows(path)
+        found = slopes(self.integrator, rows.q, rows.q2, rows.p, rows.u, rows.p2, rows.t)
         impulses = np.zeros((len(self.acts), self.model.nv))
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
@@ -332,13 +316,3 @@ def _turns(joint: Any) -> range:
     """Return the velocities of a joint that are turns."""
     at = range(joint.v_slice.start, joint.v_slice.stop)
     return {"prismatic": at[:0], "free": at[3:]}.get(joint.kind, at)
-
-
-def brackets(model: Model) -> np.ndarray | None:
-    """Return the matrices (nv, nv, nv) of the brackets with unit displacements; None if they vanish."""
-    if model.nq == model.nv:
-        return None
-    found = np.zeros((model.nv, model.nv, model.nv))
-    for at, _ in groups_of(model):
-        found[np.ix_(at, at, at)] = SO3.ad(np.eye(3)) if len(at) == 3 else SE3.ad(np.eye(6))
-    return found

@@ -406,8 +406,8 @@ def kicks_of(model: Any, found: Slopes | NodeSlopes) -> np.ndarray:
     return kicks
 
 
-def require_slopes(integrator: Any) -> None:
-    """Raise the error that says why steps have no derivatives here.
+def require_slopes(integrator: Any, composed: bool = False) -> None:
+    """Raise the error that says why steps have no derivatives here; ``composed``: compositions have some.
 
     Raises
     ------
@@ -419,8 +419,8 @@ def require_slopes(integrator: Any) -> None:
     model, name = integrator.model, integrator.name
     if not isinstance(integrator, LinearTime | Midpoint):
         raise InputError(Argument("method", name) + " has no derivatives of its steps; take linear-time or midpoint")
-    if integrator.order > 2:
-        raise InputError(option("order", integrator.order) + " is not linearized; take " + option("order", 2))
+    if integrator.order > 2 and not composed:
+        raise InputError(option("order", integrator.order) + " is not linearized here; take " + option("order", 2))
     if integrator.adaptive:
         raise InputError(option("adapt", integrator.chosen["adapt"]) + " is not linearized; take equal steps")
     if isinstance(integrator, LinearTime) and integrator.springs == "averaged":

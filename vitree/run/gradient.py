@@ -9,6 +9,7 @@ import numpy as np
 
 from vitree.arguments import entries, mapping, several
 from vitree.errors import InputError, UnknownNameError
+from vitree.integrators.composed_slopes import Rows
 from vitree.integrators.mass_slopes import MassSlopes, mass_slopes
 from vitree.integrators.slopes import Slopes, kicks_of
 from vitree.model.model import Model
@@ -76,38 +77,51 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
     """Return the gradient of a function of a run; see :meth:`vitree.Trajectory.gradient`."""
     steps = StepsOf(run, inputs, targets)
     model: Any = steps.model
-    n, nv, h = len(steps), model.nv, run.dt
-    g = np.zeros((n + 1, 2 * nv))
+    n, nv, stages = len(steps), model.nv, steps.stages
+    given = np.zeros((n + 1, 2 * nv))
     for name, value, at in (("by_q", by_q, slice(0, nv)), ("by_p", by_p, slice(nv, 2 * nv))):
         if value is not None:
-            g[:, at] += entries(value, (n + 1, nv), name)
+            given[:, at] += entries(value, (n + 1, nv), name)
     if by_v is not None:
-        g += _by_velocities(run, entries(by_v, (n + 1, nv), "by_v"))
+        given += _by_velocities(run, entries(by_v, (n + 1, nv), "by_v"))
     asked = Asked(model, parameters, inputs is not None or targets is not None)
-    costates = np.empty((n + 1, 2 * nv))
-    costates[n] = g[n]
-    torque, by_inputs = np.zeros((n, nv)), np.zeros((n, steps.u.shape[1]))
-    prescribed = np.zeros((n, len(model.kinematic_names)))
-    for begin in range(CHUNK * ((n - 1) // CHUNK), -1, -CHUNK):
-        end = min(begin + CHUNK, n)
+    # the number does not depend on the states between substeps
+    g = np.zeros((n * stages + 1, 2 * nv))
+    g[::stages] = given
+    costates = np.empty_like(g)
+    costates[-1] = g[-1]
+    torque, by_inputs = np.zeros((n * stages, nv)), np.zeros((n * stages, steps.rows.u.shape[1]))
+    prescribed = np.zeros((n * stages, len(model.kinematic_names)))
+    chunk = steps.chunk(CHUNK)
+    for begin in range(chunk * ((n - 1) // chunk), -1, -chunk):
+        end = min(begin + chunk, n)
         found = steps.sweep(begin, end, g, costates)
+        first, last = begin * stages, end * stages
         # what moves node 1 by an impulse, and what moves p2
-        mu, late = costates[begin:end, nv:] - g[begin:end, nv:], costates[begin + 1 : end + 1, nv:]
+        mu, late = costates[first:last, nv:] - g[first:last, nv:], costates[first + 1 : last + 1, nv:]
         F = found.F
         if found.diagonal:
             one, two = np.diagonal(F, axis1=-2, axis2=-1).swapaxes(0, -2)
-            torque[begin:end] = mu * one + late * two
+            torque[first:last] = mu * one + late * two
         else:
-            torque[begin:end] = (mu[:, None] @ F[:, 0] + late[:, None] @ F[:, 1])[:, 0]
+            torque[first:last] = (mu[:, None] @ F[:, 0] + late[:, None] @ F[:, 1])[:, 0]
         if by_inputs.size:
             kicks = kicks_of(model, found)
-            by_inputs[begin:end] = (mu[:, None] @ kicks[0] + late[:, None] @ kicks[1])[:, 0]
+            by_inputs[first:last] = (mu[:, None] @ kicks[0] + late[:, None] @ kicks[1])[:, 0]
         if isinstance(found, Slopes) and prescribed.size:
-            after = costates[begin + 1 : end + 1, None]
-            prescribed[begin:end] = (after @ found.prescribed[:, : 2 * nv])[:, 0]
-        asked.add(steps, begin, end, found, mu, late, torque[begin:end], h)
-    start = steps.q[0].copy(), steps.p[0].copy(), costates[0, :nv].copy(), costates[0, nv:].copy()
-    return Gradient(model, *start, torque, by_inputs, prescribed, asked.result(), costates)
+            after = costates[first + 1 : last + 1, None]
+            prescribed[first:last] = (after @ found.prescribed[:, : 2 * nv])[:, 0]
+        for j, part in enumerate(steps.parts):
+            each = slice(j, None, stages)
+            rows = steps.rows.of(slice(first + j, last, stages))
+            asked.add(part, rows, found.drives[each], mu[each], late[each], torque[first + j : last : stages])
+    start = steps.ends.q[0].copy(), steps.ends.p[0].copy(), costates[0, :nv].copy(), costates[0, nv:].copy()
+    # what acts over a step acts in all its substeps
+    torque, by_inputs, prescribed = (
+        x.reshape(n, stages, x.shape[1]).sum(axis=1) for x in (torque, by_inputs, prescribed)
+    )  # fmt: skip
+    found_by = torque, by_inputs, prescribed, asked.result()
+    return Gradient(model, *start, *found_by, np.ascontiguousarray(costates[::stages]))
 
 
 def _by_velocities(run: Any, by_v: np.ndarray) -> np.ndarray:
@@ -152,16 +166,16 @@ class Asked:
         self.of_joints = {kind: np.zeros(model.nv) for kind in OF_VELOCITIES if kind in self.names}
         self.gains = {joint: np.zeros(2) for joint in self.names.get("gains", ())}
 
-    def add(self, steps: StepsOf, begin: int, end: int, found: Any, mu: np.ndarray, late: np.ndarray,
-            torque: np.ndarray, h: float) -> None:  # fmt: skip
-        """Add the part of some steps.
+    def add(self, integrator: Any, rows: Rows, drives: np.ndarray, mu: np.ndarray, late: np.ndarray,
+            torque: np.ndarray) -> None:  # fmt: skip
+        """Add the part of some steps or substeps of an integrator; ``drives`` are those of their slopes.
 
         ``mu``, ``late`` and ``torque`` are the derivatives by an impulse at node 1, by p2 and by a force over the step.
         """
         if not self.names:
             return
         model, flat = self.model, self.model.flat
-        q, q2 = steps.q[begin:end], steps.q2[begin:end]
+        q, q2, h = rows.q, rows.q2, integrator.dt
         y = model.difference(q, q2)
         rate = y / h
         if "damping" in self.of_joints:
@@ -175,16 +189,16 @@ class Asked:
             if drive.joint not in self.gains:
                 continue
             joint = model.joint(drive.joint)
-            at, share = joint.v_slice.start, steps.integrator.settings.get("alpha", 0.5)
+            at, share = joint.v_slice.start, integrator.settings.get("alpha", 0.5)
             target, target_rate = (
-                steps.u[begin:end, model.input_names.index(x)] if isinstance(x, str) else x
+                rows.u[:, model.input_names.index(x)] if isinstance(x, str) else x
                 for x in (drive.target, drive.target_rate)
             )
-            weight = torque[:, at] * found.drives[:, 2, at]
+            weight = torque[:, at] * drives[:, 2, at]
             off = target - (q[:, joint.q_slice.start] + share * y[:, at])
             self.gains[drive.joint] += [weight @ off, weight @ (target_rate - rate[:, at])]
         if any(kind in self.names for kind in (*OF_LINKS, "gravity")):
-            more = mass_slopes(steps.integrator, q, q2, mu, late)
+            more = mass_slopes(integrator, q, q2, mu, late)
             self.masses = more if self.masses is None else MassSlopes(*map(np.add, self.masses, more))
 
     def result(self) -> dict[str, Any]:

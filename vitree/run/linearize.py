@@ -38,7 +38,7 @@ def linearize(
     prescribed : mapping of joint name to (2,) array, optional [m or rad]
         Where prescribed coordinates are at the start and at the end.
     **options
-        Of the method.
+        Of the method, such as ``order=4``.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def linearize(
     for name, value in (("torque", torque), ("inputs", inputs), ("targets", targets)):
         if callable(value):
             raise InputError(named(name, value) + " must be numbers for one step, not a callable")
-    integrator_of(model, method, dt, options)
+    integrator_of(model, method, dt, options, composed=True)
     run = simulate(model, q0, v0, p0=p0, duration=dt, dt=dt, method=method, torque=torque, inputs=inputs,
                    targets=targets, prescribed=prescribed, **{"tolerance": 1e-12, **options})  # fmt: skip
     return linearize_run(run, inputs=inputs, targets=targets)[0]

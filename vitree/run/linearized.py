@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from vitree.arguments import of_kind
-from vitree.errors import InputError
+from vitree.arguments import numbers_of, of_kind, require_finite, several
+from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import METHODS
+from vitree.integrators.composed_slopes import Blocks, Rows, chained, part_factored, part_slopes, parts_of, retraced
 from vitree.integrators.contact_slopes import Touched
+from vitree.integrators.curvature import BLOCKS, curvature, require_curvature
 from vitree.integrators.slopes import (
     NodeSlopes,
     Slopes,
-    factored,
     groups_of,
     is_plain,
     kicks_of,
     push,
     require_explained,
     require_slopes,
-    slopes,
     sweep,
 )  # fmt: skip
 from vitree.mechanism.flat import KIND_NV
@@ -29,7 +30,7 @@ from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
 from vitree.run.targets import with_targets
-from vitree.wording import Argument
+from vitree.wording import Argument, named
 
 #: Steps whose derivatives are in memory at one time, in sweeps.
 CHUNK = 256
@@ -47,6 +48,31 @@ class Derivatives(NamedTuple):
     by_torque: np.ndarray
     by_inputs: np.ndarray
     by_prescribed: np.ndarray
+
+
+class Course(NamedTuple):
+    """What steps are derived from once more: the method, its options, and the substeps."""
+
+    method: str
+    options: dict[str, Any]
+    rows: Rows
+
+    def of_step(self, k: int, steps: int) -> Course:
+        """Return that of one step."""
+        stages = len(self.rows.q) // steps
+        return self._replace(rows=self.rows.of(slice(k * stages, (k + 1) * stages)))
+
+    def curvature(self, model: Any, dt: float, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
+        """Return the second derivatives (..., n, N, N) of costates (..., n, 2 nv) of the ends of n steps."""
+        parts = parts_of(integrator_of(model, self.method, dt, self.options, composed=True))
+        stages, steps = len(parts), costates.shape[-2]
+        chunk = max(1, CHUNK // stages)
+        found = [
+            curvature(parts, self.rows.of(slice(begin * stages, (begin + chunk) * stages)), by,
+                      costates[..., begin : begin + chunk, :])
+            for begin in range(0, steps, chunk)
+        ]  # fmt: skip
+        return np.concatenate(found, axis=-3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +106,12 @@ class Linearization:
     by_inputs : (..., 2 nv, nu) array, in units of the rows over those of the inputs
         By the inputs of ``model.input_names``: those of loads, and targets of drives.
     by_prescribed : (..., 2 nv, k) array, in units of the rows over m or rad
-        By the coordinates of ``model.kinematic_names`` at the ends. Those at the starts are part of the state.
+        By the coordinates of ``model.kinematic_names`` at the ends. Those at the starts are part of the state. Within a
+        step of order 4, 6 or 8 a change of them is linear in time.
     impulses : Derivatives
         Those of the constraints' impulses at the start [N s or N m s], m rows. An impulse acts on the joints with
-        Dh(q)^T impulse. A run records it over dt, as a multiplier; its first one over dt/2.
+        Dh(q)^T impulse. A run records it over dt, as a multiplier; its first one over dt/2. At order 4, 6 and 8 the
+        impulse is that of the first substep, and dt the length of that.
 
     References
     ----------
@@ -101,6 +129,7 @@ class Linearization:
     by_inputs: np.ndarray
     by_prescribed: np.ndarray
     impulses: Derivatives
+    _course: Course = field(repr=False)
 
     def __repr__(self) -> str:
         steps = "a step" if self.A.ndim == 2 else f"{len(self.A)} steps"
@@ -112,8 +141,9 @@ class Linearization:
             held = "one step" if self.A.ndim == 2 else f"steps 0 to {len(self.A) - 1}"
             raise InputError(f"step {k!r} of {held}: give the number of a step of a run")
         names = ("q", "p", "q_end", "p_end", "A", "by_torque", "by_inputs", "by_prescribed")
-        impulses = Derivatives(*(x[k] for x in self.impulses))
-        return Linearization(self.model, self.dt, *(getattr(self, name)[k] for name in names), impulses)  # type: ignore
+        impulses, one = Derivatives(*(x[k] for x in self.impulses)), self._course.of_step(k % len(self.A), len(self.A))
+        rows = (getattr(self, name)[k] for name in names)
+        return Linearization(self.model, self.dt, *rows, impulses, one)  # type: ignore
 
     def in_velocities(self) -> Derivatives:
         """Return the same for the states (d, v): (d2, dv2) = A (d1, dv1) + by_torque dtau + by_inputs du.
@@ -127,6 +157,57 @@ class Linearization:
             moved = np.linalg.solve(end[..., nv:, nv:], block[..., nv:, :] - end[..., nv:, :nv] @ block[..., :nv, :])
             found.append(np.concatenate([block[..., :nv, :], moved], axis=-2))
         return Derivatives(*found)
+
+    def curvature(self, costate: Any, by: Any = "state") -> np.ndarray:
+        """Return the second derivatives of costate . (y, dp2), symmetric.
+
+        y is the displacement from the end to where a changed step ends: ``model.difference(q_end, q2)``. So both
+        displacements are logarithms: the changed start is ``model.integrate(q, d1)``, and the changed end
+        ``model.integrate(q_end, y)``. On joints of one coordinate y is the change of the coordinate.
+
+        They are central differences of order 6 of exact first derivatives, with about nine digits.
+
+        Parameters
+        ----------
+        costate : (..., 2 nv) array, in units of a number over those of (y, dp2)
+            One for each step: (2 nv,) of one step, (steps, 2 nv) of a run. More leading axes are those of the result.
+        by : str or sequence of str
+            What to derive by: "state", "torque", "inputs", "prescribed". Rows and columns stand in this order. The
+            default is the state, (d1, dp1).
+
+        Returns
+        -------
+        (..., N, N) array
+            In units of the number over those of what it is derived by; N = 2 nv for the state.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If an argument is wrong.
+        ModelError
+            If the model has contacts, or loads or constraints in Python.
+
+        References
+        ----------
+        Johnson, Schultz & Murphey 2015, "Structured linearization of discrete mechanical systems for analysis and
+        optimal control". In trep they are ``fdxdx``, ``fdxdu`` and ``fdudu``.
+        """
+        n, model = 2 * self.model.nv, self.model
+        require_curvature(model)
+        names = (by,) if isinstance(by, str) else several(by, "by", f"names, of {', '.join(BLOCKS)}")
+        for name in names:
+            if name not in BLOCKS:
+                raise UnknownNameError("block of derivatives", name, BLOCKS, about=Argument("by", by))
+        if not names or len(set(names)) < len(names):
+            raise InputError(Argument("by", by) + " must have each name once, at least one")
+        array, shape = numbers_of(costate, "costate"), (*self.A.shape[:-2], n)
+        if array.shape[array.ndim - len(shape) :] != shape:
+            needed = f"(..., {', '.join(map(str, shape))}), 2 nv numbers for each step"
+            raise InputError(named("costate", costate) + f" has shape {array.shape}; it must be {needed}")
+        require_finite(array, "costate", costate)
+        rows = array.reshape(*array.shape[: array.ndim - len(shape)], -1, n)
+        found = self._course.curvature(model, self.dt, names, rows)
+        return (0.5 * (found + found.swapaxes(-1, -2))).reshape(*array.shape[:-1], *found.shape[-2:])
 
     def form(self, end: bool = False) -> np.ndarray:
         """Return the symplectic form Omega (..., 2 nv, 2 nv) [1, and kg m^2/s] in these coordinates.
@@ -177,98 +258,142 @@ def _hat(w: np.ndarray) -> np.ndarray:
     return found
 
 
-def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any]) -> Any:
-    """Return an integrator whose steps have derivatives."""
+def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any], composed: bool = False) -> Any:
+    """Return an integrator whose steps have derivatives; ``composed``: it may be a composition."""
     if not hasattr(of_kind(model, System, "model", "a vitree Model"), "flat"):
         raise InputError(f"{model.name!r} is a {type(model).__name__}; only steps of a Model have derivatives")
     kind = METHODS.get(method) if isinstance(method, str) else None
     if kind is None or not hasattr(kind, "reusable"):
         raise InputError(Argument("method", method) + " has no derivatives of its steps; take linear-time or midpoint")
     found = kind(model, dt, **options)
-    require_slopes(found)
+    require_slopes(found, composed)
     return found
 
 
 def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Linearization:
     """Return the derivatives of each step of a run; see :meth:`vitree.Trajectory.linearize`."""
     steps = StepsOf(run, inputs, targets)
-    model, found = steps.model, steps.slopes(0, len(steps))
-    nv, A = model.nv, found.A
-    kicks = kicks_of(model, found)
-    # lam is what p1 gives away
-    L = -found.multipliers
-    impulses = Derivatives(L, L[:, :, nv:] @ found.F[..., 0, :, :], L[:, :, nv:] @ kicks[0],
-                           -found.prescribed[:, 2 * nv :])  # fmt: skip
-    return Linearization(model, run.dt, steps.q, steps.p, steps.q2, steps.p2, A, found.by_torque(),
-                         found.by_kicks(kicks), found.prescribed[:, : 2 * nv], impulses)  # fmt: skip
+    chunk = steps.chunk(CHUNK) if steps.stages > 1 else len(steps)
+    found = [steps.blocks(begin, min(begin + chunk, len(steps))) for begin in range(0, len(steps), chunk)]
+    whole, impulses = zip(*found, strict=True)
+    blocks = Blocks(*(np.concatenate(x) for x in zip(*whole, strict=True)))
+    pushes = Derivatives(*(np.concatenate(x) for x in zip(*impulses, strict=True)))
+    ends, course = steps.ends, Course(run.method, steps.options, steps.rows)
+    return Linearization(steps.model, run.dt, ends.q, ends.p, ends.q2, ends.p2, *blocks, pushes, course)
 
 
 class StepsOf:
-    """The steps of a run that have derivatives: their ends, and the inputs that acted (steps, nu)."""
+    """The steps of a run that have derivatives, in substeps: those of a step one after the other.
+
+    Attributes
+    ----------
+    ends : Rows
+        The steps.
+    rows : Rows
+        The substeps: the steps where a step has one alone.
+    parts : list of Integrator
+        Of the substeps of a step; their ``dt`` may be negative.
+    options : dict
+        Those of the method that its derivatives depend on.
+    """
 
     def __init__(self, run: Any, inputs: Any, targets: Any):
         model: Any = run.system
         if model is None:
             raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
-        chosen = {name: run.settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
-        self.integrator = integrator_of(model, run.method, run.dt, {k: v for k, v in chosen.items() if v is not None})
+        # those of a rollout have the options alone
+        settings = run.settings | run.settings.get("options", {})
+        chosen = {name: settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
+        self.options = {k: v for k, v in chosen.items() if v is not None}
+        self.integrator = integrator_of(model, run.method, run.dt, self.options, composed=True)
         if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
             raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
-        rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:]
-        self.q, self.q2, self.p, self.p2 = (np.ascontiguousarray(x) for x in rows)
-        self.model, self.t = model, run.t[:-1]
+        self.model, u = model, _inputs_of(model, inputs, targets, len(run) - 1)
+        rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:], u, run.t[:-1]
+        self.ends = Rows(*(np.ascontiguousarray(x) for x in rows))
         self.touched = touched_in(run) if model.touches else []
-        self.u = _inputs_of(model, inputs, targets, len(self.q))
+        if not len(self.ends.q):
+            raise InputError("the run has no steps; let it go on before it is linearized")
+        tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
+        self.parts = parts_of(self.integrator, tolerance)
+        self.stages = len(self.parts)
+        self.rows = self.ends if self.stages == 1 else retraced(self.parts, self.ends, goal=10 * tolerance)
 
     def __len__(self) -> int:
-        return len(self.q)
+        return len(self.ends.q)
+
+    def chunk(self, most: int) -> int:
+        """Return how many steps have at most so many substeps, at least one."""
+        return max(1, most // self.stages)
+
+    def _within(self, begin: int, end: int) -> slice:
+        return slice(begin * self.stages, end * self.stages)
 
     def slopes(self, begin: int, end: int) -> Slopes:
-        """Return the derivatives of steps begin to end."""
-        q, q2, p, u, p2, t = (x[begin:end] for x in (self.q, self.q2, self.p, self.u, self.p2, self.t))
-        found = slopes(self.integrator, q, q2, p, u, p2, t, self.touched[begin:end])
-        require_explained(self.model, self.integrator.dt, found, p, p2, begin)
+        """Return the derivatives of the substeps of steps begin to end."""
+        rows = self.rows.of(self._within(begin, end))
+        found = part_slopes(self.parts, rows, self.touched[begin:end])
+        self._require_explained(found, rows, begin)
         return found
 
-    def sweep(self, begin: int, end: int, g: np.ndarray, costates: np.ndarray) -> Slopes | NodeSlopes:
-        """Fill the costates of records begin to end - 1 from that of ``end``, and return the steps' derivatives.
+    def blocks(self, begin: int, end: int) -> tuple[Blocks, Derivatives]:
+        """Return the derivatives of steps begin to end, and of the constraints' impulses at their starts."""
+        found, nv = self.slopes(begin, end), self.model.nv
+        first = slice(None, None, self.stages)
+        # lam is what p1 gives away
+        L = -found.multipliers[first]
+        F = found.F if found.F.ndim == 3 else found.F[first]
+        kicks = kicks_of(self.model, found)[0, first]
+        impulses = Derivatives(L, L[:, :, nv:] @ F[..., 0, :, :], L[:, :, nv:] @ kicks,
+                               -found.prescribed[first, 2 * nv :])  # fmt: skip
+        return chained(self.model, found, self.stages), impulses
 
-        Each is A^T times the next one, and its row of ``g``. Both are (records, 2 nv).
+    def sweep(self, begin: int, end: int, g: np.ndarray, costates: np.ndarray) -> Slopes | NodeSlopes:
+        """Fill the costates of the nodes of steps begin to end, from that at the end of the last, and return slopes.
+
+        Each is A^T times the next one, and its row of ``g``. Both are (substeps + 1, 2 nv), and so are the slopes.
         """
+        first, last = begin * self.stages, end * self.stages
         if not is_plain(self.model):
             found = self.slopes(begin, end)
-            for k in range(end - 1, begin - 1, -1):
-                np.dot(costates[k + 1], found.A[k - begin], out=costates[k])
+            for k in range(last - 1, first - 1, -1):
+                np.dot(costates[k + 1], found.A[k - first], out=costates[k])
                 costates[k] += g[k]
             return found
         blocks = self._factored(begin, end)
-        sweep(self.model, blocks.K, g[begin:end], costates[begin : end + 1])
+        sweep(self.model, blocks.K, g[first:last], costates[first : last + 1])
         return blocks
 
     def push(self, begin: int, end: int, torque: np.ndarray, inputs: np.ndarray, prescribed: np.ndarray,
              motions: np.ndarray) -> None:  # fmt: skip
-        """Fill the motions (d, dp) of records begin + 1 to end from that of ``begin``, (records, 2 nv).
+        """Fill the motions (d, dp) of the nodes of steps begin to end from the first, (substeps + 1, 2 nv).
 
         ``torque`` (steps, nv), ``inputs`` (steps, nu) and ``prescribed`` (steps, k) are the changes of these.
         """
-        plain = is_plain(self.model)
+        plain, first, last = is_plain(self.model), begin * self.stages, end * self.stages
         found: Slopes | NodeSlopes = self._factored(begin, end) if plain else self.slopes(begin, end)
-        kicks = (found.F @ torque[begin:end, None, :, None])[..., 0].swapaxes(0, 1)
-        kicks = kicks + (kicks_of(self.model, found) @ inputs[begin:end, :, None])[..., 0]
+        torque, inputs, prescribed = (x[begin:end].repeat(self.stages, axis=0) for x in (torque, inputs, prescribed))
+        kicks = (found.F @ torque[:, None, :, None])[..., 0].swapaxes(0, 1)
+        kicks = kicks + (kicks_of(self.model, found) @ inputs[:, :, None])[..., 0]
         if not isinstance(found, Slopes):
-            push(self.model, found.K, np.concatenate([*kicks], axis=1), motions[begin : end + 1])
+            push(self.model, found.K, np.concatenate([*kicks], axis=1), motions[first : last + 1])
             return
         ends = found.by_kicks(kicks[..., None])[..., 0]
-        ends += (found.prescribed[:, : ends.shape[1]] @ prescribed[begin:end, :, None])[..., 0]
-        for k in range(begin, end):
-            np.dot(found.A[k - begin], motions[k], out=motions[k + 1])
-            motions[k + 1] += ends[k - begin]
+        ends += (found.prescribed[:, : ends.shape[1]] @ prescribed[:, :, None])[..., 0]
+        for k in range(first, last):
+            np.dot(found.A[k - first], motions[k], out=motions[k + 1])
+            motions[k + 1] += ends[k - first]
 
     def _factored(self, begin: int, end: int) -> NodeSlopes:
-        q, q2, p, u, p2 = (x[begin:end] for x in (self.q, self.q2, self.p, self.u, self.p2))
-        blocks = factored(self.integrator, q, q2, p, u)
-        require_explained(self.model, self.integrator.dt, blocks, p, p2, begin)
+        rows = self.rows.of(self._within(begin, end))
+        blocks = part_factored(self.parts, rows)
+        self._require_explained(blocks, rows, begin)
         return blocks
+
+    def _require_explained(self, found: Slopes | NodeSlopes, rows: Rows, begin: int) -> None:
+        # substeps that were taken again are known to end where they do
+        if self.stages == 1:
+            require_explained(self.model, self.integrator.dt, found, rows.p, rows.p2, begin)
 
 
 def touched_in(run: Any) -> list[Touched | None]:

@@ -137,6 +137,8 @@ class Trajectory(Recording):
     def linearize(self, inputs: Any = None, targets: Any = None) -> Linearization:
         """Return the derivatives of each step, of a run by linear-time or midpoint that records each step.
 
+        At order 4, 6 and 8 the torque and the inputs must be constant over each step.
+
         Parameters
         ----------
         inputs, targets :

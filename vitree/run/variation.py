@@ -25,15 +25,17 @@ def variation_of(run: Any, d: Any, dp: Any, dtorque: Any, dinputs: Any, dprescri
                  targets: Any) -> Variation:  # fmt: skip
     """Return what a change makes of a run; see :meth:`vitree.Trajectory.variation`."""
     steps = StepsOf(run, inputs, targets)
-    n, nv, nu, k = len(steps), steps.model.nv, steps.u.shape[1], len(steps.model.kinematic_names)
+    n, nv, nu, k = len(steps), steps.model.nv, steps.ends.u.shape[1], len(steps.model.kinematic_names)
 
     def given(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
         return np.zeros(shape) if value is None else np.asarray(entries(value, shape, name))
 
-    motions = np.empty((n + 1, 2 * nv))
+    motions = np.empty((n * steps.stages + 1, 2 * nv))
     motions[0, :nv], motions[0, nv:] = given(d, (nv,), "d"), given(dp, (nv,), "dp")
     changes = (given(dtorque, (n, nv), "dtorque"), given(dinputs, (n, nu), "dinputs"),
                given(dprescribed, (n, k), "dprescribed"))  # fmt: skip
-    for begin in range(0, n, CHUNK):
-        steps.push(begin, min(begin + CHUNK, n), *changes, motions)
-    return Variation(motions[:, :nv], motions[:, nv:])
+    chunk = steps.chunk(CHUNK)
+    for begin in range(0, n, chunk):
+        steps.push(begin, min(begin + chunk, n), *changes, motions)
+    records = motions[:: steps.stages]
+    return Variation(records[:, :nv], records[:, nv:])

@@ -1,0 +1,207 @@
+"""Second derivatives of steps: differences of the first ones, of all steps at once in the lanes of the processor.
+
+A step is a function of z = (d, dp) at its start, of a torque, inputs and prescribed coordinates. It leads to (y, dp) at
+its end. d and y are logarithms: the displaced start is q1 exp(d), and the end q2 exp(y).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitree.errors import ModelError
+from vitree.integrators.composed_slopes import Rows, part_slopes
+from vitree.integrators.slopes import Slopes, groups_of, kicks_of
+from vitree.lie import SE3, SO3
+
+#: What a step is derived by, in the order in which columns stand.
+BLOCKS = ("state", "torque", "inputs", "prescribed")
+#: Numbers of derivatives that are found at one time, about.
+NUMBERS = 2**16
+#: Share by which differences change what friction depends on, sqrt(v^2 + friction_velocity^2).
+SHARE = 0.01
+
+
+class Differences(NamedTuple):
+    """A central difference quotient: how far ends move at most [m or rad], and (place, weight) of its sides."""
+
+    apart: float
+    sides: tuple[tuple[float, float], ...]
+
+
+#: Of order 2 and of order 6.
+QUICK = Differences(1e-4, ((1.0, 1 / 2),))
+CLOSE = Differences(1e-3, ((1.0, 3 / 4), (2.0, -3 / 20), (3.0, 1 / 60)))
+
+
+def require_curvature(model: Any) -> None:
+    """Raise a ModelError if differences of a model's slopes say nothing: they are differences themselves."""
+    parts = ["contacts, limits, wheels or dry friction"] * bool(model.touches)
+    parts += ["loads or constraints written in Python"] * (model.written is not None)
+    if parts:
+        raise ModelError(
+            f'the steps of "{model.name}" have no second derivatives: it has {" and ".join(parts)}, whose first ones '
+            "are differences; leave them out"
+        )
+
+
+def columns_of(model: Any, found: Slopes, by: Sequence[str]) -> np.ndarray:
+    """Return the derivatives of (d2, p2) by blocks of :data:`BLOCKS`, (n, 2 nv, N)."""
+    blocks = {
+        "state": lambda: found.A, "torque": found.by_torque,
+        "inputs": lambda: found.by_kicks(kicks_of(model, found)),
+        "prescribed": lambda: found.prescribed[:, : 2 * model.nv],
+    }  # fmt: skip
+    return blocks[by[0]]() if len(by) == 1 else np.concatenate([blocks[name]() for name in by], axis=2)
+
+
+def sizes_of(model: Any, by: Sequence[str]) -> list[int]:
+    """Return how many columns blocks have."""
+    sizes = {"state": 2 * model.nv, "torque": model.nv, "inputs": len(model.input_names),
+             "prescribed": len(model.kinematic_names)}  # fmt: skip
+    return [sizes[name] for name in by]
+
+
+def bends(parts: Sequence[Any], rows: Rows, by: Sequence[str], J: np.ndarray,
+          differences: Differences) -> Iterator[tuple[slice, np.ndarray]]:  # fmt: skip
+    """Yield the derivatives of J, a few directions at a time: which, and (directions, n, 2 nv, N).
+
+    Any two configurations are the ends of a step. To first order along a direction, the step from the ends that J
+    says is the step from the state nearby, under the torque nearby. That is enough: differences are central.
+
+    Parameters
+    ----------
+    parts, rows :
+        As of :func:`~vitree.integrators.composed_slopes.part_slopes`.
+    by : sequence of str
+        Blocks of :data:`BLOCKS`; they are the directions and the columns.
+    J : (n, 2 nv, N) array
+        As :func:`columns_of` returns it.
+    differences : Differences
+    """
+    model, nv, n = parts[0].model, parts[0].model.nv, len(rows.q)
+    count, turned = J.shape[2], brackets(model)
+    state, inputs = _starts(model, by)
+    h = np.tile([part.dt for part in parts], n // len(parts))[:, None]
+    most = max(1, NUMBERS // max(n * 2 * nv * count, 1))
+    for first in range(0, count, most):
+        which = slice(first, min(first + most, count))
+        d2, dp2 = np.moveaxis(J[:, :nv, which], 2, 0), np.moveaxis(J[:, nv:, which], 2, 0)
+        d1, dp, du = state[which, None, :nv], state[which, None, nv:], inputs[which, None]
+        size = _sizes(model, rows, d1, d2, h, differences.apart)[:, :, None]
+        found = np.zeros((*d2.shape[:2], 2 * nv, count))
+        for place, weight in differences.sides:
+            for sign in (1.0, -1.0):
+                far = sign * place * size
+                moved = Rows(
+                    _moved(model, rows.q, far * d1), _moved(model, rows.q2, far * d2), rows.p + far * dp,
+                    rows.p2 + far * dp2, rows.u + far * du, np.broadcast_to(rows.t, d2.shape[:2]),
+                )  # fmt: skip
+                flat = Rows(*(np.ascontiguousarray(x).reshape(len(d2) * n, *x.shape[2:]) for x in moved))
+                there = columns_of(model, part_slopes(parts, flat), by).reshape(*d2.shape[:2], 2 * nv, count)
+                found += (sign * weight) * there
+        found /= size[:, :, :, None]
+        if turned is not None:
+            # displacements there are seen from the path: log(exp(d) exp(x)) = d + x + [d, x]/2
+            found[:, :, :nv] += 0.5 * np.tensordot(d2, turned, (2, 0)) @ J[:, :nv]
+            if "state" in by:
+                at = sum(sizes_of(model, by[: list(by).index("state")]))
+                back = np.tensordot(d1, turned, (2, 0))
+                found[:, :, :, at : at + nv] -= 0.5 * J[:, :, at : at + nv] @ back
+        yield which, found
+
+
+def _starts(model: Any, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the change of the state (N, 2 nv), and of inputs (N, nu), along each direction."""
+    counts = sizes_of(model, by)
+    state, inputs = np.zeros((sum(counts), 2 * model.nv)), np.zeros((sum(counts), len(model.input_names)))
+    for name, begin, size in zip(by, np.cumsum(counts) - counts, counts, strict=True):
+        to = {"state": state, "inputs": inputs}.get(name)
+        if to is not None:
+            to[begin : begin + size] = np.eye(size)
+    return state, inputs
+
+
+def _moved(model: Any, q: np.ndarray, d: np.ndarray) -> np.ndarray:
+    return q + d if model.nq == model.nv else model.integrate(np.broadcast_to(q, (*d.shape[:-1], model.nq)), d)
+
+
+def _sizes(model: Any, rows: Rows, d1: np.ndarray, d2: np.ndarray, h: np.ndarray, apart: float) -> np.ndarray:
+    """Return how far to go along directions (b, n); one along those that move nothing."""
+    reach = np.maximum(np.abs(d1).max(axis=2, initial=0.0), np.abs(d2).max(axis=2, initial=0.0)) / apart
+    rubs = np.flatnonzero(model.flat.friction)
+    if len(rubs):
+        least = np.broadcast_to(model.flat.friction_velocity, (model.nv,))[rubs]
+        speed = np.hypot(model.difference(rows.q, rows.q2)[:, rubs] / h, least)
+        reach = np.maximum(reach, (np.abs((d2 - d1)[:, :, rubs] / h) / (SHARE * speed)).max(axis=2))
+    return np.divide(1.0, reach, out=np.ones_like(reach), where=reach > 0)
+
+
+def brackets(model: Any) -> np.ndarray | None:
+    """Return the matrices (nv, nv, nv) of the brackets with unit displacements; None if they vanish."""
+    if model.nq == model.nv:
+        return None
+    found = np.zeros((model.nv, model.nv, model.nv))
+    for at, _ in groups_of(model):
+        found[np.ix_(at, at, at)] = SO3.ad(np.eye(3)) if len(at) == 3 else SE3.ad(np.eye(6))
+    return found
+
+
+def curvature(parts: Sequence[Any], rows: Rows, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
+    """Return the second derivatives of costates . (y, p2) of steps, (..., n, N, N).
+
+    They are symmetric but for errors of differences.
+
+    Parameters
+    ----------
+    parts, rows :
+        As of :func:`~vitree.integrators.composed_slopes.part_slopes`; n steps.
+    by : sequence of str
+        Blocks of :data:`BLOCKS`.
+    costates : (..., n, 2 nv) array
+    """
+    model, stages = parts[0].model, len(parts)
+    # what acts in a substep moves the state of the next one
+    own = by if stages == 1 else ("state", *(name for name in by if name != "state"))
+    J = columns_of(model, part_slopes(parts, rows), own)
+    ends = _carried_back(J, costates, stages) if stages > 1 else costates
+    found = np.empty((*ends.shape[:-1], J.shape[2], J.shape[2]))
+    for which, bent in bends(parts, rows, own, J, CLOSE):
+        found[..., which, :] = np.einsum("...ni,jnik->...njk", ends, bent)
+    if stages == 1:
+        return found
+    at = _order(model, own, by)
+    return _chained(found, J, stages)[..., at[:, None], at]
+
+
+def _carried_back(J: np.ndarray, costates: np.ndarray, stages: int) -> np.ndarray:
+    """Return the costates (..., n stages, 2 nv) at the ends of substeps, from those at the ends of steps."""
+    found = np.empty((*costates.shape[:-1], stages, costates.shape[-1]))
+    found[..., -1, :] = costates
+    A = J[:, :, : J.shape[1]].reshape(-1, stages, J.shape[1], J.shape[1])
+    for j in range(stages - 1, 0, -1):
+        found[..., j - 1, :] = (found[..., j, None, :] @ A[:, j])[..., 0, :]
+    return found.reshape(*costates.shape[:-2], len(J), costates.shape[-1])
+
+
+def _chained(found: np.ndarray, J: np.ndarray, stages: int) -> np.ndarray:
+    """Return the second derivatives (..., n, N, N) of whole steps from those of substeps, each by its own start."""
+    count, n2 = J.shape[2], J.shape[1]
+    each = found.reshape(*found.shape[:-3], len(J) // stages, stages, count, count)
+    steps = J.reshape(len(J) // stages, stages, n2, count)
+    # what a substep starts from, by what the step starts from: torques, inputs and ends stay
+    X = np.broadcast_to(np.eye(count), (len(steps), count, count)).copy()
+    total = each[..., 0, :, :].copy()
+    for j in range(1, stages):
+        X[:, :n2] = steps[:, j - 1] @ X
+        total += X.swapaxes(1, 2) @ each[..., j, :, :] @ X
+    return total
+
+
+def _order(model: Any, own: Sequence[str], by: Sequence[str]) -> np.ndarray:
+    """Return where the columns of ``by`` stand in those of ``own``."""
+    counts = sizes_of(model, own)
+    at = {name: np.arange(end - size, end) for name, end, size in zip(own, np.cumsum(counts), counts, strict=True)}
+    return np.concatenate([at[name] for name in by])
