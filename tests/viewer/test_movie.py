@@ -62,6 +62,17 @@ def test_a_video_has_the_frames_of_the_page(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_a_slow_machine_draws_every_frame_in_full_size(tmp_path, monkeypatch):
+    # To this page each frame seems to take some tenths of a second. It would then take fewer pixels.
+    slow = "(function () { var clock = 0; performance.now = function () { return clock += 30; }; })();"
+    monkeypatch.setattr(movie, "_STEPPED", slow + movie._STEPPED)
+    monkeypatch.setattr(movie, "PATIENCE", 40.0)
+    frames, _ = decoded(vt.video(run(), tmp_path / "run.mp4", fps=160, size=(260, 240)))
+    assert len(frames) == 81 and all(red(frame).any() for frame in frames)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 def test_an_interrupted_video_leaves_the_file_that_was_there(tmp_path):
     path = tmp_path / "run.mp4"
     path.write_bytes(b"before")

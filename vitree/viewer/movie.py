@@ -216,7 +216,7 @@ def _write(
                     if stop.is_set():
                         raise KeyboardInterrupt
                     # The middle of the time for which the page shows a picture.
-                    picture = take((k + 0.5) * seconds / (count + 1))
+                    picture = _taken(take, (k + 0.5) * seconds / (count + 1))
                     if k == 0:
                         first = picture
                     container.mux(track.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
@@ -224,7 +224,7 @@ def _write(
                         progress(k + 1, count + 1)
                 container.mux(track.encode())
             # A mesh that came late is not in the first frames.
-            if again or np.array_equal(take(0.5 * seconds / (count + 1)), first):
+            if again or np.array_equal(_taken(take, 0.5 * seconds / (count + 1)), first):
                 return
 
 
@@ -244,7 +244,8 @@ def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None
             context.set_offline(True)
             tab = context.new_page()
             tab.add_init_script(_STEPPED)
-            tab.goto(file.as_uri())
+            # On a slow machine the page would take fewer pixels, unless their density is fixed.
+            tab.goto(file.as_uri() + "?fixedDpr=1")
 
             seen: list[tuple[int, int]] = []
 
@@ -287,6 +288,16 @@ def _launched(tool: Any) -> Any:
             "a video needs a browser, and none could be started: install Chromium (Debian: apt install chromium; "
             f"elsewhere: playwright install chromium). {why}"
         ) from None
+
+
+def _taken(take: Callable[[float | None], Any], t: float) -> Any:
+    """Return the picture at a time [s], once the canvas has the size of the video."""
+    begun = time.monotonic()
+    while (picture := take(t)) is None:
+        if time.monotonic() - begun > PATIENCE:
+            raise VitreeError(f"the page of the run gave no picture of its size within {PATIENCE:g} s; draw it again")
+        time.sleep(0.1)
+    return picture
 
 
 def _settled(take: Callable[[float | None], Any]) -> tuple[Any, float]:
