@@ -132,7 +132,7 @@ def simulate(
         )
     out(f"see it: vitree view {shlex.quote(str(output))}")
     for warning in traj.warnings:
-        say(f"warning: {warning}")
+        say(f"warning: {in_options(warning)}")
 
 
 def _facts_of_run(traj, output: Path, keeps: bool) -> dict[str, Any]:

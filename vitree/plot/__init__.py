@@ -21,6 +21,7 @@ from vitree.results.comparison import Compared
 from vitree.results.recording import Recording
 from vitree.results.series import momentum_departure
 from vitree.results.units import about, distinct, labels_of
+from vitree.wording import Argument
 
 __all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces",
            "coordinates", "energy", "energy_error", "error", "fan", "figure_of", "gap", "iterations",
@@ -353,7 +354,8 @@ def gap(source, axes=None, *, dt: float | None = None):
     runs = parts.runs_of(source, dt)
     for label, run in runs:
         if not np.isfinite(run.monitors.get("gap", np.nan)).any():
-            raise InputError(f'the run "{label}" has no gaps to draw; simulate a model with contacts, monitors="gap"')
+            text = f'the run "{label}" has no gaps to draw; simulate a model with contacts, and '
+            raise InputError(text + Argument("monitors", "gap"))
     lines = {label: (label, run.monitors["t"], run.monitors["gap"]) for label, run in runs}
     axes = parts.over_time("gap", runs, axes, lines, "least gap [m]")
     axes.axhline(0.0, color="0.6", linewidth=0.8)

@@ -147,7 +147,9 @@ def runs_of(source: Any, dt: float | None) -> Runs:
     else:
         source = runs = labelled(source)
         if not runs or not all(isinstance(run, Recording) for run in runs.values()):
-            raise InputError("give a Trajectory, several, a mapping of labels to trajectories, or a Comparison")
+            raise InputError("give a Trajectory, several, a mapping of labels to trajectories, or a Comparison; of a "
+                             "rollout, vitree.plot.fan draws all instances, and rollout[0] is the Trajectory of "
+                             "one")  # fmt: skip
     runs = {str(label): run for label, run in runs.items() if len(run)}
     # The runs of a comparison approximate one motion, so that one can be judged by the others.
     alike = isinstance(source, Compared)

@@ -107,7 +107,7 @@ def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
             first, (label, *_) = next(iter(firsts.items()))
             alike = sum(map(len, firsts.values())) - 1
             more = f" and {alike} more run{'s' * (alike > 1)}" if alike else ""
-            notes.append(f"In {label}{more}: {first} {others}")
+            notes.append(f"In {label}{more}: {first} " + OF_LIMITS)  # in its own words on the command line
             continue
         notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
         notes += [others] if others else []

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from vitree.model.model import Model
+from vitree.wording import Argument, Text
 
 #: How far a joint may be beyond a limit without a word [m or rad], and how many joints are named.
 BEYOND, NAMED = 1e-9, 6
 #: What a warning of limits says in the end.
-OF_LIMITS = 'Limits hold with limits="enforce" of load_urdf or of a tree; with limits="ignore" a run says nothing.'
+OF_LIMITS = Text("Limits hold with ", Argument("limits", "enforce"), " where the robot is read or built; with ",
+                 Argument("limits", "ignore"), " a run says nothing.")  # fmt: skip
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
 UNRESOLVED = 0.1
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
