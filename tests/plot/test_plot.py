@@ -562,6 +562,39 @@ def test_an_error_that_is_zero_everywhere_says_so():
     assert [text.get_text() for text in axes.texts] == ["all zero"] and axes.get_xlim()[1] == still.t[-1]
 
 
+LONG = "a robot whose name is longer than a picture is wide, since it says what it has: two arms and two legs"
+
+
+@pytest.mark.parametrize("name", [LONG, LONG.replace(" ", "_")])
+def test_long_names_and_many_runs_stay_in_the_picture(name, run):
+    long = dataclasses.replace(run, model_name=name, q_names=(name, "b"), v_names=(name, "b"), joint_names=(name, "b"))
+    many = {f"{name} {k}": long for k in range(12)}
+    for figure in (
+        plot.figure_of("energy", long), plot.figure_of("phase", long, name=name), plot.figure_of("momentum", many),
+        plot.figure_of("energy_error", {k: long for k in map(str, range(40))}), plot.figure_of("coordinates", long),
+    ):  # fmt: skip
+        figure.draw_without_rendering()
+        texts = [figure._suptitle, *figure.axes[0].get_legend().get_texts()]
+        texts += [text for each in figure.axes for text in (each.title, each.xaxis.label, each.yaxis.label)]
+        for text in texts:
+            box = text.get_window_extent()
+            assert box.x0 > -1 and box.y0 > -1, text
+            assert box.x1 < figure.bbox.x1 + 1 and box.y1 < figure.bbox.y1 + 1, text
+        legend = figure.axes[0].get_legend().get_window_extent()
+        assert figure.axes[0].get_window_extent().width > 0.35 * figure.bbox.width  # the lines have their room
+        assert not any(legend.overlaps(axes.get_window_extent()) for axes in figure.axes)
+
+
+@pytest.mark.parametrize("what", ["energy", "momentum", "coordinates", "iterations", "residual", "energy_error"])
+def test_a_single_record_is_a_point_and_no_step_says_so(what, run):
+    one, two = (plot.figure_of(what, run[:count]).axes[0] for count in (1, 2))
+    of_steps = what in ("iterations", "residual", "energy_error")
+    assert [text.get_text() for text in one.texts] == ["no step"] * of_steps
+    points = two if of_steps else one
+    drawn = [line for line in lines_of(points).values() if len(line.get_xdata()) == 1]
+    assert drawn and all(line.get_marker() == "o" for line in drawn)
+
+
 # ---- files ----------------------------------------------------------------------------------------
 
 

@@ -304,7 +304,9 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
         x, y = parts.entry(run, "q", name), parts.entry(run, against, name)
         parts.draw(axes, index, runs, label, label, x, y)
         axes.plot(x[:1], y[:1], color=line_style(index)["color"], **parts.marker_style(index))
-    labels = [f"{of}, {parts.literal(name)} [{parts.unit_label(first, of, [name])}]" for of in ("q", against)]
+    size = axes.figure.figure.get_size_inches()
+    labels = [parts.wrapped(f"{of}, {name} [{parts.unit_label(first, of, [name])}]", 0.75 * inches, 10.0)
+              for of, inches in zip(("q", against), size, strict=True)]  # fmt: skip
     return parts.finish(axes, "phase", source, xlabel=labels[0], ylabel=labels[1])
 
 
@@ -451,10 +453,11 @@ def comparison(source):
     figure = parts.new_figure(figsize=(8, 3 * len(draw)))
     for panel, axes in zip(draw, figure.subplots(len(draw), 1, squeeze=False)[:, 0], strict=True):
         panel(found, axes)
-    figure.suptitle(f"{parts.literal(found.model_name)}, dt = {parts.step_of(found, None):g} s")
+    _title(figure, f"{found.model_name}, dt = {parts.step_of(found, None):g} s")
     failed = [f"{r['label']} (dt = {r['dt']:g} s)" for r in found.table if r["status"] != "ok"]
     if failed:
-        figure.supxlabel(parts.literal("failed: " + ", ".join(failed)), fontsize="small")
+        text = parts.wrapped("failed: " + ", ".join(failed), figure.get_figwidth(), 8.0)
+        figure.supxlabel(text, fontsize="small")
     return figure
 
 
@@ -493,5 +496,10 @@ def figure_of(what: str, source, **options):
         names[labels_of([source])[0]] = None
     elif isinstance(source, Compared) and what not in ("order", "work_precision"):
         names[f"dt = {parts.step_of(source, options.get('dt')):g} s"] = None
-    figure.suptitle(parts.literal(", ".join(names)))
+    _title(figure, ", ".join(names))
     return figure
+
+
+def _title(figure, text: str) -> None:
+    """Give a figure a title, in as many lines as its width asks for."""
+    figure.suptitle(parts.wrapped(text, figure.get_figwidth(), 12.0))
