@@ -14,7 +14,7 @@ import pytest
 from random_models import chain_flat
 from recorded import make
 
-from vitree import plot
+from vitree import plot, vehicles
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.mechanism.contacts import Contact, Ground
 from vitree.mechanism.loads import Damper
@@ -261,11 +261,17 @@ def test_energy_that_is_not_kept_is_no_error(run, tmp_path):
     lost = [simulate(model.compile(), [1.0], duration=0.2, dt=1e-2) for model in (damped(damping=0.3), tree)]
     driven = simulate(MODEL, Q0, duration=0.2, dt=5e-3, torque=[1.0, 0.0])
     lost.append(Trajectory.load(lost[0].save(tmp_path / "lost.npz")))
+    moving = [0.5, 0.2, 0.0, 0.0, 0.0, 0.1]
+    rolling = vehicles.car(rolling_resistance=2.0)
+    starts = {rolling: rolling.velocity(rolling.neutral(), {"psi": 3.0}), vehicles.boat(): moving}
+    starts[vehicles.helicopter(drag=0.1)] = moving
+    lost += [simulate(vehicle, v0=v0, duration=0.2, dt=1e-2) for vehicle, v0 in starts.items()]
     for one in lost:
         axes = plot.energy_error(one)
         assert axes.get_ylabel() == "dissipated energy [J]" and "damping" in axes.get_title()
         assert np.array_equal(axes.lines[0].get_ydata(), (one.energy[0] - one.energy)[1:])
-    for one in (driven, Trajectory.load(driven.save(tmp_path / "driven.npz")), {"a": run, "b": lost[0]}):
+    windy = simulate(vehicles.boat(wind=(0.0, 4.0, 0.0)), v0=moving, duration=0.2, dt=1e-2)
+    for one in (driven, windy, Trajectory.load(driven.save(tmp_path / "driven.npz")), {"a": run, "b": lost[0]}):
         axes = plot.energy_error(one)
         assert axes.get_ylabel() == "change of energy [J]" and "no error" in axes.get_title()
     for one in (run, Trajectory.load(run.save(tmp_path / "run.npz")), make()):

@@ -241,7 +241,7 @@ def find(name: str) -> Path:
     if is_vehicle(name):
         raise InputError(f'"{name}" is a vehicle, which has no robot file; give a robot')
     if Path(name).suffix.lower() == ".npz":
-        raise InputError(f"{name} is the file of a run, and this command takes a robot; view, plot and convert take runs")
+        raise InputError(f"{name} is the file of a run, and here a robot is due; view, plot and convert take runs")
     try:
         return find_robot(name)
     except UnknownNameError as error:

@@ -393,8 +393,10 @@ def legend_of(axes, right=None) -> None:
     if not handles:
         return
     figure = axes.figure.figure
-    beside = {"loc": "upper left", "bbox_to_anchor": (1.0 if right is None else 1.12, 1.0), "frameon": False}
-    legend = axes.legend(handles=handles, fontsize="small", **(beside if figure.get_layout_engine() is not None else {}))
+    looks: dict[str, Any] = {"fontsize": "small"}
+    if figure.get_layout_engine() is not None:
+        looks |= {"loc": "upper left", "bbox_to_anchor": (1.0 if right is None else 1.12, 1.0), "frameon": False}
+    legend = axes.legend(handles=handles, **looks)
     lines = 0
     for text in legend.get_texts():
         text.set_text("\n".join(textwrap.wrap(text.get_text(), LETTERS, break_on_hyphens=False, drop_whitespace=False)))

@@ -61,7 +61,9 @@ class Dials:
         low, high, angular = self._ranges(extent)
         quaternions = {int(k) for k in self.system._quaternions}
         inner = {k + i for k in quaternions for i in (1, 2, 3)}
-        unknown = getattr(self.system, "shape_names", ())  # only the vehicle knows the units of its shape
+        of_shape = dict.fromkeys(getattr(self.system, "shape_names", ()), "") | dict(
+            getattr(self.system, "shape_units", {})
+        )
         for k, name in enumerate(self.system.q_names):
             if k in quaternions:
                 stem = name.rpartition(".")[0] or "body"
@@ -69,7 +71,8 @@ class Dials:
                     most = 1.5707 if turn == 1 else 3.1415
                     yield Dial(f"{stem}.{word}", "rad", k, -most, most, turn)
             elif k not in inner:
-                unit = "" if name in unknown else "rad" if angular[k] else "m"
+                unit = of_shape.get(name, "rad" if angular[k] else "m")
+                unit = "" if unit == "1" else unit
                 yield Dial(name, unit, k, low[k], high[k])
 
     def _ranges(self, extent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -82,7 +85,7 @@ class Dials:
             angular = system.contract(angular) if isinstance(system, ReducedModel) else angular
         else:
             angular = np.array([name.rpartition(".")[2] not in ("x", "y", "z") for name in system.q_names])
-        reach = np.where(angular, np.pi, max(extent, 0.1))
+        reach = np.where(angular, np.pi, rounded_up(max(extent, 0.1)))
         low, high = np.minimum(-reach, self.start), np.maximum(reach, self.start)
         limits = [(j.q_slice, j.lower, j.upper) for j in system.joints]
         for name, most in dict(getattr(system, "shape_limits", {})).items():
@@ -129,6 +132,12 @@ class Dials:
         with warnings.catch_warnings():  # at gimbal lock SciPy chooses one of the solutions, and warns
             warnings.simplefilter("ignore")
             return Rotation.from_quat(self.q[index : index + 4]).as_euler("xyz")
+
+
+def rounded_up(value: float) -> float:
+    """Return the least number of two digits that is not below a positive one."""
+    unit = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(f"{np.ceil(value / unit * (1 - 1e-12)) * unit:.2g}")
 
 
 def _to_start_from(system: System) -> np.ndarray:
