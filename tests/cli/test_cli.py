@@ -450,7 +450,10 @@ def test_without_matplotlib_the_table_still_comes(run, robot, monkeypatch):
     status, out, err = run("compare", robot, "-m", "rk4", *SHORT)
     assert status == 0 and "rk4" in out and "vitree[plot]" in err
     status, out, err = run("compare", robot, "-m", "rk4", *SHORT, "--plot", "a.png")
-    assert status == 2 and out == "" and "vitree[plot]" in err
+    assert status == 2 and out == "" and err.startswith("vitree: plotting needs the package matplotlib")
+    run("simulate", robot, *SHORT)
+    status, out, err = run("plot", "energy", "run.npz")
+    assert status == 2 and out == "" and err.startswith("vitree: plotting needs the package matplotlib")
 
 
 def test_mimic_joints_and_loops_become_constraints(run, robot, tmp_path):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -88,6 +92,23 @@ def test_an_interrupted_video_leaves_the_file_that_was_there(tmp_path):
     assert path.read_bytes() == b"before" and list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
+def test_ctrl_c_ends_the_command_with_one_line(tmp_path):
+    run(duration=20.0).save(tmp_path / "run.npz")
+    command = [sys.executable, "-m", "vitree", "view", "run.npz", "--mp4", "run.mp4", "--size", "320x240"]
+    told = []
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as started:
+        for line in started.stderr:
+            told.append(line)
+            if "drawing" in line:  # the browser draws
+                os.kill(started.pid, signal.SIGINT)
+    assert started.returncode == 130
+    assert told == ["vitree: drawing run.mp4 ...\n", "vitree: interrupted\n"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
+
+
 @pytest.mark.parametrize("options, word", [
     ({"fps": 0}, "fps"), ({"fps": np.nan}, "fps"), ({"fps": "x"}, "fps"), ({"size": (641, 480)}, "even"),
     ({"size": 640}, "size"), ({"size": (640, 480, 3)}, "size"), ({"size": (10, 10)}, "size"), ({"speed": 0}, "speed"),
@@ -128,6 +149,8 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(movie.shutil, "which", lambda name: None)
     with pytest.raises(InputError, match=r"apt install chromium.*no such browser"):
         movie._launched(Tool)
-    monkeypatch.setitem(__import__("sys").modules, "av", None)
-    with pytest.raises(MissingExtraError, match=r"vitree\[video\]"):
-        vt.video(run(0.02), tmp_path / "run.mp4")
+    for module, package in (("av", "av"), ("playwright", "playwright"), ("PIL", "pillow")):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            with pytest.raises(MissingExtraError, match=rf"package {package}: .*vitree\[video\]"):
+                vt.video(run(0.02), tmp_path / "run.mp4")

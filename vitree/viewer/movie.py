@@ -7,6 +7,7 @@ import base64
 import contextlib
 import html
 import io
+import logging
 import os
 import shutil
 import tempfile
@@ -170,8 +171,8 @@ def _pixels(size: Any) -> tuple[int, int]:
     return width, height
 
 
-def _require() -> tuple[Any, Any]:
-    """Return the modules av and playwright.sync_api."""
+def _require() -> tuple[Any, Any, Any]:
+    """Return the modules av, playwright.sync_api and PIL.Image."""
     try:
         import av
     except ImportError:
@@ -180,7 +181,11 @@ def _require() -> tuple[Any, Any]:
         from playwright import sync_api
     except ImportError:
         raise MissingExtraError("playwright", "video", "a video") from None
-    return av, sync_api
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingExtraError("pillow", "video", "a video") from None
+    return av, sync_api, Image
 
 
 def _outside_loops(work: Callable[[threading.Event], None]) -> None:
@@ -203,7 +208,7 @@ def _outside_loops(work: Callable[[threading.Event], None]) -> None:
 def _write(
     page: str, stream: Any, count: int, rate: Fraction, size: tuple[int, int], progress: Any, stop: threading.Event
 ) -> None:  # fmt: skip
-    av, _ = _require()
+    av = _require()[0]
     with _opened(page, size) as take:
         first, seconds = _settled(take)
         for again in (False, True):
@@ -231,9 +236,8 @@ def _write(
 @contextlib.contextmanager
 def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None], Any]]:
     """Open a page whose canvas has a size [pixels]; yield what draws it at a time [s] and returns its pixels."""
-    _, sync_api = _require()
-    from PIL import Image
-
+    _, sync_api, Image = _require()
+    logging.getLogger("asyncio").addFilter(_tells_more)  # the same filter twice is one
     with tempfile.TemporaryDirectory() as folder, sync_api.sync_playwright() as tool:
         file = Path(folder) / "page.html"
         file.write_text(page, encoding="utf-8")
@@ -271,6 +275,11 @@ def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None
             yield take
         finally:
             browser.close()
+
+
+def _tells_more(record: logging.LogRecord) -> bool:
+    """Say whether a record of asyncio says more than that Playwright's own program has ended, as after Ctrl-C."""
+    return "Connection closed while reading from the driver" not in record.getMessage()
 
 
 def _launched(tool: Any) -> Any:
