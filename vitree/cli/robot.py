@@ -90,7 +90,7 @@ def fix(
         argument(
             "A robot's name ('vitree robots' lists them), or the path of a URDF or xacro file.", "ROBOT",
             complete_robots,
-        ),  # fmt: skip
+        ),
     ],
     output: Annotated[
         Path,
