@@ -568,6 +568,19 @@ def test_an_error_that_is_zero_everywhere_says_so():
     assert [text.get_text() for text in axes.texts] == ["all zero"] and axes.get_xlim()[1] == still.t[-1]
 
 
+def test_a_comparison_without_errors_shows_the_change_of_the_energy():
+    model = sliding_box()
+    q = place_on_ground(model, model.neutral())
+    found = compare(model, METHODS[:2], q, [1.0, 0.5, 0, 0, 0, 2.0], duration=0.1, dt=2e-3, reference=False)
+    (axes,) = plot.comparison(found).axes
+    assert axes.get_ylabel() == "change of energy [J]" and "no error" in axes.get_title() and not axes.texts
+    for label, line in lines_of(axes).items():
+        run = found.trajectories[label, 2e-3]
+        assert np.array_equal(line.get_ydata(), np.abs(run.energy - run.energy[0])[1:])
+    unknown = plot.residual(make(residual=np.full(11, np.nan)))
+    assert [text.get_text() for text in unknown.texts] == ["not known"]
+
+
 LONG = "a robot whose name is longer than a picture is wide, since it says what it has: two arms and two legs"
 
 

@@ -106,16 +106,18 @@ def energy_error(source, axes=None, *, dt: float | None = None):
 
     Where damping or friction takes energy, the departure is called dissipated energy. Where other forces change the
     energy, it is called the change of energy. The title says so, too. For a Comparison with a reference it is the
-    difference to the energy of the reference, if the energy of the reference changes. A grey line marks the rounding of
+    difference to the energy of the reference, if the energy of the reference changes; without a reference a Comparison
+    is drawn as its runs are. A grey line marks the rounding of
     the energy's terms, if a curve comes near it.
 
     Arguments, result and errors as for :func:`energy`, but that axes are one.
     """
     runs = parts.runs_of(source, dt)
-    fate = "" if isinstance(source, Compared) else parts.fate_of_energy(runs)
+    fate, lines = "", {}
     if isinstance(source, Compared):
         lines = {label: (label, x.t[1:], x.energy[1:]) for label, x in parts.series_of(runs, dt).items()}
-    else:
+    if not any(np.isfinite(values).any() for _, _, values in lines.values()):  # not of a Comparison that knows errors
+        fate = parts.fate_of_energy(runs)
         lines = {label: (label, run.t[1:], run.energy[1:] - run.energy[0]) for label, run in runs}
     level = parts.rounding(np.abs(run.kinetic) + np.abs(run.potential) for run in runs.sound)
     axes = parts.errors_over_time("energy_error", runs, axes, lines, _CHANGES[fate], level)

@@ -519,7 +519,8 @@ def errors_over_time(
     if lowest < 100 * level:
         mark(axes, level, meaning)
     if np.isinf(lowest) and not axes.lines:  # an empty picture would look like a mistake
-        say_in(axes, "all zero" if ends else "no step")
+        known = any(np.isfinite(y).any() for _, _, y in lines.values())
+        say_in(axes, "all zero" if known else "not known" if ends else "no step")
         if ends and min(ends)[0] < max(t for _, t in ends):
             axes.set_xlim(min(ends)[0], max(t for _, t in ends))
     axes = finish(axes, what, runs.source, legend, xlabel=xlabel, ylabel=ylabel, yscale="log")

@@ -138,7 +138,7 @@ def outward(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ranges, and a little more where their ends would have more digits than a thousandth of the range has."""
     unit = 10.0 ** (np.floor(np.log10(np.maximum(high - low, 1e-9))) - 3)
     low, high = np.floor(low / unit + 1e-6) * unit, np.ceil(high / unit - 1e-6) * unit
-    short = np.vectorize(lambda end: float(f"{end:.9g}"), otypes=[float])
+    short = np.vectorize(lambda end: float(f"{end:.9g}") + 0.0, otypes=[float])  # and no -0
     return short(low), short(high)
 
 
