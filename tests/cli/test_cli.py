@@ -293,6 +293,9 @@ def test_robots_are_listed(run):
         (["simulate", "ROBOT", "--input", "torque=1"], "input"),
         (["simulate", "car", "--input", "torque"], "NAME=VALUE"),
         (["simulate", "car", "--input", "torque=big"], "NAME=NUMBER"),
+        (["simulate", "car", "--input", "torque=big"], '"big" is no number'),
+        (["simulate", "car", "--input", "torque=nan"], "--input torque=nan must be a finite number"),
+        (["simulate", "ROBOT", "--speed", "-1"], "--speed -1.0 must be a finite number, 0 or more"),
         (["simulate", "car", "--input", "torqe=1"], "torque"),
         (["simulate", "car", "--method", "linear-time"], "lie"),
         (["simulate", "car", "--base", "free"], "--base"),
@@ -305,6 +308,7 @@ def test_robots_are_listed(run):
         (["check", "car"], "vehicle"),
         (["fix", "car", "-o", "a.urdf"], "vehicle"),
         (["info", "."], "is a folder"),
+        (["info", "run.npz"], "view, plot and convert take runs"),
         (["info", "broken.urdf"], "broken.urdf"),
     ],
 )
@@ -316,6 +320,24 @@ def test_errors_are_one_line_and_status_2(run, robot, tmp_path, arguments, words
     assert err.startswith("vitree: ") and err.count("\n") == 1, err
     assert words in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_only_errors_of_the_file_name_the_command_that_checks_it(run, robot, tmp_path):
+    (tmp_path / "broken.urdf").write_text("<robot")
+    for name, more, words in (
+        ("broken.urdf", (), "; see: vitree check broken.urdf\n"), (robot, ("--gravity", "nan,0,0"), "--gravity"),
+        (robot, ("--gravity", "1,2"), "--gravity"), (robot, ("--ground", "--friction", "nan"), "--friction"),
+    ):  # fmt: skip
+        status, _, err = run("simulate", name, *SHORT, *more)
+        assert status == 2 and words in err and ("vitree check" in err) == (name == "broken.urdf"), err
+
+
+def test_warnings_of_runs_are_in_the_words_of_the_command_line(run, robot):
+    beyond = ["--q0", "9,9", "--v0", "zero"]
+    told = run("simulate", robot, *SHORT, *beyond)[2]
+    shown = run("compare", robot, *SHORT, *beyond, "--no-plot", "-m", "rk4")[1]
+    for text in (told, shown):
+        assert "Limits hold with --limits enforce where" in text and "limits=" not in text, text
 
 
 def stopped(error):
@@ -428,7 +450,10 @@ def test_without_matplotlib_the_table_still_comes(run, robot, monkeypatch):
     status, out, err = run("compare", robot, "-m", "rk4", *SHORT)
     assert status == 0 and "rk4" in out and "vitree[plot]" in err
     status, out, err = run("compare", robot, "-m", "rk4", *SHORT, "--plot", "a.png")
-    assert status == 2 and out == "" and "vitree[plot]" in err
+    assert status == 2 and out == "" and err.startswith("vitree: plotting needs the package matplotlib")
+    run("simulate", robot, *SHORT)
+    status, out, err = run("plot", "energy", "run.npz")
+    assert status == 2 and out == "" and err.startswith("vitree: plotting needs the package matplotlib")
 
 
 def test_mimic_joints_and_loops_become_constraints(run, robot, tmp_path):

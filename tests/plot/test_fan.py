@@ -27,6 +27,13 @@ def test_a_fan_has_the_quantiles(runs):
     wide = axes.collections[0].get_paths()[0].vertices
     assert wide[:, 1].max() == np.quantile(runs.q[:, :, 0], 0.95, axis=0).max()
     assert len(plot.fan(runs, runs.system.v_names[0], of="v").lines) == 1
+    axes.figure.draw_without_rendering()
+    assert not axes.get_legend().get_window_extent().overlaps(axes.get_window_extent())
+
+
+def test_other_plots_of_a_rollout_name_the_fan(runs):
+    with pytest.raises(vt.InputError, match=r"vitree\.plot\.fan.*rollout\[0\]"):
+        plot.energy(runs)
 
 
 def test_rows_that_instances_did_not_reach_are_left_out():

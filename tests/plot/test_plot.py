@@ -14,7 +14,7 @@ import pytest
 from random_models import chain_flat
 from recorded import make
 
-from vitree import plot
+from vitree import plot, vehicles
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.mechanism.contacts import Contact, Ground
 from vitree.mechanism.loads import Damper
@@ -261,11 +261,17 @@ def test_energy_that_is_not_kept_is_no_error(run, tmp_path):
     lost = [simulate(model.compile(), [1.0], duration=0.2, dt=1e-2) for model in (damped(damping=0.3), tree)]
     driven = simulate(MODEL, Q0, duration=0.2, dt=5e-3, torque=[1.0, 0.0])
     lost.append(Trajectory.load(lost[0].save(tmp_path / "lost.npz")))
+    moving = [0.5, 0.2, 0.0, 0.0, 0.0, 0.1]
+    rolling = vehicles.car(rolling_resistance=2.0)
+    starts = {rolling: rolling.velocity(rolling.neutral(), {"psi": 3.0}), vehicles.boat(): moving}
+    starts[vehicles.helicopter(drag=0.1)] = moving
+    lost += [simulate(vehicle, v0=v0, duration=0.2, dt=1e-2) for vehicle, v0 in starts.items()]
     for one in lost:
         axes = plot.energy_error(one)
         assert axes.get_ylabel() == "dissipated energy [J]" and "damping" in axes.get_title()
         assert np.array_equal(axes.lines[0].get_ydata(), (one.energy[0] - one.energy)[1:])
-    for one in (driven, Trajectory.load(driven.save(tmp_path / "driven.npz")), {"a": run, "b": lost[0]}):
+    windy = simulate(vehicles.boat(wind=(0.0, 4.0, 0.0)), v0=moving, duration=0.2, dt=1e-2)
+    for one in (driven, windy, Trajectory.load(driven.save(tmp_path / "driven.npz")), {"a": run, "b": lost[0]}):
         axes = plot.energy_error(one)
         assert axes.get_ylabel() == "change of energy [J]" and "no error" in axes.get_title()
     for one in (run, Trajectory.load(run.save(tmp_path / "run.npz")), make()):
@@ -560,6 +566,52 @@ def test_an_error_that_is_zero_everywhere_says_so():
     still = make(residual=np.zeros(11))
     axes = plot.residual(still)
     assert [text.get_text() for text in axes.texts] == ["all zero"] and axes.get_xlim()[1] == still.t[-1]
+
+
+def test_a_comparison_without_errors_shows_the_change_of_the_energy():
+    model = sliding_box()
+    q = place_on_ground(model, model.neutral())
+    found = compare(model, METHODS[:2], q, [1.0, 0.5, 0, 0, 0, 2.0], duration=0.1, dt=2e-3, reference=False)
+    (axes,) = plot.comparison(found).axes
+    assert axes.get_ylabel() == "change of energy [J]" and "no error" in axes.get_title() and not axes.texts
+    for label, line in lines_of(axes).items():
+        run = found.trajectories[label, 2e-3]
+        assert np.array_equal(line.get_ydata(), np.abs(run.energy - run.energy[0])[1:])
+    unknown = plot.residual(make(residual=np.full(11, np.nan)))
+    assert [text.get_text() for text in unknown.texts] == ["not known"]
+
+
+LONG = "a robot whose name is longer than a picture is wide, since it says what it has: two arms and two legs"
+
+
+@pytest.mark.parametrize("name", [LONG, LONG.replace(" ", "_")])
+def test_long_names_and_many_runs_stay_in_the_picture(name, run):
+    long = dataclasses.replace(run, model_name=name, q_names=(name, "b"), v_names=(name, "b"), joint_names=(name, "b"))
+    many = {f"{name} {k}": long for k in range(12)}
+    for figure in (
+        plot.figure_of("energy", long), plot.figure_of("phase", long, name=name), plot.figure_of("momentum", many),
+        plot.figure_of("energy_error", {k: long for k in map(str, range(40))}), plot.figure_of("coordinates", long),
+    ):  # fmt: skip
+        figure.draw_without_rendering()
+        texts = [figure._suptitle, *figure.axes[0].get_legend().get_texts()]
+        texts += [text for each in figure.axes for text in (each.title, each.xaxis.label, each.yaxis.label)]
+        for text in texts:
+            box = text.get_window_extent()
+            assert box.x0 > -1 and box.y0 > -1, text
+            assert box.x1 < figure.bbox.x1 + 1 and box.y1 < figure.bbox.y1 + 1, text
+        legend = figure.axes[0].get_legend().get_window_extent()
+        assert figure.axes[0].get_window_extent().width > 0.35 * figure.bbox.width  # the lines have their room
+        assert not any(legend.overlaps(axes.get_window_extent()) for axes in figure.axes)
+
+
+@pytest.mark.parametrize("what", ["energy", "momentum", "coordinates", "iterations", "residual", "energy_error"])
+def test_a_single_record_is_a_point_and_no_step_says_so(what, run):
+    one, two = (plot.figure_of(what, run[:count]).axes[0] for count in (1, 2))
+    of_steps = what in ("iterations", "residual", "energy_error")
+    assert [text.get_text() for text in one.texts] == ["no step"] * of_steps
+    points = two if of_steps else one
+    drawn = [line for line in lines_of(points).values() if len(line.get_xdata()) == 1]
+    assert drawn and all(line.get_marker() == "o" for line in drawn)
 
 
 # ---- files ----------------------------------------------------------------------------------------

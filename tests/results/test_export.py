@@ -108,7 +108,8 @@ def test_units_of_joints_are_those_of_the_system():
     assert set(units.units_of(traj)["q"]) == {"rad or m"}
     kinds = dict(zip(traj.joint_names, ("revolute", "helical", "prismatic"), strict=True))
     joints = [types.SimpleNamespace(name=name, kind=kind) for name, kind in kinds.items()]
-    system = types.SimpleNamespace(joints=joints, gravity=np.zeros(3), total_mass=1, only_falls=0, conservative=0)
+    system = types.SimpleNamespace(joints=joints, gravity=np.zeros(3), total_mass=1, only_falls=0, conservative=0,
+                                   only_loses=0)  # fmt: skip
     object.__setattr__(traj, "system", system)
     assert units.units_of(traj) == {"q": ("rad", "rad", "m"), "v": ("rad/s", "rad/s", "m/s"),
                                      "p": ("kg m^2/s", "kg m^2/s", "kg m/s")}  # fmt: skip
@@ -119,6 +120,11 @@ def test_names_alone_tell_the_units_of_free_joints_and_vehicles_only():
     assert units.units_of(free)["q"] == ("m", "1") and units.units_of(free)["v"] == ("m/s", "rad/s")
     car = make(nq=2, nv=2, joint_names=("psi", "body"), q_names=("psi", "theta"), v_names=("psi", "vx"))
     assert units.units_of(car)["q"] == ("rad or m", "rad") and units.units_of(car)["v"] == ("rad/s or m/s", "m/s")
+    for vehicle, own in ((vehicles.car(), ("rad", "1")), (vehicles.snakeboard(), ("rad", "rad"))):
+        found = units.units_of(simulate(vehicle, duration=0.02, dt=0.01))  # the vehicle knows its shape
+        assert found["q"] == (*own, "rad", "m", "m")
+        assert found["v"] == (*(f"{unit}/s" for unit in own), "rad/s", "m/s", "m/s")
+        assert found["p"] == (*["kg m^2/s"] * 3, "kg m/s", "kg m/s")
     joint = make(nq=1, nv=1, joint_names=("x",), q_names=("x",), v_names=("x",))
     assert units.units_of(joint)["q"] == ("rad or m",)
 

@@ -293,6 +293,7 @@ def _with(**members):
         ({"driven": {"x": "pull"}}, "driven"),
         ({"driven": {"s": "push"}}, "push"),
         ({"shape_limits": {"x": 1.0}}, "shape_limits"),
+        ({"shape_units": {"x": "m"}}, "shape_units"),
     ],
 )
 def test_what_does_not_fit_is_said(members, text):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -62,6 +66,17 @@ def test_a_video_has_the_frames_of_the_page(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_a_slow_machine_draws_every_frame_in_full_size(tmp_path, monkeypatch):
+    # To this page each frame seems to take some tenths of a second. It would then take fewer pixels.
+    slow = "(function () { var clock = 0; performance.now = function () { return clock += 30; }; })();"
+    monkeypatch.setattr(movie, "_STEPPED", slow + movie._STEPPED)
+    monkeypatch.setattr(movie, "PATIENCE", 40.0)
+    frames, _ = decoded(vt.video(run(), tmp_path / "run.mp4", fps=160, size=(260, 240)))
+    assert len(frames) == 81 and all(red(frame).any() for frame in frames)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 def test_an_interrupted_video_leaves_the_file_that_was_there(tmp_path):
     path = tmp_path / "run.mp4"
     path.write_bytes(b"before")
@@ -75,6 +90,23 @@ def test_an_interrupted_video_leaves_the_file_that_was_there(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(in_a_loop())
     assert path.read_bytes() == b"before" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
+def test_ctrl_c_ends_the_command_with_one_line(tmp_path):
+    run(duration=20.0).save(tmp_path / "run.npz")
+    command = [sys.executable, "-m", "vitree", "view", "run.npz", "--mp4", "run.mp4", "--size", "320x240"]
+    told = []
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as started:
+        for line in started.stderr:
+            told.append(line)
+            if "drawing" in line:  # the browser draws
+                os.kill(started.pid, signal.SIGINT)
+    assert started.returncode == 130
+    assert told == ["vitree: drawing run.mp4 ...\n", "vitree: interrupted\n"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
 
 
 @pytest.mark.parametrize("options, word", [
@@ -117,6 +149,8 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(movie.shutil, "which", lambda name: None)
     with pytest.raises(InputError, match=r"apt install chromium.*no such browser"):
         movie._launched(Tool)
-    monkeypatch.setitem(__import__("sys").modules, "av", None)
-    with pytest.raises(MissingExtraError, match=r"vitree\[video\]"):
-        vt.video(run(0.02), tmp_path / "run.mp4")
+    for module, package in (("av", "av"), ("playwright", "playwright"), ("PIL", "pillow")):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            with pytest.raises(MissingExtraError, match=rf"package {package}: .*vitree\[video\]"):
+                vt.video(run(0.02), tmp_path / "run.mp4")

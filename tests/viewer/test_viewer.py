@@ -75,10 +75,20 @@ def test_dials_have_the_joints_limits_and_a_start_outside_them_is_shown():
     model = pendulum().compile()
     assert [(d.label, d.low, d.high) for d in Dials(model, 1.0).dials] == [("hinge [rad]", -1.0, 2.0)]
     assert Dials(model, 1.0, [2.5]).dials[0].high == 2.5
+    tree = vt.Tree("sliding")
+    tree.world.add(vt.tx("way"), vt.body("block", mass=1.0))
+    for extent, end in ((1.8161, 1.9), (3.288311, 3.3), (0.02, 0.1), (2.0, 2.0), (41.2, 42.0), (0.7, 0.7)):
+        slide = Dials(tree.compile(), extent).dials[0]  # without limits: a number of two digits that is not smaller
+        assert (slide.low, slide.high) == (-end, end)
+    tree = vt.Tree("limited")
+    rail = tree.world.add(vt.rx("hinge", lower=-0.2617994, upper=0.7853982), vt.tz(-1.0), vt.body("bob", mass=1.0))
+    rail.add(vt.tx("finger", lower=0.0, upper=0.000812345), vt.body("tip", mass=1.0))
+    hinge, finger = Dials(tree.compile(), 1.0).dials
+    assert (hinge.low, hinge.high, finger.low, finger.high) == (-0.262, 0.786, 0.0, 0.0008124)
     car = vehicles.car()
     sigma = next(d for d in Dials(car, 1.0).dials if d.name == "sigma")
     assert 0 < np.tan(car.max_steering) - sigma.high < 1e-4
-    assert [d.unit for d in Dials(car, 1.0).dials] == ["", "", "rad", "m", "m"]
+    assert [d.unit for d in Dials(car, 1.0).dials] == ["rad", "", "rad", "m", "m"]
 
 
 def test_joints_that_constraints_bind_follow_the_dial():

@@ -18,9 +18,10 @@ from vitree.cli.base import Progress, argument, option
 from vitree.cli.console import counted, say
 from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
 from vitree.cli.words import blaming
-from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
+from vitree.wording import arguments_of
 
 ROBOT = (
     "A robot's name or a vehicle's ('vitree robots' lists them), or the path of a URDF, xacro or MJCF file or of a "
@@ -203,6 +204,7 @@ class Reading:
             self.refuse(f"{name} says this itself; leave it out, or change the file", **own)
             return load_sexpr(name)
         path = find(name)
+        self.touching()  # an error of these options has nothing to do with the file
         with self.naming_check(name):
             if is_mjcf(path):
                 model = load_mjcf(path, **self.of_mjcf(name, gravity))
@@ -218,7 +220,8 @@ class Reading:
         try:
             yield
         except ModelError as error:
-            error.args = (error.args[0] + f"; see: {self._check_of(name)}",)
+            if isinstance(error, UrdfError) or not arguments_of(error.args[0]):  # others are of an option
+                error.args = (error.args[0] + f"; see: {self._check_of(name)}",)
             raise
 
     def _check_of(self, name: str) -> str:
@@ -237,6 +240,8 @@ def find(name: str) -> Path:
 
     if is_vehicle(name):
         raise InputError(f'"{name}" is a vehicle, which has no robot file; give a robot')
+    if Path(name).suffix.lower() == ".npz":
+        raise InputError(f"{name} is the file of a run, and here a robot is due; view, plot and convert take runs")
     try:
         return find_robot(name)
     except UnknownNameError as error:
@@ -374,11 +379,15 @@ class Run(World):
 
     def driven(self) -> dict[str, float] | None:
         """Return the inputs by their names."""
-        pairs = pairs_of("--input", self.inputs or [])
-        try:
-            return {name: float(text) for name, text in pairs.items()} or None
-        except ValueError as error:
-            raise InputError(f"--input is NAME=NUMBER: {error}") from None
+        found = {}
+        for name, text in pairs_of("--input", self.inputs or []).items():
+            try:
+                found[name] = float(text)
+            except ValueError:
+                raise InputError(f'--input {name}={text} must be NAME=NUMBER, and "{text}" is no number') from None
+            if not np.isfinite(found[name]):
+                raise InputError(f"--input {name}={text} must be a finite number")
+        return found or None
 
     def chosen(self, **more: Any) -> dict[str, Any]:
         """Return the given options of a method by their names, and those of ``more`` that are not None."""

@@ -84,7 +84,14 @@ def check(
 
 
 def fix(
-    robot: Robot,
+    reading: Reading,
+    robot: Annotated[
+        str,
+        argument(
+            "A robot's name ('vitree robots' lists them), or the path of a URDF or xacro file.", "ROBOT",
+            complete_robots,
+        ),
+    ],
     output: Annotated[
         Path,
         option("--output", "-o", text="File for the repaired robot (.urdf).", complete=robot_files),
@@ -100,10 +107,10 @@ def fix(
     from vitree.writing import write_text
 
     check_writable("--output", output)
-    path = find(robot.robot)
-    options = robot.options(path)
-    with robot.naming_check(robot.robot):
-        fixed = fix_urdf(path, **(options | {"inertia": "repair" if robot.inertia == "warn" else robot.inertia}))
+    path = find(robot)
+    options = reading.options(path)
+    with reading.naming_check(robot):
+        fixed = fix_urdf(path, **(options | {"inertia": "repair" if reading.inertia == "warn" else reading.inertia}))
     write_text(output, fixed.text)
     changes = [replace(finding, file=str(path)) for finding in fixed.changes]
     remaining = [replace(finding, file=str(output)) for finding in fixed.remaining.of("error", "warning")]

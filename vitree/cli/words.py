@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from vitree.errors import VitreeError
+from vitree.errors import MissingExtraError, VitreeError
 from vitree.wording import Argument, pieces_of, reworded
 
 #: Options of the command line by the arguments that they give, where the names differ.
@@ -45,7 +45,8 @@ def blaming(option: str) -> Iterator[None]:
     try:
         yield
     except VitreeError as error:
-        error.args = (f"{option}: " + error.args[0],)
+        if not isinstance(error, MissingExtraError):  # no other value of the option would help
+            error.args = (f"{option}: " + error.args[0],)
         raise
 
 

@@ -65,7 +65,7 @@ def ilqr(
         The controls that cost nothing; zero if not given.
     torque : (steps, nv) or (nv,) array, optional [N or N m]
         The first guess; zero if not given. Entries of joints without actuators act as they are.
-    inputs : mapping, (steps, nu) or (nu,) array, optional
+    inputs : mapping, (steps, nu) or (nu,) array, optional, in units as the loads take them
         The first guess of ``model.input_names``; zero if not given. Those that are no actuators act as they are.
     prescribed : mapping of joint name to (steps + 1,) array or callable, optional [m or rad]
         The first guess of prescribed coordinates, as :func:`vitree.simulate` takes it. Those that are no actuators move

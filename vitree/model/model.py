@@ -33,7 +33,7 @@ from vitree.mechanism.flat import (
     limits_of,
 )
 from vitree.mechanism.index import Index, pose_of, product_of
-from vitree.mechanism.loads import CONSERVATIVE, input_names
+from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.mechanism.rolling import Rolling
 from vitree.model import derivatives, dynamics_derivatives, motion, reactions
@@ -544,6 +544,12 @@ class Model(System):
         """Whether its energy stays as it is while nothing drives it."""
         resisted = self.touches or self.damping.any() or self.friction.any()
         return not resisted and len(self._potentials()) == len(self.flat.loads)
+
+    @property
+    def only_loses(self) -> bool:
+        """Whether damping, friction and dampers take its energy, and nothing else changes it, while undriven."""
+        lossy = all(isinstance(load, (*CONSERVATIVE, Damper)) for load in self.flat.loads)
+        return lossy and not (self.conservative or self.touches)
 
     @property
     def only_falls(self) -> bool:

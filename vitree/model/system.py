@@ -157,6 +157,11 @@ class System(ABC):
         return False
 
     @property
+    def only_loses(self) -> bool:
+        """Whether damping, friction and resistance take its energy, and nothing else changes it, while undriven."""
+        return False
+
+    @property
     def only_falls(self) -> bool:
         """Whether nothing but gravity changes its spatial momentum while nothing drives it."""
         return False

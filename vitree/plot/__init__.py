@@ -21,6 +21,7 @@ from vitree.results.comparison import Compared
 from vitree.results.recording import Recording
 from vitree.results.series import momentum_departure
 from vitree.results.units import about, distinct, labels_of
+from vitree.wording import Argument
 
 __all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces",
            "coordinates", "energy", "energy_error", "error", "fan", "figure_of", "gap", "iterations",
@@ -105,16 +106,18 @@ def energy_error(source, axes=None, *, dt: float | None = None):
 
     Where damping or friction takes energy, the departure is called dissipated energy. Where other forces change the
     energy, it is called the change of energy. The title says so, too. For a Comparison with a reference it is the
-    difference to the energy of the reference, if the energy of the reference changes. A grey line marks the rounding of
+    difference to the energy of the reference, if the energy of the reference changes; without a reference a Comparison
+    is drawn as its runs are. A grey line marks the rounding of
     the energy's terms, if a curve comes near it.
 
     Arguments, result and errors as for :func:`energy`, but that axes are one.
     """
     runs = parts.runs_of(source, dt)
-    fate = "" if isinstance(source, Compared) else parts.fate_of_energy(runs)
+    fate, lines = "", {}
     if isinstance(source, Compared):
         lines = {label: (label, x.t[1:], x.energy[1:]) for label, x in parts.series_of(runs, dt).items()}
-    else:
+    if not any(np.isfinite(values).any() for _, _, values in lines.values()):  # not of a Comparison that knows errors
+        fate = parts.fate_of_energy(runs)
         lines = {label: (label, run.t[1:], run.energy[1:] - run.energy[0]) for label, run in runs}
     level = parts.rounding(np.abs(run.kinetic) + np.abs(run.potential) for run in runs.sound)
     axes = parts.errors_over_time("energy_error", runs, axes, lines, _CHANGES[fate], level)
@@ -303,7 +306,9 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
         x, y = parts.entry(run, "q", name), parts.entry(run, against, name)
         parts.draw(axes, index, runs, label, label, x, y)
         axes.plot(x[:1], y[:1], color=line_style(index)["color"], **parts.marker_style(index))
-    labels = [f"{of}, {parts.literal(name)} [{parts.unit_label(first, of, [name])}]" for of in ("q", against)]
+    size = axes.figure.figure.get_size_inches()
+    labels = [parts.wrapped(f"{of}, {name} [{parts.unit_label(first, of, [name])}]", 0.75 * inches, 10.0)
+              for of, inches in zip(("q", against), size, strict=True)]  # fmt: skip
     return parts.finish(axes, "phase", source, xlabel=labels[0], ylabel=labels[1])
 
 
@@ -353,7 +358,8 @@ def gap(source, axes=None, *, dt: float | None = None):
     runs = parts.runs_of(source, dt)
     for label, run in runs:
         if not np.isfinite(run.monitors.get("gap", np.nan)).any():
-            raise InputError(f'the run "{label}" has no gaps to draw; simulate a model with contacts, monitors="gap"')
+            text = f'the run "{label}" has no gaps to draw; simulate a model with contacts, and '
+            raise InputError(text + Argument("monitors", "gap"))
     lines = {label: (label, run.monitors["t"], run.monitors["gap"]) for label, run in runs}
     axes = parts.over_time("gap", runs, axes, lines, "least gap [m]")
     axes.axhline(0.0, color="0.6", linewidth=0.8)
@@ -449,10 +455,11 @@ def comparison(source):
     figure = parts.new_figure(figsize=(8, 3 * len(draw)))
     for panel, axes in zip(draw, figure.subplots(len(draw), 1, squeeze=False)[:, 0], strict=True):
         panel(found, axes)
-    figure.suptitle(f"{parts.literal(found.model_name)}, dt = {parts.step_of(found, None):g} s")
+    _title(figure, f"{found.model_name}, dt = {parts.step_of(found, None):g} s")
     failed = [f"{r['label']} (dt = {r['dt']:g} s)" for r in found.table if r["status"] != "ok"]
     if failed:
-        figure.supxlabel(parts.literal("failed: " + ", ".join(failed)), fontsize="small")
+        text = parts.wrapped("failed: " + ", ".join(failed), figure.get_figwidth(), 8.0)
+        figure.supxlabel(text, fontsize="small")
     return figure
 
 
@@ -491,5 +498,10 @@ def figure_of(what: str, source, **options):
         names[labels_of([source])[0]] = None
     elif isinstance(source, Compared) and what not in ("order", "work_precision"):
         names[f"dt = {parts.step_of(source, options.get('dt')):g} s"] = None
-    figure.suptitle(parts.literal(", ".join(names)))
+    _title(figure, ", ".join(names))
     return figure
+
+
+def _title(figure, text: str) -> None:
+    """Give a figure a title, in as many lines as its width asks for."""
+    figure.suptitle(parts.wrapped(text, figure.get_figwidth(), 12.0))

@@ -70,5 +70,6 @@ def fan(source: Any, names: str | Iterable[str] | None = None, axes: Any = None,
     unit = parts.unit_label(source[0], of, chosen)
     axes.set(xlabel=parts.TIME, ylabel=f"{of} of {len(source)} instances [{unit}]")
     parts.ticks(axes)
-    axes.legend()
+    axes.grid(True, alpha=0.3)
+    parts.legend_of(axes)
     return axes

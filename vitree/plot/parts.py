@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,6 +38,10 @@ TIME = "time [s]"
 SHOWN = len(DASHES)
 #: Forces of contacts that are BLOW times larger than most go beyond the picture.
 BLOW = 3.0
+#: Mean width of a letter, as a share of its size.
+WIDE = 0.62
+#: The letters in a line of a legend, and the height of a line [in].
+LETTERS, LINE = 48, 0.175
 #: A run has failed where a velocity is above FASTEST [m/s or rad/s]. It has failed above FAST, too, if its kinetic
 #: energy is ABSURD times that of another run of the same motion.
 FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
@@ -147,7 +152,9 @@ def runs_of(source: Any, dt: float | None) -> Runs:
     else:
         source = runs = labelled(source)
         if not runs or not all(isinstance(run, Recording) for run in runs.values()):
-            raise InputError("give a Trajectory, several, a mapping of labels to trajectories, or a Comparison")
+            raise InputError("give a Trajectory, several, a mapping of labels to trajectories, or a Comparison; of a "
+                             "rollout, vitree.plot.fan draws all instances, and rollout[0] is the Trajectory of "
+                             "one")  # fmt: skip
     runs = {str(label): run for label, run in runs.items() if len(run)}
     # The runs of a comparison approximate one motion, so that one can be judged by the others.
     alike = isinstance(source, Compared)
@@ -311,6 +318,13 @@ def unit_label(run: Recording, of: str, names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(every[name] for name in names)).replace("^2", "²")
 
 
+def wrapped(text: str, inches: float, points: float) -> str:
+    """Return a text as :func:`literal` does, in lines that are no wider than a width, in letters of a size [points]."""
+    count = max(int(72.0 * inches / (WIDE * points)), 8)
+    lines = [text] if len(text) <= count else textwrap.wrap(visible(text), count, break_on_hyphens=False)
+    return "\n".join(map(literal, lines))
+
+
 def literal(text: str) -> str:
     """Return a text that matplotlib shows as it is: dollars begin formulas, and legends leave out labels with a _."""
     text = visible(text).replace("$", r"\$")
@@ -363,21 +377,36 @@ def finish(axes, what: str, source: Any, legend: bool = True, **labels):
     axes.set(**labels)
     ticks(axes)
     axes.grid(True, alpha=0.3)
-    figure = axes.figure.figure
-    if legend and any(not line.get_label().startswith("_") for line in axes.lines):
-        # The legend stands beside the lines if the figure makes room for it.
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-        axes.legend(fontsize="small", **(beside if figure.get_layout_engine() is not None else {}))
-    note(figure, what, source)
+    if legend:
+        legend_of(axes)
+    note(axes.figure.figure, what, source)
     return axes
 
 
-def legend_of(left, right) -> None:
-    """Give the axes on the left the entries of those on the right, too; both share a picture."""
-    handles = [line for axes in (left, right) for line in axes.lines if not line.get_label().startswith("_")]
-    beside = {"loc": "upper left", "bbox_to_anchor": (1.12, 1.0), "frameon": False}
-    left.legend(handles=handles, fontsize="small",
-                **(beside if left.figure.figure.get_layout_engine() is not None else {}))  # fmt: skip
+def legend_of(axes, right=None) -> None:
+    """Give axes a legend, with the entries of those on the right, too, if two share a picture.
+
+    The legend stands beside the lines if the figure makes room for it. A figure of ours becomes as high as it must be.
+    """
+    handles = [line for each in (axes, right) if each is not None for line in each.lines
+               if not line.get_label().startswith("_")]  # fmt: skip
+    if not handles:
+        return
+    figure = axes.figure.figure
+    looks: dict[str, Any] = {"fontsize": "small"}
+    if figure.get_layout_engine() is not None:
+        looks |= {"loc": "upper left", "bbox_to_anchor": (1.0 if right is None else 1.12, 1.0), "frameon": False}
+    legend = axes.legend(handles=handles, **looks)
+    lines = 0
+    for text in legend.get_texts():
+        text.set_text("\n".join(textwrap.wrap(text.get_text(), LETTERS, break_on_hyphens=False, drop_whitespace=False)))
+        lines += 1 + text.get_text().count("\n")
+    place = axes.get_subplotspec()
+    if hasattr(figure, "_repr_png_") and place is not None:
+        rows = place.get_gridspec()
+        ratios = rows.get_height_ratios() or [1.0] * rows.nrows
+        share = ratios[place.rowspan.start] / sum(ratios)
+        figure.set_figheight(max(figure.get_figheight(), 1.0 + LINE * (lines + 1) / share))
 
 
 def ticks(axes) -> None:
@@ -452,8 +481,10 @@ def envelope(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw(axes, index: int, runs: Runs, of: str, label: str, x: np.ndarray, y: np.ndarray) -> None:
-    """Draw a line of the run ``of``, and mark the end of the line if the run failed."""
-    axes.plot(x, y, label=literal(label), **line_style(index), **round_style(index))
+    """Draw a line of the run ``of``, a point if it has one value, and mark the end of the line if the run failed."""
+    alone = np.count_nonzero(np.isfinite(y)) == 1
+    marks = {"marker": "o", "markersize": 4} if alone else round_style(index)
+    axes.plot(x, y, label=literal(label), **line_style(index), **marks)
     if of in runs.failed:
         text = f"failed at t = {runs.failed[of]:g} s"
         text = "_" if any(line.get_label() == text for line in axes.lines) else text
@@ -467,6 +498,8 @@ def over_time(
     axes = begin(axes)
     for index, (label, (of, t, y)) in enumerate(lines.items(), first):
         draw(axes, index, runs, of, label, t, y)
+    if not any(len(t) for _, t, _ in lines.values()):
+        say_in(axes, "no step")
     return finish(axes, what, runs.source, legend, xlabel=xlabel, ylabel=ylabel)
 
 
@@ -486,13 +519,19 @@ def errors_over_time(
     if lowest < 100 * level:
         mark(axes, level, meaning)
     if np.isinf(lowest) and not axes.lines:  # an empty picture would look like a mistake
-        axes.text(0.5, 0.5, "all zero", color="0.4", transform=axes.transAxes, ha="center", va="center")
+        known = any(np.isfinite(y).any() for _, _, y in lines.values())
+        say_in(axes, "all zero" if known else "not known" if ends else "no step")
         if ends and min(ends)[0] < max(t for _, t in ends):
             axes.set_xlim(min(ends)[0], max(t for _, t in ends))
     axes = finish(axes, what, runs.source, legend, xlabel=xlabel, ylabel=ylabel, yscale="log")
     if lowest < level / 100:
         axes.set_ylim(bottom=level / 100)
     return axes
+
+
+def say_in(axes, text: str) -> None:
+    """Write a text into the middle of axes that have nothing else."""
+    axes.text(0.5, 0.5, text, color="0.4", transform=axes.transAxes, ha="center", va="center")
 
 
 def mark(axes, level: float, meaning: str) -> None:

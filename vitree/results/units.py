@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from vitree.mechanism.loads import CONSERVATIVE, Damper
-from vitree.model.model import Model
 from vitree.results.plain import versions
 from vitree.results.recording import Recording
 
@@ -21,7 +19,7 @@ _OF_PART = (
     dict.fromkeys("xyz", "m") | dict.fromkeys(("qx", "qy", "qz", "qw"), "1") | {"theta": "rad"},
     dict.fromkeys(("vx", "vy", "vz"), "m/s") | dict.fromkeys(("wx", "wy", "wz", "omega"), "rad/s"),
 )
-_OF_MOMENTUM = {"rad/s": "kg m^2/s", "m/s": "kg m/s"}
+_OF_MOMENTUM = {"rad/s": "kg m^2/s", "1/s": "kg m^2/s", "m/s": "kg m/s"}
 #: The columns of momentum, and their units.
 PARTS = {f"{kind}.{axis}": unit for kind, unit in (("angular", "kg m^2/s"), ("linear", "kg m/s")) for axis in "xyz"}
 #: The columns of the monitor "certificate", and their units.
@@ -76,23 +74,19 @@ def about(traj: Recording) -> dict[str, Any] | None:
     return {
         "units": _units(traj), "gravity": system.gravity.tolist(), "total_mass": float(system.total_mass),
         "only_falls": bool(system.only_falls), "conservative": bool(system.conservative),
-        "only_loses": _only_loses(system),
+        "only_loses": bool(system.only_loses),
     }  # fmt: skip
-
-
-def _only_loses(system: Any) -> bool:
-    """Whether damping, friction and dampers take energy of a system, and nothing else changes it."""
-    if not isinstance(system, Model) or system.conservative or system.touches:
-        return False
-    return all(isinstance(load, (*CONSERVATIVE, Damper)) for load in system.flat.loads)
 
 
 def _units(traj: Recording) -> dict[str, tuple[str, ...]]:
     """Return the units by the names, and by the kinds of the joints if the system is known."""
     kinds = {joint.name: joint.kind for joint in traj.system.joints} if traj.system is not None else {}
+    shape = dict(getattr(traj.system, "shape_units", {}))
 
     def unit(name: str, rate: int) -> str:
         joint, _, part = name.rpartition(".")
+        if name in shape:
+            return f"{shape[name]}/s" if rate else shape[name]
         if kinds.get(name) in _OF_KIND:
             return _OF_KIND[kinds[name]][rate]
         # The name ends in a part of a joint, or it is a coordinate of a vehicle that is no joint.

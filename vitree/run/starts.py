@@ -32,7 +32,7 @@ def start_of(system: Any, seed: int, q0: Any = "neutral", v0: Any = "random", sp
     v0 : "random", "zero" or (nv,) array [m/s or rad/s]
         Random: each entry normal with deviation ``speed``.
     speed : float
-        [m/s or rad/s]
+        Zero or above [m/s or rad/s].
     on_ground : bool
 
     Raises
@@ -47,8 +47,8 @@ def start_of(system: Any, seed: int, q0: Any = "neutral", v0: Any = "random", sp
         return q, system.zero_velocity()
     if v0 != "random":
         raise InputError(Argument("v0", v0) + " must be random, zero or numbers")
-    if not np.isfinite(real(speed)):
-        raise InputError(Argument("speed", speed) + " must be a finite number")
+    if not 0 <= real(speed) < np.inf:
+        raise InputError(Argument("speed", speed) + " must be a finite number, 0 or more")
     v = real(speed) * np.random.default_rng([seed, 1]).standard_normal(system.nv)
     if system.kinematic_names:
         v[np.asarray(system.flat.kinematic, dtype=bool)] = 0.0

@@ -136,6 +136,12 @@ class Boat(RigidVehicle):
         """False: the water takes energy."""
         return False
 
+    @property
+    def only_loses(self) -> bool:
+        """Whether still water and still air take energy, and nothing else changes it."""
+        moving = any(np.any(self.parts[name]) for name in ("current", "wind", "wave", "pressure"))
+        return self.force is None and not moving
+
     def neutral(self) -> np.ndarray:
         """Return the configuration in which the boat floats upright at rest in still water, (7,) [m]."""
         q = super().neutral()

@@ -21,6 +21,7 @@ class Car(NonholonomicVehicle):
     # (control/dynamics.py), for optimisation. Tests compare the three.
 
     shape_names = ("psi", "sigma")
+    shape_units = {"psi": "rad", "sigma": "1"}  # noqa: RUF012
     input_names = ("torque", "steering")
     driven = {"sigma": "steering"}  # noqa: RUF012
     compiled_stepper = "CarStepper"
@@ -42,6 +43,11 @@ class Car(NonholonomicVehicle):
     def conservative(self) -> bool:
         """Whether the car rolls without resistance."""
         return self.rolling_resistance == 0
+
+    @property
+    def only_loses(self) -> bool:
+        """Whether the rolling resistance takes energy."""
+        return not self.conservative
 
     @property
     def compiled(self) -> dict[str, Any]:

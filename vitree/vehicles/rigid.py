@@ -183,6 +183,11 @@ class RigidVehicle(Vehicle):
         return not self.drag.any() and self.force is None
 
     @property
+    def only_loses(self) -> bool:
+        """Whether drag alone takes energy while nothing drives the vehicle."""
+        return bool(self.drag.any()) and self.force is None
+
+    @property
     def only_falls(self) -> bool:
         """Whether gravity alone changes the spatial momentum while nothing drives the vehicle."""
         return self.conservative

@@ -69,6 +69,8 @@ class NonholonomicVehicle(Vehicle):
         Names of the entries of r.
     driven : mapping of shape name to input name
         Shape coordinates whose rate is an input. They are not solved for and need no inertia.
+    shape_units : mapping of shape name to str
+        Units of shape coordinates, such as "rad", "m" or "1", for pictures and tables; "rad or m" without one.
     shape_limits : mapping of shape name to number
         Largest size of a coordinate [rad]; a step fails if it would pass this limit.
     input_names : tuple of str
@@ -110,6 +112,7 @@ class NonholonomicVehicle(Vehicle):
     input_names: tuple[str, ...] = ()
     driven: Mapping[str, str] = {}
     shape_limits: Mapping[str, float] = {}
+    shape_units: Mapping[str, str] = {}
     #: the class of its compiled steppers, if there is one
     compiled_stepper: str = ""
 
@@ -233,8 +236,8 @@ class NonholonomicVehicle(Vehicle):
         s, n = len(self.shape_names), self.pose.dim
         if self.group not in ("SE2", "SE3"):
             raise ModelError(f'{self.name}: group is "{self.group}"; it must be "SE2" or "SE3"')
-        for kind, names in (("driven", self.driven), ("shape_limits", self.shape_limits)):
-            for name in names:
+        for kind in ("driven", "shape_limits", "shape_units"):
+            for name in getattr(self, kind):
                 if name not in self.shape_names:
                     raise ModelError(
                         f'{self.name}: {kind} has "{name}", which is not in shape_names {self.shape_names}'

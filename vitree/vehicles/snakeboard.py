@@ -17,6 +17,7 @@ class Snakeboard(NonholonomicVehicle):
     """A board on two pairs of wheels that steer against each other, with a rotor; made by :func:`snakeboard`."""
 
     shape_names = ("psi", "phi")
+    shape_units = {"psi": "rad", "phi": "rad"}  # noqa: RUF012
     input_names = ("rotor", "steering")
     compiled_stepper = "SnakeboardStepper"
 

@@ -61,15 +61,18 @@ class Dials:
         low, high, angular = self._ranges(extent)
         quaternions = {int(k) for k in self.system._quaternions}
         inner = {k + i for k in quaternions for i in (1, 2, 3)}
-        unknown = getattr(self.system, "shape_names", ())  # only the vehicle knows the units of its shape
+        of_shape = dict.fromkeys(getattr(self.system, "shape_names", ()), "") | dict(
+            getattr(self.system, "shape_units", {})
+        )
         for k, name in enumerate(self.system.q_names):
             if k in quaternions:
                 stem = name.rpartition(".")[0] or "body"
                 for turn, word in enumerate(TURNS):
-                    most = 1.5707 if turn == 1 else 3.1415
+                    most = 1.57 if turn == 1 else 3.141
                     yield Dial(f"{stem}.{word}", "rad", k, -most, most, turn)
             elif k not in inner:
-                unit = "" if name in unknown else "rad" if angular[k] else "m"
+                unit = of_shape.get(name, "rad" if angular[k] else "m")
+                unit = "" if unit == "1" else unit
                 yield Dial(name, unit, k, low[k], high[k])
 
     def _ranges(self, extent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -82,19 +85,19 @@ class Dials:
             angular = system.contract(angular) if isinstance(system, ReducedModel) else angular
         else:
             angular = np.array([name.rpartition(".")[2] not in ("x", "y", "z") for name in system.q_names])
-        reach = np.where(angular, np.pi, max(extent, 0.1))
+        reach = np.where(angular, np.pi, rounded_up(max(extent, 0.1)))
         low, high = np.minimum(-reach, self.start), np.maximum(reach, self.start)
-        limits = [(j.q_slice, j.lower, j.upper) for j in system.joints]
-        for name, most in dict(getattr(system, "shape_limits", {})).items():
-            k = system.q_names.index(name)
-            limits.append((slice(k, k + 1), (-most,), (most,)))
-        for place, lower, upper in limits:
+        for joint in system.joints:
+            place, lower, upper = joint.q_slice, joint.lower, joint.upper
             if len(lower) == place.stop - place.start:
                 low[place] = np.where(np.isfinite(lower), lower, low[place])
                 high[place] = np.where(np.isfinite(upper), upper, high[place])
-        # A slider has room for four digits. A start outside the limits widens the range.
-        low, high = (np.trunc(1e4 * limit) / 1e4 for limit in (low, high))
-        return np.minimum(low, self.start), np.maximum(high, self.start), angular
+        # A start outside the limits widens the range. Below a slider few digits can be read.
+        low, high = outward(np.minimum(low, self.start), np.maximum(high, self.start))
+        for name, most in dict(getattr(system, "shape_limits", {})).items():  # a vehicle does not pass them
+            k, most = system.q_names.index(name), np.trunc(1e4 * most) / 1e4
+            low[k], high[k] = min(-most, self.start[k]), max(most, self.start[k])
+        return low, high, angular
 
     def value(self, dial: Dial) -> float:
         """Return the value of a dial."""
@@ -129,6 +132,20 @@ class Dials:
         with warnings.catch_warnings():  # at gimbal lock SciPy chooses one of the solutions, and warns
             warnings.simplefilter("ignore")
             return Rotation.from_quat(self.q[index : index + 4]).as_euler("xyz")
+
+
+def outward(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ranges, and a little more where their ends would have more digits than a thousandth of the range has."""
+    unit = 10.0 ** (np.floor(np.log10(np.maximum(high - low, 1e-9))) - 3)
+    low, high = np.floor(low / unit + 1e-6) * unit, np.ceil(high / unit - 1e-6) * unit
+    short = np.vectorize(lambda end: float(f"{end:.9g}") + 0.0, otypes=[float])  # and no -0
+    return short(low), short(high)
+
+
+def rounded_up(value: float) -> float:
+    """Return the least number of two digits that is not below a positive one."""
+    unit = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(f"{np.ceil(value / unit * (1 - 1e-12)) * unit:.2g}")
 
 
 def _to_start_from(system: System) -> np.ndarray:

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import html
 import io
+import logging
 import os
 import shutil
 import tempfile
@@ -170,8 +171,8 @@ def _pixels(size: Any) -> tuple[int, int]:
     return width, height
 
 
-def _require() -> tuple[Any, Any]:
-    """Return the modules av and playwright.sync_api."""
+def _require() -> tuple[Any, Any, Any]:
+    """Return the modules av, playwright.sync_api and PIL.Image."""
     try:
         import av
     except ImportError:
@@ -180,7 +181,11 @@ def _require() -> tuple[Any, Any]:
         from playwright import sync_api
     except ImportError:
         raise MissingExtraError("playwright", "video", "a video") from None
-    return av, sync_api
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingExtraError("pillow", "video", "a video") from None
+    return av, sync_api, Image
 
 
 def _outside_loops(work: Callable[[threading.Event], None]) -> None:
@@ -203,7 +208,7 @@ def _outside_loops(work: Callable[[threading.Event], None]) -> None:
 def _write(
     page: str, stream: Any, count: int, rate: Fraction, size: tuple[int, int], progress: Any, stop: threading.Event
 ) -> None:  # fmt: skip
-    av, _ = _require()
+    av = _require()[0]
     with _opened(page, size) as take:
         first, seconds = _settled(take)
         for again in (False, True):
@@ -216,7 +221,7 @@ def _write(
                     if stop.is_set():
                         raise KeyboardInterrupt
                     # The middle of the time for which the page shows a picture.
-                    picture = take((k + 0.5) * seconds / (count + 1))
+                    picture = _taken(take, (k + 0.5) * seconds / (count + 1))
                     if k == 0:
                         first = picture
                     container.mux(track.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
@@ -224,16 +229,15 @@ def _write(
                         progress(k + 1, count + 1)
                 container.mux(track.encode())
             # A mesh that came late is not in the first frames.
-            if again or np.array_equal(take(0.5 * seconds / (count + 1)), first):
+            if again or np.array_equal(_taken(take, 0.5 * seconds / (count + 1)), first):
                 return
 
 
 @contextlib.contextmanager
 def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None], Any]]:
     """Open a page whose canvas has a size [pixels]; yield what draws it at a time [s] and returns its pixels."""
-    _, sync_api = _require()
-    from PIL import Image
-
+    _, sync_api, Image = _require()
+    logging.getLogger("asyncio").addFilter(_tells_more)  # the same filter twice is one
     with tempfile.TemporaryDirectory() as folder, sync_api.sync_playwright() as tool:
         file = Path(folder) / "page.html"
         file.write_text(page, encoding="utf-8")
@@ -244,7 +248,8 @@ def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None
             context.set_offline(True)
             tab = context.new_page()
             tab.add_init_script(_STEPPED)
-            tab.goto(file.as_uri())
+            # On a slow machine the page would take fewer pixels, unless their density is fixed.
+            tab.goto(file.as_uri() + "?fixedDpr=1")
 
             seen: list[tuple[int, int]] = []
 
@@ -272,6 +277,11 @@ def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None
             browser.close()
 
 
+def _tells_more(record: logging.LogRecord) -> bool:
+    """Say whether a record of asyncio says more than that Playwright's own program has ended, as after Ctrl-C."""
+    return "Connection closed while reading from the driver" not in record.getMessage()
+
+
 def _launched(tool: Any) -> Any:
     """Start a browser: one of this machine, or Playwright's own."""
     own = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -287,6 +297,16 @@ def _launched(tool: Any) -> Any:
             "a video needs a browser, and none could be started: install Chromium (Debian: apt install chromium; "
             f"elsewhere: playwright install chromium). {why}"
         ) from None
+
+
+def _taken(take: Callable[[float | None], Any], t: float) -> Any:
+    """Return the picture at a time [s], once the canvas has the size of the video."""
+    begun = time.monotonic()
+    while (picture := take(t)) is None:
+        if time.monotonic() - begun > PATIENCE:
+            raise VitreeError(f"the page of the run gave no picture of its size within {PATIENCE:g} s; draw it again")
+        time.sleep(0.1)
+    return picture
 
 
 def _settled(take: Callable[[float | None], Any]) -> tuple[Any, float]:

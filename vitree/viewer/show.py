@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from vitree.model.system import System
 from vitree.results.drawing import poses
 from vitree.urdf.paths import Packages
+from vitree.viewer.dials import rounded_up
 from vitree.viewer.page import colour_of, page_of, write_html
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
@@ -286,7 +287,7 @@ class _RunPage:
                 for run, stage in zip(self.runs, self.stages, strict=True):
                     box = gui.add_checkbox(run.label, True)
                     box.on_update(lambda event, stage=stage: stage.show(visible=event.target.value))
-                reach = 2 * max(run.film.drawing.extent for run in self.runs)
+                reach = rounded_up(2 * max(run.film.drawing.extent for run in self.runs))
                 apart = gui.add_slider("apart [m]", 0.0, max(reach, spread), reach / 100, spread)
                 apart.on_update(lambda _: self._set(spread=float(apart.value)))
             stay = gui.add_checkbox("follow the first" if len(self.runs) > 1 else "follow", self.cast.follow)
