@@ -22,6 +22,8 @@ image = pytest.importorskip("PIL.Image")
 
 SHOTS = ROOT / "build" / "screenshots"
 PATIENCE = 150.0
+#: On a slow machine viser would draw fewer pixels after some seconds, whose colours are mixed.
+SHARP = "?fixedDpr=1"
 #: A picture four times a second without smooth edges is enough; without an accelerator each takes a processor's time.
 SLOWER = """
 for (const kind of [HTMLCanvasElement, OffscreenCanvas]) {
@@ -156,7 +158,7 @@ def test_sliders_of_a_live_page_move_the_robot(name, page):
     make, joint = SYSTEMS[name]
     viewer = vt.view(make(), browser=False, block=False, port=8400)
     try:
-        page.goto(viewer.url)
+        page.goto(viewer.url + SHARP)
         before = settled(page)
         page.screenshot(path=SHOTS / f"live {name}.png")
         dial = next(d for d in viewer._page.dials.dials if d.name == joint)
@@ -177,7 +179,7 @@ def test_a_live_run_plays_stops_and_follows_its_slider(page):
     run = run_of("closed chain")
     viewer = vt.view({"one": run, "two": run}, browser=False, block=False, port=8410, spread=0.5)
     try:
-        page.goto(viewer.url)
+        page.goto(viewer.url + SHARP)
         wait_until(lambda: drawn(picture(page)) > 300, "a picture")
         started = viewer._page.time
         wait_until(lambda: viewer._page.time != started, "the run to play")
@@ -214,7 +216,7 @@ def fallen():
 def test_forces_of_contacts_on_a_live_page_are_hidden_and_shown(page):
     viewer = vt.view(fallen(), browser=False, block=False, port=8420)
     try:
-        page.goto(viewer.url)
+        page.goto(viewer.url + SHARP)
         wait_until(lambda: drawn(picture(page)) > 300, "a picture")
         page.get_by_text("Pause").click()
         wait_until(lambda: not viewer._page.playing, "the run to stop")
@@ -232,7 +234,7 @@ def test_forces_of_contacts_on_a_live_page_are_hidden_and_shown(page):
 def test_forces_of_contacts_on_an_exported_page(page, tmp_path):
     path = vt.view(fallen(), html=tmp_path / "page.html")
     page.context.set_offline(True)
-    page.goto(path.as_uri())
+    page.goto(path.as_uri() + SHARP)
     wait_until(lambda: drawn(picture(page)) > 300, "a picture")
     field = page.locator("input[inputmode=decimal]").first
     for t, happened in (("0.990", lambda: arrows(picture(page)) > 30), ("0.000", lambda: arrows(picture(page)) < 5)):
@@ -248,7 +250,7 @@ def test_an_exported_page_moves_and_asks_for_nothing(name, kind, page, tmp_path)
     source = run_of(name) if kind == "run" else SYSTEMS[name][0]()
     path = vt.view(source, html=tmp_path / "page.html")
     page.context.set_offline(True)
-    page.goto(path.as_uri())
+    page.goto(path.as_uri() + SHARP)
     wait_until(lambda: drawn(picture(page)) > 300, "a picture")
     field = page.locator("input[inputmode=decimal]").first
     seconds = float(page.locator("[role=slider]").first.get_attribute("aria-valuemax"))
