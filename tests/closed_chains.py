@@ -1,4 +1,4 @@
-"""The closed chain of Johnson & Murphey 2009, and stored runs of it."""
+"""The closed chain of Johnson & Murphey 2009, stored runs of it, and other mechanisms with loops."""
 
 from __future__ import annotations
 
@@ -42,4 +42,14 @@ def finger():
     one = tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
     one.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0), vt.tx("c"), vt.body("three", 1.0))
     tree.constrain(vt.gear("b", "a", 0.5))
+    return tree.compile()
+
+
+def four_bar():
+    """A linkage of three links; [0.5, 0.1, 0.3] is near a configuration of it."""
+    tree = vt.Tree("four-bar linkage")
+    crank = tree.world.add(vt.ry("crank"), vt.tz(-0.3), vt.body("pin", mass=1.0))
+    crank.add(vt.ry("coupler"), vt.tx(1.0), vt.body("end", mass=1.0))
+    tree.world.add(vt.tx(0.8), vt.ry("rocker"), vt.tz(-0.9), vt.body("tip", mass=2.0))
+    tree.constrain(vt.point_constraint("end", "tip", [(1, 0, 0), (0, 0, 1)]))
     return tree.compile()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cart_poles import cart_pole
+from closed_chains import four_bar
 from random_models import random_flat, random_state
 from scipy.optimize import minimize
 
@@ -14,15 +15,6 @@ from vitree.control.motions import MotionSearch
 from vitree.control.projection import _Descent
 
 METHODS = ["linear-time", "midpoint"]
-
-
-def four_bar():
-    tree = vt.Tree("four-bar linkage")
-    crank = tree.world.add(vt.ry("crank"), vt.tz(-0.3), vt.body("pin", mass=1.0))
-    crank.add(vt.ry("coupler"), vt.tx(1.0), vt.body("end", mass=1.0))
-    tree.world.add(vt.tx(0.8), vt.ry("rocker"), vt.tz(-0.9), vt.body("tip", mass=2.0))
-    tree.constrain(vt.point_constraint("end", "tip", [(1, 0, 0), (0, 0, 1)]))
-    return tree.compile()
 
 
 def servos():

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 from chromium import launched
+from closed_chains import four_bar
 from places import ROOT
 
 import vitree as vt
@@ -63,16 +64,7 @@ def talos():
     return vt.load_urdf(vt.find_robot("talos"), base="free")
 
 
-def closed_chain():
-    tree = vt.Tree("four-bar linkage")
-    crank = tree.world.add(vt.ry("crank"), vt.tz(-0.3), vt.body("pin", mass=1.0))
-    crank.add(vt.ry("coupler"), vt.tx(1.0), vt.body("end", mass=1.0))
-    tree.world.add(vt.tx(0.8), vt.ry("rocker"), vt.tz(-0.9), vt.body("tip", mass=2.0))
-    tree.constrain(vt.point_constraint("end", "tip", [(1, 0, 0), (0, 0, 1)]))
-    return tree.compile()
-
-
-SYSTEMS = {"talos": (talos, "torso_1_joint"), "closed chain": (closed_chain, "crank"),
+SYSTEMS = {"talos": (talos, "torso_1_joint"), "closed chain": (four_bar, "crank"),
            "car": (vehicles.car, "theta")}  # fmt: skip
 
 

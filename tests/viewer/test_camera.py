@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from closed_chains import four_bar
 from scipy.spatial.transform import Rotation
 
 import vitree as vt
@@ -24,12 +25,7 @@ def pendulum():
 
 
 def closed():
-    tree = vt.Tree("four-bar linkage")
-    crank = tree.world.add(vt.ry("crank"), vt.tz(-0.3), vt.body("pin", mass=1.0))
-    crank.add(vt.ry("coupler"), vt.tx(1.0), vt.body("end", mass=1.0))
-    tree.world.add(vt.tx(0.8), vt.ry("rocker"), vt.tz(-0.9), vt.body("tip", mass=2.0))
-    tree.constrain(vt.point_constraint("end", "tip", [(1, 0, 0), (0, 0, 1)]))
-    model = tree.compile()
+    model = four_bar()
     q = vt.satisfy_constraints(model, [0.5, 0.1, 0.3])
     return vt.simulate(model, q, duration=2.0, dt=0.01, method="midpoint")
 
