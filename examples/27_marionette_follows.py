@@ -2,8 +2,7 @@
 
     python 27_marionette_follows.py [--save FILE] [--plot FILE] [--view]
 
-In one plan tensions and configurations are unknowns. A simulation on strings as long as in that plan makes the same
-motion. The other plan is found among the lengths of the strings, by iLQR.
+Tensions and configurations are unknowns. A simulation on strings as long as in the plan makes the same motion.
 """
 
 from importlib.util import find_spec
@@ -12,7 +11,7 @@ import numpy as np
 import stand_ins
 
 import vitree as vt
-from vitree.control import MotionProblem, Place, Posture, Reach, Tension, Velocity, ilqr, solve
+from vitree.control import MotionProblem, Place, Posture, Tension, Velocity, solve
 
 DT, STEPS, HOW = 0.04, 50, {"dt": 0.04, "method": "midpoint"}
 SOLVER = "ipopt" if find_spec("ipyopt") else "scipy"  # the latter takes half a minute
@@ -33,22 +32,10 @@ def main() -> vt.Trajectory:
         off = np.abs(model.frame_pose(aim.frame, plan.q)[:, 2, 3] - aim.at[:, 2]).max()
         pull = plan.tensions[aim.frame][:-1].min() / DT
         print(f"{aim.frame:10s} within {1e3 * off:.1f} mm of its height, tension at least {pull:.2f} N")
-    for frame, place in hooks.items():
-        tree.world.add(vt.fixed(f"{frame} hook", xyz=place))
-        tree.world.add(vt.tz(f"{frame} string", kinematic=True))
-        tree.constrain(vt.Distance(f"{frame} hook", frame, length=f"{frame} string"))
-    on_strings, n = tree.compile(), model.nq
     whole = [*plan.q[0], *(length[0] for length in plan.lengths.values())]
-    lengths = {f"{frame} string": y for frame, y in plan.lengths.items()}
-    run = vt.simulate(on_strings, whole, duration=DT * STEPS, prescribed=lengths, **HOW)
-    print(f"simulated on these strings it is {np.abs(run.q[:, :n] - plan.q).max():.0e} off the plan")
-    weights = np.r_[np.full(6, 30 * DT), np.zeros(n + len(hooks) - 6), np.full(n + len(hooks), 0.03)]
-    hands = [Reach(aim.frame, aim.at, weight=100 * DT, weight_end=100) for aim in cost[3:]]
-    other = ilqr(on_strings, whole, duration=DT * STEPS, goal=whole, goal_u=whole[n:], Q=weights, R=np.full(4, 1e-3),
-                 frames=hands, actuators=list(lengths), **HOW)  # fmt: skip
-    off = [np.abs(on_strings.frame_pose(hand.frame, other.trajectory.q)[:, 2, 3] - hand.point[:, 2]).max()
-           for hand in hands]  # fmt: skip
-    print(f"{other} in {other.seconds:.1f} s: hands within {1e3 * max(off):.0f} mm of their heights")
+    lengths = {f"{frame} string": lambda t, y=y: np.interp(t, plan.t, y) for frame, y in plan.lengths.items()}
+    run = vt.simulate(stand_ins.on_strings(tree, hooks), whole, duration=DT * STEPS, prescribed=lengths, **HOW)
+    print(f"simulated on these strings it is {np.abs(run.q[:, : model.nq] - plan.q).max():.0e} off the plan")
     return run
 
 

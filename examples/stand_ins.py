@@ -112,3 +112,12 @@ def marionette() -> tuple[vt.Tree, dict[str, tuple]]:
         hip.add(vt.ry(f"{side} leg", damping=0.01), vt.tz(-0.3), vt.body(f"{side} foot", 0.1))
         hooks |= {f"{side} shoulder": (0.0, y, 1.0), f"{side} hand": (0.2, 1.5 * y, 1.0)}
     return tree, hooks
+
+
+def on_strings(tree: vt.Tree, hooks: dict[str, tuple]) -> vt.Model:
+    """Return what hangs on a string from each hook; a prescribed coordinate is as long as a string."""
+    for frame, place in hooks.items():
+        tree.world.add(vt.fixed(f"{frame} hook", xyz=place))
+        tree.world.add(vt.tz(f"{frame} string", kinematic=True))
+        tree.constrain(vt.Distance(f"{frame} hook", frame, length=f"{frame} string"))
+    return tree.compile()

@@ -291,6 +291,18 @@ def ways_to_plan(run, text):
     assert np.linalg.norm(run.system.frame_pose("panda_hand_tcp", run.q[-1])[:3, 3] - [0.3, 0.3, 0.3]) < 0.01
 
 
+def marionette_strings(run, text):
+    """Each search lets the hands follow; the cost falls to what both methods find; a simulation repeats the plan."""
+    costs = np.array([float(x) for x in re.findall(r"cost ([0-9.]+)", text)])
+    assert len(costs) == 4 and text.count("cannot fall") == 4
+    np.testing.assert_allclose(costs[[0, 2]], costs[[1, 3]], rtol=1e-2)
+    assert max(int(x) for x in re.findall(r"within ([0-9]+) mm", text)) < 40
+    assert float(re.search(r"it is (\S+) off", text)[1]) < 1e-6
+    left = run.system.frame_pose("left hand", run.q)[:, 2, 3]
+    assert np.ptp(left) > 0.05
+    assert np.abs(run.system.constraint_errors(run.q)).max() < 1e-10
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

@@ -318,7 +318,7 @@ AS_IT_IS = set("""
     contact_candidates contact_gaps contact_list contacts damping degrees_of_freedom drives dry_friction frame_names
     frame_pose frame_poses friction geometry gravity ground holds input_names joint joint_names joints kinetic_energy
     lagrangian limit_restitution limited limits link_names loads methods momentum momentum_from_velocity name
-    nbody neutral nq nv only_falls potential_energy
+    nbody neutral nq nv only_falls only_loses potential_energy
     project_velocity q_names report require_regular rolling singular_at total_mass touches
     v_names validate_configuration validate_velocity
     velocity_from_momentum wheels with_drives with_parameters zero_velocity
