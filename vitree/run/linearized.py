@@ -129,7 +129,7 @@ class Linearization:
     by_inputs: np.ndarray
     by_prescribed: np.ndarray
     impulses: Derivatives
-    _course: Course = field(repr=False)
+    _course: Course | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         steps = "a step" if self.A.ndim == 2 else f"{len(self.A)} steps"
@@ -141,7 +141,8 @@ class Linearization:
             held = "one step" if self.A.ndim == 2 else f"steps 0 to {len(self.A) - 1}"
             raise InputError(f"step {k!r} of {held}: give the number of a step of a run")
         names = ("q", "p", "q_end", "p_end", "A", "by_torque", "by_inputs", "by_prescribed")
-        impulses, one = Derivatives(*(x[k] for x in self.impulses)), self._course.of_step(k % len(self.A), len(self.A))
+        impulses = Derivatives(*(x[k] for x in self.impulses))
+        one = None if self._course is None else self._course.of_step(k % len(self.A), len(self.A))
         rows = (getattr(self, name)[k] for name in names)
         return Linearization(self.model, self.dt, *rows, impulses, one)  # type: ignore
 
@@ -193,6 +194,8 @@ class Linearization:
         optimal control". In trep they are ``fdxdx``, ``fdxdu`` and ``fdudu``.
         """
         n, model = 2 * self.model.nv, self.model
+        if self._course is None:
+            raise InputError("the derivatives are not those of vitree.linearize or of a run, and have no second ones")
         require_curvature(model)
         names = (by,) if isinstance(by, str) else several(by, "by", f"names, of {', '.join(BLOCKS)}")
         for name in names:
