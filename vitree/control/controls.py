@@ -9,7 +9,8 @@ import numpy as np
 
 from vitree.arguments import axes_of, entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.integrators.slopes import Slopes, kicks_of
+from vitree.integrators.curvature import columns_of
+from vitree.integrators.slopes import Slopes
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.wording import Argument, named
@@ -57,17 +58,18 @@ class Controls:
         """Return rows from a torque (nv,) or (steps, nv), inputs likewise, and prescribed coordinates (steps, k)."""
         model, steps = self.model, len(prescribed)
         found = np.zeros((steps, self.size))
-        found[:, model.nv + len(model.input_names) :] = prescribed
+        forces, acting, places = self.split(found)
+        places[:] = prescribed
         if torque is not None:
             shape = (model.nv,) if axes_of(torque) == 1 else (steps, model.nv)
-            found[:, : model.nv] = entries(torque, shape, "torque")
+            forces[:] = entries(torque, shape, "torque")
         given = resolve_inputs(model, inputs)
         if callable(given):
             raise InputError(named("inputs", inputs) + " must be numbers, or rows (steps, n): they are a first guess")
         if given is not None:
             if given.ndim == 2 and len(given) != steps:
                 raise InputError(named("inputs", inputs) + f" has {len(given)} rows; {steps} steps need one each")
-            found[:, model.nv : model.nv + len(model.input_names)] = given
+            acting[:] = given
         return found
 
     def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -77,11 +79,8 @@ class Controls:
 
     def slopes(self, found: Slopes) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, m) of steps by what is searched."""
-        if self.forces:
-            return np.ascontiguousarray(found.by_torque()[:, :, self.acts])
-        n = 2 * self.model.nv
-        by = found.by_torque(), found.by_kicks(kicks_of(self.model, found)), found.prescribed[:, :n]
-        return np.ascontiguousarray(np.concatenate(by, axis=2)[:, :, self.acts])
+        by = ("torque",) if self.forces else ("torque", "inputs", "prescribed")
+        return np.ascontiguousarray(columns_of(self.model, found, by)[:, :, self.acts])
 
 
 def _bounds(limits: Any, m: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,9 +15,9 @@ from vitree.control.controls import Controls
 from vitree.control.frames import Distances
 from vitree.control.regulator import Regulator, weights
 from vitree.errors import ConvergenceError, InputError, ModelError
-from vitree.integrators.composed_slopes import Rows
+from vitree.integrators.composed_slopes import Rows, part_slopes
 from vitree.integrators.curvature import QUICK, bends
-from vitree.integrators.slopes import joint_maps, slopes
+from vitree.integrators.slopes import joint_maps
 from vitree.model.model import Model
 from vitree.run.arguments import count_steps
 from vitree.run.linearized import integrator_of
@@ -145,9 +145,11 @@ class MotionSearch:
         self.start = held.q.copy(), held.p.copy()
         if goal is None:
             goal = self.start[0]
-        rows = goal if axes_of(goal) == 2 else [goal] * (self.steps + 1)
-        self.goal = np.array([model.validate_configuration(q, "goal") for q in rows])
-        _rows(self.goal, self.steps + 1, model.nq, "goal")
+        if axes_of(goal) == 2:
+            goal = np.array([model.validate_configuration(q, "goal") for q in goal])
+        else:
+            goal = model.validate_configuration(goal, "goal")
+        self.goal = _rows(goal, self.steps + 1, model.nq, "goal")
         self.goal_p = _rows(goal_p, self.steps + 1, model.nv, "goal_p")
         self.goal_u = _rows(goal_u, self.steps, m, "goal_u")
         self.moved = np.zeros((2 * self.steps + 1, 3, len(model.kinematic_names)))
@@ -262,9 +264,8 @@ class MotionSearch:
 
     def curvature(self, path: Path, A: np.ndarray) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
-        rows = self.rows(path)
         found = np.empty((self.steps, *A.shape[1:], A.shape[2]))
-        for which, bent in bends([self.integrator], rows, ("state",), A, QUICK):
+        for which, bent in bends([self.integrator], self.rows(path), ("state",), A, QUICK):
             found[:, which] = bent.swapaxes(0, 1)
         return found
 
@@ -274,8 +275,7 @@ class MotionSearch:
         The momenta are those at the start of the first step; on joints of one coordinate all steps have the same. They
         are zero where other controls than forces act.
         """
-        rows = self.rows(path)
-        found = slopes(self.integrator, rows.q, rows.q2, rows.p, rows.u, rows.p2, rows.t)
+        found = part_slopes([self.integrator], self.rows(path))
         impulses = np.zeros((len(self.acts), self.model.nv))
         if self.controls.forces:
             impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
