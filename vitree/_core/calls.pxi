@@ -650,9 +650,12 @@ cdef class Call:
             memset(field.lane.drive.tau, 0, m.nv * sizeof(double))
             if not rests and x[2] != NULL:
                 memcpy(field.lane.drive.tau, x[2], m.nv * sizeof(double))
-            field.acceleration(0.0, q, v, data(a))
+            if isinstance(field, ImpactStepper) and (<ImpactStepper>field).ntouch:
+                found = closed_accelerations(<ImpactStepper>field, 0.0, q, v, data(a)) == OK
+            else:
+                field.acceleration(0.0, q, v, data(a))
             memcpy(data(pushes), field.lane.held.push, field.shared.count * sizeof(double))
-            found = finite_numbers(data(a), m.nv)
+            found = found and finite_numbers(data(a), m.nv)
         if found and rests:
             job.which, job.out = CRBA, data(M)
             # the mass matrix is that of the method crba, which looks at the quaternions again

@@ -62,6 +62,8 @@ class Records:
     #: where the steps to the rows began, if not at the rows before: rows, q there, and row and number of what pushed
     #: in the steps that ended there
     starts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
+    #: what drove the steps to the rows, as the steppers' ``take_drive`` has it
+    driven: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self):
         for name in COLUMNS:
@@ -78,7 +80,7 @@ class Records:
         else:
             parts = list(_blank.__wrapped__(count, nq, nv, m))
         made.t, made.q, made.x, made.iterations, made.residual, made.multipliers = parts
-        made.rows, made.seconds, made.touched, made.starts = 1, 0.0, [], []
+        made.rows, made.seconds, made.touched, made.starts, made.driven = 1, 0.0, [], [], []
         return made
 
     def grow(self, rows: int) -> None:
@@ -93,14 +95,15 @@ class Records:
         """Return a copy of the rows written."""
         columns = {name: getattr(self, name)[: self.rows].copy() for name in COLUMNS}
         return Records(**columns, rows=self.rows, seconds=self.seconds, touched=list(self.touched),
-                       starts=list(self.starts))  # fmt: skip
+                       starts=list(self.starts), driven=list(self.driven))  # fmt: skip
 
     def trimmed(self) -> Records:
         """Return only the rows written."""
         if self.rows == len(self.t):
             return self
         columns = {name: getattr(self, name)[: self.rows] for name in COLUMNS}
-        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=self.touched, starts=self.starts)
+        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=self.touched, starts=self.starts,
+                       driven=self.driven)
 
     @property
     def contacts(self) -> np.ndarray:
@@ -211,6 +214,8 @@ class Integrator:
     at_end: ClassVar[float] = 0.5
     #: options of the method: name -> a sentence on its values
     options: ClassVar[Mapping[str, str]] = {}
+    #: whether the user's functions are asked once, at the predicted middle of a step
+    asks_midway: ClassVar[bool] = False
 
     model: Any
     _own_field: Any = None
@@ -274,6 +279,13 @@ class Integrator:
     def settings(self) -> dict[str, Any]:
         """The options chosen, for the record."""
         return dict(self.chosen)
+
+    @property
+    def drive_varies(self) -> bool:
+        """Whether what drives the steps is to be kept with them."""
+        rows = isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2
+        asked = callable(self.torque) or callable(self.inputs)
+        return self.commanded or rows or (asked and self.asks_midway)
 
     def parts(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return where the monitored steps since it was last asked were parted, or None if they never are.

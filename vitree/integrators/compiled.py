@@ -16,6 +16,7 @@ from vitree.errors import CallableError, ConvergenceError, InputError, ModelErro
 from vitree.integrators.base import (
     CHUNK_SECONDS,
     Integrator,
+    Records,
     Torque,
     damaged,
     part_of,
@@ -223,9 +224,11 @@ class CompiledIntegrator(Integrator):
         if type(steps) is type(every) is int and 0 < steps <= FIRST_CHUNK and every > 0 and not adaptive:
             plain = self.uses_momentum or not self.model.constraints
             if progress is None and monitors is None and plain and not self.touches_here:
+                self.keep_logs()
                 began = time.perf_counter()
                 status = self.stepper.run(steps, every, records)
                 records.seconds += time.perf_counter() - began
+                self.take_logs(records)
                 if status:
                     raise self._stopped(status)
                 return
@@ -242,8 +245,7 @@ class CompiledIntegrator(Integrator):
             self._pushes = np.full_like(records.multipliers, np.nan)
             self.stepper.keep_pushes(self._pushes, every)
         every_state = records if monitors is None else monitors.rows_for(self, records, CHUNK_STEPS)
-        if self.touches_here:
-            self.stepper.log_contacts(True)
+        self.keep_logs()
         while done < steps:
             count = min(chunk, steps - done, CHUNK_STEPS if monitors else steps)
             if until is not None:
@@ -257,8 +259,7 @@ class CompiledIntegrator(Integrator):
             status = self.stepper.run(count, 1 if monitors else every, every_state, every if monitors else 1)
             took = time.perf_counter() - began
             records.seconds += took
-            if self.touches_here:
-                every_state.touched.append(self.stepper.take_contacts())
+            self.take_logs(every_state)
             if monitors:
                 monitors.take(self, every_state, records, every)
             if status:
@@ -271,6 +272,20 @@ class CompiledIntegrator(Integrator):
             chunk = int(min(max(CHUNK_SECONDS / max(took / count, 1e-9), 1), 2 * chunk))
             if progress is not None:
                 progress(done, steps)
+
+    def keep_logs(self) -> None:
+        """Let the stepper keep what touches and what drives recorded steps, where a run is to know it."""
+        if self.touches_here:
+            self.stepper.log_contacts(True)
+        if self.drive_varies:
+            self.stepper.log_drive(True)
+
+    def take_logs(self, records: Records) -> None:
+        """Give the records what the stepper kept since it was last asked."""
+        if self.touches_here:
+            records.touched.append(self.stepper.take_contacts())
+        if self.drive_varies:
+            records.driven.append(self.stepper.take_drive())
 
     def parts(self):
         return self.stepper.take_parts() if self.chosen.get("events") else None

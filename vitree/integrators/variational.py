@@ -64,6 +64,11 @@ class Variational(CompiledIntegrator):
     """
 
     uses_momentum = True
+
+    @property
+    def asks_midway(self) -> bool:  # type: ignore[override]
+        """Whether the user's functions are asked once, at the predicted middle of a step: not in compositions."""
+        return self.order == 2
     order = 2
     symplectic = True
     conserves_momentum = True

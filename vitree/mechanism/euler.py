@@ -98,6 +98,7 @@ def expand(flat: Flat) -> Flat:
         frame_E=frame_E,
         frame_p=frame_p,
         joints=_expanded_joints(flat),
+        body_at=tuple(np.repeat(flat.body_at, np.diff([-1, *last])).tolist()) if flat.body_at else (),
     )
 
 

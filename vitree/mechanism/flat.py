@@ -171,6 +171,11 @@ class Flat:
     link_mass: tuple[float, ...] = ()  # as declared, before merging
     link_com: tuple = ()  # (3,) each, in the link's frame
     link_inertia: tuple = ()  # (3, 3) each, about the COM, axes of the link's frame
+    # The tree of all transforms, where it is known: each transform's parent (-1: the world), and which ones frames and
+    # bodies stand at; bodies move with the last transform of theirs
+    above: tuple[int, ...] = ()
+    frame_at: tuple[int, ...] = ()
+    body_at: tuple[int, ...] = ()
     joints: tuple[JointInfo, ...] = ()
     geometry: tuple[Geometry, ...] = ()
     constraints: tuple = ()  # of mechanism.constraints

@@ -104,7 +104,7 @@ def forward_dynamics_derivatives(
     nu = len(model.input_names)
     u = np.zeros(nu) if given is None else entries(given, (nu,), "inputs")
     # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
-    a = model.forward_dynamics(q, v, tau, **more).acceleration
+    a = model.forward_dynamics(q, v, tau, contacts="none", **more).acceleration
     inverse = rnea_derivatives(model, q, v, a)
     _, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
     of_joints = core.joint_slopes(model.core, model.drive_list, q, v, u)

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
 from vitree._core.types import ConstraintList, ContactList, CoreModel
-from vitree.arguments import all_finite, axes_of, entries, generator, mapping, numbers_of, of_kind, plain_scalar
-from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
+from vitree.arguments import all_finite, axes_of, entries, generator, numbers_of, of_kind, plain_scalar
+from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground
 from vitree.mechanism.drives import Drive
@@ -36,11 +36,12 @@ from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.mechanism.rolling import Rolling
-from vitree.model import derivatives, dynamics_derivatives, motion, reactions
+from vitree.model import derivatives, dynamics_derivatives, forces, motion
 from vitree.model.calls import in_one_call
 from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
+from vitree.model.cut import Cut, cut_at
 from vitree.model.driven import with_drives
-from vitree.model.finite import finite_result, no_result
+from vitree.model.finite import finite_result
 from vitree.model.lower import lower_constraints, lower_contacts, lower_drives, lower_facing, lower_loads
 from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
@@ -1064,12 +1065,16 @@ class Model(System):
         t: float = 0.0,
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
+        contacts: str = "closed",
     ) -> Accelerations:
         """Return the acceleration under everything the model has, and the multipliers of its constraints.
 
-        Gravity, damping, friction, loads, constraints and prescribed coordinates; for use with any ODE solver.
-        (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers, with d2h/dt2 = 0. Many states are taken
-        row by row if the model has loads, friction, constraints or prescribed coordinates.
+        Gravity, damping, friction, loads, constraints, prescribed coordinates, and contacts that are closed; for use
+        with any ODE solver. (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers + J^T f, with
+        d2h/dt2 = 0. The forces f of closed contacts, reached limits, wheels and dry friction do not let gaps close,
+        friction opposes slip, and what sticks stays within its friction cone. A contact is closed if its gap is below
+        1e-8 m and it does not open; it has no impact here, however fast it closes. Many states are taken row by row if
+        the model has loads, friction, constraints, prescribed coordinates or contacts.
 
         Parameters
         ----------
@@ -1081,43 +1086,102 @@ class Model(System):
             Values of ``input_names``, units as the loads take them; zero if not given.
         prescribed : mapping of joint name to float, optional
             Accelerations of prescribed coordinates [m/s^2 or rad/s^2]; zero if not given.
+        contacts : {"closed", "none"}
+            Whether closed contacts, reached limits, wheels and dry friction act.
 
         Raises
         ------
         UnknownNameError
             If an input, or a prescribed joint, is not known.
         ConvergenceError
-            If the constraints depend on each other at q.
+            If the constraints depend on each other at q, or no forces of contacts satisfy the laws of friction.
 
         References
         ----------
-        Johnson & Murphey 2009, eqs. 28, 29 and 36.
+        Johnson & Murphey 2009, eqs. 28, 29 and 36; Brogliato 2016, "Nonsmooth mechanics", section 5.5.
         """
         if q.ndim > 1:
             more = {"t": t, "inputs": inputs, "prescribed": prescribed}
-            return self._many_accelerations(q, v, tau, {key: x for key, x in more.items() if x is not None})
-        self.require_regular(q)
-        u, t = resolve_inputs(self, inputs), float(entries(t, (), "t"))
-        locked = np.zeros(self.nv)
-        for name, a in mapping(prescribed, "prescribed", "a mapping of names of joints to accelerations").items():
-            if name not in self.kinematic_names:
-                raise UnknownNameError("prescribed joint", name, self.kinematic_names)
-            locked[self.joint(name).v_slice] = entries(a, (), f'the acceleration of "{name}"')
-        a, multipliers = self._field(tau, u).acceleration_at(t, q, v, locked)
-        if not np.isfinite(a).all():
-            given = {"q": q, "v": v, "tau": tau, "inputs": u}
-            if (why := no_result(self, "forward_dynamics", given)) and isinstance(why, InputError):
-                raise why
-            raise ConvergenceError(
-                "no acceleration exists: the constraints depend on each other at q",
-                time=t, residual=np.nan, iterations=0,
-            )  # fmt: skip
-        return Accelerations(a, multipliers)
+            kept = {key: x for key, x in more.items() if x is not None}
+            return self._many_accelerations(q, v, tau, {**kept, "contacts": contacts})
+        closed = forces.require_contacts_word(contacts)
+        found = forces.state_forces(self, q, v, tau, t, inputs, prescribed, closed)
+        return Accelerations(found.acceleration, found.multipliers)
+
+    @finite_result
+    def contact_forces(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+    ) -> forces.ContactForces:
+        """Return the forces of the closed contacts of a state, as :meth:`forward_dynamics` finds them.
+
+        The arguments are those of :meth:`forward_dynamics`. Where more points push than a body needs, the forces are
+        one of many ways to push it; their sum, ``wrench(...)`` of the result, is the only one.
+
+        Raises
+        ------
+        UnknownNameError, ConvergenceError
+            As :meth:`forward_dynamics`.
+        """
+        q, v = self._q_and_v(q, v)
+        tau = None if tau is None else self._checked(tau, self.nv, "tau")
+        found = forces.state_forces(self, q, v, tau, t, inputs, prescribed, True)
+        return forces.contact_forces(self, q, found.rows)
+
+    @finite_result
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        contacts: str = "closed",
+    ) -> np.ndarray:
+        """Return the joint forces (nv,) [N or N m] with which :meth:`forward_dynamics` gives an acceleration.
+
+        Under everything the model has: gravity, damping, friction, loads, constraints, closed contacts. (:meth:`rnea`
+        is the bare mechanism.) Where constraints and contacts leave a choice, the joint forces are the least ones in
+        the metric of M^-1: zero if the mechanism accelerates so by itself. On a base that no motor drives, what is left
+        says how far contacts are from giving the acceleration. Entries of prescribed coordinates are zero.
+
+        Parameters
+        ----------
+        a : (nv,) array [m/s^2 or rad/s^2]
+        t : float
+            Time, for forces written in Python [s].
+        inputs : (nu,) array or mapping of names to numbers, optional
+            Values of ``input_names``, units as the loads take them; zero if not given.
+        contacts : {"closed", "none"}
+            Whether closed contacts, reached limits, wheels and dry friction act.
+
+        Raises
+        ------
+        UnknownNameError
+            If an input is not known.
+        InputError
+            If the acceleration violates a constraint, or closes a gap below zero.
+        ConvergenceError
+            If the constraints depend on each other at q.
+        """
+        q, v = self._q_and_v(q, v)
+        closed = forces.require_contacts_word(contacts)
+        return forces.inverse_dynamics(self, q, v, self._checked(a, self.nv, "a"), t, inputs, closed)
+
+    def _q_and_v(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        return self.validate_configuration(q), self._checked(v, self.nv, "v")
 
     def _many_accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, more: dict) -> Accelerations:
         flat = self.flat
-        bare = not (flat.loads or flat.constraints or flat.friction.any() or flat.kinematic.any())
-        if bare and more == {"t": 0.0}:
+        bare = not (flat.loads or flat.constraints or flat.friction.any() or flat.kinematic.any() or self.touches)
+        if bare and more == {"t": 0.0, "contacts": "closed"}:
             self._require_regular(q)
             with np.errstate(all="ignore"):
                 a = self._bare_accelerations(q, v, (0.0 if tau is None else tau) - flat.damping * v)
@@ -1147,8 +1211,26 @@ class Model(System):
         return self._field(None, resolve_inputs(self, inputs)).drive_forces_at(0.0, q, v)
 
     @functools.cached_property
-    def _apart(self) -> reactions.Apart:
-        return reactions.Apart(self)
+    def _joint_frames(self) -> forces.JointFrames:
+        return forces.JointFrames(self)
+
+    def _cut(self, frame: str) -> Cut:
+        """The mechanism cut at a frame."""
+        found = self._cuts.get(frame)
+        return found if found is not None else self._cuts.setdefault(frame, cut_at(self, frame, Model))
+
+    @functools.cached_property
+    def _cuts(self) -> dict[str, Cut]:
+        return {}
+
+    @functools.cached_property
+    def _fields(self) -> list:
+        """Steppers that have the accelerations of states, and that nobody uses."""
+        return []
+
+    @functools.cached_property
+    def _nothing(self) -> np.ndarray:
+        return np.zeros(self.nv)
 
     @finite_result
     def joint_reactions(
@@ -1162,6 +1244,7 @@ class Model(System):
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
         multipliers: ArrayLike | None = None,
+        contacts: str | forces.ContactForces = "closed",
     ) -> dict[str, np.ndarray]:
         """Return the wrench that each joint transmits, by the joint's name: (torque, force), (6,) [N m, N].
 
@@ -1171,9 +1254,9 @@ class Model(System):
         several coordinates, and has the axes of the frame before the joint, moved by the joint.) Of a joint of several
         primitives, such as a planar one, it is the frame behind the last.
 
-        Gravity, loads and constraints between bodies act on the bodies. Torque, damping, friction, springs and forces
-        of joints, couplings, cams, and loads and constraints written in Python act in the joints: along its motion the
-        wrench is the sum of these forces, less armature times acceleration: the rotor takes that part.
+        Gravity, loads, constraints and contacts between bodies act on the bodies. Torque, damping, friction, springs
+        and forces of joints, couplings, cams, and loads and constraints written in Python act in the joints: along its
+        motion the wrench is the sum of these forces, less armature times acceleration: the rotor takes that part.
 
         Parameters
         ----------
@@ -1189,28 +1272,30 @@ class Model(System):
             Accelerations of prescribed coordinates [m/s^2 or rad/s^2]; zero if not given.
         multipliers : (m,) array, optional
             Of the constraints [N or N m]; those of :meth:`forward_dynamics` if not given.
+        contacts : {"closed", "none"} or ContactForces
+            What contacts put on the bodies: what :meth:`forward_dynamics` finds, nothing, or these forces.
 
         Raises
         ------
         UnknownNameError
             If an input, or a prescribed joint, is not known.
         ConvergenceError
-            If the constraints depend on each other at q.
+            If the constraints depend on each other at q, or no forces of contacts satisfy the laws of friction.
 
         References
         ----------
         Featherstone 2008, section 5.3.
         """
-        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        q, v = self._q_and_v(q, v)
         a = None if a is None else self._checked(a, self.nv, "a")
         torque = None if torque is None else self._checked(torque, self.nv, "torque")
         if multipliers is not None:
             multipliers = entries(multipliers, (len(self.constraints),), "multipliers")
-        u = resolve_inputs(self, inputs)
-        if u is not None:
-            u = entries(u, (len(self.input_names),), "inputs")
-        given = {"tau": torque, "t": t, "inputs": u, "prescribed": prescribed}
-        return reactions.joint_reactions(self, q, v, a, multipliers, given)
+        frames = self._joint_frames
+        acting = contacts if isinstance(contacts, forces.ContactForces) else forces.require_contacts_word(contacts)
+        rows = forces.transmitted(self, q, v, a, multipliers, acting, frames,
+                                  tau=torque, t=t, inputs=inputs, prescribed=prescribed)  # fmt: skip
+        return dict(zip(frames.names, rows, strict=True))
 
     @in_one_call
     @on_stacks
@@ -1227,6 +1312,10 @@ class Model(System):
 
     def _field(self, tau=None, inputs=None):
         """What has the accelerations under everything."""
+        if self.contact_list.count:
+            return core.ImpactStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
+                                      drives=self.drive_list, user=self.written, nu=len(self.input_names),
+                                      inputs=inputs, contacts=self.contact_list)  # fmt: skip
         return core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
                                  drives=self.drive_list, user=self.written, nu=len(self.input_names),
                                  inputs=inputs)  # fmt: skip
@@ -1359,9 +1448,9 @@ class Model(System):
     ) -> dynamics_derivatives.AbaDerivatives:
         """Return the derivatives of the acceleration of :meth:`forward_dynamics` by q, v and tau, (..., nv, nv).
 
-        The slopes of damping, friction, drives and loads are exact, and couplings hold. A drive at its effort limit has
-        the slope of the limit. Derivatives by q are by displacements, as in :meth:`rnea_derivatives`. Many states are
-        taken row by row.
+        The slopes of damping, friction, drives and loads are exact, and couplings hold. Contacts are left out. A drive
+        at its effort limit has the slope of the limit. Derivatives by q are by displacements, as in
+        :meth:`rnea_derivatives`. Many states are taken row by row.
 
         Parameters
         ----------

@@ -17,6 +17,7 @@ from vitree.model.derivatives import TwistDerivatives
 from vitree.model.dynamics_derivatives import AbaDerivatives, RneaDerivatives
 from vitree.model.euler import EulerModel
 from vitree.model.finite import finite_result
+from vitree.model.forces import ContactForces
 from vitree.model.model import Accelerations, LagrangianDerivatives, Model
 from vitree.model.stacks import as_rows, on_stacks
 from vitree.wording import named
@@ -276,11 +277,44 @@ class ReducedModel(Model, made_by="reduced"):
         t: float = 0.0,
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
+        contacts: str = "closed",
     ) -> Accelerations:
         q, v = self.expand(q), self.expand_velocity(v)
         tau = None if tau is None else self._force_on_leaders(tau)
-        a, multipliers = self.full.forward_dynamics(q, v, tau, t=t, inputs=inputs, prescribed=prescribed)
+        given = {"t": t, "inputs": inputs, "prescribed": prescribed, "contacts": contacts}
+        a, multipliers = self.full.forward_dynamics(q, v, tau, **given)
         return Accelerations(self.contract_velocity(a), multipliers[..., ~self._couplings])
+
+    # the signature of Model.contact_forces, which this overrides
+    @finite_result
+    def contact_forces(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+    ) -> ContactForces:
+        tau = None if tau is None else self._force_on_leaders(self._checked(tau, self.nv, "tau"))
+        return self.full.contact_forces(self._q(q), self._v(v, "v"), tau, t=t, inputs=inputs, prescribed=prescribed)
+
+    @finite_result
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        contacts: str = "closed",
+    ) -> np.ndarray:
+        found = self.full.inverse_dynamics(
+            self._q(q), self._v(v, "v"), self._v(a, "a"), t=t, inputs=inputs, contacts=contacts
+        )
+        return self.contract_force(found)
 
     def drive_forces(
         self, q: ArrayLike, v: ArrayLike, *, inputs: ArrayLike | Mapping[str, float] | None = None
@@ -300,6 +334,7 @@ class ReducedModel(Model, made_by="reduced"):
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
         multipliers: ArrayLike | None = None,
+        contacts: str | ContactForces = "closed",
     ) -> dict[str, np.ndarray]:
         q, v = self._q(q), self._v(v, "v")
         a = None if a is None else self._v(a, "a")
@@ -308,7 +343,8 @@ class ReducedModel(Model, made_by="reduced"):
             given, multipliers = multipliers, np.zeros(len(self._couplings))
             multipliers[~self._couplings] = entries(given, (len(self.constraints),), "multipliers")
         return self.full.joint_reactions(
-            q, v, a, torque=torque, t=t, inputs=inputs, prescribed=prescribed, multipliers=multipliers
+            q, v, a, torque=torque, t=t, inputs=inputs, prescribed=prescribed, multipliers=multipliers,
+            contacts=contacts,
         )
 
     @on_stacks

@@ -18,6 +18,7 @@ from vitree.arguments import path_of
 from vitree.errors import InputError
 from vitree.results.contacts import ContactLog
 from vitree.results.drawing import Drawing
+from vitree.results.driven import PARTS, Driven
 from vitree.results.film import Film
 from vitree.results.filming import film_of
 from vitree.results.plain import versions
@@ -48,6 +49,9 @@ UNITS = {
     "contacts: rows": "record, number, impulse [N s] (3), slip velocity [m/s] (3), gap [m]",
     "contacts: places": "point [m] (3), normal (3), gap [m] where the impulse acts",
     "contacts: dt": "s",
+    "drive: torque": "joint: N or N m",
+    "drive: inputs": "as the loads take them",
+    "drive: accelerations": "joint: m/s^2 or rad/s^2",
     "film: t": "s",
     "film: poses": "m, and quaternion (x, y, z, w); world axes",
 }
@@ -57,12 +61,14 @@ _SINCE_2 = ("constraint_names", "constraint", "multipliers")
 _MONITOR = "monitor: "
 #: The contacts in files.
 _CONTACTS = "contacts: "
+#: What drove the run in files.
+_DRIVE = "drive: "
 #: Prefix of the names of a film's arrays in files.
 _FILM = "film: "
 #: Files hold plain numbers; a file may be compressed by others to this share of the numbers' bytes.
 MOST_INFLATED = 20
 #: Fields that are not in the header.
-_APART = ("monitors", "checkpoint", "stages", "contacts", "system", "film", "about")
+_APART = ("monitors", "checkpoint", "stages", "contacts", "drive", "system", "film", "about")
 
 
 def write(run: Recording, path: str | os.PathLike) -> Path:
@@ -82,6 +88,9 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
     arrays |= {_MONITOR + name: rows for name, rows in run.monitors.items()}
     if run.stages is not None:
         arrays["stages"] = run.stages
+    if run.drive is not None:
+        arrays |= {_DRIVE + name: rows for name, rows in run.drive.arrays().items()}
+        header["driven"] = True
     if run.contacts is not None:
         header["contacts"] = run.contacts.names
         arrays |= {_CONTACTS + name: np.asarray(getattr(run.contacts, name)) for name in ("rows", "places", "dt")}
@@ -138,6 +147,10 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in monitors}
             if len({rows.shape[:1] for rows in arrays["monitors"].values()} | {()}) > 2:
                 raise ValueError("its monitors are not of the same steps")
+            if "driven" in header:
+                found = {name: file[_DRIVE + name] for name in PARTS if _DRIVE + name in file}
+                arrays["drive"] = Driven(len(arrays["t"]), **found)
+                arrays["drive"].arrays()
             if "contacts" in header:
                 arrays["contacts"] = ContactLog(
                     file[_CONTACTS + "rows"], header["contacts"], file[_CONTACTS + "places"], file[_CONTACTS + "dt"]

@@ -15,6 +15,7 @@ from vitree.integrators.gauss import STAGES
 from vitree.model.pushed import origins_of
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
+from vitree.results.driven import Driven
 from vitree.results.dense import SLACK, Moment, states_at
 from vitree.results.plain import plain, read_only
 from vitree.wording import keyword
@@ -81,6 +82,7 @@ class Recording:
     film: Film | None = field(default_factory=_nothing)
     about: dict[str, Any] | None = field(default_factory=_nothing)
     stages: Any = field(default_factory=_nothing)
+    drive: Any = field(default_factory=_nothing)
 
     @classmethod
     def _of(cls, source: Any) -> Self:
@@ -152,6 +154,8 @@ class Recording:
         if checkpoint.ndim != 1:
             raise InputError(f"trajectory.checkpoint has shape {checkpoint.shape}; it must be bytes in a row")
         object.__setattr__(self, "checkpoint", checkpoint)
+        if self.drive is not None:
+            of_kind(self.drive, Driven, "trajectory.drive", "what drove the run, or None")
         if self.contacts is not None:
             of_kind(self.contacts, ContactLog, "trajectory.contacts", "a ContactLog, or None")
         given = mapping(self.monitors, "trajectory.monitors", "a mapping of names to arrays")
@@ -164,7 +168,8 @@ class Recording:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if "_source" not in state:
-            vars(self).setdefault("stages", None)  # of pickles of older versions
+            for name in ("stages", "drive"):
+                vars(self).setdefault(name, None)  # of pickles of older versions
         self._freeze()
 
     def _freeze(self) -> None:
@@ -252,6 +257,8 @@ class Recording:
             if self.contacts is not None:
                 parts["contacts"] = self.contacts.taken(np.arange(len(self))[index])
             taken = np.arange(len(self))[index]
+            if self.drive is not None:
+                parts["drive"] = self.drive.taken(taken)
             if self.stages is not None:  # of steps whose two ends are there
                 whole_steps = len(taken) and (np.diff(taken) == 1).all()
                 parts["stages"] = self.stages[taken[0] : taken[-1]] if whole_steps else None

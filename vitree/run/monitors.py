@@ -138,6 +138,12 @@ class Monitors:
         to = slice(records.rows, records.rows + len(kept))
         for name in COLUMNS:
             getattr(records, name)[to] = getattr(every, name)[kept]
+        if every.driven:
+            rows = np.concatenate(every.driven)
+            rows = rows[np.isin(rows[:, 0], kept)]
+            at = records.rows + np.searchsorted(kept, rows[:, 0])
+            records.driven.append(np.column_stack([at, rows[:, 1:]]))
+            every.driven.clear()
         touched = every.contacts
         at = np.searchsorted(kept, touched[:, 0])
         there = (at < len(kept)) & (kept[np.minimum(at, len(kept) - 1)] == touched[:, 0]) if len(kept) else at < 0

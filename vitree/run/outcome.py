@@ -19,6 +19,7 @@ from vitree.results.contacts import ContactLog
 from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
+from vitree.run.drive import driven_of
 from vitree.run.monitors import Monitors
 from vitree.run.oddities import energy_warnings, halving_warnings, limit_warnings, resolution_warnings
 from vitree.run.trajectory import Trajectory
@@ -73,6 +74,8 @@ class Outcome:
         self._of_steps = schedule, every, more
         self._energies: np.ndarray | None = None
         self._v: np.ndarray | None = records.x
+        longest = schedule.dt if schedule.spans is None else float(schedule.spans.max())
+        self.drive = driven_of(integrator, records, lambda: np.ascontiguousarray(self.v), longest)
         if not later:
             self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between

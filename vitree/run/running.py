@@ -23,6 +23,7 @@ from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.between import Between
 from vitree.run.controller import Held
+from vitree.run.drive import wrenches_told
 from vitree.run.monitors import Monitors, monitors_of
 from vitree.run.outcome import Outcome
 
@@ -46,6 +47,7 @@ class Running:
     def __init__(self, place: Place, given: RunArguments, schedule: Schedule, held: Mapping[str, Held]):
         self.place, self.integrator = place, place.integrator
         self.every, self.progress, self.schedule = given.every, given.progress, schedule
+        self.acting = wrenches_told(given.wrenches, given.wrench_axes, given.pushes)
         self.keeps_energy = not given.driven
         integrator: Any = place.integrator
         #: whether nothing but the states and the model is to be asked when the run is over
@@ -93,8 +95,15 @@ class Running:
             take_steps(self.integrator, count, self.records, self.every, begun, self.watched)
             tell()
 
+        integrator: Any = self.integrator
+        keeps = isinstance(integrator, CompiledIntegrator)
+        if keeps:
+            integrator.keep_logs()
+
         def end_step() -> None:
-            write_row(self.integrator, self.records, self.every, begun)
+            write_row(integrator, self.records, self.every, begun)
+            if keeps:
+                integrator.take_logs(self.records)
             tell()
 
         between.advance(steps, take, end_step)
@@ -103,6 +112,7 @@ class Running:
         """Return what the run has come to; ``more`` are settings beside those of its steps."""
         if self.between is not None:
             more = more | self.between.settings()
+        more = more | self.acting
         made = Outcome(self.integrator, self.records.trimmed(), self.schedule, self.every, more, self.watched,
                        self.keeps_energy, self.plain)  # fmt: skip
         if self.stages is not None:

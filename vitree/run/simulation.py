@@ -24,6 +24,7 @@ from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.between import Between
 from vitree.run.checks import as_before, checked, driven, require_moving_frame
 from vitree.run.controller import Controller
+from vitree.run.drive import wrenches_told
 from vitree.run.outcome import Outcome
 from vitree.run.reduced import contracted, expanded
 from vitree.run.running import begun, write_row
@@ -207,6 +208,10 @@ class Simulation:
         #: steps taken, configuration, and what pushed, where the last step began, if that is between records
         self._node: tuple[int, np.ndarray, np.ndarray] | None = None
         self._restored = integrator.steps
+        #: those given by hand
+        self._blows: list[Impulse] = []
+        if self._stepper is not None:
+            self._stepper.log_drive(True)
         self._views.forget()
         self._act_at_first()
         if self._every:
@@ -545,6 +550,7 @@ class Simulation:
         blow = Impulse(frame, impulse, self.t, angular, axes)  # type: ignore[arg-type]
         require_moving_frame(self.model, blow)
         self._between.strike(blow)
+        self._blows.append(blow)
         self._views.forget()
 
     # ---- records ----------------------------------------------------------------------------------------
@@ -564,6 +570,10 @@ class Simulation:
             if self._node is not None and self._node[0] == integrator.steps - 1:
                 _, q, pushed = self._node
                 records.starts.append((np.array([k]), q, np.column_stack([np.full_like(pushed, k), pushed])))
+        if self._stepper is not None:
+            driven = integrator.stepper.take_drive()[-1:]
+            if self._count and integrator.steps > self._first_step:  # the start has no step before it
+                records.driven.append(driven)
         if records.multipliers.shape[1] and not integrator.uses_momentum:
             t, q, v = integrator.look()
             records.multipliers[k] = integrator.multipliers_at(t, q, v)
@@ -594,7 +604,9 @@ class Simulation:
     def _more(self) -> dict[str, Any]:
         """Settings beside those of the steps."""
         cut = {} if self._limited is None else {"effort_cut": self._limited.shares()}
-        return cut | self._between.settings()
+        given = self._given
+        acting = wrenches_told(given.wrenches, given.wrench_axes, [*given.pushes, *self._blows])
+        return cut | self._between.settings() | acting
 
 
 def _every(every: Any) -> int:

@@ -38,6 +38,7 @@ class _Place:
     body: int
     R: np.ndarray
     p: np.ndarray
+    number: int = -1  # of its transform, in the order of the walk
 
 
 def _core_frame(element: Coordinate):
@@ -81,8 +82,11 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
     joint_frames: dict[str, _Place] = {}
     links: list[tuple[str, str | None, Body, _Place]] = []
     geometry = []
-    for _, at in world.walk():  # small products by dot(), which takes half the time of @
+    above: list[int] = []
+    body_at: list[int] = []
+    for number, (_, at) in enumerate(world.walk()):  # small products by dot(), which takes half the time of @
         before = places[id(at.parent)] if at.parent is not None else _Place(-1, np.eye(3), np.zeros(3))
+        above.append(before.number)
         element = at.element
         if isinstance(element, Coordinate):
             kind, pitch, F, origin = _core_frame(element)
@@ -96,14 +100,15 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
             bounce = _bounce(element, nv)
             rows.append(Row(kind, before.body, E, p, pitch, damping, friction, slow, armature, dry, bounce, kinematic))
             attached.append([])
+            body_at.append(number)
             coordinates.append((element, at))
-            here = _Place(len(rows) - 1, F.T, (-F.T).dot(origin))
+            here = _Place(len(rows) - 1, F.T, (-F.T).dot(origin), number)
             joint_frames[element.name] = here
             if element.joint is not None:
                 joint_frames[element.joint] = here
         else:
             R = before.R if element.rotation is None else before.R.dot(element.rotation)
-            here = _Place(before.body, R, before.p + before.R.dot(element.position))
+            here = _Place(before.body, R, before.p + before.R.dot(element.position), number)
             if element.name is not None:
                 frames[element.name] = here
         places[id(at)] = here
@@ -132,6 +137,9 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
         link_mass=tuple(body.mass for _, _, body, _ in links),
         link_com=tuple(tuple(map(float, body.com)) for _, _, body, _ in links),
         link_inertia=tuple(_inertia(body) for _, _, body, _ in links),
+        above=tuple(above),
+        frame_at=tuple(place.number for place in named.values()),
+        body_at=tuple(body_at),
         joints=_joints(coordinates, [row.kind for row in rows]),
         geometry=tuple(geometry),
         **more,

@@ -245,6 +245,8 @@ cdef class Stepper:
     cdef int watched_more
     cdef bint logs                      # contacts of recorded steps
     cdef Log log                        # (count, TOUCHED) these
+    cdef bint logs_drive                # joint forces and inputs of recorded steps
+    cdef Log drive_log                  # (count, 1 + nv + nu) these
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
@@ -259,6 +261,7 @@ cdef class Stepper:
 
     def __dealloc__(self):
         free(self.log.at)
+        free(self.drive_log.at)
 
     def __cinit__(self, *args, **options):
         self.memory = Memory()
@@ -335,7 +338,7 @@ cdef class Stepper:
             self.exception = None
         self.rows_owner = self.spans_owner = self.watched_owner = self.pushes_owner = None
         self.watched_out, self.watched_count, self.pushes_out, self.pushes_every = NULL, 0, NULL, 0
-        self.logs, self.log.count = False, 0
+        self.logs, self.log.count, self.logs_drive, self.drive_log.count = False, 0, False, 0
         plan.spans, plan.ends, plan.span_count, plan.begun = NULL, NULL, 0, 0
         plan.u_rows, plan.u_count, plan.until, plan.arrived = NULL, 0, INFINITY, False
         self.memory.clear()
@@ -478,6 +481,26 @@ cdef class Stepper:
         cdef Turn turn = self.turn()
         return taken(&self.log, TOUCHED)
 
+    def log_drive(self, bint logs):
+        """Keep the joint forces and inputs of recorded steps, for :meth:`take_drive`, or not."""
+        cdef Turn turn = self.turn()
+        self.logs_drive, self.drive_log.count = logs, 0
+
+    def take_drive(self):
+        """Return what drove the steps kept since it was last taken, (n, 1 + nv + nu): record, joint forces, inputs."""
+        cdef Turn turn = self.turn()
+        return taken(&self.drive_log, 1 + self.nv + self.shared.schedule.nu)
+
+    cdef int drive_row(self, long row) noexcept nogil:
+        # what drove the step that led to a recorded state
+        cdef double* to = log_more(&self.drive_log, 1 + self.nv + self.shared.schedule.nu)
+        if to == NULL:
+            return NO_MEMORY
+        to[0] = row
+        memcpy(to + 1, self.lane.drive.tau, self.nv * sizeof(double))
+        memcpy(to + 1 + self.nv, self.lane.drive.u, self.shared.schedule.nu * sizeof(double))
+        return OK
+
     cdef int log_row(self, long row) noexcept nogil:
         # the contacts of the step that led to a recorded state
         return OK
@@ -539,6 +562,10 @@ cdef class Stepper:
                         self.show(self.watched_out + row * (WATCHED + self.watched_more))
                     if self.logs:
                         status = self.log_row(row)
+                        if status != OK:
+                            break
+                    if self.logs_drive:
+                        status = self.drive_row(row)
                         if status != OK:
                             break
                     for c in range(held):
@@ -684,7 +711,7 @@ cdef class Stepper:
             x[row, c] = self.lane.state.x[c]
         for c in range(self.constraint_count()):
             multipliers[row, c] = self.multiplier(c) if self.lane.clock.steps else NAN
-        if self.logs and self.log_row(row) != OK:
+        if self.logs and self.log_row(row) != OK or self.logs_drive and self.drive_row(row) != OK:
             raise MemoryError
 
     def velocity_here(self, double[::1] out):

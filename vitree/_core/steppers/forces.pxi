@@ -1,0 +1,463 @@
+# Accelerations of a state under everything, closed contacts included, and the wrenches that joints transmit. With J the
+# rows of closed contacts, enforced limits that are reached, wheels and dry friction, and a0 the acceleration without them,
+#     a = a0 + M^-1 J^T f,    d(J v)/dt = J a0 + (dJ/dt) v + G f,    G = J M^-1 J^T,
+#     0 <= f_n  _|_  d(J_n v)/dt >= 0,    sliding: f_t = -mu f_n v_t/|v_t|,    sticking: |f_t| <= mu f_n against d(J_t v)/dt.
+# One lane.
+
+#: [m] a contact is closed below this gap
+cdef double CLOSED_STATE = 1e-8
+#: [m/s] and while it opens no faster than this
+cdef double OPENS = 1e-7
+#: (dJ/dt) v is a difference over configurations so far apart [rad or m]
+cdef double BIAS_SPAN = 1e-3
+#: A normal force that is given is held by a row that yields so many times as much as it answers, corrected so often
+cdef double SOFTER = 1e3
+cdef enum:
+    SOFT_PASSES = 6
+#: The forces are found to this share of the accelerations without them; one that is not found to LEAST_FOUND does not exist
+cdef double FOUND = 1e-13
+cdef double LEAST_FOUND = 1e-8
+#: Accelerations [share of the largest] below which a row counts as at rest, of inverse dynamics
+cdef double AT_REST = 1e-7
+
+
+cdef int find_closed(ImpactStepper s, const double* q, const double* v) noexcept nogil:
+    # the members: contacts that are closed at (q, v) and do not open, with their rows and ports
+    cdef Touching* x = &s.own_touch
+    cdef const vt_contact* e
+    cdef double speed
+    cdef int c
+    memset(x.guess, 0, 3 * s.ntouch * sizeof(double))
+    memset(x.way, 0, 3 * s.ntouch * sizeof(double))
+    memset(x.active, 0, s.ntouch * sizeof(int))
+    for c in range(s.ntouch):
+        x.within[c] = OUTSIDE
+    s.place_start(q)
+    s.move_bodies(x.pose1, v)
+    for c in range(s.ntouch):
+        e = &s.touch[c]
+        if stands(e):
+            x.within[c] = INSIDE
+        elif x.here[c].gap <= CLOSED_STATE:
+            speed = s.closing_speed(c, x.here, v)
+            if e.stiffness == INFINITY:
+                x.within[c] = INSIDE if speed <= OPENS else OUTSIDE
+            elif given_force(e, &x.here[c], speed) > 0.0:
+                x.within[c] = INSIDE
+        if x.within[c] == INSIDE:
+            s.face(c)
+    return s.gather()
+
+
+cdef inline double given_force(const vt_contact* e, const Touch* at, double speed) noexcept nogil:
+    # f_n = max(0, -k gap - d gap') of a contact that yields
+    return max(0.0, -e.stiffness * at.gap - e.damping * speed)
+
+
+cdef void row_rates(ImpactStepper s, const Touch* list, double* out) noexcept nogil:
+    # J v of the members' rows where bodies have the twists at hand; tangents stay those of node 1, but of what rolls
+    cdef Touching* x = &s.own_touch
+    cdef const vt_contact* e
+    cdef const Touch* at
+    cdef double more
+    cdef Vec3 rate
+    cdef int k, c, o, j
+    for k in range(x.count):
+        c, o = x.member[k], x.cones.row[k]
+        e, at = &s.touch[c], &list[c]
+        if on_coordinate(e):
+            out[o] = 0.0            # constant rows
+            continue
+        if e.kind == ROLLS:
+            rate = point_rate(s, e.body_a, at.arm_a)
+            for j in range(e.dim):
+                out[o + j] = dot(way_of(at, way_at(e, j)), rate)
+            continue
+        out[o] = dot(at.n, sub(point_rate(s, e.body_a, at.arm_a), point_rate(s, e.body_b, at.arm_b)))
+        if e.dim == 1:
+            continue
+        more = halfway(e, at)
+        rate = sub(point_rate(s, e.body_a, axpy(-more, at.n, at.arm_a)),
+                   point_rate(s, e.body_b, axpy(more, at.n, at.arm_b)))
+        out[o + 1], out[o + 2] = dot(x.here[c].t1, rate), dot(x.here[c].t2, rate)
+
+
+cdef inline Vec3 point_rate(ImpactStepper s, int body, Vec3 arm) noexcept nogil:
+    # the velocity of a body's point
+    cdef const double* twist = s.lane.bodies.twist + 6 * body
+    if body < 0:
+        return zero3()
+    return add(load3(twist + 3), cross(load3(twist), arm))
+
+
+cdef void row_bias(ImpactStepper s, const double* q, const double* v, double* out, double* rates) noexcept nogil:
+    # out = (dJ/dt) v of the members' rows, by a central difference of fourth order along v
+    cdef Touching* x = &s.own_touch
+    cdef double fastest = largest(v, s.nv), share, weight
+    cdef double* d = x.v2
+    cdef double* at = s.lane.state.q2
+    cdef int k, i, c, n = x.cones.n
+    memset(out, 0, n * sizeof(double))
+    if not fastest > 0.0:
+        return
+    share = BIAS_SPAN / fastest
+    for i in range(4):
+        weight = (8.0 if i < 2 else -1.0) * (1.0 if i % 2 == 0 else -1.0)
+        for k in range(s.nv):
+            d[k] = (share if i < 2 else 2.0 * share) * (1.0 if i % 2 == 0 else -1.0) * v[k]
+        integrate(s.shared.m, q, d, at)
+        s.stand_bodies(at, x.pose2, x.at2, &x.placed2)
+        s.move_bodies(x.pose2, v)
+        for k in range(x.count):
+            c = x.member[k]
+            touch_at(&s.touch[c], at, x.pose2, &x.here[c], &x.there[c])
+        row_rates(s, x.there, rates)
+        for k in range(n):
+            out[k] += weight * rates[k] / (12.0 * share)
+
+
+cdef void state_laws(ImpactStepper s, const double* v) noexcept nogil:
+    # what the forces of the members obey by the velocities of their rows
+    cdef Touching* x = &s.own_touch
+    cdef Cones* y = &x.cones
+    cdef const vt_contact* e
+    cdef double one, other, size
+    cdef int k, o
+    for k in range(x.count):
+        e, o = &s.touch[x.member[k]], y.row[k]
+        y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
+        y.mu[k] = e.friction
+        if y.law[k] == RUB:
+            if fabs(v[e.iv]) > SLIDING:
+                y.lead[2 * k] = -e.friction if e.sign * v[e.iv] > 0.0 else e.friction
+                y.mu[k] = 0.0
+        elif y.law[k] == CONE and y.dim[k] == 3:
+            s.along_ports(&x.W1[o + 1], v, &one)
+            s.along_ports(&x.W1[o + 2], v, &other)
+            size = vt_sqrt(one * one + other * other)
+            if size > SLIDING:
+                lead_against(y, k, one / size, other / size)
+
+
+cdef inline void lead_against(Cones* y, int k, double one, double other) noexcept nogil:
+    # friction is known: against a unit direction
+    y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * one, -y.mu[k] * other
+    y.mu[k] = 0.0
+
+
+cdef double solve_forces(ImpactStepper s, const double* v) noexcept nogil:
+    # the forces of the members, where cones.b has what their rows do without them; returns the residual as a share of b
+    cdef Touching* x = &s.own_touch
+    cdef Cones* y = &x.cones
+    cdef const vt_contact* e
+    cdef double* given = x.total
+    cdef double size = largest(y.b, y.n), left = 0.0, soft
+    cdef int k, o, i, passes = 1, n = y.n
+    memset(y.lam, 0, n * sizeof(double))
+    memset(given, 0, n * sizeof(double))
+    for k in range(x.count):
+        e, o = &s.touch[x.member[k]], y.row[k]
+        if y.law[k] == CONE and e.stiffness != INFINITY:
+            s.along_ports(&x.W1[o], v, &soft)
+            given[o] = given_force(e, &x.here[x.member[k]], soft)
+            y.G[o * (n + 1)] *= 1.0 + SOFTER
+            passes = SOFT_PASSES
+    cones_formed(y)
+    for i in range(passes):
+        for k in range(n):
+            if given[k] > 0.0:
+                # soft (f - given) = 0, by what G did in the pass before
+                soft = y.G[k * (n + 1)] * SOFTER / (1.0 + SOFTER)
+                y.b[k] = soft * (y.lam[k] - given[k]) - vt_inner(n, y.G + k * n, y.lam)
+                size = max(size, fabs(y.b[k]))
+        left = cone_solve(y, FOUND * size)
+    return left / size if size > 0.0 else 0.0
+
+
+cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const double* v, double* a) noexcept nogil:
+    # a, and the forces of the members in cones.lam and as wrenches in the ports in u
+    cdef Touching* x = &s.own_touch
+    cdef Cones* y = &x.cones
+    cdef int k, status, nv = s.nv
+    s.acceleration(t, q, v, a)
+    x.count = x.ports = 0
+    if not all_finite(a, nv):
+        return NOT_FINITE
+    status = find_closed(s, q, v)
+    if status != OK or x.count == 0:
+        return status
+    state_laws(s, v)
+    s.answer_at_rest(q)
+    row_bias(s, q, v, x.w, x.total)
+    for k in range(y.n):
+        s.along_ports(&x.W1[k], a, &y.b[k])
+        y.b[k] += x.w[k]
+    if not solve_forces(s, v) <= LEAST_FOUND:
+        return NOT_CONVERGED
+    push_accelerations(s, a)
+    if s.shared.count:
+        hold_again(s, t, q, v, a)
+    return OK
+
+
+cdef void push_accelerations(ImpactStepper s, double* a) noexcept nogil:
+    # a += M^-1 J^T f
+    cdef Touching* x = &s.own_touch
+    cdef int k
+    s.sum_wrenches(x.cones.lam, x.u)
+    for k in range(x.ports):
+        vt_add_row(s.nv, x.u[k], x.response + k * s.nv, a)
+
+
+cdef void hold_again(ImpactStepper s, double t, const double* q, const double* v, double* a) noexcept nogil:
+    # the multipliers of constraints with the forces of the members as joint forces
+    cdef Touching* x = &s.own_touch
+    cdef double* tau = s.lane.drive.tau
+    cdef double* rates = s.lane.prescribed.a
+    cdef int k
+    memcpy(x.v, tau, s.nv * sizeof(double))
+    for k in range(x.ports):
+        vt_add_row(s.nv, x.u[k], x.rows + k * s.nv, tau)
+    for k in range(s.shared.m.nlocked):     # which velocities took for their own
+        rates[s.shared.locked[k].iv] = a[s.shared.locked[k].iv]
+    s.acceleration(t, q, v, a)
+    memcpy(tau, x.v, s.nv * sizeof(double))
+
+
+cdef object member_rows(ImpactStepper s, const double* v):
+    # (members, TOUCHED): 0, number, force on the first in world axes, slip velocity there, gap
+    cdef Touching* x = &s.own_touch
+    cdef double[:, ::1] view
+    cdef Vec3 f
+    cdef double one
+    cdef int k, j, c, o
+    out = np.zeros((x.count, TOUCHED))
+    view = out
+    for k in range(x.count):
+        c, o = x.member[k], x.cones.row[k]
+        f = s.world_impulse(k, x.cones.lam + o)
+        view[k, 1], view[k, 2], view[k, 3], view[k, 4], view[k, 8] = c, f.x, f.y, f.z, x.here[c].gap
+        if s.touch[c].kind == RUBS:
+            view[k, 5] = v[s.touch[c].iv]
+        elif x.cones.law[k] == CONE and x.cones.dim[k] == 3:
+            for j in range(1, 3):
+                s.along_ports(&x.W1[o + j], v, &one)
+                f = scale(one, x.here[c].t1 if j == 1 else x.here[c].t2)
+                view[k, 5] += f.x
+                view[k, 6] += f.y
+                view[k, 7] += f.z
+    return out
+
+
+cdef object member_wrenches(ImpactStepper s):
+    # (nbody, 6): what the members put on bodies, (couple, force) about their origins in world axes
+    cdef Touching* x = &s.own_touch
+    cdef double[:, ::1] view
+    cdef int k = 0, j
+    out = np.zeros((s.shared.m.nbody, 6))
+    view = out
+    while k < x.ports:
+        if x.owner[k] >= 0:
+            for j in range(6):
+                view[x.owner[k], j] = x.u[k + j]
+            k += 6
+        else:
+            k += 1
+    return out
+
+
+cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v, const double* wanted,
+                    double* found) noexcept nogil:
+    # the acceleration nearest to a wanted one, in the metric of M, that forces of members give which the wanted one allows:
+    # its difference to the wanted one is what joint forces are left to do
+    cdef Touching* x = &s.own_touch
+    cdef Cones* y = &x.cones
+    cdef double* rate = y.w
+    cdef double size, one
+    cdef int k, o, status
+    cdef bint less
+    s.acceleration(t, q, v, found)
+    x.count = x.ports = 0
+    if not all_finite(found, s.nv):
+        return NOT_FINITE
+    status = find_closed(s, q, v)
+    while status == OK and x.count:
+        s.answer_at_rest(q)
+        row_bias(s, q, v, x.w, x.total)
+        state_laws(s, v)
+        size = 0.0
+        for k in range(y.n):
+            s.along_ports(&x.W1[k], found, &y.b[k])
+            s.along_ports(&x.W1[k], wanted, &one)
+            rate[k] = one + x.w[k]
+            y.b[k] -= one
+            size = max(size, max(fabs(rate[k]), fabs(y.b[k])))
+        size *= AT_REST
+        less = False
+        for k in range(x.count):
+            o = y.row[k]
+            if y.law[k] == CONE and s.touch[x.member[k]].stiffness == INFINITY and rate[o] > size:
+                x.within[x.member[k]], less = OUTSIDE, True
+        if not less:
+            break
+        status = s.gather()
+    if status != OK or x.count == 0:
+        return status
+    for k in range(x.count):
+        o = y.row[k]
+        if y.law[k] == HOLD or (y.law[k] == CONE and s.touch[x.member[k]].stiffness == INFINITY):
+            x.worst = x.member[k]
+            if fabs(rate[o]) > size or (y.law[k] == HOLD and largest(rate + o, y.dim[k]) > size):
+                return NOT_CONVERGED
+        if y.law[k] == RUB and y.mu[k] > 0.0 and fabs(rate[o]) > size:
+            y.lead[2 * k], y.mu[k] = -y.mu[k] if rate[o] > 0.0 else y.mu[k], 0.0
+        elif y.law[k] == CONE and y.dim[k] == 3 and y.mu[k] > 0.0:
+            one = vt_sqrt(rate[o + 1] * rate[o + 1] + rate[o + 2] * rate[o + 2])
+            if one > size:
+                lead_against(y, k, rate[o + 1] / one, rate[o + 2] / one)
+    x.worst = -1
+    if not solve_forces(s, v) <= LEAST_FOUND:
+        return NOT_CONVERGED
+    push_accelerations(s, found)
+    return OK
+
+
+cdef int set_state_rates(ImpactStepper s, prescribed) except -1:
+    # the accelerations of prescribed coordinates
+    cdef const double* rates
+    cdef int k, iv
+    s.lane.now.cause = OK
+    memset(s.lane.prescribed.a, 0, s.nv * sizeof(double))
+    if prescribed is not None:
+        rates = entries(prescribed, s.nv, "prescribed accelerations")
+        for k in range(s.shared.m.nlocked):
+            iv = s.shared.locked[k].iv
+            s.lane.prescribed.a[iv] = rates[iv]
+    return 0
+
+
+def accelerations_with_contacts(ImpactStepper field, double t, const double[::1] q, const double[::1] v,
+                                const double[::1] prescribed=None):
+    """Accelerations of a state under everything, closed contacts included.
+
+    Returns a (nv,), the multipliers (count,) of the constraints, the closed contacts (n, TOUCHED) with forces in the
+    place of impulses, the wrenches (nbody, 6) that they put on the bodies, (couple, force) about the bodies' origins in
+    world axes, and the status.
+    """
+    cdef Turn turn = field.turn()
+    cdef const double* at = entries(q, field.nq, "entries of q")
+    cdef const double* moving = entries(v, field.nv, "entries of v")
+    cdef int status
+    out = np.empty(field.nv)
+    cdef double[::1] view = out
+    set_state_rates(field, prescribed)
+    with nogil:
+        status = closed_accelerations(field, t, at, moving, &view[0])
+    if field.lane.now.cause == CALLBACK_FAILED:
+        raise field.exception
+    if status == NO_MEMORY:
+        raise MemoryError
+    if status != OK:
+        return out, None, None, None, status
+    return (out, field.array(field.lane.held.push, field.shared.count), member_rows(field, moving),
+            member_wrenches(field), status)
+
+
+def acceleration_left(ImpactStepper field, double t, const double[::1] q, const double[::1] v, const double[::1] a):
+    """What joint forces have to add to the acceleration of a state so that it is a (nv,): of least kinetic metric.
+
+    Returns it (nv,), the number of the contact that forbids the acceleration or -1, and the status.
+    """
+    cdef Turn turn = field.turn()
+    cdef const double* at = entries(q, field.nq, "entries of q")
+    cdef const double* moving = entries(v, field.nv, "entries of v")
+    cdef const double* wanted = entries(a, field.nv, "entries of a")
+    cdef int status, k
+    out = np.empty(field.nv)
+    cdef double[::1] view = out
+    set_state_rates(field, a)
+    field.own_touch.worst = -1
+    with nogil:
+        status = forces_for(field, t, at, moving, wanted, &view[0])
+        for k in range(field.nv):
+            view[k] = wanted[k] - view[k]
+    if field.lane.now.cause == CALLBACK_FAILED:
+        raise field.exception
+    if status == NO_MEMORY:
+        raise MemoryError
+    return out, field.own_touch.worst, status
+
+
+# ---- what joints transmit ----------------------------------------------------------------------------
+
+def joint_wrenches(ModelStepper field, const double[::1] q, const double[::1] v, const double[::1] a,
+                   const double[::1] multipliers, const double[:, ::1] contact, const int[::1] body,
+                   const double[:, :, ::1] axes, const double[:, ::1] place):
+    """Wrenches (torque, force) that parents put on bodies, (n, 6), at places on ``body`` (n,) and in axes there.
+
+    That is what inverse dynamics asks of a body and all that it carries, less the wrenches of loads, of constraints by
+    their ``multipliers`` (count,), and of contacts (nbody, 6), (couple, force) about the bodies' origins in world axes, or
+    None. ``axes`` (n, 3, 3) and ``place`` (n, 3) [m] are in the bodies' core frames.
+    """
+    cdef Turn turn = field.turn()
+    cdef const vt_model* m = field.shared.m
+    cdef Bodies* b = &field.lane.bodies
+    cdef Holonomic* held = &field.lane.held
+    cdef const double* at = entries(q, m.nq, "entries of q")
+    cdef const double* moving = entries(v, m.nv, "entries of v")
+    cdef const double* rate = entries(a, m.nv, "entries of a")
+    cdef const vt_constraint* e
+    cdef double[:, ::1] out
+    cdef Vec3 n, f, arm
+    cdef Mat3 R
+    cdef int i, j, k
+    require_size(multipliers.shape[0], field.shared.count, "multipliers")
+    require_size(axes.shape[0], body.shape[0], "axes")
+    require_size(place.shape[0], body.shape[0], "places")
+    if contact is not None:
+        require_size(contact.shape[0], m.nbody, "wrenches of contacts")
+        require_size(contact.shape[1], 6, "columns of wrenches")
+    for k in range(body.shape[0]):
+        if not 0 <= body[k] < m.nbody:
+            raise ValueError(f"body {body[k]} of {m.nbody}")
+    if b.rnea == NULL:
+        b.rnea = <RneaBody*>field.memory.scratch(m.nbody * sizeof(RneaBody))
+    found = np.empty((body.shape[0], 6))
+    out = found
+    # the wrenches of loads on bodies, then those of constraints and contacts
+    field.place_bodies(at, moving)
+    field.apply_list(field.shared.load, field.shared.nload, RESTING | RATES, at, moving)
+    if field.shared.count:
+        constraints(m, field.shared.constraint, field.shared.count, at, b.pose, held.h, NULL, held.hold1, NULL)
+    for k in range(field.shared.count):
+        e = &field.shared.constraint[k]
+        if e.kind == COUPLING or e.kind == PROFILE or e.kind == USER:
+            continue
+        add_wrench(b, e.body_a, scale(multipliers[k], held.hold1[k].na), scale(multipliers[k], held.hold1[k].fa))
+        add_wrench(b, e.body_b, scale(multipliers[k], held.hold1[k].nb), scale(multipliers[k], held.hold1[k].fb))
+    for i in range(m.nbody if contact is not None else 0):
+        add_wrench(b, i, load3(&contact[i, 0]), load3(&contact[i, 3]))
+    # leaves to root: of all that a body carries
+    for i in range(m.nbody - 1, -1, -1):
+        n, f = load3(b.wrench + 6 * i), load3(b.wrench + 6 * i + 3)
+        add_wrench(b, m.body[i].parent, add(n, cross(b.pose[i].t, f)), f)
+    rnea(m, m.g, at, moving, rate, b.inertial, b.rnea)
+    for j in range(body.shape[0]):
+        i = body[j]
+        R = b.pose[i].R
+        n = sub(mul(R, b.rnea[i].n), load3(b.wrench + 6 * i))
+        f = sub(mul(R, b.rnea[i].f), load3(b.wrench + 6 * i + 3))
+        n = tmul(R, sub(n, cross(mul(R, load3(&place[j, 0])), f)))
+        f = tmul(R, f)
+        for k in range(3):
+            out[j, k] = axes[j, 0, k] * n.x + axes[j, 1, k] * n.y + axes[j, 2, k] * n.z
+            out[j, 3 + k] = axes[j, 0, k] * f.x + axes[j, 1, k] * f.y + axes[j, 2, k] * f.z
+    return found
+
+
+cdef inline void add_wrench(Bodies* b, int body, Vec3 n, Vec3 f) noexcept nogil:
+    # a wrench about the origin of a body
+    cdef double* to = b.wrench + 6 * body
+    if body >= 0:
+        store3(to, add(load3(to), n))
+        store3(to + 3, add(load3(to + 3), f))
