@@ -84,6 +84,7 @@ def alone(model):
 
 def content(run):
     found = {name: getattr(run, name) for name in NAMES_OF_FIELDS if name not in ("seconds", "system")}
+    found |= {f"drive: {name}": x for name, x in found.pop("drive").arrays().items()}
     return {name: x.tobytes() if isinstance(x, np.ndarray) else repr(x) for name, x in found.items()}
 
 

@@ -517,7 +517,7 @@ def test_what_acts_is_checked():
     for sensor in (vt.Imu("chip"), vt.ForceTorque("elbow")):
         for more, words in (
             ({"torque": [1.0]}, "torque"), ({"torque": lambda t, q, v: [1.0]}, r"torque\(t, q, v\) at t = 0 s"),
-            ({"inputs": {"a": 1.0}}, 'no input "a"'), ({"inputs": np.zeros((40, 0))}, "row for each step"),
+            ({"inputs": {"a": 1.0}}, 'no input "a"'), ({"inputs": np.zeros((7, 0))}, "has 7 rows, one for each step"),
             ({"prescribed": {"elbow": lambda t: 0.0}}, "not prescribed"), ({"prescribed": 5}, "prescribed"),
         ):  # fmt: skip
             with pytest.raises(vt.VitreeError, match=words):

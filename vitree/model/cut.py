@@ -106,7 +106,7 @@ def _split(flat: Flat, at: int, body: int, E: np.ndarray, p: np.ndarray, name: s
     frame_body, frame_E, frame_p = flat.frame_body.copy(), flat.frame_E.copy(), flat.frame_p.copy()
     parts: tuple[list[Part], list[Part]] = ([], [])
     for k, of in enumerate(flat.frame_body.tolist()):
-        out = of == body and beyond[flat.frame_at[k]]
+        out = of == body and bool(beyond[flat.frame_at[k]])
         frame_body[k] = new if out else moved(of)
         if out:
             frame_E[k], frame_p[k] = inward(frame_E[k], frame_p[k])

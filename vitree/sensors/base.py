@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from vitree.arguments import as_numbers, real, shown, whole
 from vitree.errors import InputError
 from vitree.model.system import System
 from vitree.results.recording import Recording
+from vitree.sensors.acting import Acting
 from vitree.sensors.course import Course
 from vitree.wording import Argument, named
 
@@ -106,6 +108,22 @@ class Sensor(ABC):
             f"{between} of {len(taken)} readings lie between records, which are up to {spacing:.6g} s apart, and are "
             "interpolated; record more steps, or read at the records, to have the states of the run",
         )
+
+    def _between(self, acting: Acting, t: float, read: Callable[..., np.ndarray]) -> np.ndarray:
+        """Return what ``read(acting, acts, q, v)`` does at a time.
+
+        It is the mean of the records before and after, weighted by time, if contacts can act between them: their forces
+        are known at records.
+        """
+        course = acting.course
+        k, share = course.place(t)
+        if not share:
+            return read(acting, acting.at_record(k), course.q[k], course.v[k])
+        if not acting.touches:
+            q, v = course.at(t)
+            return read(acting, acting.at(t, q, v), q, v)
+        ends = [read(acting, acting.at_record(j), course.q[j], course.v[j]) for j in (k, k + 1)]
+        return (1 - share) * ends[0] + share * ends[1]
 
     def _added(self, count: int, size: int) -> np.ndarray:
         """Bias and noise of so many readings (count, size); those of fewer are the first of them."""

@@ -1,17 +1,15 @@
-"""The states of a trajectory at any time, and what acted there."""
+"""The states of a trajectory at any time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from vitree.arguments import Asked, of_kind
+from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.lie import SO3
 from vitree.model.model import Model
-from vitree.model.signals import Motion, resolve_inputs
 from vitree.results.dense import hermite
 from vitree.results.recording import Recording
 from vitree.wording import keyword, named
@@ -137,7 +135,6 @@ class Course:
             v[u] = R.T @ slope
         return q, v
 
-
     def _turns(self, k: int) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
         """Of each ball and free joint, its places in v, and the rotation vector to the next record with its rate there.
 
@@ -164,64 +161,3 @@ def _rotation(turn: np.ndarray) -> np.ndarray:
     return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
                      [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
                      [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]])  # fmt: skip
-
-
-class Acting:
-    """What acted on the model of a trajectory beside its loads, at any time: the arguments of ``forward_dynamics``.
-
-    Parameters
-    ----------
-    course : Course
-    torque, inputs, prescribed
-        As ``simulate`` takes them, but for rows of steps. Of prescribed coordinates that are not named, accelerations
-        are differences of the recorded rates.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If one is wrong.
-    """
-
-    def __init__(self, course: Course, torque: Any, inputs: Any, prescribed: Any):
-        model = self.model = course.model
-        self.torque: Any = torque
-        if callable(torque):
-            self.torque = Asked(torque, "torque", "(t, q, v)", (model.nv,))
-        elif torque is not None:
-            self.torque = model.validate_velocity(torque, "torque")
-        self.inputs = resolve_inputs(model, inputs)
-        if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2:
-            raise InputError(
-                named("inputs", inputs) + " has a row for each step, which records do not tell apart; give numbers, or "
-                "callables of t"
-            )
-        self.motion: dict[str, Callable[[float], float]] = {}
-        if model.kinematic_names:
-            self._follow(course, prescribed)
-        elif prescribed is not None:
-            Motion(model.full, prescribed)  # which says that there are none
-
-    def _follow(self, course: Course, prescribed: Mapping[str, Any] | None) -> None:
-        """Find the accelerations of the prescribed coordinates."""
-        model: Any = course.model
-        motion = Motion(model.full, prescribed)
-        for name, given in motion.prescribed.items():
-            if not callable(given):
-                raise InputError(
-                    f'the motion of "{name}" is no callable of t, and records do not tell steps apart; give a callable'
-                )
-        ends = course.t if len(course.t) > 1 else course.t[0] + np.array([0.0, 1e-3])
-        motion.plan(model.expand(course.q[0]), ends, float(np.diff(ends).min()))
-        for k, name in enumerate(motion.names):
-            if name in motion.prescribed:
-                self.motion[name] = lambda t, k=k: float(motion.functions[k](t)[2])  # type: ignore[misc]
-            elif len(course.t) > 1:
-                rate = course.v[:, model.joint(name).v_slice.start]
-                slope = np.gradient(rate, course.t, edge_order=2 if len(rate) > 2 else 1)
-                self.motion[name] = lambda t, slope=slope: float(np.interp(t, course.t, slope))  # type: ignore[misc]
-
-    def at(self, t: float, q: np.ndarray, v: np.ndarray) -> dict[str, Any]:
-        """Return torque, t, inputs and prescribed accelerations at a time and state."""
-        asked = [x(t, q.copy(), v.copy()) if callable(x) else x for x in (self.torque, self.inputs)]
-        prescribed = {name: f(t) for name, f in self.motion.items()} or None
-        return {"torque": asked[0], "t": t, "inputs": asked[1], "prescribed": prescribed}

@@ -1,4 +1,4 @@
-"""Force-torque sensors in joints."""
+"""Force-torque sensors in joints and at frames."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import of_kind
-from vitree.errors import InputError
+from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Torque
+from vitree.model.cut import Cut
+from vitree.model.forces import Place, transmitted
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.recording import Recording
+from vitree.sensors.acting import Acting
 from vitree.sensors.base import PairSensor, quiet, require_finite
-from vitree.sensors.course import Acting, Course, model_of, require_model
-from vitree.spatial.rotations import cross
+from vitree.sensors.course import Course, model_of, require_model
 from vitree.wording import named
 
 
@@ -57,15 +59,16 @@ class ForceTorqueReadings:
 
 @dataclass(frozen=True)
 class ForceTorque(PairSensor):
-    """A force-torque sensor in a joint: the wrench that the parent puts on the body behind the joint.
+    """A force-torque sensor in a joint or at a frame: the wrench that the parent puts on what is beyond it.
 
     Parameters
     ----------
     joint : str
-        Name of the joint.
+        Name of a joint, also of a fixed one, or of a frame or link: what is beyond a frame is the frame with all that was
+        attached to it, as wrists and ankles have their sensors. A base that is fixed to the world has one, too.
     frame : str, optional
-        A frame of the body behind the joint, in whose axes and about whose origin the wrench is; the joint's own if
-        not given, as :meth:`vitree.Model.joint_reactions` has it.
+        A frame of the body beyond, in whose axes and about whose origin the wrench is; the joint's own, as
+        :meth:`vitree.Model.joint_reactions` has it, or that frame, if not given.
     rate : float, optional [1/s]
         Readings a second; one at each record of a trajectory if not given.
     delay : float [s]
@@ -105,10 +108,10 @@ class ForceTorque(PairSensor):
         inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
         prescribed: Mapping[str, Any] | None = None,
     ) -> ForceTorqueReadings:
-        """Return what the sensor reads of a trajectory, under the loads of the model and what is given here.
+        """Return what the sensor reads of a trajectory.
 
-        A trajectory does not keep what ``simulate`` was given: give it once more. The arguments are as of
-        :meth:`vitree.Imu.read`.
+        Under the loads of the model, what drove the run, and the forces of contacts, as :meth:`vitree.Imu.read` has
+        them; the arguments are as there.
 
         Raises
         ------
@@ -124,13 +127,18 @@ class ForceTorque(PairSensor):
             If the constraints depend on each other at a state.
         """
         known = model_of(trajectory, model)
-        self._require_there(known)
+        place = self._place(known)
         course = Course(trajectory, known)
         taken, warnings = self._taken(course)
-        acting, rows = Acting(course, torque, inputs, prescribed), np.empty((len(taken), 6))
+        acting, rows = Acting(course, trajectory, torque, inputs, prescribed), np.empty((len(taken), 6))
+
+        def wrench(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+            q, v = known.expand(q), known.expand_velocity(v)
+            return transmitted(known.full, q, v, None, None, acts.contacts, place, tau=acts.torque, t=acts.t,
+                               inputs=acts.inputs, prescribed=acts.prescribed, pushes=acts.pushes)[0]  # fmt: skip
+
         for k, t in enumerate(taken.tolist()):
-            q, v = course.at(t)
-            rows[k] = np.concatenate(self.sample(known, q=q, v=v, **acting.at(t, q, v)))
+            rows[k] = self._between(acting, t, wrench)
         rows += self._added(len(taken), 6)
         require_finite(rows)
         return ForceTorqueReadings(taken + self.delay, taken, rows[:, :3].copy(), rows[:, 3:].copy(), warnings)
@@ -162,29 +170,37 @@ class ForceTorque(PairSensor):
         ConvergenceError
             If the constraints depend on each other at q.
         """
-        known = require_model(model)
-        row = self._require_there(known)
-        wrench = known.joint_reactions(q, v, a, torque=torque, t=t, inputs=inputs, prescribed=prescribed)[self.joint]
-        if row is None:
-            return ForceTorqueSample(wrench[:3], wrench[3:])
-        # by the core frame of the body, in which both frames have their places
-        apart, k = known.full._apart, known.joint_names.index(self.joint)
-        E, p = known.flat.frame_E[row], known.flat.frame_p[row]
-        force = apart.turn[k] @ wrench[3:]
-        moment = apart.turn[k] @ wrench[:3] + cross(apart.position[k] - p, force)
-        return ForceTorqueSample(E.T @ moment, E.T @ force)
+        known: Any = require_model(model)
+        place, full = self._place(known), known.full
+        q, v = known.validate_configuration(q), known.validate_velocity(v, "v")
+        a = None if a is None else known.expand_velocity(known.validate_velocity(a, "a"))
+        tau = None if torque is None else known.validate_velocity(torque, "torque")
+        if tau is not None and full is not known:
+            tau = known._force_on_leaders(tau)
+        wrench = transmitted(full, known.expand(q), known.expand_velocity(v), a, None, True, place, tau=tau, t=t,
+                             inputs=inputs, prescribed=prescribed)[0]  # fmt: skip
+        return ForceTorqueSample(wrench[:3], wrench[3:])
 
-    def _require_there(self, model: Model) -> int | None:
-        """The row of the frame in the model's arrays; None for the joint's own."""
-        model.joint(self.joint)
+    def _place(self, model: Model) -> Place:
+        """Where the wrench is transmitted, and its axes and point."""
+        full: Any = model.full
+        joints = full._joint_frames
+        if self.joint in joints.names:
+            k = joints.names.index(self.joint)
+            cut = Cut(full, int(joints.body[k]), joints.turn[k], joints.position[k], None, None)
+        elif self.joint in full.frame_names:
+            cut = full._cut(self.joint)
+        else:
+            raise UnknownNameError("joint or frame", self.joint, [*joints.names, *full.frame_names])
         if self.frame is None:
-            return None
-        row, body = model._frame(self.frame), model.full._apart.body[model.joint_names.index(self.joint)]
-        if model.flat.frame_body[row] != body:
-            there = [name for name, at in zip(model.frame_names, model.flat.frame_body, strict=True) if at == body]
+            return Place(cut, cut.body, cut.E, cut.p)
+        row, flat = full._frame(self.frame), cut.model.flat
+        if flat.frame_body[row] != cut.body:
+            there = [name for name, at in zip(flat.frame_names, flat.frame_body, strict=True) if at == cut.body]
+            beyond = "behind the joint" if cut.iq is None else "beyond the frame"
             raise InputError(
-                named("frame", self.frame) + f' is "{self.frame}", which does not move with the body behind the joint '
+                named("frame", self.frame) + f' is "{self.frame}", which does not move with the body {beyond} '
                 f'"{self.joint}"; frames that do are ' + ", ".join(f'"{name}"' for name in there),
                 choices=there,
             )
-        return row
+        return Place(cut, cut.body, flat.frame_E[row], flat.frame_p[row])

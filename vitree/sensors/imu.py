@@ -15,8 +15,9 @@ from vitree.integrators.base import Torque
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.recording import Recording
+from vitree.sensors.acting import Acting
 from vitree.sensors.base import PairSensor, quiet, require_finite
-from vitree.sensors.course import EXP, Acting, Course, model_of, require_model
+from vitree.sensors.course import EXP, Course, model_of, require_model
 from vitree.wording import named, visible
 
 
@@ -119,8 +120,11 @@ class Imu(PairSensor):
     ) -> ImuReadings:
         """Return what the unit reads of a trajectory.
 
-        Gyroscope and increments follow from the records alone. The accelerometer needs accelerations: those of the
-        model under its loads and what is given here, since a trajectory does not keep what ``simulate`` was given.
+        Gyroscope and increments follow from the records alone. The accelerometer needs accelerations: those under the
+        loads of the model, what drove the run, as ``trajectory.drive`` has it, and the forces of contacts. At a record
+        between two steps these are the impulses that the step found there, over dt: at an impact it reads the whole
+        impact over dt. At the ends of a run, and where not every step is recorded, they are those of
+        :meth:`vitree.Model.forward_dynamics`. Between records a reading of a model with contacts is interpolated.
 
         Parameters
         ----------
@@ -128,12 +132,13 @@ class Imu(PairSensor):
         model : Model, optional
             That of a trajectory from a file.
         torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
-            Joint forces of the run [N or N m].
-        inputs : None, array (nu,), callable (t, q, v) -> (nu,), or mapping, optional
-            Inputs of the run, units as the loads take them; a mapping has numbers or callables of t by name.
+            Joint forces [N or N m] in place of those that the run kept.
+        inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), or mapping, optional
+            Inputs in place of those that the run kept, units as the loads take them; a mapping has numbers or callables
+            of t by name.
         prescribed : mapping of joint name to callable, optional
-            Motion of the run, callables of t as ``simulate`` takes them. Of a joint that is not named the acceleration
-            is the difference of the recorded rates.
+            Motion in place of that of the run, callables of t as ``simulate`` takes them. Of a joint that is not named
+            the acceleration is the difference of the recorded rates.
 
         Returns
         -------
@@ -155,14 +160,15 @@ class Imu(PairSensor):
         self._require_moving(known)
         course = Course(trajectory, known)
         taken, warnings = self._taken(course)
-        acting, g, n = Acting(course, torque, inputs, prescribed), known.gravity, len(taken)
+        acting, g, n = Acting(course, trajectory, torque, inputs, prescribed), known.gravity, len(taken)
         R, x, u = np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3))
         rates, spin = np.empty((n, 6)), np.empty(n)
         for k, t in enumerate(taken.tolist()):
             q, v = course.at(t)
             pose, speed = known.frame_pose(self.frame, q), known.frame_velocity(self.frame, q, v)
             R[k], x[k], u[k], spin[k] = pose[:3, :3], pose[:3, 3], speed[3:], np.linalg.norm(speed[:3])
-            rates[k] = np.concatenate(self.sample(known, q=q, v=v, **acting.at(t, q, v)))
+            rates[k, :3] = pose[:3, :3].T @ speed[:3]
+            rates[k, 3:] = self._between(acting, t, self._force_at)
         h = np.diff(taken)[:, None]
         back = np.swapaxes(R[:-1], 1, 2)
         increments = np.zeros((3, n, 3))
@@ -203,7 +209,8 @@ class Imu(PairSensor):
         q : (nq,) array [m or rad]
         v : (nv,) array [m/s or rad/s]
         a : (nv,) array, optional [m/s^2 or rad/s^2]
-            Acceleration; that of ``model.forward_dynamics`` under torque, inputs and prescribed if not given.
+            Acceleration; that of ``model.forward_dynamics`` under torque, inputs and prescribed if not given, with the
+            forces of closed contacts.
         torque : (nv,) array, optional [N or N m]
         inputs : (nu,) array or mapping of names to numbers, optional
             Values of ``model.input_names``, units as the loads take them.
@@ -226,10 +233,17 @@ class Imu(PairSensor):
         torque = None if torque is None else known.validate_velocity(torque, "torque")
         if a is None:
             a = known.forward_dynamics(q, v, torque, t=t, inputs=inputs, prescribed=prescribed).acceleration
-        turn = known.frame_pose(self.frame, q)[:3, :3].T
         speed = known.frame_velocity(self.frame, q, v, axes="local")
-        acceleration = known.frame_acceleration(self.frame, q, v, a)
-        return ImuSample(speed[:3], turn @ (acceleration[3:] - known.gravity))
+        return ImuSample(speed[:3], self._specific_force(known, q, v, a))
+
+    def _specific_force(self, model: Any, q: Any, v: Any, a: Any) -> np.ndarray:
+        """The acceleration of the frame's origin less gravity, in the frame's axes (3,) [m/s^2]."""
+        turn = model.frame_pose(self.frame, q)[:3, :3].T
+        return turn @ (model.frame_acceleration(self.frame, q, v, a)[3:] - model.gravity)
+
+    def _force_at(self, acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        full, q, v = acting.full, acting.model.expand(q), acting.model.expand_velocity(v)
+        return self._specific_force(full, q, v, acts.solved(full, q, v).acceleration)
 
     def _require_moving(self, model: Model) -> None:
         if model.flat.frame_body[model._frame(self.frame)] < 0:

@@ -1,0 +1,226 @@
+"""What acted on the model of a trajectory at its records: the drive that the run kept, and the impulses of contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitree.arguments import Asked
+from vitree.errors import InputError
+from vitree.mechanism.pushes import Impulse, Push
+from vitree.model.forces import ContactForces, FrameWrench, StateForces, state_forces
+from vitree.model.signals import Motion, resolve_inputs
+from vitree.results.driven import at_records
+from vitree.results.recording import Recording
+from vitree.sensors.course import Course
+from vitree.wording import named
+
+
+class Acts(NamedTuple):
+    """What acts at one time, in the coordinates of the model with one for each joint.
+
+    Attributes
+    ----------
+    torque : (nv,) array or None [N or N m]
+    t : float [s]
+    inputs : (nu,) array or None
+    prescribed : (nv,) array or None
+        Accelerations of prescribed coordinates [m/s^2 or rad/s^2].
+    contacts : ContactForces or bool
+        The forces of contacts where a step found them, else whether those of closed contacts are to be found.
+    pushes : list of FrameWrench
+    """
+
+    torque: np.ndarray | None
+    t: float
+    inputs: np.ndarray | None
+    prescribed: np.ndarray | None
+    contacts: ContactForces | bool
+    pushes: list[FrameWrench]
+
+    def solved(self, model: Any, q: np.ndarray, v: np.ndarray) -> StateForces:
+        """Return the accelerations of a state of the model with a coordinate for each joint."""
+        return state_forces(model, q, v, self.torque, self.t, self.inputs, self.prescribed, self.contacts, self.pushes)
+
+
+class Acting:
+    """What acted on the model of a trajectory beside its loads: what the run kept, or what is given instead.
+
+    At a record between two steps contacts have the impulses that the step found there, over the time from the middle of
+    the step before to that of the step after. At the ends of a run, and where not every step is recorded, the forces of
+    closed contacts are found from the state.
+
+    Parameters
+    ----------
+    course : Course
+    trajectory : Trajectory
+    torque, inputs, prescribed
+        As ``simulate`` takes them, in place of what the run kept.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If one is wrong.
+    """
+
+    def __init__(self, course: Course, trajectory: Recording, torque: Any, inputs: Any, prescribed: Any):
+        self.course, self.model, self.run = course, course.model, trajectory
+        self.full: Any = course.model.full
+        self.dt = float(trajectory.settings.get("dt", np.inf))
+        drive = trajectory.drive
+        self.torque: Any = self._of_torque(torque)
+        if torque is None and drive is not None:
+            self.torque = drive.torque
+        self.inputs: Any = drive.inputs if inputs is None and drive is not None else self._of_inputs(inputs)
+        self.accelerations = None if drive is None or prescribed is not None else drive.accelerations
+        if self.accelerations is None:
+            self.accelerations = self._follow(prescribed)
+        self.wrenches = {name: np.asarray(w, dtype=float)
+                         for name, w in (trajectory.settings.get("wrenches") or {}).items()}  # fmt: skip
+        self.axes = trajectory.settings.get("wrench_axes", "world")
+        self.pushes = [_push(told) for told in trajectory.settings.get("pushes") or ()]
+        self._by_record: tuple[np.ndarray, np.ndarray] | None = None
+
+    # ---- what is given in place of what was kept ------------------------------------------------------------
+
+    def _of_torque(self, torque: Any) -> Any:
+        model: Any = self.model
+        spread = (lambda x: x) if model.full is model else model._force_on_leaders
+        if callable(torque):
+            asked = Asked(torque, "torque", "(t, q, v)", (model.nv,))
+            return lambda t, q, v: spread(asked(t, q, v))
+        return None if torque is None else spread(model.validate_velocity(torque, "torque"))
+
+    def _of_inputs(self, inputs: Any) -> Any:
+        found = resolve_inputs(self.model, inputs)
+        if not (isinstance(found, np.ndarray) and found.ndim == 2):
+            return found
+        t = self.course.t
+        if len(found) < len(t) - 1 or (np.diff(t) > 1.5 * self.dt).any():
+            raise InputError(
+                named("inputs", inputs) + f" has {len(found)} rows, one for each step, and the trajectory {len(t)} "
+                "records, which are not of each step; leave it out: a run keeps what drove it"
+            )
+        return at_records(t, np.column_stack([np.arange(1, len(t)), found[: len(t) - 1]]), self.dt)
+
+    def _follow(self, prescribed: Mapping[str, Any] | None) -> np.ndarray | None:
+        """Accelerations (n, nv) of the prescribed coordinates at the records."""
+        full, course = self.full, self.course
+        if not full.kinematic_names:
+            if prescribed is not None:
+                Motion(full, prescribed)  # which says that there are none
+            return None
+        motion = Motion(full, prescribed)
+        for name, given in motion.prescribed.items():
+            if not callable(given):
+                raise InputError(
+                    f'the motion of "{name}" is no callable of t, and records do not tell steps apart; give a callable'
+                )
+        t = course.t if len(course.t) > 1 else course.t[0] + np.array([0.0, 1e-3])
+        motion.plan(self.model.expand(course.q[0]), t, float(np.diff(t).min()))
+        out, v = np.zeros((len(course.t), full.nv)), self.model.expand_velocity(course.v)
+        for k, name in enumerate(motion.names):
+            if name in motion.prescribed:
+                out[:, motion.iv[k]] = [motion.functions[k](x)[2] for x in course.t]
+            elif len(course.t) > 1:
+                edge = 2 if len(course.t) > 2 else 1
+                out[:, motion.iv[k]] = np.gradient(v[:, motion.iv[k]], course.t, edge_order=edge)
+        return out
+
+    # ---- at a time -------------------------------------------------------------------------------------------
+
+    @property
+    def touches(self) -> bool:
+        """Whether contacts can act: between records nothing is known of their forces then."""
+        return bool(self.full.touches)
+
+    def at_record(self, k: int) -> Acts:
+        """Return what acted at a record."""
+        t, q, v = self.course.t, self.course.q[k], self.course.v[k]
+        before, after = (t[max(k - 1, 0)], t[min(k + 1, len(t) - 1)])
+        window = (0.5 * (before + t[k]), 0.5 * (t[k] + after))
+        return self._acts(float(t[k]), q, v, k, 0.0, self._contacts(k), window)
+
+    def at(self, t: float, q: np.ndarray, v: np.ndarray) -> Acts:
+        """Return what acted at a time and state of a model that nothing touches."""
+        k, share = self.course.place(t)
+        return self.at_record(k) if not share else self._acts(t, q, v, k, share, True, (t, t))
+
+    def _acts(self, t: float, q: np.ndarray, v: np.ndarray, k: int, share: float, contacts: Any,
+              window: tuple[float, float]) -> Acts:  # fmt: skip
+        torque, inputs = (self._value(x, t, q, v, k, share) for x in (self.torque, self.inputs))
+        moved = None if self.accelerations is None else self._value(self.accelerations, t, q, v, k, share)
+        return Acts(torque, t, inputs, moved, contacts, self._pushed(self.model.expand(q), window))
+
+    @staticmethod
+    def _value(x: Any, t: float, q: np.ndarray, v: np.ndarray, k: int, share: float) -> np.ndarray | None:
+        if callable(x):
+            return x(t, q.copy(), v.copy())
+        if x is None or x.ndim == 1:
+            return x
+        return np.array(x[k] if not share else (1 - share) * x[k] + share * x[k + 1])
+
+    # ---- contacts and pushes ---------------------------------------------------------------------------------
+
+    def _contacts(self, k: int) -> ContactForces | bool:
+        """The forces of contacts at a record between two steps; True: those of closed contacts are to be found."""
+        log, t = self.run.contacts, self.course.t
+        if log is None or not 0 < k < len(t) - 1 or max(t[k + 1] - t[k], t[k] - t[k - 1]) > 1.5 * self._longest:
+            return True
+        if self._by_record is None:
+            order = np.argsort(log.record, kind="stable")
+            self._by_record = order, log.record[order]
+        order, record = self._by_record
+        some = order[np.searchsorted(record, k + 1) : np.searchsorted(record, k + 1, side="right")]
+        pairs = [log.names[number] for number in log.number[some]]
+        a, b = zip(*pairs, strict=True) if pairs else ((), ())
+        force = log.impulse[some] / (0.5 * (t[k + 1] - t[k - 1]))
+        point, gap = log.point[some], log.gap[some]
+        if any(np.isnan(x[0]) for x, other in zip(point, b, strict=True) if other not in ("limit", "dry friction")):
+            return True
+        return ContactForces(tuple(a), tuple(b), force, point, log.normal[some], log.slip[some], gap)
+
+    @property
+    def _longest(self) -> float:
+        """The longest step [s]; infinite where steps choose their own length."""
+        steps = self.run.settings.get("dt_range")
+        if self.run.settings.get("every", 1) != 1:
+            return 0.0
+        return float(steps[1]) if steps is not None else self.dt
+
+    def _pushed(self, q: np.ndarray, window: tuple[float, float]) -> list[FrameWrench]:
+        """Wrenches on frames: those that act always, and the mean of pushes over a window of time."""
+        found: list[FrameWrench] = []
+        for frame, wrench in self.wrenches.items():
+            found.append((frame, self._in_world(q, frame, wrench, self.axes)))
+        for push in self.pushes:
+            if isinstance(push, Push):
+                wrench, share = np.array([*push.torque, *push.force]), _overlap(push, window)
+            else:
+                wrench, length = np.array([*push.angular, *push.impulse]), window[1] - window[0]
+                share = 1.0 / length if window[0] <= push.at < window[1] else 0.0
+            if share:
+                found.append((push.frame, share * self._in_world(q, push.frame, wrench, push.axes)))
+        return found
+
+    def _in_world(self, q: np.ndarray, frame: str, wrench: np.ndarray, axes: str) -> np.ndarray:
+        X = self.full.frame_pose(frame, q)
+        if axes == "local":
+            return np.concatenate([X[:3, :3] @ wrench[:3], X[:3, :3] @ wrench[3:]])
+        if axes == "spatial":
+            return np.concatenate([wrench[:3] - np.cross(X[:3, 3], wrench[3:]), wrench[3:]])
+        return wrench
+
+
+def _overlap(push: Push, window: tuple[float, float]) -> float:
+    """The share of a window of time in which a push acts; of a moment whether it does."""
+    if window[0] == window[1]:
+        return float(push.start <= window[0] < push.end)
+    return max(min(push.end, window[1]) - max(push.start, window[0]), 0.0) / (window[1] - window[0])
+
+
+def _push(told: Mapping[str, Any]) -> Impulse | Push:
+    kind: Callable[..., Any] = {"Impulse": Impulse, "Push": Push}[told["kind"]]
+    return kind(**{name: value for name, value in told.items() if name != "kind"})
