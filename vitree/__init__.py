@@ -71,7 +71,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree.identification.identify import identify
     from vitree.mjcf import MujocoRobot, check_mjcf, from_mujoco, load_mjcf
     from vitree.model.equilibrium import minimize_potential_energy
-    from vitree.sensors import Encoder, ForceTorque, Imu
+    from vitree.sensors import ContactSensor, Encoder, ForceTorque, Imu
     from vitree.tree import pairs as pairs
     from vitree.tree.sexpr import load_sexpr, read_sexpr, write_sexpr
     from vitree.urdf import check_urdf, fix_urdf, load_urdf, read_urdf, write_urdf
@@ -89,6 +89,7 @@ __all__ = [
     "Comparison",
     "Constraint",
     "Contact",
+    "ContactSensor",
     "Controller",
     "ConvergenceError",
     "Coupling",
@@ -218,6 +219,7 @@ _LAZY = {
     "write_sexpr": "vitree.tree.sexpr",
     "minimize_potential_energy": "vitree.model.equilibrium",
     "Encoder": "vitree.sensors",
+    "ContactSensor": "vitree.sensors",
     "ForceTorque": "vitree.sensors",
     "Imu": "vitree.sensors",
     "find_robot": "vitree.urdf.robots",

@@ -651,7 +651,7 @@ cdef class Call:
             if not rests and x[2] != NULL:
                 memcpy(field.lane.drive.tau, x[2], m.nv * sizeof(double))
             if isinstance(field, ImpactStepper) and (<ImpactStepper>field).ntouch:
-                found = closed_accelerations(<ImpactStepper>field, 0.0, q, v, data(a)) == OK
+                found = closed_accelerations(<ImpactStepper>field, 0.0, q, v, STICKS, data(a)) == OK
             else:
                 field.acceleration(0.0, q, v, data(a))
             memcpy(data(pushes), field.lane.held.push, field.shared.count * sizeof(double))

@@ -39,9 +39,10 @@ class Cut(NamedTuple):
 
     def states(self, q: np.ndarray, *rates: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return q and rates (nv,) of the cut model."""
-        if self.iq is None:
+        if self.iq is None or self.iv is None:
             return (q, *rates)
-        return (np.insert(q, self.iq, 0.0), *(np.insert(x, self.iv, 0.0) for x in rates))
+        at = self.iv
+        return (np.insert(q, self.iq, 0.0), *(np.insert(x, at, 0.0) for x in rates))
 
 
 def cut_at(model: Any, frame: str, make: Callable[[Flat], Any]) -> Cut:

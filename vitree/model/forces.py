@@ -29,6 +29,8 @@ core = scalar()
 GROUND = "ground"
 #: How contacts take part in the accelerations of a state.
 CONTACTS = ("closed", "none")
+#: What slips no faster than this sticks [m/s or rad/s], as the core has it.
+STICKS = 1e-4
 #: An acceleration satisfies constraints up to this share of itself.
 SATISFIED = 1e-6
 
@@ -129,6 +131,12 @@ def require_contacts_word(contacts: str) -> bool:
     return contacts == "closed"
 
 
+def inputs_at(model: Any, inputs: Any) -> np.ndarray | None:
+    """Return inputs (nu,) of one state, or None."""
+    found = resolve_inputs(model, inputs)
+    return None if found is None else entries(found, (len(model.input_names),), "inputs")
+
+
 def prescribed_accelerations(model: Any, prescribed: Mapping[str, float] | None) -> np.ndarray | None:
     """Return accelerations (nv,) with those of the named prescribed coordinates, or None."""
     if prescribed is None:
@@ -143,7 +151,7 @@ def prescribed_accelerations(model: Any, prescribed: Mapping[str, float] | None)
 
 def state_forces(
     model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, t: float, inputs: Any, prescribed: Any,
-    contacts: bool | ContactForces, pushes: Sequence[FrameWrench] = (),
+    contacts: bool | ContactForces, pushes: Sequence[FrameWrench] = (), slow: float = STICKS,
 ) -> StateForces:  # fmt: skip
     """Return the accelerations of a state (q, v) and what acts at it; see :meth:`vitree.Model.forward_dynamics`.
 
@@ -155,9 +163,11 @@ def state_forces(
         Whether closed contacts act, or the forces of contacts.
     pushes : sequence of FrameWrench
         What acts on frames besides.
+    slow : float [m/s or rad/s]
+        What slips no faster sticks.
     """
     model.require_regular(q)
-    u, t = resolve_inputs(model, inputs), float(entries(t, (), "t"))
+    u, t = inputs_at(model, inputs), float(entries(t, (), "t"))
     locked = prescribed if isinstance(prescribed, np.ndarray) else prescribed_accelerations(model, prescribed)
     status, rows, wrenches = 0, NO_ROWS, NO_WRENCHES
     given = contacts if isinstance(contacts, ContactForces) else None
@@ -166,7 +176,7 @@ def state_forces(
         tau = generalized(model, q, wrenches, given) + (0.0 if tau is None else tau)
     with field_of(model, tau, u) as field:
         if contacts is True and model.contact_list.count:
-            a, multipliers, rows, found, status = core.accelerations_with_contacts(field, t, q, v, locked)
+            a, multipliers, rows, found, status = core.accelerations_with_contacts(field, t, q, v, locked, slow)
             if not status:
                 wrenches = found if wrenches is NO_WRENCHES else found + wrenches
         else:
@@ -208,7 +218,7 @@ def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t:
                      closed: bool) -> np.ndarray:  # fmt: skip
     """Return the joint forces (nv,) that give an acceleration; see :meth:`vitree.Model.inverse_dynamics`."""
     model.require_regular(q)
-    u, t = resolve_inputs(model, inputs), float(entries(t, (), "t"))
+    u, t = inputs_at(model, inputs), float(entries(t, (), "t"))
     with field_of(model, None, u) as field:
         if closed and model.contact_list.count:
             left, worst, status = core.acceleration_left(field, t, q, v, a)
@@ -294,18 +304,16 @@ class Place:
 
 def transmitted(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, multipliers: np.ndarray | None,
                 contacts: bool | ContactForces, at: JointFrames | Place, *, tau: Any, t: float, inputs: Any,
-                prescribed: Any, pushes: Sequence[FrameWrench] = ()) -> np.ndarray:  # fmt: skip
+                prescribed: Any, pushes: Sequence[FrameWrench] = (), slow: float = STICKS) -> np.ndarray:  # fmt: skip
     """Return the wrenches (n, 6) [N m, N] that parents put on bodies at places.
 
     Arguments are as of :meth:`vitree.Model.joint_reactions` and :func:`state_forces`.
     """
-    u = resolve_inputs(model, inputs)
-    if u is not None:
-        u = entries(u, (len(model.input_names),), "inputs")
+    u = inputs_at(model, inputs)
     given = contacts if isinstance(contacts, ContactForces) else None
     rows, wrenches = NO_ROWS, NO_WRENCHES
     if a is None or (multipliers is None and model.constraints) or (contacts is True and model.contact_list.count):
-        found = state_forces(model, q, v, tau, t, u, prescribed, contacts, pushes)
+        found = state_forces(model, q, v, tau, t, u, prescribed, contacts, pushes, slow)
         a, rows, wrenches = found.acceleration if a is None else a, found.rows, found.wrenches
         multipliers = found.multipliers if multipliers is None else multipliers
     elif given is not None or pushes:

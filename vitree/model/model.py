@@ -1073,7 +1073,7 @@ class Model(System):
         with any ODE solver. (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers + J^T f, with
         d2h/dt2 = 0. The forces f of closed contacts, reached limits, wheels and dry friction do not let gaps close,
         friction opposes slip, and what sticks stays within its friction cone. A contact is closed if its gap is below
-        1e-8 m and it does not open; it has no impact here, however fast it closes. Many states are taken row by row if
+        1e-8 m and it does not open; it has no impact here, however fast it closes. What slips by 1e-4 m/s or less sticks. Many states are taken row by row if
         the model has loads, friction, constraints, prescribed coordinates or contacts.
 
         Parameters
@@ -1108,7 +1108,6 @@ class Model(System):
         found = forces.state_forces(self, q, v, tau, t, inputs, prescribed, closed)
         return Accelerations(found.acceleration, found.multipliers)
 
-    @finite_result
     def contact_forces(
         self,
         q: ArrayLike,

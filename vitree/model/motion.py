@@ -123,3 +123,26 @@ def sums_above(parent: np.ndarray, x: np.ndarray) -> np.ndarray:
         if k >= 0:
             x[k] += x[i]
     return x
+
+
+def carried(parent: np.ndarray, body: int) -> np.ndarray:
+    """Return which bodies (nbody,) a body carries, itself among them."""
+    found = np.zeros(len(parent), dtype=bool)
+    for i, k in enumerate(parent.tolist()):
+        found[i] = i == body or (k >= 0 and found[k])
+    return found
+
+
+def subtree_momentum(model: Mechanism, q: np.ndarray, v: np.ndarray, bodies: np.ndarray) -> tuple:
+    """Return the momentum (6,) of some bodies, (angular about the world's origin, linear), and mass times place (3,).
+
+    World axes; [kg m^2/s, kg m/s] and [kg m]. ``bodies`` is a mask (nbody,).
+    """
+    flat, motion = model.flat, body_motion(model, q, v, np.zeros(model.nv))
+    R, w = motion.pose[bodies, :, :3], motion.twist[bodies, :3]
+    arm = np.einsum("nij,nj->ni", R, flat.com[bodies])
+    c = motion.pose[bodies, :, 3] + arm
+    u = motion.twist[bodies, 3:] + np.cross(w, c - motion.point)
+    p = flat.mass[bodies, None] * u
+    spin = np.einsum("nij,njk,nlk,nl->ni", R, flat.inertia[bodies], R, w)
+    return np.concatenate([(np.cross(c, p) + spin).sum(axis=0), p.sum(axis=0)]), flat.mass[bodies] @ c

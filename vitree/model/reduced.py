@@ -281,12 +281,11 @@ class ReducedModel(Model, made_by="reduced"):
     ) -> Accelerations:
         q, v = self.expand(q), self.expand_velocity(v)
         tau = None if tau is None else self._force_on_leaders(tau)
-        given = {"t": t, "inputs": inputs, "prescribed": prescribed, "contacts": contacts}
+        given: dict[str, Any] = {"t": t, "inputs": inputs, "prescribed": prescribed, "contacts": contacts}
         a, multipliers = self.full.forward_dynamics(q, v, tau, **given)
         return Accelerations(self.contract_velocity(a), multipliers[..., ~self._couplings])
 
     # the signature of Model.contact_forces, which this overrides
-    @finite_result
     def contact_forces(
         self,
         q: ArrayLike,

@@ -20,10 +20,10 @@ Part = np.ndarray | Callable[[], np.ndarray] | None
 class Driven:
     """What drove a run, at its records.
 
-    In a run whose torque or inputs change, the value at a record is the mean over the step before and the step after it,
-    weighted equally; at the first and the last record, and where steps between records are not recorded, it is that of
-    the one step next to it. (The value of a function goes on linearly there.) With methods that ask functions at several stages of a step, the function's value is that at
-    the record.
+    In a run whose torque or inputs change, the value at a record is the mean of those of the steps before and after it.
+    At the first and the last record, and where steps between records are not recorded, it is that of the one step next
+    to it; a function is extrapolated there. With methods that ask functions at several stages of a step, it is the
+    function's value at the record.
 
     Parameters
     ----------
@@ -75,9 +75,10 @@ class Driven:
 
     def taken(self, index: np.ndarray) -> Driven:
         """Return what drove the run at some of its records."""
-        parts = {name: (lambda name=name: self._part(name)[index]) if given is not None else None
-                 for name, given in self._parts.items()}  # fmt: skip
-        return Driven(len(index), **parts)
+        def part(name: str) -> Part:
+            return None if self._parts[name] is None else lambda: np.asarray(self._part(name))[index]
+
+        return Driven(len(index), **{name: part(name) for name in PARTS})
 
     def __getstate__(self) -> dict[str, Any]:
         return {"count": self.count, "_parts": {**dict.fromkeys(PARTS), **self.arrays()}}
@@ -94,14 +95,13 @@ def at_records(t: np.ndarray, rows: np.ndarray, dt: float, smooth: bool = False)
     dt : float [s]
         The longest step.
     smooth : bool
-        Whether the values are those of a smooth function in the middle of steps, and go on beyond the first and the last
-        step.
+        Whether the values are those of a smooth function in the middle of steps, and are extrapolated to the ends.
     """
     n, m = len(t), rows.shape[1] - 1
     led = np.full((n, m), np.nan)
     led[rows[:, 0].astype(int)] = rows[:, 1:]
     out = led.copy()
-    known = ~np.isnan(led[:, :1]).any(axis=1)
+    known = np.asarray(np.isfinite(led).all(axis=1))
     near = np.zeros(n, dtype=bool)
     near[:-1] = (np.diff(t) <= 1.5 * dt) & known[1:]
     follows = np.roll(led, -1, axis=0)

@@ -15,8 +15,8 @@ from vitree.integrators.gauss import STAGES
 from vitree.model.pushed import origins_of
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
-from vitree.results.driven import Driven
 from vitree.results.dense import SLACK, Moment, states_at
+from vitree.results.driven import Driven
 from vitree.results.plain import plain, read_only
 from vitree.wording import keyword
 

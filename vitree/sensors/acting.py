@@ -10,8 +10,9 @@ import numpy as np
 from vitree.arguments import Asked
 from vitree.errors import InputError
 from vitree.mechanism.pushes import Impulse, Push
-from vitree.model.forces import ContactForces, FrameWrench, StateForces, state_forces
+from vitree.model.forces import GROUND, STICKS, ContactForces, FrameWrench, StateForces, state_forces
 from vitree.model.signals import Motion, resolve_inputs
+from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording
 from vitree.sensors.course import Course
@@ -31,6 +32,8 @@ class Acts(NamedTuple):
     contacts : ContactForces or bool
         The forces of contacts where a step found them, else whether those of closed contacts are to be found.
     pushes : list of FrameWrench
+    slow : float [m/s or rad/s]
+        What slips no faster sticks, where the forces are to be found.
     """
 
     torque: np.ndarray | None
@@ -39,10 +42,12 @@ class Acts(NamedTuple):
     prescribed: np.ndarray | None
     contacts: ContactForces | bool
     pushes: list[FrameWrench]
+    slow: float = STICKS
 
     def solved(self, model: Any, q: np.ndarray, v: np.ndarray) -> StateForces:
         """Return the accelerations of a state of the model with a coordinate for each joint."""
-        return state_forces(model, q, v, self.torque, self.t, self.inputs, self.prescribed, self.contacts, self.pushes)
+        return state_forces(model, q, v, self.torque, self.t, self.inputs, self.prescribed, self.contacts, self.pushes,
+                            self.slow)  # fmt: skip
 
 
 class Acting:
@@ -125,8 +130,8 @@ class Acting:
             if name in motion.prescribed:
                 out[:, motion.iv[k]] = [motion.functions[k](x)[2] for x in course.t]
             elif len(course.t) > 1:
-                edge = 2 if len(course.t) > 2 else 1
-                out[:, motion.iv[k]] = np.gradient(v[:, motion.iv[k]], course.t, edge_order=edge)
+                rate = v[:, motion.iv[k]]
+                out[:, motion.iv[k]] = np.gradient(rate, course.t, edge_order=2 if len(rate) > 2 else 1)
         return out
 
     # ---- at a time -------------------------------------------------------------------------------------------
@@ -152,7 +157,9 @@ class Acting:
               window: tuple[float, float]) -> Acts:  # fmt: skip
         torque, inputs = (self._value(x, t, q, v, k, share) for x in (self.torque, self.inputs))
         moved = None if self.accelerations is None else self._value(self.accelerations, t, q, v, k, share)
-        return Acts(torque, t, inputs, moved, contacts, self._pushed(self.model.expand(q), window))
+        # velocities at nodes tell slip from sticking to what a body gains in a step
+        slow = max(STICKS, self.dt * float(np.linalg.norm(self.full.gravity))) if np.isfinite(self.dt) else STICKS
+        return Acts(torque, t, inputs, moved, contacts, self._pushed(self.model.expand(q), window), slow)
 
     @staticmethod
     def _value(x: Any, t: float, q: np.ndarray, v: np.ndarray, k: int, share: float) -> np.ndarray | None:
@@ -181,6 +188,31 @@ class Acting:
         if any(np.isnan(x[0]) for x, other in zip(point, b, strict=True) if other not in ("limit", "dry friction")):
             return True
         return ContactForces(tuple(a), tuple(b), force, point, log.normal[some], log.slip[some], gap)
+
+    def impulses_on(self, model: Any, bodies: np.ndarray) -> np.ndarray:
+        """Return what contacts gave to some bodies in the step to each record but the first, (n - 1, 6) [N m s, N s].
+
+        About the world's origin, in world axes; NaN where contacts can act and steps are not recorded.
+
+        Parameters
+        ----------
+        model : Model
+            That of the bodies, with the frames of the run's.
+        bodies : (nbody,) mask
+        """
+        log, t = self.run.contacts, self.course.t
+        out = np.zeros((len(t) - 1, 6))
+        if log is None:
+            return out
+        on = {name: name not in OF_JOINTS and name != GROUND and on_bodies(model, name, bodies)
+              for pair in log.names for name in pair}  # fmt: skip
+        pairs = [log.names[k] for k in log.number]
+        sign = np.array([float(on[a]) - float(on[b]) if b not in OF_JOINTS else 0.0 for a, b in pairs])
+        some = np.flatnonzero(sign)
+        f = sign[some, None] * log.impulse[some]
+        np.add.at(out, log.record[some] - 1, np.hstack([np.cross(log.point[some], f), f]))
+        out[np.diff(t) > 1.5 * self._longest] = np.nan
+        return out
 
     @property
     def _longest(self) -> float:
@@ -212,6 +244,12 @@ class Acting:
         if axes == "spatial":
             return np.concatenate([wrench[:3] - np.cross(X[:3, 3], wrench[3:]), wrench[3:]])
         return wrench
+
+
+def on_bodies(model: Any, frame: str, bodies: np.ndarray) -> bool:
+    """Return whether a frame is on one of some bodies (nbody,)."""
+    body = model.index.place(frame)[0]
+    return body >= 0 and bool(bodies[body])
 
 
 def _overlap(push: Push, window: tuple[float, float]) -> float:

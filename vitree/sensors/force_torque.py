@@ -15,6 +15,7 @@ from vitree.integrators.base import Torque
 from vitree.model.cut import Cut
 from vitree.model.forces import Place, transmitted
 from vitree.model.model import Model
+from vitree.model.motion import carried, subtree_momentum
 from vitree.model.system import System
 from vitree.results.recording import Recording
 from vitree.sensors.acting import Acting
@@ -43,6 +44,12 @@ class ForceTorqueReadings:
     torque : (m, 3) array [N m]
     force : (m, 3) array [N]
         Of the parent on the body, in the axes of the frame of the sensor, the torque about its origin.
+    impulse : (m, 6) array [N m s, N s]
+        What the parent gave to all that is beyond, (angular about the world's origin, linear), in world axes, from the
+        reading before to this one; zero in the first row. With the impulses of contacts in these steps and that of the
+        weight it is the change of the momentum, as ``trajectory.p`` has it, before contacts act at a node. (Springs and
+        constraints of the bodies beyond count with it; bias and noise do not.) NaN where steps are not recorded, or a
+        reading is between records.
     warnings : tuple of str
         What was odd, in sentences.
     units : dict
@@ -53,8 +60,11 @@ class ForceTorqueReadings:
     taken: np.ndarray
     torque: np.ndarray
     force: np.ndarray
+    impulse: np.ndarray
     warnings: tuple[str, ...] = ()
-    units: ClassVar[dict[str, str]] = {"t": "s", "taken": "s", "torque": "N m", "force": "N"}
+    units: ClassVar[dict[str, str]] = {
+        "t": "s", "taken": "s", "torque": "N m", "force": "N", "impulse": "N m s and N s",
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,8 +74,8 @@ class ForceTorque(PairSensor):
     Parameters
     ----------
     joint : str
-        Name of a joint, also of a fixed one, or of a frame or link: what is beyond a frame is the frame with all that was
-        attached to it, as wrists and ankles have their sensors. A base that is fixed to the world has one, too.
+        Name of a joint, also of a fixed one, or of a frame or link: beyond a frame is all that is attached to it, as
+        wrists and ankles have their sensors. A base that is fixed to the world can have one, too.
     frame : str, optional
         A frame of the body beyond, in whose axes and about whose origin the wrench is; the joint's own, as
         :meth:`vitree.Model.joint_reactions` has it, or that frame, if not given.
@@ -135,13 +145,17 @@ class ForceTorque(PairSensor):
         def wrench(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
             q, v = known.expand(q), known.expand_velocity(v)
             return transmitted(known.full, q, v, None, None, acts.contacts, place, tau=acts.torque, t=acts.t,
-                               inputs=acts.inputs, prescribed=acts.prescribed, pushes=acts.pushes)[0]  # fmt: skip
+                               inputs=acts.inputs, prescribed=acts.prescribed, pushes=acts.pushes,
+                               slow=acts.slow)[0]  # fmt: skip
 
         for k, t in enumerate(taken.tolist()):
             rows[k] = self._between(acting, t, wrench)
         rows += self._added(len(taken), 6)
         require_finite(rows)
-        return ForceTorqueReadings(taken + self.delay, taken, rows[:, :3].copy(), rows[:, 3:].copy(), warnings)
+        impulse = _impulses(acting, place, taken)
+        return ForceTorqueReadings(
+            taken + self.delay, taken, rows[:, :3].copy(), rows[:, 3:].copy(), impulse, warnings
+        )
 
     def sample(
         self,
@@ -204,3 +218,24 @@ class ForceTorque(PairSensor):
                 choices=there,
             )
         return Place(cut, cut.body, flat.frame_E[row], flat.frame_p[row])
+
+
+def _impulses(acting: Acting, place: Place, taken: np.ndarray) -> np.ndarray:
+    """Impulses (m, 6) through a place between readings: changes of momentum less weight and contacts."""
+    course, cut, full = acting.course, place.cut, acting.full
+    q = acting.model.expand(course.q)
+    p = acting.run.p if full is acting.model else full.momenta(q, full.velocities(q, full.momenta(
+        q, acting.model.expand_velocity(course.v))))  # fmt: skip
+    v = full.constrained_velocities(np.ascontiguousarray(q), np.ascontiguousarray(p))
+    beyond = carried(cut.model.flat.parent, int(place.body[0]))
+    states = [cut.states(a, b) for a, b in zip(q, v, strict=True)]
+    found = [subtree_momentum(cut.model, a, b, beyond) for a, b in states]
+    momentum, moment = (np.array(x) for x in zip(*found, strict=True))
+    mass = float(cut.model.flat.mass[beyond].sum())
+    h, g = np.diff(course.t)[:, None], full.gravity
+    weight = np.hstack([0.5 * h * np.cross(moment[1:] + moment[:-1], g), mass * h * g])
+    given = np.diff(momentum, axis=0) - weight - acting.impulses_on(cut.model, beyond)
+    total = np.vstack([np.zeros(6), np.cumsum(given, axis=0)])
+    places = [course.place(t) for t in taken.tolist()]
+    at = np.array([total[k] if not share else np.full(6, np.nan) for k, share in places])
+    return np.vstack([np.zeros(6), np.diff(at, axis=0)])

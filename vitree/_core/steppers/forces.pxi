@@ -8,6 +8,8 @@
 cdef double CLOSED_STATE = 1e-8
 #: [m/s] and while it opens no faster than this
 cdef double OPENS = 1e-7
+#: [m/s or rad/s] what slips no faster sticks: friction would stop it at once
+cdef double STICKS = 1e-4
 #: (dJ/dt) v is a difference over configurations so far apart [rad or m]
 cdef double BIAS_SPAN = 1e-3
 #: A normal force that is given is held by a row that yields so many times as much as it answers, corrected so often
@@ -116,8 +118,8 @@ cdef void row_bias(ImpactStepper s, const double* q, const double* v, double* ou
             out[k] += weight * rates[k] / (12.0 * share)
 
 
-cdef void state_laws(ImpactStepper s, const double* v) noexcept nogil:
-    # what the forces of the members obey by the velocities of their rows
+cdef void state_laws(ImpactStepper s, const double* v, double slow) noexcept nogil:
+    # what the forces of the members obey by the velocities of their rows; what slips no faster than `slow` sticks
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
     cdef const vt_contact* e
@@ -128,14 +130,14 @@ cdef void state_laws(ImpactStepper s, const double* v) noexcept nogil:
         y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
         y.mu[k] = e.friction
         if y.law[k] == RUB:
-            if fabs(v[e.iv]) > SLIDING:
+            if fabs(v[e.iv]) > slow:
                 y.lead[2 * k] = -e.friction if e.sign * v[e.iv] > 0.0 else e.friction
                 y.mu[k] = 0.0
         elif y.law[k] == CONE and y.dim[k] == 3:
             s.along_ports(&x.W1[o + 1], v, &one)
             s.along_ports(&x.W1[o + 2], v, &other)
             size = vt_sqrt(one * one + other * other)
-            if size > SLIDING:
+            if size > slow:
                 lead_against(y, k, one / size, other / size)
 
 
@@ -174,7 +176,20 @@ cdef double solve_forces(ImpactStepper s, const double* v) noexcept nogil:
     return left / size if size > 0.0 else 0.0
 
 
-cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const double* v, double* a) noexcept nogil:
+cdef void answer_ports(ImpactStepper s, const double* q) noexcept nogil:
+    # G = J M^-1 J^T, where the articulated inertias at q are those of the acceleration before
+    cdef Touching* x = &s.own_touch
+    cdef int k
+    if s.shared.count or s.shared.m.nlocked:
+        s.answer_at_rest(q)
+        return
+    for k in range(x.ports):
+        aba_response(s.shared.m, x.rows + k * s.nv, 0, s.shared.m.nbody, x.response + k * s.nv, s.lane.bodies.aba)
+    s.form_at_rest()
+
+
+cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const double* v, double slow,
+                              double* a) noexcept nogil:
     # a, and the forces of the members in cones.lam and as wrenches in the ports in u
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
@@ -186,8 +201,8 @@ cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const 
     status = find_closed(s, q, v)
     if status != OK or x.count == 0:
         return status
-    state_laws(s, v)
-    s.answer_at_rest(q)
+    state_laws(s, v, slow)
+    answer_ports(s, q)
     row_bias(s, q, v, x.w, x.total)
     for k in range(y.n):
         s.along_ports(&x.W1[k], a, &y.b[k])
@@ -267,13 +282,13 @@ cdef object member_wrenches(ImpactStepper s):
 
 
 cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v, const double* wanted,
-                    double* found) noexcept nogil:
+                    double slow, double* found) noexcept nogil:
     # the acceleration nearest to a wanted one, in the metric of M, that forces of members give which the wanted one allows:
     # its difference to the wanted one is what joint forces are left to do
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
-    cdef double* rate = y.w
-    cdef double size, one
+    cdef double* rate = NULL
+    cdef double size = 0.0, one
     cdef int k, o, status
     cdef bint less
     s.acceleration(t, q, v, found)
@@ -282,9 +297,10 @@ cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v,
         return NOT_FINITE
     status = find_closed(s, q, v)
     while status == OK and x.count:
-        s.answer_at_rest(q)
+        rate = y.w              # of the room that was made
+        answer_ports(s, q)
         row_bias(s, q, v, x.w, x.total)
-        state_laws(s, v)
+        state_laws(s, v, slow)
         size = 0.0
         for k in range(y.n):
             s.along_ports(&x.W1[k], found, &y.b[k])
@@ -337,8 +353,8 @@ cdef int set_state_rates(ImpactStepper s, prescribed) except -1:
 
 
 def accelerations_with_contacts(ImpactStepper field, double t, const double[::1] q, const double[::1] v,
-                                const double[::1] prescribed=None):
-    """Accelerations of a state under everything, closed contacts included.
+                                const double[::1] prescribed=None, double slow=STICKS):
+    """Accelerations of a state under everything, closed contacts included; what slips no faster than `slow` sticks.
 
     Returns a (nv,), the multipliers (count,) of the constraints, the closed contacts (n, TOUCHED) with forces in the
     place of impulses, the wrenches (nbody, 6) that they put on the bodies, (couple, force) about the bodies' origins in
@@ -352,7 +368,7 @@ def accelerations_with_contacts(ImpactStepper field, double t, const double[::1]
     cdef double[::1] view = out
     set_state_rates(field, prescribed)
     with nogil:
-        status = closed_accelerations(field, t, at, moving, &view[0])
+        status = closed_accelerations(field, t, at, moving, slow, &view[0])
     if field.lane.now.cause == CALLBACK_FAILED:
         raise field.exception
     if status == NO_MEMORY:
@@ -378,7 +394,7 @@ def acceleration_left(ImpactStepper field, double t, const double[::1] q, const 
     set_state_rates(field, a)
     field.own_touch.worst = -1
     with nogil:
-        status = forces_for(field, t, at, moving, wanted, &view[0])
+        status = forces_for(field, t, at, moving, wanted, STICKS, &view[0])
         for k in range(field.nv):
             view[k] = wanted[k] - view[k]
     if field.lane.now.cause == CALLBACK_FAILED:
