@@ -1,8 +1,9 @@
 """Builds the compiled core: one source, once for each number of lanes the compiler can make.
 
 Four things are read from the environment. VITREE_WIDTHS=1 (or 1,4 ...) builds no other widths: less to compile.
-VITREE_OPT=1 compiles with -O1: the same bits in half the time, slower; for work on the core. CFLAGS=-g keeps the symbols for debuggers and profilers. SOURCE_DATE_EPOCH is the time that files in packages have: with
-it two builds of the same source give the same bytes.
+VITREE_OPT=1 compiles with -O1: the same bits in half the time, slower; for work on the core. CFLAGS=-g keeps the
+symbols for debuggers and profilers. SOURCE_DATE_EPOCH is the time that files in packages have: with it two builds of
+the same source give the same bytes.
 
 Without VITREE_WIDTHS the compiler is asked which widths it can make. The platform is not: a compiler may make code for
 another one.
@@ -127,7 +128,8 @@ class BuildCore(build_ext):
             extension.sources = sources[extension.name]
             if unix:
                 extension.extra_compile_args = [
-                    f"-O{os.environ.get('VITREE_OPT', '3')}", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
+                    f"-O{os.environ.get('VITREE_OPT', '3')}",
+                    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
                     "-Wno-psabi", "-Wno-unused-function", *([] if SYMBOLS else ["-g0"]),
                     *(flag for flag in extension.extra_compile_args if flag not in unknown),
                 ]  # fmt: skip

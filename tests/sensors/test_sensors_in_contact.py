@@ -63,7 +63,8 @@ def test_an_ankle_below_a_load():
 def test_a_sensor_at_a_fixed_joint(angle):
     tree = vt.Tree("arm")
     arm = tree.world.add(vt.ry("hinge"), vt.body("arm", 2.0, (0.1, 0.1, 0.1)))
-    arm.add(vt.tz(-0.5), vt.frame("wrist"), vt.body("tool", 1.0, (0.01, 0.01, 0.01)), vt.tx("slide"), vt.body("bit", 0.3))
+    tool = arm.add(vt.tz(-0.5), vt.frame("wrist"), vt.body("tool", 1.0, (0.01, 0.01, 0.01)))
+    tool.add(vt.tx("slide"), vt.body("bit", 0.3))
     tree.world.add(vt.body("stand", 4.0))
     model = tree.compile()
     q, v = np.array([angle, 0.0]), np.zeros(2)
@@ -189,9 +190,9 @@ def balances(model, run, foot):
     np.testing.assert_allclose(read.impulse[1:, 3:] + contact + mass * h * model.gravity, change, atol=1e-9 * size)
     # the base hangs on nothing
     np.testing.assert_allclose(base.impulse[:, 3:], 0, atol=2e-9 * size)
-    # of a step that was taken in halves the record does not say where each half's impulses acted
-    turned = np.abs(base.impulse[:, :3]).max(axis=1) > 2e-9 * size
-    assert turned.sum() <= 2 * run.settings["halved"]
+    # where some points of a sole have just left the ground, records say the height of its friction to less digits
+    turned = np.abs(base.impulse[:, :3]).max(axis=1)
+    assert np.mean(turned < 2e-9 * size) > 0.95 and turned.max() < 2e-6 * size
     inner = slice(1, -1)
     np.testing.assert_allclose(base.force[inner], 0, atol=1e-7 * model.total_mass * G)
     return read

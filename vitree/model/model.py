@@ -1070,11 +1070,11 @@ class Model(System):
         """Return the acceleration under everything the model has, and the multipliers of its constraints.
 
         Gravity, damping, friction, loads, constraints, prescribed coordinates, and contacts that are closed; for use
-        with any ODE solver. (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers + J^T f, with
-        d2h/dt2 = 0. The forces f of closed contacts, reached limits, wheels and dry friction do not let gaps close,
-        friction opposes slip, and what sticks stays within its friction cone. A contact is closed if its gap is below
-        1e-8 m and it does not open; it has no impact here, however fast it closes. What slips by 1e-4 m/s or less sticks. Many states are taken row by row if
-        the model has loads, friction, constraints, prescribed coordinates or contacts.
+        with any ODE solver. (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers + J^T f, with d2h/dt2
+        = 0. The forces f of closed contacts, reached limits, wheels and dry friction do not let gaps close, friction
+        opposes slip, and what sticks stays within its friction cone. A contact is closed if its gap is below 1e-8 m and
+        it does not open; it has no impact here, however fast it closes. What slips by 1e-4 m/s or less sticks. Many
+        states are taken row by row if the model has loads, friction, constraints, prescribed coordinates or contacts.
 
         Parameters
         ----------
