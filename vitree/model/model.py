@@ -618,8 +618,8 @@ class Model(System):
         """Findings of the file that the model comes from."""
         return self.flat.report
 
-    @property
-    def input_names(self) -> tuple[str, ...]:
+    @functools.cached_property
+    def input_names(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the inputs that the loads take, in their order."""
         return input_names(self.flat.loads)
 
@@ -1120,7 +1120,7 @@ class Model(System):
     ) -> forces.ContactForces:
         """Return the forces of the closed contacts of a state, as :meth:`forward_dynamics` finds them.
 
-        The arguments are those of :meth:`forward_dynamics`. Where more points push than a body needs, the forces are
+        The arguments are as of :meth:`forward_dynamics`. Where more points push than a body needs, the forces are
         one of many ways to push it; their sum, ``wrench(...)`` of the result, is the only one.
 
         Raises

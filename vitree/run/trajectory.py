@@ -70,6 +70,10 @@ class Trajectory(Recording):
         Pictures for a viewer, of a run from a file.
     about : dict or None
         Facts about the system, of a run from a file; see :func:`vitree.results.units.about`.
+    drive : Driven or None
+        What drove the run, at its records: ``torque`` (n, nv) [N or N m], ``inputs`` (n, nu) and ``accelerations``
+        (n, nv) of prescribed coordinates [m/s^2 or rad/s^2], each None without any; of the model with a coordinate for
+        each joint.
     stages : (n - 1, nv, s) array or None [m/s or rad/s]
         Of ``simulate(dense=True)``: velocities of the stages of each step, of turns the rates of its chart; NaN of a
         step that was taken in parts.

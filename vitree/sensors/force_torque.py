@@ -120,8 +120,8 @@ class ForceTorque(PairSensor):
     ) -> ForceTorqueReadings:
         """Return what the sensor reads of a trajectory.
 
-        Under the loads of the model, what drove the run, and the forces of contacts, as :meth:`vitree.Imu.read` has
-        them; the arguments are as there.
+        Under the loads of the model, what drove the run, and the forces of contacts. The arguments are as of
+        :meth:`vitree.Imu.read`.
 
         Raises
         ------
