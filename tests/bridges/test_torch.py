@@ -150,15 +150,6 @@ def test_beside_what_torch_compiles():
     assert torch.equal(found.grad, other.grad)
 
 
-def test_second_derivatives_are_refused():
-    model = bridged_model(("revolute",))
-    q, p, torque, inputs = tensors(*bridged_start(model, 1, 1))
-    Q, _ = Steps(model, dt=0.01).run(q, p, torque, inputs)
-    (first,) = torch.autograd.grad((Q**2).sum(), q, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        first.sum().backward()
-
-
 def test_wrong_uses_are_told():
     model = bridged_model()
     steps = Steps(model, dt=0.01)

@@ -193,9 +193,9 @@ def resting(what: str) -> tuple[vt.Model, list[float], list[float]]:
         model, q = block(0.5)
         return model, list(q), [0.0] * model.nv
     if what == "limit":
-        tree.world.add(vt.ry("arm", lower=-0.2, upper=2.0), vt.tx(0.5), vt.body("lever", 1.3, (0.1, 0.1, 0.1)))
+        tree.world.add(vt.ry("arm", lower=-0.2, upper=1.0), vt.tx(0.5), vt.body("lever", 1.3, (0.1, 0.1, 0.1)))
         tree.limits = "enforce"
-        return tree.compile(), [2.0], [0.0]
+        return tree.compile(), [1.0], [0.0]
     if what == "dry friction":
         tree.world.add(vt.ry("arm", dry_friction=50.0), vt.tx(0.5), vt.body("lever", 1.3, (0.1, 0.1, 0.1)))
         return tree.compile(), [0.3], [0.0]

@@ -20,8 +20,16 @@ from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
-from vitree.run.oddities import energy_warnings, halving_warnings, limit_warnings, resolution_warnings
+from vitree.run.oddities import (
+    energy_warnings,
+    growth_warnings,
+    halving_warnings,
+    leap_warnings,
+    limit_warnings,
+    resolution_warnings,
+)
 from vitree.run.trajectory import Trajectory
+from vitree.run.work import Drivers, most_work
 
 core = scalar()
 
@@ -70,9 +78,11 @@ class Outcome:
                  watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
         self.system: Any = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
-        self._of_steps = schedule, every, more
+        self._of_steps, self._drivers = (schedule, every, more), Drivers.of(integrator)
         self._energies: np.ndarray | None = None
         self._v: np.ndarray | None = records.x
+        #: t, q and p or v between the halves of steps
+        self._inner = integrator.inner_states
         if not later:
             self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
@@ -134,6 +144,17 @@ class Outcome:
         return ContactLog(rows, names, partial(places_of, model, number, nodes), dt, nodes)
 
     # ---- states -----------------------------------------------------------------------------------
+
+    @property
+    def halves(self) -> np.ndarray | None:
+        inner, t, nq = self._inner, self.records.t, self.system.nq
+        inner = inner[(inner[:, 0] > t[0]) & (inner[:, 0] < t[-1])] if len(inner) else inner
+        if not len(inner):
+            return None
+        q, x = (np.ascontiguousarray(part) for part in (inner[:, 1 : 1 + nq], inner[:, 1 + nq :]))
+        by_momentum = self._uses_momentum
+        v = self.system.constrained_velocities(q, x) if by_momentum else x
+        return np.column_stack([inner[:, 0], q, v, x if by_momentum else self.system.momenta(q, x)])
 
     @property
     def t(self) -> np.ndarray:
@@ -230,8 +251,13 @@ class Outcome:
         if self._unresolved is not None:
             by: Any = self._by or self._facts
             odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])
-        keeps = self._keeps_energy and self.system.conservative
-        odd += energy_warnings(self.energies, self._has_stiff_springs) if keeps else []
+        if self._keeps_energy and self.system.conservative:
+            odd += energy_warnings(self.energies, self._has_stiff_springs)
+        else:
+            work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
+            odd += [] if work is None else growth_warnings(self.energies, work, self.system.touches)
+        if not any("energy" in text for text in odd):
+            odd += leap_warnings(self._of_steps[0].dt, self.v)
         return odd + limit_warnings(self.system, self.records.t, self.records.q)
 
     def _has_stiff_springs(self) -> bool:
