@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -72,8 +73,9 @@ def test_derivatives_of_steps_in_halves_against_differences(method, order, dampi
     found = run.linearize()
     for k, parts in halved(run)[:3]:
         def end(d, k=k, parts=parts):
-            one = vt.METHODS[method](model, DT / parts, torque=d[2 * model.nv :], order=order, tolerance=1e-14, halvings=0)
-            one.start(0.0, model.integrate(run.q[k], d[: model.nv]), run.p[k] + d[model.nv : 2 * model.nv])
+            moved, pushed, torque = np.split(d, 3)
+            one = vt.METHODS[method](model, DT / parts, torque=torque, order=order, tolerance=1e-14, halvings=0)
+            one.start(0.0, model.integrate(run.q[k], moved), run.p[k] + pushed)
             assert one.stepper.go(parts, None, None) == 0
             return one.state()
 
@@ -141,7 +143,7 @@ def test_states_within_steps_in_halves(method, more):
         nodes = np.concatenate([[run.t[k]], run.halves[np.searchsorted(run.t, run.halves[:, 0]) == k + 1, 0],
                                 [run.t[k + 1]]])  # fmt: skip
         assert len(nodes) >= parts
-        for j, (a, b) in enumerate(zip(nodes[:-1], nodes[1:], strict=True)):
+        for j, (a, b) in enumerate(pairwise(nodes)):
             at = run.at(np.array([a, 0.5 * (a + b), b]))
             alone = vt.Trajectory.at(run, [a, b])
             assert (at.q[[0, 2]] == alone.q).all()
@@ -190,7 +192,7 @@ def test_bridges_go_through_halves(method, instances):
 
 def test_contacts_that_push_in_halves_are_told():
     """What contacts did in each half is not known: the error says so, and which step it is."""
-    model, run = pushed_in_halves()
+    run = pushed_in_halves()
     with pytest.raises(vt.InputError, match=r"parts while contacts pushed.*Use a smaller dt"):
         run.linearize()
 
@@ -205,4 +207,4 @@ def pushed_in_halves():
     model = tree.compile()
     run = vt.simulate(model, [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 12.0, -24.0], duration=1.0, dt=DT)
     assert run.settings["halved"] and len(run.contacts.record)
-    return model, run
+    return run

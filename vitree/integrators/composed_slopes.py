@@ -112,10 +112,22 @@ def retraced(parts: Sequence[Any], steps: Rows, goal: float, number: int = 0, pi
         If a substep cannot be taken again, or the steps do not end where they did.
     """
     found = [
-        _retraced(parts, steps.of(slice(begin, begin + CHUNK)), motion, goal, lambda k, begin=begin: number + (begin + k) // pieces)
+        _retraced(parts, steps.of(slice(begin, begin + CHUNK)), motion, goal, Numbers(number, begin, pieces))
         for begin, motion in zip(range(0, len(steps.q), CHUNK), _motions(parts, steps), strict=True)
     ]
     return Rows(*(np.concatenate(x) for x in zip(*found, strict=True)))
+
+
+class Numbers(NamedTuple):
+    """The numbers of steps in their run, by those of their pieces in a chunk."""
+
+    first: int
+    begin: int
+    pieces: int
+
+    def of(self, k: int) -> int:
+        """Return that of a piece."""
+        return self.first + (self.begin + k) // self.pieces
 
 
 def _motions(parts: Sequence[Any], steps: Rows) -> list[np.ndarray | None]:
@@ -135,7 +147,7 @@ def _motions(parts: Sequence[Any], steps: Rows) -> list[np.ndarray | None]:
 
 
 def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal: float,
-              number: Callable[[int], int]) -> Rows:  # fmt: skip
+              number: Numbers) -> Rows:  # fmt: skip
     model, stages, n = parts[0].model, len(parts), len(steps.q)
     h = sum(part.dt for part in parts)
     free = np.flatnonzero(~np.asarray(model.flat.kinematic, dtype=bool))
@@ -167,9 +179,10 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
     worst = int(np.argmax(share))
     if not share[worst] <= UNEXPLAINED:
         raise InputError(
-            f"step {number(worst) + 1} does not end where the model's forces and a constant torque lead to (off by "
+            f"step {number.of(worst) + 1} does not end where the model's forces and a constant torque lead to (off by "
             f"{share[worst]:.2g} of the momentum): other forces acted, a torque, inputs or a prescribed motion changed "
-            "within the step, it was taken in halves that the run does not tell, or the states are not those of equal steps. Compositions are "
+            "within the step, it was taken in halves that the run does not tell, or the states are not those of equal "
+            "steps. Compositions are "
             "linearized where the torque is an array, a Controller or given to each step, and prescribed motions are "
             "arrays; else take " + option("order", 2)
         )
@@ -177,7 +190,7 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
 
 
 def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.ndarray | None, which: np.ndarray,
-           number: Callable[[int], int]) -> Rows:  # fmt: skip
+           number: Numbers) -> Rows:  # fmt: skip
     """Return the substeps of some steps under a torque (n, nv), taken anew from the steps' starts."""
     model, stages, bounds = parts[0].model, len(parts), bounds_of(parts)
     spans = np.array([part.dt for part in parts])
@@ -196,8 +209,9 @@ def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.nda
         if status != 0:
             why = parts[0]._reason(status) if known else "no finite torque leads to its end"
             raise InputError(
-                f"substep {records.rows} of step {number(k) + 1} cannot be taken again from its record ({why}): forces "
-                "that are not known acted, or the step was taken in halves that the run does not tell; halve dt, or take " + option("order", 2)
+                f"substep {records.rows} of step {number.of(int(k)) + 1} cannot be taken again from its record "
+                f"({why}): forces that are not known acted, or the step was taken in halves that the run does not tell; "
+                "halve dt, or take " + option("order", 2)
             )
         records.q[0], records.x[0] = steps.q[k], steps.p[k]
         found.q[at], found.q2[at], found.p[at], found.p2[at] = (

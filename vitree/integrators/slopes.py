@@ -476,7 +476,7 @@ def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.nd
     if not off[worst] <= (UNEXPLAINED_BY_CONTACT if model.touches else UNEXPLAINED) * size[worst]:
         raise UnexplainedError(
             f"step {begin + worst // parts + 1} does not end where the model's forces and a torque lead to (off by "
-            f"{off[worst]:.2g} of {size[worst]:.2g}): other forces acted, or it was taken in halves that the run does not "
+            f"{off[worst]:.2g} of {size[worst]:.2g}): other forces acted, it was taken in halves that the run does not "
             "tell, or the states are not those of equal steps; "
             "linearize a run that records each step, without wrenches and pushes"
         )

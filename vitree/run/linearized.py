@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,14 +81,14 @@ class Course(NamedTuple):
 
 
 def chunks_of(first: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Return where chunks of steps begin and end: of one number of substeps, and at most so many of them if more than one.
+    """Return where chunks of steps begin and end, each of steps with one number of substeps.
 
-    ``first`` (n + 1,) says where the substeps of the steps begin.
+    ``first`` (n + 1,) says where the substeps of the steps begin. A chunk has at most so many of them, or one step.
     """
     counts = np.diff(first)
     bounds = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
     found = []
-    for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for begin, end in pairwise(bounds):
         size = max(1, most // int(counts[begin])) if end > begin else 1
         found += [(k, min(k + size, end)) for k in range(begin, end, size)]
     return found
@@ -462,9 +463,11 @@ def _pieces_of(run: Any, ends: Rows) -> tuple[np.ndarray, Rows]:
     np.add.at(pieces, of, 1)
     # the states at the starts of pieces, and at their ends
     q, p = inner[:, 1 : 1 + nq], inner[:, 1 + nq + nv :]
-    rows = Rows(np.insert(ends.q, of + 1, q, axis=0), np.insert(ends.q2, of, q, axis=0), np.insert(ends.p, of + 1, p, axis=0),
-                np.insert(ends.p2, of, p, axis=0), ends.u.repeat(pieces, axis=0), np.insert(ends.t, of + 1, inner[:, 0]))
-    return pieces, Rows(*(np.ascontiguousarray(x) for x in rows))
+    found = Rows(
+        np.insert(ends.q, of + 1, q, axis=0), np.insert(ends.q2, of, q, axis=0), np.insert(ends.p, of + 1, p, axis=0),
+        np.insert(ends.p2, of, p, axis=0), ends.u.repeat(pieces, axis=0), np.insert(ends.t, of + 1, inner[:, 0]),
+    )  # fmt: skip
+    return pieces, Rows(*(np.ascontiguousarray(x) for x in found))
 
 
 def touched_in(run: Any) -> list[Touched | None]:

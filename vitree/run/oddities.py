@@ -95,12 +95,12 @@ def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool) -> li
     growth = since_start if strikes else float((unexplained - np.minimum.accumulate(unexplained)).max())
     size = max(float(kinetic.max()), float(np.abs(work).max()))
     rounding = 1e-9 * max(float(np.abs(energies[sound, 1]).max()), float(np.abs(work).max()))
-    if since_start <= EXPLODED * size and growth <= 2 * EXPLODED * size or growth <= rounding:
+    if (since_start <= EXPLODED * size and growth <= 2 * EXPLODED * size) or growth <= rounding:
         return []
     return [
         f"The energy grows by {growth:.3g} J more than the work of all that acts, and the largest kinetic energy is "
-        f"{kinetic.max():.3g} J: the steps are too long for the motion, for its damping or for its drives. Use a smaller "
-        "dt" + OR_IMPLICIT
+        f"{kinetic.max():.3g} J: the steps are too long for the motion, for its damping or for its drives. Use a "
+        "smaller dt" + OR_IMPLICIT
     ]
 
 
@@ -113,7 +113,8 @@ def leap_warnings(dt: float, v: np.ndarray) -> list[str]:
         return []
     return [
         f"A coordinate moves by {speed.max() * dt:.3g} m or rad in a step, and at the start by "
-        f"{speed[:2].max() * dt:.3g}: the run has blown up, because its steps are too long. Use a smaller dt" + OR_IMPLICIT
+        f"{speed[:2].max() * dt:.3g}: the run has blown up, because its steps are too long. Use a smaller dt"
+        + OR_IMPLICIT
     ]
 
 

@@ -251,14 +251,14 @@ class Outcome:
         if self._unresolved is not None:
             by: Any = self._by or self._facts
             odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])
-        if self._keeps_energy and self.system.conservative:
-            odd += energy_warnings(self.energies, self._has_stiff_springs)
-        else:
-            work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
-            odd += [] if work is None else growth_warnings(self.energies, work, self.system.touches)
-        if not any("energy" in text for text in odd):
-            odd += leap_warnings(self._of_steps[0].dt, self.v)
+        odd += self._energy_warnings() or leap_warnings(self._of_steps[0].dt, self.v)
         return odd + limit_warnings(self.system, self.records.t, self.records.q)
+
+    def _energy_warnings(self) -> list[str]:
+        if self._keeps_energy and self.system.conservative:
+            return energy_warnings(self.energies, self._has_stiff_springs)
+        work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
+        return [] if work is None else growth_warnings(self.energies, work, self.system.touches)
 
     def _has_stiff_springs(self) -> bool:
         """Whether springs that steps take at their nodes are too fast for them at the start."""

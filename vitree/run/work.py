@@ -10,7 +10,6 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, Damper, JointForce
 from vitree.model.model import Model
 
-
 #: So many times the largest power that a torque had where it was asked: between these times it may have had more.
 POWER = 2.0
 
@@ -47,7 +46,8 @@ def most_work(model: Any, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: np.
 
     Between two records a drive whose target rests gives what its spring loses at most, and a target rate r
     kd r^2/4 in a second more. A constant force F of a joint gives F times the way, and a torque that is a callable no
-    more than its largest power in the run, all the time. All else, such as damping, friction and contacts, takes energy.
+    more than its largest power in the run, all the time. All else, such as damping, friction and contacts, takes
+    energy.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def most_work(model: Any, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: np.
         given[1:] += _spring(load.kp, limit, target - x[:-1]) - _spring(load.kp, limit, target - x[1:])
         given[1:] += 0.25 * load.kd * np.square(value(load.target_rate)) * dt
     if callable(drivers.torque):
-        given[1:] += POWER * drivers.power * dt
+        given[1:] += POWER * (drivers.power or 0.0) * dt
     elif drivers.torque is not None:
         for joint in model.joints:
             at = joint.v_slice
