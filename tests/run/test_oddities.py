@@ -115,7 +115,8 @@ def test_the_work_of_what_acts_explains_the_energy():
     model = vt.Model(chain_flat(3, damping=0.5)).with_drives({"*": (300.0, 5.0)})
     rows = np.where(np.arange(400)[:, None] % 100 < 50, 1.0, -1.0) * np.ones(3)
     for method in ("linear-time", "midpoint", "rk4", "gauss"):
-        for more in ({"targets": rows}, {"torque": [40.0, -20.0, 5.0]}, {"torque": lambda t, q, v: 30 * np.sign(v + 0.1)}):
+        pumped = lambda t, q, v: 30 * np.sign(v + 0.1)  # noqa: E731
+        for more in ({"targets": rows}, {"torque": [40.0, -20.0, 5.0]}, {"torque": pumped}):
             run = vt.simulate(model, np.full(3, 0.3), duration=2.0, dt=5e-3, method=method, **more)
             assert run.warnings == (), (method, more)
 

@@ -210,8 +210,8 @@ def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.nda
             why = parts[0]._reason(status) if known else "no finite torque leads to its end"
             raise InputError(
                 f"substep {records.rows} of step {number.of(int(k)) + 1} cannot be taken again from its record "
-                f"({why}): forces that are not known acted, or the step was taken in halves that the run does not tell; "
-                "halve dt, or take " + option("order", 2)
+                f"({why}): forces that are not known acted, or the step was taken in halves that the run does not "
+                "tell; halve dt, or take " + option("order", 2)
             )
         records.q[0], records.x[0] = steps.q[k], steps.p[k]
         found.q[at], found.q2[at], found.p[at], found.p2[at] = (

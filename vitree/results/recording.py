@@ -154,8 +154,8 @@ class Recording:
             halves = numbers_of(self.halves, "trajectory.halves")
             if halves.ndim != 2 or halves.shape[1] != 1 + nq + 2 * nv:
                 raise InputError(
-                    f"trajectory.halves has shape {halves.shape}; it must be rows of {1 + nq + 2 * nv} numbers, t, q, v "
-                    "and p between the halves of steps"
+                    f"trajectory.halves has shape {halves.shape}; it must be rows of {1 + nq + 2 * nv} numbers, t, q, "
+                    "v and p between the halves of steps"
                 )
             object.__setattr__(self, "halves", halves)
         if checkpoint.ndim != 1:

@@ -19,6 +19,8 @@ OF_LIMITS = Text(
 )  # fmt: skip
 #: A step that moves a coordinate farther [m or rad], so many times as far as at the start, is one of no sound run.
 LEAP, FASTER = 1e4, 1e4
+#: The same of one at any start: seven times the distance of the sun.
+NO_MOTION = 1e12
 #: What else than a smaller step serves.
 OR_IMPLICIT = Text(", or a method that solves for damping and drives: ", Argument("method", "midpoint"), ".")
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
@@ -109,7 +111,9 @@ def leap_warnings(dt: float, v: np.ndarray) -> list[str]:
     with np.errstate(invalid="ignore", over="ignore"):
         speed = np.abs(v).max(axis=1, initial=0.0)
     speed = speed[np.isfinite(speed)]
-    if not len(speed) or not speed.max() * dt > LEAP or not speed.max() > FASTER * speed[:2].max():
+    if not len(speed) or not speed.max() * dt > LEAP:
+        return []
+    if not (speed.max() > FASTER * speed[:2].max() or speed.max() * dt > NO_MOTION):
         return []
     return [
         f"A coordinate moves by {speed.max() * dt:.3g} m or rad in a step, and at the start by "
