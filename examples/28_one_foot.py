@@ -26,7 +26,7 @@ def main() -> vt.Trajectory:
     q = stand_ins.on_left_foot(robot, *root(lambda x: off(stand_ins.on_left_foot(robot, *x)), [0.0, 0.0]).x)
     torque, motors = vt.stance(robot, q).torques, robot.v_names[6:]
 
-    at = vt.simulate(robot, q, duration=4 * DT, dt=DT, torque=torque, tolerance=1e-12).linearize()[2]
+    at = vt.linearize(robot, q, dt=DT, torque=torque)
     Q, R = np.repeat([10.0, 1.0], robot.nv), np.full(len(motors), 1e-3)
     held = lqr(at, Q, R, actuators=motors, torque=torque, leave_neutral=True)
     run = vt.simulate(robot, q, duration=4.0, dt=DT, torque=held.controller(), pushes=[PUSH])

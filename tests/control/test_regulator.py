@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cart_poles import cart_pole
 from random_models import chain_flat
+from touching_models import STANDING
 
 import vitree as vt
 from vitree.control import lqr, tvlqr
@@ -101,6 +102,7 @@ def test_wrong_uses_are_told():
         (lambda: lqr(vt.linearize(model, [0.0, 0.3], dt=0.01), np.ones(4), np.ones(2)), "no equilibrium"),
         (lambda: lqr(at, np.ones(3), np.ones(2)), "Q"),
         (lambda: lqr(at, -np.ones(4), np.ones(2)), "Q must be positive"),
+        (lambda: lqr(at, 0, np.ones(2)), "weighs nothing"),
         (lambda: lqr(at, np.ones(4), np.zeros(2)), "R must be positive definite"),
         (lambda: lqr(at, np.triu(np.ones((4, 4))), np.ones(2)), "symmetric"),
         (lambda: lqr(at, np.ones(4), np.ones(1), actuators=["wheel"]), "wheel"),
@@ -120,3 +122,58 @@ def test_what_cannot_be_controlled_is_named():
     at = vt.linearize(tree.compile(), dt=0.01)
     with pytest.raises(vt.InputError, match="right"):
         lqr(at, np.ones(4), np.ones(1), actuators=["left"])
+
+
+def standing_human(dt: float) -> tuple:
+    """The human figure on its soles, without drives, and the derivatives of a step there."""
+    frames, corners, _ = STANDING["human"]
+    tree = vt.read_urdf(vt.find_robot("human"), base="free")
+    tree.contact(vt.Ground(friction=0.7), [vt.Contact(frame, points=corners) for frame in frames])
+    model = tree.compile()
+    q = vt.place_on_ground(model, model.neutral())
+    torque = vt.stance(model, q).torques
+    return model, q, torque, vt.linearize(model, q, dt=dt, torque=torque)
+
+
+def test_a_humanoid_keeps_all_but_the_places_of_its_soles():
+    """Of two soles that stick the places and the turns on the ground are neutral: six, and no other direction."""
+    model, q, torque, at = standing_human(0.002)
+    motors = model.v_names[6:]
+    acts = [model.v_names.index(name) for name in motors]
+    held = lqr(at, np.repeat([10.0, 1.0], model.nv), np.full(len(motors), 1e-3), actuators=motors, torque=torque,
+               leave_neutral=True)  # fmt: skip
+    sizes = np.sort(np.abs(np.linalg.eigvals(at.A - at.by_torque[:, acts] @ held.K[0])))[::-1]
+    assert np.abs(np.linalg.eigvals(at.A)).max() > 1.05  # it falls
+    np.testing.assert_allclose(sizes[:6], 1.0, rtol=0, atol=1e-8)
+    assert sizes[6] < 1 - 1e-4
+    # the robot somewhere else on the ground asks for nothing
+    for k in (0, 1):
+        moved = np.eye(2 * model.nv)[k]
+        assert np.abs(held.K[0] @ moved).max() < 1e-4 * np.abs(held.K[0]).max()
+    falls, stands = (
+        vt.simulate(model, q, duration=1.5, dt=0.002, torque=given, pushes=[vt.Push("pelvis", (20.0, 0, 0), 0.1, 0.2)])
+        for given in (torque, held.controller())
+    )
+    away = [np.abs(model.difference(q, run.q[-1])).max() for run in (falls, stands)]
+    assert away[0] > 0.5
+    assert away[1] < 0.01
+
+
+def test_weak_joints_are_no_neutral_ones():
+    """Joints of 1e-9 of the largest inertia are moved by their motors, and are not left alone."""
+    tree = vt.Tree("hand", gravity=(0, 0, 0))
+    tree.world.add(vt.ry("ankle", armature=1e3), vt.tz(1.0), vt.body("man", 70.0, (1.0, 1.0, 1.0))).add(
+        vt.ry("finger"), vt.tz(0.01), vt.body("tip", 1e-4, (1e-8, 1e-8, 1e-8)))  # fmt: skip
+    at = vt.linearize(tree.compile(), dt=0.01)
+    held = lqr(at, np.ones(4), np.ones(2), leave_neutral=True)
+    assert np.abs(np.linalg.eigvals(at.A - at.by_torque @ held.K[0])).max() < 1
+
+
+def test_what_goes_on_is_not_left_alone():
+    """A body in free flight keeps its momentum: no motor stops it, and it does not stay."""
+    tree = vt.Tree("flyer", gravity=(0, 0, 0))
+    tree.world.add(vt.tx("flight"), vt.body("one", 1.0, (1, 1, 1))).add(
+        vt.ry("wheel"), vt.body("other", 1.0, (1, 1, 1)))  # fmt: skip
+    at = vt.linearize(tree.compile(), dt=0.01)
+    with pytest.raises(vt.InputError, match="goes on"):
+        lqr(at, np.ones(4), np.ones(1), actuators=["wheel"], leave_neutral=True)

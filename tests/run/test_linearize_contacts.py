@@ -173,7 +173,7 @@ def test_a_regulator_on_the_ground():
     model = tree.compile()
     q = model.neutral()
     q[2] = 0.05
-    at = vt.simulate(model, q, duration=0.03, dt=0.01, tolerance=1e-12).linearize()[1]
+    at = vt.linearize(model, q, dt=0.01)
     with pytest.raises(vt.InputError, match="leave_neutral"):
         lqr(at, Q=np.ones(14), R=[0.01], actuators=["ankle"])
     regulator = lqr(at, Q=np.ones(14), R=[0.01], actuators=["ankle"], leave_neutral=True)
@@ -184,6 +184,41 @@ def test_a_regulator_on_the_ground():
     assert abs(free.q[-1, 7]) > 0.2
     assert abs(held.q[-1, 7]) < 1e-4
     np.testing.assert_allclose(held.q[-1, :3], q[:3], atol=1e-6)
+
+
+def resting(what: str) -> tuple[vt.Model, list[float], list[float]]:
+    """A robot at rest on what pushes there, its configuration, and the torque that holds the rest."""
+    tree = vt.Tree(what)
+    if what == "ground":
+        model, q = block(0.5)
+        return model, list(q), [0.0] * model.nv
+    if what == "limit":
+        tree.world.add(vt.ry("arm", lower=-0.2, upper=1.0), vt.tx(0.5), vt.body("lever", 1.3, (0.1, 0.1, 0.1)))
+        tree.limits = "enforce"
+        return tree.compile(), [1.0], [0.0]
+    if what == "dry friction":
+        tree.world.add(vt.ry("arm", dry_friction=50.0), vt.tx(0.5), vt.body("lever", 1.3, (0.1, 0.1, 0.1)))
+        return tree.compile(), [0.3], [0.0]
+    tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0, (0.1, 0.1, 0.1)))
+    tree.world.add(vt.tx(0.8), vt.ry("b"), vt.tz(-1.0), vt.body("two", 2.0, (0.1, 0.1, 0.1)))
+    tree.constrain(vt.Distance("one", "two", length=1.0))
+    model = tree.compile()
+    q = vt.satisfy_constraints(model, [0.0, 0.0])
+    return model, list(q), list(vt.stance(model, q).torques)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("what", ["ground", "limit", "dry friction", "loop"])
+def test_what_rests_is_an_equilibrium(what, method):
+    """Both ends of the step are one state, which is that of a run on its way."""
+    model, q, torque = resting(what)
+    at = vt.linearize(model, q, dt=0.01, method=method, torque=torque)
+    np.testing.assert_allclose(at.q_end, at.q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(at.p_end, at.p, rtol=0, atol=1e-10)
+    assert np.abs(at.p).max() > 1e-4  # half of an impulse
+    on_the_way = vt.simulate(model, q, duration=0.05, dt=0.01, method=method, torque=torque, tolerance=1e-12)
+    np.testing.assert_allclose(at.p, on_the_way.p[3], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(at.A, on_the_way.linearize()[3].A, rtol=0, atol=1e-6)
 
 
 def test_what_is_refused():

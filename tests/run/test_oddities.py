@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from random_models import chain_flat
 
 import vitree as vt
 from vitree.cli import main
@@ -75,6 +76,49 @@ def test_energy_that_explodes_is_told():
     driven = vt.simulate(model, duration=0.1, dt=0.001, torque=[1e4])
     damped = vt.Model(dataclasses.replace(model.flat, damping=np.array([300.0])))
     assert driven.warnings == () and vt.simulate(damped, [0.05], duration=0.5, dt=0.001).warnings == ()
+
+
+def stiffly_damped(**more):
+    """A chain whose damping is too stiff for explicit steps of 50 ms."""
+    return vt.Model(chain_flat(3, damping=400.0, **more))
+
+
+@pytest.mark.parametrize("method", ["rk4", "rk8", "explicit-euler"])
+@pytest.mark.parametrize("driven", ["damping", "torque", "callable", "feedback", "drives", "inputs", "wrench"])
+def test_runs_that_blow_up_are_told_whatever_acts(method, driven):
+    """Energies of 1e85 were returned without a word as soon as anything damped or drove."""
+    model, more = stiffly_damped(), {}
+    if driven == "torque":
+        more["torque"] = [5.0, -3.0, 1.0]
+    elif driven == "callable":
+        more["torque"] = lambda t, q, v: np.sin(t) * np.ones(3)
+    elif driven == "feedback":
+        model, more["torque"] = vt.Model(chain_flat(3)), lambda t, q, v: -400.0 * v
+    elif driven in ("drives", "inputs"):
+        model = model.with_drives({"*": (30.0, 1.0)})
+        more = {"targets": np.full(3, 0.5)} if driven == "inputs" else more
+    elif driven == "wrench":
+        more["wrenches"] = {model.link_names[-1]: [0, 0, 0, 1.0, 0, 0]}
+    steps = 1
+    run = vt.simulate(model, np.full(3, 0.3), duration=0.05, dt=0.05, method=method, **more)
+    while steps < 60 and np.abs(run.energy).max() < 1e30:
+        steps += 1
+        run = vt.simulate(model, np.full(3, 0.3), duration=0.05 * steps, dt=0.05, method=method, **more)
+    assert np.abs(run.energy).max() >= 1e30
+    assert any("too long" in told for told in run.warnings)
+    sound = vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=5e-4, method=method, **more)
+    assert sound.warnings == ()
+
+
+def test_the_work_of_what_acts_explains_the_energy():
+    """Of drives with limits and targets that jump, constant torques and forces, and damping."""
+    model = vt.Model(chain_flat(3, damping=0.5)).with_drives({"*": (300.0, 5.0)})
+    rows = np.where(np.arange(400)[:, None] % 100 < 50, 1.0, -1.0) * np.ones(3)
+    for method in ("linear-time", "midpoint", "rk4", "gauss"):
+        pumped = lambda t, q, v: 30 * np.sign(v + 0.1)  # noqa: E731
+        for more in ({"targets": rows}, {"torque": [40.0, -20.0, 5.0]}, {"torque": pumped}):
+            run = vt.simulate(model, np.full(3, 0.3), duration=2.0, dt=5e-3, method=method, **more)
+            assert run.warnings == (), (method, more)
 
 
 def test_the_command_tells(tmp_path, capsys):

@@ -15,7 +15,7 @@ import numpy as np
 from vitree.arguments import whole
 from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError, ModelError
-from vitree.integrators.slopes import kicks_of, require_explained, slopes
+from vitree.integrators.slopes import UnexplainedError, kicks_of, require_explained, slopes
 from vitree.run.arguments import Schedule
 from vitree.run.linearized import integrator_of, momentum_slopes
 from vitree.run.rollout import rollout
@@ -147,17 +147,17 @@ class Steps:
         self.require_finite({"q": q, "p": p, "torque": torque, "inputs": inputs})
         start = self.coordinates.normalized(q)
         if not self.together:
-            runs = [self._run(start[k], p[k], torque[k], inputs[k]) for k in range(len(q))]
-            return Course(self, q, np.array([x.q for x in runs]), np.array([x.p for x in runs]), inputs, runs)
+            runs = [self.run(start[k], p[k], torque[k], inputs[k]) for k in range(len(q))]
+            return Course(self, q, np.array([x.q for x in runs]), np.array([x.p for x in runs]), torque, inputs, runs)
         if len(q) == 1:
             found = self._alone(start[0], p[0], torque[0], inputs[0])
-            return Course(self, q, found.q[None], found.p[None], inputs)
+            return Course(self, q, found.q[None], found.p[None], torque, inputs)
         steps = torque.shape[1]
         more: dict[str, Any] = {"inputs": inputs} if self.nu else {}
         many = rollout(self.model, start, p0=p, duration=steps * self.dt, dt=self.dt, method=self.method,
                         torque=torque, record=("q", "p"), **more, **self.options)  # fmt: skip
         many.raise_failed()
-        return Course(self, q, many.q, many.p, inputs)
+        return Course(self, q, many.q, many.p, torque, inputs)
 
     def _alone(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> States:
         """Return the states at the nodes of the steps of one instance."""
@@ -170,7 +170,7 @@ class Steps:
                 found.q[k], found.p[k] = self._held.q, self._held.p
             return found
 
-    def _run(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Any:
+    def run(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Any:
         """Return the run of one instance, with all that is recorded of it."""
         held = Simulation(self.model, q, p0=p, dt=self.dt, method=self.method, every=1, **self.options)
         for k in range(len(torque)):
@@ -260,6 +260,7 @@ class Course:
         As it was given, with quaternions of any length.
     q, p : (n, steps + 1, nq) and (n, steps + 1, nv) arrays [m or rad, kg m/s or kg m^2/s]
         The states at the nodes.
+    torque : (n, steps, nv) array [N or N m]
     inputs : (n, steps, nu) array [units as the loads take them]
     runs : list of Trajectory
         Of the instances, where the steps are not linearised together.
@@ -269,6 +270,7 @@ class Course:
     start: np.ndarray
     q: np.ndarray
     p: np.ndarray
+    torque: np.ndarray
     inputs: np.ndarray
     runs: list[Any] = field(default_factory=list)
 
@@ -310,10 +312,15 @@ class Course:
     def derivatives(self, first: int, end: int) -> Derivatives:
         """Return those of the steps from node ``first`` to ``end``, (n, steps, 2 nv, ...)."""
         n, span, later = len(self.q), slice(first, end), slice(first + 1, end + 1)
-        if self.runs:
-            more = [{"inputs": u} if self.steps.nu else {} for u in self.inputs]
-            each = [run.linearize(**given) for run, given in zip(self.runs, more, strict=True)]
-            return Derivatives(*(np.array([getattr(x, name)[span] for x in each]) for name in Derivatives._fields))
-        rows = (self.q[:, span], self.q[:, later], self.p[:, span], self.p[:, later], self.inputs[:, span])
-        found = self.steps.derivatives(*(x.reshape(n * (end - first), x.shape[2]) for x in rows))
-        return Derivatives(*(x.reshape(n, end - first, *x.shape[1:]) for x in found))
+        if not self.runs:
+            rows = (self.q[:, span], self.q[:, later], self.p[:, span], self.p[:, later], self.inputs[:, span])
+            try:
+                found = self.steps.derivatives(*(x.reshape(n * (end - first), x.shape[2]) for x in rows))
+                return Derivatives(*(x.reshape(n, end - first, *x.shape[1:]) for x in found))
+            except UnexplainedError:  # a step was taken in halves, and records know them
+                start = self.steps.coordinates.normalized(self.start)
+                starts = (start, self.p[:, 0], self.torque, self.inputs)
+                self.runs.extend(self.steps.run(*one) for one in zip(*starts, strict=True))
+        more = [{"inputs": u} if self.steps.nu else {} for u in self.inputs]
+        each = [run.linearize(**given) for run, given in zip(self.runs, more, strict=True)]
+        return Derivatives(*(np.array([getattr(x, name)[span] for x in each]) for name in Derivatives._fields))

@@ -17,7 +17,6 @@ from vitree.wording import a_kind
 
 try:
     import torch
-    from torch.autograd.function import once_differentiable
 except ImportError as error:
     raise MissingExtraError("torch", "torch", "vitree.bridges.torch") from error
 
@@ -31,7 +30,7 @@ class Steps:
     """Steps of a model as functions of tensors.
 
     Tensors are of doubles, on the CPU. Their leading axes are instances, which are stepped together; leading axes
-    broadcast. Second derivatives do not exist.
+    broadcast. Second derivatives do not exist: to ask for them is an InputError.
 
     Quaternions in q may have any length but zero: each function is one of the quaternions divided by their lengths. Its
     gradients by q are those by all nq entries. What it returns has quaternions of length one.
@@ -176,10 +175,29 @@ class _Function(torch.autograd.Function):
     def forward(ctx: Any, work: Work, *tensors: Any) -> tuple[Any, ...]:
         arrays = [np.array(x.detach().numpy(), order="C") for x in tensors]
         found, ctx.pull = work(*arrays)
+        ctx.given = tensors  # not saved: they may change in place, which changes no gradient
         return tuple(torch.from_numpy(np.array(x, order="C")) for x in found)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *bars: Any) -> tuple[Any, ...]:
-        found = ctx.pull(*(np.ascontiguousarray(x.numpy()) for x in bars))
-        return None, *(torch.from_numpy(np.ascontiguousarray(x)) for x in found)
+        return None, *_Gradient.apply(ctx.pull, len(bars), *bars, *ctx.given)
+
+
+class _Gradient(torch.autograd.Function):
+    """The gradients of work as a node of the graph, which the graph of second derivatives leads to.
+
+    It depends on the tensors that the work was given, too, so that a graph that asks for their second derivatives comes
+    here where a gradient by the results is constant.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, pull: Any, count: int, *tensors: Any) -> tuple[Any, ...]:
+        found = pull(*(np.ascontiguousarray(x.detach().numpy()) for x in tensors[:count]))
+        return tuple(torch.from_numpy(np.ascontiguousarray(x)) for x in found)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> tuple[Any, ...]:
+        raise InputError(
+            "gradients of steps have no derivatives in PyTorch: the model's second ones are those of "
+            "vitree.linearize(...).curvature; differentiate once, without create_graph=True"
+        )

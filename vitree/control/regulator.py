@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,15 +12,18 @@ from vitree.arguments import entries, numbers_of, of_kind, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.run.controller import Controller
+from vitree.run.linearize import AT_REST
 from vitree.run.linearized import Linearization
 from vitree.wording import Argument, named
 
-#: How far a step may lead from an equilibrium, as a share of the step's terms.
-AT_REST = 1e-7
 #: Share of the largest singular value below which a mode cannot be controlled.
 UNCONTROLLED = 1e-9
-#: Share of the largest singular value below which a state stays where it is.
-NEUTRAL = 1e-7
+#: Share of the effect of forces below which they do not reach a direction.
+UNREACHED = 1e-7
+#: How far from the unit circle an eigenvalue of a state that neither decays nor grows may be.
+ON_CIRCLE = 1e-6
+#: Steps after which what is left alone must not have grown, and the most that it may be then.
+LATER, GROWN = 1024, 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +95,9 @@ def lqr(
     torque : (nv,) array, optional [N or N m]
         What holds the equilibrium: the torque that ``at`` was linearized with.
     leave_neutral : bool
-        Whether to leave alone what stays where it is displaced and no force moves, such as the place of a foot that
-        sticks to the ground. It is an error otherwise.
+        Whether to leave alone what neither decays nor grows and no force moves, such as the place of a foot that sticks
+        to the ground: directions whose eigenvalues are on the unit circle, and whose left vectors W have W^T B = 0. All
+        else is brought back to where it belongs beside them. It is an error otherwise.
 
     Returns
     -------
@@ -102,8 +106,8 @@ def lqr(
     Raises
     ------
     InputError, UnknownNameError
-        If the state is no equilibrium, an argument has a wrong shape, or the forces cannot bring the state back. The
-        text names what they cannot move.
+        If the state is no equilibrium, an argument has a wrong shape, Q is zero, or the forces cannot bring the state
+        back. The text names what they cannot move.
 
     References
     ----------
@@ -117,25 +121,22 @@ def lqr(
     _require_rest(at)
     acts = actuated(model, actuators)
     Q, R = weights(Q, "Q", 2 * nv), weights(R, "R", len(acts), definite=True)
+    if not Q.any():
+        raise InputError(named("Q", 0) + " weighs nothing, so that no deviation costs anything; weigh the state")
     A, B = at.A, at.by_torque[:, acts]
-    kept = _without_neutral(A, B) if leave_neutral else np.eye(2 * nv)
-    # what is neutral has no part in the state that the regulator sees
-    A, Q = A @ kept, kept.T @ Q @ kept
-    _require_control(model, A, B)
+    split = _left_alone(model, at.q, A, B) if leave_neutral else Split(np.eye(2 * nv), np.eye(2 * nv))
+    # the deviation x as the regulator sees it is y = seen x, and moves as x = basis y does
+    own, forces, cost = split.seen @ A @ split.basis, split.seen @ B, split.basis.T @ Q @ split.basis
+    _require_control(model, own, forces, split)
     try:
-        P = solve_discrete_are(A, B, Q, R)
+        P = solve_discrete_are(own, forces, cost, R)
     except np.linalg.LinAlgError as error:
         raise InputError(
             f"the Riccati equation has no stabilising solution ({error}); weigh more of the state in Q"
         ) from None
-    K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
-    K = K @ kept
-    largest = np.abs(np.linalg.eigvals(A - B @ K)).max()
-    if not largest < 1:
-        raise InputError(
-            f"the regulator does not bring the state back: an eigenvalue of the closed loop is {largest:.9g}; weigh "
-            "all of the state in Q"
-        )
+    K = np.linalg.solve(R + forces.T @ P @ forces, forces.T @ P @ own) @ split.seen
+    _require_decay(A - B @ K, split.alone)
+    P = split.seen.T @ P @ split.seen
     given = np.zeros(nv) if torque is None else entries(torque, (nv,), "torque")
     return Regulator(model, at.dt, 0.0, at.q[None], at.p[None], given[None], K[None], P[None], acts)
 
@@ -244,23 +245,82 @@ def _require_rest(at: Linearization) -> None:
         )
 
 
-def _without_neutral(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return the projection along the states V = A V, with W^T A = W^T and W^T B = 0, to W^T x = 0."""
-    from scipy.linalg import null_space
+class Split(NamedTuple):
+    """A state x in directions that are left alone, and the others y = seen x, of which x = basis y + ... consists."""
+
+    seen: np.ndarray
+    basis: np.ndarray
+
+    @property
+    def alone(self) -> int:
+        """How many directions are left alone."""
+        return self.seen.shape[1] - len(self.seen)
+
+
+def _left_alone(model: Model, q: np.ndarray, A: np.ndarray, B: np.ndarray) -> Split:
+    """Return the states without those that neither decay nor grow and that no force moves, W^T A = T W^T, W^T B = 0.
+
+    Displacements and momenta are compared by the inertia: those that mean the same kinetic energy have the same size.
+    """
+    from scipy.linalg import schur
 
     n = len(A)
-    # states in units of a momentum's effect
-    size = np.concatenate([np.ones(n // 2), np.full(n // 2, 1 / max(np.abs(A[: n // 2, n // 2 :]).max(), 1e-300))])
-    scaled, forces = A * size / size[:, None], B / size[:, None]
-    unmoved = np.concatenate([scaled - np.eye(n), forces / max(np.abs(forces).max(), 1e-300)], axis=1)
-    W, V = null_space(unmoved.T, rcond=NEUTRAL), null_space(scaled - np.eye(n), rcond=NEUTRAL)
-    if np.linalg.matrix_rank(W.T @ V, NEUTRAL) < W.shape[1]:
+    size = _by_energy(model, q, A)
+    A = size @ np.linalg.solve(size.T, A.T).T
+    B = size @ B
+    B = B / np.maximum(np.linalg.norm(B, axis=0), 1e-300)
+    T, Z, count = schur(A.T, sort=lambda x, y: abs(np.hypot(x, y) - 1) < ON_CIRCLE)
+    # what the forces reach of the directions on the circle, at once or by the steps that follow
+    on_circle, reached = T[:count, :count].T, [Z[:, :count].T @ B]
+    for _ in range(count - 1):
+        reached.append(on_circle @ reached[-1])
+    U, singular, _ = np.linalg.svd(np.concatenate(reached, axis=1)) if count else (np.zeros((0, 0)), np.zeros(0), None)
+    rank = int((singular > UNREACHED).sum())
+    W = Z[:, :count] @ U[:, rank:]
+    others = np.linalg.svd(W)[0][:, W.shape[1] :] if W.shape[1] else np.eye(n)
+    alone = W.T @ A @ W
+    if W.shape[1] and not np.abs(np.linalg.matrix_power(alone, LATER)).max() < GROWN:
         raise InputError("what no force moves goes on instead of staying where it is displaced; add actuators")
-    found = np.eye(n) - V @ np.linalg.pinv(W.T @ V) @ W.T
-    return found * size[:, None] / size
+    # where the others are at rest beside what is left alone: (others Y + W) z, with A_o Y - Y T = -A_ow
+    Y = _beside(others.T @ A @ others, others.T @ A @ W, alone)
+    return Split((others.T - Y @ W.T) @ size, np.linalg.solve(size, others))
 
 
-def _require_control(model: Model, A: np.ndarray, B: np.ndarray) -> None:
+def _by_energy(model: Model, q: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Return the matrix that turns (d, dp) into numbers that compare: (s L^T d, L^-1 dp), M = L L^T."""
+    nv = len(A) // 2
+    L = np.linalg.cholesky(model.crba(q))
+    moved = L.T @ A[:nv, nv:] @ L
+    share = 1 / max(float(np.abs(np.linalg.eigvals(moved)).max()), 1e-300)
+    found = np.zeros((2 * nv, 2 * nv))
+    found[:nv, :nv], found[nv:, nv:] = share * L.T, np.linalg.inv(L)
+    return found
+
+
+def _beside(own: np.ndarray, coupling: np.ndarray, alone: np.ndarray) -> np.ndarray:
+    """Return Y of own Y - Y alone = -coupling, the least one where it is not unique."""
+    from scipy.linalg import schur
+
+    R, Z = schur(alone, output="complex")
+    right, found = -coupling @ Z, np.zeros(coupling.shape, complex)
+    for j in range(len(R)):
+        wanted = right[:, j] + found[:, :j] @ R[:j, j]
+        found[:, j] = np.linalg.lstsq(own - R[j, j] * np.eye(len(own)), wanted, rcond=UNREACHED)[0]
+    return np.real(found @ Z.conj().T)
+
+
+def _require_decay(closed: np.ndarray, alone: int) -> None:
+    """Raise an InputError if the closed loop keeps or grows more than what is left alone."""
+    sizes = np.sort(np.abs(np.linalg.eigvals(closed)))[::-1]
+    worst = sizes[0] if sizes[0] > 1 + 10 * ON_CIRCLE or alone == len(sizes) else sizes[alone]
+    if not worst < 1 and not (alone == len(sizes) and worst <= 1 + 10 * ON_CIRCLE):
+        raise InputError(
+            f"the regulator does not bring the state back: an eigenvalue of the closed loop is {worst:.9g}; weigh "
+            "all of the state in Q"
+        )
+
+
+def _require_control(model: Model, A: np.ndarray, B: np.ndarray, split: Split) -> None:
     """Raise an InputError that names what does not come back by itself and cannot be moved by the forces."""
     from scipy.linalg import eig
 
@@ -269,7 +329,7 @@ def _require_control(model: Model, A: np.ndarray, B: np.ndarray) -> None:
     for value, mode in zip(values, left.T, strict=True):
         if abs(value) >= 1 - 1e-12 and np.abs(mode.conj() @ B).max() <= UNCONTROLLED * size * np.abs(mode).max():
             names = [*model.v_names, *(f"momentum of {name}" for name in model.v_names)]
-            worst = names[int(np.abs(mode).argmax())]
+            worst = names[int(np.abs(mode.conj() @ split.seen).argmax())]
             raise InputError(
                 f'the forces cannot bring the state back: a mode in which "{worst}" has the largest part does not '
                 f"decay by itself (eigenvalue {abs(value):.6g}), and no actuator moves it; give another actuator, or "

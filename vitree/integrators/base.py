@@ -310,6 +310,16 @@ class Integrator:
         return None
 
     @property
+    def inner_states(self) -> np.ndarray:
+        """States between the halves of steps that were taken in halves, (m, 1 + nq + nv): t [s], q and x in a row."""
+        return np.zeros((0, 1 + self.model.nq + self.model.nv))
+
+    @property
+    def most_asked_power(self) -> float | None:
+        """The largest power [W] of a torque that is a callable, where it was asked; None if nobody knows."""
+        return None
+
+    @property
     def unresolved(self) -> tuple[float, float] | None:
         """When [s] the step began that follows the motion worst, and by which share; None if all follow it."""
         return None

@@ -165,6 +165,14 @@ class CompiledIntegrator(Integrator):
         return getattr(self.stepper, "halved_between", None)
 
     @property
+    def inner_states(self):
+        return self.stepper.inner_states
+
+    @property
+    def most_asked_power(self):
+        return self.stepper.most_asked_power
+
+    @property
     def unresolved(self):
         return getattr(self.stepper, "unresolved", None)
 

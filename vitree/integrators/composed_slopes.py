@@ -71,6 +71,15 @@ def parts_of(integrator: LinearTime | Midpoint, tolerance: float = TOLERANCE) ->
     return found
 
 
+def halved_parts(integrator: LinearTime | Midpoint, pieces: int, tolerance: float = TOLERANCE) -> list[Any]:
+    """Return an integrator of order 2 for each substep of a step that was taken in so many equal pieces."""
+    if pieces == 1:
+        return parts_of(integrator, tolerance)
+    one = copy.copy(integrator)
+    one.dt = integrator.dt / pieces
+    return parts_of(one, tolerance) * pieces
+
+
 def bounds_of(parts: Sequence[Any]) -> np.ndarray:
     """Return where substeps begin and end, (stages + 1,), as shares of the step."""
     ends = np.cumsum([part.dt for part in parts])
@@ -80,7 +89,7 @@ def bounds_of(parts: Sequence[Any]) -> np.ndarray:
 # ---- the states between substeps --------------------------------------------------------------------
 
 
-def retraced(parts: Sequence[Any], steps: Rows, goal: float) -> Rows:
+def retraced(parts: Sequence[Any], steps: Rows, goal: float, number: int = 0, pieces: int = 1) -> Rows:
     """Return the substeps of steps whose ends are known.
 
     A torque that is constant over a step may have acted; the momentum at the end tells it. With it the step must end
@@ -94,6 +103,8 @@ def retraced(parts: Sequence[Any], steps: Rows, goal: float) -> Rows:
         The whole steps, one after the other.
     goal : float
         Share of the momentum by which ends may differ without another correction of the torque.
+    number, pieces : int
+        That of the first step in its run, and how many of ``steps`` are pieces of one that was taken in halves.
 
     Raises
     ------
@@ -101,10 +112,22 @@ def retraced(parts: Sequence[Any], steps: Rows, goal: float) -> Rows:
         If a substep cannot be taken again, or the steps do not end where they did.
     """
     found = [
-        _retraced(parts, steps.of(slice(begin, begin + CHUNK)), motion, goal, begin)
+        _retraced(parts, steps.of(slice(begin, begin + CHUNK)), motion, goal, Numbers(number, begin, pieces))
         for begin, motion in zip(range(0, len(steps.q), CHUNK), _motions(parts, steps), strict=True)
     ]
     return Rows(*(np.concatenate(x) for x in zip(*found, strict=True)))
+
+
+class Numbers(NamedTuple):
+    """The numbers of steps in their run, by those of their pieces in a chunk."""
+
+    first: int
+    begin: int
+    pieces: int
+
+    def of(self, k: int) -> int:
+        """Return that of a piece."""
+        return self.first + (self.begin + k) // self.pieces
 
 
 def _motions(parts: Sequence[Any], steps: Rows) -> list[np.ndarray | None]:
@@ -123,7 +146,8 @@ def _motions(parts: Sequence[Any], steps: Rows) -> list[np.ndarray | None]:
     return [rows[each * begin : each * min(begin + CHUNK, count) + 1] for begin in chunks]
 
 
-def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal: float, begin: int) -> Rows:
+def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal: float,
+              number: Numbers) -> Rows:  # fmt: skip
     model, stages, n = parts[0].model, len(parts), len(steps.q)
     h = sum(part.dt for part in parts)
     free = np.flatnonzero(~np.asarray(model.flat.kinematic, dtype=bool))
@@ -132,7 +156,7 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
     # at rest the momenta are rounding errors of terms that cancel
     least = 1e-8 * np.diagonal(mass, axis1=1, axis2=2).max(axis=1, initial=0.0) / h
     least = np.maximum(least, np.abs(np.concatenate([steps.p, steps.p2], axis=1)).max(axis=1, initial=1e-300))
-    rows = _taken(parts, steps, torque, motion, np.arange(n), begin)
+    rows = _taken(parts, steps, torque, motion, np.arange(n), number)
     for correction in range(CORRECTIONS + 1):
         off = steps.p2 - rows.p2[stages - 1 :: stages]
         away = model.difference(rows.q2[stages - 1 :: stages], steps.q2)
@@ -149,15 +173,16 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
         by_torque = chained(model, part_slopes(parts, rows.of(at)), stages).by_torque[:, model.nv :]
         missing = np.linalg.pinv(by_torque[:, free[:, None], free]) @ off[bad][:, free, None]
         torque[np.ix_(bad, free)] += missing[:, :, 0]
-        again = _taken(parts, steps, torque, motion, bad, begin)
+        again = _taken(parts, steps, torque, motion, bad, number)
         for whole, some in zip(rows, again, strict=True):
             whole[at] = some
     worst = int(np.argmax(share))
     if not share[worst] <= UNEXPLAINED:
         raise InputError(
-            f"step {begin + worst + 1} does not end where the model's forces and a constant torque lead to (off by "
+            f"step {number.of(worst) + 1} does not end where the model's forces and a constant torque lead to (off by "
             f"{share[worst]:.2g} of the momentum): other forces acted, a torque, inputs or a prescribed motion changed "
-            "within the step, it was taken in halves, or the states are not those of equal steps. Compositions are "
+            "within the step, it was taken in halves that the run does not tell, or the states are not those of equal "
+            "steps. Compositions are "
             "linearized where the torque is an array, a Controller or given to each step, and prescribed motions are "
             "arrays; else take " + option("order", 2)
         )
@@ -165,7 +190,7 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
 
 
 def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.ndarray | None, which: np.ndarray,
-           begin: int) -> Rows:  # fmt: skip
+           number: Numbers) -> Rows:  # fmt: skip
     """Return the substeps of some steps under a torque (n, nv), taken anew from the steps' starts."""
     model, stages, bounds = parts[0].model, len(parts), bounds_of(parts)
     spans = np.array([part.dt for part in parts])
@@ -184,8 +209,9 @@ def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.nda
         if status != 0:
             why = parts[0]._reason(status) if known else "no finite torque leads to its end"
             raise InputError(
-                f"substep {records.rows} of step {begin + k + 1} cannot be taken again from its record ({why}): forces "
-                "that are not known acted, or the step was taken in halves; halve dt, or take " + option("order", 2)
+                f"substep {records.rows} of step {number.of(int(k)) + 1} cannot be taken again from its record "
+                f"({why}): forces that are not known acted, or the step was taken in halves that the run does not "
+                "tell; halve dt, or take " + option("order", 2)
             )
         records.q[0], records.x[0] = steps.q[k], steps.p[k]
         found.q[at], found.q2[at], found.p[at], found.p2[at] = (

@@ -34,6 +34,10 @@ UNEXPLAINED, UNEXPLAINED_BY_CONTACT = 1e-6, 1e-5
 APART = 1e-3
 
 
+class UnexplainedError(InputError):
+    """A step does not end where the forces that are known lead to."""
+
+
 @dataclass(frozen=True, eq=False)
 class Slopes:
     """Derivatives of the momenta at the nodes of steps, by displacements of the joints there.
@@ -449,10 +453,11 @@ def parts_without_slopes(integrator: Any) -> list[str]:
 
 
 def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.ndarray, p2: np.ndarray,
-                      begin: int = 0) -> None:  # fmt: skip
+                      begin: int = 0, parts: int = 1) -> None:  # fmt: skip
     """Raise an InputError if a force acted in the steps that is not known here: their ends tell.
 
     The momenta at the starts give the torque. With it the steps must end at ``p2``. The first one is number ``begin``.
+    Each step has so many ``parts`` of the length h [s].
     """
     F1, F2 = found.F[..., 0, :, :], found.F[..., 1, :, :]
     give = found.ends[0] - p
@@ -469,8 +474,9 @@ def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.nd
     off = np.abs(ends - p2)[:, free].max(axis=1, initial=0.0)
     worst = int(np.argmax(off / size))
     if not off[worst] <= (UNEXPLAINED_BY_CONTACT if model.touches else UNEXPLAINED) * size[worst]:
-        raise InputError(
-            f"step {begin + worst + 1} does not end where the model's forces and a torque lead to (off by "
-            f"{off[worst]:.2g} of {size[worst]:.2g}): other forces acted, or the states are not those of equal steps; "
+        raise UnexplainedError(
+            f"step {begin + worst // parts + 1} does not end where the model's forces and a torque lead to (off by "
+            f"{off[worst]:.2g} of {size[worst]:.2g}): other forces acted, it was taken in halves that the run does not "
+            "tell, or the states are not those of equal steps; "
             "linearize a run that records each step, without wrenches and pushes"
         )

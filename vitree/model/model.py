@@ -619,7 +619,7 @@ class Model(System):
         return self.flat.report
 
     @functools.cached_property
-    def input_names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def input_names(self) -> tuple[str, ...]:
         """Names of the inputs that the loads take, in their order."""
         return input_names(self.flat.loads)
 

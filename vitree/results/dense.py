@@ -96,6 +96,8 @@ def states_at(run: Any, t: Any) -> Moment:
     if not inside.all():
         raise InputError(f"t = {times[~inside].flat[0]} s was not recorded; choose from {low:g} to {high:g} s")
     rows = np.clip(times, low, high).reshape(-1)
+    if run.halves is not None and len(run.halves):
+        run = Nodes.of(run)
     if not (np.diff(run.t) > 0).all():
         raise InputError("the times of the trajectory's records must increase; give the records in order")
     q, v = run.q[np.zeros(len(rows), int)], run.v[np.zeros(len(rows), int)]
@@ -113,6 +115,38 @@ def states_at(run: Any, t: Any) -> Moment:
     if times.ndim:
         return Moment(rows, q, v)
     return Moment(float(rows[0]), q[0], v[0])
+
+
+class Nodes:
+    """What is known of a run between whose records there are states, those between the halves of steps, as records."""
+
+    @classmethod
+    def of(cls, run: Any) -> Nodes:
+        """Return the records of a run with those states."""
+        made, inner = cls(), run.halves
+        nq, nv = run.q.shape[1], run.v.shape[1]
+        at = np.searchsorted(run.t, inner[:, 0])
+        made.t = np.insert(run.t, at, inner[:, 0])
+        made.q = np.insert(run.q, at, inner[:, 1 : 1 + nq], axis=0)
+        made.v = np.insert(run.v, at, inner[:, 1 + nq : 1 + nq + nv], axis=0)
+        # a step in parts has no polynomial
+        made.stages = None if run.stages is None else np.insert(run.stages, at, np.nan, axis=0)
+        made.system, made.model_name = run.system, run.model_name
+        made.joint_names, made.q_names, made.v_names = run.joint_names, run.q_names, run.v_names
+        return made
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    stages: np.ndarray | None
+    system: Any
+    model_name: str
+    joint_names: tuple[str, ...]
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.t)
 
 
 def _between(run: Any, k: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -46,6 +46,7 @@ UNITS = {
     "seconds": "s",
     "checkpoint": "bytes",
     "stages": "as v",
+    "halves": "t [s], and as q, v and p",
     "contacts: rows": "record, number, impulse [N s] (3), slip velocity [m/s] (3), gap [m]",
     "contacts: places": "point [m] (3), normal (3), gap [m] where the impulse acts",
     "contacts: dt": "s",
@@ -57,6 +58,8 @@ UNITS = {
 }
 #: Fields that files of format 1 lack.
 _SINCE_2 = ("constraint_names", "constraint", "multipliers")
+#: Fields that are None in most runs.
+_OPTIONAL = ("stages", "halves")
 #: Prefix of the names of monitors in files.
 _MONITOR = "monitor: "
 #: The contacts in files.
@@ -68,7 +71,7 @@ _FILM = "film: "
 #: Files hold plain numbers; a file may be compressed by others to this share of the numbers' bytes.
 MOST_INFLATED = 20
 #: Fields that are not in the header.
-_APART = ("monitors", "checkpoint", "stages", "contacts", "drive", "system", "film", "about")
+_APART = ("monitors", "checkpoint", "stages", "halves", "contacts", "drive", "system", "film", "about")
 
 
 def write(run: Recording, path: str | os.PathLike) -> Path:
@@ -86,11 +89,10 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
         header["about"] = known
     arrays = {name: getattr(run, name) for name in (*shapes(), "checkpoint")}
     arrays |= {_MONITOR + name: rows for name, rows in run.monitors.items()}
-    if run.stages is not None:
-        arrays["stages"] = run.stages
     if run.drive is not None:
         arrays |= {_DRIVE + name: rows for name, rows in run.drive.arrays().items()}
         header["driven"] = True
+    arrays |= {name: getattr(run, name) for name in _OPTIONAL if getattr(run, name) is not None}
     if run.contacts is not None:
         header["contacts"] = run.contacts.names
         arrays |= {_CONTACTS + name: np.asarray(getattr(run.contacts, name)) for name in ("rows", "places", "dt")}
@@ -141,7 +143,7 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             later = set(_SINCE_2) if header["format"] < 2 else set()
             _check_header(header, set(NAMES) - later)
             required = set(shapes()) - later
-            names = [name for name in (*shapes(), "checkpoint", "stages") if name in file or name in required]
+            names = [name for name in (*shapes(), "checkpoint", *_OPTIONAL) if name in file or name in required]
             arrays: dict[str, Any] = {name: file[name] for name in names}
             monitors = [name for name in file.names if name.startswith(_MONITOR)]
             arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in monitors}

@@ -83,6 +83,7 @@ class Recording:
     about: dict[str, Any] | None = field(default_factory=_nothing)
     stages: Any = field(default_factory=_nothing)
     drive: Any = field(default_factory=_nothing)
+    halves: Any = field(default_factory=_nothing)
 
     @classmethod
     def _of(cls, source: Any) -> Self:
@@ -151,6 +152,14 @@ class Recording:
                     f"gauss, one of {', '.join(map(str, STAGES.values()))}"
                 )
             object.__setattr__(self, "stages", stages)
+        if self.halves is not None:
+            halves = numbers_of(self.halves, "trajectory.halves")
+            if halves.ndim != 2 or halves.shape[1] != 1 + nq + 2 * nv:
+                raise InputError(
+                    f"trajectory.halves has shape {halves.shape}; it must be rows of {1 + nq + 2 * nv} numbers, t, q, "
+                    "v and p between the halves of steps"
+                )
+            object.__setattr__(self, "halves", halves)
         if checkpoint.ndim != 1:
             raise InputError(f"trajectory.checkpoint has shape {checkpoint.shape}; it must be bytes in a row")
         object.__setattr__(self, "checkpoint", checkpoint)
@@ -168,7 +177,7 @@ class Recording:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if "_source" not in state:
-            for name in ("stages", "drive"):
+            for name in ("stages", "drive", "halves"):
                 vars(self).setdefault(name, None)  # of pickles of older versions
         self._freeze()
 
@@ -262,6 +271,9 @@ class Recording:
             if self.stages is not None:  # of steps whose two ends are there
                 whole_steps = len(taken) and (np.diff(taken) == 1).all()
                 parts["stages"] = self.stages[taken[0] : taken[-1]] if whole_steps else None
+            if self.halves is not None and len(taken):
+                inside = (self.halves[:, 0] > parts["t"].min()) & (self.halves[:, 0] < parts["t"].max())
+                parts["halves"] = self.halves[inside]
             return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
         try:
             index = operator.index(index)
@@ -282,7 +294,8 @@ class Recording:
         s stages and of both records, and q is its integral. Else they are cubic in time, by q and v of both records:
         the error grows with the fourth power of the time between records for q, and with the third for v. Records of
         ``every`` > 1 are far apart, and the error grows with their distance. A ball or free joint turns in a chart
-        about a record or about the middle of the step. A blow or an impact between two records is not seen.
+        about a record or about the middle of the step. The states between the parts of steps that were taken in halves
+        count as records here. A blow or an impact between two records is not seen.
 
         Parameters
         ----------

@@ -77,7 +77,8 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
     """Return the gradient of a function of a run; see :meth:`vitree.Trajectory.gradient`."""
     steps = StepsOf(run, inputs, targets)
     model: Any = steps.model
-    n, nv, stages = len(steps), model.nv, steps.stages
+    n, nv, first_of = len(steps), model.nv, steps.first
+    count = int(first_of[-1])
     given = np.zeros((n + 1, 2 * nv))
     for name, value, at in (("by_q", by_q, slice(0, nv)), ("by_p", by_p, slice(nv, 2 * nv))):
         if value is not None:
@@ -86,17 +87,17 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
         given += _by_velocities(run, entries(by_v, (n + 1, nv), "by_v"))
     asked = Asked(model, parameters, inputs is not None or targets is not None)
     # the number does not depend on the states between substeps
-    g = np.zeros((n * stages + 1, 2 * nv))
-    g[::stages] = given
+    g = np.zeros((count + 1, 2 * nv))
+    g[first_of] = given
     costates = np.empty_like(g)
     costates[-1] = g[-1]
-    torque, by_inputs = np.zeros((n * stages, nv)), np.zeros((n * stages, steps.rows.u.shape[1]))
-    prescribed = np.zeros((n * stages, len(model.kinematic_names)))
-    chunk = steps.chunk(CHUNK)
-    for begin in range(chunk * ((n - 1) // chunk), -1, -chunk):
-        end = min(begin + chunk, n)
+    torque, by_inputs = np.zeros((count, nv)), np.zeros((count, steps.rows.u.shape[1]))
+    prescribed = np.zeros((count, len(model.kinematic_names)))
+    for begin, end in reversed(steps.chunks(CHUNK)):
         found = steps.sweep(begin, end, g, costates)
-        first, last = begin * stages, end * stages
+        first, last = first_of[[begin, end]]
+        parts = steps.parts(begin)
+        stages = len(parts)
         # what moves node 1 by an impulse, and what moves p2
         mu, late = costates[first:last, nv:] - g[first:last, nv:], costates[first + 1 : last + 1, nv:]
         F = found.F
@@ -111,17 +112,16 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
         if isinstance(found, Slopes) and prescribed.size:
             after = costates[first + 1 : last + 1, None]
             prescribed[first:last] = (after @ found.prescribed[:, : 2 * nv])[:, 0]
-        for j, part in enumerate(steps.parts):
+        for j, part in enumerate(parts):
             each = slice(j, None, stages)
             rows = steps.rows.of(slice(first + j, last, stages))
             asked.add(part, rows, found.drives[each], mu[each], late[each], torque[first + j : last : stages])
     start = steps.ends.q[0].copy(), steps.ends.p[0].copy(), costates[0, :nv].copy(), costates[0, nv:].copy()
     # what acts over a step acts in all its substeps
-    torque, by_inputs, prescribed = (
-        x.reshape(n, stages, x.shape[1]).sum(axis=1) for x in (torque, by_inputs, prescribed)
-    )  # fmt: skip
+    if count > n:
+        torque, by_inputs, prescribed = (np.add.reduceat(x, first_of[:-1]) for x in (torque, by_inputs, prescribed))
     found_by = torque, by_inputs, prescribed, asked.result()
-    return Gradient(model, *start, *found_by, np.ascontiguousarray(costates[::stages]))
+    return Gradient(model, *start, *found_by, np.ascontiguousarray(costates[first_of]))
 
 
 def _by_velocities(run: Any, by_v: np.ndarray) -> np.ndarray:

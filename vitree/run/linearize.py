@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from vitree.errors import InputError
 from vitree.model.model import Model
 from vitree.run.linearized import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
 from vitree.wording import named
+
+#: How far a step may lead from a state of rest [m or rad].
+AT_REST = 1e-7
 
 
 def linearize(
@@ -20,12 +25,14 @@ def linearize(
     Parameters
     ----------
     model : Model
-        With gravity, damping, friction, armature, drives, constraints, prescribed coordinates and loads; not with
-        contacts, and loads that depend on velocities only for midpoint.
+        With gravity, damping, friction, armature, drives, constraints, prescribed coordinates, loads and contacts; not
+        with contacts that rebound, and loads that depend on velocities only for midpoint.
     q0 : (nq,) array, optional [m or rad]
         The configuration at the start; neutral if not given.
     v0 : (nv,) array, optional [m/s or rad/s]
-        The velocity there; zero if neither ``v0`` nor ``p0`` is given.
+        The velocity there; zero if neither ``v0`` nor ``p0`` is given. Where the robot rests on contacts, limits or
+        loops, and a step leaves it there, the momentum at the start is that of a node on the way: it lacks the half of
+        the impulse that these give there, so that both ends of the step are the same state.
     p0 : (nv,) array, optional [kg m/s or kg m^2/s]
         The momentum there, instead.
     dt : float [s]
@@ -62,6 +69,20 @@ def linearize(
         if callable(value):
             raise InputError(named(name, value) + " must be numbers for one step, not a callable")
     integrator_of(model, method, dt, options, composed=True)
-    run = simulate(model, q0, v0, p0=p0, duration=dt, dt=dt, method=method, torque=torque, inputs=inputs,
-                   targets=targets, prescribed=prescribed, **{"tolerance": 1e-12, **options})  # fmt: skip
+
+    def step(q: Any, v: Any, p: Any) -> Any:
+        return simulate(model, q, v, p0=p, duration=dt, dt=dt, method=method, torque=torque, inputs=inputs,
+                        targets=targets, prescribed=prescribed, **{"tolerance": 1e-12, **options})  # fmt: skip
+
+    run = step(q0, v0, p0)
+    if p0 is None and _rests(run):
+        run = step(run.q[0], None, run.p[1])
     return linearize_run(run, inputs=inputs, targets=targets)[0]
+
+
+def _rests(run: Any) -> bool:
+    """Whether a step from rest stays there, by impulses at its start."""
+    model = run.system
+    if not (model.touches or model.constraints) or run.p[0].any():
+        return False
+    return float(np.abs(model.difference(run.q[0], run.q[1])).max(initial=0.0)) <= AT_REST and bool(run.p[1].any())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from vitree.arguments import numbers_of, of_kind, require_finite, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import METHODS
-from vitree.integrators.composed_slopes import Blocks, Rows, chained, part_factored, part_slopes, parts_of, retraced
+from vitree.integrators.composed_slopes import Blocks, Rows, chained, halved_parts, part_factored, part_slopes, retraced
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.curvature import BLOCKS, curvature, require_curvature
 from vitree.integrators.slopes import (
@@ -51,28 +52,46 @@ class Derivatives(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What steps are derived from once more: the method, its options, and the substeps."""
+    """What steps are derived from once more: the method, its options, and the substeps.
+
+    ``pieces`` (n,) says in how many equal pieces each step was taken, and ``first`` (n + 1,) where its substeps begin.
+    """
 
     method: str
     options: dict[str, Any]
     rows: Rows
+    pieces: np.ndarray
+    first: np.ndarray
 
-    def of_step(self, k: int, steps: int) -> Course:
+    def of_step(self, k: int) -> Course:
         """Return that of one step."""
-        stages = len(self.rows.q) // steps
-        return self._replace(rows=self.rows.of(slice(k * stages, (k + 1) * stages)))
+        begin, end = self.first[k : k + 2]
+        return self._replace(rows=self.rows.of(slice(begin, end)), pieces=self.pieces[k : k + 1],
+                             first=np.array([0, end - begin]))  # fmt: skip
 
     def curvature(self, model: Any, dt: float, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
         """Return the second derivatives (..., n, N, N) of costates (..., n, 2 nv) of the ends of n steps."""
-        parts = parts_of(integrator_of(model, self.method, dt, self.options, composed=True))
-        stages, steps = len(parts), costates.shape[-2]
-        chunk = max(1, CHUNK // stages)
+        integrator = integrator_of(model, self.method, dt, self.options, composed=True)
         found = [
-            curvature(parts, self.rows.of(slice(begin * stages, (begin + chunk) * stages)), by,
-                      costates[..., begin : begin + chunk, :])
-            for begin in range(0, steps, chunk)
+            curvature(halved_parts(integrator, int(self.pieces[begin])), self.rows.of(slice(*self.first[[begin, end]])),
+                      by, costates[..., begin:end, :])
+            for begin, end in chunks_of(self.first, CHUNK)
         ]  # fmt: skip
         return np.concatenate(found, axis=-3)
+
+
+def chunks_of(first: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Return where chunks of steps begin and end, each of steps with one number of substeps.
+
+    ``first`` (n + 1,) says where the substeps of the steps begin. A chunk has at most so many of them, or one step.
+    """
+    counts = np.diff(first)
+    bounds = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
+    found = []
+    for begin, end in pairwise(bounds):
+        size = max(1, most // int(counts[begin])) if end > begin else 1
+        found += [(k, min(k + size, end)) for k in range(begin, end, size)]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +161,7 @@ class Linearization:
             raise InputError(f"step {k!r} of {held}: give the number of a step of a run")
         names = ("q", "p", "q_end", "p_end", "A", "by_torque", "by_inputs", "by_prescribed")
         impulses = Derivatives(*(x[k] for x in self.impulses))
-        one = None if self._course is None else self._course.of_step(k % len(self.A), len(self.A))
+        one = None if self._course is None else self._course.of_step(k % len(self.A))
         rows = (getattr(self, name)[k] for name in names)
         return Linearization(self.model, self.dt, *rows, impulses, one)  # type: ignore
 
@@ -276,12 +295,11 @@ def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any], c
 def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Linearization:
     """Return the derivatives of each step of a run; see :meth:`vitree.Trajectory.linearize`."""
     steps = StepsOf(run, inputs, targets)
-    chunk = steps.chunk(CHUNK) if steps.stages > 1 else len(steps)
-    found = [steps.blocks(begin, min(begin + chunk, len(steps))) for begin in range(0, len(steps), chunk)]
+    found = [steps.blocks(*chunk) for chunk in steps.chunks(CHUNK if steps.first[-1] > len(steps) else len(steps))]
     whole, impulses = zip(*found, strict=True)
     blocks = Blocks(*(np.concatenate(x) for x in zip(*whole, strict=True)))
     pushes = Derivatives(*(np.concatenate(x) for x in zip(*impulses, strict=True)))
-    ends, course = steps.ends, Course(run.method, steps.options, steps.rows)
+    ends, course = steps.ends, Course(run.method, steps.options, steps.rows, steps.pieces, steps.first)
     return Linearization(steps.model, run.dt, ends.q, ends.p, ends.q2, ends.p2, *blocks, pushes, course)
 
 
@@ -294,8 +312,10 @@ class StepsOf:
         The steps.
     rows : Rows
         The substeps: the steps where a step has one alone.
-    parts : list of Integrator
-        Of the substeps of a step; their ``dt`` may be negative.
+    pieces : (n,) array of int
+        In how many equal pieces each step was taken; 1 but for steps that were taken in halves.
+    first : (n + 1,) array of int
+        Where the substeps of each step begin.
     options : dict
         Those of the method that its derivatives depend on.
     """
@@ -317,46 +337,78 @@ class StepsOf:
         self.touched = touched_in(run) if model.touches else []
         if not len(self.ends.q):
             raise InputError("the run has no steps; let it go on before it is linearized")
-        tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
-        self.parts = parts_of(self.integrator, tolerance)
-        self.stages = len(self.parts)
-        self.rows = self.ends if self.stages == 1 else retraced(self.parts, self.ends, goal=10 * tolerance)
+        self.tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
+        self._parts: dict[int, list[Any]] = {}
+        self.pieces, nodes = _pieces_of(run, self.ends)
+        composed = len(self.parts_of(1))
+        self.first = np.concatenate([[0], np.cumsum(self.pieces * composed)])
+        self.rows = self._traced(nodes, composed > 1)
+        for k in np.flatnonzero(self.pieces[: len(self.touched)] > 1).tolist():
+            if self.touched[k] is not None:
+                raise InputError(
+                    f"step {k + 1}, at t = {self.ends.t[k]:.9g} s, was taken in {self.pieces[k]} parts while contacts "
+                    "pushed: its derivatives are not known. Use a smaller dt"
+                )
 
     def __len__(self) -> int:
         return len(self.ends.q)
 
-    def chunk(self, most: int) -> int:
-        """Return how many steps have at most so many substeps, at least one."""
-        return max(1, most // self.stages)
+    def chunks(self, most: int) -> list[tuple[int, int]]:
+        """Return chunks of steps with one number of substeps each, and at most so many of them."""
+        return chunks_of(self.first, most)
+
+    def parts_of(self, pieces: int) -> list[Any]:
+        """Return integrators of order 2 for the substeps of a step taken in so many pieces; ``dt`` may be negative."""
+        if pieces not in self._parts:
+            self._parts[pieces] = halved_parts(self.integrator, pieces, self.tolerance)
+        return self._parts[pieces]
+
+    def parts(self, begin: int) -> list[Any]:
+        """Return those of a step."""
+        return self.parts_of(int(self.pieces[begin]))
+
+    def _traced(self, nodes: Rows, composed: bool) -> Rows:
+        """Return the substeps of the pieces of steps."""
+        if not composed:
+            return nodes
+        goal, begins = 10 * self.tolerance, np.concatenate([[0], np.cumsum(self.pieces)])
+        found = []
+        for begin, end in chunks_of(begins, len(nodes.q)):
+            pieces = int(self.pieces[begin])
+            parts = self.parts_of(pieces)[: len(self.parts_of(1))]
+            found.append(retraced(parts, nodes.of(slice(*begins[[begin, end]])), goal, begin, pieces))
+        return Rows(*(np.concatenate(x) for x in zip(*found, strict=True)))
 
     def _within(self, begin: int, end: int) -> slice:
-        return slice(begin * self.stages, end * self.stages)
+        return slice(*self.first[[begin, end]])
 
     def slopes(self, begin: int, end: int) -> Slopes:
         """Return the derivatives of the substeps of steps begin to end."""
         rows = self.rows.of(self._within(begin, end))
-        found = part_slopes(self.parts, rows, self.touched[begin:end])
+        touched = self.touched[begin:end] if self.pieces[begin] == 1 else []
+        found = part_slopes(self.parts(begin), rows, touched)
         self._require_explained(found, rows, begin)
         return found
 
     def blocks(self, begin: int, end: int) -> tuple[Blocks, Derivatives]:
         """Return the derivatives of steps begin to end, and of the constraints' impulses at their starts."""
         found, nv = self.slopes(begin, end), self.model.nv
-        first = slice(None, None, self.stages)
+        stages = len(self.parts(begin))
+        first = slice(None, None, stages)
         # lam is what p1 gives away
         L = -found.multipliers[first]
         F = found.F if found.F.ndim == 3 else found.F[first]
         kicks = kicks_of(self.model, found)[0, first]
         impulses = Derivatives(L, L[:, :, nv:] @ F[..., 0, :, :], L[:, :, nv:] @ kicks,
                                -found.prescribed[first, 2 * nv :])  # fmt: skip
-        return chained(self.model, found, self.stages), impulses
+        return chained(self.model, found, stages), impulses
 
     def sweep(self, begin: int, end: int, g: np.ndarray, costates: np.ndarray) -> Slopes | NodeSlopes:
         """Fill the costates of the nodes of steps begin to end, from that at the end of the last, and return slopes.
 
         Each is A^T times the next one, and its row of ``g``. Both are (substeps + 1, 2 nv), and so are the slopes.
         """
-        first, last = begin * self.stages, end * self.stages
+        first, last = self.first[[begin, end]]
         if not is_plain(self.model):
             found = self.slopes(begin, end)
             for k in range(last - 1, first - 1, -1):
@@ -373,9 +425,9 @@ class StepsOf:
 
         ``torque`` (steps, nv), ``inputs`` (steps, nu) and ``prescribed`` (steps, k) are the changes of these.
         """
-        plain, first, last = is_plain(self.model), begin * self.stages, end * self.stages
+        plain, (first, last), stages = is_plain(self.model), self.first[[begin, end]], len(self.parts(begin))
         found: Slopes | NodeSlopes = self._factored(begin, end) if plain else self.slopes(begin, end)
-        torque, inputs, prescribed = (x[begin:end].repeat(self.stages, axis=0) for x in (torque, inputs, prescribed))
+        torque, inputs, prescribed = (x[begin:end].repeat(stages, axis=0) for x in (torque, inputs, prescribed))
         kicks = (found.F @ torque[:, None, :, None])[..., 0].swapaxes(0, 1)
         kicks = kicks + (kicks_of(self.model, found) @ inputs[:, :, None])[..., 0]
         if not isinstance(found, Slopes):
@@ -389,14 +441,33 @@ class StepsOf:
 
     def _factored(self, begin: int, end: int) -> NodeSlopes:
         rows = self.rows.of(self._within(begin, end))
-        blocks = part_factored(self.parts, rows)
+        blocks = part_factored(self.parts(begin), rows)
         self._require_explained(blocks, rows, begin)
         return blocks
 
     def _require_explained(self, found: Slopes | NodeSlopes, rows: Rows, begin: int) -> None:
         # substeps that were taken again are known to end where they do
-        if self.stages == 1:
-            require_explained(self.model, self.integrator.dt, found, rows.p, rows.p2, begin)
+        pieces = int(self.pieces[begin])
+        if len(self.parts_of(1)) == 1:
+            require_explained(self.model, self.parts(begin)[0].dt, found, rows.p, rows.p2, begin, pieces)
+
+
+def _pieces_of(run: Any, ends: Rows) -> tuple[np.ndarray, Rows]:
+    """Return in how many pieces each step of a run was taken (n,), and the pieces: steps, but for those in halves."""
+    n, inner = len(ends.q), run.halves
+    pieces = np.ones(n, int)
+    if inner is None or not len(inner):
+        return pieces, ends
+    nq, nv = ends.q.shape[1], ends.p.shape[1]
+    of = np.searchsorted(ends.t, inner[:, 0], side="right") - 1
+    np.add.at(pieces, of, 1)
+    # the states at the starts of pieces, and at their ends
+    q, p = inner[:, 1 : 1 + nq], inner[:, 1 + nq + nv :]
+    found = Rows(
+        np.insert(ends.q, of + 1, q, axis=0), np.insert(ends.q2, of, q, axis=0), np.insert(ends.p, of + 1, p, axis=0),
+        np.insert(ends.p2, of, p, axis=0), ends.u.repeat(pieces, axis=0), np.insert(ends.t, of + 1, inner[:, 0]),
+    )  # fmt: skip
+    return pieces, Rows(*(np.ascontiguousarray(x) for x in found))
 
 
 def touched_in(run: Any) -> list[Touched | None]:

@@ -17,6 +17,12 @@ OF_LIMITS = Text(
     "Limits hold with ", Argument("limits", "enforce"), " where the robot is read or built; with ",
     Argument("limits", "ignore"), " a run says nothing.",
 )  # fmt: skip
+#: A step that moves a coordinate farther [m or rad], so many times as far as at the start, is one of no sound run.
+LEAP, FASTER = 1e4, 1e4
+#: The same of one at any start: seven times the distance of the sun.
+NO_MOTION = 1e12
+#: What else than a smaller step serves.
+OR_IMPLICIT = Text(", or a method that solves for damping and drives: ", Argument("method", "midpoint"), ".")
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
 UNRESOLVED = 0.1
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
@@ -65,6 +71,54 @@ def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool]) -> list[str
         f"The energy changes by up to {change:.3g} J, more than half of the largest kinetic energy, "
         f"{kinetic.max():.3g} J, though nothing drives or damps the motion. The steps are too long for it: use a "
         "smaller dt" + (', or springs="averaged", which solves for the springs.' if stiff() else ".")
+    ]
+
+
+def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool) -> list[str]:
+    """Say that the energy grows by more than the work of what acts.
+
+    Parameters
+    ----------
+    energies : (n, ...) array [J]
+        At the records: kinetic, then potential.
+    work : (n,) array [J]
+        What drives and torques have given up to each record, at most; all else takes energy.
+    strikes : bool
+        Whether contacts and limits may hold the motion at a record, so that its energy is less than that behind it.
+    """
+    total = energies[:, 0] + energies[:, 1]
+    sound = np.isfinite(total) & np.isfinite(work)
+    if not sound.any():
+        return []
+    kinetic, total, work = energies[sound, 0], total[sound], work[sound]
+    unexplained = total - work
+    since_start = float((unexplained - unexplained[0]).max())
+    # what damping took does not come back
+    growth = since_start if strikes else float((unexplained - np.minimum.accumulate(unexplained)).max())
+    size = max(float(kinetic.max()), float(np.abs(work).max()))
+    rounding = 1e-9 * max(float(np.abs(energies[sound, 1]).max()), float(np.abs(work).max()))
+    if (since_start <= EXPLODED * size and growth <= 2 * EXPLODED * size) or growth <= rounding:
+        return []
+    return [
+        f"The energy grows by {growth:.3g} J more than the work of all that acts, and the largest kinetic energy is "
+        f"{kinetic.max():.3g} J: the steps are too long for the motion, for its damping or for its drives. Use a "
+        "smaller dt" + OR_IMPLICIT
+    ]
+
+
+def leap_warnings(dt: float, v: np.ndarray) -> list[str]:
+    """Say that velocities (n, nv) at records have come to be absurd, whatever drives the motion."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        speed = np.abs(v).max(axis=1, initial=0.0)
+    speed = speed[np.isfinite(speed)]
+    if not len(speed) or not speed.max() * dt > LEAP:
+        return []
+    if not (speed.max() > FASTER * speed[:2].max() or speed.max() * dt > NO_MOTION):
+        return []
+    return [
+        f"A coordinate moves by {speed.max() * dt:.3g} m or rad in a step, and at the start by "
+        f"{speed[:2].max() * dt:.3g}: the run has blown up, because its steps are too long. Use a smaller dt"
+        + OR_IMPLICIT
     ]
 
 

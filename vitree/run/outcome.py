@@ -21,8 +21,16 @@ from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
 from vitree.run.drive import driven_of
 from vitree.run.monitors import Monitors
-from vitree.run.oddities import energy_warnings, halving_warnings, limit_warnings, resolution_warnings
+from vitree.run.oddities import (
+    energy_warnings,
+    growth_warnings,
+    halving_warnings,
+    leap_warnings,
+    limit_warnings,
+    resolution_warnings,
+)
 from vitree.run.trajectory import Trajectory
+from vitree.run.work import Drivers, most_work
 
 core = scalar()
 
@@ -71,11 +79,13 @@ class Outcome:
                  watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
         self.system: Any = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
-        self._of_steps = schedule, every, more
+        self._of_steps, self._drivers = (schedule, every, more), Drivers.of(integrator)
         self._energies: np.ndarray | None = None
         self._v: np.ndarray | None = records.x
         longest = schedule.dt if schedule.spans is None else float(schedule.spans.max())
         self.drive = driven_of(integrator, records, lambda: np.ascontiguousarray(self.v), longest)
+        #: t, q and p or v between the halves of steps
+        self._inner = integrator.inner_states
         if not later:
             self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
@@ -137,6 +147,17 @@ class Outcome:
         return ContactLog(rows, names, partial(places_of, model, number, nodes), dt, nodes)
 
     # ---- states -----------------------------------------------------------------------------------
+
+    @property
+    def halves(self) -> np.ndarray | None:
+        inner, t, nq = self._inner, self.records.t, self.system.nq
+        inner = inner[(inner[:, 0] > t[0]) & (inner[:, 0] < t[-1])] if len(inner) else inner
+        if not len(inner):
+            return None
+        q, x = (np.ascontiguousarray(part) for part in (inner[:, 1 : 1 + nq], inner[:, 1 + nq :]))
+        by_momentum = self._uses_momentum
+        v = self.system.constrained_velocities(q, x) if by_momentum else x
+        return np.column_stack([inner[:, 0], q, v, x if by_momentum else self.system.momenta(q, x)])
 
     @property
     def t(self) -> np.ndarray:
@@ -233,9 +254,14 @@ class Outcome:
         if self._unresolved is not None:
             by: Any = self._by or self._facts
             odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])
-        keeps = self._keeps_energy and self.system.conservative
-        odd += energy_warnings(self.energies, self._has_stiff_springs) if keeps else []
+        odd += self._energy_warnings() or leap_warnings(self._of_steps[0].dt, self.v)
         return odd + limit_warnings(self.system, self.records.t, self.records.q)
+
+    def _energy_warnings(self) -> list[str]:
+        if self._keeps_energy and self.system.conservative:
+            return energy_warnings(self.energies, self._has_stiff_springs)
+        work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
+        return [] if work is None else growth_warnings(self.energies, work, self.system.touches)
 
     def _has_stiff_springs(self) -> bool:
         """Whether springs that steps take at their nodes are too fast for them at the start."""

@@ -77,6 +77,8 @@ class Trajectory(Recording):
     stages : (n - 1, nv, s) array or None [m/s or rad/s]
         Of ``simulate(dense=True)``: velocities of the stages of each step, of turns the rates of its chart; NaN of a
         step that was taken in parts.
+    halves : (m, 1 + nq + 2 nv) array or None
+        Of steps that were taken in halves: t, q, v and p of the states between their parts, in the order of time.
 
     Raises
     ------

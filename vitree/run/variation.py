@@ -30,12 +30,11 @@ def variation_of(run: Any, d: Any, dp: Any, dtorque: Any, dinputs: Any, dprescri
     def given(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
         return np.zeros(shape) if value is None else np.asarray(entries(value, shape, name))
 
-    motions = np.empty((n * steps.stages + 1, 2 * nv))
+    motions = np.empty((steps.first[-1] + 1, 2 * nv))
     motions[0, :nv], motions[0, nv:] = given(d, (nv,), "d"), given(dp, (nv,), "dp")
     changes = (given(dtorque, (n, nv), "dtorque"), given(dinputs, (n, nu), "dinputs"),
                given(dprescribed, (n, k), "dprescribed"))  # fmt: skip
-    chunk = steps.chunk(CHUNK)
-    for begin in range(0, n, chunk):
-        steps.push(begin, min(begin + chunk, n), *changes, motions)
-    records = motions[:: steps.stages]
+    for begin, end in steps.chunks(CHUNK):
+        steps.push(begin, end, *changes, motions)
+    records = motions[steps.first]
     return Variation(records[:, :nv], records[:, nv:])

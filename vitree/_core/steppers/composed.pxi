@@ -117,6 +117,7 @@ cdef class ComposedStepper(TouchingStepper):
         cdef Now* now = self.lane.now
         cdef double whole = now.h, error = 0.0, passed = 0.0
         cdef int n, status = OK, spent = 0, opening = self.lane.progress.opening
+        cdef long inner = self.inner_log.count
         now.turn = now.off = NAN
         if count > 1:
             self.forget()
@@ -131,12 +132,16 @@ cdef class ComposedStepper(TouchingStepper):
                 break
             clock.t += now.h
             passed += now.h
+            if (n + 1) % c.stages == 0 and n + 1 < count * c.stages:
+                self.log_inner(clock.t, self.lane.state.q, self.lane.state.x)
             now.first_row += SUBSTEP_ROWS
         clock.t = before.t
         now.h, now.iterations, now.error = whole, spent, error
         self.lane.newton.share = 1.0
         if c.adapt == SUNDMAN and status == OK:
             now.h = passed
+        if status != OK:
+            self.inner_log.count = inner
         if status != OK and n > 0:
             self.put_back_start(&before)
             clock.restarted, self.lane.progress.opening = True, opening

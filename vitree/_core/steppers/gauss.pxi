@@ -383,6 +383,7 @@ cdef class GaussStepper(ModelStepper):
     cdef int step(self) noexcept nogil:
         # from the stages extrapolated, from constant velocities, or in halves
         cdef State* at = &self.lane.state
+        cdef long inner
         cdef int status
         memcpy(self.q_start, at.q, self.nq * sizeof(double))
         memcpy(self.x_start, at.x, self.nv * sizeof(double))
@@ -392,7 +393,10 @@ cdef class GaussStepper(ModelStepper):
         status = self.solve(self.lane.clock.t, self.lane.now.h, self.follows)
         if self.may_halve(status) and self.halvings:
             self.halves = True
+            inner = self.inner_log.count
             status = self.halve(self.lane.clock.t, self.lane.now.h, self.halvings)
+            if status != OK:
+                self.inner_log.count = inner
         return status
 
     cdef bint may_halve(self, int status) noexcept nogil:
@@ -410,6 +414,7 @@ cdef class GaussStepper(ModelStepper):
             if k == 0:
                 memcpy(self.q_start, self.lane.state.q2, self.nq * sizeof(double))
                 memcpy(self.x_start, self.lane.state.x2, self.nv * sizeof(double))
+                self.log_inner(t + 0.5 * h, self.q_start, self.x_start)
         return OK
 
     cdef int solve(self, double t, double h, bint follows) noexcept nogil:

@@ -115,6 +115,7 @@ cdef class KickedStepper(LocatingStepper):
         cdef Progress* progress = self.lane.progress
         cdef double whole = now.h, residual = self.own_touch.residual
         cdef int k, n, count = 1, part = OK, worst = self.own_touch.worst
+        cdef long inner = self.inner_log.count
         for k in range(self.halvings):
             count *= 2
             now.h = whole / count
@@ -123,6 +124,8 @@ cdef class KickedStepper(LocatingStepper):
                 if part != OK:
                     break
                 clock.t += now.h
+                if n + 1 < count:
+                    self.log_inner(clock.t, self.lane.state.q, self.lane.state.x)
             clock.t, now.h = before.t, whole
             if part == OK:
                 if progress.halved == 0:
@@ -130,6 +133,7 @@ cdef class KickedStepper(LocatingStepper):
                 progress.halved_last = clock.t
                 progress.halved += 1
                 return OK
+            self.inner_log.count = inner
             self.put_back_start(&before)
             clock.restarted = before.restarted
             if now.cause != OK:

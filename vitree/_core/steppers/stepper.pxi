@@ -96,6 +96,10 @@ cdef class Desk:
         return self.copied()
 
 
+#: Most states between halves of steps that are kept
+cdef enum:
+    INNER_STATES = 65536
+
 #: Most steps of :meth:`Stepper.go`, which nothing interrupts, and its answer where it does nothing
 cdef enum:
     MOST_AT_ONCE = 64
@@ -247,6 +251,8 @@ cdef class Stepper:
     cdef Log log                        # (count, TOUCHED) these
     cdef bint logs_drive                # joint forces and inputs of recorded steps
     cdef Log drive_log                  # (count, 1 + nv + nu) these
+    cdef Log inner_log                  # (count, 1 + nq + nv) t, q and x between the halves of steps taken in halves
+    cdef double most_power              # [W] the most that a torque of the user's had where it was asked
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
@@ -262,6 +268,7 @@ cdef class Stepper:
     def __dealloc__(self):
         free(self.log.at)
         free(self.drive_log.at)
+        free(self.inner_log.at)
 
     def __cinit__(self, *args, **options):
         self.memory = Memory()
@@ -411,6 +418,7 @@ cdef class Stepper:
 
     cdef void start_run(self) noexcept nogil:
         # equal steps until something else is said
+        self.inner_log.count, self.most_power = 0, 0.0
         self.shared.schedule.spans, self.shared.schedule.begun = NULL, self.lane.clock.steps
         self.lane.now.h, self.lane.now.contraction = self.shared.schedule.span, NAN
         self.lane.now.iterations, self.lane.now.error = 0, 0.0
@@ -840,11 +848,46 @@ cdef class Stepper:
                     self.q_desk, self.v_desk = Desk(self.nq), Desk(self.nv)
                 if self.ask_torque is not None:
                     self.answer(self.ask_torque, t, q, v, self.nv, self.lane.drive.tau, "torque")
+                    self.note_power(v)
                 if self.ask_inputs is not None:
                     self.answer(self.ask_inputs, t, q, v, self.shared.schedule.nu, self.lane.drive.u, "inputs")
                 return OK
             except BaseException as error:
                 return self.fail(error)
+
+    cdef void note_power(self, const double* v) noexcept nogil:
+        cdef double power = 0.0
+        cdef int k
+        for k in range(self.nv):
+            power += self.lane.drive.tau[k] * v[k]
+        self.most_power = max(self.most_power, power)
+
+    cdef void log_inner(self, double t, const double* q, const double* x) noexcept nogil:
+        # a state between halves of a step; those of a long run are not all kept
+        cdef double* to = NULL
+        if self.inner_log.count < INNER_STATES:
+            to = log_more(&self.inner_log, 1 + self.nq + self.nv)
+        if to != NULL:
+            to[0] = t
+            memcpy(to + 1, q, self.nq * sizeof(double))
+            memcpy(to + 1 + self.nq, x, self.nv * sizeof(double))
+
+    @property
+    def most_asked_power(self):
+        """The largest power [W] of a torque that is a callable, where it was asked since the start; 0 without one."""
+        return self.most_power
+
+    @property
+    def inner_states(self):
+        """States between the halves of steps that were taken in halves since the start, rows (m, 1 + nq + nv) of t, q and p or v."""
+        cdef Turn turn = self.turn()
+        cdef double[:, ::1] view
+        cdef Log* log = &self.inner_log
+        out = np.empty((log.count, 1 + self.nq + self.nv))
+        if log.count:
+            view = out
+            memcpy(&view[0, 0], log.at, log.count * (1 + self.nq + self.nv) * sizeof(double))
+        return out
 
     cdef int answer(self, function, double t, const double* q, const double* v, int n, double* to, name) except -1:
         # the answer (n,) of a function (t, q, v) of the user's, which is given arrays of its own
