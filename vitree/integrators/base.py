@@ -59,6 +59,8 @@ class Records:
     seconds: float = 0.0
     #: contacts of the rows, as the steppers' ``take_contacts`` has them
     touched: list[np.ndarray] = field(default_factory=list)
+    #: the same of rows whose steps are of a run before: their velocities depend on them
+    owed: list[np.ndarray] = field(default_factory=list)
     #: where the steps to the rows began, if not at the rows before: rows, q there, and row and number of what pushed
     #: in the steps that ended there
     starts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
@@ -78,7 +80,7 @@ class Records:
         else:
             parts = list(_blank.__wrapped__(count, nq, nv, m))
         made.t, made.q, made.x, made.iterations, made.residual, made.multipliers = parts
-        made.rows, made.seconds, made.touched, made.starts = 1, 0.0, [], []
+        made.rows, made.seconds, made.touched, made.owed, made.starts = 1, 0.0, [], [], []
         return made
 
     def grow(self, rows: int) -> None:
@@ -93,19 +95,25 @@ class Records:
         """Return a copy of the rows written."""
         columns = {name: getattr(self, name)[: self.rows].copy() for name in COLUMNS}
         return Records(**columns, rows=self.rows, seconds=self.seconds, touched=list(self.touched),
-                       starts=list(self.starts))  # fmt: skip
+                       owed=list(self.owed), starts=list(self.starts))  # fmt: skip
 
     def trimmed(self) -> Records:
         """Return only the rows written."""
         if self.rows == len(self.t):
             return self
         columns = {name: getattr(self, name)[: self.rows] for name in COLUMNS}
-        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=self.touched, starts=self.starts)
+        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=self.touched, owed=self.owed,
+                       starts=self.starts)  # fmt: skip
 
     @property
     def contacts(self) -> np.ndarray:
         """The contacts of all rows (n, 9)."""
         return np.concatenate(self.touched) if self.touched else np.empty((0, CONTACT_COLUMNS))
+
+    @property
+    def settling(self) -> np.ndarray:
+        """The contacts that velocities of the rows depend on (n, 9)."""
+        return np.concatenate([self.contacts, *self.owed]) if self.owed else self.contacts
 
 
 def acting(model: Model) -> list[str]:
@@ -592,9 +600,19 @@ class Integrator:
         return rates
 
     def look(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return t [s], q (nq,) [m or rad] and v (nv,) [m/s or rad/s] of the state."""
+        """Return t [s], q (nq,) [m or rad] and v (nv,) [m/s or rad/s] of the state; v is that of its record."""
         q, x = self.state()
-        return self.t, q, self.velocities(np.array([self.t]), q[None], x[None])[0]
+        return self.t, q, self.velocities(np.array([self.t]), q[None], x[None], self.pushed(0))[0]
+
+    def pushed(self, row: int) -> np.ndarray:
+        """Return the contacts (n, 9) that pushed in the step to the state, as records have them, with a number of it.
+
+        Parameters
+        ----------
+        row : int
+            That of the record.
+        """
+        return np.empty((0, CONTACT_COLUMNS))
 
     def multipliers_of(self, records: Records) -> np.ndarray:
         """Return the multipliers of the constraints (n, m) [N or N m] at records.

@@ -173,6 +173,13 @@ class CompiledIntegrator(Integrator):
     def look(self):
         return self.stepper.look(self.uses_momentum) or super().look()
 
+    def pushed(self, row):
+        if not self.touches_here:
+            return super().pushed(row)
+        found = self.stepper.pushed_here()
+        found[:, 0] = row
+        return found
+
     def command(self, torque, inputs):
         if not self.stepper.command(torque, inputs):
             super().command(torque, inputs)

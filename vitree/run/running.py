@@ -163,6 +163,7 @@ def begun(integrator: Integrator, given: RunArguments, schedule: Schedule, rows:
         integrator.plan(q0, planned.steps, lambda: planned.ends(t0, done))
     if state is not None:
         records = _records(integrator, *state, rows)
+        records.owed.append(integrator.pushed(0))
     else:
         records = _begin(integrator, float(t0), q0, given, rows)
     if schedule.spans is not None:

@@ -559,8 +559,9 @@ class Simulation:
         write_row(integrator, records, 1, 0)
         if self._touching:
             touched = integrator.stepper.take_contacts()
-            # a state that was restored does not know the step that led to it
-            records.touched.append(touched if integrator.steps != self._restored else touched[:0])
+            # of a state that was restored the records do not have the step that led to it
+            here = integrator.steps != self._restored
+            (records.touched if here else records.owed).append(touched if here else integrator.pushed(k))
             if self._node is not None and self._node[0] == integrator.steps - 1:
                 _, q, pushed = self._node
                 records.starts.append((np.array([k]), q, np.column_stack([np.full_like(pushed, k), pushed])))

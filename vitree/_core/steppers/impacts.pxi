@@ -81,18 +81,11 @@ cdef class ImpactStepper(PortStepper):
         cdef Cones* y = &x.cones
         cdef Cones* z = &x.hit
         cdef double gave, owes
-        cdef int k, j, status
+        cdef int k, status
         self.place_start(q)
-        for k in range(self.ntouch):
-            if x.within[k] == INSIDE:
-                self.face(k)
-        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
-        status = self.gather()
-        if status == OK:
-            status = cones_room(z, y.count, y.n, 0)
+        status = self.gather_at_rest(q)
         if status != OK:
             return status
-        self.answer_at_rest(q)
         for k in range(y.n):
             self.along_ports(&x.W1[k], v, &y.b[k])
         for k in range(y.count):
@@ -111,10 +104,36 @@ cdef class ImpactStepper(PortStepper):
             owes = INFINITY
         if owes == INFINITY:
             self.take_owed()
-        self.sum_wrenches(y.lam, x.u)
+        self.push_by(v)
+        return OK
+
+    cdef int gather_at_rest(self, const double* q) noexcept nogil:
+        # the problem of contacts within, which are placed at q, in the metric of M. Which way they slid says nothing there,
+        # and is kept
+        cdef Touching* x = &self.own_touch
+        cdef int k, status
+        for k in range(self.ntouch):
+            if x.within[k] == INSIDE:
+                self.face(k)
+        memcpy(self.way_beside, x.way, 3 * self.ntouch * sizeof(double))
+        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+        self.settling = True
+        status = self.gather()
+        self.settling = False
+        memcpy(x.way, self.way_beside, 3 * self.ntouch * sizeof(double))
+        if status == OK:
+            status = cones_room(&x.hit, x.cones.count, x.cones.n, 0)
+        if status == OK:
+            self.answer_at_rest(q)
+        return status
+
+    cdef void push_by(self, double* v) noexcept nogil:
+        # v += M^-1 J^T lam of that problem
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        self.sum_wrenches(x.cones.lam, x.u)
         for k in range(x.ports):
             vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
-        return OK
 
     cdef void choose_owed(self) noexcept nogil:
         # the problem without friction of contacts

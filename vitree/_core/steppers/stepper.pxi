@@ -255,6 +255,7 @@ cdef class Stepper:
     cdef Desk q_desk                    # and the arrays that they are given
     cdef Desk v_desk
     cdef readonly object exception      # raised by a callable
+    cdef bint parted                    # the state lies within a step
     cdef int in_use                     # somebody has a turn
 
     def __dealloc__(self):
@@ -409,6 +410,7 @@ cdef class Stepper:
     cdef void start_run(self) noexcept nogil:
         # equal steps until something else is said
         self.shared.schedule.spans, self.shared.schedule.begun = NULL, self.lane.clock.steps
+        self.parted = False
         self.lane.now.h, self.lane.now.contraction = self.shared.schedule.span, NAN
         self.lane.now.iterations, self.lane.now.error = 0, 0.0
 
@@ -636,6 +638,8 @@ cdef class Stepper:
             self.lane.clock.t += h
             self.lane.clock.total_iterations += self.lane.now.iterations
         self.lane.now.h = whole
+        if status == OK:
+            self.parted = not last
         if status == OK and last:
             self.close_step()
         return status
@@ -687,21 +691,31 @@ cdef class Stepper:
         if self.logs and self.log_row(row) != OK:
             raise MemoryError
 
-    def velocity_here(self, double[::1] out):
-        """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
+    def velocity_here(self, double[::1] out, bint by_momentum):
+        """Write the velocity (nv,) of the state, as the records have it; return whether the stepper can.
+
+        ``by_momentum`` says whether x is the momentum.
+        """
         cdef Turn turn = self.turn()
         require_size(out.shape[0], self.nv, "entries of v")
-        return self.velocity_now(&out[0] if self.nv else NULL)
+        return self.tells(by_momentum, &out[0] if self.nv else NULL)
+
+    cdef bint tells(self, bint by_momentum, double* v) noexcept nogil:
+        # the same
+        if by_momentum:
+            return self.velocity_now(v)
+        memcpy(v, self.lane.state.x, self.nv * sizeof(double))
+        return True
 
     cdef bint velocity_now(self, double* v) noexcept nogil:
-        # the same
+        # v of the momentum, before contacts act
         return False
 
     def look(self, bint by_momentum):
-        """The state: t, q (nq,) and v (nv,), copies; None if x is the momentum, and v cannot be told."""
+        """The state: t, q (nq,) and v (nv,) as the records have it, copies; None if v cannot be told."""
         cdef Turn turn = self.turn()
-        cdef double* v = self.lane.state.x2 if by_momentum else self.lane.state.x
-        if by_momentum and not self.velocity_now(v):
+        cdef double* v = self.lane.state.x2
+        if not self.tells(by_momentum, v):
             return None
         return self.lane.clock.t, self.array(self.lane.state.q, self.nq), self.array(v, self.nv)
 
