@@ -93,11 +93,18 @@ class Running:
             take_steps(self.integrator, count, self.records, self.every, begun, self.watched)
             tell()
 
+        def open_step() -> None:
+            if self.watched is not None:
+                self.watched.begin(self.integrator)
+
         def end_step() -> None:
-            write_row(self.integrator, self.records, self.every, begun)
+            if self.watched is not None:
+                self.watched.take_one(self.integrator, self.records, self.every)
+            else:
+                write_row(self.integrator, self.records, self.every, begun)
             tell()
 
-        between.advance(steps, take, end_step)
+        between.advance(steps, take, end_step, open_step)
 
     def outcome(self, more: dict[str, Any]) -> Outcome:
         """Return what the run has come to; ``more`` are settings beside those of its steps."""
@@ -133,9 +140,18 @@ def write_row(integrator: Any, records: Records, every: int, begun: int) -> None
     k = records.rows
     if isinstance(integrator, CompiledIntegrator):
         integrator.stepper.row(records, k)
+        if integrator.touches_here:
+            records.touched.append(integrator.pushed(k))
     else:
         records.t[k], (records.q[k], records.x[k]) = integrator.t, integrator.state()
     records.rows += 1
+
+
+def note_start(integrator: Any, records: Records, k: int) -> None:
+    """Note where the step to the record ``k`` began, which is the one just taken."""
+    _, q, _, before = core.step_contacts(integrator.stepper)
+    before[:, 0] = k
+    records.starts.append((np.array([k]), q, before))
 
 
 def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:

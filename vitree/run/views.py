@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from vitree._core import scalar
 from vitree.integrators.base import Integrator
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
+from vitree.run.touched import Touched
+
+core = scalar()
 
 
 class Views:
@@ -58,6 +62,10 @@ class Views:
         else:
             self._q, self._v, self._p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         self._seen_q, self._seen_v, self._seen_p = (_read_only(x) for x in (self._q, self._v, self._p))
+        #: contacts, where the stepper knows any
+        self.touched = Touched(integrator) if getattr(integrator, "touches_here", False) else None
+        self._gaps = np.zeros(0 if self.touched is None else self.touched.count)
+        self._seen_gaps = _read_only(self._gaps)
         #: whether q is always that of the state, and v or p as well
         self._live = self.stepper is not None and reduced is None
 
@@ -99,6 +107,13 @@ class Views:
         if self._reduced is not None:
             v.take(self._reduced._own_v, out=self._v)
         return self._seen_v
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """The gaps (n,) [m] of all that may meet."""
+        if self.touched is not None and not self._is_new("gaps"):
+            core.gaps_here(self.stepper, self._gaps)
+        return self._seen_gaps
 
     @property
     def p(self) -> np.ndarray:

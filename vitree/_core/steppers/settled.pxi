@@ -76,6 +76,16 @@ cdef class SettlingStepper(ImpactStepper):
         return (told[0] != 0.0 or told[1] != 0.0 or told[2] != 0.0
                 or (stands(&self.touch[c]) and self.own_touch.active[c] != 0))
 
+    cdef const Pose* poses_at(self, const double* q) noexcept nogil:
+        # of the bodies at q: the step's own, where they are there
+        cdef Touching* x = &self.own_touch
+        if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
+            return x.pose2
+        if x.placed1 and memcmp(x.at1, q, self.nq * sizeof(double)) == 0:
+            return x.pose1
+        self.stand_bodies(q, self.pose_told, self.at_told, &self.placed_told)
+        return self.pose_told
+
     # ---- velocities --------------------------------------------------------------------------------------
 
     cdef bint pushed_any(self) noexcept nogil:
