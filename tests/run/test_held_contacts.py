@@ -36,7 +36,8 @@ def agree(sim, run, k, frames):
     np.testing.assert_allclose(sim.gaps, gaps_at(model, np.arange(n), np.zeros(n, int), q[None])[0], rtol=0, atol=1e-14)
     for names in frames:
         expected = run.contact_wrench(*names)[k]
-        np.testing.assert_allclose(sim.contact_wrench(*names), expected, rtol=0, atol=2e-13 * (1 + np.abs(expected).max()))
+        size = 1 + np.abs(expected).max()
+        np.testing.assert_allclose(sim.contact_wrench(*names), expected, rtol=0, atol=2e-13 * size)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from touching_models import GROUNDS, crawler, thrown
@@ -62,6 +64,8 @@ def thrown_crawler():
 CASES = {"standing": crate, "sliding": sliding, "stop": stopped, "dry friction": rubbing, "rolling": rolling,
          "crawler": thrown_crawler}  # fmt: skip
 
+RESTING = ("standing", "stop", "dry friction")
+
 
 def serves(case, method):
     return method in VARIATIONAL or case not in ("dry friction", "rolling")
@@ -89,13 +93,13 @@ def test_what_is_held_has_the_velocities_of_the_records(case, method, dt):
         assert asked[k].tobytes() == run.v[k].tobytes()
         sim.step()
     np.testing.assert_array_equal(run.monitors["energy"], run.energy[1:])
-    if case in ("standing", "stop", "dry friction"):
+    if case in RESTING:
         skip = 1 if method in EXPLICIT else 0  # the first step of a start is that of its method
         assert np.abs(run.v[skip + 1 :]).max() < 1e-9
 
 
 @pytest.mark.parametrize("dt", STEPS)
-@pytest.mark.parametrize(("case", "method"), [pair for pair in PAIRS if pair[0] in ("standing", "stop", "dry friction")])
+@pytest.mark.parametrize(("case", "method"), [pair for pair in PAIRS if pair[0] in RESTING])
 def test_what_is_asked_in_a_step_is_told_that_it_rests(case, method, dt):
     """Functions as torque=, and targets; from the first step on where no pass knows less of the contacts."""
     model, q, v = CASES[case]()
@@ -144,7 +148,7 @@ def test_what_is_expected_in_the_middle_is_of_second_order(method):
         return run.q[-1, :2]
 
     found = [ends(dt) for dt in (8e-3, 4e-3, 2e-3, 1e-3)]
-    off = [np.abs(a - b).max() for a, b in zip(found, found[1:], strict=False)]
+    off = [np.abs(a - b).max() for a, b in pairwise(found)]
     assert off[0] / off[1] > 3.5 and off[1] / off[2] > 3.5
 
 
@@ -164,7 +168,7 @@ def test_loads_that_depend_on_velocities_are_of_second_order_in_contact():
         return run.q[-1, :2]
 
     found = [ends(dt) for dt in (8e-3, 4e-3, 2e-3, 1e-3)]
-    off = [np.abs(a - b).max() for a, b in zip(found, found[1:], strict=False)]
+    off = [np.abs(a - b).max() for a, b in pairwise(found)]
     assert off[0] / off[1] > 3.5 and off[1] / off[2] > 3.5
 
 
@@ -189,11 +193,14 @@ def test_policies_of_rollouts_and_environments_are_told_the_same(case, method):
     dt, count = 2e-3, 40
     whole = vt.simulate(model, q, v, duration=count * dt, dt=dt, method=method)
     seen = []
-    found = vt.rollout(model, q[None], v[None], duration=count * dt, dt=dt, method=method, record=("q", "v", "p", "energy"),
+    names = ("q", "v", "p", "energy")
+    found = vt.rollout(model, q[None], v[None], duration=count * dt, dt=dt, method=method, record=names,
                        torque=lambda t, Q, V: seen.append(V[0].copy()) or np.zeros((1, model.nv)))  # fmt: skip
     np.testing.assert_array_equal(seen, whole.v[:-1])
-    for name in ("q", "v", "p", "energy"):
+    for name in names:
         np.testing.assert_array_equal(found.data[name][0], getattr(whole, name))
+    with pytest.raises(vt.InputError, match=r'velocities in contact do not follow from p: give record=\("q", "v"'):
+        vt.rollout(model, q[None], v[None], duration=count * dt, dt=dt, method=method, record=("q", "p"))[0]
     gym = pytest.importorskip("gymnasium")
     assert gym
     from vitree.gym import VectorEnv

@@ -1,47 +1,34 @@
 # What is told of the step just taken, and of gaps at the state, without records: one call each. Included behind calls.pxi.
 
-cdef cnp.ndarray whole_numbers(cnp.npy_intp rows, cnp.npy_intp columns):
-    cdef cnp.npy_intp size[2]
-    size[0], size[1] = rows, columns
-    return cnp.PyArray_SimpleNew(2 if columns else 1, size, cnp.NPY_INTP)
-
-
 def step_contacts(SettlingStepper stepper):
-    """Return the contacts that pushed in the step just taken, as a ContactLog has them.
+    """Return the contacts that pushed in the step just taken, as a ContactLog has them, and where it began.
 
     Returns
     -------
     rows : (n, TOUCHED) array
-        Of record 0. Impulses of upper limits are negative; rows of dry friction have no more than the slip.
-    q : (1, nq) array
-        Where the step began.
-    at : (n,) int array
-        Zeros.
-    before : (k, 2) int array
-        0, and the number of a contact that pushed in the step before.
+        Of record 0, read-only. Impulses of upper limits are negative; rows of dry friction have no more than the slip.
+    start : bytes
+        The configuration (nq,) of doubles where the step began; and of each contact an int, whether it pushed in the
+        step before.
     """
     cdef Turn turn = stepper.turn()
     cdef Touching* x = &stepper.own_touch
     cdef const vt_contact* e
+    cdef size_t size = stepper.nq * sizeof(double)
+    cdef bytes start = PyBytes_FromStringAndSize(NULL, size + stepper.ntouch * sizeof(int))
+    cdef char* to = PyBytes_AS_STRING(start)
     cdef double* row
-    cdef cnp.npy_intp* number
-    cdef int c, n = 0, k = 0
-    cdef cnp.ndarray rows, q, at, before
+    cdef int c, n = 0
+    cdef cnp.ndarray rows
     for c in range(stepper.ntouch):
         n += stepper.pushed(c)
-        k += stepper.pushed_before[c]
-    rows, q = new_array(2, n, TOUCHED), new_array(2, 1, stepper.nq)
-    at, before = whole_numbers(n, 0), whole_numbers(k, 2)
-    row, number = data(rows), <cnp.npy_intp*>cnp.PyArray_DATA(before)
-    memset(cnp.PyArray_DATA(at), 0, n * sizeof(cnp.npy_intp))
-    if n:
-        memcpy(data(q), stepper.node_before, stepper.nq * sizeof(double))
-    else:
-        memcpy(data(q), stepper.lane.state.q, stepper.nq * sizeof(double))
-    for c in range(stepper.ntouch):
-        if stepper.pushed_before[c]:
-            number[0], number[1] = 0, c
-            number += 2
+    rows = new_array(2, n, TOUCHED)
+    row = data(rows)
+    # before the first step there is none
+    memcpy(to, stepper.node_before if n else stepper.lane.state.q, size)
+    if stepper.ntouch:
+        memcpy(to + size, stepper.pushed_before, stepper.ntouch * sizeof(int))
+    for c in range(stepper.ntouch if n else 0):
         if not stepper.pushed(c):
             continue
         e = &stepper.touch[c]
@@ -52,7 +39,8 @@ def step_contacts(SettlingStepper stepper):
         elif e.kind == RUBS:
             row[7] = row[8] = 0.0
         row += TOUCHED
-    return rows, q, at, before
+    cnp.PyArray_CLEARFLAGS(rows, cnp.NPY_ARRAY_WRITEABLE)
+    return rows, start
 
 
 cdef int meeting(SettlingStepper stepper) noexcept nogil:

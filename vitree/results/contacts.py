@@ -74,10 +74,10 @@ class ContactLog:
 
     rows: np.ndarray
     names: tuple[tuple[str, str], ...]
-    # by a factory, which leaves no attribute of the class: places not there yet are asked of the function
+    # by factories, which leave no attributes of the class: those not there yet are asked for
     places: Any = field(default_factory=lambda: None)
     dt: Any = np.nan
-    nodes: Nodes | None = None
+    nodes: Nodes | None = field(default_factory=lambda: None)
 
     def __post_init__(self) -> None:
         rows = numbers_of(self.rows, "rows of contacts")
@@ -102,21 +102,26 @@ class ContactLog:
         vars(self)["places"] = read_only(places)
 
     @classmethod
-    def _plain(cls, rows: np.ndarray, names: tuple[tuple[str, str], ...], places: Callable[[], np.ndarray], dt: float,
-               nodes: Nodes) -> ContactLog:  # fmt: skip
-        """Return a log of arguments that are as the constructor would make them; nobody else writes to the rows."""
+    def _of_step(cls, rows: np.ndarray, names: tuple[tuple[str, str], ...], dt: float, source: Any,
+                 start: bytes) -> ContactLog:  # fmt: skip
+        """Return the log of one step: nodes and places are asked of the ``source`` when they are first read."""
         made = object.__new__(cls)
-        rows.flags.writeable = False
-        vars(made).update(rows=rows, names=names, dt=dt, nodes=nodes, _places=places)
+        object.__setattr__(
+            made, "__dict__", {"rows": rows, "names": names, "dt": dt, "_source": source, "_start": start})
         return made
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getattr__(self, name: str) -> Any:
-        ask: Callable[[], np.ndarray] | None = vars(self).get("_places")
-        if name in vars(self):  # another thread asked meanwhile
-            return vars(self)[name]
+        own = vars(self)
+        ask: Callable[[], np.ndarray] | None = own.get("_places")
+        source = own.get("_source")
+        if name in own:  # another thread asked meanwhile
+            return own[name]
+        if source is not None and name in ("nodes", "places"):
+            made = source.nodes(self.rows, own["_start"]) if name == "nodes" else source.places(self.rows, self.nodes)
+            return own.setdefault(name, read_only(made))
         if name != "places" or ask is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         found = vars(self).setdefault("places", read_only(ask()))
@@ -128,6 +133,7 @@ class ContactLog:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({name: read_only(value) for name, value in state.items()})
+        vars(self).setdefault("nodes", None)
 
     @property
     def record(self) -> np.ndarray:

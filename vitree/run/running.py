@@ -25,6 +25,7 @@ from vitree.run.between import Between
 from vitree.run.controller import Held
 from vitree.run.monitors import Monitors, monitors_of
 from vitree.run.outcome import Outcome
+from vitree.run.touched import start_of
 
 core = scalar()
 
@@ -149,9 +150,8 @@ def write_row(integrator: Any, records: Records, every: int, begun: int) -> None
 
 def note_start(integrator: Any, records: Records, k: int) -> None:
     """Note where the step to the record ``k`` began, which is the one just taken."""
-    _, q, _, before = core.step_contacts(integrator.stepper)
-    before[:, 0] = k
-    records.starts.append((np.array([k]), q, before))
+    q, before = start_of(integrator.model, core.step_contacts(integrator.stepper)[1])
+    records.starts.append((np.array([k]), q, np.column_stack([np.full_like(before, k), before])))
 
 
 def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:

@@ -125,7 +125,7 @@ class Simulation:
 
     Notes
     -----
-    ``q``, ``v``, ``p``, ``gaps``, ``torque`` and ``inputs`` are arrays that no call moves: each is always the same array
+    ``q``, ``v``, ``p``, ``gaps``, ``torque`` and ``inputs`` are arrays that no call moves: each is always the same one
     with other numbers in it. The first four cannot be written to. Those that a method does not step are worked out
     when they are asked for: ``v`` and ``p`` of an earlier step have the earlier numbers until then.
     """

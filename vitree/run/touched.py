@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,9 +35,17 @@ class Touched:
 
     def contacts(self) -> ContactLog:
         """Return the contacts that pushed in the step just taken; places are worked out when they are asked for."""
-        rows, q, at, before = core.step_contacts(self.stepper)
-        nodes = Nodes(q, at, before)
-        return ContactLog._plain(rows, self.names, partial(_places, self.model, rows, nodes), self.dt, nodes)
+        rows, start = core.step_contacts(self.stepper)
+        return ContactLog._of_step(rows, self.names, self.dt, self, start)
+
+    def nodes(self, rows: np.ndarray, start: bytes) -> Nodes:
+        """Return where contacts (n, 9) of a step acted, which began as the ``start`` says."""
+        q, before = start_of(self.model, start)
+        return Nodes(q, np.zeros(len(rows), int), np.column_stack([np.zeros_like(before), before]))
+
+    def places(self, rows: np.ndarray, nodes: Nodes) -> np.ndarray:
+        """Return the points, normals and gaps (n, 7) of contacts (n, 9) at the nodes."""
+        return places_of(self.model, rows[:, 1].astype(int), nodes)
 
     def wrench(self, names: tuple[str, ...], about: ArrayLike | str) -> np.ndarray:
         """Return the wrench (6,) [N m, N] as :meth:`Trajectory.contact_wrench` has it."""
@@ -48,10 +55,12 @@ class Touched:
             self._signs[names] = signs
         if about is not ORIGIN:
             if isinstance(about, str):
-                about = origins_of(self.model, about, core.step_contacts(self.stepper)[1])[0]
+                about = origins_of(self.model, about, start_of(self.model, core.step_contacts(self.stepper)[1])[0])[0]
             about = entries(about, (3,), "about")
         return core.step_wrench(self.stepper, signs, self.dt, about)
 
 
-def _places(model: Any, rows: np.ndarray, nodes: Nodes) -> np.ndarray:
-    return places_of(model, rows[:, 1].astype(int), nodes)
+def start_of(model: Any, start: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return q (1, nq) [m or rad] where a step began, and the numbers of the contacts that pushed before (k,)."""
+    q = np.frombuffer(start, float, model.nq)
+    return q[None], np.flatnonzero(np.frombuffer(start, np.intc, offset=q.nbytes))

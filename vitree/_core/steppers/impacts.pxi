@@ -25,6 +25,17 @@ cdef double GAINED = 1e-12
 cdef class ImpactStepper(PortStepper):
     """Blows, in the metric of M at a node."""
 
+    cdef bint answers_by_factors        # M alone answers, by the operations of `velocity` with its factors at hand
+
+    def __cinit__(self, *args, **options):
+        cdef const vt_model* m = self.shared.m
+        cdef int i
+        self.answers_by_factors = self.shared.count == 0 and m.nlocked == 0
+        for i in range(m.nbody):
+            # joints of several coordinates within a tree take operations in another order there
+            if joint_multi(&m.body[i]) and m.body[i].parent >= 0:
+                self.answers_by_factors = False
+
     cdef int open_touches(self, bint* pushed, bint* free) noexcept nogil:
         # contacts at node 1. pushed: some did in the last step, and are in the solve; free: a step without was taken
         cdef Touching* x = &self.own_touch
@@ -449,6 +460,11 @@ cdef class ImpactStepper(PortStepper):
         cdef int k, j, nv = self.nv
         self.velocity(q, self.shared.zeros, x.still)
         for k in range(x.ports):
+            if self.answers_by_factors:
+                # M as `velocity` has left it
+                aba_response(self.shared.m, x.rows + k * nv, 0, self.shared.m.nbody, x.response + k * nv,
+                             self.lane.bodies.aba)
+                continue
             # prescribed coordinates move as they must with any momentum
             self.velocity(q, x.rows + k * nv, x.response + k * nv)
             for j in range(nv):
