@@ -605,12 +605,17 @@ class Integrator:
         return self.t, q, self.velocities(np.array([self.t]), q[None], x[None], self.pushed(0))[0]
 
     def pushed(self, row: int) -> np.ndarray:
-        """Return the contacts (n, 9) that pushed in the step to the state, as records have them, with a number of it.
+        """Return the contacts that pushed in the step to the state, as records have them.
 
         Parameters
         ----------
         row : int
-            That of the record.
+            The number of the record that they get.
+
+        Returns
+        -------
+        (n, 9) array
+            Record, number, impulse (3) [N s], slip velocity (3) [m/s] and gap [m] of each.
         """
         return np.empty((0, CONTACT_COLUMNS))
 
