@@ -1,3 +1,4 @@
 include "kernels.pxi"
 include "steppers.pxi"
 include "calls.pxi"
+include "told.pxi"

@@ -59,6 +59,8 @@ class Records:
     seconds: float = 0.0
     #: contacts of the rows, as the steppers' ``take_contacts`` has them
     touched: list[np.ndarray] = field(default_factory=list)
+    #: the same of rows whose steps are of a run before: their velocities depend on them
+    owed: list[np.ndarray] = field(default_factory=list)
     #: where the steps to the rows began, if not at the rows before: rows, q there, and row and number of what pushed
     #: in the steps that ended there
     starts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
@@ -80,7 +82,8 @@ class Records:
         else:
             parts = list(_blank.__wrapped__(count, nq, nv, m))
         made.t, made.q, made.x, made.iterations, made.residual, made.multipliers = parts
-        made.rows, made.seconds, made.touched, made.starts, made.driven = 1, 0.0, [], [], []
+        made.rows, made.seconds = 1, 0.0
+        made.touched, made.owed, made.starts, made.driven = [], [], [], []
         return made
 
     def grow(self, rows: int) -> None:
@@ -95,20 +98,25 @@ class Records:
         """Return a copy of the rows written."""
         columns = {name: getattr(self, name)[: self.rows].copy() for name in COLUMNS}
         return Records(**columns, rows=self.rows, seconds=self.seconds, touched=list(self.touched),
-                       starts=list(self.starts), driven=list(self.driven))  # fmt: skip
+                       owed=list(self.owed), starts=list(self.starts), driven=list(self.driven))  # fmt: skip
 
     def trimmed(self) -> Records:
         """Return only the rows written."""
         if self.rows == len(self.t):
             return self
         columns = {name: getattr(self, name)[: self.rows] for name in COLUMNS}
-        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=self.touched, starts=self.starts,
-                       driven=self.driven)
+        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=self.touched, owed=self.owed,
+                       starts=self.starts, driven=self.driven)  # fmt: skip
 
     @property
     def contacts(self) -> np.ndarray:
         """The contacts of all rows (n, 9)."""
         return np.concatenate(self.touched) if self.touched else np.empty((0, CONTACT_COLUMNS))
+
+    @property
+    def settling(self) -> np.ndarray:
+        """The contacts that velocities of the rows depend on (n, 9)."""
+        return np.concatenate([self.contacts, *self.owed]) if self.owed else self.contacts
 
 
 def acting(model: Model) -> list[str]:
@@ -614,9 +622,24 @@ class Integrator:
         return rates
 
     def look(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return t [s], q (nq,) [m or rad] and v (nv,) [m/s or rad/s] of the state."""
+        """Return t [s], q (nq,) [m or rad] and v (nv,) [m/s or rad/s] of the state; v is that of its record."""
         q, x = self.state()
-        return self.t, q, self.velocities(np.array([self.t]), q[None], x[None])[0]
+        return self.t, q, self.velocities(np.array([self.t]), q[None], x[None], self.pushed(0))[0]
+
+    def pushed(self, row: int) -> np.ndarray:
+        """Return the contacts that pushed in the step to the state, as records have them.
+
+        Parameters
+        ----------
+        row : int
+            The number of the record that they get.
+
+        Returns
+        -------
+        (n, 9) array
+            Record, number, impulse (3) [N s], slip velocity (3) [m/s] and gap [m] of each.
+        """
+        return np.empty((0, CONTACT_COLUMNS))
 
     def multipliers_of(self, records: Records) -> np.ndarray:
         """Return the multipliers of the constraints (n, m) [N or N m] at records.

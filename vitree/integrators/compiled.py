@@ -182,6 +182,19 @@ class CompiledIntegrator(Integrator):
     def look(self):
         return self.stepper.look(self.uses_momentum) or super().look()
 
+    def pushed(self, row):
+        if not self.touches_here:
+            return super().pushed(row)
+        found = self.stepper.pushed_here()
+        found[:, 0] = row
+        return found
+
+    def drove(self, row: int) -> np.ndarray:
+        """Return what drove the step just taken, as the stepper's ``take_drive`` has it, for a row of records."""
+        found = self.stepper.drive_here()
+        found[:, 0] = row
+        return found
+
     def command(self, torque, inputs):
         if not self.stepper.command(torque, inputs):
             super().command(torque, inputs)

@@ -74,10 +74,10 @@ class ContactLog:
 
     rows: np.ndarray
     names: tuple[tuple[str, str], ...]
-    # by a factory, which leaves no attribute of the class: places not there yet are asked of the function
+    # by factories, which leave no attributes of the class: those not there yet are asked for
     places: Any = field(default_factory=lambda: None)
     dt: Any = np.nan
-    nodes: Nodes | None = None
+    nodes: Nodes | None = field(default_factory=lambda: None)
 
     def __post_init__(self) -> None:
         rows = numbers_of(self.rows, "rows of contacts")
@@ -101,13 +101,27 @@ class ContactLog:
             raise InputError(f"places of contacts have shape {places.shape}; it must be {(len(rows), PLACES)}")
         vars(self)["places"] = read_only(places)
 
+    @classmethod
+    def _of_step(cls, rows: np.ndarray, names: tuple[tuple[str, str], ...], dt: float, source: Any,
+                 start: bytes) -> ContactLog:  # fmt: skip
+        """Return the log of one step: nodes and places are asked of the ``source`` when they are first read."""
+        made = object.__new__(cls)
+        object.__setattr__(
+            made, "__dict__", {"rows": rows, "names": names, "dt": dt, "_source": source, "_start": start})
+        return made
+
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getattr__(self, name: str) -> Any:
-        ask: Callable[[], np.ndarray] | None = vars(self).get("_places")
-        if name in vars(self):  # another thread asked meanwhile
-            return vars(self)[name]
+        own = vars(self)
+        ask: Callable[[], np.ndarray] | None = own.get("_places")
+        source = own.get("_source")
+        if name in own:  # another thread asked meanwhile
+            return own[name]
+        if source is not None and name in ("nodes", "places"):
+            made = source.nodes(self.rows, own["_start"]) if name == "nodes" else source.places(self.rows, self.nodes)
+            return own.setdefault(name, read_only(made))
         if name != "places" or ask is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         found = vars(self).setdefault("places", read_only(ask()))
@@ -119,6 +133,7 @@ class ContactLog:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({name: read_only(value) for name, value in state.items()})
+        vars(self).setdefault("nodes", None)
 
     @property
     def record(self) -> np.ndarray:
@@ -129,6 +144,16 @@ class ContactLog:
     def number(self) -> np.ndarray:
         """Which contact, (n,)."""
         return self.rows[:, 1].astype(int)
+
+    @property
+    def a(self) -> tuple[str, ...]:
+        """The first of the two of each row."""
+        return tuple(self.names[k][0] for k in self.number.tolist())
+
+    @property
+    def b(self) -> tuple[str, ...]:
+        """The second of the two of each row: a frame, "ground", "limit" or "dry friction"."""
+        return tuple(self.names[k][1] for k in self.number.tolist())
 
     @property
     def impulse(self) -> np.ndarray:
@@ -178,7 +203,7 @@ class ContactLog:
     @property
     def touching(self) -> tuple[str, ...]:
         """The frames that may touch, each once."""
-        return tuple(dict.fromkeys(x for a, b in self.names if b not in OF_JOINTS for x in (a, b) if x != "ground"))
+        return touching(self.names)
 
     def total(self, count: int, *names: str) -> np.ndarray:
         """Return the impulses (count, 3) [N s] of the steps to each of ``count`` records, summed over contacts.
@@ -242,14 +267,7 @@ class ContactLog:
 
     def _signs(self, names: tuple[str, ...]) -> np.ndarray:
         """How the impulse of each row acts on the frames of the names: 1, -1, or 0."""
-        for name in names:
-            if not isinstance(name, str) or name not in self.touching:
-                raise UnknownNameError("frame that may touch", name, self.touching)
-        if not names:
-            sign = [float(b == "ground") for _, b in self.names]
-        else:
-            sign = [float(a in names) - float(b in names) if b not in OF_JOINTS else 0.0 for a, b in self.names]
-        return np.array(sign)[self.number] if len(self.names) else np.zeros(len(self))
+        return signs_of(self.names, names)[self.number]
 
     def _rows(self, chosen: np.ndarray, record: np.ndarray | None = None) -> ContactLog:
         """The contacts of some rows, of other records."""
@@ -270,3 +288,27 @@ class ContactLog:
         record = order[np.repeat(first, times) + step] if len(order) else np.zeros(0, int)
         by = np.argsort(record, kind="stable")
         return self._rows(chosen[by], record[by])
+
+
+def touching(pairs: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Return the frames in pairs of names of contacts, each once."""
+    return tuple(dict.fromkeys(x for a, b in pairs if b not in OF_JOINTS for x in (a, b) if x != "ground"))
+
+
+def signs_of(pairs: tuple[tuple[str, str], ...], names: tuple[str, ...]) -> np.ndarray:
+    """Return how the impulses of contacts (n,), by pairs of names, act on frames: 1, -1, or 0.
+
+    Without names of frames all count, and then only contacts with the ground.
+
+    Raises
+    ------
+    UnknownNameError
+        If a name is of no frame that may touch.
+    """
+    known = touching(pairs)
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise UnknownNameError("frame that may touch", name, known)
+    if not names:
+        return np.array([float(b == "ground") for _, b in pairs])
+    return np.array([float(a in names) - float(b in names) if b not in OF_JOINTS else 0.0 for a, b in pairs])

@@ -9,6 +9,7 @@ import numpy as np
 
 from vitree.arguments import Asked
 from vitree.errors import InputError, VitreeError
+from vitree.model.model import Model
 from vitree.run.batch import Batch
 from vitree.run.held import Block, held_alone, held_of, starts_of
 from vitree.run.instances import Instances, inputs_of
@@ -141,11 +142,15 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
     held = held_of(found, plan, batch.threads)
     rows, reached = len(batch.t), np.zeros(n, int)
     q, x = np.full((n, rows, model.nq), np.nan), np.full((n, rows, model.nv), np.nan)
+    touches = isinstance(model, Model) and model.touches
+    told = np.full_like(x, np.nan) if touches else None
     row = 0
     with held:
         for step in range(steps + 1):
             if step == batch.marks[row]:
                 held.record(q, x, row)
+                if told is not None:
+                    told[held.alive, row] = held.v[held.alive]
                 row += 1
                 reached[held.alive] = row
             if step == steps or not held.alive.any():
@@ -158,6 +163,7 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
         array[reached == 0] = np.nan
     for k in map(int, np.flatnonzero(reached)):
         one, end = slice(k, k + 1), reached[k]
-        batch.keep(one, q[one, :end], x[one, :end], held.by_momentum, found.system(k))
+        v = None if told is None else told[one, :end]
+        batch.keep(one, q[one, :end], x[one, :end], held.by_momentum, found.system(k), v)
     batch.rows[:], batch.failed = reached, held.failed
     batch.in_lanes[:], batch.width = held.in_lanes & held.alive, held.width

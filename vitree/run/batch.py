@@ -45,11 +45,19 @@ class Batch:
         #: whether blocks under way are to stop
         self.stopped = False
 
-    def keep(self, which: slice | np.ndarray, q: np.ndarray, x: np.ndarray, by_momentum: bool, system: Any) -> None:
-        """Keep the first rows of some instances, states (instances, rows, ...); x is p or v. The others become NaN."""
+    def keep(self, which: slice | np.ndarray, q: np.ndarray, x: np.ndarray, by_momentum: bool, system: Any,
+             told: np.ndarray | None = None) -> None:  # fmt: skip
+        """Keep the first rows of some instances, states (instances, rows, ...); x is p or v. The others become NaN.
+
+        ``told`` are the velocities, where contacts make them others than those of x.
+        """
         n, rows = q.shape[:2]
         flat_q, flat_x = q.reshape(n * rows, -1), x.reshape(n * rows, -1)
-        v = system.velocities(flat_q, flat_x) if by_momentum and self._asks("v") else flat_x
+        v = flat_x
+        if told is not None:
+            v = told.reshape(n * rows, -1)
+        elif by_momentum and self._asks("v"):
+            v = system.velocities(flat_q, flat_x)
         found: dict[str, np.ndarray] = {"q": flat_q, "v": v}
         if "p" in self.names:
             found["p"] = flat_x if by_momentum else system.momenta(flat_q, v)

@@ -84,13 +84,15 @@ class Between:
             torque, inputs = self._torque, self._inputs
             self.integrator.command(None if torque is None else torque.value, None if inputs is None else inputs.value)
 
-    def advance(self, steps: int, take: Callable[[int], None], end_step: Callable[[], None]) -> None:
-        """Take steps; ``take`` takes so many at once, and ``end_step`` follows one that was taken in parts."""
+    def advance(self, steps: int, take: Callable[[int], None], end_step: Callable[[], None],
+                open_step: Callable[[], None] = lambda: None) -> None:  # fmt: skip
+        """Take steps; ``take`` takes so many at once, ``open_step`` and ``end_step`` are about one taken in parts."""
         integrator = self.integrator
         while steps > 0:
             at = integrator.steps
             ahead = self._happen(at) - at
             if ahead < 1:
+                open_step()
                 self._parts(at)
                 end_step()
                 ahead = 1

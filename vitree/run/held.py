@@ -153,7 +153,9 @@ class HeldSimulations(Held):
     def __init__(self, found: Instances, threads: int):
         super().__init__(found, threads)
         n = found.count
-        self.by_momentum = found.kind.uses_momentum
+        # v of a state in contact is not that of its p
+        touches = isinstance(found.model, Model) and found.model.touches
+        self.by_momentum = found.kind.uses_momentum or touches
         self.held: list[Any] = [None] * n
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):

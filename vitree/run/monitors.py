@@ -95,9 +95,25 @@ class Monitors:
             self.arrays[name] = np.empty(steps if columns == 0 else (steps, drives if columns is None else columns))
         self.watched = np.empty((0, WATCHED + drives))
 
+    def begin(self, integrator: Integrator) -> None:
+        """Go on from the integrator's state."""
+        self._time, self._start = integrator.t, integrator.state()
+        self._pushed = integrator.pushed(0)[:, 1].astype(int)
+
+    def take_one(self, integrator: Any, records: Records, stride: int) -> None:
+        """Keep the step to the integrator's state, which was taken in parts: numbers of solvers are NaN."""
+        sizes = (array.shape[1] for array in (records.q, records.x, records.multipliers))
+        every = Records.room(1, *sizes)
+        integrator.stepper.row(every, 0)
+        every.touched.append(integrator.pushed(0))
+        if integrator.drive_varies:
+            every.driven.append(integrator.drove(0))
+        self.watched = np.full((1, self.watched.shape[1]), np.nan)
+        self.take(integrator, every, records, stride)
+
     def rows_for(self, integrator: Integrator, records: Records, count: int) -> Records:
         """Room for ``count`` states, as ``records`` have them; the steps go on from the integrator's."""
-        self._time, self._start = integrator.t, integrator.state()
+        self.begin(integrator)
         self.watched = np.full((count, self.watched.shape[1]), np.nan)
         kept = {name: getattr(records, name) for name in COLUMNS}
         columns: dict[str, Any] = {name: np.empty((count, *x.shape[1:]), x.dtype) for name, x in kept.items()}

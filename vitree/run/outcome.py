@@ -92,7 +92,7 @@ class Outcome:
             self._unresolved = integrator.unresolved
             self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
             self.iterations_max = integrator.most_iterations
-            self._v = integrator.velocities(records.t, records.q, records.x, records.contacts)
+            self._v = integrator.velocities(records.t, records.q, records.x, records.settling)
             return
         stepper, facts = integrator.stepper, integrator.facts
         self._by, self._facts, self._history = None, facts, stepper.history()

@@ -127,6 +127,9 @@ class Rollout:
         if not count:
             raise InputError(f"instance {k} has no record: {self.failed[k]}")
         system = self.system_of(k)
+        if "v" not in self.data and getattr(system, "touches", False):
+            text = "velocities in contact do not follow from p: give " + keyword("record")
+            raise InputError(text + '("q", "v", "p")')
         q = self.data["q"][k, :count]
         known = {name: self.data[name][k, :count] for name in ("v", "p") if name in self.data}
         v = known["v"] if "v" in known else system.constrained_velocities(q, known["p"])

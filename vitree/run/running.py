@@ -26,6 +26,7 @@ from vitree.run.controller import Held
 from vitree.run.drive import wrenches_told
 from vitree.run.monitors import Monitors, monitors_of
 from vitree.run.outcome import Outcome
+from vitree.run.touched import start_of
 
 core = scalar()
 
@@ -95,18 +96,18 @@ class Running:
             take_steps(self.integrator, count, self.records, self.every, begun, self.watched)
             tell()
 
-        integrator: Any = self.integrator
-        keeps = isinstance(integrator, CompiledIntegrator)
-        if keeps:
-            integrator.keep_logs()
+        def open_step() -> None:
+            if self.watched is not None:
+                self.watched.begin(self.integrator)
 
         def end_step() -> None:
-            write_row(integrator, self.records, self.every, begun)
-            if keeps:
-                integrator.take_logs(self.records)
+            if self.watched is not None:
+                self.watched.take_one(self.integrator, self.records, self.every)
+            else:
+                write_row(self.integrator, self.records, self.every, begun)
             tell()
 
-        between.advance(steps, take, end_step)
+        between.advance(steps, take, end_step, open_step)
 
     def outcome(self, more: dict[str, Any]) -> Outcome:
         """Return what the run has come to; ``more`` are settings beside those of its steps."""
@@ -143,9 +144,19 @@ def write_row(integrator: Any, records: Records, every: int, begun: int) -> None
     k = records.rows
     if isinstance(integrator, CompiledIntegrator):
         integrator.stepper.row(records, k)
+        if integrator.touches_here:
+            records.touched.append(integrator.pushed(k))
+        if integrator.drive_varies:
+            records.driven.append(integrator.drove(k))
     else:
         records.t[k], (records.q[k], records.x[k]) = integrator.t, integrator.state()
     records.rows += 1
+
+
+def note_start(integrator: Any, records: Records, k: int) -> None:
+    """Note where the step to the record ``k`` began, which is the one just taken."""
+    q, before = start_of(integrator.model, core.step_contacts(integrator.stepper)[1])
+    records.starts.append((np.array([k]), q, np.column_stack([np.full_like(before, k), before])))
 
 
 def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:
@@ -173,6 +184,7 @@ def begun(integrator: Integrator, given: RunArguments, schedule: Schedule, rows:
         integrator.plan(q0, planned.steps, lambda: planned.ends(t0, done))
     if state is not None:
         records = _records(integrator, *state, rows)
+        records.owed.append(integrator.pushed(0))
     else:
         records = _begin(integrator, float(t0), q0, given, rows)
     if schedule.spans is not None:

@@ -20,6 +20,7 @@ from vitree.mechanism.pushes import Impulse, Push
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
+from vitree.results.contacts import ContactLog
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.between import Between
 from vitree.run.checks import as_before, checked, driven, require_moving_frame
@@ -27,8 +28,9 @@ from vitree.run.controller import Controller
 from vitree.run.drive import wrenches_told
 from vitree.run.outcome import Outcome
 from vitree.run.reduced import contracted, expanded
-from vitree.run.running import begun, write_row
+from vitree.run.running import begun, note_start, write_row
 from vitree.run.targets import Targets, inputs_beside
+from vitree.run.touched import ORIGIN
 from vitree.run.trajectory import Trajectory
 from vitree.run.views import Views
 from vitree.wording import Argument, keyword, named
@@ -124,8 +126,8 @@ class Simulation:
 
     Notes
     -----
-    ``q``, ``v``, ``p``, ``torque`` and ``inputs`` are arrays that no call moves: each is always the same array with
-    other numbers in it. ``q``, ``v`` and ``p`` cannot be written to. Those that a method does not step are worked out
+    ``q``, ``v``, ``p``, ``gaps``, ``torque`` and ``inputs`` are arrays that no call moves: each is always the same one
+    with other numbers in it. The first four cannot be written to. Those that a method does not step are worked out
     when they are asked for: ``v`` and ``p`` of an earlier step have the earlier numbers until then.
     """
 
@@ -203,15 +205,10 @@ class Simulation:
         self._windowed = bool(integrator.motion.names) and self._most is None
         self._between = Between(integrator, integrator.t0, self._held, tuple(given.pushes), given.resume)
         self._touching = bool(getattr(integrator, "touches_here", False))
-        if self._touching:
-            integrator.stepper.log_contacts(True)
-        #: steps taken, configuration, and what pushed, where the last step began, if that is between records
-        self._node: tuple[int, np.ndarray, np.ndarray] | None = None
+        #: steps of the state that was set or restored
         self._restored = integrator.steps
         #: those given by hand
         self._blows: list[Impulse] = []
-        if self._stepper is not None:
-            self._stepper.log_drive(True)
         self._views.forget()
         self._act_at_first()
         if self._every:
@@ -266,6 +263,53 @@ class Simulation:
         """Kinetic plus potential energy [J]."""
         kinetic, potential = self.model.energies(self.q[None], self.v[None])[0, :2]
         return float(kinetic + potential)
+
+    @property
+    def contacts(self) -> ContactLog | None:
+        """The contacts that pushed in the step just taken; none before the first step. None if nothing may touch.
+
+        They are those of a record of it: names ``a`` and ``b``, impulses, forces, slips, gaps, points and normals
+        (:class:`vitree.results.contacts.ContactLog`); ``record`` is zero. Each call returns another object, which keeps
+        its numbers. Points and normals are worked out when they are asked for.
+        """
+        touched = self._views.touched
+        return None if touched is None else touched.contacts()
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """The gaps (n,) [m] of the state, in the order of ``model.contact_gaps``; negative in penetration.
+
+        ``contacts.names[:n]`` are their names: points on each surface of the ground, then pairs. Capsules that may lie
+        along others or along boxes have rows of their ends too, behind all others; those of ends that do not touch are
+        too large there. It is always the same array, which cannot be written to.
+        """
+        return self._views.gaps
+
+    def contact_wrench(self, *names: str, about: ArrayLike | str = ORIGIN) -> np.ndarray:
+        """Return the wrench (torque, force) of contacts on frames in the step just taken, (6,) [N m, N]; world axes.
+
+        Zeros before the first step. It is that of :meth:`vitree.Trajectory.contact_wrench` at a record of the step, to
+        rounding errors.
+
+        Parameters
+        ----------
+        *names : str
+            Frames that may touch; forces between them cancel. Without names all, and then only contacts with the
+            ground count.
+        about : (3,) array [m], or str
+            The point for the torque: in the world, or the origin of a frame where the step began.
+
+        Raises
+        ------
+        InputError
+            If nothing may touch, or ``about`` is no point.
+        UnknownNameError
+            If a frame is not known, or may not touch.
+        """
+        touched = self._views.touched
+        if touched is None:
+            raise InputError(f'nothing of "{self.model.name}" may touch: give it contacts and a ground')
+        return touched.wrench(names, about)
 
     @property
     def torque(self) -> np.ndarray:
@@ -403,22 +447,9 @@ class Simulation:
             return
         while count > 0:
             many = min(count, self._every - (integrator.steps - self._first_step) % self._every)
-            if self._touching and self._every > 1 and (integrator.steps + many - self._first_step) % self._every == 0:
-                if many > 1:
-                    integrator.advance(many - 1)
-                self._node = self._here()
-                integrator.advance(1)
-            else:
-                integrator.advance(many)
+            integrator.advance(many)
             self._note()
             count -= many
-
-    def _here(self) -> tuple[int, np.ndarray, np.ndarray]:
-        """Steps taken, the configuration (1, nq), and the numbers of the contacts that pushed in the last step."""
-        integrator: Any = self._integrator
-        row = Records.room(1, *(x.shape[1] for x in (self._records.q, self._records.x, self._records.multipliers)))
-        integrator.stepper.row(row, 0)
-        return integrator.steps, row.q, integrator.stepper.take_contacts()[:, 1].astype(int)
 
     def _note(self) -> None:
         """Record the state, if its step is to be recorded."""
@@ -525,7 +556,7 @@ class Simulation:
             self._integrator.go_back(before)
             raise InputError(f"the saved state is damaged: {told(error)}") from None
         views.torque[:], views.inputs[:] = torque, inputs
-        self._restored, self._node = self._integrator.steps, None
+        self._restored = self._integrator.steps
         self._views.forget()
 
     # ---- blows ------------------------------------------------------------------------------------------
@@ -564,16 +595,12 @@ class Simulation:
         records.rows = k
         write_row(integrator, records, 1, 0)
         if self._touching:
-            touched = integrator.stepper.take_contacts()
-            # a state that was restored does not know the step that led to it
-            records.touched.append(touched if integrator.steps != self._restored else touched[:0])
-            if self._node is not None and self._node[0] == integrator.steps - 1:
-                _, q, pushed = self._node
-                records.starts.append((np.array([k]), q, np.column_stack([np.full_like(pushed, k), pushed])))
-        if self._stepper is not None:
-            driven = integrator.stepper.take_drive()[-1:]
-            if self._count and integrator.steps > self._first_step:  # the start has no step before it
-                records.driven.append(driven)
+            note_start(integrator, records, k)
+            if integrator.steps == self._restored:
+                # of a state that was restored the records do not have the step that led to it
+                records.owed.append(records.touched.pop())
+        if records.driven and integrator.steps == self._restored:
+            records.driven.pop()
         if records.multipliers.shape[1] and not integrator.uses_momentum:
             t, q, v = integrator.look()
             records.multipliers[k] = integrator.multipliers_at(t, q, v)

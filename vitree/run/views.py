@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from vitree._core import scalar
 from vitree.integrators.base import Integrator
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
+from vitree.run.touched import Touched
+
+core = scalar()
 
 
 class Views:
@@ -48,14 +52,20 @@ class Views:
             q, x, *drive = self.stepper.windows()
             if not self.own_drive:
                 self.torque, self.inputs = drive
-        # the state of the integrator, and the velocity that belongs to its momentum
+        #: whether v is that of the state as it is stepped: not in contact
+        self._steps_v = not (integrator.uses_momentum or getattr(integrator, "touches_here", False))
+        # the state of the integrator, and the velocity that belongs to it
         self._full_q, self._full_x, self._full_v = q, x, np.zeros(full.nv)
         if reduced is None:
-            moving = self._full_v if integrator.uses_momentum else x
+            moving = x if self._steps_v else self._full_v
             self._q, self._v, self._p = q, moving, x if integrator.uses_momentum else np.zeros(full.nv)
         else:
             self._q, self._v, self._p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         self._seen_q, self._seen_v, self._seen_p = (_read_only(x) for x in (self._q, self._v, self._p))
+        #: contacts, where the stepper knows any
+        self.touched = Touched(integrator) if getattr(integrator, "touches_here", False) else None
+        self._gaps = np.zeros(0 if self.touched is None else self.touched.count)
+        self._seen_gaps = _read_only(self._gaps)
         #: whether q is always that of the state, and v or p as well
         self._live = self.stepper is not None and reduced is None
 
@@ -82,15 +92,14 @@ class Views:
 
     @property
     def v(self) -> np.ndarray:
-        """The velocity (nv,) [m/s or rad/s]."""
-        by_momentum = self._integrator.uses_momentum
-        if (self._live and not by_momentum) or self._is_new("v"):
+        """The velocity (nv,) [m/s or rad/s], as records have it."""
+        if (self._live and self._steps_v) or self._is_new("v"):
             return self._seen_v
         v = self._full_x
-        if by_momentum:
+        if not self._steps_v:
             v = self._full_v
             try:
-                if self.stepper is None or not self.stepper.velocity_here(v):
+                if self.stepper is None or not self.stepper.velocity_here(v, self._integrator.uses_momentum):
                     v[:] = self._integrator.look()[2]
             except BaseException:
                 self.forget()
@@ -100,13 +109,21 @@ class Views:
         return self._seen_v
 
     @property
+    def gaps(self) -> np.ndarray:
+        """The gaps (n,) [m] of all that may meet."""
+        if self.touched is not None and not self._is_new("gaps"):
+            core.gaps_here(self.stepper, self._gaps)
+        return self._seen_gaps
+
+    @property
     def p(self) -> np.ndarray:
         """The momentum (nv,) [kg m/s or kg m^2/s]."""
         by_momentum = self._integrator.uses_momentum
         if (self._live and by_momentum) or self._is_new("p"):
             return self._seen_p
         if not by_momentum:
-            self._p[:] = self._model.momenta(self.q[None], self.v[None])[0]
+            v = self._full_x if self._reduced is None else self._full_x[self._reduced._own_v]
+            self._p[:] = self._model.momenta(self.q[None], v[None])[0]
         elif self._reduced is not None:
             self._p[:] = self._reduced.contract_force(self._full_x)
         return self._seen_p

@@ -11,7 +11,7 @@ cdef double ROOT = 1e-13
 cdef double SHORT_PART = 1e-3
 
 
-cdef class LocatingStepper(ImpactStepper):
+cdef class LocatingStepper(SettlingStepper):
     """Steps that may end where a contact closes.
 
     ``events``: the most contacts that are located in a step.
@@ -234,7 +234,7 @@ cdef class LocatingStepper(ImpactStepper):
         if self.own_touch.whole_h > 0.0:
             self.fall_by_velocities(fall)
         else:
-            ImpactStepper.measure_falls(self, fall)
+            SettlingStepper.measure_falls(self, fall)
 
     cdef void fall_by_velocities(self, double* fall) noexcept nogil:
         # (contacts,) from the speeds at which gaps change at node 1, their accelerations by those at node 2

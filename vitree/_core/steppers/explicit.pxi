@@ -27,7 +27,7 @@ cdef class EulerStepper(ExplicitStepper):
         cdef double h = self.lane.now.h
         cdef int k
         cdef double* v
-        if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, at.x) != OK:
+        if self.shared.schedule.calls_user and self.ask_within(self.lane.clock.t, 0.0, at.q, at.x) != OK:
             return CALLBACK_FAILED
         self.lock_rates(0)
         self.acceleration(self.lane.clock.t, at.q, at.x, self.a)
@@ -105,7 +105,7 @@ cdef class RungeKuttaStepper(ExplicitStepper):
             # the stage's state, and its rates u' = dlog_{-u} v, v' = a(q (+) u, v)
             t = self.lane.clock.t + tableau.c[i] * self.lane.now.h
             self.sum_stages(tableau.a + i * tableau.stages, i)
-            if self.shared.schedule.calls_user and self.ask(t, at.q2, self.v) != OK:
+            if self.shared.schedule.calls_user and self.ask_within(t, tableau.c[i], at.q2, self.v) != OK:
                 return CALLBACK_FAILED
             self.lock_rates(tableau.row[i])
             exponential_rate(self.shared.m, self.u, self.v, self.u_rate + i * self.nv)

@@ -25,6 +25,17 @@ cdef double GAINED = 1e-12
 cdef class ImpactStepper(PortStepper):
     """Blows, in the metric of M at a node."""
 
+    cdef bint answers_by_factors        # M alone answers, by the operations of `velocity` with its factors at hand
+
+    def __cinit__(self, *args, **options):
+        cdef const vt_model* m = self.shared.m
+        cdef int i
+        self.answers_by_factors = self.shared.count == 0 and m.nlocked == 0
+        for i in range(m.nbody):
+            # joints of several coordinates within a tree take operations in another order there
+            if joint_multi(&m.body[i]) and m.body[i].parent >= 0:
+                self.answers_by_factors = False
+
     cdef int open_touches(self, bint* pushed, bint* free) noexcept nogil:
         # contacts at node 1. pushed: some did in the last step, and are in the solve; free: a step without was taken
         cdef Touching* x = &self.own_touch
@@ -81,18 +92,11 @@ cdef class ImpactStepper(PortStepper):
         cdef Cones* y = &x.cones
         cdef Cones* z = &x.hit
         cdef double gave, owes
-        cdef int k, j, status
+        cdef int k, status
         self.place_start(q)
-        for k in range(self.ntouch):
-            if x.within[k] == INSIDE:
-                self.face(k)
-        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
-        status = self.gather()
-        if status == OK:
-            status = cones_room(z, y.count, y.n, 0)
+        status = self.gather_at_rest(q)
         if status != OK:
             return status
-        self.answer_at_rest(q)
         for k in range(y.n):
             self.along_ports(&x.W1[k], v, &y.b[k])
         for k in range(y.count):
@@ -111,10 +115,36 @@ cdef class ImpactStepper(PortStepper):
             owes = INFINITY
         if owes == INFINITY:
             self.take_owed()
-        self.sum_wrenches(y.lam, x.u)
+        self.push_by(v)
+        return OK
+
+    cdef int gather_at_rest(self, const double* q) noexcept nogil:
+        # the problem of contacts within, which are placed at q, in the metric of M. Which way they slid says nothing there,
+        # and is kept
+        cdef Touching* x = &self.own_touch
+        cdef int k, status
+        for k in range(self.ntouch):
+            if x.within[k] == INSIDE:
+                self.face(k)
+        memcpy(self.way_beside, x.way, 3 * self.ntouch * sizeof(double))
+        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+        self.settling = True
+        status = self.gather()
+        self.settling = False
+        memcpy(x.way, self.way_beside, 3 * self.ntouch * sizeof(double))
+        if status == OK:
+            status = cones_room(&x.hit, x.cones.count, x.cones.n, 0)
+        if status == OK:
+            self.answer_at_rest(q)
+        return status
+
+    cdef void push_by(self, double* v) noexcept nogil:
+        # v += M^-1 J^T lam of that problem
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        self.sum_wrenches(x.cones.lam, x.u)
         for k in range(x.ports):
             vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
-        return OK
 
     cdef void choose_owed(self) noexcept nogil:
         # the problem without friction of contacts
@@ -429,6 +459,11 @@ cdef class ImpactStepper(PortStepper):
         cdef int k, j, nv = self.nv
         self.velocity(q, self.shared.zeros, x.still)
         for k in range(x.ports):
+            if self.answers_by_factors:
+                # M as `velocity` has left it
+                aba_response(self.shared.m, x.rows + k * nv, 0, self.shared.m.nbody, x.response + k * nv,
+                             self.lane.bodies.aba)
+                continue
             # prescribed coordinates move as they must with any momentum
             self.velocity(q, x.rows + k * nv, x.response + k * nv)
             for j in range(nv):

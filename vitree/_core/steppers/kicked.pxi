@@ -37,6 +37,10 @@ cdef class KickedStepper(LocatingStepper):
     cdef Pose* pose_before              # (nbody,) node 2 of the pass before
     cdef double* q_before               # (nq,) the same
     cdef AbaBody* aba1                  # (nbody,) M at node 1
+    cdef double* settled                # (nv,) v as it is told of node 1
+    cdef double* told                   # (nv,) and of a stage
+    cdef const double* base             # what stages are told about: `settled`, or the velocity after a blow
+    cdef bint shifts                    # it differs from that of the steps
 
     def __cinit__(self, *args, **options):
         self.halvings = options.get("halvings", 0)
@@ -51,10 +55,11 @@ cdef class KickedStepper(LocatingStepper):
         self.pose_before = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))
         self.q_before = self.memory.scratch_reals(self.nq)
         self.aba1 = <AbaBody*>self.memory.scratch(self.shared.m.nbody * sizeof(AbaBody))
+        self.settled, self.told = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
 
     cdef bint trees_apart(self) noexcept nogil:
         # P learns of all ports at once
-        return False
+        return self.settling and LocatingStepper.trees_apart(self)
 
     cdef void begin(self) noexcept nogil:
         LocatingStepper.begin(self)
@@ -100,8 +105,10 @@ cdef class KickedStepper(LocatingStepper):
         return status
 
     cdef int part(self, bint leading) noexcept nogil:
-        cdef int status
-        self.own_touch.leading = leading
+        cdef int status = self.open_asks()
+        if status != OK:
+            return status
+        self.own_touch.leading = leading and not self.parted
         status = self.attempt_touching()
         if status == OK:
             self.accept()
@@ -140,6 +147,32 @@ cdef class KickedStepper(LocatingStepper):
                 break
         self.own_touch.worst, self.own_touch.residual = worst, residual
         return status
+
+    # ---- what the user's functions are told ----------------------------------------------------------------
+    #
+    # A step begins with the whole kick, M^-1 J^T lam = g: its stages have velocities from v1 + g on, and what stands would
+    # seem to move. They are told v with the kick spread over the step instead, at a share c of it
+    #     settled v1 + (v - (v1 + g)) + c g,
+    # which begins with the velocity that is told of the node.
+
+    cdef int open_asks(self) noexcept nogil:
+        self.shifts = False
+        if not self.shared.schedule.calls_user:
+            return OK
+        memcpy(self.settled, self.lane.state.x, self.nv * sizeof(double))
+        memset(self.gain, 0, self.nv * sizeof(double))
+        self.base, self.shifts = self.settled, self.pushed_any()
+        return self.settle_node(self.settled)
+
+    cdef int ask_within(self, double t, double share, const double* q, const double* v) noexcept nogil:
+        # of the stage (q, v) of a step from the state
+        cdef const double* start = self.lane.state.x
+        cdef int k
+        if not (self.ntouch and self.shifts):
+            return self.ask(t, q, v)
+        for k in range(self.nv):
+            self.told[k] = self.base[k] + (v[k] - start[k]) + share * self.gain[k]
+        return self.ask(t, q, self.told)
 
     # ---- a step ------------------------------------------------------------------------------------------
 
@@ -235,6 +268,7 @@ cdef class KickedStepper(LocatingStepper):
         self.respond_at_node(self.push, self.gain)
         for k in range(self.nv):
             self.kicked[k] = v[k] + self.gain[k]
+        self.base, self.shifts = x.v if x.opened else self.settled, True
 
     # ---- passes ------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ cdef class PortStepper(ModelStepper):
     cdef double slowest                 # [m/s] slower approaches do not rebound
     cdef int events                     # most contacts that are located in a step
     cdef Touching own_touch
+    cdef bint settling                  # contacts are gathered for a velocity at a node, not for a step
+    cdef double* way_beside
     cdef double* lam_start              # the kept arrays where the step starts
     cdef double* way_start
     cdef double* hold_start
@@ -38,6 +40,7 @@ cdef class PortStepper(ModelStepper):
             self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
                                               self.memory.scratch_reals(3 * self.ntouch))
             self.hold_start = self.memory.scratch_reals(self.ntouch)
+            self.way_beside = self.memory.scratch_reals(3 * self.ntouch)
             self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
             self.find_spans()
 

@@ -263,6 +263,7 @@ cdef class Stepper:
     cdef Desk q_desk                    # and the arrays that they are given
     cdef Desk v_desk
     cdef readonly object exception      # raised by a callable
+    cdef bint parted                    # the state lies within a step
     cdef int in_use                     # somebody has a turn
 
     def __dealloc__(self):
@@ -420,6 +421,7 @@ cdef class Stepper:
         # equal steps until something else is said
         self.inner_log.count, self.most_power = 0, 0.0
         self.shared.schedule.spans, self.shared.schedule.begun = NULL, self.lane.clock.steps
+        self.parted = False
         self.lane.now.h, self.lane.now.contraction = self.shared.schedule.span, NAN
         self.lane.now.iterations, self.lane.now.error = 0, 0.0
 
@@ -499,9 +501,20 @@ cdef class Stepper:
         cdef Turn turn = self.turn()
         return taken(&self.drive_log, 1 + self.nv + self.shared.schedule.nu)
 
-    cdef int drive_row(self, long row) noexcept nogil:
+    def drive_here(self):
+        """What drove the step just taken, (1, 1 + nv + nu): 0, joint forces, inputs."""
+        cdef Turn turn = self.turn()
+        cdef Log log = [NULL, 0, 0]
+        try:
+            if self.drive_to(&log, 0) != OK:
+                raise MemoryError
+            return taken(&log, 1 + self.nv + self.shared.schedule.nu)
+        finally:
+            free(log.at)
+
+    cdef int drive_to(self, Log* log, long row) noexcept nogil:
         # what drove the step that led to a recorded state
-        cdef double* to = log_more(&self.drive_log, 1 + self.nv + self.shared.schedule.nu)
+        cdef double* to = log_more(log, 1 + self.nv + self.shared.schedule.nu)
         if to == NULL:
             return NO_MEMORY
         to[0] = row
@@ -573,7 +586,7 @@ cdef class Stepper:
                         if status != OK:
                             break
                     if self.logs_drive:
-                        status = self.drive_row(row)
+                        status = self.drive_to(&self.drive_log, row)
                         if status != OK:
                             break
                     for c in range(held):
@@ -671,6 +684,8 @@ cdef class Stepper:
             self.lane.clock.t += h
             self.lane.clock.total_iterations += self.lane.now.iterations
         self.lane.now.h = whole
+        if status == OK:
+            self.parted = not last
         if status == OK and last:
             self.close_step()
         return status
@@ -719,24 +734,32 @@ cdef class Stepper:
             x[row, c] = self.lane.state.x[c]
         for c in range(self.constraint_count()):
             multipliers[row, c] = self.multiplier(c) if self.lane.clock.steps else NAN
-        if self.logs and self.log_row(row) != OK or self.logs_drive and self.drive_row(row) != OK:
-            raise MemoryError
 
-    def velocity_here(self, double[::1] out):
-        """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
+    def velocity_here(self, double[::1] out, bint by_momentum):
+        """Write the velocity (nv,) of the state, as the records have it; return whether the stepper can.
+
+        ``by_momentum`` says whether x is the momentum.
+        """
         cdef Turn turn = self.turn()
         require_size(out.shape[0], self.nv, "entries of v")
-        return self.velocity_now(&out[0] if self.nv else NULL)
+        return self.tells(by_momentum, &out[0] if self.nv else NULL)
+
+    cdef bint tells(self, bint by_momentum, double* v) noexcept nogil:
+        # the same
+        if by_momentum:
+            return self.velocity_now(v)
+        memcpy(v, self.lane.state.x, self.nv * sizeof(double))
+        return True
 
     cdef bint velocity_now(self, double* v) noexcept nogil:
-        # the same
+        # v of the momentum, before contacts act
         return False
 
     def look(self, bint by_momentum):
-        """The state: t, q (nq,) and v (nv,), copies; None if x is the momentum, and v cannot be told."""
+        """The state: t, q (nq,) and v (nv,) as the records have it, copies; None if v cannot be told."""
         cdef Turn turn = self.turn()
-        cdef double* v = self.lane.state.x2 if by_momentum else self.lane.state.x
-        if by_momentum and not self.velocity_now(v):
+        cdef double* v = self.lane.state.x2
+        if not self.tells(by_momentum, v):
             return None
         return self.lane.clock.t, self.array(self.lane.state.q, self.nq), self.array(v, self.nv)
 

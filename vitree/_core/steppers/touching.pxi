@@ -29,13 +29,21 @@ cdef class TouchingStepper(VariationalStepper):
                 x.way[3 * c + 1], x.way[3 * c + 2] = 0.0, 0.5 * x.lam[3 * c]
 
     cdef int substep(self, bint leading) noexcept nogil:
-        self.own_touch.leading = leading
+        self.own_touch.leading = leading and not self.parted
         return VariationalStepper.substep(self, leading)
 
     cdef void accept(self) noexcept nogil:
+        cdef Touching* x = &self.own_touch
+        cdef int c
         VariationalStepper.accept(self)
-        if self.ntouch:
-            self.keep_touch()
+        if not self.ntouch:
+            return
+        memcpy(self.active_before, x.active, self.ntouch * sizeof(int))
+        self.keep_touch()
+        self.jumped[0] = x.opened
+        for c in range(self.ntouch):
+            if x.active[c] and not self.active_before[c] and not stands(&self.touch[c]):
+                self.jumped[0] = True
 
     cdef void learn_push(self) noexcept nogil:
         # u, for the guesses of steps to come
@@ -154,8 +162,8 @@ cdef class TouchingStepper(VariationalStepper):
         return VariationalStepper.attempt(self)
 
     cdef bint trees_apart(self) noexcept nogil:
-        return (VariationalStepper.trees_apart(self) and self.shared.choices.extra == 0
-                and self.shared.choices.solver != RIQN and not self.dense())
+        return VariationalStepper.trees_apart(self) and (self.settling or (
+            self.shared.choices.extra == 0 and self.shared.choices.solver != RIQN and not self.dense()))
 
     # ---- the operator ------------------------------------------------------------------------------------
 

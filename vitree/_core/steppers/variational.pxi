@@ -393,18 +393,26 @@ cdef class VariationalStepper(LocatingStepper):
         return other
 
     cdef int predict_middle(self, double* v, double* a, double* d) noexcept nogil:
-        # q_m = q (+) (h v/2 + h^2 a/8) and v + h a/2, a being the last step's mean acceleration; the user's functions
-        # are asked there: one call a step, second order
+        # q_m = q (+) (h v/2 + h^2 a/8) and v + h a/2, v as it is told of the node and a being the last step's mean
+        # acceleration; the user's functions are asked there: one call a step, second order
         cdef State* at = &self.lane.state
         cdef Bodies* b = &self.lane.bodies
         cdef double h = self.lane.now.h
         cdef int k
+        cdef int status
+        cdef bint held = False
         self.velocity(at.q, at.x, v)
+        status = self.settle_node(v)
+        if status != OK:
+            return status
         if self.lane.clock.restarted:
             # no step lies behind: the acceleration under what is asked for at the start
             if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, v) != OK:
                 return CALLBACK_FAILED
             self.acceleration_in_step(self.lane.clock.t, at.q, v, a)
+        elif self.ntouch and self.jumped[0]:
+            # an impact tells no acceleration
+            memset(a, 0, self.nv * sizeof(double))
         else:
             for k in range(self.nv):
                 a[k] = (v[k] - b.v_last[k]) / self.lane.clock.h_last
@@ -412,6 +420,12 @@ cdef class VariationalStepper(LocatingStepper):
         for k in range(self.nv):
             d[k] = h * (0.5 * v[k] + 0.125 * h * a[k])
             v[k] += 0.5 * h * a[k]
+        if self.lane.clock.restarted:
+            status = self.settle_ahead(v, &held)
+            if status != OK:
+                return status
+            for k in range(self.nv if held else 0):
+                d[k] = 0.25 * h * (b.v_node[k] + v[k])
         integrate(self.shared.m, at.q, d, at.q2)
         return self.ask(self.lane.clock.t + 0.5 * h, at.q2, v) if self.shared.schedule.calls_user else OK
 

@@ -1,0 +1,118 @@
+# What is told of the step just taken, and of gaps at the state, without records: one call each. Included behind calls.pxi.
+
+def step_contacts(SettlingStepper stepper):
+    """Return the contacts that pushed in the step just taken, as a ContactLog has them, and where it began.
+
+    Returns
+    -------
+    rows : (n, TOUCHED) array
+        Of record 0, read-only. Impulses of upper limits are negative; rows of dry friction have no more than the slip.
+    start : bytes
+        The configuration (nq,) of doubles where the step began; and of each contact an int, whether it pushed in the
+        step before.
+    """
+    cdef Turn turn = stepper.turn()
+    cdef Touching* x = &stepper.own_touch
+    cdef const vt_contact* e
+    cdef size_t size = stepper.nq * sizeof(double)
+    cdef bytes start = PyBytes_FromStringAndSize(NULL, size + stepper.ntouch * sizeof(int))
+    cdef char* to = PyBytes_AS_STRING(start)
+    cdef double* row
+    cdef int c, n = 0
+    cdef cnp.ndarray rows
+    for c in range(stepper.ntouch):
+        n += stepper.pushed(c)
+    rows = new_array(2, n, TOUCHED)
+    row = data(rows)
+    # before the first step there is none
+    memcpy(to, stepper.node_before if n else stepper.lane.state.q, size)
+    if stepper.ntouch:
+        memcpy(to + size, stepper.pushed_before, stepper.ntouch * sizeof(int))
+    for c in range(stepper.ntouch if n else 0):
+        if not stepper.pushed(c):
+            continue
+        e = &stepper.touch[c]
+        row[0], row[1] = 0.0, c
+        memcpy(row + 2, x.told + TOLD * c, TOLD * sizeof(double))
+        if e.kind == AT_LIMIT:
+            row[2] *= e.sign
+        elif e.kind == RUBS:
+            row[7] = row[8] = 0.0
+        row += TOUCHED
+    cnp.PyArray_CLEARFLAGS(rows, cnp.NPY_ARRAY_WRITEABLE)
+    return rows, start
+
+
+cdef int meeting(SettlingStepper stepper) noexcept nogil:
+    # how many contacts have gaps: wheels that roll, limits and dry friction are behind them
+    cdef int c = 0
+    while c < stepper.ntouch and not (stands(&stepper.touch[c]) or on_coordinate(&stepper.touch[c])):
+        c += 1
+    return c
+
+
+def gap_count(SettlingStepper stepper):
+    """Return how many gaps there are."""
+    return meeting(stepper)
+
+
+def gaps_here(SettlingStepper stepper, double[::1] gaps):
+    """Write the gaps (n,) [m] of all that may meet at the state."""
+    cdef Turn turn = stepper.turn()
+    cdef const double* q = stepper.lane.state.q
+    cdef const Pose* pose
+    cdef Touch at
+    cdef int c, n = meeting(stepper)
+    require_size(gaps.shape[0], n, "gaps")
+    if n:
+        pose = stepper.poses_at(q)
+    for c in range(n):
+        touch_at(&stepper.touch[c], q, pose, NULL, &at)
+        gaps[c] = at.gap
+
+
+def step_wrench(SettlingStepper stepper, const double[::1] signs, double dt, about):
+    """Return the wrench (torque, force), (6,) [N m, N], of contacts in the step just taken, world axes.
+
+    ``signs`` (contacts,) say how each counts: 1, -1 or 0; ``about``: three numbers [m], the point for the torque.
+    """
+    cdef Turn turn = stepper.turn()
+    cdef Touching* x = &stepper.own_touch
+    cdef const double* q = stepper.node_before
+    cdef const double* told
+    cdef const vt_contact* e
+    cdef const Pose* pose = NULL
+    cdef Touch at
+    cdef Vec3 point, force, torque, centre
+    cdef cnp.ndarray made = new_array(1, 6)
+    cdef double* out = data(made)
+    cdef int c, p
+    require_size(signs.shape[0], stepper.ntouch, "signs of contacts")
+    centre = vec3(about[0], about[1], about[2])
+    memset(out, 0, 6 * sizeof(double))
+    memset(x.patch_count, 0, stepper.contacts.patches * sizeof(int))
+    memset(x.patch_turn, 0, stepper.contacts.patches * sizeof(double))
+    if not stepper.pushed_any():
+        return made
+    pose = stepper.poses_at(q)
+    # the mean gaps of patches where the step began, of the points that push or pushed in the step before
+    for c in range(stepper.ntouch):
+        e = &stepper.touch[c]
+        if e.patch >= 0 and (stepper.pushed_before[c] or stepper.pushed(c)):
+            touch_at(e, q, pose, NULL, &at)
+            x.patch_count[e.patch] += 1
+            x.patch_turn[e.patch] += at.gap
+    for c in range(stepper.ntouch):
+        if signs[c] == 0.0 or not stepper.pushed(c):
+            continue
+        e, told = &stepper.touch[c], x.told + TOLD * c
+        touch_at(e, q, pose, NULL, &at)
+        point, p = at.a, e.patch
+        if p >= 0 and x.patch_count[p] > 1:
+            point = axpy(x.patch_turn[p] / x.patch_count[p] - at.gap, at.n, point)
+        point = sub(axpy(-halfway(e, &at), at.n, point), centre)
+        force = scale(signs[c], vec3(told[0] / dt, told[1] / dt, told[2] / dt))
+        torque = cross(point, force)
+        out[0], out[1], out[2] = out[0] + torque.x, out[1] + torque.y, out[2] + torque.z
+        out[3], out[4], out[5] = out[3] + force.x, out[4] + force.y, out[5] + force.z
+    return made
