@@ -22,6 +22,11 @@ cdef double JAMMED = 1.25
 cdef double GAINED = 1e-12
 
 
+cdef inline bint stops(const vt_contact* e) noexcept nogil:
+    # whether it is stopped where it closes before it rebounds
+    return e.restitution < BOUNCY and e.stiffness == INFINITY
+
+
 cdef class ImpactStepper(PortStepper):
     """Blows, in the metric of M at a node."""
 
@@ -205,7 +210,7 @@ cdef class ImpactStepper(PortStepper):
         cdef const vt_contact* e
         cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h), speed, least
         cdef bint some = self.elastic, near = False, hit, bounces = False
-        cdef int c, status
+        cdef int c, status = OK
         free[0] = False
         for c in range(self.ntouch):
             e = &self.touch[c]
@@ -239,12 +244,12 @@ cdef class ImpactStepper(PortStepper):
             if self.closed_here(c):
                 hit = hit or (e.restitution * -speed > least or (self.events > 0 and -speed > least))
                 bounces = bounces or e.restitution * -speed > least
-            elif e.restitution * -speed > least:
-                if e.restitution < BOUNCY and e.stiffness == INFINITY:
-                    x.arrives[c] = True
-                elif x.there[c].gap < 0.0:
-                    x.within[c] = REBOUNDS
-        status = self.strike_node(bounces) if hit else OK
+            elif e.restitution * -speed > least and (stops(e) or x.there[c].gap < 0.0):
+                self.rebound_next(c)
+        if hit:
+            # which others close is asked again with the velocities after the impact
+            self.forget_rebounds()
+            status = self.strike_node(bounces)
         while hit and status == OK and self.strike_more(h):
             self.node_velocity(x.v)
             status = self.strike_node(bounces)
@@ -253,6 +258,43 @@ cdef class ImpactStepper(PortStepper):
             if x.within[c] == STRIKES:
                 x.within[c] = OUTSIDE
         return status
+
+    cdef inline void rebound_next(self, int c) noexcept nogil:
+        # it closes in this step, and rebounds at the next node
+        if stops(&self.touch[c]):
+            self.own_touch.arrives[c] = True
+        else:
+            self.own_touch.within[c] = REBOUNDS
+
+    cdef void forget_rebounds(self) noexcept nogil:
+        cdef Touching* x = &self.own_touch
+        cdef int c
+        for c in range(self.ntouch):
+            x.arrives[c] = False
+            if x.within[c] == REBOUNDS:
+                x.within[c] = OUTSIDE
+
+    cdef void let_bounce(self) noexcept nogil:
+        # by the velocities at node 1 after an impact there, and how gaps change over the trial. Where impacts are located none
+        # is let through
+        cdef Touching* x = &self.own_touch
+        cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h)
+        cdef bint any = False
+        cdef int c
+        for c in range(self.ntouch if not x.left else 0):
+            any = any or (self.comes_in(c) and not x.arrives[c] and self.may_strike(c))
+        if not any:
+            return
+        if not x.opened:
+            self.node_velocity(x.v)
+        self.move_bodies(x.pose1, x.v)
+        for c in range(self.ntouch):
+            x.speed[c] = x.fall[c] = self.closing_speed(c, x.here, x.v)
+        self.measure_falls(x.fall)
+        for c in range(self.ntouch):
+            if self.comes_in(c) and self.may_strike(c) and \
+                    self.touch[c].restitution * -x.speed[c] > max(self.slowest, 2.0 * h * fabs(x.fall[c])):
+                self.rebound_next(c)
 
     cdef bint strike_more(self, double h) noexcept nogil:
         # contacts that the blow closes at once take part in it, where impacts are located; whether there are any
