@@ -251,7 +251,7 @@ class CompiledIntegrator(Integrator):
             if monitors:
                 every_state.rows = 0
                 self.stepper.watch(monitors.watched)
-                if self.chosen.get("events"):
+                if self.touches_here:
                     self.stepper.log_parts(True)
             began = time.perf_counter()
             status = self.stepper.run(count, 1 if monitors else every, every_state, every if monitors else 1)
@@ -273,7 +273,7 @@ class CompiledIntegrator(Integrator):
                 progress(done, steps)
 
     def parts(self):
-        return self.stepper.take_parts() if self.chosen.get("events") else None
+        return self.stepper.take_parts() if self.touches_here else None
 
     @property
     def touches_here(self) -> bool:

@@ -117,6 +117,7 @@ cdef class ComposedStepper(TouchingStepper):
         cdef Now* now = self.lane.now
         cdef double whole = now.h, error = 0.0, passed = 0.0
         cdef int n, status = OK, spent = 0, opening = self.lane.progress.opening
+        cdef long parts = self.part_log.count, pushes = self.push_log.count
         now.turn = now.off = NAN
         if count > 1:
             self.forget()
@@ -132,11 +133,17 @@ cdef class ComposedStepper(TouchingStepper):
             clock.t += now.h
             passed += now.h
             now.first_row += SUBSTEP_ROWS
+            if self.logs_parts and n + 1 < count * c.stages:
+                status = self.log_part()
+                if status != OK:
+                    break
         clock.t = before.t
         now.h, now.iterations, now.error = whole, spent, error
         self.lane.newton.share = 1.0
         if c.adapt == SUNDMAN and status == OK:
             now.h = passed
+        if status != OK:
+            self.part_log.count, self.push_log.count = parts, pushes
         if status != OK and n > 0:
             self.put_back_start(&before)
             clock.restarted, self.lane.progress.opening = True, opening

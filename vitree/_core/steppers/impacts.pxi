@@ -12,6 +12,8 @@ cdef double BOUNCY = 0.5
 #: Where impacts are located, contacts that close within this share of a step strike at once; below this gap [m] some may
 cdef double AT_ONCE = 1e-6
 cdef double NEARBY = 1e-6
+#: An impact sets a pair moving if it changes the speed at which its gap closes by more than this share
+cdef double MOVED = 1e-9
 #: A pair closes if it does so faster than this share of the velocities
 cdef double CLOSING = 1e-12
 #: Contacts that stay owe a share of the last impulse at a node; those that owe so much more of it close anew
@@ -295,8 +297,8 @@ cdef class ImpactStepper(PortStepper):
                 self.rebound_next(c)
 
     cdef bint strike_more(self, double h, bint* near, int* status) noexcept nogil:
-        # others take part in the impact that close behind it in this step, and rebound; where impacts are located those that
-        # close at once. near: their accelerations are known. Whether there are any
+        # others take part in the impact that it sets moving so that they close in this step, and that rebound; where impacts are
+        # located those that close at once. near: their accelerations are known. Whether there are any
         cdef Touching* x = &self.own_touch
         cdef double speed
         cdef bint found = False
@@ -309,7 +311,7 @@ cdef class ImpactStepper(PortStepper):
                     x.within[c] = STRIKES
                     found = True
             elif x.within[c] != FOLLOWS and self.may_strike(c) and not self.closed_here(c) and \
-                    x.here[c].gap < fabs(self.lane.now.h) * -speed:
+                    x.here[c].gap < fabs(self.lane.now.h) * -speed and fabs(speed - x.speed[c]) > MOVED * fabs(speed):
                 if not near[0]:
                     status[0] = self.learn_falls()
                     if status[0] != OK:

@@ -115,6 +115,7 @@ cdef class KickedStepper(LocatingStepper):
         cdef Progress* progress = self.lane.progress
         cdef double whole = now.h, residual = self.own_touch.residual
         cdef int k, n, count = 1, part = OK, worst = self.own_touch.worst
+        cdef long parts = self.part_log.count, pushes = self.push_log.count
         for k in range(self.halvings):
             count *= 2
             now.h = whole / count
@@ -123,6 +124,10 @@ cdef class KickedStepper(LocatingStepper):
                 if part != OK:
                     break
                 clock.t += now.h
+                if self.logs_parts and n + 1 < count:
+                    part = self.log_part()
+                    if part != OK:
+                        break
             clock.t, now.h = before.t, whole
             if part == OK:
                 if progress.halved == 0:
@@ -130,6 +135,7 @@ cdef class KickedStepper(LocatingStepper):
                 progress.halved_last = clock.t
                 progress.halved += 1
                 return OK
+            self.part_log.count, self.push_log.count = parts, pushes
             self.put_back_start(&before)
             clock.restarted = before.restarted
             if now.cause != OK:
