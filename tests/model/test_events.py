@@ -59,7 +59,7 @@ def test_a_ball_bounces_as_it_must(method, e):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("friction", "least"), [(0.0, 1.95), (5.0, 1.8)])
 def test_a_rod_that_lands_is_of_second_order(method, friction, least):
-    """Without restitution, on a tip that slides or sticks; not located the landing is worse as dt falls."""
+    """Without restitution, on a tip that slides or sticks; not located the landing is of first order."""
     tree = vt.Tree("rod")
     tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("a"), vt.body("rod", 1.0, (1 / 12,) * 3))
     tree.contact(vt.Contact("rod", points=[(0, 0, -0.5)]), vt.Ground(friction=friction))
@@ -71,7 +71,7 @@ def test_a_rod_that_lands_is_of_second_order(method, friction, least):
         ]  # fmt: skip
     errors, plain = (np.array([np.abs(q - ends[1][-1]).max() for q in ends[k][:-1]]) for k in (1, 0))
     assert np.log2(errors[0] / errors[-1]) / 3 > least
-    assert plain[-1] > 10 * errors[-1]
+    assert (plain > 10 * errors).all()
 
 
 @pytest.mark.parametrize(("method", "band"), [("linear-time", 2.5e-4), ("midpoint", 6e-5), ("rk4", 1e-8)])

@@ -297,6 +297,9 @@ class Integrator:
         """Times [s] at which the first and the last of these steps began; None without one."""
         return None
 
+    #: What was done to a start that was off by a little, in sentences.
+    mended: tuple[str, ...] = ()
+
     @property
     def unresolved(self) -> tuple[float, float] | None:
         """When [s] the step began that follows the motion worst, and by which share; None if all follow it."""

@@ -51,8 +51,8 @@ class Nodes(NamedTuple):
 def places_of(model: Any, number: np.ndarray, nodes: Nodes) -> np.ndarray:
     """Return where the impulses of contacts act on the first of the two, their normals, and their gaps there.
 
-    An impulse on a point of a patch acts there, and its friction on the patch as a whole, in the plane. One point has
-    both effects: that of the contact, moved along the normal to the plane.
+    An impulse on a point of a patch acts there, and its friction on the patch as a whole: with the mean gap of the
+    points that are in touch. One point has both effects: that of the contact, moved along the normal to the mean gap.
 
     Parameters
     ----------
@@ -75,12 +75,25 @@ def places_of(model: Any, number: np.ndarray, nodes: Nodes) -> np.ndarray:
         return out
     gap, n, x, _ = gaps_at(model, number[there], nodes.at[there], nodes.q)
     out[there] = np.column_stack([x, n, gap])
+    # of the points of each patch at each node, those that push and those that pushed in the step before
+    own = np.column_stack([nodes.at[there], number[there]])
+    members = np.unique(np.concatenate([own, nodes.before[np.isin(nodes.before[:, 0], own[:, 0])]]), axis=0)
     patch = patches_of(found)
+    members = members[members[:, 1] < len(patch)]
+    members = members[patch[members[:, 1]] >= 0]
+    keys, group, count = np.unique(_key(members, patch), return_inverse=True, return_counts=True)
+    mean = np.bincount(group, gaps_at(model, members[:, 1], members[:, 0], nodes.q)[0], len(keys)) / count
     on = number[there] < len(patch)
     on[on] = patch[number[there[on]]] >= 0
+    group = np.searchsorted(keys, _key(own[on], patch))
     rows = there[on]
-    out[rows, :3] -= out[rows, 6:] * out[rows, 3:6]
+    out[rows, :3] += np.where(count[group] > 1, mean[group] - out[rows, 6], 0.0)[:, None] * out[rows, 3:6]
     return out
+
+
+def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:
+    """One number for node and patch."""
+    return pairs[:, 0] * (int(patch.max(initial=0)) + 1) + patch[pairs[:, 1]]
 
 
 def count_of(found: Candidates) -> int:

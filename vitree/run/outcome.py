@@ -70,7 +70,7 @@ class Outcome:
                  watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
         self.system: Any = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
-        self._of_steps = schedule, every, more
+        self._of_steps, self._mended = (schedule, every, more), list(integrator.mended)
         self._energies: np.ndarray | None = None
         self._v: np.ndarray | None = records.x
         if not later:
@@ -226,7 +226,7 @@ class Outcome:
         return plain(found)
 
     def _warnings(self) -> list[str]:
-        odd = halving_warnings(self.halved, self.between, self.steps)
+        odd = self._mended + halving_warnings(self.halved, self.between, self.steps)
         if self._unresolved is not None:
             by: Any = self._by or self._facts
             odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])

@@ -4,8 +4,6 @@
 #: How well contacts are solved: a share of the velocities, and of what rounding leaves of positions
 cdef double TOUCH_TOLERANCE = 5e-11
 cdef double TOUCH_ROUNDING = 1e-14
-#: [m] nearer to the plane than this a patch is in it
-cdef double ON_PLANE_GAP = 1e-12
 #: [m/s] slower than this it does not slide
 cdef double SLIDING = 1e-7
 
@@ -482,36 +480,21 @@ cdef class PortStepper(ModelStepper):
         return OK
 
     cdef void centre_patches(self) noexcept nogil:
-        # the mean of the points of each patch, in its body, on the plane: where friction acts does not depend on which of the
-        # points push
+        # the mean of the points of each patch, in its body
         cdef Touching* x = &self.own_touch
         cdef const vt_contact* e
-        cdef const Touch* at
-        cdef double share
         cdef int k, p
         memset(x.patch_count, 0, self.contacts.patches * sizeof(int))
         for p in range(self.contacts.patches):
             x.patch_centre[p] = zero3()
-            x.patch_gap[p] = 0.0
         for k in range(x.count):
             e = &self.touch[x.member[k]]
             if e.patch >= 0:
                 x.patch_count[e.patch] += 1
                 x.patch_centre[e.patch] = add(x.patch_centre[e.patch], self.body_point(x.member[k]))
-                x.patch_gap[e.patch] += x.here[x.member[k]].gap
         for p in range(self.contacts.patches):
             if x.patch_count[p] > 1:
-                share = 1.0 / x.patch_count[p]
-                x.patch_centre[p] = scale(share, x.patch_centre[p])
-                x.patch_gap[p] *= share
-        for k in range(x.count):
-            e, at = &self.touch[x.member[k]], &x.here[x.member[k]]
-            if e.patch >= 0 and fabs(x.patch_gap[e.patch]) > ON_PLANE_GAP:
-                # the members of a patch have one normal
-                x.patch_centre[e.patch] = sub(x.patch_centre[e.patch],
-                                              tmul(x.pose1[e.body_a].R, scale(x.patch_gap[e.patch], at.n)))
-                x.patch_count[e.patch] = max(x.patch_count[e.patch], 2)
-                x.patch_gap[e.patch] = 0.0
+                x.patch_centre[p] = scale(1.0 / x.patch_count[p], x.patch_centre[p])
 
     cdef Vec3 body_point(self, int c) noexcept nogil:
         # the material point of body a, in the body

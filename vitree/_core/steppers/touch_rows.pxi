@@ -101,9 +101,8 @@ cdef struct Touching:
     double* total           # (rows of the cones,) their impulses
     Cones hit               # those of them that are solved for
     double* kick            # (nv,) the impulse of the contacts, and of an impact
-    int* patch_count        # (patches,) members of a patch; of one off the plane at least two
-    double* patch_gap       # (patches,) their mean
-    Vec3* patch_centre      # (patches,) their mean, in the body, and on the plane
+    int* patch_count        # (patches,) members of a patch
+    Vec3* patch_centre      # (patches,) their mean, in the body
     Vec3* patch_slip        # (patches,) of the centre, and the turn about the normal
     double* patch_turn
     # ports: of each body that is touched six unit wrenches, of each limited coordinate a unit force
@@ -171,7 +170,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.v2, x.arrives = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
     x.blow, x.kick, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.h = memory.scratch_reals(count)
-    x.patch_count, x.patch_gap = <int*>memory.scratch(patches * sizeof(int)), memory.scratch_reals(patches)
+    x.patch_count = <int*>memory.scratch(patches * sizeof(int))
     x.patch_centre = <Vec3*>memory.scratch(patches * sizeof(Vec3))
     x.patch_slip, x.patch_turn = <Vec3*>memory.scratch(patches * sizeof(Vec3)), memory.scratch_reals(patches)
     x.port_of_body = <int*>memory.scratch(m.nbody * sizeof(int))
