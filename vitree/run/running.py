@@ -216,6 +216,17 @@ def _mended(
     InputError
         If what may touch overlaps by more, constraints miss by more, or what rolls slips.
     """
+    try:
+        return _brought_together(integrator, q, v, moving)
+    except InputError as error:
+        error.of_start = True
+        raise
+
+
+def _brought_together(
+    integrator: Any, q: np.ndarray, v: np.ndarray | None, moving: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """As :func:`_mended`."""
     model = integrator.model
     if not isinstance(model, Model):
         if model.constraints:
