@@ -26,7 +26,7 @@ MOST, ZERO = 20, 1e-12
 def brought_together(
     model: Model, q: np.ndarray, v: np.ndarray, dt: float
 ) -> tuple[np.ndarray, tuple[str, ...], bool]:
-    """Return the configuration near q (nq,) at which nothing overlaps and loops are closed, what was amiss, and if it is well.
+    """Return the configuration near q (nq,) at which nothing is amiss, what was, and whether the start is well.
 
     A start that needs nothing is returned as it is, and so is one that is off by more than ``MENDED``. Contacts that
     rebound at the next node may overlap by the way of a step, dt v; they stay as they are.
@@ -101,10 +101,13 @@ def rebound_way(restitution: float, speed: float, dt: float) -> float:
 
 
 def rebounds(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
-    """Return what contacts that rebound may overlap by at (q, v) (n,) [m], of all contacts but wheels and limits."""
+    """Return what contacts that rebound may overlap by at (q, v) (n,) [m], of all contacts but wheels and limits.
+
+    Those that are springs may by any depth.
+    """
     found = model.contact_candidates
-    e = np.concatenate([np.tile(found.numbers[:, 1], found.grounds), found.pair_numbers[:, 1]])
-    out, which = np.zeros(len(e)), np.flatnonzero(e >= BOUNCY)
+    e, stiffness = np.concatenate([np.tile(found.numbers, (found.grounds, 1)), found.pair_numbers])[:, 1:3].T
+    out, which = np.where(np.isfinite(stiffness), np.inf, 0.0), np.flatnonzero((e >= BOUNCY) & np.isinf(stiffness))
     if len(which):
         speed = np.abs(gap_rates(model, q, which) @ v)
         out[which] = [rebound_way(float(e[k]), float(s), dt) for k, s in zip(which, speed, strict=True)]
@@ -121,7 +124,7 @@ def gap_rates(model: Model, q: np.ndarray, which: np.ndarray) -> np.ndarray:
 
 
 def _closed(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray | None:
-    """Return the nearest configuration in the metric of the kinetic energy, by Gauss-Newton's method; None without one."""
+    """Return the nearest configuration in the metric of the kinetic energy, by Gauss-Newton; None without one."""
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     W = np.zeros((model.nv, model.nv))
     W[np.ix_(free, free)] = np.linalg.inv(model.crba(q)[np.ix_(free, free)])

@@ -87,8 +87,9 @@ def held_alone(
     constant = {name: found.driven_by(name, k) for name in found.driving if not callable(found.driving[name])}
     if found.torque_rows:
         del constant["torque"]
+    start = found.start(k) if start is None else start
     return Simulation(
-        model, **(found.start(k) if start is None else start), dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
+        model, **start, dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
         effort_limits=given.effort_limits, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
         prescribed=given.prescribed, pushes=given.pushes, every=every, **constant, **given.options,
     )  # fmt: skip

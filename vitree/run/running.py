@@ -20,7 +20,6 @@ from vitree.model.mended import brought_together
 from vitree.model.model import Model
 from vitree.model.placing import require_clear
 from vitree.model.rolling import require_rolling
-from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.between import Between
 from vitree.run.controller import Held

@@ -202,7 +202,8 @@ cdef class PortStepper(ModelStepper):
             x.target[c] = x.hold[c] if x.active[c] and not (e.kind == RUBS and x.way[3 * c] != 0.0) else x.here[c].gap
             x.within[c] = INSIDE
         else:
-            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap)
+            # a spring pushes wherever it is pressed
+            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
             x.within[c] = INSIDE if x.active[c] else OUTSIDE
 
     cdef inline void face(self, int c) noexcept nogil:
