@@ -73,7 +73,8 @@ cdef class ImpactStepper(PortStepper):
                 if not 0 <= log[k, 1] < self.ntouch:
                     raise ValueError(f"contact {log[k, 1]:g}; there are {self.ntouch}")
                 c = <int>log[k, 1]
-                x.within[c] = INSIDE
+                # a spring owes nothing: it closes at the speed that it has
+                x.within[c] = INSIDE if self.touch[c].stiffness == INFINITY else OUTSIDE
                 x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = log[k, 7]
