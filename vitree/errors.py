@@ -60,6 +60,9 @@ AT_WORK = (
 class InputError(VitreeError, ValueError):
     """An argument has a wrong value: NaN, a wrong shape, dt <= 0, an unnormalised quaternion."""
 
+    #: Whether it is the start that the model cannot have: it overlaps, leaves a loop open, or slips where wheels roll.
+    of_start = False
+
 
 class UnknownNameError(VitreeError, LookupError):
     """A name (joint, link, frame, method, solver, robot) is not known.

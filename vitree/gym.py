@@ -227,12 +227,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         Returns
         -------
         tuple
-            Observations (n, k) [units as ``observe`` has them], and an empty dict.
+            Observations (n, k) [units as ``observe`` has them], and a dict; with "failed" (n,), if there are instances
+            whose start cannot be. They end with the next step.
 
         Raises
         ------
         InputError
-            If the mask or the starts have a wrong shape.
+            If the mask or the starts have a wrong shape, or no start can be.
         """
         super().reset(seed=seed)
         mask = np.ones(self.num_envs, bool)
@@ -241,8 +242,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             if mask.shape != (self.num_envs,):
                 raise InputError(f"reset_mask has shape {mask.shape}; it must be ({self.num_envs},)")
         self._restart(np.flatnonzero(mask))
+        if mask.any() and not self._held.alive[mask].any():
+            raise self._held.failed[int(np.flatnonzero(mask)[0])]
         self._begun = True
-        return self._observed(), {}
+        failed = ~self._held.alive
+        return self._observed(), {"failed": failed} if failed.any() else {}
 
     def _restart(self, which: np.ndarray) -> None:
         if not len(which):

@@ -317,6 +317,9 @@ class Integrator:
         """Times [s] at which the first and the last of these steps began; None without one."""
         return None
 
+    #: What was done to a start that was off by a little, in sentences.
+    mended: tuple[str, ...] = ()
+
     @property
     def inner_states(self) -> np.ndarray:
         """States between the halves of steps that were taken in halves, (m, 1 + nq + nv): t [s], q and x in a row."""

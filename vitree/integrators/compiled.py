@@ -274,7 +274,7 @@ class CompiledIntegrator(Integrator):
             if monitors:
                 every_state.rows = 0
                 self.stepper.watch(monitors.watched)
-                if self.chosen.get("events"):
+                if self.touches_here:
                     self.stepper.log_parts(True)
             began = time.perf_counter()
             status = self.stepper.run(count, 1 if monitors else every, every_state, every if monitors else 1)
@@ -309,7 +309,7 @@ class CompiledIntegrator(Integrator):
             records.driven.append(self.stepper.take_drive())
 
     def parts(self):
-        return self.stepper.take_parts() if self.chosen.get("events") else None
+        return self.stepper.take_parts() if self.touches_here else None
 
     @property
     def touches_here(self) -> bool:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from vitree.arguments import Asked
-from vitree.errors import InputError, VitreeError
+from vitree.errors import VitreeError
 from vitree.model.model import Model
 from vitree.run.batch import Batch
-from vitree.run.held import Block, held_alone, held_of, starts_of
+from vitree.run.held import Block, held_alone, held_of, of_instance, require_a_start, starts_of
 from vitree.run.instances import Instances, inputs_of
 from vitree.run.simulate import run
 
@@ -101,10 +101,8 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
                 return
             driving = {name: found.driven_by(name, k) for name in found.driving}
             batch.take(k, run(model, found.given.but(**found.start(k), **driving, every=every)))
-        except InputError:
-            raise
         except VitreeError as error:
-            batch.take(k, getattr(error, "trajectory", None), error)
+            batch.take(k, getattr(error, "trajectory", None), of_instance(error, k))
 
     def work(part: np.ndarray) -> int:
         for done, k in enumerate(part.tolist()):
@@ -116,6 +114,7 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
     every_one = np.asarray(which, dtype=int)
     pieces = min(len(every_one), MOST_PIECES * batch.threads)
     batch.share(work, np.array_split(every_one, pieces) if pieces else ())
+    require_a_start(batch.failed, found.count)
 
 
 def _by_rows(found: Instances, model: Any, k: int, every: int) -> Any:

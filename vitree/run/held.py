@@ -15,7 +15,7 @@ from vitree.model.model import Model
 from vitree.run.instances import Instances, inputs_of
 from vitree.run.simulation import Simulation
 from vitree.run.targets import Targets
-from vitree.wording import named
+from vitree.wording import Text, named
 
 core = scalar()
 
@@ -79,17 +79,41 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
     return q, v
 
 
-def held_alone(found: Instances, model: Any, k: int, every: int) -> Simulation:
-    """Return an instance that is held, without what is given to it step by step."""
+def held_alone(
+    found: Instances, model: Any, k: int, every: int, start: dict[str, Any] | None = None
+) -> Simulation:
+    """Return an instance that is held, without what is given to it step by step; ``start`` is in place of its own."""
     given = found.given
     constant = {name: found.driven_by(name, k) for name in found.driving if not callable(found.driving[name])}
     if found.torque_rows:
         del constant["torque"]
+    start = found.start(k) if start is None else start
     return Simulation(
-        model, **found.start(k), dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
+        model, **start, dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
         effort_limits=given.effort_limits, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
         prescribed=given.prescribed, pushes=given.pushes, every=every, **constant, **given.options,
     )  # fmt: skip
+
+
+def of_instance(error: VitreeError, k: int) -> VitreeError:
+    """Return the error of an instance, whose number it has if the start is wrong; raise one that is wrong for all.
+
+    Raises
+    ------
+    InputError
+        Of an argument.
+    """
+    if isinstance(error, InputError):
+        if not error.of_start:
+            raise error
+        error.args = (Text(f"instance {k}: ", *error.args),)
+    return error
+
+
+def require_a_start(failed: dict[int, VitreeError], count: int) -> None:
+    """Raise the error of the first of ``count`` instances if none of them has a start."""
+    if count and len(failed) == count and all(isinstance(error, InputError) for error in failed.values()):
+        raise failed[min(failed)]
 
 
 def held_of(found: Instances, plan: Block | None, threads: int) -> HeldSimulations | HeldBlocks:
@@ -159,14 +183,18 @@ class HeldSimulations(Held):
         self.held: list[Any] = [None] * n
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):
-            try:
-                self.held[k] = held_alone(found, found.system(k), k, 0)
-            except InputError:
-                raise
-            except VitreeError as error:
-                self.failed[k], self.alive[k] = error, False
-            else:
-                self._look(k)
+            self._begin(k, **found.start(k))
+        require_a_start(self.failed, n)
+
+    def _begin(self, k: int, **start: Any) -> None:
+        """Begin an instance that is not held yet; where it cannot it has failed."""
+        try:
+            self.held[k] = held_alone(self.found, self.found.system(k), k, 0, start)
+        except VitreeError as error:
+            self.failed[k], self.alive[k] = of_instance(error, k), False
+            self.q[k] = self.found.model.neutral() if start.get("q0") is None else start["q0"]
+        else:
+            self._look(k)
 
     def _look(self, k: int) -> None:
         self.q[k], self.v[k] = self.held[k].q, self.held[k].v
@@ -193,11 +221,18 @@ class HeldSimulations(Held):
 
     def reset(self, which: Iterable[int], q: np.ndarray, v: np.ndarray) -> None:
         """Begin some instances anew, from rows of q and v."""
-        for k, a, b in zip(which, q, v, strict=True):
-            self.held[k].reset(a, b)
-            self.failed.pop(int(k), None)
+        for k, a, b in zip(map(int, which), q, v, strict=True):
+            self.failed.pop(k, None)
             self.alive[k] = True
-            self._look(k)
+            if self.held[k] is None:
+                self._begin(k, q0=a, v0=b)
+                continue
+            try:
+                self.held[k].reset(a, b)
+            except InputError as error:
+                self.failed[k], self.alive[k] = of_instance(error, k), False
+            else:
+                self._look(k)
 
 
 class HeldBlocks(Held):

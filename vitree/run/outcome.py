@@ -80,6 +80,7 @@ class Outcome:
         self.system: Any = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
         self._of_steps, self._drivers = (schedule, every, more), Drivers.of(integrator)
+        self._mended = list(integrator.mended)
         self._energies: np.ndarray | None = None
         self._v: np.ndarray | None = records.x
         longest = schedule.dt if schedule.spans is None else float(schedule.spans.max())
@@ -250,7 +251,7 @@ class Outcome:
         return plain(found)
 
     def _warnings(self) -> list[str]:
-        odd = halving_warnings(self.halved, self.between, self.steps)
+        odd = self._mended + halving_warnings(self.halved, self.between, self.steps)
         if self._unresolved is not None:
             by: Any = self._by or self._facts
             odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])

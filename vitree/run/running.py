@@ -16,10 +16,10 @@ from vitree.integrators.base import CHUNK_SECONDS, Records, progress_of
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.idle import Place
 from vitree.model.closure import require_consistent
+from vitree.model.mended import brought_together
 from vitree.model.model import Model
 from vitree.model.placing import require_clear
 from vitree.model.rolling import require_rolling
-from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.between import Between
 from vitree.run.controller import Held
@@ -175,6 +175,7 @@ def begun(integrator: Integrator, given: RunArguments, schedule: Schedule, rows:
     """
     model = integrator.model
     t0, done, state = given.t0, 0, None
+    integrator.mended = ()
     if given.resume is not None:
         t0, done, state = integrator.resume(given.resume.checkpoint.tobytes())
     q0 = given.q0 if state is None else state[1]
@@ -210,7 +211,7 @@ def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
         q = model.neutral() if q is None else model.validate_configuration(q, "q0")
         v = model.zero_velocity() if v is None else model.validate_velocity(v, "v0")
         model.require_regular(q)
-        _require_clear(model, q, v)
+        q, v = _mended(integrator, q, v, v)
         if not core.start_moving(stepper, given.t0, q, v, records, by_momentum):
             x = model.momentum_from_velocity(q, v) if by_momentum else v  # or an error that says why there is none
             integrator.start(given.t0, q, x)
@@ -218,12 +219,53 @@ def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
     return records
 
 
-def _require_clear(model: System, q: np.ndarray, v: np.ndarray | None) -> None:
-    """Raise an InputError if what may touch overlaps at q (nq,), or what rolls slips with v (nv,)."""
-    if isinstance(model, Model) and model.touches:
-        require_clear(model, q)
+def _mended(
+    integrator: Any, q: np.ndarray, v: np.ndarray | None, moving: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return a start whose small overlaps and open loops are closed, which the integrator keeps a word of.
+
+    Parameters
+    ----------
+    integrator : Integrator
+    q, v : (nq,) and (nv,) arrays
+        The start; v is None where it is not given.
+    moving : (nv,) array
+        The velocity that goes with it [m/s or rad/s].
+
+    Raises
+    ------
+    InputError
+        If what may touch overlaps by more, constraints miss by more, or what rolls slips.
+    """
+    try:
+        return _brought_together(integrator, q, v, moving)
+    except InputError as error:
+        error.of_start = True
+        raise
+
+
+def _brought_together(
+    integrator: Any, q: np.ndarray, v: np.ndarray | None, moving: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """As :func:`_mended`."""
+    model = integrator.model
+    if not isinstance(model, Model):
+        if model.constraints:
+            require_consistent(model, q, v)
+        return q, v
+    if not (model.constraints or model.touches):
+        return q, v
+    end, integrator.mended, clear = brought_together(model, q, moving, integrator.dt)
+    if end is not q and model.constraints and v is not None:
+        v = model.project_velocity(end, v)
+    if model.constraints:
+        require_consistent(model, end, v)
+    if model.touches:
+        if not clear:
+            require_clear(model, end)
         if model.rolling:
-            require_rolling(model, q, v)
+            require_rolling(model, end, v)
+    return end, v
 
 
 def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArguments, count: int) -> Records:
@@ -238,10 +280,14 @@ def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArgument
         q0, moving = integrator.motion.start(q0, model.zero_velocity() if v0 is None else v0)
         # the others follow what is prescribed as the constraints have it, if no velocity is given
         v0 = moving if starts else model.project_velocity(q0, moving) if model.constraints else moving
-    if model.constraints:
-        require_consistent(model, q0, v0 if not starts or "v0" in starts else None)
+    with_v = not starts or "v0" in starts
+    moving = model.zero_velocity() if v0 is None else v0
+    if p0 is not None and isinstance(model, Model) and model.touches:
+        moving = model.velocities(q0[None], model.validate_velocity(p0, "p0")[None])[0]
+    q0, mended = _mended(integrator, q0, v0 if with_v else None, moving)
+    if with_v and v0 is not None:
+        v0 = mended
     model.require_regular(q0)
-    _require_clear(model, q0, v0 if not starts or "v0" in starts else None)
     if q1 is not None:
         x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
     else:

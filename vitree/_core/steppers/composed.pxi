@@ -118,6 +118,7 @@ cdef class ComposedStepper(TouchingStepper):
         cdef double whole = now.h, error = 0.0, passed = 0.0
         cdef int n, status = OK, spent = 0, opening = self.lane.progress.opening
         cdef long inner = self.inner_log.count
+        cdef long parts = self.part_log.count, pushes = self.push_log.count
         now.turn = now.off = NAN
         if count > 1:
             self.forget()
@@ -135,6 +136,10 @@ cdef class ComposedStepper(TouchingStepper):
             if (n + 1) % c.stages == 0 and n + 1 < count * c.stages:
                 self.log_inner(clock.t, self.lane.state.q, self.lane.state.x)
             now.first_row += SUBSTEP_ROWS
+            if self.logs_parts and n + 1 < count * c.stages:
+                status = self.log_part()
+                if status != OK:
+                    break
         clock.t = before.t
         now.h, now.iterations, now.error = whole, spent, error
         self.lane.newton.share = 1.0
@@ -142,6 +147,7 @@ cdef class ComposedStepper(TouchingStepper):
             now.h = passed
         if status != OK:
             self.inner_log.count = inner
+            self.part_log.count, self.push_log.count = parts, pushes
         if status != OK and n > 0:
             self.put_back_start(&before)
             clock.restarted, self.lane.progress.opening = True, opening

@@ -2,7 +2,7 @@
 # One lane.
 
 cdef enum:
-    IMPACTS = 200           # most impulses of an impact, the last half of them inelastic
+    IMPACTS = 1000          # most impulses of an impact, the last half of them inelastic
 
 #: An elastic contact is closed below this gap [m]
 cdef double CLOSED_GAP = 1e-12
@@ -12,6 +12,8 @@ cdef double BOUNCY = 0.5
 #: Where impacts are located, contacts that close within this share of a step strike at once; below this gap [m] some may
 cdef double AT_ONCE = 1e-6
 cdef double NEARBY = 1e-6
+#: An impact sets a pair moving if it changes the speed at which its gap closes by more than this share
+cdef double MOVED = 1e-9
 #: A pair closes if it does so faster than this share of the velocities
 cdef double CLOSING = 1e-12
 #: Contacts that stay owe a share of the last impulse at a node; those that owe so much more of it close anew
@@ -20,6 +22,11 @@ cdef double OWED = 0.1
 cdef double JAMMED = 1.25
 #: An impact gains energy if it does so by more than this share of its terms
 cdef double GAINED = 1e-12
+
+
+cdef inline bint stops(const vt_contact* e) noexcept nogil:
+    # whether it is stopped where it closes before it rebounds
+    return e.restitution < BOUNCY and e.stiffness == INFINITY
 
 
 cdef class ImpactStepper(PortStepper):
@@ -77,7 +84,8 @@ cdef class ImpactStepper(PortStepper):
                 if not 0 <= log[k, 1] < self.ntouch:
                     raise ValueError(f"contact {log[k, 1]:g}; there are {self.ntouch}")
                 c = <int>log[k, 1]
-                x.within[c] = INSIDE
+                # a spring owes nothing: it closes at the speed that it has
+                x.within[c] = INSIDE if self.touch[c].stiffness == INFINITY else OUTSIDE
                 x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = log[k, 7]
@@ -235,7 +243,7 @@ cdef class ImpactStepper(PortStepper):
         cdef const vt_contact* e
         cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h), speed, least
         cdef bint some = self.elastic, near = False, hit, bounces = False
-        cdef int c, status
+        cdef int c, status = OK
         free[0] = False
         for c in range(self.ntouch):
             e = &self.touch[c]
@@ -250,17 +258,15 @@ cdef class ImpactStepper(PortStepper):
         self.node_velocity(x.v)
         self.move_bodies(x.pose1, x.v)
         for c in range(self.ntouch):
-            speed = x.speed[c] = x.fall[c] = self.closing_speed(c, x.here, x.v)
+            speed = x.speed[c] = self.closing_speed(c, x.here, x.v)
             if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -speed:
                 x.within[c] = STRIKES
             near = near or (self.may_strike(c) and speed < 0.0 and x.here[c].gap < 4.0 * h * -speed)
         if near:
-            status = self.free_step()
+            status = self.learn_falls()
             if status != OK:
                 return status
-            self.place_end(self.lane.state.q2)
             free[0] = True
-            self.measure_falls(x.fall)
         for c in range(self.ntouch if near else 0):
             e, speed = &self.touch[c], x.speed[c]
             if not self.may_strike(c) or speed >= 0.0:
@@ -269,47 +275,112 @@ cdef class ImpactStepper(PortStepper):
             if self.closed_here(c):
                 hit = hit or (e.restitution * -speed > least or (self.events > 0 and -speed > least))
                 bounces = bounces or e.restitution * -speed > least
-            elif e.restitution * -speed > least:
-                if e.restitution < BOUNCY and e.stiffness == INFINITY:
-                    x.arrives[c] = True
-                elif x.there[c].gap < 0.0:
-                    x.within[c] = REBOUNDS
-        status = self.strike_node(bounces) if hit else OK
-        while hit and status == OK and self.strike_more(h):
-            self.node_velocity(x.v)
+            elif e.restitution * -speed > least and (stops(e) or x.there[c].gap < 0.0):
+                self.rebound_next(c)
+        if hit:
+            # which others close is asked again with the velocities after the impact
+            self.forget_rebounds()
             status = self.strike_node(bounces)
+        while hit and status == OK and self.strike_more(h, &near, &status):
+            self.node_velocity(x.v)
+            status = self.strike_node(True)
         free[0] = free[0] and not hit
         for c in range(self.ntouch):
-            if x.within[c] == STRIKES:
+            if x.within[c] == STRIKES or x.within[c] == FOLLOWS:
                 x.within[c] = OUTSIDE
         return status
 
-    cdef bint strike_more(self, double h) noexcept nogil:
-        # contacts that the blow closes at once take part in it, where impacts are located; whether there are any
+    cdef inline void rebound_next(self, int c) noexcept nogil:
+        # it closes in this step, and rebounds at the next node
+        if stops(&self.touch[c]):
+            self.own_touch.arrives[c] = True
+        else:
+            self.own_touch.within[c] = REBOUNDS
+
+    cdef void forget_rebounds(self) noexcept nogil:
         cdef Touching* x = &self.own_touch
+        cdef int c
+        for c in range(self.ntouch):
+            x.arrives[c] = False
+            if x.within[c] == REBOUNDS:
+                x.within[c] = OUTSIDE
+
+    cdef void let_bounce(self) noexcept nogil:
+        # by the velocities at node 1 after an impact there, and how gaps change over the trial. Where impacts are located none
+        # is let through
+        cdef Touching* x = &self.own_touch
+        cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h)
+        cdef bint any = False
+        cdef int c
+        for c in range(self.ntouch if not x.left else 0):
+            any = any or (self.comes_in(c) and not x.arrives[c] and self.may_strike(c))
+        if not any:
+            return
+        if not x.opened:
+            self.node_velocity(x.v)
+        self.move_bodies(x.pose1, x.v)
+        for c in range(self.ntouch):
+            x.speed[c] = x.fall[c] = self.closing_speed(c, x.here, x.v)
+        self.measure_falls(x.fall)
+        for c in range(self.ntouch):
+            if self.comes_in(c) and self.may_strike(c) and \
+                    self.touch[c].restitution * -x.speed[c] > max(self.slowest, 2.0 * h * fabs(x.fall[c])):
+                self.rebound_next(c)
+
+    cdef bint strike_more(self, double h, bint* near, int* status) noexcept nogil:
+        # others take part in the impact that it sets moving so that they close in this step, and that rebound; where impacts are
+        # located those that close at once. near: their accelerations are known. Whether there are any
+        cdef Touching* x = &self.own_touch
+        cdef double speed
         cdef bint found = False
         cdef int c
         self.move_bodies(x.pose1, x.v)
-        for c in range(self.ntouch if x.left else 0):
-            if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -self.closing_speed(c, x.here, x.v):
-                x.within[c] = STRIKES
-                found = True
+        for c in range(self.ntouch):
+            speed = self.closing_speed(c, x.here, x.v)
+            if x.left:
+                if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -speed:
+                    x.within[c] = STRIKES
+                    found = True
+            elif x.within[c] != FOLLOWS and self.may_strike(c) and not self.closed_here(c) and \
+                    x.here[c].gap < fabs(self.lane.now.h) * -speed and fabs(speed - x.speed[c]) > MOVED * fabs(speed):
+                if not near[0]:
+                    status[0] = self.learn_falls()
+                    if status[0] != OK:
+                        return False
+                    near[0] = True
+                    self.move_bodies(x.pose1, x.v)
+                if self.touch[c].restitution * -speed > max(self.slowest, 2.0 * h * fabs(x.fall[c])):
+                    x.within[c] = FOLLOWS
+                    found = True
         return found
+
+    cdef int learn_falls(self) noexcept nogil:
+        # the accelerations of the gaps over a step without contacts, from the speeds before an impact
+        cdef Touching* x = &self.own_touch
+        cdef int status = self.free_step()
+        if status == OK:
+            self.place_end(self.lane.state.q2)
+            memcpy(x.fall, x.speed, self.ntouch * sizeof(double))
+            self.measure_falls(x.fall)
+        return status
 
     cdef int strike_node(self, bint bounces) noexcept nogil:
         # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
-        # on these, with friction, and v += (1 + e)(v0 - v). bounces: e is not 0
+        # on these, with friction, and v += (1 + e)(v0 - v). bounces: e is not 0. Contacts that follow take part as soon as
+        # their gaps have closed at the velocities between
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef int c, k, j, count, all, sweep, status, o, nv = self.nv
-        cdef double size
+        cdef double size, rest
         cdef bint arrived = False
         for c in range(self.ntouch):
             x.bad[c] = x.within[c]
             # what rolls does so in a blow as well; dry friction has no part in it
             x.within[c] = OUTSIDE if self.touch[c].kind == RUBS or not (
-                self.closed_here(c) or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED) else INSIDE
+                self.closed_here(c) or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED
+                or x.within[c] == FOLLOWS) else INSIDE
             arrived = arrived or x.active[c] == ARRIVED
+        memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
             # where some were stopped in the last step, what those that pushed gave there
             if not arrived or not x.active[c] or self.touch[c].stiffness != INFINITY:
@@ -329,13 +400,19 @@ cdef class ImpactStepper(PortStepper):
         if arrived:
             self.take_back()
         size = largest(y.w, y.n)
+        for k in range(y.count):
+            x.apart[k] = x.here[x.member[k]].gap if x.within[x.member[k]] == FOLLOWS else 0.0
+        rest = fabs(self.lane.now.h)
         for sweep in range(IMPACTS):
             # u = J v
             count = 0
-            for k in range(y.count):
-                if y.law[k] == CONE and y.w[y.row[k]] < -CLOSING * size:
-                    x.bad[count] = k
-                    count += 1
+            while True:
+                for k in range(y.count):
+                    if y.law[k] == CONE and x.apart[k] == 0.0 and y.w[y.row[k]] < -CLOSING * size:
+                        x.bad[count] = k
+                        count += 1
+                if count > 0 or not self.close_next(CLOSING * size, &rest):
+                    break
             if count == 0:
                 break
             all = count
@@ -367,6 +444,33 @@ cdef class ImpactStepper(PortStepper):
         x.opened = True
         x.count = 0
         return OK
+
+    cdef bint close_next(self, double least, double* rest) noexcept nogil:
+        # go on to where the first of the gaps closes at the velocities at hand, in the rest of the step; behind it those that are
+        # closed where the step begins do. Whether there are any. least: speeds below it are none
+        cdef Touching* x = &self.own_touch
+        cdef const Cones* y = &x.cones
+        cdef double t = INFINITY
+        cdef bint found = False
+        cdef int k
+        for k in range(y.count):
+            if y.law[k] == CONE and x.apart[k] > 0.0 and y.w[y.row[k]] < -least:
+                t = min(t, x.apart[k] / -y.w[y.row[k]])
+        for k in range(y.count):
+            if y.law[k] != CONE:
+                continue
+            if t <= rest[0]:
+                x.apart[k] += t * y.w[y.row[k]]
+                if x.apart[k] < AT_ONCE * fabs(self.lane.now.h * y.w[y.row[k]]):
+                    x.apart[k] = 0.0
+            elif x.within[x.member[k]] == FOLLOWS:
+                x.apart[k] = INFINITY
+            else:
+                found = found or (x.apart[k] > 0.0 and y.w[y.row[k]] < -least)
+                x.apart[k] = 0.0
+        found = found or t <= rest[0]
+        rest[0] = rest[0] - t if t <= rest[0] else -1.0
+        return found
 
     cdef void take_back(self) noexcept nogil:
         # where contacts were stopped in the last step, those that hang together with them approach as if none had pushed:

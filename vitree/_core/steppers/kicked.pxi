@@ -123,6 +123,7 @@ cdef class KickedStepper(LocatingStepper):
         cdef double whole = now.h, residual = self.own_touch.residual
         cdef int k, n, count = 1, part = OK, worst = self.own_touch.worst
         cdef long inner = self.inner_log.count
+        cdef long parts = self.part_log.count, pushes = self.push_log.count
         for k in range(self.halvings):
             count *= 2
             now.h = whole / count
@@ -133,6 +134,10 @@ cdef class KickedStepper(LocatingStepper):
                 clock.t += now.h
                 if n + 1 < count:
                     self.log_inner(clock.t, self.lane.state.q, self.lane.state.x)
+                if self.logs_parts and n + 1 < count:
+                    part = self.log_part()
+                    if part != OK:
+                        break
             clock.t, now.h = before.t, whole
             if part == OK:
                 if progress.halved == 0:
@@ -141,6 +146,7 @@ cdef class KickedStepper(LocatingStepper):
                 progress.halved += 1
                 return OK
             self.inner_log.count = inner
+            self.part_log.count, self.push_log.count = parts, pushes
             self.put_back_start(&before)
             clock.restarted = before.restarted
             if now.cause != OK:

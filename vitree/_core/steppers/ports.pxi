@@ -205,7 +205,8 @@ cdef class PortStepper(ModelStepper):
             x.target[c] = x.hold[c] if x.active[c] and not (e.kind == RUBS and x.way[3 * c] != 0.0) else x.here[c].gap
             x.within[c] = INSIDE
         else:
-            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap)
+            # a spring pushes wherever it is pressed
+            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
             x.within[c] = INSIDE if x.active[c] else OUTSIDE
 
     cdef inline void face(self, int c) noexcept nogil:
@@ -279,14 +280,24 @@ cdef class PortStepper(ModelStepper):
                 else:
                     touch_at(&self.touch[c], q, pose, NULL if before == NULL else &before[c], &to[c])
 
+    cdef inline bint comes_in(self, int c) noexcept nogil:
+        # whether the trial closes it beyond where it was
+        return self.own_touch.within[c] == OUTSIDE and self.own_touch.there[c].gap < self.own_touch.target[c] - 1e-13
+
+    cdef void let_bounce(self) noexcept nogil:
+        # contacts that the trial closes and that rebound at the next node are kept out of the solve, or stopped where they close
+        pass
+
     cdef bint join(self) noexcept nogil:
         # contacts that the trial closes beyond where they were come in; whether there are any
         cdef Touching* x = &self.own_touch
         cdef int c
         cdef bint more = False
         self.place_end(self.lane.state.q2)
+        if self.elastic:
+            self.let_bounce()
         for c in range(self.ntouch):
-            if x.within[c] == OUTSIDE and x.there[c].gap < x.target[c] - 1e-13:
+            if self.comes_in(c):
                 x.within[c] = INSIDE
                 touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, &x.here[c])
                 self.face(c)

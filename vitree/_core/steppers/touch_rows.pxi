@@ -14,6 +14,7 @@ cdef enum:                  # whether a contact is in the solve
     REBOUNDS = 2            # it will bounce at the next node
     OPEN = 3                # it closes freely: the step to where it does so is looked for
     STRIKES = 4             # it closes at this node, but for a way that is none
+    FOLLOWS = 5             # it closes in this step behind an impact at this node, and takes part in that
 
 cdef enum:                  # whether a contact pushed in the last step
     PUSHED = 1
@@ -96,6 +97,7 @@ cdef struct Touching:
     double* v2              # (nv,) the velocity at node 2
     double* still           # (nv,) the velocity of no momentum
     int* bad                # (contacts,) members that an impact still closes
+    double* apart           # (members,) [m] gaps that are still to close in an impact
     double* total           # (rows of the cones,) their impulses
     Cones hit               # those of them that are solved for
     double* kick            # (nv,) the impulse of the contacts, and of an impact
@@ -164,6 +166,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.speed, x.fall = memory.scratch_reals(contacts), memory.scratch_reals(contacts)
     x.still = memory.scratch_reals(m.nv)
     x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
+    x.apart = memory.scratch_reals(contacts)
     x.v2, x.arrives = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
     x.blow, x.kick, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.h = memory.scratch_reals(count)
