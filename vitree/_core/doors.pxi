@@ -369,7 +369,7 @@ def batch_constraint_slopes(CoreModel model, ConstraintList list, const double[:
 
 
 def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const double[:, ::1] p,
-                      const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out, bint split=False):
+                      const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out, int split=TWIST):
     # The pieces of a step, for tests and study: the residual for increments y, the exact direction
     # from there, and the momentum at the end if y is accepted. out: (n, 3 nv).
     # force: joint forces (n, nv), constant over the step

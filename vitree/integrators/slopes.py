@@ -12,7 +12,7 @@ from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
 from vitree.integrators.contact_slopes import STENCIL, Held, Touched, held_by, solve_held
 from vitree.integrators.options import option
-from vitree.integrators.variational import LinearTime, Midpoint
+from vitree.integrators.variational import KINETIC, LinearTime, Midpoint
 from vitree.lie import SE3, SO3
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE
@@ -250,7 +250,7 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     kernels, n, nv = wide(), len(q), model.nv
     K, drives, ends = np.empty((n, 4 * nv * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
     if isinstance(integrator, LinearTime):
-        rule = (integrator.dt, integrator.kinetic == "split", u.shape[1])
+        rule = (integrator.dt, KINETIC[integrator.kinetic], u.shape[1])
         kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, form)
         F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
     else:

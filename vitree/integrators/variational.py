@@ -48,8 +48,8 @@ FASTEST = 1e50
 NORMS = ("momentum", "energy")
 #: Of the largest inertia of a joint, the least that counts in the norm of the energy: rounding errors have this size.
 LEAST_INERTIA = 1e-12
-#: Values of the option ``kinetic``.
-KINETIC = ("twist", "split")
+#: Values of the option ``kinetic`` of linear-time, with what the core calls them.
+KINETIC: dict[str, int] = scalar().FORMS
 #: Values of the option ``springs``.
 SPRINGS = ("nodes", "averaged")
 #: Options that go with ``adapt``.
@@ -126,7 +126,6 @@ class Variational(CompiledIntegrator):
             return {}
         return {
             "inertia_scale": np.sqrt(np.maximum(inertia, LEAST_INERTIA * inertia.max())).tolist(),
-            "drift": self.model._drift.ravel().tolist(),
         }
 
     def _adaptive_options(self) -> dict:
@@ -231,21 +230,24 @@ class LinearTime(Variational):
     rolls = True
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,
-        "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016; default on "
-        "fixed bases), or split (its centre of mass moves straight and the body turns about it: errors do not grow "
-        "with the speed of the whole; default of what moves freely along a direction)",
+        "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016), split (its "
+        "centre of mass moves straight and the body turns about it: errors do not grow with the speed of the whole), "
+        "or auto (default: split of each tree that a free or a sliding joint at its root carries, twist of others)",
         "springs": "where springs, attractions and potentials in Python act: nodes (half at each node, explicitly; "
         "default), or averaged (at means of the nodes, solved for: dt may be far beyond their 1/frequency)",
     }
 
     def _prepare(self):
-        default = "split" if self.model._drift.any() else "twist"
-        self.kinetic = one_of("kinetic", self.chosen.get("kinetic", default), KINETIC)
-        if self.kinetic == "split":
+        self.kinetic = one_of("kinetic", self.chosen.get("kinetic", "auto"), KINETIC)
+        trees = self.model.full._floating
+        if self.kinetic == "auto" and len(trees) in (0, sum(np.asarray(self.model.full.flat.parent) < 0)):
+            # the same of all bodies
+            self.kinetic = "split" if trees else "twist"
+        if self.kinetic != "twist":
             self.default_norm = "energy"
         self.springs = one_of("springs", self.chosen.get("springs", "nodes"), SPRINGS)
         self.stepper = self._make(
-            "LinearTimeStepper", **self._solver_options(), split=self.kinetic == "split",
+            "LinearTimeStepper", **self._solver_options(), split=KINETIC[self.kinetic],
             averaged=self.springs == "averaged",
         )  # fmt: skip
 

@@ -64,7 +64,7 @@ cdef void lt_mass_slopes(const LinearTimeStep* step, const Node* node2, const vt
         pull = scale(half * mass, add(tmul(one.R, cross(g, own.w1)), tmul(two.R, cross(g, own.w2))))
         w = log_quat(z.D, &r.x)
         dw = sub(own.w2, own.w1)
-        if step.split:
+        if lt_splits(b, step.split):
             # m p.p/2h + w.I w/2h, p the way of the COM
             r = add(z.move, mul(z.M, one.c))
             du, dw = sub(way2, way1), dlog(w, dw)

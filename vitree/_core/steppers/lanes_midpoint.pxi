@@ -62,18 +62,17 @@ cdef class MidpointLanes(VariationalLanes):
         cdef vt_real size = vt_max_nan(largest_in_lanes(self.kernel.L_q, self.nv), largest_in_lanes(self.pull, self.nv))
         return vt_max_nan(largest_in_lanes(self.x, self.nv), fabs(self.h) * size)
 
-    cdef vt_real kinetic(self, Vec3* momentum) noexcept nogil:
-        # 2 T = dL/dv . y/h,  P = sum of f, which the sweep in has left at the roots
-        cdef const vt_model* m = self.plan.m
+    cdef vt_real kinetic(self) noexcept nogil:
+        # 2 T = dL/dv . y/h
         cdef vt_real size = vt_set1(0.0)
         cdef int i
-        momentum[0] = zero3()
         for i in range(self.nv):
             size = size + self.kernel.L_rate[i] * self.y[i]
-        for i in range(m.nbody):
-            if m.body[i].parent < 0:
-                momentum[0] = add(momentum[0], self.kernel.body[i].f)
         return size / vt_set1(self.h)
+
+    cdef Vec3 tree_momentum(self, int root) noexcept nogil:
+        # what the sweep in has left of the tree
+        return self.kernel.body[root].f
 
     cdef vt_real impulse(self, int k) noexcept nogil:
         return fabs(self.h) * vt_max(vt_abs(self.kernel.L_q[k]), vt_abs(self.pull[k]))

@@ -223,18 +223,17 @@ cdef class MidpointStepper(ComposedStepper):
         cdef double size = vt_max_nan(largest(self.own.L_q, self.nv), largest(self.own.force, self.nv))
         return vt_max_nan(largest(self.lane.state.x, self.nv), fabs(self.lane.now.h) * size)
 
-    cdef double kinetic(self, Vec3* momentum) noexcept nogil:
-        # 2 T = dL/dv . y/h,  P = sum of f, which the sweep in has left at the roots
+    cdef double kinetic(self) noexcept nogil:
+        # 2 T = dL/dv . y/h
         cdef double size = 0.0
         cdef int i
         for i in range(self.nv):
             size += self.own.L_rate[i] * self.lane.newton.y[i]
-        momentum[0] = zero3()
-        if not self.tree:
-            for i in range(self.shared.m.nbody):
-                if self.shared.m.body[i].parent < 0:
-                    momentum[0] = add(momentum[0], self.own.body[i].f)
         return size / self.lane.now.h
+
+    cdef Vec3 tree_momentum(self, int root) noexcept nogil:
+        # what the sweep in has left of the tree
+        return zero3() if self.tree else self.own.body[root].f
 
     cdef double impulse(self, int k) noexcept nogil:
         return fabs(self.lane.now.h) * max(fabs(self.own.L_q[k]), fabs(self.own.force[k]))
