@@ -29,7 +29,7 @@ cdef struct vt_body:
 cdef struct vt_tree:    # a tree, all bodies of which translate together (mechanism/floating.py)
     int root
     int count           # coordinates that translate it
-    int free            # by a free joint
+    int free            # the body that a free joint carries, or -1
     int iv[3]
     double columns[9]   # (3, count) by sliding joints: their rates, columns^T u, translate it by u
     double directions[9]    # the projector on those in which it translates, row by row

@@ -25,8 +25,8 @@ class FloatingTree(NamedTuple):
         The velocities that translate it, of sliding joints; those along x, y, z of a free one, in the body's axes.
     columns : (3, k) array
         Of sliding joints: their rates ``columns.T @ u`` translate it by u, one of its directions.
-    free : bool
-        A free joint carries it.
+    free : int
+        The body that a free joint carries, all others on it; -1 without one.
     mass : float
         Of all its bodies [kg].
     """
@@ -35,7 +35,7 @@ class FloatingTree(NamedTuple):
     directions: np.ndarray
     coordinates: np.ndarray
     columns: np.ndarray
-    free: bool
+    free: int
     mass: float
 
 
@@ -51,11 +51,11 @@ def floating_trees(flat: Flat, iv: np.ndarray) -> list[FloatingTree]:
         if parent[i] >= 0:
             tree[i] = tree[parent[i]]
     for root in np.flatnonzero(parent < 0):
-        axes, coordinates, at, E, free = [], [], int(root), np.eye(3), False
+        axes, coordinates, at, E, free = [], [], int(root), np.eye(3), -1
         while kind[at] in (FREE, PRISMATIC):
             E = E @ flat.E[at]
             if kind[at] == FREE:
-                free, axes, coordinates = True, [*np.eye(3)], [*range(iv[at], iv[at] + 3)]
+                free, axes, coordinates = at, [*np.eye(3)], [*range(iv[at], iv[at] + 3)]
                 break
             axes.append(E[:, 2])
             coordinates.append(iv[at])

@@ -39,6 +39,7 @@ cdef struct LanePlan:           # what a stepper of one instance says about its 
     int max_iterations
     int split
     double alpha
+    bint relative
     Costs costs
 
 

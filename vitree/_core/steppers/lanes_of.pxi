@@ -39,7 +39,7 @@ def lane_plan(ModelStepper stepper):
         midpoint = stepper
         if midpoint.tree:
             return 0
-        plan.kind, plan.alpha = MIDPOINT_LANES, midpoint.alpha
+        plan.kind, plan.alpha, plan.relative = MIDPOINT_LANES, midpoint.alpha, midpoint.relative
     plan.stages, plan.share, plan.solver, plan.required = c.stages, c.share, c.solver, c.required
     plan.tolerance, plan.rounding, plan.gain, plan.heaviest = c.tolerance, c.rounding, c.gain, c.heaviest
     plan.max_iterations, plan.costs = c.max_iterations, c.costs
