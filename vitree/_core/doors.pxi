@@ -620,18 +620,23 @@ def batch_linear_time_masses(CoreModel model, rule, const double[:, ::1] q, cons
 
 
 def batch_midpoint_masses(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] y, const double[:, ::1] eta,
-                          const double[:, ::1] change, double[:, ::1] out):
-    # The same of the midpoint integrator, for increments y, displacements eta of q_m and changes of y. rule: (h, alpha, relative)
+                          const double[:, ::1] change, double[:, ::1] out, const double[:, ::1] d1=None,
+                          const double[:, ::1] d2=None):
+    # The same of the midpoint integrator, for increments y, displacements eta of q_m and changes of y; where it is relative
+    # also those at the nodes. rule: (h, alpha, relative)
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 3 * nv + WEIGHED * m.nbody + 3,
-                              mid_trees_size(m) + m.nbody * (sizeof(MidBody) + sizeof(Displaced)))
+    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 5 * nv + WEIGHED * m.nbody + 3,
+                              mid_trees_size(m) + m.nbody * (sizeof(MidBody) + sizeof(Displaced) + sizeof(Vec3)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* by = rows.input(y, nv)
     cdef vt_real* be = rows.input(eta, nv)
     cdef vt_real* bc = rows.input(change, nv)
+    cdef vt_real* b1 = NULL if d1 is None else rows.input(d1, nv)
+    cdef vt_real* b2 = NULL if d2 is None else rows.input(d2, nv)
     cdef vt_real* bo = rows.output(out, WEIGHED * m.nbody + 3)
+    cdef Vec3* move = <Vec3*>rows.take(m.nbody * sizeof(Vec3))
     cdef vt_real* qm = rows.reals(m.nq)
     cdef Displaced* x = <Displaced*>rows.take(m.nbody * sizeof(Displaced))
     cdef MidStep step
@@ -647,6 +652,8 @@ def batch_midpoint_masses(CoreModel model, rule, const double[:, ::1] q, const d
                 mid_node(m, bq, step.trees)
             mid_forward(&step, bq, qm)
             mid_mass_slopes(&step, be, bc, x, bo, bo + WEIGHED * m.nbody)
+            if step.trees != NULL and b1 != NULL and b2 != NULL:
+                mid_tree_masses(&step, b1, b2, x, move, bo, bo + WEIGHED * m.nbody)
             rows.scatter(block)
 
 

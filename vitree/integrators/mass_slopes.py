@@ -54,7 +54,7 @@ def mass_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
         alpha, y = integrator.settings.get("alpha", 0.5), model.difference(q, q2)
         change = joint_times(model, -y, d2) - joint_times(model, y, d1)
         eta = d1 + alpha * joint_times(model, -alpha * y, joint_times(model, -y, d2 - d1), "dtau")
-        wide().batch_midpoint_masses(model.core, (h, alpha), q, y, eta, change, out)
+        wide().batch_midpoint_masses(model.core, (h, alpha, integrator.relative), q, y, eta, change, out, d1, d2)
     total = out.sum(axis=0)
     of_bodies = total[:-3].reshape(-1, WEIGHED)
     inertia = of_bodies[:, [4, 7, 8, 7, 5, 9, 8, 9, 6]].reshape(-1, 3, 3)

@@ -357,7 +357,7 @@ class StepsOf:
         Each is A^T times the next one, and its row of ``g``. Both are (substeps + 1, 2 nv), and so are the slopes.
         """
         first, last = begin * self.stages, end * self.stages
-        if not is_plain(self.model):
+        if not is_plain(self.integrator):
             found = self.slopes(begin, end)
             for k in range(last - 1, first - 1, -1):
                 np.dot(costates[k + 1], found.A[k - first], out=costates[k])
@@ -373,7 +373,7 @@ class StepsOf:
 
         ``torque`` (steps, nv), ``inputs`` (steps, nu) and ``prescribed`` (steps, k) are the changes of these.
         """
-        plain, first, last = is_plain(self.model), begin * self.stages, end * self.stages
+        plain, first, last = is_plain(self.integrator), begin * self.stages, end * self.stages
         found: Slopes | NodeSlopes = self._factored(begin, end) if plain else self.slopes(begin, end)
         torque, inputs, prescribed = (x[begin:end].repeat(self.stages, axis=0) for x in (torque, inputs, prescribed))
         kicks = (found.F @ torque[:, None, :, None])[..., 0].swapaxes(0, 1)
