@@ -25,6 +25,7 @@ cdef struct vt_body:
     int inert           # has mass or inertia
     int locked          # moves as prescribed: its coordinate is not solved for
     int tree            # which floating tree it belongs to, or -1
+    int whole           # the same, -1 too where constraints tie that tree to the world or to another
 
 cdef struct vt_tree:    # a tree, all bodies of which translate together (mechanism/floating.py)
     int root
@@ -34,6 +35,7 @@ cdef struct vt_tree:    # a tree, all bodies of which translate together (mechan
     double columns[9]   # (3, count) by sliding joints: their rates, columns^T u, translate it by u
     double directions[9]    # the projector on those in which it translates, row by row
     double mass         # [kg]
+    int tied            # by constraints to the world or to another
 
 cdef struct vt_model:
     int nbody

@@ -65,12 +65,15 @@ cdef class CoreModel:
             for k, tree in enumerate(trees):
                 if tree.root == i:
                     b.tree = k
+        for i in range(n):
+            b = &self.m.body[i]
+            b.whole = -1 if b.tree < 0 or trees[b.tree].tied else b.tree
         for k, tree in enumerate(trees):
             self.take_tree(&self.m.tree[k], tree)
 
     cdef void take_tree(self, vt_tree* to, tree):
         cdef int j, k
-        to.root, to.mass, to.free, to.count = tree.root, tree.mass, tree.free, len(tree.coordinates)
+        to.root, to.mass, to.free, to.tied, to.count = tree.root, tree.mass, tree.free, tree.tied, len(tree.coordinates)
         for j in range(3):
             for k in range(3):
                 to.directions[3 * j + k] = tree.directions[j, k]
@@ -249,6 +252,11 @@ cdef class ConstraintList:
                 e.direction[j], e.other[j] = one.get("direction", (0.0,) * 3)[j], one.get("other", (0.0,) * 3)[j]
             if "table" in one:
                 copy_table(self.memory, &e.table, one["table"])
+
+    def ends(self):
+        """What each constraint acts on: (kind, body_a, body_b, iv_a, iv_b); -1: the world, or none."""
+        return [(self.list[k].kind, self.list[k].body_a, self.list[k].body_b, self.list[k].iv_a, self.list[k].iv_b)
+                for k in range(self.count)]
 
     def __dealloc__(self):
         free(self.list)

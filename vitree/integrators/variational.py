@@ -293,7 +293,8 @@ class Midpoint(Variational):
         "alpha": "where in the step L is taken, 0 to 1 (default 0.5)",
         "kinetic": "where kinetic energy and gravity are taken: relative (of the centre of mass of each tree that a "
         "free or a sliding joint at its root carries from node to node, the rest in the middle; default where there "
-        'is one, but for residual="tree" and adapt="sundman"), or midpoint (all in the middle, as the paper has it)',
+        "is one that no constraint ties to the world or to another tree, but for "
+        'residual="tree" and adapt="sundman"), or midpoint (all in the middle, as the paper has it)',
         "residual": "recursive, in O(n), or tree: the derivatives of Johnson & Murphey, in O(n^2), "
         "on joints of one coordinate",
         "caching": "whether the tree's derivatives are kept for use again (default True); the paper compares",
@@ -343,19 +344,19 @@ class Midpoint(Variational):
             If the equations chosen are the paper's alone.
         """
         sundman = self.chosen.get("adapt") == "sundman"
-        own = residual == "tree" or sundman
-        kinetic = one_of(
-            "kinetic", self.chosen.get("kinetic", "midpoint" if own or not self.model.full._floating else "relative"), MIDDLES
-        )
+        own, floats = residual == "tree" or sundman, any(not tree.tied for tree in self.model.full._floating)
+        kinetic = one_of("kinetic", self.chosen.get("kinetic", "relative" if floats and not own else "midpoint"), MIDDLES)
         if kinetic == "relative" and own:
             of = option("adapt", "sundman") if sundman else option("residual", residual)
-            raise InputError(option("kinetic", kinetic) + " is not of " + of + "; take " + option("kinetic", "midpoint"))
+            raise InputError(
+                option("kinetic", kinetic) + " is not of " + of + "; take " + option("kinetic", "midpoint")
+            )
         return kinetic
 
     @property
     def relative(self) -> bool:
         """Whether the centres of mass of trees go from node to node."""
-        return self.kinetic == "relative" and bool(self.model.full._floating)
+        return self.kinetic == "relative" and any(not tree.tied for tree in self.model.full._floating)
 
     def _require_conservative(self, turning, residual):
         """Raise an InputError for a system that the discrete action with time in it does not cover."""

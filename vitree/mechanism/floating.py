@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
 
+#: Kinds of constraints of ``_core/types.pxd`` that know of places, and one written in Python.
+POINTS, DISTANCE, USER = 0, 1, 5
 #: Of directions between which no joint tells apart.
 LEAST = 1e-9
 
@@ -29,6 +32,8 @@ class FloatingTree(NamedTuple):
         The body that a free joint carries, all others on it; -1 without one.
     mass : float
         Of all its bodies [kg].
+    tied : bool
+        Constraints tie it to the world or to another tree.
     """
 
     root: int
@@ -37,13 +42,22 @@ class FloatingTree(NamedTuple):
     columns: np.ndarray
     free: int
     mass: float
+    tied: bool
 
 
-def floating_trees(flat: Flat, iv: np.ndarray) -> list[FloatingTree]:
+def floating_trees(flat: Flat, iv: np.ndarray, ends: Sequence[tuple[int, ...]] = ()) -> list[FloatingTree]:
     """Return the floating trees of a mechanism; those of bodies without mass are none.
 
     What holds a joint (damping, friction, a drive, a prescribed motion) changes nothing: a tree that a damper of 1e-9
     slows moves like one without.
+
+    Parameters
+    ----------
+    flat : Flat
+    iv : (nbody,) array
+        The first velocity of each body.
+    ends : sequence of tuple
+        What constraints act on, (kind, body_a, body_b, iv_a, iv_b).
     """
     kind, parent, found = np.asarray(flat.kind), np.asarray(flat.parent), []
     tree = np.arange(len(parent))
@@ -70,5 +84,15 @@ def floating_trees(flat: Flat, iv: np.ndarray) -> list[FloatingTree]:
         size, turned = np.linalg.eigh(A @ A.T)
         along = turned[:, size > LEAST]
         P = np.eye(3) if along.shape[1] == 3 else along @ along.T
-        found.append(FloatingTree(int(root), P, np.array(coordinates), np.linalg.pinv(A, LEAST).T, free, mass))
+        tied = any(_ties(tree, root, coordinates, end) for end in ends)
+        found.append(FloatingTree(int(root), P, np.array(coordinates), np.linalg.pinv(A, LEAST).T, free, mass, tied))
     return found
+
+
+def _ties(tree: np.ndarray, root: int, coordinates: Sequence[int], end: tuple[int, ...]) -> bool:
+    """Whether a constraint changes where the tree of a root is translated."""
+    kind, body_a, body_b, iv_a, iv_b = end
+    if kind == USER or iv_a in coordinates or iv_b in coordinates:
+        return True
+    inside = [body >= 0 and tree[body] == root for body in (body_a, body_b)]
+    return kind in (POINTS, DISTANCE) and inside[0] != inside[1]

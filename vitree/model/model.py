@@ -193,14 +193,14 @@ class Model(System):
                 f'the arrays of "{flat.name}" have {len(flat.damping)} velocities and its joints {self._nv}; of a '
                 f"reduced model take model.full.flat"
             )
+        self.constraint_list = lower_constraints(self.index, flat.constraints)
         with np.errstate(all="ignore"):  # what is too large for a double is told where a result needs it
-            self._floating = tuple(floating_trees(flat, self._iv))
+            self._floating = tuple(floating_trees(flat, self._iv, self.constraint_list.ends()))
             self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv, self._floating)
             self.singular = why_singular(flat)
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
-        self.constraint_list = lower_constraints(self.index, flat.constraints)
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)

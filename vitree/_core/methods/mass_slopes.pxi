@@ -113,10 +113,10 @@ cdef void mid_mass_slopes(const MidStep* step, const vt_real* eta, const vt_real
         mass = vt_set1(b.mass)
         g = mid_fall(m, step.trees, i)
         way = scale(h, add(own.v1, cross(own.w1, s.c)))
-        total = axpy(mass, sub(way, along_tree(&m.tree[b.tree], way)) if step.trees != NULL and b.tree >= 0 else way, total)
+        total = axpy(mass, sub(way, along_tree(&m.tree[b.whole], way)) if step.trees != NULL and b.whole >= 0 else way, total)
         u, du = add(s.v, cross(s.w, s.c)), add(own.v2, cross(own.w2, s.c))
-        if step.trees != NULL and b.tree >= 0:
-            du = sub(du, step.trees.tree[b.tree].moved)
+        if step.trees != NULL and b.whole >= 0:
+            du = sub(du, step.trees.tree[b.whole].moved)
         v = add(add(cross(du, s.w), cross(u, own.w2)), cross(g, own.w1))
         put_weighed(h * dot(u, du) + dot(g, way), scale(h * mass, tmul(s.R, v)), h, tmul(s.R, s.w), tmul(s.R, own.w2),
                     out + WEIGHED * i)
@@ -132,7 +132,7 @@ cdef inline void mid_tree_changes(const MidStep* step, const Displaced* x) noexc
     for k in range(m.ntree):
         step.trees.tree[k].moved = zero3()
     for i in range(m.nbody):
-        k, s = m.body[i].tree, &step.body[i]
+        k, s = m.body[i].whole, &step.body[i]
         if k >= 0:
             v = add(add(x[i].v2, cross(x[i].w2, s.c)), cross(x[i].w1, add(s.v, cross(s.w, s.c))))
             step.trees.tree[k].moved = axpy(vt_set1(m.body[i].mass), v, step.trees.tree[k].moved)
@@ -158,7 +158,7 @@ cdef void mid_tree_masses(const MidStep* step, const vt_real* d1, const vt_real*
         step.trees.tree[k].moved = zero3()
     for i in range(m.nbody):
         b, s, own = &m.body[i], &step.trees.node[i], &x[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
         own[0] = x[b.parent] if b.parent >= 0 else none
         own.v1, own.v2 = add(own.v1, cross(own.w1, s.t1)), add(own.v2, cross(own.w2, add(s.t1, s.dt)))
@@ -168,15 +168,15 @@ cdef void mid_tree_masses(const MidStep* step, const vt_real* d1, const vt_real*
         own.w2, own.v2 = add(own.w2, w), add(own.v2, v)
         move[i] = add(move[b.parent], s.dt) if b.parent >= 0 else s.dt
         c1, c2 = mul(s.R1, constant3(b.com)), mul(s.R2, constant3(b.com))
-        z = &step.trees.tree[b.tree]
+        z = &step.trees.tree[b.whole]
         z.moved = axpy(vt_set1(b.mass), sub(add(own.v2, cross(own.w2, c2)), add(own.v1, cross(own.w1, c1))), z.moved)
     for k in range(m.ntree):
         step.trees.tree[k].moved = scale(vt_set1(1.0 / m.tree[k].mass), along_tree(&m.tree[k], step.trees.tree[k].moved))
     for i in range(m.nbody):
         b, s, own = &m.body[i], &step.trees.node[i], &x[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
-        tree, z, mass = &m.tree[b.tree], &step.trees.tree[b.tree], vt_set1(b.mass)
+        tree, z, mass = &m.tree[b.whole], &step.trees.tree[b.whole], vt_set1(b.mass)
         W = scale(h, z.way)
         c1, c2 = mul(s.R1, constant3(b.com)), mul(s.R2, constant3(b.com))
         way1, way2 = add(own.v1, cross(own.w1, c1)), add(own.v2, cross(own.w2, c2))

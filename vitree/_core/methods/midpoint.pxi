@@ -173,8 +173,8 @@ cdef inline void before_joint(const MidStep* step, int i, Vec3* w, Vec3* v) noex
     v[0] = zero3()
     if up >= 0:
         carry(step.body[up].w, step.body[up].v, step.body[i].t, w, v)
-    elif step.trees != NULL and step.m.body[i].tree >= 0:
-        v[0] = neg(step.trees.tree[step.m.body[i].tree].u)
+    elif step.trees != NULL and step.m.body[i].whole >= 0:
+        v[0] = neg(step.trees.tree[step.m.body[i].whole].u)
 
 
 cdef void mid_backward(const MidStep* step, const vt_real* wrench) noexcept nogil:

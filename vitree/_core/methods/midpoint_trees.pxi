@@ -22,8 +22,8 @@ cdef inline size_t mid_trees_size(const vt_model* m) noexcept nogil:
 cdef inline Vec3 mid_fall(const vt_model* m, const MidTrees* x, int i) noexcept nogil:
     # the field that a body feels in the middle
     cdef Vec3 g = constant3(m.g)
-    if x != NULL and m.body[i].tree >= 0:
-        return sub(g, along_tree(&m.tree[m.body[i].tree], g))
+    if x != NULL and m.body[i].whole >= 0:
+        return sub(g, along_tree(&m.tree[m.body[i].whole], g))
     return g
 
 
@@ -49,7 +49,7 @@ cdef void mid_node(const vt_model* m, const vt_real* q1, MidTrees* x) noexcept n
         x.weight[k] = x.pull[k] = vt_set1(0.0)
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
         s = &x.node[i]
         place_body(b, q1, &x.node[b.parent].R1 if b.parent >= 0 else NULL, &s.R1, &s.t1)
@@ -57,10 +57,10 @@ cdef void mid_node(const vt_model* m, const vt_real* q1, MidTrees* x) noexcept n
         s.own = s.first1 = scale(s.mass, mul(s.R1, constant3(b.com)))
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
         s = &x.node[i]
-        mid_at_node(b, s, x.tree[b.tree].fall, False, x.weight)
+        mid_at_node(b, s, x.tree[b.whole].fall, False, x.weight)
         if b.parent >= 0:
             up = &x.node[b.parent]
             up.mass = up.mass + s.mass
@@ -86,7 +86,7 @@ cdef void mid_ends(const vt_model* m, double h, const vt_real* y, MidTrees* x) n
     cdef Quat turn
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
         s = &x.node[i]
         if joint_floats(b):
@@ -111,7 +111,7 @@ cdef void mid_ends(const vt_model* m, double h, const vt_real* y, MidTrees* x) n
         s.change = mul(s.M, s.own)
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
         s = &x.node[i]
         s.first2 = add(s.first1, s.change)
@@ -120,12 +120,14 @@ cdef void mid_ends(const vt_model* m, double h, const vt_real* y, MidTrees* x) n
             up.change = add(up.change, axpy(s.mass, s.dt, s.change))
     for k in range(m.ntree):
         tree = &m.tree[k]
+        if tree.tied:
+            continue
         s = &x.node[tree.root]
         x.tree[k].way = scale(vt_set1(1.0 / (h * tree.mass)), along_tree(tree, axpy(s.mass, s.dt, s.change)))
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.tree >= 0:
-            mid_at_node(b, &x.node[i], x.tree[b.tree].way, False, x.pull)
+        if b.whole >= 0:
+            mid_at_node(b, &x.node[i], x.tree[b.whole].way, False, x.pull)
 
 
 # ---- the middle -----------------------------------------------------------------------------------
@@ -139,13 +141,13 @@ cdef void mid_see_trees(const vt_model* m, MidBody* body, MidTrees* x) noexcept 
     for k in range(m.ntree):
         x.tree[k].u = zero3()
     for i in range(m.nbody):
-        k = m.body[i].tree
+        k = m.body[i].whole
         if k >= 0:
             x.tree[k].u = add(x.tree[k].u, body[i].f)
     for k in range(m.ntree):
         x.tree[k].u = scale(vt_set1(1.0 / m.tree[k].mass), along_tree(&m.tree[k], x.tree[k].u))
     for i in range(m.nbody):
-        k = m.body[i].tree
+        k = m.body[i].whole
         if k < 0:
             continue
         s = &body[i]
@@ -172,9 +174,9 @@ cdef inline void mid_add_ends(const vt_model* m, double h, const MidTrees* x, vt
     cdef int i, k
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
-        mid_at_node(b, &x.node[i], axpy(vt_set1(0.5 * h), x.tree[b.tree].fall, x.tree[b.tree].way), True, spare)
+        mid_at_node(b, &x.node[i], axpy(vt_set1(0.5 * h), x.tree[b.whole].fall, x.tree[b.whole].way), True, spare)
         for k in range(b.iv, b.iv + joint_nv(b)):
             p2[k] = p2[k] + spare[k]
 
@@ -197,14 +199,14 @@ cdef void mid_take_translation(const vt_model* m, MidTrees* x, const vt_real* r,
     cdef const vt_body* b
     cdef int i, k
     for k in range(m.ntree):
-        if first <= m.tree[k].root < end:
+        if first <= m.tree[k].root < end and not m.tree[k].tied:
             x.tree[k].force = mid_total(m, x, &m.tree[k], r)
     for i in range(first, end):
         b = &m.body[i]
-        if b.tree >= 0:
-            mid_at_node(b, &x.node[i], scale(vt_set1(1.0 / m.tree[b.tree].mass), x.tree[b.tree].force), False, x.rest)
+        if b.whole >= 0:
+            mid_at_node(b, &x.node[i], scale(vt_set1(1.0 / m.tree[b.whole].mass), x.tree[b.whole].force), False, x.rest)
         for k in range(b.iv, b.iv + joint_nv(b)):
-            x.rest[k] = r[k] - x.rest[k] if b.tree >= 0 else r[k]
+            x.rest[k] = r[k] - x.rest[k] if b.whole >= 0 else r[k]
 
 
 cdef void mid_give_translation(const vt_model* m, double h, MidTrees* x, const vt_real* y, int first, int end,
@@ -217,13 +219,13 @@ cdef void mid_give_translation(const vt_model* m, double h, MidTrees* x, const v
     for k in range(m.ntree):
         x.tree[k].moved = zero3()
     for i in range(first, end):
-        k = m.body[i].tree
+        k = m.body[i].whole
         if k >= 0:
             mid_displacement(&m.body[i], &x.node[i], y, d, &w, &v)
             x.tree[k].moved = add(x.tree[k].moved, axpy(x.node[i].mass, v, cross(w, x.node[i].first2)))
     for k in range(m.ntree):
         tree = &m.tree[k]
-        if not first <= tree.root < end:
+        if tree.tied or not first <= tree.root < end:
             continue
         inverse = vt_set1(-1.0 / tree.mass)
         e = scale(inverse, axpy(vt_set1(h), x.tree[k].force, along_tree(tree, x.tree[k].moved)))
@@ -269,13 +271,13 @@ cdef void mid_tree_rows(const MidStep* step, vt_real* C, vt_real* R) noexcept no
     mid_moments(step)
     for i in range(m.nbody):
         b, s = &m.body[i], &x.node[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
-        tree, f = &m.tree[b.tree], step.body[i].f
+        tree, f = &m.tree[b.whole], step.body[i].f
         for k in range(joint_nv(b)):
             Gam = &step.multi[b.multi].Gam[k] if joint_multi(b) else &step.work[i].Gam
             row = &step.multi[b.multi].R[k] if joint_multi(b) else &step.work[i].R
-            at = 6 * b.tree * n + b.iv + k
+            at = 6 * b.whole * n + b.iv + k
             mid_put(add(sub(scale(s.mass, row.part[1]), cross(s.middle, row.part[0])), cross(row.part[2], f)), C + at, n)
             v = add(sub(scale(s.mass, Gam.part[3]), cross(s.middle, Gam.part[2])), cross(Gam.part[0], f))
             mid_put(scale(vt_set1(1.0 / tree.mass), along_tree(tree, v)), R + at, n)
@@ -302,5 +304,5 @@ cdef inline void mid_moments(const MidStep* step) noexcept nogil:
         node[i].middle = scale(vt_set1(m.body[i].mass), step.body[i].c)
     for i in range(m.nbody - 1, -1, -1):
         up = m.body[i].parent
-        if m.body[i].tree >= 0 and up >= 0:
+        if m.body[i].whole >= 0 and up >= 0:
             node[up].middle = add(node[up].middle, axpy(node[i].mass, step.body[i].t, node[i].middle))

@@ -556,7 +556,7 @@ cdef void mid_tree_columns(const MidStep* step, const MidColumn* column, TreeCol
     mid_moments(step)
     for i in range(m.nbody):
         b, s = &m.body[i], &step.trees.node[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
         for k in range(joint_nv(b)):
             c, own = &column[b.iv + k], &to[b.iv + k]
@@ -568,13 +568,13 @@ cdef void mid_tree_columns(const MidStep* step, const MidColumn* column, TreeCol
             own.Pv = sub(scale(s.mass, c.v), cross(s.middle, c.w))
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
         for k in range(b.iv, b.iv + joint_nv(b)):
-            q = scale(vt_set1(1.0 / m.tree[b.tree].mass), along_tree(&m.tree[b.tree], to[k].Pq))
-            rate = scale(vt_set1(1.0 / m.tree[b.tree].mass), along_tree(&m.tree[b.tree], to[k].Pv))
+            q = scale(vt_set1(1.0 / m.tree[b.whole].mass), along_tree(&m.tree[b.whole], to[k].Pq))
+            rate = scale(vt_set1(1.0 / m.tree[b.whole].mass), along_tree(&m.tree[b.whole], to[k].Pv))
             for j in range(m.nbody):
-                if m.body[j].tree != b.tree:
+                if m.body[j].whole != b.whole:
                     continue
                 for l in range(joint_nv(&m.body[j])):
                     r = m.body[j].iv + l
@@ -595,17 +595,17 @@ cdef void mid_tree_slopes(const MidStep* step, const TreeColumn* column, NodeSlo
     cdef int i, j, k, l, r, own, at, n = m.nv
     for i in range(m.nbody):
         b, s = &m.body[i], &step.trees.node[i]
-        if b.tree < 0:
+        if b.whole < 0:
             continue
-        tree = &step.trees.tree[b.tree]
+        tree = &step.trees.tree[b.whole]
         lam1 = axpy(vt_set1(-0.5 * step.h), tree.fall, tree.way)
         lam2 = axpy(vt_set1(0.5 * step.h), tree.fall, tree.way)
         for k in range(joint_nv(b)):
             own = b.iv + k
-            one = scale(vt_set1(1.0 / (m.tree[b.tree].mass * step.h)), along_tree(&m.tree[b.tree], column[own].K1))
-            two = scale(vt_set1(1.0 / (m.tree[b.tree].mass * step.h)), along_tree(&m.tree[b.tree], column[own].K2))
+            one = scale(vt_set1(1.0 / (m.tree[b.whole].mass * step.h)), along_tree(&m.tree[b.whole], column[own].K1))
+            two = scale(vt_set1(1.0 / (m.tree[b.whole].mass * step.h)), along_tree(&m.tree[b.whole], column[own].K2))
             for j in range(m.nbody):
-                if m.body[j].tree != b.tree:
+                if m.body[j].whole != b.whole:
                     continue
                 for l in range(joint_nv(&m.body[j])):
                     r = m.body[j].iv + l

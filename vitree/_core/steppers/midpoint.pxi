@@ -156,11 +156,11 @@ cdef class MidpointStepper(ComposedStepper):
         cdef int j, k, i
         if not self.relative:
             return 0
-        if self.loaded() or self.written or self.shared.count or self.shared.choices.solver in (NEWTON, RIQN):
+        if self.loaded() or self.written or self.shared.choices.solver in (NEWTON, RIQN):
             return 6 * m.ntree
         for j in range(m.ntree):
             tree = &m.tree[j]
-            for k in range(tree.count):
+            for k in range(0 if tree.tied else tree.count):
                 i = tree.iv[k]
                 if m.damping[i] or m.friction[i] or m.armature[i]:
                     return 6 * m.ntree
@@ -303,7 +303,7 @@ cdef class MidpointStepper(ComposedStepper):
         self.place_poses()
         for i in range(self.shared.m.nbody):
             store3(twist + 6 * i, self.own.body[i].w)
-            k = self.shared.m.body[i].tree
+            k = self.shared.m.body[i].whole
             if self.relative and k >= 0:
                 store3(twist + 6 * i + 3, add(self.own.body[i].v, self.own.trees.tree[k].u))
             else:
@@ -413,6 +413,21 @@ cdef class MidpointStepper(ComposedStepper):
     cdef double front_sense(self) noexcept nogil:
         # where nothing moves J is -M/h
         return -self.lane.now.h
+
+    cdef void apply_by_plans(self, const double* r, double* d, double* z) noexcept nogil:
+        # constraints within a tree that floats take no part in its translation
+        cdef MidTrees* x = &self.own.trees
+        cdef const Island* on
+        cdef int k
+        if not (self.relative and x.direct):
+            ComposedStepper.apply_by_plans(self, r, d, z)
+            return
+        mid_take_translation(self.shared.m, x, r, 0, self.shared.m.nbody)
+        ComposedStepper.apply_by_plans(self, x.rest, d, z)
+        for k in range(self.shared.islands.count):
+            on = &self.shared.islands.at[k]
+            if on.plan != NULL:
+                mid_give_translation(self.shared.m, self.lane.now.h, x, self.lane.newton.y, on.body, on.body_end, d)
 
     cdef void note_joints(self, int first, int end, Signs* signs) noexcept nogil:
         mid_factor(self.at(), first, end, self.turning, self.stiffness, True, signs)
