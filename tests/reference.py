@@ -844,7 +844,7 @@ def midpoint_action(flat: Flat, q1, q2, h, alpha=0.5, kinetic="midpoint"):
 
 
 def floating(flat: Flat):
-    """Trees that float: (bodies, projector on the directions of a free joint or of massless sliding ones at the root)."""
+    """Trees that float: (bodies, projector on the directions of a free joint or of sliding ones at the root)."""
     found = []
     for root in np.flatnonzero(np.asarray(flat.parent) < 0):
         bodies, axes, at, E = [root], np.zeros((3, 0)), root, np.eye(3)
@@ -874,8 +874,11 @@ def tree_action(flat: Flat, q1, q2, h, alpha=0.5):
     V, total = body_twists(flat, qm, x / h), 0
     for bodies, D in floating(flat):
         M, g = sum(flat.mass[i] for i in bodies), np.asarray(flat.gravity)
-        C1, Cm, C2 = (sum(flat.mass[i] * (X[i][:3, :3] @ flat.com[i] + X[i][:3, 3]) for i in bodies) / M for X in poses)
-        rate = sum(flat.mass[i] * poses[1][i][:3, :3] @ (V[i][3:] + np.cross(V[i][:3], flat.com[i])) for i in bodies) / M
+        C1, Cm, C2 = (
+            sum(flat.mass[i] * (X[i][:3, :3] @ flat.com[i] + X[i][:3, 3]) for i in bodies) / M for X in poses
+        )
+        own = [V[i][3:] + np.cross(V[i][:3], flat.com[i]) for i in range(len(V))]
+        rate = sum(flat.mass[i] * poses[1][i][:3, :3] @ own[i] for i in bodies) / M
         d = C2 - C1
         total = total + M / (2 * h) * d @ D @ d - h * M / 2 * rate @ D @ rate + h * M * (D @ g) @ ((C1 + C2) / 2 - Cm)
     return total

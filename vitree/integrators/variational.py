@@ -345,7 +345,8 @@ class Midpoint(Variational):
         """
         sundman = self.chosen.get("adapt") == "sundman"
         own, floats = residual == "tree" or sundman, any(not tree.tied for tree in self.model.full._floating)
-        kinetic = one_of("kinetic", self.chosen.get("kinetic", "relative" if floats and not own else "midpoint"), MIDDLES)
+        default = "relative" if floats and not own else "midpoint"
+        kinetic = one_of("kinetic", self.chosen.get("kinetic", default), MIDDLES)
         if kinetic == "relative" and own:
             of = option("adapt", "sundman") if sundman else option("residual", residual)
             raise InputError(
