@@ -130,6 +130,48 @@ def test_midpoint_has_order_two_in_every_way_that_it_is_solved(more):
     assert 1.8 < np.log2(errors[0] / errors[1]) < 2.2, errors
 
 
+@pytest.mark.parametrize("loops", [1, 8])
+def test_loops_within_a_robot_float_with_it(loops):
+    """Four-bars on a floating base; eight are eliminated in the order of a plan."""
+    tree = vt.Tree("loops", gravity=(0.0, 0.0, 0.0))
+    base = tree.world.add(vt.free("base joint"), vt.body("base", 2.0, inertia=(0.1, 0.2, 0.3)))
+    for k in range(loops):
+        at, link = base.add(vt.tz(0.3 * k)), {"com": (0, 0, 0.1), "inertia": (1e-3, 1e-3, 1e-3)}
+        near = at.add(vt.tx(0.2), vt.ry(f"a{k}"), vt.body(f"near {k}", 0.3, **link))
+        far = at.add(vt.tx(-0.2), vt.ry(f"b{k}"), vt.body(f"far {k}", 0.3, **link))
+        top = far.add(vt.tz(0.3), vt.ry(f"c{k}"), vt.body(f"top {k}", 0.2, **link))
+        near.add(vt.tz(0.3), vt.frame(f"p{k}"))
+        top.add(vt.tx(0.4), vt.frame(f"q{k}"))
+        tree.constrain(*(vt.PointConstraint(f"p{k}", f"q{k}", a, axes="local") for a in ((1, 0, 0), (0, 0, 1))))
+    model = tree.compile()
+    assert not any(x.tied for x in model._floating)
+    v = np.zeros(model.nv)
+    v[3:6] = [0.5, -1.0, 0.7]
+    for k in range(loops):
+        for name, rate in (("a", 1.5), ("b", 1.5), ("c", -1.5)):
+            v[model.joint(f"{name}{k}").v_slice] = rate
+    exact = vt.simulate(model, v0=v, duration=0.5, dt=2.5e-4, method="midpoint", tolerance=1e-12).q[-1]
+    errors = []
+    for speed in (0.0, 20.0, 100.0):
+        moving = v.copy()
+        moving[:3] = speed * np.array([0.6, -0.64, 0.48])
+        run = vt.simulate(model, v0=moving, duration=0.5, dt=2e-3, method="midpoint", tolerance=1e-12)
+        errors.append(np.abs(model.difference(run.q[-1], exact)[3:]).max())
+    assert np.abs(np.array(errors) / errors[0] - 1).max() < 0.01, errors
+
+
+def test_trees_that_are_tied_take_the_papers_form():
+    tree = vt.Tree("tied", gravity=(0.0, 0.0, 0.0))
+    for name in ("a", "b"):
+        tree.world.add(vt.free(name), vt.body(f"body {name}", 1.0, inertia=(1, 1, 1)))
+    assert vt.METHODS["midpoint"](tree.compile(), 0.01).settings["kinetic"] == "relative"
+    tree.constrain(vt.Distance("body a", "world", 1.0))
+    model = tree.compile()
+    assert [x.tied for x in model._floating] == [True, False]
+    tree.constrain(vt.PointConstraint("body a", "body b", (1, 0, 0)))
+    assert vt.METHODS["midpoint"](tree.compile(), 0.01).settings["kinetic"] == "midpoint"
+
+
 def test_the_form_of_midpoint_is_named():
     model = with_root(vt.free("base joint"))
     method = vt.METHODS["midpoint"]
