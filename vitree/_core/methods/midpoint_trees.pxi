@@ -12,8 +12,9 @@
 # the tree, tau1 at node 1 or tau2 at node 2, changes nothing of what is relative: the first two terms have no part along
 # it. Where nothing else acts on the translation, that of d follows from the force F = tau1 r alone,
 #     D K2 d/M = -(h/M) D F,     J d' = r - K1^T F/M,     d = d' + tau2 (-(h/M) D F - D K2 d'/M),
-# and the determinant is that of J. Elsewhere (loads, damping, drives of the base, prescribed motion, plans of loops) these
-# terms are six rows of the operator, as those of springs between frames.
+# and the determinant is that of J. (A torque on a free joint itself turns with the body: of it a share of about h^2 times
+# its acceleration and turn is left.) Loops within a tree take no part in its translation. Where more acts on it (loads,
+# damping, drives and prescribed motion of the base) these terms are six rows of the operator, as those of springs are.
 
 cdef inline size_t mid_trees_size(const vt_model* m) noexcept nogil:
     return m.nbody * sizeof(MidNode) + m.ntree * sizeof(MidTree) + 3 * m.nv * sizeof(vt_real) + 64
