@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import reference
@@ -107,6 +108,29 @@ def check_midpoint(flat, speed, alpha):
     J = reference.midpoint_jacobian(flat, q, y, H, alpha, tau)
     exact, size = reference.solve(J, r), np.abs(J).max(axis=1)
     tolerance = max(1e-10, 1e-12 * np.linalg.cond(np.asarray(J / size[:, None], float)))
+    assert np.abs(d - exact).max() < tolerance * np.abs(exact).max()
+
+
+def check_relative(flat, speed, alpha):
+    """Midpoint where the centres of mass of floating trees go from node to node: r, direction and end."""
+    flat = replace(flat, damping=np.zeros_like(flat.damping))
+    q, p, y, tau = case(flat, speed)
+    tau[:6] = 0.0
+    model = Model(flat)
+
+    def at(y):
+        return pieces("batch_midpoint", 1, model, H, q, p, y, tau, alpha, True)
+
+    r, d, p2 = at(y)
+    D1, D2 = reference.relative_slots(flat, q, y, H, alpha, tau)
+    scale = np.abs(p).max() + np.abs(D1).max()
+    assert np.abs(r + p + D1).max() < 1e-14 * scale
+    assert np.abs(p2 + carried(flat, y, r) - D2).max() < 1e-14 * scale
+    places = 1e-3 * np.array([1, 2, 3])
+    J = sum(w * np.array([at(y + x * e)[0] - at(y - x * e)[0] for e in np.eye(len(y))]).T
+            for x, w in zip(places, np.array([45, -9, 1]) / 60e-3, strict=True))  # fmt: skip
+    exact, size = np.linalg.solve(-J, r), np.abs(J).max(axis=1)
+    tolerance = max(1e-10, 1e-12 * np.linalg.cond(J / size[:, None]))
     assert np.abs(d - exact).max() < tolerance * np.abs(exact).max()
 
 

@@ -832,11 +832,56 @@ def averaged_slots(flat: Flat, q1, q2, h, kinetic="twist"):
 # --------------------------------------------------------------------------- midpoint scheme
 
 
-def midpoint_action(flat: Flat, q1, q2, h, alpha=0.5):
-    """Ld = h L(q_m, x/h), x = q2 - q1, q_m = q1 + alpha x, in the sense of each joint."""
+def midpoint_action(flat: Flat, q1, q2, h, alpha=0.5, kinetic="midpoint"):
+    """Ld = h L(q_m, x/h), x = q2 - q1, q_m = q1 + alpha x, in the sense of each joint.
+
+    relative: with what :func:`tree_action` has more.
+    """
     x = difference(flat, q1, q2)
     qm = integrate(flat, q1, alpha * x)
-    return h * (kinetic_energy(flat, qm, x / h) - potential_energy(flat, qm))
+    bare = h * (kinetic_energy(flat, qm, x / h) - potential_energy(flat, qm))
+    return bare if kinetic == "midpoint" else bare + tree_action(flat, q1, q2, h, alpha)
+
+
+def floating(flat: Flat):
+    """Trees that float: (bodies, projector on the directions of a free joint or of sliding ones at the root)."""
+    found = []
+    for root in np.flatnonzero(np.asarray(flat.parent) < 0):
+        bodies, axes, at, E = [root], np.zeros((3, 0)), root, np.eye(3)
+        for i in range(root + 1, len(flat.parent)):
+            if flat.parent[i] in bodies:
+                bodies.append(i)
+        while flat.kind[at] in (PRISMATIC, FREE):
+            E = E @ flat.E[at]
+            axes = np.eye(3) if flat.kind[at] == FREE else np.column_stack((axes, E[:, 2]))
+            on = np.flatnonzero(np.asarray(flat.parent) == at)
+            if flat.kind[at] == FREE or flat.mass[at] or len(on) != 1:
+                break
+            at = on[0]
+        if axes.size and np.asarray(flat.mass)[bodies].sum() > 0:
+            found.append((bodies, axes @ np.linalg.pinv(axes)))
+    return found
+
+
+def tree_action(flat: Flat, q1, q2, h, alpha=0.5):
+    """What relative has more: of each tree's COM C, along its directions D, T and g.C by the nodes, not in the middle.
+
+    M/(2h) dC.D dC - (h/2) M C'.D C' + h M g.D ((C1 + C2)/2 - C_m), dC = C2 - C1, C_m and C' at q_m.
+    """
+    x = difference(flat, q1, q2)
+    qm = integrate(flat, q1, alpha * x)
+    poses = [body_poses(flat, q) for q in (q1, qm, q2)]
+    V, total = body_twists(flat, qm, x / h), 0
+    for bodies, D in floating(flat):
+        M, g = sum(flat.mass[i] for i in bodies), np.asarray(flat.gravity)
+        C1, Cm, C2 = (
+            sum(flat.mass[i] * (X[i][:3, :3] @ flat.com[i] + X[i][:3, 3]) for i in bodies) / M for X in poses
+        )
+        own = [V[i][3:] + np.cross(V[i][:3], flat.com[i]) for i in range(len(V))]
+        rate = sum(flat.mass[i] * poses[1][i][:3, :3] @ own[i] for i in bodies) / M
+        d = C2 - C1
+        total = total + M / (2 * h) * d @ D @ d - h * M / 2 * rate @ D @ rate + h * M * (D @ g) @ ((C1 + C2) / 2 - Cm)
+    return total
 
 
 def _midpoint_sweep(flat, q1, x, h, alpha, wrench):
@@ -887,6 +932,38 @@ def midpoint_slots(flat: Flat, q1, x, h, alpha=0.5, tau=None, wrench=None):
         D1[r] = S.T @ (h * Ea.T @ F - dlogT(xi, pi[i]))
         D2[r] = S.T @ (h * Eb.T @ F + dlogT(-xi, pi[i]))
     return D1 - flat.armature * x / h, D2 + flat.armature * x / h
+
+
+def relative_slots(flat: Flat, q1, x, h, alpha=0.5, tau=None, wrench=None):
+    """The same with kinetic="relative": those of the paper, and by differences those of :func:`tree_action`."""
+    bare = midpoint_slots(flat, q1, x, h, alpha, tau, wrench)
+    more = slot_derivatives_by_differences(
+        lambda a, b: tree_action(flat, a, b, h, alpha), flat, q1, integrate(flat, q1, x)
+    )
+    return tuple(np.asarray(a + b) for a, b in zip(bare, more, strict=True))
+
+
+def relative_jacobian(flat: Flat, q1, x, h, alpha=0.5):
+    """dD1/dx (nv, nv) of that, by differences."""
+    q1, x = normalised(flat, np.asarray(q1, np.longdouble)), np.asarray(x, np.longdouble)
+
+    def bent(e):
+        return slot_derivatives_by_differences(
+            lambda a, b: tree_action(flat, a, b, h, alpha), flat, q1, integrate(flat, q1, x + e)
+        )[0]
+
+    return midpoint_jacobian(flat, q1, x, h, alpha) + _coarse_derivative(bent, len(x))
+
+
+def _coarse_derivative(f, n):
+    """As :func:`derivative`, of what is a difference itself."""
+    columns, step = [], np.longdouble(3e-3)
+    for j in range(n):
+        e = np.zeros(n, dtype=np.longdouble)
+        e[j] = step
+        near, mid, far = (f(k * e) - f(-k * e) for k in (1, 2, 3))
+        columns.append((45 * near - 9 * mid + far) / (60 * step))
+    return np.stack(columns, axis=-1)
 
 
 def midpoint_jacobian(flat: Flat, q1, x, h, alpha=0.5, tau=None, wrench=None):

@@ -14,22 +14,30 @@ from kernel_checks import (
     chart,
     check_linear_time,
     check_midpoint,
+    check_relative,
     check_widths,
     pieces,
 )
 from random_models import random_flat
 from reference_cases import drnea_cases, midpoint_cases
 
-from vitree.integrators.variational import KINETIC
 from vitree.mechanism.flat import BALL, FREE
 from vitree.model.model import Model
 
 
 @pytest.mark.parametrize("speed", [1.0, 15.0], ids=["slow", "fast"])
-@pytest.mark.parametrize("kinetic", KINETIC)
+@pytest.mark.parametrize("kinetic", ["twist", "split"])
 @pytest.mark.parametrize("flat", ALL, ids=lambda f: "-".join(map(str, f.kind)))
 def test_linear_time(flat, speed, kinetic):
     check_linear_time(flat, speed, kinetic)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.5])
+@pytest.mark.parametrize("speed", [1e-6, 1.0, 15.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_midpoint_with_trees_that_float(seed, speed, alpha):
+    kinds = ("revolute", "prismatic", "helical", "ball")
+    check_relative(random_flat(np.random.default_rng(seed), nbody=6, kinds=kinds, base="free"), speed, alpha)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.5, 0.7, 1.0])

@@ -26,7 +26,8 @@ from vitree.urdf.robots import example_robots
 
 @pytest.mark.parametrize("alpha", [0.3, 0.5, 0.7])
 @pytest.mark.parametrize("seed", range(4))
-def test_steps_are_the_oracles(seed, alpha):
+@pytest.mark.parametrize("kinetic", ["midpoint", "relative"])
+def test_steps_are_the_oracles(kinetic, seed, alpha):
     """With joint forces, damping and a wrench on a body."""
     rng = np.random.default_rng(seed)
     flat = random_flat(rng, nbody=5, kinds=ALL, base="free" if seed % 2 else "fixed", damping=True)
@@ -34,9 +35,14 @@ def test_steps_are_the_oracles(seed, alpha):
     model, tau, w = vt.Model(flat), rng.normal(size=len(v)), rng.normal(size=6)
     p, wrench = model.momentum_from_velocity(q, v), np.zeros((5, 6))
     wrench[3] = w
-    q2, p2 = reference.midpoint_step(flat, q, p, H, alpha, tau, wrench)
     end = vt.simulate(model, q, p0=p, duration=H, dt=H, method="midpoint", alpha=alpha, torque=tau, tolerance=1e-13,
-                      wrenches={"link3": w}, wrench_axes="local")[-1]  # fmt: skip
+                      wrenches={"link3": w}, wrench_axes="local", kinetic=kinetic)[-1]  # fmt: skip
+    if kinetic == "relative":
+        D1, D2 = reference.relative_slots(flat, q, reference.difference(flat, q, end.q), H, alpha, tau, wrench)
+        assert np.abs(p + D1).max() < 1e-11 * np.abs(p).max()
+        assert np.abs(end.p - D2).max() < 1e-11 * np.abs(p).max()
+        return
+    q2, p2 = reference.midpoint_step(flat, q, p, H, alpha, tau, wrench)
     assert np.abs(model.difference(q2, end.q)).max() < 1e-11
     assert np.abs(p2 - end.p).max() < 1e-11 * np.abs(p).max()
 

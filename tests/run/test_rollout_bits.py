@@ -69,7 +69,8 @@ def test_every_joint_kind_with_instances_that_fail(kind, method, width):
     q, v = states(flat, 2 * width + 1, fastest=1e4)
     v[1] *= 1e90
     rollout = require_same(vt.Model(flat), q, v, method=method)
-    assert rollout.in_lanes.any()
+    # damping of what translates a whole tree couples its joints in midpoint
+    assert rollout.in_lanes.any() == (method != "midpoint" or kind not in ("prismatic", "free"))
     assert (1 in rollout.failed) == (kind != "prismatic")
     assert 0 not in rollout.failed
 

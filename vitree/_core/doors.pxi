@@ -369,7 +369,7 @@ def batch_constraint_slopes(CoreModel model, ConstraintList list, const double[:
 
 
 def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const double[:, ::1] p,
-                      const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out, bint split=False):
+                      const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out, int split=TWIST):
     # The pieces of a step, for tests and study: the residual for increments y, the exact direction
     # from there, and the momentum at the end if y is accepted. out: (n, 3 nv).
     # force: joint forces (n, nv), constant over the step
@@ -492,16 +492,25 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
             rows.scatter(block)
 
 
+cdef MidTrees* mid_trees_of(MidTrees* x, Blocks rows, const vt_model* m, bint relative) except? NULL:
+    # what the kernels keep of the trees that float, or NULL
+    if not relative:
+        return NULL
+    x.direct = True
+    mid_trees_place(x, rows.take(mid_trees_size(m)), m)
+    return x
+
+
 def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                           const double[:, ::1] u, const double[:, ::1] p, double[:, ::1] out, double[:, ::1] servo,
                           double[:, ::1] ends, double[:, ::1] maps, int form):
-    # The same of the midpoint integrator, rule: (h, alpha, nu). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
+    # The same of the midpoint integrator, rule: (h, alpha, nu, relative). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
     # the joints adds to -p1 and to p2
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int i, k, nv = m.nv, size = m.nv * m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 3 * m.nq + u.shape[1] + nv * (16 * nv + 12), m.nmulti * (sizeof(MidMaps) + sizeof(MidMulti))
-                              + nv * (sizeof(MidColumn) + sizeof(int))
+    cdef Blocks rows = Blocks(q.shape[0], 3 * m.nq + u.shape[1] + nv * (16 * nv + 13), mid_trees_size(m) + m.nmulti * (sizeof(MidMaps) + sizeof(MidMulti))
+                              + nv * (sizeof(MidColumn) + sizeof(TreeColumn) + sizeof(int))
                               + m.nbody * (sizeof(MidBody) + sizeof(MidInertia)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
@@ -520,12 +529,16 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef MidColumn* column = <MidColumn*>rows.take(nv * sizeof(MidColumn))
     cdef MidInertia* subtree = <MidInertia*>rows.take(m.nbody * sizeof(MidInertia))
     cdef MidMaps* own = <MidMaps*>rows.take(m.nmulti * sizeof(MidMaps))
+    cdef vt_real* rest = rows.reals(nv)
+    cdef TreeColumn* motion = <TreeColumn*>rows.take(nv * sizeof(TreeColumn))
     cdef MidStep step
+    cdef MidTrees trees
     cdef MidSlopes L
     cdef NodeSlopes K
     cdef DriveSlopes slopes
     step.m, step.increment, step.slope = m, y, NULL
     step.h, step.alpha = rule[:2]
+    step.trees = mid_trees_of(&trees, rows, m, len(rule) > 3 and rule[3])
     require_signals(drives.list, drives.count, u.shape[1], rule[2])
     step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
     step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
@@ -540,17 +553,30 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
         for block in range(rows.blocks()):
             rows.gather(block)
             difference(m, bq, bq2, y)
+            if step.trees != NULL:
+                mid_node(m, bq, step.trees)
             mid_forward(&step, bq, qm)
             mid_backward(&step, NULL)
             mid_residual(&step, none, none, be)
             mid_end(&step, none, none, be + nv)
             drive_slopes(drives.list, drives.count, nv, bq, y, step.alpha, step.h, bu, &slopes)
             mid_lagrangian_slopes(&step, &slopes if drives.count else NULL, column, subtree, &L)
+            memcpy(rest, bp, nv * sizeof(vt_real))
+            if step.trees != NULL:
+                for k in range(nv):
+                    none[k] = -rest[k]
+                mid_add_nodes(m, step.h, step.trees, none)
+                for k in range(nv):
+                    rest[k] = -none[k]
+                    none[k] = vt_set1(0.0)
+                mid_tree_columns(&step, column, motion, &L)
             for i in range(m.nbody):
                 if joint_multi(&m.body[i]):
-                    mid_maps_of(&step, i, bp, &own[m.body[i].multi])
+                    mid_maps_of(&step, i, rest, &own[m.body[i].multi])
             K = node_slopes(blocks, nv)
             mid_node_slopes(&step, own, &L, &K)
+            if step.trees != NULL:
+                mid_tree_slopes(&step, motion, &K)
             if form == 1:
                 linear_map(m, before, &K, bo)
             elif form == 2:
@@ -594,40 +620,51 @@ def batch_linear_time_masses(CoreModel model, rule, const double[:, ::1] q, cons
 
 
 def batch_midpoint_masses(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] y, const double[:, ::1] eta,
-                          const double[:, ::1] change, double[:, ::1] out):
-    # The same of the midpoint integrator, for increments y, displacements eta of q_m and changes of y. rule: (h, alpha)
+                          const double[:, ::1] change, double[:, ::1] out, const double[:, ::1] d1=None,
+                          const double[:, ::1] d2=None):
+    # The same of the midpoint integrator, for increments y, displacements eta of q_m and changes of y; where it is relative
+    # also those at the nodes. rule: (h, alpha, relative)
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 3 * nv + WEIGHED * m.nbody + 3,
-                              m.nbody * (sizeof(MidBody) + sizeof(Displaced)))
+    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 5 * nv + WEIGHED * m.nbody + 3,
+                              mid_trees_size(m) + m.nbody * (sizeof(MidBody) + sizeof(Displaced) + sizeof(Vec3)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* by = rows.input(y, nv)
     cdef vt_real* be = rows.input(eta, nv)
     cdef vt_real* bc = rows.input(change, nv)
+    cdef vt_real* b1 = NULL if d1 is None else rows.input(d1, nv)
+    cdef vt_real* b2 = NULL if d2 is None else rows.input(d2, nv)
     cdef vt_real* bo = rows.output(out, WEIGHED * m.nbody + 3)
+    cdef Vec3* move = <Vec3*>rows.take(m.nbody * sizeof(Vec3))
     cdef vt_real* qm = rows.reals(m.nq)
     cdef Displaced* x = <Displaced*>rows.take(m.nbody * sizeof(Displaced))
     cdef MidStep step
+    cdef MidTrees trees
     step.m, step.increment, step.slope = m, by, NULL
-    step.h, step.alpha = rule
+    step.h, step.alpha = rule[:2]
+    step.trees = mid_trees_of(&trees, rows, m, len(rule) > 2 and rule[2])
     step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)
+            if step.trees != NULL:
+                mid_node(m, bq, step.trees)
             mid_forward(&step, bq, qm)
             mid_mass_slopes(&step, be, bc, x, bo, bo + WEIGHED * m.nbody)
+            if step.trees != NULL and b1 != NULL and b2 != NULL:
+                mid_tree_masses(&step, b1, b2, x, move, bo, bo + WEIGHED * m.nbody)
             rows.scatter(block)
 
 
 def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] p, const double[:, ::1] y,
                    const double[:, ::1] force, double[:, ::1] out, const double[:, ::1] wrench=None):
-    # The same for the midpoint integrator. rule: (h, alpha). wrench: of each body at q_m, about its origin and turning
+    # The same for the midpoint integrator. rule: (h, alpha, relative). wrench: of each body at q_m, about its origin and turning
     # with it, as (torque, force) in world axes, (n, 6 nbody)
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv, nw = 0 if wrench is None else 6 * m.nbody
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 8 * nv + nw, m.nmulti * sizeof(MidMulti)
+    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 8 * nv + nw, mid_trees_size(m) + m.nmulti * sizeof(MidMulti)
                               + m.nbody * (sizeof(MidBody) + sizeof(MidBlock) + sizeof(MidSolve)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bp = rows.input(p, nv)
@@ -637,9 +674,11 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
     cdef vt_real* bo = rows.output(out, 3 * nv)
     cdef vt_real* qm = rows.reals(m.nq)
     cdef MidStep step
+    cdef MidTrees trees
     cdef Signs signs
     step.m, step.increment, step.slope = m, by, NULL
-    step.h, step.alpha = rule
+    step.h, step.alpha = rule[:2]
+    step.trees = mid_trees_of(&trees, rows, m, len(rule) > 2 and rule[2])
     step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
     step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
     step.block = <MidBlock*>rows.take(m.nbody * sizeof(MidBlock))
@@ -648,6 +687,8 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)
+            if step.trees != NULL:
+                mid_node(m, bq, step.trees)
             mid_forward(&step, bq, qm)
             mid_backward(&step, bw)
             mid_residual(&step, bp, bf, bo)

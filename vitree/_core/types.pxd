@@ -24,6 +24,18 @@ cdef struct vt_body:
     int multi           # number of joints of several coordinates before this one
     int inert           # has mass or inertia
     int locked          # moves as prescribed: its coordinate is not solved for
+    int tree            # which floating tree it belongs to, or -1
+    int whole           # the same, -1 too where constraints tie that tree to the world or to another
+
+cdef struct vt_tree:    # a tree, all bodies of which translate together (mechanism/floating.py)
+    int root
+    int count           # coordinates that translate it
+    int free            # the body that a free joint carries, or -1
+    int iv[3]
+    double columns[9]   # (3, count) by sliding joints: their rates, columns^T u, translate it by u
+    double directions[9]    # the projector on those in which it translates, row by row
+    double mass         # [kg]
+    int tied            # by constraints to the world or to another
 
 cdef struct vt_model:
     int nbody
@@ -36,6 +48,8 @@ cdef struct vt_model:
     int rotors          # any armature at all
     double g[3]         # [m/s^2]
     vt_body* body
+    int ntree
+    vt_tree* tree       # (ntree,) those that float
     double* damping     # (nv,)
     double* friction    # (nv,) [N or N m], zero on ball and free joints
     double* friction_square     # (nv,) square of the velocity below which it is linear
@@ -167,6 +181,7 @@ cdef enum:
 
 cdef class CoreModel:
     cdef vt_model m
+    cdef void take_tree(self, vt_tree* to, tree)
 
 cdef class LoadList:
     cdef vt_load* list

@@ -7,7 +7,7 @@ import numpy as np
 
 
 cdef class CoreModel:
-    def __cinit__(self, flat, const int[::1] iq, const int[::1] iv, int nq, int nv):
+    def __cinit__(self, flat, const int[::1] iq, const int[::1] iv, int nq, int nv, trees=()):
         cdef int n = len(flat.kind), i, j, k, row, column
         cdef vt_body* b
         cdef double square
@@ -21,7 +21,8 @@ cdef class CoreModel:
         self.m.friction = <double*>calloc(max(nv, 1), sizeof(double))
         self.m.friction_square = <double*>calloc(max(nv, 1), sizeof(double))
         self.m.armature = <double*>calloc(max(nv, 1), sizeof(double))
-        if (self.m.body == NULL or self.m.damping == NULL or self.m.friction == NULL
+        self.m.ntree, self.m.tree = len(trees), <vt_tree*>calloc(max(len(trees), 1), sizeof(vt_tree))
+        if (self.m.tree == NULL or self.m.body == NULL or self.m.damping == NULL or self.m.friction == NULL
                 or self.m.friction_square == NULL or self.m.armature == NULL):
             raise MemoryError
         self.m.damped, self.m.rubbing = bool(np.any(flat.damping)), bool(np.any(flat.friction))
@@ -60,8 +61,27 @@ cdef class CoreModel:
                     b.Ic[k] = inertia[i, row, column]
                     b.Io[k] = b.Ic[k] + b.mass * (square * (row == column) - com[i, row] * com[i, column])
                     k += 1
+            b.tree = self.m.body[b.parent].tree if b.parent >= 0 else -1
+            for k, tree in enumerate(trees):
+                if tree.root == i:
+                    b.tree = k
+        for i in range(n):
+            b = &self.m.body[i]
+            b.whole = -1 if b.tree < 0 or trees[b.tree].tied else b.tree
+        for k, tree in enumerate(trees):
+            self.take_tree(&self.m.tree[k], tree)
+
+    cdef void take_tree(self, vt_tree* to, tree):
+        cdef int j, k
+        to.root, to.mass, to.free, to.tied, to.count = tree.root, tree.mass, tree.free, tree.tied, len(tree.coordinates)
+        for j in range(3):
+            for k in range(3):
+                to.directions[3 * j + k] = tree.directions[j, k]
+            for k in range(to.count):
+                to.iv[k], to.columns[to.count * j + k] = tree.coordinates[k], tree.columns[j, k]
 
     def __dealloc__(self):
+        free(self.m.tree)
         free(self.m.body)
         free(self.m.damping)
         free(self.m.friction)
@@ -232,6 +252,11 @@ cdef class ConstraintList:
                 e.direction[j], e.other[j] = one.get("direction", (0.0,) * 3)[j], one.get("other", (0.0,) * 3)[j]
             if "table" in one:
                 copy_table(self.memory, &e.table, one["table"])
+
+    def ends(self):
+        """What each constraint acts on: (kind, body_a, body_b, iv_a, iv_b); -1: the world, or none."""
+        return [(self.list[k].kind, self.list[k].body_a, self.list[k].body_b, self.list[k].iv_a, self.list[k].iv_b)
+                for k in range(self.count)]
 
     def __dealloc__(self):
         free(self.list)

@@ -12,7 +12,7 @@ import numpy as np
 
 from vitree._core import wide
 from vitree.integrators.slopes import joint_times
-from vitree.integrators.variational import LinearTime, Midpoint
+from vitree.integrators.variational import KINETIC, LinearTime, Midpoint
 
 #: Numbers of a body from the core: mass, centre of mass, inertia (xx, yy, zz, xy, xz, yz).
 WEIGHED = 10
@@ -47,14 +47,14 @@ def mass_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
     out = np.empty((n, WEIGHED * model.nbody + 3))
     d1, d2 = np.ascontiguousarray(d1), np.ascontiguousarray(d2)
     if isinstance(integrator, LinearTime):
-        wide().batch_linear_time_masses(model.core, (h, integrator.kinetic == "split"), q, q2, d1, d2, out)
+        wide().batch_linear_time_masses(model.core, (h, KINETIC[integrator.kinetic]), q, q2, d1, d2, out)
     else:
         # the middle is displaced by E1 d1 + E2 d2, E2 = alpha dexp_{-alpha y} dlog_{-y} and E1 = 1 - E2, and y by
         # dlog_{-y} d2 - dlog_y d1
         alpha, y = integrator.settings.get("alpha", 0.5), model.difference(q, q2)
         change = joint_times(model, -y, d2) - joint_times(model, y, d1)
         eta = d1 + alpha * joint_times(model, -alpha * y, joint_times(model, -y, d2 - d1), "dtau")
-        wide().batch_midpoint_masses(model.core, (h, alpha), q, y, eta, change, out)
+        wide().batch_midpoint_masses(model.core, (h, alpha, integrator.relative), q, y, eta, change, out, d1, d2)
     total = out.sum(axis=0)
     of_bodies = total[:-3].reshape(-1, WEIGHED)
     inertia = of_bodies[:, [4, 7, 8, 7, 5, 9, 8, 9, 6]].reshape(-1, 3, 3)

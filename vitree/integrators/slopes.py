@@ -12,7 +12,7 @@ from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
 from vitree.integrators.contact_slopes import STENCIL, Held, Touched, held_by, solve_held
 from vitree.integrators.options import option
-from vitree.integrators.variational import LinearTime, Midpoint
+from vitree.integrators.variational import KINETIC, LinearTime, Midpoint
 from vitree.lie import SE3, SO3
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE
@@ -116,7 +116,7 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
     """
     model: Any = integrator.model
     n, nv = len(q), model.nv
-    if not is_plain(model):
+    if not is_plain(integrator):
         stepper: Any = integrator.stepper
         helds = [
             None if one is None else held_by(stepper, model, integrator.dt, q[k], q2[k], one)
@@ -194,8 +194,12 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
     return found
 
 
-def is_plain(model: Any) -> bool:
+def is_plain(integrator: LinearTime | Midpoint) -> bool:
     """Return whether momenta depend on each other along paths to the root alone, and all coordinates are free."""
+    model: Any = integrator.model
+    if isinstance(integrator, Midpoint) and integrator.relative:
+        # the centre of mass couples all joints of a tree
+        return False
     return not (model.constraints or model.kinematic_names or model.touches or _loaded(model))
 
 
@@ -254,12 +258,12 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     kernels, n, nv = wide(), len(q), model.nv
     K, drives, ends = np.empty((n, 4 * nv * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
     if isinstance(integrator, LinearTime):
-        rule = (integrator.dt, integrator.kinetic == "split", u.shape[1])
+        rule = (integrator.dt, KINETIC[integrator.kinetic], u.shape[1])
         kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, form)
         F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
     else:
         F = np.empty((n, 2 * nv * nv))
-        rule = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1]
+        rule = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1], integrator.relative
         kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, K, drives, ends, F, form)
         F = F.reshape(n, 2, nv, nv)
     ends = np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))

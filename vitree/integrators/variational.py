@@ -48,8 +48,10 @@ FASTEST = 1e50
 NORMS = ("momentum", "energy")
 #: Of the largest inertia of a joint, the least that counts in the norm of the energy: rounding errors have this size.
 LEAST_INERTIA = 1e-12
-#: Values of the option ``kinetic``.
-KINETIC = ("twist", "split")
+#: Values of the option ``kinetic`` of linear-time, with what the core calls them.
+KINETIC: dict[str, int] = scalar().FORMS
+#: Those of midpoint.
+MIDDLES = ("relative", "midpoint")
 #: Values of the option ``springs``.
 SPRINGS = ("nodes", "averaged")
 #: Options that go with ``adapt``.
@@ -131,7 +133,6 @@ class Variational(CompiledIntegrator):
             return {}
         return {
             "inertia_scale": np.sqrt(np.maximum(inertia, LEAST_INERTIA * inertia.max())).tolist(),
-            "drift": self.model._drift.ravel().tolist(),
         }
 
     def _adaptive_options(self) -> dict:
@@ -236,21 +237,24 @@ class LinearTime(Variational):
     rolls = True
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,
-        "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016; default on "
-        "fixed bases), or split (its centre of mass moves straight and the body turns about it: errors do not grow "
-        "with the speed of the whole; default of what moves freely along a direction)",
+        "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016), split (its "
+        "centre of mass moves straight and the body turns about it: errors do not grow with the speed of the whole), "
+        "or auto (default: split of each tree that a free or a sliding joint at its root carries, twist of others)",
         "springs": "where springs, attractions and potentials in Python act: nodes (half at each node, explicitly; "
         "default), or averaged (at means of the nodes, solved for: dt may be far beyond their 1/frequency)",
     }
 
     def _prepare(self):
-        default = "split" if self.model._drift.any() else "twist"
-        self.kinetic = one_of("kinetic", self.chosen.get("kinetic", default), KINETIC)
-        if self.kinetic == "split":
+        self.kinetic = one_of("kinetic", self.chosen.get("kinetic", "auto"), KINETIC)
+        trees = self.model.full._floating
+        if self.kinetic == "auto" and len(trees) in (0, sum(np.asarray(self.model.full.flat.parent) < 0)):
+            # the same of all bodies
+            self.kinetic = "split" if trees else "twist"
+        if self.kinetic != "twist":
             self.default_norm = "energy"
         self.springs = one_of("springs", self.chosen.get("springs", "nodes"), SPRINGS)
         self.stepper = self._make(
-            "LinearTimeStepper", **self._solver_options(), split=self.kinetic == "split",
+            "LinearTimeStepper", **self._solver_options(), split=KINETIC[self.kinetic],
             averaged=self.springs == "averaged",
         )  # fmt: skip
 
@@ -275,6 +279,10 @@ class Midpoint(Variational):
     On ball and free joints the middle is half way along the exponential map. ``alpha`` places the
     evaluation between the ends of the step; 1/2 is second order, others are first.
 
+    Of each tree that a free or a sliding joint at its root carries, the centre of mass goes from node to node, and the
+    bodies' motion relative to it is taken in the middle: the errors are those of the robot at rest, however fast it
+    moves or falls as a whole. ``kinetic="midpoint"`` is the rule of the paper, all in the middle.
+
     References
     ----------
     Johnson & Murphey 2009, "Scalable variational integrators for constrained mechanical systems in
@@ -288,6 +296,10 @@ class Midpoint(Variational):
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,
         "alpha": "where in the step L is taken, 0 to 1 (default 0.5)",
+        "kinetic": "where kinetic energy and gravity are taken: relative (of the centre of mass of each tree that a "
+        "free or a sliding joint at its root carries from node to node, the rest in the middle; default where there "
+        "is one that no constraint ties to the world or to another tree, but for "
+        'residual="tree" and adapt="sundman"), or midpoint (all in the middle, as the paper has it)',
         "residual": "recursive, in O(n), or tree: the derivatives of Johnson & Murphey, in O(n^2), "
         "on joints of one coordinate",
         "caching": "whether the tree's derivatives are kept for use again (default True); the paper compares",
@@ -319,10 +331,38 @@ class Midpoint(Variational):
             )
         if self.chosen.get("adapt") == "sundman":
             self._require_conservative(turning, residual)
+        self.kinetic = self._kinetic(residual)
+        if self.relative:
+            self.default_norm = "energy"
         kind = "SundmanStepper" if self.chosen.get("adapt") == "sundman" else "MidpointStepper"
         self.stepper = self._make(
-            kind, **self._solver_options(), alpha=alpha, tree=residual == "tree", caching=caching
-        )
+            kind, **self._solver_options(), alpha=alpha, tree=residual == "tree", caching=caching,
+            relative=self.relative,
+        )  # fmt: skip
+
+    def _kinetic(self, residual: str) -> str:
+        """Return the option ``kinetic``.
+
+        Raises
+        ------
+        InputError
+            If the equations chosen are the paper's alone.
+        """
+        sundman = self.chosen.get("adapt") == "sundman"
+        own, floats = residual == "tree" or sundman, any(not tree.tied for tree in self.model.full._floating)
+        default = "relative" if floats and not own else "midpoint"
+        kinetic = one_of("kinetic", self.chosen.get("kinetic", default), MIDDLES)
+        if kinetic == "relative" and own:
+            of = option("adapt", "sundman") if sundman else option("residual", residual)
+            raise InputError(
+                option("kinetic", kinetic) + " is not of " + of + "; take " + option("kinetic", "midpoint")
+            )
+        return kinetic
+
+    @property
+    def relative(self) -> bool:
+        """Whether the centres of mass of trees go from node to node."""
+        return self.kinetic == "relative" and any(not tree.tied for tree in self.model.full._floating)
 
     def _require_conservative(self, turning, residual):
         """Raise an InputError for a system that the discrete action with time in it does not cover."""
@@ -353,4 +393,4 @@ class Midpoint(Variational):
 
     @property
     def settings(self):
-        return {"alpha": 0.5, "residual": "recursive", **super().settings}
+        return {"alpha": 0.5, "kinetic": self.kinetic, "residual": "recursive", **super().settings}

@@ -32,6 +32,7 @@ from vitree.mechanism.flat import (
     JointInfo,
     limits_of,
 )
+from vitree.mechanism.floating import floating_trees
 from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
@@ -193,13 +194,14 @@ class Model(System):
                 f'the arrays of "{flat.name}" have {len(flat.damping)} velocities and its joints {self._nv}; of a '
                 f"reduced model take model.full.flat"
             )
+        self.constraint_list = lower_constraints(self.index, flat.constraints)
         with np.errstate(all="ignore"):  # what is too large for a double is told where a result needs it
-            self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv)
+            self._floating = tuple(floating_trees(flat, self._iv, self.constraint_list.ends()))
+            self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv, self._floating)
             self.singular = why_singular(flat)
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
-        self.constraint_list = lower_constraints(self.index, flat.constraints)
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
@@ -583,31 +585,6 @@ class Model(System):
             for i in chain:
                 found[self.full._iv[i] : self.full._iv[i] + KIND_NV[kind[i]]] = True
         return found
-
-    @functools.cached_property
-    def _drift(self) -> np.ndarray:
-        """The projector (3, 3) on the directions in which all bodies can move together without a joint that resists."""
-        flat, full = self.full.flat, self.full
-        kind, parent = np.asarray(flat.kind), np.asarray(flat.parent)
-        held = np.zeros((3, 3))
-        for root in np.flatnonzero(parent < 0):
-            free, at, E = np.zeros((3, 3)), int(root), np.eye(3)
-            while kind[at] in (FREE, PRISMATIC):
-                E = E @ flat.E[at]
-                k = full._iv[at]
-                if kind[at] == FREE:
-                    free = np.eye(3)
-                    break
-                if not (flat.kinematic[k] or flat.damping[k] or flat.friction[k] or flat.dry_friction[k]):
-                    free += np.outer(E[:, 2], E[:, 2])
-                children = np.flatnonzero(parent == at)
-                if flat.mass[at] or len(children) != 1:
-                    break
-                at = int(children[0])
-            size, axes = np.linalg.eigh(free)
-            held += np.eye(3) - axes[:, size > 1e-9] @ axes[:, size > 1e-9].T
-        size, axes = np.linalg.eigh(held)
-        return axes[:, size < 1e-9] @ axes[:, size < 1e-9].T if len(parent) else np.zeros((3, 3))
 
     def _potentials(self) -> tuple:
         """The loads that have a potential."""

@@ -409,7 +409,7 @@ class StepsOf:
         Each is A^T times the next one, and its row of ``g``. Both are (substeps + 1, 2 nv), and so are the slopes.
         """
         first, last = self.first[[begin, end]]
-        if not is_plain(self.model):
+        if not is_plain(self.integrator):
             found = self.slopes(begin, end)
             for k in range(last - 1, first - 1, -1):
                 np.dot(costates[k + 1], found.A[k - first], out=costates[k])
@@ -425,7 +425,7 @@ class StepsOf:
 
         ``torque`` (steps, nv), ``inputs`` (steps, nu) and ``prescribed`` (steps, k) are the changes of these.
         """
-        plain, (first, last), stages = is_plain(self.model), self.first[[begin, end]], len(self.parts(begin))
+        plain, (first, last), stages = is_plain(self.integrator), self.first[[begin, end]], len(self.parts(begin))
         found: Slopes | NodeSlopes = self._factored(begin, end) if plain else self.slopes(begin, end)
         torque, inputs, prescribed = (x[begin:end].repeat(stages, axis=0) for x in (torque, inputs, prescribed))
         kicks = (found.F @ torque[:, None, :, None])[..., 0].swapaxes(0, 1)

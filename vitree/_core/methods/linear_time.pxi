@@ -70,6 +70,18 @@ cdef struct Solve:      # intermediate results of the elimination and of the bac
     vt_real u[6]        # D^-1 (-h r - S1^T (n, f))
 
 
+cdef enum LtForm:       # the form of the kinetic energy
+    TWIST = 0
+    SPLIT = 1
+    BY_TREE = 2         # SPLIT of the trees that float
+
+FORMS = {"twist": TWIST, "split": SPLIT, "auto": BY_TREE}
+
+
+cdef inline bint lt_splits(const vt_body* b, int form) noexcept nogil:
+    return form == SPLIT or form == BY_TREE and b.tree >= 0
+
+
 cdef struct LinearTimeStep:     # what the kernels of one step work on; arrays of a body each
     const vt_model* m
     double h
@@ -79,7 +91,7 @@ cdef struct LinearTimeStep:     # what the kernels of one step work on; arrays o
     Solve* solve
     Gains* gains
     MultiGains* multi           # of the joints of several coordinates
-    bint split                  # the kinetic energy's form
+    int split                   # the kinetic energy's form: a value of `LtForm`
     const vt_real* slope        # (nv,) of the forces that the step solves for, or NULL
 
 
@@ -97,14 +109,14 @@ cdef inline Mat3 turn_minus_one(Quat D) noexcept nogil:
     return r
 
 
-cdef void lt_node(const vt_model* m, const vt_real* q, bint split, Node* node) noexcept nogil:
+cdef void lt_node(const vt_model* m, const vt_real* q, int split, Node* node) noexcept nogil:
     # split: inertias are turned where they are needed, which is in fewer places
     cdef int i, up
     for i in range(m.nbody):
         up = m.body[i].parent
         place_body(&m.body[i], q, &node[up].R if up >= 0 else NULL, &node[i].R, &node[i].t)
         node[i].c = mul(node[i].R, constant3(m.body[i].com))
-        if not split:
+        if not lt_splits(&m.body[i], split):
             node[i].I = rotate_sym(node[i].R, constant_sym(m.body[i].Ic))
 
 
@@ -180,17 +192,17 @@ cdef inline void lt_half_turns(const vt_model* m, const vt_real* y, Trial* trial
         joint_half_turn(&m.body[i], y, &trial[i].sine, &trial[i].cosine)
 
 
-cdef inline void lt_momenta(const vt_model* m, const Node* x, bint split, Trial* z) noexcept nogil:
+cdef inline void lt_momenta(const vt_model* m, const Node* x, int split, Trial* z) noexcept nogil:
     # each body's own momentum, from its motion
     cdef int i
     cdef const vt_body* b
-    if shared_out(m.nbody):
+    if split != BY_TREE and shared_out(m.nbody):
         abreast.momenta(m, <const double*>x, <double*>z, split)
         return
     for i in range(m.nbody):
         b = &m.body[i]
         if b.inert:
-            lt_momentum(&x[i], vt_set1(b.mass), constant_sym(b.Ic), split, &z[i])
+            lt_momentum(&x[i], vt_set1(b.mass), constant_sym(b.Ic), lt_splits(b, split), &z[i])
         else:
             lt_no_momentum(&z[i])
 
@@ -322,7 +334,7 @@ cdef inline void lt_body_block(const LinearTimeStep* step, int i, Block* A) noex
     cdef const Trial* z = &step.trial[i]
     cdef Vec3 first = add(x.c, z.p), second = add(x.c, mul(z.M, x.c))
     cdef Block K
-    if step.split:
+    if lt_splits(&step.m.body[i], step.split):
         lt_add_split_block(&step.m.body[i], x, z, first, second, A)
         return
     lt_twist_block(step.m.body[i].mass, x, z, &K)

@@ -64,7 +64,7 @@ cdef void lt_mass_slopes(const LinearTimeStep* step, const Node* node2, const vt
         pull = scale(half * mass, add(tmul(one.R, cross(g, own.w1)), tmul(two.R, cross(g, own.w2))))
         w = log_quat(z.D, &r.x)
         dw = sub(own.w2, own.w1)
-        if step.split:
+        if lt_splits(b, step.split):
             # m p.p/2h + w.I w/2h, p the way of the COM
             r = add(z.move, mul(z.M, one.c))
             du, dw = sub(way2, way1), dlog(w, dw)
@@ -106,11 +106,87 @@ cdef void mid_mass_slopes(const MidStep* step, const vt_real* eta, const vt_real
         own.w2, own.v2 = sub(own.w2, cross(w, uw)), sub(own.v2, add(cross(v, uw), cross(w, uv)))
         joint_displacement(b, s.R, change, &w, &v)
         own.w2, own.v2 = axpy(inverse, w, own.w2), axpy(inverse, v, own.v2)
+    if step.trees != NULL:
+        mid_tree_changes(step, x)
+    for i in range(m.nbody):
+        b, s, own = &m.body[i], &step.body[i], &x[i]
         mass = vt_set1(b.mass)
+        g = mid_fall(m, step.trees, i)
         way = scale(h, add(own.v1, cross(own.w1, s.c)))
-        total = axpy(mass, way, total)
+        total = axpy(mass, sub(way, along_tree(&m.tree[b.whole], way)) if step.trees != NULL and b.whole >= 0 else way, total)
         u, du = add(s.v, cross(s.w, s.c)), add(own.v2, cross(own.w2, s.c))
+        if step.trees != NULL and b.whole >= 0:
+            du = sub(du, step.trees.tree[b.whole].moved)
         v = add(add(cross(du, s.w), cross(u, own.w2)), cross(g, own.w1))
         put_weighed(h * dot(u, du) + dot(g, way), scale(h * mass, tmul(s.R, v)), h, tmul(s.R, s.w), tmul(s.R, own.w2),
                     out + WEIGHED * i)
     gravity[0], gravity[1], gravity[2] = total.x, total.y, total.z
+
+
+cdef inline void mid_tree_changes(const MidStep* step, const Displaced* x) noexcept nogil:
+    # moved: how u of the trees that float changes
+    cdef const vt_model* m = step.m
+    cdef const MidBody* s
+    cdef Vec3 v
+    cdef int i, k
+    for k in range(m.ntree):
+        step.trees.tree[k].moved = zero3()
+    for i in range(m.nbody):
+        k, s = m.body[i].whole, &step.body[i]
+        if k >= 0:
+            v = add(add(x[i].v2, cross(x[i].w2, s.c)), cross(x[i].w1, add(s.v, cross(s.w, s.c))))
+            step.trees.tree[k].moved = axpy(vt_set1(m.body[i].mass), v, step.trees.tree[k].moved)
+    for k in range(m.ntree):
+        step.trees.tree[k].moved = scale(vt_set1(1.0 / m.tree[k].mass), along_tree(&m.tree[k], step.trees.tree[k].moved))
+
+
+cdef void mid_tree_masses(const MidStep* step, const vt_real* d1, const vt_real* d2, Displaced* x, Vec3* move, vt_real* out,
+                          vt_real* gravity) noexcept nogil:
+    # what M/(2h) dC.D dC + (h/2) M g.D (C1 + C2) adds, for displacements of the joints at the nodes
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b
+    cdef const vt_tree* tree
+    cdef const MidNode* s
+    cdef MidTree* z
+    cdef Displaced* own
+    cdef Displaced none
+    cdef int i, k
+    cdef Vec3 w, v, c1, c2, way1, way2, pull, W
+    cdef vt_real mass, h = vt_set1(step.h), inverse = vt_set1(1.0 / step.h), half = vt_set1(0.5 * step.h)
+    none.w1 = none.v1 = none.w2 = none.v2 = zero3()
+    for k in range(m.ntree):
+        step.trees.tree[k].moved = zero3()
+    for i in range(m.nbody):
+        b, s, own = &m.body[i], &step.trees.node[i], &x[i]
+        if b.whole < 0:
+            continue
+        own[0] = x[b.parent] if b.parent >= 0 else none
+        own.v1, own.v2 = add(own.v1, cross(own.w1, s.t1)), add(own.v2, cross(own.w2, add(s.t1, s.dt)))
+        joint_displacement(b, s.R1, d1, &w, &v)
+        own.w1, own.v1 = add(own.w1, w), add(own.v1, v)
+        joint_displacement(b, s.R2, d2, &w, &v)
+        own.w2, own.v2 = add(own.w2, w), add(own.v2, v)
+        move[i] = add(move[b.parent], s.dt) if b.parent >= 0 else s.dt
+        c1, c2 = mul(s.R1, constant3(b.com)), mul(s.R2, constant3(b.com))
+        z = &step.trees.tree[b.whole]
+        z.moved = axpy(vt_set1(b.mass), sub(add(own.v2, cross(own.w2, c2)), add(own.v1, cross(own.w1, c1))), z.moved)
+    for k in range(m.ntree):
+        step.trees.tree[k].moved = scale(vt_set1(1.0 / m.tree[k].mass), along_tree(&m.tree[k], step.trees.tree[k].moved))
+    for i in range(m.nbody):
+        b, s, own = &m.body[i], &step.trees.node[i], &x[i]
+        if b.whole < 0:
+            continue
+        tree, z, mass = &m.tree[b.whole], &step.trees.tree[b.whole], vt_set1(b.mass)
+        W = scale(h, z.way)
+        c1, c2 = mul(s.R1, constant3(b.com)), mul(s.R2, constant3(b.com))
+        way1, way2 = add(own.v1, cross(own.w1, c1)), add(own.v2, cross(own.w2, c2))
+        v = sub(add(move[i], mul(s.M, c1)), W)
+        out[WEIGHED * i] = out[WEIGHED * i] + (inverse * (dot(v, z.moved) + dot(W, sub(way2, way1)))
+                                               + half * dot(z.fall, add(way1, way2)))
+        pull = add(tmul(s.R2, add(scale(inverse, add(z.moved, cross(W, own.w2))), scale(half, cross(z.fall, own.w2)))),
+                   tmul(s.R1, sub(scale(half, cross(z.fall, own.w1)), scale(inverse, add(z.moved, cross(W, own.w1))))))
+        out[WEIGHED * i + 1] = out[WEIGHED * i + 1] + mass * pull.x
+        out[WEIGHED * i + 2] = out[WEIGHED * i + 2] + mass * pull.y
+        out[WEIGHED * i + 3] = out[WEIGHED * i + 3] + mass * pull.z
+        v = scale(half * mass, along_tree(tree, add(way1, way2)))
+        gravity[0], gravity[1], gravity[2] = gravity[0] + v.x, gravity[1] + v.y, gravity[2] + v.z

@@ -61,6 +61,41 @@ cdef struct MidMulti:   # a joint of several coordinates; its maps and what pull
     vt_real rate[6]
 
 
+# of trees that float: see midpoint_trees.pxi
+cdef struct MidNode:        # a body of a tree that floats, at the step's nodes
+    Mat3 R1
+    Vec3 t1
+    Vec3 own                # first moment of the body about its origin, node 1
+    Vec3 first1             # that of the subtree
+    Mat3 R2
+    Vec3 first2
+    vt_real mass            # of the subtree
+    Quat D                  # turns node 1's axes into node 2's
+    Mat3 M                  # D - 1
+    Vec3 dt                 # from node 1 to node 2: changes of t, and of the first moment
+    Vec3 change
+    Vec3 middle             # first moment of the subtree in the middle
+    vt_real sine
+    vt_real cosine
+
+
+cdef struct MidTree:
+    Vec3 u                  # mean velocity in the middle, along the directions in which the tree floats
+    Vec3 way                # displacement of the COM over the step, along them, over h
+    Vec3 fall               # D g
+    Vec3 force              # of a direction's right side, on the translation
+    Vec3 moved              # D K2 d
+
+
+cdef struct MidTrees:       # NULL where kinetic energies are the paper's
+    MidNode* node           # (nbody,)
+    MidTree* tree           # (ntree,)
+    vt_real* weight         # (nv,) of the trees at node 1
+    vt_real* pull           # (nv,) what their COMs' ways add to the momentum at node 1
+    vt_real* rest           # (nv,) right side of a direction
+    bint direct             # nothing but the trees' inertia acts on their translations
+
+
 cdef struct MidStep:            # what the kernels of one step work on; arrays of a body each
     const vt_model* m
     double h
@@ -73,6 +108,7 @@ cdef struct MidStep:            # what the kernels of one step work on; arrays o
     vt_real* L_rate             # (nv,) derivatives of the Lagrangian
     vt_real* L_q
     const vt_real* slope        # (nv,) of the forces that the step solves for, or NULL
+    MidTrees* trees
 
 
 # ---- the residual -------------------------------------------------------------------------------
@@ -111,10 +147,13 @@ cdef void mid_forward(const MidStep* step, const vt_real* q1, vt_real* qm) noexc
 
     if shared_out(m.nbody):
         abreast.middles(m, <double*>step.body)
-        return
-    for i in range(m.nbody):
-        b = &m.body[i]
-        mid_momentum(vt_set1(b.mass), constant3(b.com), constant_sym(b.Ic), constant3(m.g), &step.body[i])
+    else:
+        for i in range(m.nbody):
+            b = &m.body[i]
+            mid_momentum(vt_set1(b.mass), constant3(b.com), constant_sym(b.Ic), constant3(m.g), &step.body[i])
+    if step.trees != NULL:
+        mid_see_trees(m, step.body, step.trees)
+        mid_ends(m, step.h, step.increment, step.trees)
 
 
 cdef inline void mid_momentum(vt_real mass, Vec3 com, Sym3 Ic, Vec3 gravity, MidBody* s) noexcept nogil:
@@ -134,6 +173,8 @@ cdef inline void before_joint(const MidStep* step, int i, Vec3* w, Vec3* v) noex
     v[0] = zero3()
     if up >= 0:
         carry(step.body[up].w, step.body[up].v, step.body[i].t, w, v)
+    elif step.trees != NULL and step.m.body[i].whole >= 0:
+        v[0] = neg(step.trees.tree[step.m.body[i].whole].u)
 
 
 cdef void mid_backward(const MidStep* step, const vt_real* wrench) noexcept nogil:
@@ -192,6 +233,8 @@ cdef void mid_residual(const MidStep* step, const vt_real* p1, const vt_real* ta
         for i in range(m.nbody):
             if joint_multi(&m.body[i]):
                 mid_residual_multi(step, i, p1, tau, r)
+    if step.trees != NULL:
+        mid_add_nodes(m, h, step.trees, r)
 
 
 cdef void mid_residual_multi(const MidStep* step, int i, const vt_real* p1, const vt_real* tau,
@@ -235,6 +278,8 @@ cdef void mid_end(const MidStep* step, const vt_real* r, const vt_real* tau, vt_
         for i in range(m.nbody):
             if joint_multi(&m.body[i]):
                 mid_end_multi(step, i, r, p2)
+    if step.trees != NULL:
+        mid_add_ends(m, h, step.trees, step.trees.rest, p2)
 
 
 cdef void mid_end_multi(const MidStep* step, int i, const vt_real* r, vt_real* p2) noexcept nogil:
@@ -388,8 +433,8 @@ cdef inline Mat3 load33(const vt_real* a) noexcept nogil:
     return r
 
 
-cdef inline void mid_body_block(const vt_model* m, const vt_body* b, const MidBody* a, const vt_real* turning,
-                                MidBlock* e) noexcept nogil:
+cdef inline void mid_body_block(const vt_body* b, const MidBody* a, Vec3 g,
+                                const vt_real* turning, MidBlock* e) noexcept nogil:
     # a body alone: momentum n = (I + m (c.c 1 - c c^T)) dw + m c x dv, f = m dv - m c x dw; gravity's wrench turns by
     # m c^ g^ and m g^, and what else acts on the body by turning (27,) or NULL
     cdef int j, k
@@ -402,8 +447,8 @@ cdef inline void mid_body_block(const vt_model* m, const vt_body* b, const MidBo
     e.A[0][3] = hat(hm)
     e.A[1][2] = hat(neg(hm))
     e.A[1][3] = plus_diagonal(zero, vt_set1(b.mass))
-    e.A[2][0] = cross_mat(hm, hat(constant3(m.g)))
-    e.A[3][0] = hat(scale(vt_set1(b.mass), constant3(m.g)))
+    e.A[2][0] = cross_mat(hm, hat(g))
+    e.A[3][0] = hat(scale(vt_set1(b.mass), g))
     if turning != NULL:
         e.A[2][0] = add3(e.A[2][0], load33(turning))
         e.A[2][1] = add3(e.A[2][1], load33(turning + 9))
@@ -420,7 +465,8 @@ cdef void mid_factor(const MidStep* step, int first, int end, const vt_real* tur
     cdef const vt_model* m = step.m
     cdef int i, up
     for i in range(first, end):
-        mid_body_block(m, &m.body[i], &step.body[i], turning + 27 * i if turning != NULL else NULL, &step.block[i])
+        mid_body_block(&m.body[i], &step.body[i], mid_fall(m, step.trees, i), turning + 27 * i if turning != NULL else NULL,
+                       &step.block[i])
     for i in range(end - 1, first - 1, -1):
         if joint_multi(&m.body[i]):
             mid_eliminate_multi(step, i, eliminate, signs)
@@ -741,6 +787,16 @@ cdef inline void mid_jacobian_path(const MidStep* step, int i, int at, Twelve u,
 
 cdef void mid_solve(const MidStep* step, const vt_real* r, int first, int end, vt_real* d) noexcept nogil:
     # the increment d of y with (dr/dy) d = -r, of the bodies from first to end, which hang together with no others
+    if step.trees == NULL or not step.trees.direct:
+        mid_solve_joints(step, r, first, end, d)
+        return
+    mid_take_translation(step.m, step.trees, r, first, end)
+    mid_solve_joints(step, step.trees.rest, first, end, d)
+    mid_give_translation(step.m, step.h, step.trees, step.increment, first, end, d)
+
+
+cdef void mid_solve_joints(const MidStep* step, const vt_real* r, int first, int end, vt_real* d) noexcept nogil:
+    # the same of the operator that mid_factor has left
     cdef const vt_model* m = step.m
     cdef int i, up
     cdef MidSolve* e

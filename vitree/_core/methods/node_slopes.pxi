@@ -365,7 +365,7 @@ cdef inline void mid_slopes_of(const MidStep* step, int i, int k, const MidColum
     # the row of L_q on changes of the twist before the joint: I ad_U S - ad_S^T (momentum), likewise
     rn, rf = add(wn, qn), add(wf, qf)
     qn, qf = rn, rf
-    turn = weight_turn(c.w, c.v, &x.weighed, constant3(m.g))
+    turn = weight_turn(c.w, c.v, &x.weighed, mid_fall(m, step.trees, i))
     while True:
         for l in range(joint_nv(&m.body[j])):
             at = m.body[j].iv + l
@@ -532,6 +532,106 @@ cdef void mid_force_maps(const MidStep* step, const MidMaps* maps, vt_real* F1, 
                 at = (b.iv + j) * n + b.iv + k
                 F1[at] = step.h * maps[b.multi].E1[k * b.nv + j]
                 F2[at] = step.h * maps[b.multi].E2[k * b.nv + j]
+
+
+# Of the trees that float (midpoint_trees.pxi): the middle's second derivatives at fixed u have sum(m c') too much, and the
+# nodes have those of M/(2h) dC.D dC + (h/2) M g.D (C1 + C2).
+
+cdef struct TreeColumn:         # of a coordinate: changes of its tree's first moment at nodes 1 and 2, and of its momentum in
+    Vec3 K1                     # the middle by a displacement and by a rate
+    Vec3 K2
+    Vec3 Pq
+    Vec3 Pv
+
+
+cdef void mid_tree_columns(const MidStep* step, const MidColumn* column, TreeColumn* to, MidSlopes* L) noexcept nogil:
+    # follows mid_lagrangian_slopes: L -= P^T D P/M
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b
+    cdef const MidNode* s
+    cdef const MidColumn* c
+    cdef TreeColumn* own
+    cdef Vec3 w, v, q, rate
+    cdef int i, j, k, l, r, at, n = m.nv
+    mid_moments(step)
+    for i in range(m.nbody):
+        b, s = &m.body[i], &step.trees.node[i]
+        if b.whole < 0:
+            continue
+        for k in range(joint_nv(b)):
+            c, own = &column[b.iv + k], &to[b.iv + k]
+            joint_column(b, s.R1, k, &w, &v)
+            own.K1 = axpy(s.mass, v, cross(w, s.first1))
+            joint_column(b, s.R2, k, &w, &v)
+            own.K2 = axpy(s.mass, v, cross(w, s.first2))
+            own.Pq = add(sub(scale(s.mass, c.av), cross(s.middle, c.aw)), cross(c.w, step.body[i].f))
+            own.Pv = sub(scale(s.mass, c.v), cross(s.middle, c.w))
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.whole < 0:
+            continue
+        for k in range(b.iv, b.iv + joint_nv(b)):
+            q = scale(vt_set1(1.0 / m.tree[b.whole].mass), along_tree(&m.tree[b.whole], to[k].Pq))
+            rate = scale(vt_set1(1.0 / m.tree[b.whole].mass), along_tree(&m.tree[b.whole], to[k].Pv))
+            for j in range(m.nbody):
+                if m.body[j].whole != b.whole:
+                    continue
+                for l in range(joint_nv(&m.body[j])):
+                    r = m.body[j].iv + l
+                    at = k * n + r
+                    L.qq[at] = L.qq[at] - dot(q, to[r].Pq)
+                    L.qv[at] = L.qv[at] - dot(q, to[r].Pv)
+                    L.vq[at] = L.vq[at] - dot(rate, to[r].Pq)
+                    L.vv[at] = L.vv[at] - dot(rate, to[r].Pv)
+
+
+cdef void mid_tree_slopes(const MidStep* step, const TreeColumn* column, NodeSlopes* to) noexcept nogil:
+    # follows mid_node_slopes
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b
+    cdef const MidNode* s
+    cdef const MidTree* tree
+    cdef Vec3 one, two, w, v, lam1, lam2, turn1, turn2
+    cdef int i, j, k, l, r, own, at, n = m.nv
+    for i in range(m.nbody):
+        b, s = &m.body[i], &step.trees.node[i]
+        if b.whole < 0:
+            continue
+        tree = &step.trees.tree[b.whole]
+        lam1 = axpy(vt_set1(-0.5 * step.h), tree.fall, tree.way)
+        lam2 = axpy(vt_set1(0.5 * step.h), tree.fall, tree.way)
+        for k in range(joint_nv(b)):
+            own = b.iv + k
+            one = scale(vt_set1(1.0 / (m.tree[b.whole].mass * step.h)), along_tree(&m.tree[b.whole], column[own].K1))
+            two = scale(vt_set1(1.0 / (m.tree[b.whole].mass * step.h)), along_tree(&m.tree[b.whole], column[own].K2))
+            for j in range(m.nbody):
+                if m.body[j].whole != b.whole:
+                    continue
+                for l in range(joint_nv(&m.body[j])):
+                    r = m.body[j].iv + l
+                    at = own * n + r
+                    to.K11[at] = to.K11[at] - dot(one, column[r].K1)
+                    to.K12[at] = to.K12[at] + dot(one, column[r].K2)
+                    to.K21[at] = to.K21[at] - dot(two, column[r].K1)
+                    to.K22[at] = to.K22[at] + dot(two, column[r].K2)
+            # second derivatives of first moments, along lam
+            joint_column(b, s.R1, k, &w, &v)
+            turn1 = add(cross(cross(w, s.first1), lam1), cross(v, scale(s.mass, lam1)))
+            joint_column(b, s.R2, k, &w, &v)
+            turn2 = add(cross(cross(w, s.first2), lam2), cross(v, scale(s.mass, lam2)))
+            j = i
+            while j >= 0:
+                for l in range(joint_nv(&m.body[j])):
+                    r = m.body[j].iv + l
+                    joint_column(&m.body[j], step.trees.node[j].R1, l, &w, &v)
+                    to.K11[own * n + r] = to.K11[own * n + r] + dot(w, turn1)
+                    if j < i:
+                        to.K11[r * n + own] = to.K11[r * n + own] + dot(w, turn1)
+                    joint_column(&m.body[j], step.trees.node[j].R2, l, &w, &v)
+                    to.K22[own * n + r] = to.K22[own * n + r] + dot(w, turn2)
+                    if j < i:
+                        to.K22[r * n + own] = to.K22[r * n + own] + dot(w, turn2)
+                j = m.body[j].parent
 
 
 # ---- the linearised map ----------------------------------------------------------------------------

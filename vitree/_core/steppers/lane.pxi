@@ -280,8 +280,6 @@ cdef struct Choices:            # how a variational step is solved
     double rounding             # [N or N m] least residual asked for, over the step
     double* gain                # (nv,) the residual's weights in the norm of the kinetic energy, or NULL: all one
     double heaviest             # sqrt(M_kk) is this over gain_k
-    double drift[9]             # projects momentum to the directions in which all bodies can move together
-    double mass                 # of all bodies
     int max_iterations
     int halvings                # most times that a step which cannot be solved is halved
     int stages                  # substeps of a composition

@@ -36,11 +36,10 @@ cdef struct LanePlan:           # what a stepper of one instance says about its 
     double rounding
     const double* gain          # (nv,) or NULL
     double heaviest
-    double drift[9]
-    double mass
     int max_iterations
     int split
     double alpha
+    bint relative
     Costs costs
 
 

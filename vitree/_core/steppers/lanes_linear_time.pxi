@@ -82,23 +82,24 @@ cdef class LinearTimeLanes(VariationalLanes):
             size = vt_max_nan(size, largest_in_lanes(self.servo_force, self.nv))
         return vt_max_nan(largest_in_lanes(self.x, self.nv), 0.5 * fabs(self.h) * size)
 
-    cdef vt_real kinetic(self, Vec3* momentum) noexcept nogil:
-        # 2 T = (sum of f.p + g.w, and of armature y^2)/h^2,  P = sum of f/h
+    cdef vt_real kinetic(self) noexcept nogil:
+        # 2 T = (sum of f.p + g.w, and of armature y^2)/h^2
         cdef const vt_model* m = self.plan.m
         cdef const Trial* s
         cdef vt_real size = vt_set1(0.0), inverse = vt_set1(1.0 / self.h)
         cdef int i
-        momentum[0] = zero3()
         for i in range(m.nbody):
             if m.body[i].inert:
                 s = &self.kernel.trial[i]
                 size = size + (dot(s.f, s.p) + dot(s.g, s.w))
-                momentum[0] = add(momentum[0], s.f)
-        momentum[0] = scale(inverse, momentum[0])
         if m.rotors:
             for i in range(self.nv):
                 size = size + m.armature[i] * self.y[i] * self.y[i]
         return size * inverse * inverse
+
+    cdef Vec3 tree_momentum(self, int root) noexcept nogil:
+        # what the residual has left of the tree
+        return scale(vt_set1(1.0 / self.h), self.kernel.trial[root].F)
 
     cdef vt_real impulse(self, int k) noexcept nogil:
         cdef vt_real size = vt_max(vt_abs(self.weight1[k]), vt_abs(self.tau[k]))

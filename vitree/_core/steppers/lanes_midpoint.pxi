@@ -10,6 +10,7 @@ cdef class MidpointLanes(VariationalLanes):
     cdef MidMulti* fresh_multi
     cdef vt_real* qm                    # (nq,) the middle
     cdef vt_real* pull                  # (nv,) on the joints there
+    cdef MidTrees trees
 
     def __init__(self, size_t address, owner):
         cdef const vt_model* m
@@ -28,19 +29,25 @@ cdef class MidpointLanes(VariationalLanes):
         step.block = <MidBlock*>self.scratch.take(n * sizeof(MidBlock))
         step.L_rate, step.L_q = self.reals(self.nv), self.reals(self.nv)
         step.m, step.alpha, step.increment, step.slope = m, self.plan.alpha, self.y, self.servo_slope
+        step.trees = NULL
+        if self.plan.relative:
+            mid_trees_place(&self.trees, self.scratch.take(mid_trees_size(m)), m)
+            self.trees.direct, step.trees = True, &self.trees
 
     cdef Py_ssize_t need(self):
         cdef const vt_model* m = self.plan.m
         cdef Py_ssize_t operators = self.plan.stages + 1
         return (VariationalLanes.need(self) + (m.nq + 3 * m.nv + 4) * sizeof(vt_real) + 64 * 10
                 + m.nbody * (sizeof(MidBody) + sizeof(MidBlock) + operators * sizeof(MidSolve))
-                + m.nmulti * operators * sizeof(MidMulti))
+                + m.nmulti * operators * sizeof(MidMulti) + mid_trees_size(m))
 
     cdef void prepare(self) noexcept nogil:
         cdef const vt_model* m = self.plan.m
         self.kernel.h = self.h
         self.kernel.work = self.work + self.substep_at * m.nbody
         self.kernel.multi = self.multi + self.substep_at * m.nmulti
+        if self.plan.relative:
+            mid_node(m, self.q, &self.trees)
 
     cdef vt_real evaluate(self) noexcept nogil:
         # r = -(p1 + D1 Ld + f-), from both derivatives of L and the forces at q_m
@@ -60,23 +67,27 @@ cdef class MidpointLanes(VariationalLanes):
     cdef vt_real measure(self) noexcept nogil:
         # max(|p1|, h |dL/dq|, h |force|)
         cdef vt_real size = vt_max_nan(largest_in_lanes(self.kernel.L_q, self.nv), largest_in_lanes(self.pull, self.nv))
+        if self.plan.relative:
+            size = vt_max_nan(size, largest_in_lanes(self.trees.weight, self.nv))
         return vt_max_nan(largest_in_lanes(self.x, self.nv), fabs(self.h) * size)
 
-    cdef vt_real kinetic(self, Vec3* momentum) noexcept nogil:
-        # 2 T = dL/dv . y/h,  P = sum of f, which the sweep in has left at the roots
-        cdef const vt_model* m = self.plan.m
+    cdef vt_real kinetic(self) noexcept nogil:
+        # 2 T = dL/dv . y/h
         cdef vt_real size = vt_set1(0.0)
         cdef int i
-        momentum[0] = zero3()
         for i in range(self.nv):
             size = size + self.kernel.L_rate[i] * self.y[i]
-        for i in range(m.nbody):
-            if m.body[i].parent < 0:
-                momentum[0] = add(momentum[0], self.kernel.body[i].f)
         return size / vt_set1(self.h)
 
+    cdef Vec3 tree_momentum(self, int root) noexcept nogil:
+        # what the sweep in has left of the tree
+        return self.kernel.body[root].f
+
     cdef vt_real impulse(self, int k) noexcept nogil:
-        return fabs(self.h) * vt_max(vt_abs(self.kernel.L_q[k]), vt_abs(self.pull[k]))
+        cdef vt_real size = vt_max(vt_abs(self.kernel.L_q[k]), vt_abs(self.pull[k]))
+        if self.plan.relative:
+            size = vt_max(size, vt_abs(self.trees.weight[k]))
+        return fabs(self.h) * size
 
     cdef void factor(self, vt_mask some, Signs* signs) noexcept nogil:
         # the residual left in `multi` what the joints of several coordinates pull by

@@ -13,7 +13,6 @@ def lane_plan(ModelStepper stepper):
     cdef RungeKuttaStepper runge
     cdef LinearTimeStepper linear
     cdef MidpointStepper midpoint
-    cdef int k
     if (s.nload or s.count or s.m.nlocked or stepper.user is not None or stepper.gates or s.schedule.calls_user
             or s.schedule.adaptive):
         return 0
@@ -40,10 +39,8 @@ def lane_plan(ModelStepper stepper):
         midpoint = stepper
         if midpoint.tree:
             return 0
-        plan.kind, plan.alpha = MIDPOINT_LANES, midpoint.alpha
+        plan.kind, plan.alpha, plan.relative = MIDPOINT_LANES, midpoint.alpha, midpoint.relative
     plan.stages, plan.share, plan.solver, plan.required = c.stages, c.share, c.solver, c.required
     plan.tolerance, plan.rounding, plan.gain, plan.heaviest = c.tolerance, c.rounding, c.gain, c.heaviest
-    for k in range(9):
-        plan.drift[k] = c.drift[k]
-    plan.mass, plan.max_iterations, plan.costs = c.mass, c.max_iterations, c.costs
+    plan.max_iterations, plan.costs = c.max_iterations, c.costs
     return <size_t>plan

@@ -77,9 +77,13 @@ cdef class VariationalLanes(Lanes):
         # the residual's scale: the largest momentum or impulse. Follows the first residual
         return vt_set1(1.0)
 
-    cdef vt_real kinetic(self, Vec3* momentum) noexcept nogil:
-        # twice the kinetic energy, and the linear momentum, of the trial
+    cdef vt_real kinetic(self) noexcept nogil:
+        # twice the kinetic energy of the trial
         return vt_set1(1.0)
+
+    cdef Vec3 tree_momentum(self, int root) noexcept nogil:
+        # the linear momentum of the tree of a root, in the trial
+        return zero3()
 
     cdef vt_real impulse(self, int k) noexcept nogil:
         # the largest of the terms of the step's forces on a joint
@@ -318,16 +322,17 @@ cdef class VariationalLanes(Lanes):
     cdef vt_real scale_of(self) noexcept nogil:
         # what the residual is compared with: see `measure` and `energy_scale`
         cdef const LanePlan* c = &self.plan
+        cdef const vt_tree* tree
         cdef vt_real size
-        cdef Vec3 P, common
+        cdef Vec3 P
         cdef int k
         if c.gain == NULL:
             return self.measure()
-        size = self.kinetic(&P)
-        common = vec3(c.drift[0] * P.x + c.drift[1] * P.y + c.drift[2] * P.z,
-                      c.drift[3] * P.x + c.drift[4] * P.y + c.drift[5] * P.z,
-                      c.drift[6] * P.x + c.drift[7] * P.y + c.drift[8] * P.z)
-        size = size - dot(common, P) / vt_set1(c.mass)
+        size = self.kinetic()
+        for k in range(c.m.ntree):
+            tree = &c.m.tree[k]
+            P = self.tree_momentum(tree.root)
+            size = size - dot(along_tree(tree, P), P) / vt_set1(tree.mass)
         size = c.heaviest * vt_sqrt(vt_select(vt_lt(size, vt_set1(0.0)), vt_set1(0.0), size))
         for k in range(self.nv):
             size = vt_max_nan(size, c.gain[k] * self.impulse(k))

@@ -43,7 +43,7 @@ cdef class LinearTimeStepper(ComposedStepper):
     cdef bint averaged
     cdef LinearTimeLane own
 
-    def __init__(self, *args, bint split=False, bint averaged=False, **options):
+    def __init__(self, *args, int split=TWIST, bint averaged=False, **options):
         cdef Choices* c = &self.shared.choices
         self.averaged, self.written = averaged, averaged and self.shared.user_rests
         springs_make(&self.own.springs, self.memory, self.shared.load, self.shared.nload, averaged, self.written,
@@ -282,22 +282,23 @@ cdef class LinearTimeStepper(ComposedStepper):
             size = vt_max_nan(size, largest(self.own.springs.pull, self.nv))
         return vt_max_nan(largest(self.lane.state.x, self.nv), 0.5 * fabs(self.lane.now.h) * size)
 
-    cdef double kinetic(self, Vec3* momentum) noexcept nogil:
-        # 2 T = (sum of f.p + g.w, and of armature y^2)/h^2,  P = sum of f/h
+    cdef double kinetic(self) noexcept nogil:
+        # 2 T = (sum of f.p + g.w, and of armature y^2)/h^2
         cdef const Trial* s
         cdef double size = 0.0, inverse = 1.0 / self.lane.now.h
         cdef int i
-        momentum[0] = zero3()
         for i in range(self.shared.m.nbody):
             if self.shared.m.body[i].inert:
                 s = &self.own.trial[i]
                 size += dot(s.f, s.p) + dot(s.g, s.w)
-                momentum[0] = add(momentum[0], s.f)
-        momentum[0] = scale(inverse, momentum[0])
         if self.shared.m.rotors:
             for i in range(self.nv):
                 size += self.shared.m.armature[i] * self.lane.newton.y[i] * self.lane.newton.y[i]
         return size * inverse * inverse
+
+    cdef Vec3 tree_momentum(self, int root) noexcept nogil:
+        # what the residual has left of the tree
+        return scale(1.0 / self.lane.now.h, self.own.trial[root].F)
 
     cdef double impulse(self, int k) noexcept nogil:
         cdef double size = max(fabs(self.own.weight1[k]), fabs(self.own.force[k]))

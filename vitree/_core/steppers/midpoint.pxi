@@ -27,6 +27,7 @@ cdef struct MidpointLane:               # what a lane owns of this discretisatio
     double* force                       # (nv,) on the joints at q_m: tau and those of the loads
     double* turning                     # (nbody, 27) how the loads change: see load_tangents
     double* stiffness                   # (nv,)
+    MidTrees trees                      # that float
 
 
 cdef int midpoint_make(MidpointLane* x, Memory memory, const vt_model* m, int stages) except -1:
@@ -52,7 +53,8 @@ cdef void mid_front_body(const MidStep* step, int i, const double* turning, cons
     cdef AdMatrix end
     cdef Vec3 w, v, uw, uv
     cdef int j, k, nd = joint_nv(b)
-    mid_body_block(step.m, b, &step.body[i], turning + 27 * i if turning != NULL else NULL, block)
+    mid_body_block(b, &step.body[i], mid_fall(step.m, step.trees, i), turning + 27 * i if turning != NULL else NULL,
+                   block)
     memset(x.A, 0, 18 * 18 * sizeof(double))
     for j in range(4):
         for k in range(4):
@@ -97,13 +99,14 @@ cdef class MidpointStepper(ComposedStepper):
 
     cdef readonly double alpha
     cdef bint tree                      # the residual is that of the tree's derivatives
+    cdef bint relative                  # of trees that float, the COM's kinetic energy is taken from node to node
     cdef const double* turning          # of the operator at hand, or NULL
     cdef const double* stiffness
     cdef MidpointLane own
 
-    def __init__(self, *args, double alpha=0.5, bint tree=False, bint caching=True, **options):
+    def __init__(self, *args, double alpha=0.5, bint tree=False, bint caching=True, bint relative=False, **options):
         cdef int k, rows
-        self.alpha, self.tree = alpha, tree
+        self.alpha, self.tree, self.relative = alpha, tree, relative and self.shared.m.ntree > 0
         self.written = self.shared.user_rests or self.shared.user_moves
         ComposedStepper.__init__(self, **options)
         if alpha != 0.5:
@@ -112,6 +115,10 @@ cdef class MidpointStepper(ComposedStepper):
         midpoint_make(&self.own, self.memory, self.shared.m, self.shared.choices.stages)
         self.own.kernel.alpha, self.own.kernel.increment = alpha, self.lane.newton.y
         self.own.kernel.slope = self.lane.servos.slope
+        self.own.kernel.trees = NULL
+        if self.relative:
+            mid_trees_place(&self.own.trees, self.memory.scratch(mid_trees_size(self.shared.m)), self.shared.m)
+            self.own.trees.direct, self.own.kernel.trees = self.tree_rows() == 0, &self.own.trees
         self.own.force = self.lane.drive.tau
         if self.loaded() or self.shared.ndrive:
             self.own.force = self.memory.scratch_reals(self.nv)
@@ -140,7 +147,39 @@ cdef class MidpointStepper(ComposedStepper):
         return 0
 
     cdef int coupled_rows(self):
-        return 3 * self.loads.pairs + (self.nv if self.written else 0)
+        return 3 * self.loads.pairs + (self.nv if self.written else 0) + self.tree_rows()
+
+    cdef int tree_rows(self):
+        # rows by which the trees' COMs couple the joints where something else acts on their translations
+        cdef const vt_model* m = self.shared.m
+        cdef const vt_tree* tree
+        cdef int j, k, i
+        if not self.relative:
+            return 0
+        if self.loaded() or self.written or self.shared.choices.solver in (NEWTON, RIQN):
+            return 6 * m.ntree
+        for j in range(m.ntree):
+            tree = &m.tree[j]
+            for k in range(0 if tree.tied else tree.count):
+                i = tree.iv[k]
+                if m.damping[i] or m.friction[i] or m.armature[i]:
+                    return 6 * m.ntree
+                for i in range(m.nlocked):
+                    if self.shared.locked[i].iv == tree.iv[k]:
+                        return 6 * m.ntree
+                for i in range(self.shared.ndrive):
+                    if self.shared.drive[i].iv == tree.iv[k]:
+                        return 6 * m.ntree
+        return 0
+
+    cdef void forget_trees(self) noexcept nogil:
+        # node 1 is the state's
+        if self.relative:
+            mid_node(self.shared.m, self.lane.state.q, &self.own.trees)
+
+    cdef int open_node(self) noexcept nogil:
+        self.forget_trees()
+        return OK
 
     cdef double node_share(self) noexcept nogil:
         return 1.0 - self.alpha
@@ -164,6 +203,7 @@ cdef class MidpointStepper(ComposedStepper):
 
     cdef int prepare(self) noexcept nogil:
         cdef Newton* x = &self.lane.newton
+        self.forget_trees()
         return self.predict_middle(x.v, x.a, x.d) if self.lane.bodies.predicts else OK
 
     cdef void middle(self) noexcept nogil:
@@ -221,23 +261,25 @@ cdef class MidpointStepper(ComposedStepper):
     cdef double measure(self) noexcept nogil:
         # max(|p1|, h |dL/dq|, h |force|): forces may balance each other, their terms do not
         cdef double size = vt_max_nan(largest(self.own.L_q, self.nv), largest(self.own.force, self.nv))
+        if self.relative:
+            size = vt_max_nan(size, largest(self.own.trees.weight, self.nv))
         return vt_max_nan(largest(self.lane.state.x, self.nv), fabs(self.lane.now.h) * size)
 
-    cdef double kinetic(self, Vec3* momentum) noexcept nogil:
-        # 2 T = dL/dv . y/h,  P = sum of f, which the sweep in has left at the roots
+    cdef double kinetic(self) noexcept nogil:
+        # 2 T = dL/dv . y/h
         cdef double size = 0.0
         cdef int i
         for i in range(self.nv):
             size += self.own.L_rate[i] * self.lane.newton.y[i]
-        momentum[0] = zero3()
-        if not self.tree:
-            for i in range(self.shared.m.nbody):
-                if self.shared.m.body[i].parent < 0:
-                    momentum[0] = add(momentum[0], self.own.body[i].f)
         return size / self.lane.now.h
 
+    cdef Vec3 tree_momentum(self, int root) noexcept nogil:
+        # what the sweep in has left of the tree
+        return zero3() if self.tree else self.own.body[root].f
+
     cdef double impulse(self, int k) noexcept nogil:
-        return fabs(self.lane.now.h) * max(fabs(self.own.L_q[k]), fabs(self.own.force[k]))
+        cdef double size = max(fabs(self.own.L_q[k]), fabs(self.own.force[k]))
+        return fabs(self.lane.now.h) * (max(size, fabs(self.own.trees.weight[k])) if self.relative else size)
 
     cdef void place_poses(self) noexcept nogil:
         # of the bodies at q_m, as the sweep has them
@@ -261,7 +303,11 @@ cdef class MidpointStepper(ComposedStepper):
         self.place_poses()
         for i in range(self.shared.m.nbody):
             store3(twist + 6 * i, self.own.body[i].w)
-            store3(twist + 6 * i + 3, self.own.body[i].v)
+            k = self.shared.m.body[i].whole
+            if self.relative and k >= 0:
+                store3(twist + 6 * i + 3, add(self.own.body[i].v, self.own.trees.tree[k].u))
+            else:
+                store3(twist + 6 * i + 3, self.own.body[i].v)
 
     # ---- operator --------------------------------------------------------------------------------------
 
@@ -271,7 +317,7 @@ cdef class MidpointStepper(ComposedStepper):
     cdef int linearise_by(self, const vt_model* m, double left) noexcept nogil:
         # J = -dr/dy, with a share of the potential's second derivatives, which m and the bodies' weights have already
         cdef Operator* op = self.lane.operator
-        cdef int k, status
+        cdef int k, status, rows
         if self.shared.nload:
             self.load_slopes(m, left)
         self.operator_at(m)
@@ -283,7 +329,11 @@ cdef class MidpointStepper(ComposedStepper):
             self.written_tangent(self.alpha * self.lane.now.h, 1.0)
             if self.lane.now.cause == CALLBACK_FAILED:
                 return CALLBACK_FAILED
-        for k in range(self.shared.choices.extra):
+        rows = self.shared.choices.extra
+        if self.relative and not self.own.trees.direct:
+            rows -= 6 * m.ntree
+            mid_tree_rows(self.at(), op.C + rows * self.nv, op.R + rows * self.nv)
+        for k in range(rows):
             mid_row(m, self.stage_multi(), True, 1.0 - self.alpha, op.C + k * self.nv)
         return OK
 
@@ -363,6 +413,21 @@ cdef class MidpointStepper(ComposedStepper):
     cdef double front_sense(self) noexcept nogil:
         # where nothing moves J is -M/h
         return -self.lane.now.h
+
+    cdef void apply_by_plans(self, const double* r, double* d, double* z) noexcept nogil:
+        # constraints within a tree that floats take no part in its translation
+        cdef MidTrees* x = &self.own.trees
+        cdef const Island* on
+        cdef int k
+        if not (self.relative and x.direct):
+            ComposedStepper.apply_by_plans(self, r, d, z)
+            return
+        mid_take_translation(self.shared.m, x, r, 0, self.shared.m.nbody)
+        ComposedStepper.apply_by_plans(self, x.rest, d, z)
+        for k in range(self.shared.islands.count):
+            on = &self.shared.islands.at[k]
+            if on.plan != NULL:
+                mid_give_translation(self.shared.m, self.lane.now.h, x, self.lane.newton.y, on.body, on.body_end, d)
 
     cdef void note_joints(self, int first, int end, Signs* signs) noexcept nogil:
         mid_factor(self.at(), first, end, self.turning, self.stiffness, True, signs)

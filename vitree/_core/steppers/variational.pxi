@@ -107,7 +107,7 @@ cdef class VariationalStepper(LocatingStepper):
         for k in range(c.stages):
             c.share[k] = shares[k]
         c.required = SAME
-        self.choose_norm(options.get("inertia_scale"), options.get("drift"))
+        self.choose_norm(options.get("inertia_scale"))
         c.rounding += ROUNDING * self.drive_weight()
         self.shared.limited = False
         for k in range(self.shared.ndrive):
@@ -116,20 +116,16 @@ cdef class VariationalStepper(LocatingStepper):
         c.links = not self.written
         return 0
 
-    cdef int choose_norm(self, inertia, drift) except -1:
+    cdef int choose_norm(self, inertia) except -1:
         # inertia: sqrt(M_kk) (nv,) of the norm of the kinetic energy, or None: the largest entry
         cdef Choices* c = &self.shared.choices
         cdef int k
         c.gain = NULL
         if inertia is None:
             return 0
-        c.gain, c.heaviest, c.mass = self.memory.given_reals(self.nv), max(inertia), 0.0
+        c.gain, c.heaviest = self.memory.given_reals(self.nv), max(inertia)
         for k in range(self.nv):
             c.gain[k] = c.heaviest / inertia[k]
-        for k in range(9):
-            c.drift[k] = drift[k]
-        for k in range(self.shared.m.nbody):
-            c.mass += self.shared.m.body[k].mass
         return 0
 
     cdef double weight(self):
@@ -187,9 +183,13 @@ cdef class VariationalStepper(LocatingStepper):
         # the residual's scale: the largest momentum or impulse. Follows the first residual
         return 1.0
 
-    cdef double kinetic(self, Vec3* momentum) noexcept nogil:
-        # twice the kinetic energy, and the linear momentum, of the trial
+    cdef double kinetic(self) noexcept nogil:
+        # twice the kinetic energy of the trial
         return 1.0
+
+    cdef Vec3 tree_momentum(self, int root) noexcept nogil:
+        # the linear momentum of the tree of a root, in the trial
+        return zero3()
 
     cdef double impulse(self, int k) noexcept nogil:
         # the largest of the terms of the step's forces on a joint
@@ -501,16 +501,18 @@ cdef class VariationalStepper(LocatingStepper):
         return self.measure() if self.shared.choices.gain == NULL else self.energy_scale()
 
     cdef double energy_scale(self) noexcept nogil:
-        # what the residual is compared with in that norm: sqrt(2 T M_max), with T of the frame in which the robot as a
-        # whole rests, and the impulses; not less than the rounding errors of the momentum
+        # what the residual is compared with in that norm: sqrt(2 T M_max), with T of the frames in which the trees that
+        # float rest, and the impulses; not less than the rounding errors of the momentum
         cdef Choices* c = &self.shared.choices
-        cdef Vec3 P, common
-        cdef double size = self.kinetic(&P)
+        cdef const vt_tree* tree
+        cdef Vec3 P
+        cdef double size = self.kinetic()
         cdef int k
-        common = vec3(c.drift[0] * P.x + c.drift[1] * P.y + c.drift[2] * P.z,
-                      c.drift[3] * P.x + c.drift[4] * P.y + c.drift[5] * P.z,
-                      c.drift[6] * P.x + c.drift[7] * P.y + c.drift[8] * P.z)
-        size = c.heaviest * vt_sqrt(max(size - dot(common, P) / c.mass, 0.0))
+        for k in range(self.shared.m.ntree):
+            tree = &self.shared.m.tree[k]
+            P = self.tree_momentum(tree.root)
+            size = size - dot(along_tree(tree, P), P) / tree.mass
+        size = c.heaviest * vt_sqrt(max(size, 0.0))
         for k in range(self.nv):
             size = vt_max_nan(size, c.gain[k] * self.impulse(k))
         return vt_max_nan(size, largest(self.lane.state.x, self.nv) * (10.0 * ROUNDING / c.tolerance))
