@@ -83,11 +83,11 @@ def require_room(model: System, given: RunArguments, schedule: Schedule) -> None
     rows = schedule.steps // given.every + 1
     # states with momenta, energies, momentum and centre of mass; time, residual, iterations; constraints
     size = 8.0 * rows * (model.nq + 2 * model.nv + 16 + 2 * len(model.constraints))
-    require_memory(f"the records of {rows} states", size, Text("record fewer of them with ", keyword("every")),
-                   Text("shorten ", keyword("duration")))  # fmt: skip
-    if given.dense:  # stages of gauss
-        require_memory(f"the stages of {schedule.steps} steps", size + 32.0 * schedule.steps * model.nv,
-                       Text("leave out ", keyword("dense")), Text("shorten ", keyword("duration")))  # fmt: skip
+    shorter = Text("shorten ", keyword("duration"))
+    if given.dense:  # stages of gauss, of each step
+        size += 32.0 * schedule.steps * model.nv
+        require_memory(f"the stages of {schedule.steps} steps", size, Text("leave out ", keyword("dense")), shorter)
+    require_memory(f"the records of {rows} states", size, Text("record fewer of them with ", keyword("every")), shorter)
 
 
 #: Names of the arguments that every method takes.
