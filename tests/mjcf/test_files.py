@@ -134,7 +134,7 @@ LARGE = {
 
 @pytest.mark.parametrize("kind", LARGE)
 def test_what_a_few_lines_make_too_large_is_refused(kind, robot):
-    with pytest.raises(vt.ModelError, match="elements|numbers|nested deeper"):
+    with pytest.raises(vt.ModelError, match=r"elements|numbers|nested deeper"):
         vt.load_mjcf(robot(mjcf(LARGE[kind], BODY)))
 
 

@@ -34,7 +34,8 @@ RUNS = {
     "driven rollout": (
         lambda m: vt.rollout(m, instances=10**6, duration=1e3, dt=1e-3, torque=lambda t, Q, V: 0 * V), "every"),
     "simulate": (lambda m: vt.simulate(m, duration=1e6, dt=1e-3), "every duration"),
-    "monitors": (lambda m: vt.simulate(m, duration=1e6, dt=1e-3, every=10**6, monitors="momentum"), "monitors duration"),
+    "monitors": (
+        lambda m: vt.simulate(m, duration=1e6, dt=1e-3, every=10**6, monitors="momentum"), "monitors duration"),
     "stages": (lambda m: vt.simulate(m, duration=1e6, dt=1e-3, method="gauss", dense=True), "dense duration"),
     "sweep of a grid": (
         lambda m: vt.sweep(lambda a, b, c: {}, {x: range(1000) for x in "abc"}, backend="threads"), "over"),

@@ -267,6 +267,9 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     ):
         if len(starts) == len(found[name]) and found[name][(starts == BALL) | (starts == FREE)].any():
             raise ModelError(f"ball and free joints {word}")
+    for joint in flat.joints:
+        if joint.v_slice.stop - joint.v_slice.start > 1 and found["kinematic"][joint.v_slice].any():
+            raise ModelError(f'"{joint.name}" cannot be prescribed: only joints of one coordinate can')
     for name in ADDED:
         if not (np.isfinite(found[name]) & (found[name] >= 0)).all():
             raise ModelError(f"{name} has negative numbers, or ones that are not finite; it must be zero or more")

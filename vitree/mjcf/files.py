@@ -13,6 +13,7 @@ from vitree.engines.mujoco import heard
 from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.mjcf.guard import check_files, read_text
 from vitree.urdf.paths import Packages
+from vitree.urdf.xml import one_line
 from vitree.wording import Text
 
 #: Bytes of a file that are looked at for its first element.
@@ -74,14 +75,16 @@ def compiled(source: Any, warnings: list[str], packages: Packages | None = None)
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"an MJCF model must be a path, a text, an MjModel or an MjSpec, not {shown(source)}")
     path = Path(os.path.expanduser(path_of(source, "source")))
-    if path.is_dir():
-        raise ModelError(f"{path} is a folder; give the path of an MJCF file in it")
     try:
+        if path.is_dir():
+            raise ModelError(f"{path} is a folder; give the path of an MJCF file in it")
         text = read_text(path)
     except FileNotFoundError:
-        raise ModelError(f"there is no file {path}; give the path of an MJCF file") from None
+        raise ModelError(f"there is no file {one_line(str(path))}; give the path of an MJCF file") from None
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read: {error}") from None
+        told = getattr(error, "strerror", None) or error
+        raise ModelError(f"{one_line(str(path))} cannot be read: {told}; give the path of an MJCF file, or a text that "
+                         "begins with <") from None  # fmt: skip
     _require_mjcf(first_element(text), str(path))
     check_files(text, str(path), path.absolute(), packages)
     return _made(lambda: mujoco.MjModel.from_xml_path(str(path)), str(path), warnings), path.name, path
@@ -91,7 +94,7 @@ def _require_mjcf(root: str | None, name: str) -> None:
     if root == "robot":
         raise ModelError(f"{name} is URDF: its root element is <robot>; read it with load_urdf")
     if root != "mujoco":
-        found = "it is no XML" if root is None else f"its root element is <{root}>"
+        found = "it is no XML" if root is None else f"its root element is <{one_line(root)}>"
         raise ModelError(f"{name} is no MJCF: {found}, not <mujoco>")
 
 

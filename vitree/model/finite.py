@@ -72,6 +72,32 @@ def finite_result(method: Method) -> Method:
     return checked  # type: ignore[return-value]
 
 
+def guarded(function: Method) -> Method:
+    """A function of a model whose arithmetic may fail, and which then says why as :func:`no_result` does.
+
+    The model is its first argument, or the attribute ``model`` of that.
+
+    Raises
+    ------
+    InputError, ModelError
+        If an equation has no solution in doubles.
+    """
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def called(*arguments, **more):
+        with np.errstate(all="ignore"):
+            try:
+                return function(*arguments, **more)
+            except (np.linalg.LinAlgError, ArithmeticError) as error:
+                given = dict(zip(names, arguments, strict=False)) | more
+                first = given.pop(names[0])
+                given = {"q" if name == "q0" else name: value for name, value in given.items()}
+                raise no_result(getattr(first, "model", first), f"{function.__name__}()", given) from error
+
+    return called  # type: ignore[return-value]
+
+
 def _finite(result: Any) -> bool:
     if isinstance(result, np.ndarray):
         # of many numbers in order compiled code says it sooner

@@ -20,10 +20,9 @@ from vitree.arguments import mapping, plain_scalar, several, shown
 from vitree.errors import InputError
 from vitree.memory import require_memory
 from vitree.model.system import System
+from vitree.results.plain import SCALARS
 from vitree.wording import Argument, Text, keyword, named, text_of
 
-#: What a label is: what a table and a file can hold.
-SCALARS = (bool, int, float, str)
 #: Memory of a case with its row of results, and of a value of an axis, about [bytes].
 CASE_BYTES, VALUE_BYTES = 1500.0, 200.0
 #: Levels of values within values that are told apart.

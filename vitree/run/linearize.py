@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from vitree.errors import InputError
+from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.run.linearized import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
 from vitree.wording import named
 
 
+@guarded
 def linearize(
     model: Model, q0: Any = None, v0: Any = None, *, p0: Any = None, dt: float, method: str = "linear-time",
     torque: Any = None, inputs: Any = None, targets: Any = None, prescribed: Any = None, **options: Any,
