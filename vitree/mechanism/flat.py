@@ -193,6 +193,9 @@ class Flat:
         of_kind(self.report, Report, "report", "a Report")
         for joint in self.joints:
             of_kind(joint, JointInfo, "joints", "a sequence of JointInfo")
+            prescribed = self.kinematic[joint.v_slice]
+            if len(prescribed) > 1 and prescribed.any():
+                raise ModelError(f'"{joint.name}" cannot be prescribed: only joints of one coordinate can')
         for shape in self.geometry:
             of_kind(shape, Geometry, "geometry", "a sequence of Geometry")
         for contact in self.contacts:
@@ -267,9 +270,6 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     ):
         if len(starts) == len(found[name]) and found[name][(starts == BALL) | (starts == FREE)].any():
             raise ModelError(f"ball and free joints {word}")
-    for joint in flat.joints:
-        if joint.v_slice.stop - joint.v_slice.start > 1 and found["kinematic"][joint.v_slice].any():
-            raise ModelError(f'"{joint.name}" cannot be prescribed: only joints of one coordinate can')
     for name in ADDED:
         if not (np.isfinite(found[name]) & (found[name] >= 0)).all():
             raise ModelError(f"{name} has negative numbers, or ones that are not finite; it must be zero or more")
