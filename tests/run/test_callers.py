@@ -736,10 +736,7 @@ def test_joints_of_several_coordinates_are_not_prescribed(joint):
     with pytest.raises(vt.ModelError, match='"joint" cannot be prescribed: only joints of one coordinate can'):
         joint("joint", kinematic=True)
     tree = vt.Tree("several")
-    end = tree.world
-    for element in (found if isinstance(found := joint("joint", kinematic=False), list) else [found]):
-        end = end.add(element)
-    end.add(vt.body("a", 1.0, (1, 1, 1)))
+    tree.world.add(joint("joint", kinematic=False), vt.body("a", 1.0, (1, 1, 1)))
     flat = tree.compile().flat
     with pytest.raises(vt.ModelError, match="cannot be prescribed"):
         dataclasses.replace(flat, kinematic=np.ones(len(flat.kinematic), bool))
