@@ -45,12 +45,12 @@ def _is_run(start: bytes, path: Path) -> bool:
 
 
 def _is_text(start: bytes, path: Path) -> bool:
-    """Whether the first line is text with more than one column, or one word."""
+    """Whether it is text, and the first line has more than one column."""
     try:
-        first = start.decode("utf-8", "strict" if len(start) < LOOKED_AT else "ignore").splitlines()[0]
-    except (UnicodeDecodeError, IndexError):
+        text = start.decode("utf-8", "strict" if len(start) < LOOKED_AT else "ignore")
+    except UnicodeDecodeError:
         return False
-    return "\0" not in first and ("," in first or len(first.split()) == 1)
+    return "\0" not in text and "," in text.lstrip().partition("\n")[0]
 
 
 _KINDS: dict[str, Callable[[bytes, Path], bool]] = {

@@ -12,7 +12,7 @@ import numpy as np
 
 from vitree._core import scalar
 from vitree.arguments import all_finite, as_numbers, axes_of
-from vitree.errors import InputError, ModelError
+from vitree.errors import InputError, ModelError, VitreeError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.loads import Attraction, Damper, Spring
 from vitree.wording import Text, named
@@ -89,7 +89,9 @@ def guarded(function: Method) -> Method:
         with np.errstate(all="ignore"):
             try:
                 return function(*arguments, **more)
-            except (np.linalg.LinAlgError, ArithmeticError) as error:
+            except (np.linalg.LinAlgError, ArithmeticError, ValueError) as error:
+                if isinstance(error, VitreeError) or (type(error) is ValueError and "infs or NaNs" not in str(error)):
+                    raise  # SciPy refuses what is not finite by a ValueError
                 given = dict(zip(names, arguments, strict=False)) | more
                 first = given.pop(names[0])
                 given = {"q" if name == "q0" else name: value for name, value in given.items()}
