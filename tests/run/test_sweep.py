@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
@@ -640,3 +641,39 @@ def test_a_forged_manifest_is_told(text, tmp_path):
     (tmp_path / "sweep.json").write_text(text)
     with pytest.raises(vt.InputError, match=r"sweep\.json that cannot be read"):
         vt.sweep(exits, {"x": [0]}, folder=tmp_path, backend="threads")
+
+
+# ---- each column ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["semi-implicit-euler", "explicit-euler", "linear-time", "rk4"])
+@pytest.mark.parametrize("robot", ["pendulum", "double_pendulum"])
+def test_each_column_is_what_its_name_says(robot, method):
+    model = vt.load_urdf(vt.find_robot(robot))
+    if method not in model.methods:
+        pytest.skip(f"no method {method}")
+    q0 = np.full(model.nq, 0.7)
+    (row,) = vt.sweep(robot, {"method": [method]}, q0=q0, duration=0.3, dt=0.01, every=3, backend="threads").table
+    run = vt.simulate(model, q0, duration=0.3, dt=0.01, every=3, method=method)
+    change = run.energy - run.energy[0]
+    assert row["t_end"] == run.t[-1] and row["steps"] == 30
+    assert row["energy_change"] == pytest.approx(change[-1], rel=1e-12)
+    assert row["energy_error"] == pytest.approx(np.abs(change).max(), rel=1e-12)
+    assert row["energy_drift"] == pytest.approx(np.polyfit(run.t, change, 1)[0], rel=1e-9)
+    assert np.isnan(row["constraint_error"])
+    solved = method == "linear-time"
+    assert row["iterations_max"] == (run.iterations_max if solved else None)
+    assert row["iterations_mean"] == pytest.approx(run.iterations_total / 30 if solved else np.nan, nan_ok=True)
+    assert row["halved"] == run.settings["halved"] and row["warnings"] == len(run.warnings)
+    assert row["state"] == hashlib.sha256(run.q[-1].tobytes() + run.v[-1].tobytes()).hexdigest()[:16]
+
+
+def test_a_failed_case_tells_when_it_ended():
+    spins = [[1e9, -1e9], [0.0, 0.0]]
+    given = {"v0": {"fast": spins[0], "slow": spins[1]}}
+    result = vt.sweep("double_pendulum", given, halvings=0, duration=0.1, dt=0.01, backend="threads")
+    failed, done = sorted(result.table, key=lambda row: row["v0"])
+    with pytest.raises(vt.ConvergenceError) as told:
+        vt.simulate(vt.load_urdf(vt.find_robot("double_pendulum")), v0=spins[0], halvings=0, duration=0.1, dt=0.01)
+    assert failed["status"] == "failed" and failed["t_end"] == told.value.time
+    assert done["status"] == "ok" and done["t_end"] == pytest.approx(0.1)
