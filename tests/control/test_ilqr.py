@@ -293,9 +293,10 @@ def test_wrong_arguments_are_told(wrong, text):
 
 def test_regularisation_follows_the_quadratic_schedule():
     """Tassa, Mansard & Todorov 2014: the factor grows with each failure, and shrinks with each success in a row."""
+    import importlib
     from types import SimpleNamespace
 
-    from vitree.control import ilqr as module
+    module = importlib.import_module("vitree.control.ilqr")
 
     path = SimpleNamespace(cost=1.0)
     search = object.__new__(module._Search)

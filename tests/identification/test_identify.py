@@ -332,7 +332,9 @@ def test_a_search_that_does_not_end_says_so():
 @pytest.mark.parametrize(("window", "time"), [(None, 1.5), (0.25, 0.25), (9.0, 1.5)])
 def test_sizes_of_parameters_are_of_the_time_in_a_window(window, time, monkeypatch):
     """What is zero gets a size by how far it moves the model in a window, or in the longest run."""
-    from vitree.identification import identify as module
+    import importlib
+
+    module = importlib.import_module("vitree.identification.identify")
 
     class Found(Exception):
         pass

@@ -653,7 +653,8 @@ def test_each_column_is_what_its_name_says(robot, method):
     if method not in model.methods:
         pytest.skip(f"no method {method}")
     q0 = np.full(model.nq, 0.7)
-    (row,) = vt.sweep(robot, {"method": [method]}, q0=q0, duration=0.3, dt=0.01, every=3, backend="threads").table
+    (row,) = vt.sweep(robot, {"method": [method]}, q0=q0, v0="zero", duration=0.3, dt=0.01, every=3,
+                      backend="threads").table  # fmt: skip
     run = vt.simulate(model, q0, duration=0.3, dt=0.01, every=3, method=method)
     change = run.energy - run.energy[0]
     assert row["t_end"] == run.t[-1] and row["steps"] == 30
