@@ -344,5 +344,5 @@ def test_sizes_of_parameters_are_of_the_time_in_a_window(window, time, monkeypat
 
     monkeypatch.setattr(module, "Parameters", parameters)
     with pytest.raises(Found) as told:
-        vt.identify(GUESS, swings(0, duration=1.5), {"mass": ["rod1"]}, window=window)
+        vt.identify(GUESS, {"mass": ["rod1"]}, swings(0, duration=1.5), window=window)
     assert told.value.args[0] == pytest.approx(time)
