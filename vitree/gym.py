@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, numbers_of, real, several, whole
+from vitree.arguments import Asked, as_numbers, numbers_of, real, several, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
+from vitree.memory import require_memory
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, count_steps
 from vitree.run.checks import checked
 from vitree.run.held import Block, HeldBlocks, HeldSimulations, held_of
 from vitree.run.instances import Instances
 from vitree.run.rollout import threads_of
-from vitree.wording import Argument
+from vitree.wording import Argument, Text, keyword
 
 try:
     import gymnasium
@@ -122,9 +123,12 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.model, self.dt, self._action = model, schedule.dt * self.frame_skip, action
         self._last = None if duration is None else count_steps(real(duration), self.dt)
         n = self.num_envs
-        self._start, self._reward = start, Asked(reward, "reward", "(Q, V, A)", (n,), timed=False)
-        self._terminated = terminated
-        self._observe = observe
+        require_memory(f"the states of {n} instances", 8.0 * n * (6 * (model.nq + model.nv) + 8),
+                       Text("make fewer of them with ", keyword("num_envs")))  # fmt: skip
+        self._start = None if start is None else Asked(start, "start", "(rng, count)", timed=False)
+        self._reward = Asked(reward, "reward", "(Q, V, A)", (n,), timed=False)
+        self._terminated = None if terminated is None else Asked(terminated, "terminated", "(Q, V)", timed=False)
+        self._observe = None if observe is None else Asked(observe, "observe", "(Q, V)", timed=False)
         self._places, low, high = self._actuators(actuators)
         self._low, self._high = (low, high) if limit is None else _limits(limit, len(low))
         # what acts is given with each step
@@ -135,7 +139,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._held: HeldSimulations | HeldBlocks = held_of(found, plan, threads_of(threads))
         self._done, self._steps = np.zeros(n, bool), np.zeros(n, int)
         self.single_action_space = gymnasium.spaces.Box(self._low, self._high, dtype=np.float64)
-        size = self._observed().shape[1]
+        #: entries of an observation, once that is known
+        self._size: int | None = None
+        self._size = size = self._observed().shape[1]
         self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64)
         self.action_space = batch_space(self.single_action_space, n)
         self.observation_space = batch_space(self.single_observation_space, n)
@@ -197,19 +203,20 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         q, v = self.q, self.v
         if self._observe is None:
             return np.concatenate([q, v], axis=1)
-        found = np.asarray(self._observe(q, v), dtype=float)
-        if found.ndim != 2 or len(found) != self.num_envs:
-            raise InputError(f"observe(Q, V) returned shape {found.shape}; it must be ({self.num_envs}, k)")
-        return found
+        return _finite(self._observe, (q, v), (self.num_envs, self._size))
 
     def _ended(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         if self._terminated is None:
             return np.zeros(self.num_envs, bool)
-        found = np.array(self._terminated(q, v))
+        given = q, v
+        answer = self._terminated(*given)
+        try:
+            found = np.array(answer)
+        except Exception as error:  # whatever a value's own methods raise
+            raise self._terminated.error(f"returned {shown(answer)}, which is no array", given) from error
         if found.shape != (self.num_envs,) or found.dtype != bool:
-            raise InputError(
-                f"terminated(Q, V) returned shape {found.shape} of {found.dtype}; it must be ({self.num_envs},) of bool"
-            )
+            what = f"returned shape {found.shape} of {found.dtype}; it must be ({self.num_envs},) of bool"
+            raise self._terminated.error(what, given)
         return found
 
     # ---- Gymnasium's interface --------------------------------------------------------------------------
@@ -258,13 +265,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         model: Any = self.model
         if self._start is None:
             return np.tile(model.neutral(), (count, 1)), np.zeros((count, model.nv))
-        q, v = (np.asarray(x, dtype=float) for x in self._start(rng, count))
-        if q.shape != (count, model.nq) or v.shape != (count, model.nv):
-            raise InputError(
-                f"start(rng, {count}) returned shapes {q.shape} and {v.shape}; they must be "
-                f"({count}, {model.nq}) and ({count}, {model.nv})"
-            )
-        return q, v
+        given = rng, count
+        answer = self._start(*given)
+        try:
+            q, v = answer
+        except (TypeError, ValueError) as error:
+            raise self._start.error(f"returned {shown(answer)}; it must be a pair of arrays, q and v", given) from error
+        return _numbers(self._start, q, given, (count, model.nq)), _numbers(self._start, v, given, (count, model.nv))
 
     def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Take an action in each episode.
@@ -318,6 +325,26 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def close_extras(self, **kwargs: Any) -> None:
         """End the threads; ``kwargs`` are of the base class."""
         self._held.close()
+
+
+def _finite(function: Asked, given: tuple, shape: tuple[int, int | None]) -> np.ndarray:
+    """Return what a function answers to ``given``; a CallableError if it is none of a shape, or not finite."""
+    return _numbers(function, function(*given), given, shape)
+
+
+def _numbers(function: Asked, answer: Any, given: tuple, shape: tuple[int, int | None]) -> np.ndarray:
+    """Return a part of an answer as an array of its own of a shape, of which None is any size."""
+    try:
+        found = as_numbers(answer).copy()
+    except TypeError as error:
+        raise function.error(f"returned {shown(answer)}, which has {error}", given) from error
+    wanted = shape if shape[1] is not None else (shape[0], *found.shape[1:2])
+    if found.ndim != 2 or found.shape != wanted:
+        what = f"returned shape {found.shape}; it must be ({shape[0]}, {'k' if shape[1] is None else shape[1]})"
+        raise function.error(what, given)
+    if not np.isfinite(found).all():
+        raise function.error(f"returned NaN or infinity: {shown(found)}; it must be finite", given)
+    return found
 
 
 def _count(value: Any, name: str) -> int:

@@ -131,7 +131,8 @@ MORE = [
 #: Switches, and options whose every value does.
 NEVER_WRONG = {
     "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--paths", "--browser", "--follow",
-    "--trust", "--quick", "--csv", "--timings", "--version", "--help", "--install-completion", "--show-completion",
+    "--force", "--trust", "--quick", "--csv",
+    "--timings", "--version", "--help", "--install-completion", "--show-completion",
 }  # fmt: skip
 
 

@@ -289,3 +289,42 @@ def test_wrong_arguments_are_told(wrong, text):
                         ({"rotation": np.ones((3, 3)), "turn_weight": 1.0}, "rotation matrix")):  # fmt: skip
         with pytest.raises(vt.VitreeError, match=text):
             Reach("pole", **given)
+
+
+def test_regularisation_follows_the_quadratic_schedule():
+    """Tassa, Mansard & Todorov 2014: the factor grows with each failure, and shrinks with each success in a row."""
+    import importlib
+    from types import SimpleNamespace
+
+    module = importlib.import_module("vitree.control.ilqr")
+
+    path = SimpleNamespace(cost=1.0)
+    search = object.__new__(module._Search)
+    search.regularisation, search.factor, search.path, search.costs = 0.0, 1.0, path, []
+    search.curved, search.bent, search.expansion, search.gains = False, None, (), ()
+    least, most, factor = module.LEAST, module.MOST, module.FACTOR
+
+    def succeed(gain):
+        found = SimpleNamespace(cost=search.path.cost - gain)
+        search.problem = SimpleNamespace(bends=False, corrected=lambda *of: found, expand=lambda found: ())
+        search._back = lambda *of: (-gain, 0.0)
+        assert search.iterate(1e-12) is None and search.path is found
+
+    expected = least
+    for k in range(1, 8):
+        assert search._regularise() and search.factor == factor**k
+        expected = max(least, expected * factor**k) if k > 1 else least
+        assert search.regularisation == expected
+    for k in range(1, 5):
+        succeed(0.01)
+        assert search.factor == factor**-k
+        expected *= factor**-k
+        assert search.regularisation == pytest.approx(expected, rel=1e-12)
+    assert search._regularise() and search.factor == factor  # from the start again
+    search.regularisation, search.factor = least * factor, 1.0
+    succeed(0.01)
+    assert search.regularisation == least  # not below the least
+    succeed(0.01)
+    assert search.regularisation == 0.0
+    search.regularisation, search.factor = most, 1.0
+    assert not search._regularise()

@@ -327,3 +327,22 @@ def test_wrong_runs_are_told(change, text):
 def test_a_search_that_does_not_end_says_so():
     with pytest.raises(vt.ConvergenceError, match="did not end within 1 sets"):
         vt.identify(GUESS, ASKED, swings(0, duration=0.5), window=0.25, evaluations=1)
+
+
+@pytest.mark.parametrize(("window", "time"), [(None, 1.5), (0.25, 0.25), (9.0, 1.5)])
+def test_sizes_of_parameters_are_of_the_time_in_a_window(window, time, monkeypatch):
+    """What is zero gets a size by how far it moves the model in a window, or in the longest run."""
+    import importlib
+
+    module = importlib.import_module("vitree.identification.identify")
+
+    class Found(Exception):
+        pass
+
+    def parameters(model, asked, bounds, seconds):
+        raise Found(seconds)
+
+    monkeypatch.setattr(module, "Parameters", parameters)
+    with pytest.raises(Found) as told:
+        vt.identify(GUESS, {"mass": ["rod1"]}, swings(0, duration=1.5), window=window)
+    assert told.value.args[0] == pytest.approx(time)

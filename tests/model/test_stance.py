@@ -462,3 +462,18 @@ def test_the_room_lies_between_those_of_pyramids(seed):
     np.testing.assert_allclose(U @ x, b, atol=1e-12)
     worst = max((G @ x - h).max(), (np.linalg.norm(A @ x, axis=1) - c @ x - e).max(initial=-1.0), -1.0)
     assert worst == pytest.approx(found, abs=1e-10)
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("forces", np.zeros(3)), ("forces", np.zeros((1, 1, 3))), ("points", "x"),
+                                             ("torques", None), ("normals", [object()]), ("friction", "x"),
+                                             ("limit_forces", "x"), ("multipliers", "x")])  # fmt: skip
+def test_a_stance_made_by_hand_is_checked(name, wrong):
+    from dataclasses import fields
+
+    row = np.zeros((1, 3))
+    given = {each.name: np.zeros(1) for each in fields(vt.Stance)}
+    given |= {"points": row, "normals": row, "forces": row, "possible": True, "why": "", "targets": {}, "residual": 0.0}
+    given |= {key: value for key, value in {"touching": ()}.items() if key in given}
+    assert vt.Stance(**given).residual == 0.0
+    with pytest.raises(vt.InputError, match=name):
+        vt.Stance(**{**given, name: wrong})

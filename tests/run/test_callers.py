@@ -729,3 +729,14 @@ def test_searches_that_start_next_to_a_singular_posture_end_or_are_told(hold):
         assert np.isfinite(vt.minimize_potential_energy(tree.compile(), np.array([0.0, 0.0, 1e-320]), hold)).all()
     except vt.VitreeError as error:
         assert "dq" not in str(error) and "b2" in str(error)
+
+
+@pytest.mark.parametrize("joint", [vt.planar, vt.cylindrical, vt.universal, vt.ball, vt.free, vt.spherical])
+def test_joints_of_several_coordinates_are_not_prescribed(joint):
+    with pytest.raises(vt.ModelError, match='"joint" cannot be prescribed: only joints of one coordinate can'):
+        joint("joint", kinematic=True)
+    tree = vt.Tree("several")
+    tree.world.add(joint("joint", kinematic=False), vt.body("a", 1.0, (1, 1, 1)))
+    flat = tree.compile().flat
+    with pytest.raises(vt.ModelError, match="cannot be prescribed"):
+        dataclasses.replace(flat, kinematic=np.ones(len(flat.kinematic), bool))

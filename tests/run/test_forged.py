@@ -228,3 +228,27 @@ def test_a_header_that_is_no_run_is_told(saved):
     for content in ({}, {"kind": "vitree trajectory"}, [], 3):
         with pytest.raises(InputError, match=r"forged\.npz"):
             vt.Trajectory.load(with_array(saved, "header", as_npy(np.array(json.dumps(content)))))
+
+
+WRONG_SETTINGS = {
+    "dt": [0, -1.0, float("nan"), float("inf"), 10**400, True, None, "x", []], "every": [1.5, -1, "x", None, True],
+    "dt_range": [1, [1], [1, "x"], [1, float("nan")]], "halved": [-1, 0.5, "x"], "order": [0, "x", None],
+    "options": [[], None, "x"], "auto": [1, []], "warnings": ["x", [1], None], "model_digest": [1, None],
+    "driven": [1, "x"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_SETTINGS)
+def test_settings_of_another_type_are_told(name, saved):
+    header = json.loads(str(np.load(saved)["header"]))
+    for value in WRONG_SETTINGS[name]:
+        forged = header | {"settings": header["settings"] | {name: value}}
+        with pytest.raises(InputError, match=rf"its setting {name} is"):
+            vt.Trajectory.load(with_array(saved, "header", as_npy(np.array(json.dumps(forged)))))
+
+
+def test_a_run_by_a_method_that_is_none_does_not_go_on(saved):
+    header = json.loads(str(np.load(saved)["header"])) | {"method": "guess"}
+    run = vt.Trajectory.load(with_array(saved, "header", as_npy(np.array(json.dumps(header)))))
+    with pytest.raises(InputError, match='is by "guess", which is no method here'):
+        vt.simulate(vt.Model(chain_flat(3)), resume=run, duration=DT)

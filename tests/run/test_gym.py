@@ -162,3 +162,52 @@ def test_the_examples_balance_and_stand(monkeypatch):
         assert poor < other and falls > 0
         env.close()
         sys.modules.pop("stand_ins", None)
+
+
+# ---- functions that go wrong ------------------------------------------------------------------------------
+
+WRONG = {
+    "nan": lambda right: np.full_like(np.asarray(right, float), np.nan),
+    "infinity": lambda right: np.full_like(np.asarray(right, float), np.inf),
+    "shape": lambda right: np.asarray(right)[:-1],
+    "text": lambda right: "much",
+    "nothing": lambda right: None,
+    "error": lambda right: 1 / 0,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", ["reward", "observe", "terminated", "start"])
+def test_a_function_that_goes_wrong_is_named(name, wrong):
+    functions = {
+        "reward": lambda Q, V, A: Q[:, 0], "observe": lambda Q, V: np.hstack([Q, V]),
+        "terminated": lambda Q, V: Q[:, 0] > 9, "start": start,
+    }  # fmt: skip
+    broken = []
+
+    def function(*of):
+        right = functions[name](*of)
+        if not broken:
+            return right
+        return (WRONG[wrong](right[0]), right[1]) if name == "start" else WRONG[wrong](right)
+
+    env = environment(**{**functions, name: function})
+    env.reset(seed=1)
+    broken.append(True)
+    with pytest.raises(vt.CallableError, match=rf"^{name}\(.*\) (returned|raised)") as told:
+        env.reset(seed=2) if name == "start" else env.step(np.zeros((N, 2)))
+    assert isinstance(told.value.__cause__, ZeroDivisionError) == (wrong == "error")
+
+
+def test_an_observation_keeps_its_size_and_its_own_memory():
+    seen = []
+
+    def observe(Q, V):
+        seen.append(np.zeros((N, 2 if len(seen) < 2 else 3)))
+        return seen[-1]
+
+    env = environment(observe=observe)
+    observed, _ = env.reset(seed=0)
+    assert not np.may_share_memory(observed, seen[-1])
+    with pytest.raises(vt.CallableError, match=rf"observe\(Q, V\) returned shape \({N}, 3\); it must be \({N}, 2\)"):
+        env.step(np.zeros((N, 2)))

@@ -323,3 +323,20 @@ def test_simulate_says_what_to_do_with_many_starts():
     model = vt.Model(chain_flat(2))
     with pytest.raises(vt.InputError, match=r"vt\.rollout"):
         vt.simulate(model, np.zeros((3, 2)), duration=0.1, dt=0.01)
+
+
+@pytest.mark.parametrize(("taken", "more"), [(0, 0), (0, 3), (5, 0), (5, 3)])
+def test_the_failure_of_a_block_tells_the_step_and_its_time(taken, more):
+    from types import SimpleNamespace
+
+    from vitree.run.held import HeldBlocks
+
+    held = object.__new__(HeldBlocks)
+    held.found = SimpleNamespace(
+        schedule=SimpleNamespace(dt=0.25), given=SimpleNamespace(t0=2.0), kind=SimpleNamespace(name="rk4")
+    )
+    held.taken, held.alive, held.failed = np.array([9, taken]), np.ones(2, bool), {}
+    held._fail(1, more)
+    error, time = held.failed[1], 2.0 + 0.25 * (taken + more)
+    assert error.time == time and held.alive.tolist() == [True, False]
+    assert f"rk4: step {taken + more + 1} at t = {time:g} s, dt = 0.25 s: " in str(error)

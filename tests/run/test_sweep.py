@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
@@ -567,3 +568,113 @@ def test_a_killed_sweep_of_a_thousand_runs_ends_with_the_same_table(tmp_path, st
         _, text = start(name, *how, "")
         assert text.startswith(f"1000 0 {kept} of 1000 rows were in ")
         assert (tmp_path / f"{name}.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+# ---- what others wrote, and tasks that exit -------------------------------------------------------------------
+
+
+def exits(x):
+    if x == 1:
+        sys.exit("enough")
+    return {"y": x}
+
+
+@pytest.mark.parametrize("backend", ["threads", "processes"])
+def test_an_exit_ends_its_case_alone(backend):
+    result = vt.sweep(exits, {"x": [0, 1, 2]}, backend=backend, workers=1)
+    assert [row["status"] for row in result.table] == ["ok", "failed", "ok"]
+    assert "SystemExit: enough" in result.table[1]["reason"]
+
+
+def rows_file(folder, text):
+    """Give a folder of a sweep one file of rows, whose name is that of its content."""
+    from vitree.run import chunks
+
+    for place in folder.glob(chunks.ROWS):
+        place.unlink()
+    (folder / chunks._name_of(text.encode())).write_text(text)
+
+
+GOOD = '[0, {"x": 0, "status": "ok", "reason": null, "y": 7}]'
+FORGED_ROWS = {
+    "deep": '{"took": 1, "rows": ' + "[" * 100_000, "took text": f'{{"took": "1", "rows": [{GOOD}]}}',
+    "took nan": f'{{"took": NaN, "rows": [{GOOD}]}}', "took less than nothing": f'{{"took": -1, "rows": [{GOOD}]}}',
+    "no time": f'{{"rows": [{GOOD}]}}', "more": f'{{"took": 1, "rows": [{GOOD}], "z": 1}}', "a list": "[]",
+    "rows of text": '{"took": 1, "rows": "ab"}', "rows as mapping": '{"took": 1, "rows": {"0": {}}}',
+    "three parts": '{"took": 1, "rows": [[0, {}, 1]]}', "number as text": GOOD.replace("[0", '["0"').join(
+        ('{"took": 1, "rows": [', "]}")), "a fraction": '{"took": 1, "rows": [[0.5, {"status": "ok"}]]}',
+    "true": '{"took": 1, "rows": [[true, {"status": "ok"}]]}',
+    "no such case": '{"took": 1, "rows": [[3, {"status": "ok"}]]}',
+    "less than none": '{"took": 1, "rows": [[-1, {"status": "ok"}]]}',
+    "no status": '{"took": 1, "rows": [[0, {"y": 1}]]}',
+    "status of a number": '{"took": 1, "rows": [[0, {"status": 1}]]}',
+    "a list in a cell": '{"took": 1, "rows": [[0, {"status": "ok", "y": [1]}]]}',
+    "a mapping in a cell": '{"took": 1, "rows": [[0, {"status": "ok", "y": {}}]]}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FORGED_ROWS)
+def test_forged_rows_are_run_again(kind, tmp_path):
+    def square(x):
+        return {"y": x * x}
+
+    right = vt.sweep(square, {"x": [0, 1, 2]}, folder=tmp_path, backend="threads")
+    rows_file(tmp_path, FORGED_ROWS[kind])
+    again = vt.sweep(square, {"x": [0, 1, 2]}, folder=tmp_path, backend="threads")
+    assert again.table == right.table
+    assert "Damaged files" in " ".join(again.notes)
+
+
+def test_rows_as_they_are_written_are_taken(tmp_path):
+    def square(x):
+        return {"y": x * x}
+
+    vt.sweep(square, {"x": [0, 1, 2]}, folder=tmp_path, backend="threads")
+    rows_file(tmp_path, f'{{"took": 1, "rows": [{GOOD}]}}')
+    again = vt.sweep(square, {"x": [0, 1, 2]}, folder=tmp_path, backend="threads")
+    assert [row["y"] for row in again.table] == [7, 1, 4]
+    assert again.notes == (f"1 of 3 rows were in {tmp_path}.",)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "3", "{", "null"])
+def test_a_forged_manifest_is_told(text, tmp_path):
+    (tmp_path / "sweep.json").write_text(text)
+    with pytest.raises(vt.InputError, match=r"sweep\.json that cannot be read"):
+        vt.sweep(exits, {"x": [0]}, folder=tmp_path, backend="threads")
+
+
+# ---- each column ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["semi-implicit-euler", "explicit-euler", "linear-time", "rk4"])
+@pytest.mark.parametrize("robot", ["pendulum", "double_pendulum"])
+def test_each_column_is_what_its_name_says(robot, method):
+    model = vt.load_urdf(vt.find_robot(robot))
+    if method not in model.methods:
+        pytest.skip(f"no method {method}")
+    q0 = np.full(model.nq, 0.7)
+    (row,) = vt.sweep(robot, {"method": [method]}, q0=q0, v0="zero", duration=0.3, dt=0.01, every=3,
+                      backend="threads").table  # fmt: skip
+    run = vt.simulate(model, q0, duration=0.3, dt=0.01, every=3, method=method)
+    change = run.energy - run.energy[0]
+    assert row["t_end"] == run.t[-1] and row["steps"] == 30
+    assert row["energy_change"] == pytest.approx(change[-1], rel=1e-12)
+    assert row["energy_error"] == pytest.approx(np.abs(change).max(), rel=1e-12)
+    assert row["energy_drift"] == pytest.approx(np.polyfit(run.t, change, 1)[0], rel=1e-9)
+    assert np.isnan(row["constraint_error"])
+    solved = method == "linear-time"
+    assert row["iterations_max"] == (run.iterations_max if solved else None)
+    assert row["iterations_mean"] == pytest.approx(run.iterations_total / 30 if solved else np.nan, nan_ok=True)
+    assert row["halved"] == run.settings["halved"] and row["warnings"] == len(run.warnings)
+    assert row["state"] == hashlib.sha256(run.q[-1].tobytes() + run.v[-1].tobytes()).hexdigest()[:16]
+
+
+def test_a_failed_case_tells_when_it_ended():
+    spins = [[1e9, -1e9], [0.0, 0.0]]
+    given = {"v0": {"fast": spins[0], "slow": spins[1]}}
+    result = vt.sweep("double_pendulum", given, halvings=0, duration=0.1, dt=0.01, backend="threads")
+    failed, done = sorted(result.table, key=lambda row: row["v0"])
+    with pytest.raises(vt.ConvergenceError) as told:
+        vt.simulate(vt.load_urdf(vt.find_robot("double_pendulum")), v0=spins[0], halvings=0, duration=0.1, dt=0.01)
+    assert failed["status"] == "failed" and failed["t_end"] == told.value.time
+    assert done["status"] == "ok" and done["t_end"] == pytest.approx(0.1)

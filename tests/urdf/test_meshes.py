@@ -126,3 +126,26 @@ def test_textures_are_in_the_package_of_the_mesh(tmp_path):
         picture = getattr(mesh.visual.material, "image", None)
         seen[name] = picture is not None and picture.getpixel((0, 0))[:3] == (255, 0, 0)
     assert seen == {"in": True, "out": False, "absolute": False}
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("ending", ["stl", "obj"])
+def test_vertices_that_are_not_finite_are_told(ending, number, tmp_path):
+    path = tmp_path / f"a.{ending}"
+    if ending == "stl":
+        data = bytearray(stl())
+        data[84 + 12 : 84 + 16] = np.float32(number).tobytes()
+        path.write_bytes(data)
+    else:
+        box = trimesh.creation.box()
+        lines = [f"v {number} 0 0", *(f"v {x} {y} {z}" for x, y, z in box.vertices[1:])]
+        path.write_text("\n".join([*lines, *(f"f {a + 1} {b + 1} {c + 1}" for a, b, c in box.faces)]))
+    with pytest.raises(ModelError, match=r"1 of its \d+ vertices are not finite"):
+        read_mesh(str(path), "a test")
+
+
+def test_meshes_are_merged_and_cleaned_as_before(tmp_path):
+    path = tmp_path / "a.stl"
+    path.write_bytes(stl())
+    own, theirs = load_scene(str(path)).to_mesh(), trimesh.load_scene(str(path)).to_mesh()
+    assert np.array_equal(own.vertices, theirs.vertices) and np.array_equal(own.faces, theirs.faces)

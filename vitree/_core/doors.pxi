@@ -27,6 +27,10 @@ cdef inline void scatter(const vt_real* block, Py_ssize_t count, Py_ssize_t colu
             rows[(first + lane) * columns + i] = vt_get(block[i], lane)
 
 
+cdef enum:
+    LOOK_BLOCKS = 1024      # blocks between two looks at the keyboard
+
+
 cdef struct Rows:       # an array of a row each instance, and the lanes of the block at hand
     const double* read
     double* write       # NULL of an input
@@ -74,11 +78,16 @@ cdef class Blocks:
     cdef Py_ssize_t blocks(self) noexcept nogil:
         return (self.count + VT_WIDTH - 1) // VT_WIDTH
 
-    cdef void gather(self, Py_ssize_t block) noexcept nogil:
+    cdef int gather(self, Py_ssize_t block) except -1 nogil:
+        # the lanes of a block; now and then the keyboard is looked at
         cdef int k
+        if block % LOOK_BLOCKS == LOOK_BLOCKS - 1:
+            with gil:
+                PyErr_CheckSignals()
         for k in range(self.arrays):
             if self.rows[k].read != NULL:
                 gather(self.rows[k].read, self.count, self.rows[k].columns, block * VT_WIDTH, self.rows[k].lanes)
+        return 0
 
     cdef void scatter(self, Py_ssize_t block) noexcept nogil:
         cdef int k

@@ -1,5 +1,6 @@
 # Everything that is compiled once for each width.
 cimport cython
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, NAN, fabs, floor, isfinite, log
 from libc.string cimport memcpy, memset
 

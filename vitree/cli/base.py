@@ -60,6 +60,7 @@ def grouped(command: Callable) -> Callable:
 
 
 Json = Annotated[bool, option("--json", text="Print JSON instead of text.")]
+Force = Annotated[bool, option("--force", text="Replace a file that is there, of whatever kind it is.")]
 Progress = Annotated[
     Optional[bool],  # noqa: UP045 (older Typer)
     option(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.cli.kinds import is_of_kind
 from vitree.cli.words import in_options
 from vitree.errors import InputError
 from vitree.findings import SEVERITIES, Finding
@@ -57,14 +58,20 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def check_writable(option: str, path: Path, *endings: str) -> None:
-    """Raise an InputError that names the option if there cannot be a file of that path, or of that ending."""
+def check_writable(option: str, path: Path, *endings: str, force: bool = False) -> None:
+    """Raise an InputError that names the option if there cannot be a file of that path, or of that ending.
+
+    Unless ``force`` is given, a file that is there must be of the kind that its ending says.
+    """
     if not path.parent.is_dir():
         raise InputError(f"{option}: cannot write {path}: there is no directory {path.parent}")
     if path.is_dir():
         raise InputError(f"{option}: cannot write {path}: it is a directory; give a file's name")
     if endings and path.suffix.lower() not in endings:
         raise InputError(f"{option}: cannot write {path}: its ending must be {' or '.join(endings)}")
+    if not force and not is_of_kind(path, path.suffix):
+        what = f"{path} is there, and is no {path.suffix.lower()} file as vitree writes it"
+        raise InputError(f"{option}: {what}; give another name, or --force to replace it")
 
 
 def wrote(path: Path) -> str:

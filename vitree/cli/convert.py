@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from vitree.cli.base import Json, argument, option
+from vitree.cli.base import Force, Json, argument, option
 from vitree.cli.console import Busy, check_writable, out, print_json
 from vitree.cli.names import is_run, sources
 from vitree.cli.options import GRAVITY, Reading, find
@@ -36,13 +36,14 @@ def convert(
     contacts: Annotated[
         bool, option("--contacts", text="Of a run, write its contacts to a .csv file, one row each.")
     ] = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Write a run or a robot in another format.
 
     Names the parts that the format does not hold.
     """
-    check_writable("TARGET", target)
+    check_writable("TARGET", target, force=force)
     if is_run(source):
         reading.refuse("the source is a run, which has no such options; leave it out", lossy=(lossy, False))
         with Busy(f"writing {target}"):

@@ -161,13 +161,14 @@ class Reading:
 
     def of_mjcf(self, name: str, gravity: str = GRAVITY) -> dict[str, Any]:
         """Return the options of ``load_mjcf``; gravity is that of the file, unless another is given."""
-        others = [option for option in self.given()
-                  if option not in ("--ground", "--limits", "--limit-restitution", "--joint-friction")]  # fmt: skip
+        taken = "--ground", "--limits", "--limit-restitution", "--joint-friction", "--package"
+        others = [option for option in self.given() if option not in taken]
         if others:
             raise InputError(f"{', '.join(others)}: {name} is MJCF, which says this itself; leave it out")
         return {
             "gravity": None if gravity == GRAVITY else tuple(numbers("--gravity", gravity)), "contacts": self.ground,
             "limits": self.limits, "limit_restitution": self.limit_restitution, "friction": self.joint_friction,
+            "packages": folders(self.packages or []),
         }  # fmt: skip
 
     def given(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from vitree.cli.base import Json, argument, option
+from vitree.cli.base import Force, Json, argument, option
 from vitree.cli.console import (
     check_writable,
     counted,
@@ -96,6 +96,7 @@ def fix(
         Path,
         option("--output", "-o", text="File for the repaired robot (.urdf).", complete=robot_files),
     ],
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Repair impossible inertias, and axes not of length one.
@@ -106,7 +107,7 @@ def fix(
     from vitree.urdf import fix_urdf
     from vitree.writing import write_text
 
-    check_writable("--output", output)
+    check_writable("--output", output, force=force)
     path = find(robot)
     options = reading.options(path)
     with reading.naming_check(robot):

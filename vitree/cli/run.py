@@ -10,7 +10,7 @@ from typing import Annotated, Any, Optional
 
 import numpy as np
 
-from vitree.cli.base import Json, option
+from vitree.cli.base import Force, Json, option
 from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_of
@@ -79,12 +79,13 @@ def simulate(
             "momentum_balance.",
         ),
     ] = "",
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run one method and write the trajectory to a file."""
     from vitree.run.simulate import simulate
 
-    check_writable("--output", output, ".npz")
+    check_writable("--output", output, ".npz", force=force)
     step = step_of(dt)
     import_all(imports)
     system = run.system(robot)
@@ -104,8 +105,11 @@ def simulate(
         kept = getattr(error, "trajectory", None)
         if kept is None:
             raise
-        kept.save(output)
-        text = f"wrote the {counted(len(kept), 'record')} before it to {output}"
+        if kept.steps or not output.is_file():
+            kept.save(output)
+            text = f"wrote the {counted(len(kept), 'record')} before it to {output}"
+        else:
+            text = f"no step was taken before it, and {output} stays as it was"
         if isinstance(error, ConvergenceError):
             error.args = (error.args[0] + f"; {text}",)
             raise
@@ -196,6 +200,7 @@ def compare(
         ),
     ] = None,
     no_plot: Annotated[bool, option("--no-plot", text="Draw no picture.")] = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run several methods from one state; print and plot a comparison."""
@@ -205,7 +210,7 @@ def compare(
     steps = [step_of(part) for part in dt.split(",")]
     import_all(imports)
     system = run.system(robot)
-    picture = None if no_plot else _picture(plot, robot.robot)
+    picture = None if no_plot else _picture(plot, robot.robot, force)
     result: Comparison | None
     interrupted = False
     with Bar(run.progress) as bar:
@@ -278,13 +283,13 @@ def _own(label: str, part: str) -> tuple[str, Any]:
     return key, int(value)
 
 
-def _picture(plot: str | None, robot: str) -> Path | None:
+def _picture(plot: str | None, robot: str, force: bool) -> Path | None:
     """Return where the picture goes; without matplotlib none, unless it was asked for."""
     from vitree.plot import check_format
 
     name = re.sub(r"[^\w.-]+", "-", Path(robot).stem if Path(robot).is_file() else robot)
     path = Path(plot or f"compare-{name}.png")
-    check_writable("--plot", path)
+    check_writable("--plot", path, force=force)
     try:
         with blaming("--plot"):
             check_format(path)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
-from vitree.cli.base import Json, option
+from vitree.cli.base import Force, Json, option
 from vitree.cli.console import Bar, check_writable, out, say, wrote
 from vitree.cli.names import METHOD_NAMES, METHOD_OPTIONS, methods, one_of
 from vitree.cli.options import Robots, Run, Start, pairs_of, value_of
@@ -80,6 +80,7 @@ def sweep(
         option("--cluster", text="Address of a cluster of --backend dask or ray; by default one is started here."),
     ] = None,
     timings: Annotated[bool, option("--timings", text="Have a column of the seconds of each run.")] = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run robots by methods, steps, options and seeds into one table."""
@@ -87,7 +88,7 @@ def sweep(
     from vitree.run.sweep import sweep
 
     if output is not None:
-        check_writable("--output", output, ".csv", ".parquet", ".nc", ".json")
+        check_writable("--output", output, ".csv", ".parquet", ".nc", ".json", force=force)
     if cluster is not None and backend not in ("dask", "ray"):
         raise InputError(f"--cluster {cluster} goes with --backend dask or ray; leave it out")
     if seeds < 1:

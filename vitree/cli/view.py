@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
-from vitree.cli.base import Json, argument, option
+from vitree.cli.base import Force, Json, argument, option
 from vitree.cli.console import Bar, Busy, check_writable, out, print_json, say, wrote
 from vitree.cli.names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs, sources
 from vitree.cli.options import ROBOT, Reading, Start, folders
@@ -77,6 +77,7 @@ def view(
         str,
         option("--q0", text="Configuration of a robot: neutral, random, or nq numbers separated by commas."),
     ] = "neutral",
+    force: Force = False,
 ) -> None:
     """Show a robot with sliders, or play runs, in a web page.
 
@@ -90,8 +91,8 @@ def view(
     if not 0 < speed < float("inf"):
         raise InputError(f"--speed {speed} must be a positive number")
     if html is not None:
-        check_writable("--html", html, ".html", ".htm")
-    film = _film(mp4, fps, size, html)
+        check_writable("--html", html, ".html", ".htm", force=force)
+    film = _film(mp4, fps, size, html, force)
     q = None
     if all([is_run(name) for name in source]):  # of each, since it may be neither run nor robot
         if q0 != "neutral":
@@ -137,7 +138,7 @@ def view(
         viewer.stop()
 
 
-def _film(mp4: Path | None, fps: float | None, size: str | None, html: Path | None) -> dict[str, Any]:
+def _film(mp4: Path | None, fps: float | None, size: str | None, html: Path | None, force: bool) -> dict[str, Any]:
     """Return the options of a video; raise an InputError if one is wrong, or there is no video."""
     given = [name for name, value in (("--fps", fps), ("--size", size)) if value is not None]
     if mp4 is None:
@@ -146,7 +147,7 @@ def _film(mp4: Path | None, fps: float | None, size: str | None, html: Path | No
         return {}
     if html is not None:
         raise InputError("--html and --mp4 are two commands; give one")
-    check_writable("--mp4", mp4, ".mp4")
+    check_writable("--mp4", mp4, ".mp4", force=force)
     sides = re.fullmatch(r"(\d+)x(\d+)", size or "1280x720")
     if sides is None:
         raise InputError(f'--size "{size}" must be WIDTHxHEIGHT in pixels, such as 1280x720')
@@ -192,6 +193,7 @@ def plot(
         option("--frame", text="NAME of a frame that may touch, for contact-forces and center-of-pressure (may be "
                "repeated)."),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Draw runs into a picture.
@@ -204,7 +206,7 @@ def plot(
     if name not in PLOTS:
         raise _not_a_plot(what, run)
     path = output or Path("-".join([name, *_some([Path(each).stem for each in run])]) + ".png")
-    check_writable("--output", path)
+    check_writable("--output", path, force=force)
     with blaming("--output"):
         check_format(path)
     options = _plot_options(name, coordinates, of, frames)

@@ -10,6 +10,7 @@ import numpy as np
 
 from vitree.arguments import entries, numbers_of, of_kind, several
 from vitree.errors import InputError, UnknownNameError
+from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.run.controller import Controller
 from vitree.run.linearize import AT_REST
@@ -76,6 +77,7 @@ class Regulator:
         return Controller(self, self.dt)
 
 
+@guarded
 def lqr(
     at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = None, torque: Any = None,
     leave_neutral: bool = False,
@@ -141,6 +143,7 @@ def lqr(
     return Regulator(model, at.dt, 0.0, at.q[None], at.p[None], given[None], K[None], P[None], acts)
 
 
+@guarded
 def tvlqr(along: Linearization, Q: Any, R: Any, Q_end: Any = None, *, actuators: Sequence[str] | None = None,
           torque: Any = None, t0: float = 0.0) -> Regulator:  # fmt: skip
     """Return the regulator along a run, at least cost: the sum over steps of x^T Q x + u^T R u, and x^T Q_end x.

@@ -198,6 +198,9 @@ class Flat:
         of_kind(self.report, Report, "report", "a Report")
         for joint in self.joints:
             of_kind(joint, JointInfo, "joints", "a sequence of JointInfo")
+            prescribed = self.kinematic[joint.v_slice]
+            if len(prescribed) > 1 and prescribed.any():
+                raise ModelError(f'"{joint.name}" cannot be prescribed: only joints of one coordinate can')
         for shape in self.geometry:
             of_kind(shape, Geometry, "geometry", "a sequence of Geometry")
         for contact in self.contacts:

@@ -63,6 +63,7 @@ def why_singular(flat: Flat) -> str | None:
     return None
 
 
+@np.errstate(all="ignore")
 def share_alone(flat: Flat) -> float:
     """Return a bound of the inertia that each joint feels, in every configuration, relative to what it moves.
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Any
 
 from vitree.arguments import path_of, shown
 from vitree.engines.mujoco import heard
 from vitree.errors import InputError, MissingExtraError, ModelError
+from vitree.mjcf.guard import check_files, read_text
+from vitree.urdf.paths import Packages
+from vitree.urdf.xml import one_line
 from vitree.wording import Text
 
 #: Bytes of a file that are looked at for its first element.
@@ -27,6 +31,8 @@ def first_element(text: str) -> str | None:
 def is_mjcf(path: str | os.PathLike) -> bool:
     """Return whether a file is MJCF: its root element is <mujoco>."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
         with open(path, "rb") as stream:
             data = stream.read(LOOKED_AT)
     except (OSError, ValueError):
@@ -34,7 +40,7 @@ def is_mjcf(path: str | os.PathLike) -> bool:
     return first_element(data.decode("utf-8", "replace")) == "mujoco"
 
 
-def compiled(source: Any, warnings: list[str]) -> tuple[Any, str, Path | None]:
+def compiled(source: Any, warnings: list[str], packages: Packages | None = None) -> tuple[Any, str, Path | None]:
     """Return the MjModel of a source, the name of its file for messages, and its path.
 
     Parameters
@@ -42,13 +48,15 @@ def compiled(source: Any, warnings: list[str]) -> tuple[Any, str, Path | None]:
     source : MjModel, MjSpec, path or text
     warnings : list of str
         Takes what MuJoCo's compiler warns of.
+    packages : paths, optional
+        Folders whose files a path or a text may open, beside those of the model.
 
     Raises
     ------
     MissingExtraError
         If MuJoCo is not installed.
     ModelError
-        If there is no such file, it is no MJCF, or MuJoCo does not compile it.
+        If there is no such file, it is no MJCF, it refers to files elsewhere, or MuJoCo does not compile it.
     InputError
         If the source is something else.
     """
@@ -62,20 +70,23 @@ def compiled(source: Any, warnings: list[str]) -> tuple[Any, str, Path | None]:
         return _made(source.compile, "<MjSpec>", warnings), "<MjSpec>", None
     if isinstance(source, str) and source.lstrip("\ufeff \t\r\n")[:1] == "<":
         _require_mjcf(first_element(source), "<text>")
+        check_files(source, "<text>", Path.cwd() / "text.xml", packages)
         return _made(lambda: mujoco.MjModel.from_xml_string(source), "<text>", warnings), "<text>", None
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"an MJCF model must be a path, a text, an MjModel or an MjSpec, not {shown(source)}")
     path = Path(os.path.expanduser(path_of(source, "source")))
-    if path.is_dir():
-        raise ModelError(f"{path} is a folder; give the path of an MJCF file in it")
     try:
-        with open(path, "rb") as stream:
-            start = stream.read(LOOKED_AT).decode("utf-8", "replace")
+        if path.is_dir():
+            raise ModelError(f"{path} is a folder; give the path of an MJCF file in it")
+        text = read_text(path)
     except FileNotFoundError:
-        raise ModelError(f"there is no file {path}; give the path of an MJCF file") from None
+        raise ModelError(f"there is no file {one_line(str(path))}; give the path of an MJCF file") from None
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read: {error}") from None
-    _require_mjcf(first_element(start), str(path))
+        told = getattr(error, "strerror", None) or error
+        raise ModelError(f"{one_line(str(path))} cannot be read: {told}; give the path of an MJCF file, or a text that "
+                         "begins with <") from None  # fmt: skip
+    _require_mjcf(first_element(text), str(path))
+    check_files(text, str(path), path.absolute(), packages)
     return _made(lambda: mujoco.MjModel.from_xml_path(str(path)), str(path), warnings), path.name, path
 
 
@@ -83,7 +94,7 @@ def _require_mjcf(root: str | None, name: str) -> None:
     if root == "robot":
         raise ModelError(f"{name} is URDF: its root element is <robot>; read it with load_urdf")
     if root != "mujoco":
-        found = "it is no XML" if root is None else f"its root element is <{root}>"
+        found = "it is no XML" if root is None else f"its root element is <{one_line(root)}>"
         raise ModelError(f"{name} is no MJCF: {found}, not <mujoco>")
 
 

@@ -23,6 +23,7 @@ from vitree.mjcf.names import left_out
 from vitree.model.model import Model
 from vitree.model.placing import within_limits
 from vitree.tree.tree import Tree
+from vitree.urdf.paths import Packages
 from vitree.urdf.transmissions import checked_numbers, numbers_by
 from vitree.wording import Argument
 
@@ -137,6 +138,7 @@ def from_mujoco(
     limits: str = "enforce",
     limit_restitution: float | Mapping[str, float] | None = None,
     hull_points: int = HULL_POINTS,
+    packages: Packages | None = None,
 ) -> MujocoRobot:
     """Return a model of MuJoCo as a Tree and a Model, with the way between the states.
 
@@ -162,6 +164,9 @@ def from_mujoco(
         As of :func:`vitree.load_urdf`.
     hull_points : int
         Points of the convex hull of a mesh that touch, at most.
+    packages : path or list of paths, optional
+        Folders whose files the model may open, beside those of its own folder, the one above it, and its package. A
+        text may open files near the working directory. What MuJoCo has made already is not looked at.
 
     Returns
     -------
@@ -172,7 +177,7 @@ def from_mujoco(
     MissingExtraError
         If MuJoCo is not installed (extra "mjcf").
     ModelError
-        If MuJoCo does not compile it, nothing moves, or it cannot be modelled.
+        If MuJoCo does not compile it, nothing moves, it cannot be modelled, or it names files of other folders.
     InputError
         If an option is not known.
     UnknownNameError
@@ -191,7 +196,7 @@ def from_mujoco(
             raise InputError(Argument(option, value) + f" must be one of {words}")
     rebound_of = checked_numbers("limit_restitution", limit_restitution)
     warnings: list[str] = []
-    model, file, path = compiled(source, warnings)
+    model, file, path = compiled(source, warnings, packages)
     own = model.names.partition(b"\0")[0].decode("utf-8", "replace")
     usual = (path.stem if path is not None else "robot") if own in ("", UNNAMED) else own
     builder = Builder(model, name or usual, file, gravity, friction == "dry")

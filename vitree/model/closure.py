@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import of_kind, real, several, whole
 from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
+from vitree.model.finite import guarded
 from vitree.model.model import FACES, Model
 from vitree.wording import Argument, named
 
@@ -42,6 +43,7 @@ def held_coordinates(model: Model, hold: Iterable[str]) -> np.ndarray:
     return held
 
 
+@guarded
 def satisfy_constraints(
     model: Model, q: ArrayLike, hold: Iterable[str] = (), tolerance: float = 1e-12, max_iterations: int = 100
 ) -> np.ndarray:
@@ -155,6 +157,7 @@ def off_by(constraint: Any, h: float, cosine: float) -> str:
     )
 
 
+@np.errstate(all="ignore")
 def dependent(Dh: np.ndarray) -> list[int]:
     """Return which rows of Dh (m, nv) depend on each other; empty if none do."""
     if not len(Dh):
@@ -171,6 +174,7 @@ def dependent(Dh: np.ndarray) -> list[int]:
     return [int(k) for k in np.flatnonzero((np.abs(U[:, len(Dh) - lost :]) > 1e-6).any(axis=1))] if lost else []
 
 
+@guarded
 def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
     """Return the model's constraints without those that the ones before them imply.
 

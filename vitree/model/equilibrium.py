@@ -11,12 +11,14 @@ from vitree.arguments import of_kind, real
 from vitree.errors import ConvergenceError, InputError
 from vitree.mechanism.flat import KIND_NV
 from vitree.model.closure import held_coordinates, satisfy_constraints
+from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.model.written import by_displacement
 from vitree.wording import Argument
 
 
 # parameters as of satisfy_constraints, said again since the reference shows each function alone
+@guarded
 def minimize_potential_energy(
     model: Model, q: ArrayLike, hold: Iterable[str] = (), tolerance: float = 1e-8
 ) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from vitree._core import scalar
 from vitree.arguments import all_finite, as_numbers, axes_of
-from vitree.errors import InputError, ModelError
+from vitree.errors import InputError, ModelError, VitreeError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.loads import Attraction, Damper, Spring
 from vitree.wording import Text, named
@@ -70,6 +70,34 @@ def finite_result(method: Method) -> Method:
         raise no_result(self, method.__name__, dict(zip(names, arguments, strict=False)) | more)
 
     return checked  # type: ignore[return-value]
+
+
+def guarded(function: Method) -> Method:
+    """A function of a model whose arithmetic may fail, and which then says why as :func:`no_result` does.
+
+    The model is its first argument, or the attribute ``model`` of that.
+
+    Raises
+    ------
+    InputError, ModelError
+        If an equation has no solution in doubles.
+    """
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def called(*arguments, **more):
+        with np.errstate(all="ignore"):
+            try:
+                return function(*arguments, **more)
+            except (np.linalg.LinAlgError, ArithmeticError, ValueError) as error:
+                if isinstance(error, VitreeError) or (type(error) is ValueError and "infs or NaNs" not in str(error)):
+                    raise  # SciPy refuses what is not finite by a ValueError
+                given = dict(zip(names, arguments, strict=False)) | more
+                first = given.pop(names[0])
+                given = {"q" if name == "q0" else name: value for name, value in given.items()}
+                raise no_result(getattr(first, "model", first), f"{function.__name__}()", given) from error
+
+    return called  # type: ignore[return-value]
 
 
 def _finite(result: Any) -> bool:

@@ -9,6 +9,7 @@ from vitree.arguments import of_kind
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.flat import FREE, PRISMATIC, limits_of
 from vitree.model.contacts import named_side, roots_of
+from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.wording import Argument, Text
@@ -21,6 +22,7 @@ OVERLAP = 1e-9
 MOST = 3
 
 
+@guarded
 def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
     """Return a configuration whose base is moved along the ground's normal until the least gap is zero.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,8 @@ from vitree.model.model import Accelerations, LagrangianDerivatives, Model
 from vitree.model.stacks import as_rows, on_stacks
 from vitree.wording import named
 
+#: A follower has no larger factor: its square times an inertia is a double.
+MOST_GAIN = 1e100
 #: What is too large for a double is infinite, and refused where a result needs it.
 _quiet = np.errstate(over="ignore", invalid="ignore")
 
@@ -58,6 +61,9 @@ class ReducedModel(Model, made_by="reduced"):
         lead_q, gain_q, offset_q = new_q.copy(), np.ones(full.nq), np.zeros(full.nq)
         self._followers: list[tuple[int, int, float]] = []
         for k, (leader, gain, offset) in follows.items():
+            if not (abs(gain) < MOST_GAIN and abs(offset) < math.inf):
+                raise ModelError(f'the joint "{full.v_names[k]}" follows with the factor {gain:g} and the offset '
+                                 f"{offset:g}, which is too large for a double; give a gear of less")  # fmt: skip
             lead_v[k], gain_v[k] = new_v[leader], gain
             lead_q[iq[k]], gain_q[iq[k]], offset_q[iq[k]] = new_q[iq[leader]], gain, offset
             self._followers.append((k, int(new_v[leader]), gain))

@@ -16,6 +16,7 @@ from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.model.closure import require_consistent
 from vitree.model.cones import Problem
 from vitree.model.contacts import gap_numbers, named_side, roots_of
+from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.model.placing import require_clear, way_of
 from vitree.model.reduced import ReducedModel
@@ -105,6 +106,7 @@ class Stance:
         return f"<Stance on {len(self.forces)} points, largest torque {largest:.4g}>"
 
 
+@guarded
 def stance(
     model: Model,
     q: ArrayLike,

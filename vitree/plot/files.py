@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from vitree.arguments import of_kind, path_of
 from vitree.errors import InputError, MissingExtraError
-from vitree.results.plain import no_nan, plain, versions
+from vitree.results.plain import no_nan, plain, read_json, versions
 from vitree.wording import visible
 from vitree.writing import replacing
 
@@ -145,7 +145,7 @@ def settings_of(path: str | os.PathLike) -> dict[str, Any]:
         else:
             (found,) = ElementTree.fromstring(data).iter("{http://purl.org/dc/elements/1.1/}description")
             text = found.text
-        notes = json.loads(text)
+        notes = read_json(text)
         return {key: notes[key] for key in ("plots", "sources", "versions")}
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None

@@ -327,6 +327,7 @@ def _placed(shape: Geometry, frame: Place) -> Shape:
     return Shape(frame.body, shape.kind, _floats(shape.size), pose, shape.frame, rgba, shape.filename)
 
 
+@np.errstate(all="ignore")
 def _extent(model: Model, flat: Flat, masses: tuple[Mass, ...]) -> float:
     """Return the size of a model [m].
 

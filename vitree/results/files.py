@@ -6,15 +6,16 @@ import contextlib
 import json
 import math
 import os
+import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from vitree.arguments import path_of
+from vitree.arguments import path_of, shown
 from vitree.errors import InputError
 from vitree.results.contacts import ContactLog
 from vitree.results.drawing import Drawing
@@ -70,6 +71,19 @@ _DRIVE = "drive: "
 _FILM = "film: "
 #: Files hold plain numbers; a file may be compressed by others to this share of the numbers' bytes.
 MOST_INFLATED = 20
+#: What the settings are that vitree reads itself; those of methods are checked where a run goes on.
+_SETTINGS: dict[str, Callable[[Any], bool]] = {
+    "dt": lambda x: _is_number(x) and x > 0,
+    "dt_range": lambda x: isinstance(x, list) and len(x) == 2 and all(map(_is_number, x)),
+    "every": lambda x: type(x) is int and x >= 0,
+    "halved": lambda x: type(x) is int and x >= 0,
+    "order": lambda x: type(x) is int and x >= 1,
+    "options": lambda x: isinstance(x, dict),
+    "auto": lambda x: isinstance(x, dict),
+    "warnings": lambda x: isinstance(x, list) and all(isinstance(text, str) for text in x),
+    "model_digest": lambda x: isinstance(x, str),
+    "driven": lambda x: isinstance(x, bool),
+}
 #: Fields that are not in the header.
 _APART = ("monitors", "checkpoint", "stages", "halves", "contacts", "drive", "system", "film", "about")
 
@@ -196,8 +210,13 @@ def _check_header(header: dict[str, Any], names: set[str]) -> None:
         raise ValueError(f"its gravity is {about['gravity']!r}")
     if about and not float(about["total_mass"]) >= 0:
         raise ValueError(f"its total mass is {about['total_mass']!r}")
-    if not isinstance(header["settings"].get("dt", 0.0), int | float):
-        raise ValueError(f"its dt is {header['settings']['dt']!r}")
+    for name, value in header["settings"].items():
+        if name in _SETTINGS and not _SETTINGS[name](value):
+            raise ValueError(f"its setting {name} is {shown(value)}")
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 class Arrays:

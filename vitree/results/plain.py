@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from vitree._core import width
 from vitree.version import __version__
 
+#: What a cell of a table holds, beside None.
+SCALARS = (bool, int, float, str)
 #: Levels of lists and mappings in settings; what is nested more deeply, or holds itself, is shown as Python does.
 DEEPEST = 50
 
@@ -30,6 +33,20 @@ def plain(value: Any, level: int = 0) -> Any:
         return value
     name = getattr(value, "__qualname__", None)  # a function: its name, not its address
     return name if name else repr(value)
+
+
+def read_json(text: str | bytes) -> Any:
+    """Return the content of a text in JSON, which a stranger may have written.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or is nested more deeply than Python reads.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def read_only(value: Any) -> Any:

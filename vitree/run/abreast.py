@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from vitree.arguments import Asked
 from vitree.errors import VitreeError
+from vitree.integrators.base import CHUNK_SECONDS
+from vitree.integrators.compiled import FIRST_CHUNK
 from vitree.model.model import Model
-from vitree.run.batch import Batch
+from vitree.run.batch import Batch, Stopped
 from vitree.run.held import Block, held_alone, held_of, of_instance, require_a_start, starts_of
-from vitree.run.instances import Instances, inputs_of
+from vitree.run.instances import inputs_of
 from vitree.run.simulate import run
 
 #: Most steps of a block between two looks at whether to stop.
@@ -55,6 +58,7 @@ def in_lanes(batch: Batch, plan: Block) -> None:
         over = [x[first : first + n] if x is not None and x.ndim == 3 else None for x in (torque, inputs)]
         lanes = plan.lanes()
         told: list[tuple] = []
+        most = FIRST_CHUNK
         for at in range(0, n, width):
             lanes.start(q0, x0, first + at)
             if torque is not None and torque.ndim < 3:
@@ -63,9 +67,12 @@ def in_lanes(batch: Batch, plan: Block) -> None:
                 lanes.set_inputs(np.atleast_2d(inputs), first + at)
             done, row = 0, int(begins)
             while done < steps and not batch.stopped:
-                count = min(MOST_AT_ONCE, steps - done)
+                count = min(most, steps - done)
+                began = time.perf_counter()
                 row = lanes.run(count, every, *over, q, x, iterations, residual, at, row)
                 done += count
+                took = time.perf_counter() - began
+                most = min(max(int(count * CHUNK_SECONDS / max(took, 1e-9)), 1), 2 * most, MOST_AT_ONCE)
             told += lanes.done()
         if batch.stopped:
             return 0
@@ -97,10 +104,11 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
         try:
             model = found.system(k)
             if found.torque_rows:
-                batch.take(k, _by_rows(found, model, k, every))
+                batch.take(k, _by_rows(batch, model, k, every))
                 return
             driving = {name: found.driven_by(name, k) for name in found.driving}
-            batch.take(k, run(model, found.given.but(**found.start(k), **driving, every=every)))
+            given = found.given.but(**found.start(k), **driving, every=every, progress=batch.look)
+            batch.take(k, run(model, given))
         except VitreeError as error:
             batch.take(k, getattr(error, "trajectory", None), of_instance(error, k))
 
@@ -108,7 +116,10 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
         for done, k in enumerate(part.tolist()):
             if batch.stopped:
                 return done
-            one(k)
+            try:
+                one(k)
+            except Stopped:
+                return done
         return len(part)
 
     every_one = np.asarray(which, dtype=int)
@@ -117,10 +128,12 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
     require_a_start(batch.failed, found.count)
 
 
-def _by_rows(found: Instances, model: Any, k: int, every: int) -> Any:
+def _by_rows(batch: Batch, model: Any, k: int, every: int) -> Any:
     """Run an instance whose torque has a row for each step."""
+    found = batch.instances
     simulation = held_alone(found, model, k, every)
     for torque in found.driven_by("torque", k):
+        batch.look()
         simulation.step(torque=torque)
     return simulation.trajectory
 

@@ -14,9 +14,11 @@ from vitree.arguments import as_numbers, axes_of, real
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import Impulse, Push
+from vitree.memory import require_memory
+from vitree.model.system import System
 from vitree.results.recording import Recording
 from vitree.run.controller import Controller
-from vitree.wording import Argument, keyword, named
+from vitree.wording import Argument, Text, keyword, named
 
 #: Most steps of a run: their number is a double in places.
 MOST_STEPS = 2.0**53
@@ -72,6 +74,20 @@ class RunArguments:
         own = {name: changed.pop(name) for name in tuple(changed) if name in NAMES}
         own["options"] = {**own.get("options", self.options), **changed}
         return self.all_of({**vars(self), **own})
+
+
+def require_room(model: System, given: RunArguments, schedule: Schedule) -> None:
+    """Raise an InputError if the records of a run take more memory than is available."""
+    if schedule.adaptive:
+        return
+    rows = schedule.steps // given.every + 1
+    # states with momenta, energies, momentum and centre of mass; time, residual, iterations; constraints
+    size = 8.0 * rows * (model.nq + 2 * model.nv + 16 + 2 * len(model.constraints))
+    shorter = Text("shorten ", keyword("duration"))
+    if given.dense:  # stages of gauss, of each step
+        size += 32.0 * schedule.steps * model.nv
+        require_memory(f"the stages of {schedule.steps} steps", size, Text("leave out ", keyword("dense")), shorter)
+    require_memory(f"the records of {rows} states", size, Text("record fewer of them with ", keyword("every")), shorter)
 
 
 #: Names of the arguments that every method takes.

@@ -15,6 +15,10 @@ from vitree.run.instances import Instances
 from vitree.run.rollouts import QUANTITIES, Rollout
 
 
+class Stopped(BaseException):
+    """Ends an instance under way, of which nothing is kept; no function of the caller's is blamed for it."""
+
+
 class Batch:
     """The records of the instances, which are filled in any order.
 
@@ -102,6 +106,11 @@ class Batch:
                 self._done += more
                 done = self._done
             self.progress(done, total)
+
+    def look(self, *of: int) -> None:
+        """Raise :class:`Stopped` if the rollout is to stop; instances under way call it a few times a second."""
+        if self.stopped:
+            raise Stopped
 
     def share(self, work: Callable[[Any], int], pieces: Iterable[Any]) -> None:
         """Do pieces of work in threads; ``work`` returns how many instances came to their end."""

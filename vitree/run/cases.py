@@ -7,21 +7,24 @@ import functools
 import hashlib
 import inspect
 import itertools
+import math
 import os
 import re
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
 
 from vitree.arguments import mapping, plain_scalar, several, shown
 from vitree.errors import InputError
+from vitree.memory import require_memory
 from vitree.model.system import System
-from vitree.wording import Argument, named, text_of
+from vitree.results.plain import SCALARS
+from vitree.wording import Argument, Text, keyword, named, text_of
 
-#: What a label is: what a table and a file can hold.
-SCALARS = (bool, int, float, str)
+#: Memory of a case with its row of results, and of a value of an axis, about [bytes].
+CASE_BYTES, VALUE_BYTES = 1500.0, 200.0
 #: Levels of values within values that are told apart.
 DEEPEST = 8
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -68,6 +71,10 @@ def cases_of(over: Any) -> Cases:
     if over is None or isinstance(over, Mapping):
         given = mapping(over, "over", "a mapping of names to values")
         axes = {_name(name): _axis(name, values) for name, values in given.items()}
+        count = math.prod(len(labels) for labels, _ in axes.values())
+        require_memory(f"{count} cases", count * (CASE_BYTES + 80.0 * len(axes)),
+                       Text("give fewer values in ", keyword("over")),
+                       Text("run parts of ", keyword("over"), " in sweeps of their own"))  # fmt: skip
         rows = [dict(zip(axes, labels, strict=True)) for labels in itertools.product(*(x for x, _ in axes.values()))]
         values = {name: own for name, (_, own) in axes.items() if own}
         return Cases(tuple(axes), rows, values, {name: labels for name, (labels, _) in axes.items()} or None)
@@ -86,6 +93,9 @@ def cases_of(over: Any) -> Cases:
 
 def _axis(name: str, values: Any) -> tuple[list[Any], dict[Any, Any]]:
     """Return the labels of an axis, and the values of those labels that are not their own."""
+    if isinstance(values, Sized):
+        require_memory(f"{len(values)} values", VALUE_BYTES * len(values),
+                       Text("give fewer of them in ", keyword("over")))  # fmt: skip
     if isinstance(values, Mapping):
         labels = [plain_scalar(label) for label in values]
         if not all(isinstance(label, SCALARS) for label in labels):

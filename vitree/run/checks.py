@@ -205,6 +205,9 @@ def as_before(model: System, given: RunArguments) -> RunArguments:
         )
     if "dt_range" in made:
         raise InputError("the run to resume had steps that differed; start from its last q and p")
+    if before.method not in model.methods:
+        raise InputError(f'the run to resume is by "{before.method}", which is no method here; start from its last q '
+                         "and v")  # fmt: skip
     if given.method not in (None, before.method):
         raise InputError(f'the run to resume was by "{before.method}", not "{given.method}"')
     return given.but(method=before.method, dt=made["dt"], options=made["options"])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from types import TracebackType
 from typing import IO, Any, Self
 
-from vitree.arguments import path_of
+from vitree.arguments import path_of, shown
 from vitree.errors import InputError
+from vitree.results.plain import SCALARS, read_json
 from vitree.wording import Text, named
 from vitree.writing import lock_at_once, write_text
 
@@ -82,7 +84,7 @@ class Folder:
             write_text(place, json.dumps(definition, indent=1, sort_keys=True) + "\n")
             return
         try:
-            there = json.loads(place.read_text())
+            there = read_json(place.read_bytes())
             differing = sorted(key for key in there.keys() | definition.keys() if there.get(key) != definition.get(key))
         except (OSError, ValueError, AttributeError):
             raise self._wrong(f"has a file {MANIFEST} that cannot be read; give another folder") from None
@@ -100,17 +102,14 @@ class Folder:
                 body = place.read_bytes()
                 if place.name != _name_of(body):
                     raise ValueError("its content is another than its name says")
-                content = json.loads(body)
-                found = {int(k): dict(row) for k, row in content["rows"]}
-                if not all(0 <= k < self.count for k in found):
-                    raise ValueError("it has cases that are none")
-            except (OSError, ValueError, KeyError, TypeError):
+                took, found = _rows_of(read_json(body), self.count)
+            except (OSError, ValueError):
                 self.damaged += 1
                 with contextlib.suppress(OSError):
                     place.unlink()
                 continue
             self.rows.update(found)
-            seconds, timed = seconds + content["took"], timed + len(found)
+            seconds, timed = seconds + took, timed + len(found)
         self.pace = seconds, timed
 
     def write(self, rows: list[tuple[int, dict[str, Any]]], took: float) -> None:
@@ -142,6 +141,30 @@ def remove_folder(path: str | os.PathLike) -> None:
         for file in [*place.glob(ROWS), place / MANIFEST, place / LOCK]:
             file.unlink(missing_ok=True)
         place.rmdir()
+
+
+def _rows_of(content: Any, count: int) -> tuple[float, dict[int, dict[str, Any]]]:
+    """Return the seconds and the rows of a file, by their cases.
+
+    Raises
+    ------
+    ValueError
+        If it is not as :meth:`Folder.write` writes it.
+    """
+    if not isinstance(content, dict) or content.keys() != {"took", "rows"}:
+        raise ValueError("it is not of seconds and rows")
+    took, rows = content["took"], content["rows"]
+    if type(took) not in (int, float) or not 0 <= took < math.inf:
+        raise ValueError(f"it took {shown(took)} s")
+    if not isinstance(rows, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in rows):
+        raise ValueError("its rows are not pairs of a case and a row")
+    for k, row in rows:
+        if type(k) is not int or not 0 <= k < count:
+            raise ValueError("it has cases that are none")
+        if not isinstance(row, dict) or not isinstance(row.get("status"), str) or not all(
+                value is None or isinstance(value, SCALARS) for value in row.values()):  # fmt: skip
+            raise ValueError("it has rows that are none")
+    return took, dict(rows)
 
 
 def _name_of(body: bytes) -> str:

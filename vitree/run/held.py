@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,8 @@ class Held:
         self.alive = np.ones(found.count, bool)
         self.failed: dict[int, VitreeError] = {}
         self._pool: ThreadPoolExecutor | None = None
+        #: whether threads at work are to stop
+        self._stopped = False
 
     def __enter__(self) -> Held:
         return self
@@ -168,7 +170,16 @@ class Held:
             work(which)
             return
         self._pool = self._pool or ThreadPoolExecutor(self.threads, "vitree rollout")
-        list(self._pool.map(work, np.array_split(which, parts)))
+        under_way = [self._pool.submit(work, part) for part in np.array_split(which, parts)]
+        try:
+            for each in under_way:
+                each.result()
+        except BaseException:
+            self._stopped = True
+            raise
+        finally:
+            wait(under_way)
+            self._stopped = False
 
 
 class HeldSimulations(Held):
@@ -209,6 +220,8 @@ class HeldSimulations(Held):
 
         def advance(part: np.ndarray) -> None:
             for k in part:
+                if self._stopped:
+                    return
                 try:
                     self.held[k].step(steps, **{name: rows[k] for name, rows in drives.items()})
                     self._look(k)
@@ -266,6 +279,8 @@ class HeldBlocks(Held):
         def advance(part: np.ndarray) -> None:
             lanes = self.plan.lanes()
             for first in part.tolist():
+                if self._stopped:
+                    return
                 lanes.start(self.q, self.v, first)
                 if torque is not None:
                     lanes.set_torque(np.atleast_2d(torque), first)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import InputError
+from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.run.linearized import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
@@ -16,6 +17,7 @@ from vitree.wording import named
 AT_REST = 1e-7
 
 
+@guarded
 def linearize(
     model: Model, q0: Any = None, v0: Any = None, *, p0: Any = None, dt: float, method: str = "linear-time",
     torque: Any = None, inputs: Any = None, targets: Any = None, prescribed: Any = None, **options: Any,

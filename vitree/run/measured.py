@@ -12,9 +12,10 @@ import numpy as np
 from vitree.arguments import axes_of, plain_scalar, several, shown
 from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.model.system import System
+from vitree.results.plain import SCALARS
 from vitree.results.series import NAN, series_against
 from vitree.run.arguments import NAMES, RunArguments, count_steps
-from vitree.run.cases import SCALARS, Cases, cases_of, labelled
+from vitree.run.cases import Cases, cases_of, labelled
 from vitree.run.simulate import run
 from vitree.run.starts import start_of
 from vitree.wording import Argument, named

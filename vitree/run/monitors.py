@@ -12,12 +12,13 @@ import numpy as np
 from vitree.arguments import several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
+from vitree.memory import require_memory
 from vitree.model.lower import contact_names
 from vitree.model.model import Model
 from vitree.model.pushed import Nodes, kicks_of, least_gaps, places_of, signed
 from vitree.results.contacts import ContactLog
 from vitree.results.units import CERTIFICATE
-from vitree.wording import Argument
+from vitree.wording import Argument, Text, keyword
 
 #: Name of a quantity -> number of columns (0: a plain array; None: one for each drive) and meaning.
 MONITORS = {
@@ -87,12 +88,17 @@ class Monitors:
         self._time: float
         self._start: tuple[np.ndarray, np.ndarray]
         self._pushed = np.zeros(0, int)
-        self.arrays = {"t": np.empty(steps)} if self.names else {}
+        self.arrays: dict[str, np.ndarray] = {}
         model = self.model
         drives = len(getattr(model, "drives", ()))
-        for name in self.names:
-            columns = MONITORS[name][0]
-            self.arrays[name] = np.empty(steps if columns == 0 else (steps, drives if columns is None else columns))
+        columns = {name: drives if (count := MONITORS[name][0]) is None else count for name in self.names}
+        each = sum(max(count, 1) for count in columns.values()) + 1
+        require_memory(f"the monitors of {steps} steps", 8.0 * steps * each, Text("shorten ", keyword("duration")),
+                       Text("leave out some of ", keyword("monitors")))  # fmt: skip
+        if self.names:
+            self.arrays["t"] = np.empty(steps)
+        for name, count in columns.items():
+            self.arrays[name] = np.empty(steps if MONITORS[name][0] == 0 else (steps, count))
         self.watched = np.empty((0, WATCHED + drives))
 
     def begin(self, integrator: Integrator) -> None:

@@ -39,6 +39,7 @@ def momentum_note(model: System) -> str:
     )
 
 
+@np.errstate(all="ignore")
 def friction_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
     """Return a note if friction at q0 is too stiff for steps of dt [s]."""
     if not isinstance(model, Model) or not model.friction.any():

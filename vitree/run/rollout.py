@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import mapping, numbers_of, several, whole
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators.base import progress_of
+from vitree.memory import require_memory
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.varied import PARAMETERS
@@ -24,7 +25,7 @@ from vitree.run.checks import checked
 from vitree.run.held import Block
 from vitree.run.instances import Instances
 from vitree.run.rollouts import QUANTITIES, Rollout
-from vitree.wording import Argument, named
+from vitree.wording import Argument, Text, keyword, named
 
 #: Arguments that may differ between instances and steps.
 DRIVING = ("torque", "inputs", "targets")
@@ -148,6 +149,7 @@ def rollout(
     )  # fmt: skip
     found.count_instances(instances)
     _require_parameters(found)
+    _require_memory(found, rows, names)
     batch = Batch(found, rows, names, threads_of(threads), progress_of(progress))
     plan = Block.plan(found)
     if any(callable(value) for value in found.driving.values()):
@@ -157,6 +159,22 @@ def rollout(
     else:
         one_by_one(batch, range(found.count))
     return batch.result(time.perf_counter() - began)
+
+
+def _require_memory(found: Instances, every: int | None, names: tuple[str, ...]) -> None:
+    """Raise an InputError if starts and records of the instances take more memory than is available."""
+    model, steps = found.model, found.schedule.steps
+    rows = 1 if every is None else steps // every + 1
+    sizes = {"q": model.nq, "v": model.nv, "p": model.nv, "momentum": 6, "center_of_mass": 3}
+    row = sum(sizes.get(name, 1) for name in names) + 2
+    states = 2 * (model.nq + model.nv)  # at the start, and those at hand
+    if any(callable(value) for value in found.driving.values()):
+        row += model.nq + model.nv
+    require_memory(
+        f"the records of {found.count} instances with {rows} rows each", 8.0 * found.count * (row * rows + states + 8),
+        Text("record fewer rows with ", keyword("every")), Text("run fewer ", keyword("instances"), " in a call"),
+        Text("record less with ", keyword("record")),
+    )  # fmt: skip
 
 
 def _every(every: Any, steps: int) -> int | None:

@@ -20,7 +20,7 @@ from vitree.model.finite import coincident
 from vitree.model.model import FACES, Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
-from vitree.run.arguments import RunArguments, Schedule, require_times
+from vitree.run.arguments import RunArguments, Schedule, require_room, require_times
 from vitree.run.autostep import asks_for_choice, require_choosable, with_step
 from vitree.run.checks import as_before, checked, driven
 from vitree.run.controller import Controller
@@ -182,6 +182,7 @@ def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = Non
     schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
     shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
     require_times(given.t0, given.t0 + schedule.duration, shortest)
+    require_room(model, given, schedule)
     given, held, limited = driven(model, given, schedule)
     place = Place(kind, model, schedule.dt, given.options, given.torque, given)
     running = Running(place, given, schedule, held)

@@ -17,7 +17,8 @@ import numpy as np
 
 from vitree.arguments import plain_scalar, shown, told, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, VitreeError
-from vitree.run.cases import SCALARS, without_addresses
+from vitree.results.plain import SCALARS
+from vitree.run.cases import without_addresses
 from vitree.wording import Argument, named, visible
 
 #: Seconds that a task is to take; at least; and at most, if its cases are slower than those before.
@@ -95,7 +96,7 @@ def row_of(function: Function, k: int, labels: Mapping[str, Any], timings: bool)
     row: dict[str, Any] = {"status": "ok", "reason": None}
     try:
         row |= _plain(function(k, labels), {*labels, *row, "seconds"})
-    except Exception as error:  # whatever a case raises
+    except (Exception, SystemExit) as error:  # whatever a case raises; sys.exit() ends the case alone
         if hasattr(function, "stops") and function.stops(error, labels):
             raise
         text = " ".join(visible(without_addresses(told(error))).split())

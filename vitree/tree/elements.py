@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -241,7 +241,7 @@ def ball(name: str, **limits: Any) -> Coordinate:
 
     ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed, which raises a ModelError.
     """
-    _not_kinematic(name, limits)
+    not_kinematic(name, limits)
     return _coordinate(name, limits, kind="ball")
 
 
@@ -251,11 +251,12 @@ def free(name: str, **limits: Any) -> Coordinate:
     The velocity is in the joint's axes. ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed,
     which raises a ModelError.
     """
-    _not_kinematic(name, limits)
+    not_kinematic(name, limits)
     return _coordinate(name, limits, kind="free")
 
 
-def _not_kinematic(name: str, limits: dict) -> None:
+def not_kinematic(name: str, limits: Mapping[str, Any]) -> None:
+    """Raise a ModelError if a joint of several coordinates is to be prescribed, which none can."""
     if plain_scalar(limits.get("kinematic", False)) is True:  # what is no truth value is told by the element
         raise ModelError(
             f'"{name}" cannot be prescribed: only joints of one coordinate can; make it of tx, ty, tz, rz, ry, rx'

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from vitree.spatial.checks import direction
 from vitree.spatial.rotations import turn_z_to
-from vitree.tree.elements import Coordinate, Element, ball, part_of, rx, ry, rz, screw, tx, ty, tz
+from vitree.tree.elements import Coordinate, Element, ball, not_kinematic, part_of, rx, ry, rz, screw, tx, ty, tz
 
 
 def revolute(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> Coordinate:
@@ -34,8 +34,10 @@ def spherical(name: str, **limits: Any) -> Coordinate:
 def cylindrical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> list[Element]:
     """Slides along and turns about one axis: coordinates ``name_d`` [m] and ``name_theta`` [rad].
 
-    Arguments are as for :func:`vitree.screw`; both coordinates have the same limits.
+    Arguments are as for :func:`vitree.screw`, but such a joint cannot be prescribed; both coordinates have the same
+    limits.
     """
+    not_kinematic(name, limits)
     return _joint(
         name, "cylindrical", prismatic(f"{name}_d", axis, **limits), revolute(f"{name}_theta", axis, **limits)
     )
@@ -44,8 +46,10 @@ def cylindrical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> 
 def universal(name: str, **limits: Any) -> list[Element]:
     """Turns about x, then about y: ``name_x``, ``name_y`` [rad].
 
-    Arguments are as for :func:`vitree.screw`; both coordinates have the same limits.
+    Arguments are as for :func:`vitree.screw`, but such a joint cannot be prescribed; both coordinates have the same
+    limits.
     """
+    not_kinematic(name, limits)
     return _joint(name, "universal", rx(f"{name}_x", **limits), ry(f"{name}_y", **limits))
 
 
@@ -53,8 +57,10 @@ def planar(name: str, normal: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> lis
     """Moves in the plane of a normal: ``name_x``, ``name_y`` [m], ``name_theta`` [rad].
 
     The axes x and y are those of the frame, after the shortest rotation that takes z to ``normal`` (3,). Other
-    arguments are as for :func:`vitree.screw`; all coordinates have the same limits.
+    arguments are as for :func:`vitree.screw`, but such a joint cannot be prescribed; all coordinates have the same
+    limits.
     """
+    not_kinematic(name, limits)
     x, y, z = turn_z_to(direction(normal, f'normal of "{name}"')).T
     return _joint(
         name,

@@ -32,14 +32,22 @@ def load_scene(filename: str) -> Any:
     Raises
     ------
     InputError
-        If the file, what it unpacks to, or its scene is too large, or if it has a <!DOCTYPE>.
+        If the file, what it unpacks to, or its scene is too large, if it has a <!DOCTYPE>, or vertices are not finite.
     ImportError, ValueError and others
         As trimesh raises them.
     """
     import trimesh
 
     check_mesh(filename)
-    scene: Any = trimesh.load_scene(filename, resolver=_resolver(filename))
+    # processing drops triangles with vertices that are not finite, and says nothing
+    with np.errstate(all="ignore"):
+        scene: Any = trimesh.load_scene(filename, resolver=_resolver(filename), process=False)
+    for part in scene.geometry.values():
+        vertices = np.asarray(getattr(part, "vertices", ()), dtype=float)
+        if bad := int((~np.isfinite(vertices)).any(axis=-1).sum()):
+            raise InputError(f"{bad} of its {len(vertices)} vertices are not finite; export the mesh again")
+        if isinstance(part, trimesh.Trimesh):
+            part.process()
     drawn = (scene.geometry[scene.graph[node][1]] for node in scene.graph.nodes_geometry)
     triangles = sum(len(getattr(part, "faces", ())) for part in drawn)
     if triangles > MOST_TRIANGLES:

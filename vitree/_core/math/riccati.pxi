@@ -7,7 +7,6 @@
 #
 # The least of it over u = k + K x is the cost before the step. Tassa, Mansard & Todorov 2014, section II.
 
-from cpython.exc cimport PyErr_CheckSignals
 
 cdef enum:
     MOST_NEWTON = 100           # steps of the search between bounds

@@ -466,6 +466,7 @@ def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
     cdef double[::1] view = out
     require_size(q.shape[1], m.nq, "columns of q")
     for row in range(q.shape[0]):
+        PyErr_CheckSignals()
         forward_kinematics(m, &q[row, 0], pose)
         view[row] = load_potential(list.list, list.count, &q[row, 0], pose, zeros)
     return out

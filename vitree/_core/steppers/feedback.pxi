@@ -1,9 +1,5 @@
 # A motion under controls that follow from its own states, a step after the other without Python.
 
-cdef enum:
-    LOOK_EVERY = 1024       # steps between two looks at the keyboard
-
-
 def follow(ModelStepper stepper, correction, const double[::1] low, const double[::1] high, double[:, ::1] controls,
            double[:, ::1] q, double[:, ::1] p, double[:, :, ::1] motion=None):
     """Take a step from the state for each row of ``controls``, and write the states (steps + 1, ...) to q and p.
@@ -27,7 +23,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     cdef const double[:, ::1] k, near_q, near_p
     cdef const double[:, :, ::1] K
     cdef double* row
-    cdef double share = 0.0, rate
+    cdef double share = 0.0, rate, since = seconds_now()
     cdef bint corrects = correction is not None, asks = stepper.asks()
     cdef Scratch room = Scratch(2 * nv * sizeof(double) + 128)
     cdef double* x = <double*>room.take(2 * nv * sizeof(double) + 8)
@@ -62,7 +58,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     memcpy(&p[0, 0], state.x, nv * sizeof(double))
     with nogil:
         for i in range(steps):
-            if i % LOOK_EVERY == LOOK_EVERY - 1:
+            if overdue(&since, i):
                 with gil:
                     PyErr_CheckSignals()
             row = &controls[i, 0]

@@ -90,6 +90,7 @@ cdef class ImpactStepper(PortStepper):
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = log[k, 7]
                 k += 1
+            PyErr_CheckSignals()
             if self.settle(&q[row, 0], &v[row, 0], behind) != OK:
                 raise MemoryError
 

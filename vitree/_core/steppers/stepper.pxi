@@ -13,6 +13,7 @@
 
 from cpython.buffer cimport (PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release,
                              PyObject_GetBuffer)
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uintptr_t
 
 from vitree.arguments import Asked
@@ -74,6 +75,35 @@ def largest_of(*arrays):
                 size = fabs(at[k]) if size == size else size
         PyBuffer_Release(&found)
     return size
+
+
+cdef extern from *:
+    """
+    #include <time.h>
+    /* Seconds of the clock on the wall. */
+    static inline double vt_seconds(void) {
+        struct timespec t;
+        timespec_get(&t, TIME_UTC);
+        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    }
+    """
+    double seconds_now "vt_seconds"() noexcept nogil
+
+
+cdef enum:
+    LOOK_STEPS = 16         # steps between two looks at the clock
+
+
+cdef bint overdue(double* since, long step) noexcept nogil:
+    # whether a tenth of a second has passed `since` the last one, in a loop over steps; the clock may be set back
+    cdef double now
+    if step % LOOK_STEPS != LOOK_STEPS - 1:
+        return False
+    now = seconds_now()
+    if fabs(now - since[0]) < 0.1:
+        return False
+    since[0] = now
+    return True
 
 
 cdef class Desk:
@@ -532,12 +562,14 @@ cdef class Stepper:
         cdef double[:, ::1] view = pushes
         self.pushes_owner, self.pushes_out, self.pushes_every = pushes, &view[0, 0], every
 
-    def run(self, long count, long every, records, long stride=1):
+    def run(self, long count, long every, records, long stride=1, bint in_parts=False):
         """Advance by count steps, writing each `every`-th state to the records from row ``records.rows`` on.
 
         Steps that choose their own length stop at one of each `stride` steps at or beyond the end; `arrived` says so.
 
-        Returns the status, and leaves the number of rows written so far in ``records.rows``. After a status other
+        Returns the status, and leaves the number of rows written so far in ``records.rows``. Where the run may be taken
+        ``in_parts``, it returns after fewer steps once a tenth of a second has passed, for Python to look at its signals;
+        ``steps`` says how many were taken. After a status other
         than 0 the state is that before the failed step; where a function of the user's failed, so is all that the next
         steps depend on. Steps are counted from where the run began or was resumed.
         """
@@ -551,6 +583,7 @@ cdef class Stepper:
         cdef long k, written, row = records.rows, at
         cdef int status = OK, c, held = self.constraint_count()
         cdef bint asks = self.asks()
+        cdef double since = seconds_now() if in_parts else 0.0
         if count < 0 or every < 1 or stride < 1 or row < 0:
             raise ValueError(f"{count} steps, every {every}, {stride} from row {row}: no such run")
         if asks and self.before is None:
@@ -595,6 +628,8 @@ cdef class Stepper:
                     if clock.t >= plan.until - 1e-9 * now.h and (clock.steps - plan.begun) % stride == 0:
                         plan.arrived = True
                         break
+                if in_parts and overdue(&since, k):
+                    break
         records.rows = row
         return status
 
@@ -637,11 +672,14 @@ cdef class Stepper:
         cdef Drive* drive = &self.lane.drive
         cdef double* tau = drive.tau if self.led == NULL else self.asked
         cdef long k, count
+        cdef double since = 0.0
         cdef int status = OK, size = self.nv if self.led == NULL else self.led_count
         cdef bint asks = self.asks()
         if type(steps) is not int or not 1 <= steps <= MOST_AT_ONCE:
             return CAREFUL
         count = steps
+        if count >= LOOK_STEPS:
+            since = seconds_now()
         if inputs is not None and (self.ask_inputs is not None or self.shared.schedule.u_rows != NULL
                                    or not take(inputs, self.shared.schedule.nu, NULL)):
             return CAREFUL
@@ -661,6 +699,9 @@ cdef class Stepper:
                 if status != OK:
                     break
                 self.close_step()
+                if overdue(&since, k):
+                    with gil:
+                        PyErr_CheckSignals()
         return status
 
     cdef void spread_torque(self) noexcept nogil:

@@ -148,7 +148,7 @@ class WrittenStepper:
     def watch(self, contraction):
         self.contraction_out = contraction
 
-    def run(self, count, every, records, stride=1):
+    def run(self, count, every, records, stride=1, in_parts=False):
         if self.rows is not None and self.steps - self.begun + count > len(self.rows):
             asked = self.steps - self.begun + count
             raise ValueError(f"the inputs end after {len(self.rows)} steps; {asked} are asked for")
