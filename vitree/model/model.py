@@ -368,13 +368,33 @@ class Model(System):
         """Coordinates of ``full`` with limits that a run reports; None if there are none, or none is to be reported."""
         if self.full is not self:
             return self.full.limited
-        rows = [(at, low, high) for _, at, _, low, high in limits_of(self.joints)]
+        rows = [(at, low, high) for _, at, _, low, high in limits_of(self.joints, self.constraints)]
         if self.limits != "report" or not rows:
             return None
         place, lower, upper = (np.array(column) for column in zip(*rows, strict=True))
         slides = self.flat.kind[np.searchsorted(self._iq, place)] == PRISMATIC
         units = tuple(np.where(slides, "m", "rad").tolist())
         return Limited(tuple(self.q_names[k] for k in place), units, place, lower, upper)
+
+    @functools.cached_property
+    def speed_limited(self) -> Limited | None:
+        """Velocities of ``full`` with limits that a run reports, places in v; None if there are none, or none is to be.
+
+        No limit of speed is enforced, so that runs of models with ``limits="enforce"`` report them, too. A limit of
+        zero in a robot file means that none was given, as the report of its reader says.
+        """
+        if self.full is not self:
+            return self.full.speed_limited
+        unset = any(finding.id == "limit-zero" for finding in self.report)
+        rows = [(joint.v_slice.start + k, limit) for joint in self.joints for k, limit in enumerate(joint.velocity)
+                if limit < np.inf and not (unset and limit == 0.0)]  # fmt: skip
+        if self.limits == "ignore" or not rows:
+            return None
+        place, limit = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+        kinds = self.flat.kind.tolist()
+        slides = np.concatenate([(kind in (PRISMATIC, FREE)) & (np.arange(KIND_NV[kind]) < 3) for kind in kinds])
+        units = tuple("m/s" if slides[at] else "rad/s" for at in place.tolist())
+        return Limited(tuple(self.v_names[k] for k in place), units, place, -limit, limit)
 
     @property
     def rolling(self) -> tuple[Rolling, ...]:
@@ -442,8 +462,9 @@ class Model(System):
 
     @property
     def drives(self) -> tuple[Drive, ...]:
-        """The drives among the loads."""
-        return tuple(load for load in self.loads if isinstance(load, Drive))
+        """The drives among the loads, in the order of the joints."""
+        order = {joint.name: k for k, joint in enumerate(self.joints)}
+        return tuple(sorted((load for load in self.loads if isinstance(load, Drive)), key=lambda x: order[x.joint]))
 
     def with_drives(
         self, gains: Mapping[str, Any], *, effort_limits: bool = False, target_rates: bool = False

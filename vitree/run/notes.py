@@ -10,7 +10,7 @@ import numpy as np
 from vitree.model.model import Model
 from vitree.model.stiffness import spring_rate
 from vitree.model.system import System, freedom_of
-from vitree.run.oddities import OF_LIMITS
+from vitree.run.oddities import OF_LIMITS, OF_SPEEDS
 from vitree.run.trajectory import Trajectory
 
 
@@ -103,11 +103,11 @@ def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
             told.setdefault(others, {}).setdefault(first + stop.strip(), []).append(f"{label}, dt = {dt:g} s")
     notes: list[str] = []
     for others, firsts in told.items():
-        if others == OF_LIMITS:
+        if others in (OF_LIMITS, OF_SPEEDS):
             first, (label, *_) = next(iter(firsts.items()))
             alike = sum(map(len, firsts.values())) - 1
             more = f" and {alike} more run{'s' * (alike > 1)}" if alike else ""
-            notes.append(f"In {label}{more}: {first} " + OF_LIMITS)
+            notes.append(f"In {label}{more}: {first} " + others)
             continue
         notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
         notes += [others] if others else []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.model.model import Model
+from vitree.model.model import Limited, Model
 from vitree.wording import Argument, Text
 
 #: How far a joint may be beyond a limit without a word [m or rad], and how many joints are named.
@@ -15,6 +15,11 @@ BEYOND, NAMED = 1e-9, 6
 #: What a warning of limits says in the end.
 OF_LIMITS = Text(
     "Limits hold with ", Argument("limits", "enforce"), " where the robot is read or built; with ",
+    Argument("limits", "ignore"), " a run says nothing.",
+)  # fmt: skip
+#: What a warning of velocity limits says in the end.
+OF_SPEEDS = Text(
+    "Velocity limits are not enforced; a drive with velocity_limit= has no effort left at that speed, and with ",
     Argument("limits", "ignore"), " a run says nothing.",
 )  # fmt: skip
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
@@ -68,30 +73,42 @@ def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool]) -> list[str
     ]
 
 
-def beyond_limits(model: Any, q: np.ndarray) -> np.ndarray | None:
-    """Return how far configurations (n, nq) are beyond ``model.limited``, (n, k) [m or rad]; None if none is."""
-    limited = model.limited if isinstance(model, Model) else None
+def beyond_limits(limited: Limited | None, x: np.ndarray) -> np.ndarray | None:
+    """Return how far rows x (n, ...) of q or v are beyond limits, (n, k), in units of x; None if none is."""
     if limited is None:
         return None
-    x = q[:, limited.place]
+    x = x[:, limited.place]
     beyond = np.maximum(x - limited.upper, limited.lower - x)
     return beyond if (beyond > BEYOND).any() else None
 
 
-def limit_warnings(model: Any, t: np.ndarray, q: np.ndarray) -> list[str]:
-    """Say which joints are beyond their limits at the records: by how much at most, and when [s] for the first time."""
-    beyond = beyond_limits(model, q)
-    if beyond is None:
+def limit_warnings(model: Any, t: np.ndarray, q: np.ndarray, v: Callable[[], np.ndarray] | None = None) -> list[str]:
+    """Say which joints are beyond their limits at the records: by how much at most, and when [s] for the first time.
+
+    ``v`` is asked for the velocities (n, nv), if there are limits of these.
+    """
+    if not isinstance(model, Model):
         return []
-    limited, most, first = model.limited, beyond.max(axis=0), (beyond > BEYOND).argmax(axis=0)
-    share = most / np.maximum(limited.upper - limited.lower, BEYOND)  # of the way that it has, if that ends
+    told = _limit_warning("limit", model.limited, t, q, OF_LIMITS)
+    if v is not None and model.speed_limited is not None:
+        told += _limit_warning("velocity limit", model.speed_limited, t, v(), OF_SPEEDS)
+    return told
+
+
+def _limit_warning(what: str, limited: Limited | None, t: np.ndarray, x: np.ndarray, remedy: Text) -> list[str]:
+    """Say which limits rows x (n, ...) pass."""
+    beyond = beyond_limits(limited, x)
+    if beyond is None or limited is None:
+        return []
+    most, first = beyond.max(axis=0), (beyond > BEYOND).argmax(axis=0)
+    share = most / np.maximum(limited.upper - limited.lower, BEYOND)  # of the range between the limits, if it ends
     worst = [k for k in np.lexsort((-most, -share)).tolist() if most[k] > BEYOND]
     parts = []
     for k in worst[:NAMED]:
-        high = q[beyond[:, k].argmax(), limited.place[k]] > limited.upper[k]
+        high = x[beyond[:, k].argmax(), limited.place[k]] > limited.upper[k]
         bound, unit = (limited.upper if high else limited.lower)[k], limited.units[k]
         when = f"first at t = {t[first[k]]:.6g} s" if first[k] else "from the start"
         parts.append(f'"{limited.names[k]}" passes {bound:.6g} {unit} by {most[k]:.3g} {unit}, {when}')
     count, more = len(worst), f"; and {len(worst) - NAMED} more" if len(worst) > NAMED else ""
-    return [f"{count} joint{' passes its limit' if count == 1 else 's pass their limits'}: {'; '.join(parts)}{more}. "
-            + OF_LIMITS]  # fmt: skip
+    passes = f" passes its {what}" if count == 1 else f"s pass their {what}s"
+    return [f"{count} joint{passes}: {'; '.join(parts)}{more}. " + remedy]

@@ -232,7 +232,7 @@ class Outcome:
             odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])
         keeps = self._keeps_energy and self.system.conservative
         odd += energy_warnings(self.energies, self._has_stiff_springs) if keeps else []
-        return odd + limit_warnings(self.system, self.records.t, self.records.q)
+        return odd + limit_warnings(self.system, self.records.t, self.records.q, lambda: self.v)
 
     def _has_stiff_springs(self) -> bool:
         """Whether springs that steps take at their nodes are too fast for them at the start."""

@@ -83,6 +83,8 @@ def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
     for word, value in limits.items():
         if word not in _LIMITS:
             raise UnknownNameError(f'keyword of the coordinate "{name}"', word, _LIMITS, about=Argument(word, value))
+    if "friction_velocity" in limits and "friction" not in limits:
+        raise ModelError(f'"{name}" has friction_velocity and no friction; give friction=, too, or leave it out')
     kinematic = plain_scalar(limits.get("kinematic", False))
     if not isinstance(kinematic, bool):
         given = text_of(kinematic, repr)
