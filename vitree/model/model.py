@@ -16,7 +16,7 @@ from vitree._core import scalar, wide
 from vitree._core.types import ConstraintList, ContactList, CoreModel
 from vitree.arguments import all_finite, axes_of, entries, generator, mapping, numbers_of, of_kind, plain_scalar
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
-from vitree.findings import Report
+from vitree.findings import Finding, Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
@@ -46,6 +46,7 @@ from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
 from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row, stacked
 from vitree.model.system import METHODS_OF, System, set_once
+from vitree.model.unmet import Unmet, unmet_of
 from vitree.model.varied import varied
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
 from vitree.spatial.checks import frozen
@@ -385,7 +386,7 @@ class Model(System):
         """
         if self.full is not self:
             return self.full.speed_limited
-        unset = any(finding.id == "limit-zero" for finding in self.report)
+        unset = any(finding.id == "limit-zero" for finding in self.flat.report)
         rows = [(joint.v_slice.start + k, limit) for joint in self.joints for k, limit in enumerate(joint.velocity)
                 if limit < np.inf and not (unset and limit == 0.0)]  # fmt: skip
         if self.limits == "ignore" or not rows:
@@ -635,8 +636,22 @@ class Model(System):
 
     @property
     def report(self) -> Report:
-        """Findings of the file that the model comes from."""
-        return self.flat.report
+        """Findings of the file that the model comes from, and contacts that do less than they seem to."""
+        return self.flat.report + findings if (findings := self._contact_findings) else self.flat.report
+
+    @functools.cached_property
+    def _contact_findings(self) -> list[Finding]:
+        if self.full is not self:
+            return self.full._contact_findings
+        return self.unmet.findings() if any(isinstance(each, Contact) for each in self.contacts) else []
+
+    @functools.cached_property
+    def unmet(self) -> Unmet:
+        """Shapes in reach of each other that cannot touch, and contacts that can meet nothing; bodies of ``full``."""
+        if self.full is not self:
+            return self.full.unmet
+        poses = self.pose_rows(self.neutral()[None])[0]
+        return unmet_of(self.index, self.flat, self.contact_candidates, poses)
 
     @property
     def input_names(self) -> tuple[str, ...]:

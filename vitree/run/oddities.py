@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from vitree.mechanism.contacts import Contact
+from vitree.model.contacts import Candidates
 from vitree.model.model import Limited, Model
+from vitree.model.unmet import REMEDY, Unmet, near, overlaps, passes
 from vitree.wording import Argument, Text
 
 #: How far a joint may be beyond a limit without a word [m or rad], and how many joints are named.
@@ -24,6 +27,8 @@ OF_SPEEDS = Text(
 )  # fmt: skip
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
 UNRESOLVED = 0.1
+#: Records at which shapes that cannot touch are looked at, and at most so many nodes at once.
+LOOKED_AT, CHUNK = 50, 500
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
 EXPLODED = 0.5
 
@@ -71,6 +76,60 @@ def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool]) -> list[str
         f"{kinetic.max():.3g} J, though nothing drives or damps the motion. The steps are too long for it: use a "
         "smaller dt" + (', or springs="averaged", which solves for the springs.' if stiff() else ".")
     ]
+
+
+def contact_warnings(model: Any, t: np.ndarray, q: np.ndarray, nodes: bool) -> list[str]:
+    """Say which shapes overlap that cannot touch, and what has passed others in one step, at records q (n, nq).
+
+    ``nodes`` says whether the records have all nodes.
+    """
+    if not (isinstance(model, Model) and any(isinstance(each, Contact) for each in model.contacts)):
+        return []
+    unmet, found = model.unmet, model.contact_candidates
+    told = [f"Contacts that can meet nothing: {', '.join(unmet.idle)}. Add a ground, vt.Ground(), or shapes that they "
+            "touch."] if unmet.idle else []  # fmt: skip
+    told += _overlap_warnings(model, unmet, t, q)
+    if nodes and len(found.pair_kind):
+        told += _passing_warnings(model, found, t, q)
+    return told
+
+
+def _overlap_warnings(model: Model, unmet: Unmet, t: np.ndarray, q: np.ndarray) -> list[str]:
+    """Say which shapes overlap that cannot touch, at some of the records."""
+    pairs = unmet.pairs[~unmet.beside]
+    if not len(pairs):
+        return []
+    rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), LOOKED_AT)).round().astype(int))
+    poses = model.pose_rows(np.ascontiguousarray(q[rows]))
+    close = near(unmet.parts, poses)
+    met, first = [], len(q)
+    for i, j in pairs.tolist():
+        at = np.flatnonzero(close[:, i, j])
+        at = at[overlaps(unmet.parts[i], unmet.parts[j], poses[at])] if len(at) else at
+        if len(at):
+            met.append((i, j))
+            first = min(first, int(rows[at[0]]))
+    if not met:
+        return []
+    return ["Shapes that cannot touch each other overlap: " + unmet.told(met)
+            + f", first at t = {t[first]:.6g} s" + REMEDY + "."]  # fmt: skip
+
+
+def _passing_warnings(model: Model, found: Candidates, t: np.ndarray, q: np.ndarray) -> list[str]:
+    """Say which bodies have passed others between two nodes."""
+    names = [contact.name for contact in model.contacts]
+    for first in range(0, len(q) - 1, CHUNK):
+        steps = passes(found, model.pose_rows(np.ascontiguousarray(q[first : first + CHUNK + 1])))
+        if not len(steps):
+            continue
+        step, pair = steps[0].tolist()
+        i, j = found.pair[pair].tolist()
+        a, b = found.rod_source[i], (found.box_source if found.pair_kind[pair] else found.rod_source)[j]
+        length = t[first + step + 1] - t[first + step]
+        return [f"The {names[a]} passes through the {names[b]} in one step of {length:.3g} s, at t = "
+                f"{t[first + step]:.6g} s: contacts are looked for at the ends of steps. Use a smaller dt, with which it "
+                "moves by less than the thickness of what it meets in a step."]  # fmt: skip
+    return []
 
 
 def beyond_limits(limited: Limited | None, x: np.ndarray) -> np.ndarray | None:

@@ -20,7 +20,13 @@ from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
-from vitree.run.oddities import energy_warnings, halving_warnings, limit_warnings, resolution_warnings
+from vitree.run.oddities import (
+    contact_warnings,
+    energy_warnings,
+    halving_warnings,
+    limit_warnings,
+    resolution_warnings,
+)
 from vitree.run.trajectory import Trajectory
 
 core = scalar()
@@ -232,6 +238,7 @@ class Outcome:
             odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])
         keeps = self._keeps_energy and self.system.conservative
         odd += energy_warnings(self.energies, self._has_stiff_springs) if keeps else []
+        odd += contact_warnings(self.system, self.records.t, self.records.q, self._of_steps[1] == 1)
         return odd + limit_warnings(self.system, self.records.t, self.records.q, lambda: self.v)
 
     def _has_stiff_springs(self) -> bool:
