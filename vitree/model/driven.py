@@ -67,6 +67,11 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
             if target_rates:
                 given["target_rate"] = target_of(joint.name) + " rate"
             made[joint.name] = Drive(joint.name, target=target_of(joint.name), **given)
+    if effort_limits and made and not any(drive.effort_limit < math.inf for drive in made.values()):
+        raise InputError(
+            Argument("effort_limits", effort_limits) + f' does nothing: none of these joints of "{model.name}" has an '
+            "effort limit; give the joints effort= (in a robot file <limit effort>), or leave it out"
+        )
     in_order = tuple(made[joint.name] for joint in free if joint.name in made)
     return replace(model.full.flat, loads=(*model.full.flat.loads, *in_order))
 

@@ -22,8 +22,8 @@ NAMED = 4
 SHRUNK = 1e-3
 #: Hulls of bodies with so few joints between them overlap in ordinary motions of robots.
 BESIDE = 3
-#: Directions that are tried to separate two shapes.
-TRIES = 60
+#: Directions that are tried to separate two shapes, and the weight of sums of shares in the search for nearest points.
+TRIES, HEAVY = 20, 1e3
 #: Words for kinds of shapes.
 _WORDS = {Box: "box", Cylinder: "cylinder", Hull: "hull", Sphere: "sphere", Capsule: "capsule", Disk: "disk"}
 
@@ -242,7 +242,8 @@ def overlaps(a: Part, b: Part, poses: np.ndarray) -> np.ndarray:
     Notes
     -----
     The point of the Minkowski difference that is nearest to the origin is approached by supports; a support beyond a
-    plane through the origin separates the two. What is not separated in ``TRIES`` supports overlaps.
+    plane through the origin separates the two. What ``TRIES`` supports do not separate is decided by the nearest
+    points, from least squares with weights that are not negative.
 
     References
     ----------
@@ -253,12 +254,12 @@ def overlaps(a: Part, b: Part, poses: np.ndarray) -> np.ndarray:
     met = np.zeros(len(poses), dtype=bool)
     open_ = np.arange(len(poses))
     for _ in range(TRIES):
-        if not len(open_):
-            break
         size = np.linalg.norm(v[open_], axis=1)
-        inside = size <= 1e-9 * (a.reach + b.reach)
+        inside = size <= SHRUNK * (a.reach + b.reach)
         met[open_[inside]] = True
         open_, size = open_[~inside], size[~inside]
+        if not len(open_):
+            return met
         d = v[open_] / size[:, None]
         w = _support(x[open_], -d) - r * d - (_support(y[open_], d) + s * d)
         kept = np.einsum("ni,ni->n", w, d) <= 0.0
@@ -266,8 +267,22 @@ def overlaps(a: Part, b: Part, poses: np.ndarray) -> np.ndarray:
         step = v[open_] - w
         share = np.einsum("ni,ni->n", v[open_], step) / np.maximum(np.einsum("ni,ni->n", step, step), 1e-300)
         v[open_] -= np.clip(share, 0.0, 1.0)[:, None] * step
-    met[open_] = True
+    for k in open_.tolist():
+        met[k] = _distance(x[k], y[k]) <= r + s + 1e-6 * (a.reach + b.reach)
     return met
+
+
+def _distance(x: np.ndarray, y: np.ndarray) -> float:
+    """The distance of the hulls of points (n, 3) and (m, 3) [m]."""
+    from scipy.optimize import nnls
+
+    middle = x.mean(axis=0)
+    size = max(float(np.abs(x - middle).max()), float(np.abs(y - middle).max()), 1e-300)
+    columns = np.concatenate([x - middle, middle - y]).T / size
+    sums = np.zeros((2, len(x) + len(y)))
+    sums[0, : len(x)] = sums[1, len(x) :] = HEAVY
+    shares, _ = nnls(np.concatenate([columns, sums]), np.array([0.0, 0.0, 0.0, HEAVY, HEAVY]))
+    return size * float(np.linalg.norm(columns @ shares))
 
 
 def _smaller(part: Part, poses: np.ndarray) -> tuple[np.ndarray, float]:

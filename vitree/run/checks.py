@@ -86,8 +86,8 @@ def require_efforts(model: System, asked: Any) -> None:
     """Raise an InputError if no joint has an effort limit, which ``asked`` asks for."""
     if not any(np.isfinite(joint.effort).any() for joint in model.joints):
         raise InputError(
-            asked + f' does nothing: no joint of "{model.name}" has an effort limit; give the joints effort= (in a robot '
-            "file <limit effort>), or leave it out"
+            asked + f' does nothing: no joint of "{model.name}" has an effort limit; give the joints effort= (in a '
+            "robot file <limit effort>), or leave it out"
         )
 
 

@@ -420,9 +420,11 @@ class Simulation:
             return
         tau: Any = None
         if self._free[0]:
-            tau = self._views.torque if self._limited is None else self._limited.cut_to(self._views.torque)
+            tau = self._views.torque
             if self._reduced is not None:
                 tau = self._reduced._force_on_leaders(tau)
+            if self._limited is not None:
+                tau = self._limited.cut_to(tau)
         self._integrator.command(tau, self._views.inputs if self._free[1] else None)
 
     def _take(self, count: int) -> None:
