@@ -96,7 +96,7 @@ def limits_of(
 def _of_follower(
     joint: JointInfo, leader: JointInfo, shares: bool, low: float, high: float
 ) -> tuple[float, float]:
-    """Return the limits of a follower that are tighter than the leader's, of the leader's coordinate if it shares it."""
+    """Return the limits of a follower that are tighter than the leader's; of the leader's coordinate if shared."""
     _, gain, offset = joint.mimic or ("", 1.0, 0.0)
     if gain == 0.0:
         return (-np.inf, np.inf) if shares else (low, high)

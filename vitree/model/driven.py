@@ -93,8 +93,6 @@ def _base_of(model: Any) -> tuple[str, ...]:
 def _none_found(model: Any, pattern: str, names: list[str]) -> None:
     """Raise the error of a pattern that no joint has."""
     if pattern in model.joint_names:
-        kinds = {joint.name: joint for joint in model.joints}
-        joint = kinds[pattern]
         why = "it has several coordinates"
         if pattern in (following := _following(model)):
             why = f'it follows "{following[pattern]}"'

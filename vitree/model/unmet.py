@@ -173,9 +173,10 @@ def unmet_of(index: Index, flat: Flat, candidates: Candidates, poses: np.ndarray
         pairs.append((i, j))
         loose.append(not of_one)
     names = tuple(each.frame if isinstance(each, Contact) else "" for each in flat.contacts)
+    beside = [range_.joints(parts[i], parts[j]) <= BESIDE and not apart
+              for (i, j), apart in zip(pairs, loose, strict=True)]  # fmt: skip
     return Unmet(tuple(parts), np.array(pairs, int).reshape(-1, 2), _idle(flat, candidates, parts, pairs), names,
-                 np.array(loose, bool), np.array([range_.joints(parts[i], parts[j]) <= BESIDE and not apart
-                                                  for (i, j), apart in zip(pairs, loose, strict=True)], bool))  # fmt: skip
+                 np.array(loose, bool), np.array(beside, bool))  # fmt: skip
 
 
 def _idle(flat: Flat, found: Candidates, parts: list[Part], pairs: list) -> tuple[str, ...]:
@@ -323,7 +324,8 @@ def passes(found: Candidates, poses: np.ndarray) -> np.ndarray:
     told: list[tuple[int, int]] = []
     if len(poses) < 2 or not len(rows):
         return np.zeros((0, 2), int)
-    middles = [_middles(found.rod_body, found.rod_ends.mean(axis=1), poses), _middles(found.box_body, found.box_p, poses)]
+    middles = [_middles(found.rod_body, found.rod_ends.mean(axis=1), poses),
+               _middles(found.box_body, found.box_p, poses)]  # fmt: skip
     moves = [np.linalg.norm(np.diff(x, axis=0), axis=2) for x in middles]
     for k in rows.tolist():
         (i, j), box = found.pair[k].tolist(), bool(found.pair_kind[k])

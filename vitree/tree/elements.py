@@ -75,7 +75,7 @@ class Body(Element):
 
 #: Keywords of coordinates.
 _LIMITS = ("damping", "friction", "friction_velocity", "dry_friction", "armature", "lower", "upper",
-           "limit_restitution", "velocity", "effort", "kinematic", "mimic")  # fmt: skip
+           "limit_restitution", "velocity", "effort", "kinematic")  # fmt: skip
 
 
 def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
@@ -243,7 +243,7 @@ def ball(name: str, **limits: Any) -> Coordinate:
 
     ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed, which raises a ModelError.
     """
-    _not_kinematic(name, limits)
+    not_kinematic(name, limits)
     return _coordinate(name, limits, kind="ball")
 
 
@@ -253,11 +253,12 @@ def free(name: str, **limits: Any) -> Coordinate:
     The velocity is in the joint's axes. ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed,
     which raises a ModelError.
     """
-    _not_kinematic(name, limits)
+    not_kinematic(name, limits)
     return _coordinate(name, limits, kind="free")
 
 
-def _not_kinematic(name: str, limits: dict) -> None:
+def not_kinematic(name: str, limits: dict) -> None:
+    """Raise a ModelError if a joint of several coordinates is to be prescribed."""
     if plain_scalar(limits.get("kinematic", False)) is True:  # what is no truth value is told by the element
         raise ModelError(
             f'"{name}" cannot be prescribed: only joints of one coordinate can; make it of tx, ty, tz, rz, ry, rx'

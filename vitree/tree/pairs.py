@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from vitree.spatial.checks import direction
 from vitree.spatial.rotations import turn_z_to
-from vitree.tree.elements import Coordinate, Element, ball, part_of, rx, ry, rz, screw, tx, ty, tz
+from vitree.tree.elements import Coordinate, Element, ball, not_kinematic, part_of, rx, ry, rz, screw, tx, ty, tz
 
 
 def revolute(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> Coordinate:
@@ -75,4 +75,5 @@ def euler(name: str, **limits: Any) -> list[Element]:
 
 
 def _joint(name: str, kind: str, *coordinates: Any) -> list[Element]:
+    not_kinematic(name, {"kinematic": coordinates[0].kinematic})
     return [part_of(coordinate, name, kind) for coordinate in coordinates]
