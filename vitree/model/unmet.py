@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree.findings import Finding
 from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Sphere
-from vitree.mechanism.contacts import Contact
+from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat, limits_of
 from vitree.mechanism.index import Index
 from vitree.model.contacts import Candidates, shut_pairs, whole_pairs
@@ -185,6 +185,8 @@ def _idle(flat: Flat, found: Candidates, parts: list[Part], pairs: list) -> tupl
     for row, kind in zip(found.pair.tolist(), found.pair_kind.tolist(), strict=True):
         met |= {int(found.rod_source[row[0]]), int((found.box_source if kind else found.rod_source)[row[1]])}
     met |= {parts[k].source for pair in pairs for k in pair}
+    left_out = {name for each in flat.contacts if isinstance(each, NoContact) for name in (each.a, each.b)}
+    met |= {part.source for part in parts if part.body < 0 and left_out & {"world", flat.contacts[part.source].frame}}
     return tuple(each.name for k, each in enumerate(flat.contacts) if isinstance(each, Contact) and k not in met)
 
 
