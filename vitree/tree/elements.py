@@ -241,7 +241,8 @@ def _length(x: list[float]) -> float:
 def ball(name: str, **limits: Any) -> Coordinate:
     """A joint ``name`` that turns freely: q is a quaternion (x, y, z, w), v the angular velocity in its axes [rad/s].
 
-    ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed, which raises a ModelError.
+    ``**limits`` are as for :func:`tx`, but such a joint has no lower and upper and cannot be prescribed, which raises a
+    ModelError.
     """
     not_kinematic(name, limits)
     return _coordinate(name, limits, kind="ball")
@@ -250,8 +251,8 @@ def ball(name: str, **limits: Any) -> Coordinate:
 def free(name: str, **limits: Any) -> Coordinate:
     """A joint ``name`` that moves freely: q = (position [m], quaternion), v = (linear [m/s], angular [rad/s]).
 
-    The velocity is in the joint's axes. ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed,
-    which raises a ModelError.
+    The velocity is in the joint's axes. ``**limits`` are as for :func:`tx`, but such a joint has no lower and upper and
+    cannot be prescribed, which raises a ModelError.
     """
     not_kinematic(name, limits)
     return _coordinate(name, limits, kind="free")
