@@ -53,7 +53,11 @@ def test_what_was_cut_is_told(tmp_path):
         assert told.settings["effort_cut"] == {"joint0": 0.5, "joint2": 0.5}
     run = vt.simulate(MODEL, torque=0 * PUSH, effort_limits=True, duration=0.1, dt=DT)
     assert run.settings["effort_cut"] == {}
-    assert "effort_cut" not in vt.simulate(MODEL, effort_limits=True, duration=0.1, dt=DT).settings
+    assert "effort_cut" not in vt.simulate(MODEL, duration=0.1, dt=DT).settings
+    for run in (vt.simulate, vt.rollout):
+        more = {"v0": np.zeros((2, MODEL.nv))} if run is vt.rollout else {}
+        with pytest.raises(vt.InputError, match="none is given; leave it out"):
+            run(MODEL, effort_limits=True, duration=0.1, dt=DT, **more)
 
 
 def test_a_failed_run_tells_as_well():

@@ -172,8 +172,31 @@ def test_blows_do_not_hide_forces():
         tree.contact(Contact(f"part{k}"))
     tree.contact(Ground())
     axes = plot.contact_forces(simulate(tree.compile(), duration=0.01, dt=1e-3))
-    assert axes.get_title() == "7 of 9, those that are pushed most"
+    assert axes.get_title() == "7 of 9, those with the largest impulse"
     assert {label.split(",")[0] for label in lines_of(axes)} == {f"part{k}" for k in range(2, 9)}
+
+
+def test_frames_are_chosen_by_what_they_carry():
+    """A short strong impact does not push a support out of the picture; means over a window keep the impulse."""
+    t = np.arange(200) * 0.01
+    steady, impact = np.full(200, 50.0), np.zeros(200)
+    impact[20] = 2000.0
+    found = {"run": {"hand": (impact, impact), "foot": (steady, steady)}}
+    assert plot_parts.pushed(found, None, 1) == (["foot"], 2)
+    mean = plot_parts.moving_mean(t, impact, 0.1)
+    assert mean.max() == pytest.approx(2000.0 / 11) and np.isclose(mean.sum(), impact.sum())
+    np.testing.assert_allclose(plot_parts.moving_mean(t, steady, 0.1), steady)
+
+
+def test_means_of_forces_are_drawn(touching):
+    run = touching["linear-time"]
+    lines = lines_of(axes := plot.contact_forces(run, mean=0.05))
+    assert axes.get_title() == "means over 0.05 s"
+    x, y = lines["box, normal"].get_data()
+    np.testing.assert_allclose(y, plot_parts.moving_mean(x, run.contact_wrench("box")[1:, 5], 0.05), atol=1e-9)
+    for wrong in (0.0, -1.0, np.nan, "a"):
+        with pytest.raises(InputError, match="mean"):
+            plot.contact_forces(run, mean=wrong)
 
 
 def test_gaps_are_those_of_the_monitor(touching):

@@ -194,6 +194,10 @@ def plot(
                "repeated)."),
     ] = None,
     force: Force = False,
+    mean: Annotated[
+        Optional[float],  # noqa: UP045
+        option("--mean", text="Draw moving means over so many seconds, of contact-forces."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Draw runs into a picture.
@@ -210,6 +214,10 @@ def plot(
     with blaming("--output"):
         check_format(path)
     options = _plot_options(name, coordinates, of, frames)
+    if mean is not None:
+        if name != "contact-forces":
+            raise InputError(f"--mean is for contact-forces; leave it out of {name}")
+        options["mean"] = mean
     found = load_runs(run)
     source = found if len(run) > 1 else next(iter(found.values()))
     text = wrote(path)

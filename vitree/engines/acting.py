@@ -136,4 +136,4 @@ def acting_on(model: Model, torque: Any = None, inputs: Any = None) -> Acting:
 
 def limits_hold(model: Model) -> bool:
     """Return whether a joint stops at its limits."""
-    return model.limits == "enforce" and any(True for _ in limits_of(model.joints))
+    return model.limits == "enforce" and any(True for _ in limits_of(model.joints, model.constraints))

@@ -14,6 +14,9 @@ from vitree.arguments import real
 from vitree.errors import InputError, ModelError
 from vitree.integrators.compiled import CompiledIntegrator, reusable
 from vitree.integrators.options import SOLVE_LONGER, option, solving, whole_from
+from vitree.model.model import Model
+from vitree.model.stiffness import friction_rates
+from vitree.wording import Argument
 
 #: Stages by order.
 STAGES = {4: 2, 6: 3, 8: 4, 12: 6, 16: 8}
@@ -168,6 +171,17 @@ class Gauss(CompiledIntegrator):
             "GaussStepper", nodes=nodes, stiff=STIFF[count], lanes=lanes, kernels=kernels,
             halvings=whole_from("halvings", self.chosen.get("halvings", 10), 0, 20), **self._solving(),
         )  # fmt: skip
+
+    def _remedy(self):
+        if isinstance(self.model, Model) and self.model.friction.any():
+            share = self.dt * float(friction_rates(self.model, self.stepper.state()[1]).max(initial=0.0))
+            if share > 1:
+                return (
+                    "give " + Argument("method", "linear-time") + ", which solves for friction, or raise "
+                    f"friction_velocity= of the joints (dt is {share:.2g} times the time in which friction stops "
+                    "them), or " + super()._remedy()
+                )
+        return super()._remedy()
 
     def _solving(self) -> dict:
         return solving({"max_iterations": 40, **self.chosen}, TOLERANCES[self.order])

@@ -16,7 +16,7 @@ from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import EVENTS, SOLVE_LONGER, alpha_of, events_of, one_of, option, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
-from vitree.model.stiffness import spring_rate
+from vitree.model.stiffness import heaviest_load, spring_rate
 from vitree.wording import keyword, named
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
@@ -58,6 +58,10 @@ SPRINGS = ("nodes", "averaged")
 _MORE = ("rate", "density", "inertia", "energy")
 
 
+#: What a joint may carry, as a multiple of the mass of its body, before a failed step names it.
+BURDEN = 1e3
+
+
 class Variational(CompiledIntegrator):
     """Base of the two variational integrators: the state is (q, p), and a step solves for the next q.
 
@@ -80,6 +84,16 @@ class Variational(CompiledIntegrator):
     default_norm: str = "momentum"
     #: values of the option ``adapt``
     adaptations: ClassVar[tuple[str, ...]] = ("density",)
+
+    def _remedy(self):
+        found = heaviest_load(self.model)
+        if found is None or found[2] < BURDEN * found[1]:
+            return super()._remedy()
+        joint, own, carried = found
+        return (
+            f'give "{joint}" and other joints of light bodies armature= (its body of {own:.3g} kg carries '
+            f"{carried:.3g} kg, which a smaller dt hardly helps), or " + super()._remedy()
+        )
 
     def _solver_options(self) -> dict:
         chosen = self.chosen

@@ -130,6 +130,11 @@ class Coupling:
         return "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
 
 
+def followers_of(constraints: Iterable[Any]) -> set[str]:
+    """Return the names of joints that follow others: the first joint of each :class:`Coupling`."""
+    return {next(iter(each.factors)) for each in constraints if isinstance(each, Coupling)}
+
+
 @dataclass(frozen=True)
 class AxisConstraint(_Named, words='axis "{a}" {axis_a} - "{b}" {axis_b}'):
     """A direction of frame a and one of frame b keep their angle: axis_a . axis_b = cosine.

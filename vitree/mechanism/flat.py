@@ -11,6 +11,7 @@ import numpy as np
 from vitree.arguments import of_kind, several, shown, told
 from vitree.errors import ModelError
 from vitree.findings import Report
+from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
 from vitree.mechanism.rolling import Rolling
 from vitree.spatial.checks import array, frozen
@@ -68,18 +69,48 @@ class JointInfo:
     mimic: tuple | None = None
 
 
-def limits_of(joints: Iterable[JointInfo]) -> Iterator[tuple[JointInfo, int, int, float, float]]:
+def limits_of(
+    joints: Iterable[JointInfo], constraints: Iterable[Any]
+) -> Iterator[tuple[JointInfo, int, int, float, float]]:
     """Yield joint, places in q and v, lower and upper limit [m or rad] of each coordinate that has one at least.
 
-    Joints that follow others have none of their own, nor have those whose coordinates are no numbers of their own, as
-    a quaternion's.
+    The limits of a joint that follows another without a coordinate of its own are those that they put on the leader's
+    coordinate. A limit of a follower that the leader's own limits imply is left out. Joints whose coordinates are
+    quaternions have no limits.
     """
-    for joint in joints:
+    named = {joint.name: joint for joint in joints}
+    follow = followers_of(constraints)
+    for joint in named.values():
         q, v = joint.q_slice, joint.v_slice
-        if joint.mimic is None and q.stop - q.start == v.stop - v.start == len(joint.lower):
-            for k, (low, high) in enumerate(zip(joint.lower, joint.upper, strict=True)):
-                if low > -np.inf or high < np.inf:
-                    yield joint, q.start + k, v.start + k, low, high
+        if q.stop - q.start != v.stop - v.start or len(joint.lower) != q.stop - q.start:
+            continue
+        leader = named.get(joint.mimic[0]) if joint.mimic is not None else None
+        shares = leader is not None and leader.v_slice.start == v.start
+        for k, (low, high) in enumerate(zip(joint.lower, joint.upper, strict=True)):
+            if leader is not None and (shares or joint.name in follow):
+                low, high = _of_follower(joint, leader, shares, low, high)
+            if low > -np.inf or high < np.inf:
+                yield joint, q.start + k, v.start + k, low, high
+
+
+def _of_follower(
+    joint: JointInfo, leader: JointInfo, shares: bool, low: float, high: float
+) -> tuple[float, float]:
+    """Return the limits of a follower that are tighter than the leader's; of the leader's coordinate if shared."""
+    _, gain, offset = joint.mimic or ("", 1.0, 0.0)
+    if gain == 0.0:
+        return (-np.inf, np.inf) if shares else (low, high)
+    ends = [(x - offset) / gain for x in ((low, high) if gain > 0 else (high, low))]
+    least, most = (*leader.lower, *leader.upper) if len(leader.lower) == 1 else (-np.inf, np.inf)
+    slack = 1e-9 * max(1.0, *(abs(x) for x in (least, most) if np.isfinite(x)), 0.0)
+    if ends[0] <= least + slack:
+        ends[0] = -np.inf
+    if ends[1] >= most - slack:
+        ends[1] = np.inf
+    if shares:
+        return ends[0], ends[1]
+    kept = [bool(np.isfinite(x)) for x in (ends if gain > 0 else ends[::-1])]
+    return low if kept[0] else -np.inf, high if kept[1] else np.inf
 
 
 @dataclass(frozen=True)

@@ -160,15 +160,22 @@ def named_side(name: str) -> str:
 
 def require_contacts(index: Index, flat: Flat) -> None:
     """Raise an UnknownNameError if a contact names no frame, a ModelError if nothing can meet the ground."""
-    meets = False
+    meets, bodies = False, set()
     for contact in flat.contacts:
         if isinstance(contact, Contact):
+            bodies.add(index.place(contact.frame)[0])
             meets |= index.place(contact.frame)[0] >= 0
             if flat.ground is not None and flat.ground.terrain is not None and any(
                     isinstance(shape, Disk) for shape in contact.shapes):  # fmt: skip
                 raise ModelError(f"the {contact.name} has a disk, which touches planes only; on hills take a sphere")
         else:
             index.place(contact.a), index.place(contact.b)
+    if flat.ground is None and len(bodies) == 1:
+        name = next(contact.name for contact in flat.contacts if isinstance(contact, Contact))
+        raise ModelError(
+            f'the {name} of "{flat.name}" can meet nothing: there is no ground, and no other body has a contact; add '
+            "vt.Ground(), or a vt.Contact of another body"
+        )
     if flat.ground is not None and not meets and not flat.rolling:
         raise ModelError(
             f'"{flat.name}" has a ground and nothing that can meet it: no moving body has collision shapes or points; '
@@ -280,11 +287,7 @@ def _box_rows(boxes: list) -> dict[str, Any]:
 def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray) -> tuple[list, list, list]:
     """Kinds, rows and ends of the pairs that may touch."""
     rod_body, box_body = columns["rod_body"], columns["box_body"]
-    apart = _apart(index, flat)
-    shut = np.zeros((len(flat.kind) + 1,) * 2, dtype=bool)  # the world is the last row
-    for a, b in apart:
-        shut[a, b] = shut[b, a] = True
-    np.fill_diagonal(shut, True)
+    shut = shut_pairs(index, flat)
     one, other = np.triu_indices(len(rod_body), 1)
     open_ = ~shut[rod_body[one], rod_body[other]]
     one, other = one[open_], other[open_]
@@ -292,7 +295,7 @@ def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray)
     ball, box = (x.ravel() for x in np.meshgrid(np.arange(len(rod_body)), np.arange(len(box_body)), indexing="ij"))
     open_ = ~shut[rod_body[ball], box_body[box]]
     ball, box = ball[open_], box[open_]
-    whole = _whole(flat)
+    whole = whole_pairs(flat)
     free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]
     clear = (_box_gaps(columns, poses, ball, box)[0] > 0) | ~whole[rod_body[ball], box_body[box]]
     rows = [*zip(one[free].tolist(), other[free].tolist(), strict=True)]
@@ -304,8 +307,20 @@ def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray)
             [0] * len(pairs) + [end for _, end in ends])  # fmt: skip
 
 
-def _whole(flat: Flat) -> np.ndarray:
-    """Which bodies are of one mechanism, (nbody + 1, nbody + 1) bool; the world is the last, and of those not free."""
+def shut_pairs(index: Index, flat: Flat) -> np.ndarray:
+    """Return which bodies do not touch each other, (nbody + 1, nbody + 1) bool; the world is the last."""
+    shut = np.zeros((len(flat.kind) + 1,) * 2, dtype=bool)
+    for a, b in _apart(index, flat):
+        shut[a, b] = shut[b, a] = True
+    np.fill_diagonal(shut, True)
+    return shut
+
+
+def whole_pairs(flat: Flat) -> np.ndarray:
+    """Return which bodies are of one mechanism, (nbody + 1, nbody + 1) bool.
+
+    The world is the last. It is of one mechanism with bodies whose base does not move freely.
+    """
     root = roots_of(flat.parent)
     floats = np.isin(flat.kind[root], (FREE, PRISMATIC))
     whole = np.zeros((len(root) + 1,) * 2, dtype=bool)

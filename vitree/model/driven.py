@@ -13,6 +13,7 @@ import numpy as np
 
 from vitree.arguments import entries, mapping, plain_scalar, real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
 from vitree.wording import Argument, named
@@ -41,8 +42,9 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
             raise InputError(Argument(name, value) + " must be True or False")
     gains = mapping(gains, "gains", "a mapping of patterns of names of joints to gains (kp, kd)")
     driven = {drive.joint for drive in model.drives}
-    free = [joint for joint in model.joints if len(model.v_names[joint.v_slice]) == 1 and joint.mimic is None
-            and joint.name not in model.kinematic_names]  # fmt: skip
+    following = _following(model)
+    free = [joint for joint in model.joints if len(model.v_names[joint.v_slice]) == 1
+            and joint.name not in following and joint.name not in model.kinematic_names]  # fmt: skip
     base = _base_of(model)
     made: dict[str, Drive] = {}
     for pattern, value in gains.items():
@@ -65,8 +67,19 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
             if target_rates:
                 given["target_rate"] = target_of(joint.name) + " rate"
             made[joint.name] = Drive(joint.name, target=target_of(joint.name), **given)
+    if effort_limits and made and not any(drive.effort_limit < math.inf for drive in made.values()):
+        raise InputError(
+            Argument("effort_limits", effort_limits) + f' does nothing: none of these joints of "{model.name}" has an '
+            "effort limit; give the joints effort= (in a robot file <limit effort>), or leave it out"
+        )
     in_order = tuple(made[joint.name] for joint in free if joint.name in made)
     return replace(model.full.flat, loads=(*model.full.flat.loads, *in_order))
+
+
+def _following(model: Any) -> dict[str, str]:
+    """Return the joints that follow others with the names of these; a <mimic> that was not heeded is none."""
+    follow = followers_of(model.full.constraints)
+    return {joint.name: joint.mimic[0] for joint in model.joints if joint.mimic and joint.name in follow}
 
 
 def _base_of(model: Any) -> tuple[str, ...]:
@@ -80,9 +93,9 @@ def _base_of(model: Any) -> tuple[str, ...]:
 def _none_found(model: Any, pattern: str, names: list[str]) -> None:
     """Raise the error of a pattern that no joint has."""
     if pattern in model.joint_names:
-        kinds = {joint.name: joint for joint in model.joints}
-        joint = kinds[pattern]
-        why = f"it follows \"{joint.mimic[0]}\"" if joint.mimic else "it has several coordinates"
+        why = "it has several coordinates"
+        if pattern in (following := _following(model)):
+            why = f'it follows "{following[pattern]}"'
         if pattern in model.kinematic_names:
             why = "it moves as prescribed"
         raise ModelError(f'a drive on "{pattern}" is not possible: {why}')

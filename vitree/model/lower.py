@@ -89,7 +89,7 @@ def lower_drives(index: Index, loads: tuple) -> DriveList:
         for name, constant, value in (("target", "goal", load.target), ("rate", "goal_rate", load.target_rate)):
             row |= {name: inputs[value]} if isinstance(value, str) else {constant: value}
         rows.append(row)
-    return DriveList(rows)
+    return DriveList(sorted(rows, key=lambda row: row["iv"]))
 
 
 def _rows(index: Index, load, inputs: Mapping[str, int]) -> list[dict]:
@@ -331,7 +331,7 @@ def _surface(numbers: np.ndarray) -> dict:
 def limit_rows(flat: Flat) -> list[dict]:
     """Return the enforced limits of joints, which are behind all other contacts."""
     rows = []
-    for joint, iq, iv, *bounds in limits_of(flat.joints) if flat.limits == "enforce" else ():
+    for joint, iq, iv, *bounds in limits_of(flat.joints, flat.constraints) if flat.limits == "enforce" else ():
         if not flat.kinematic[joint.v_slice].any():
             rows += [{"kind": _LIMIT, "dim": 1, "iq": iq, "iv": iv, "sign": sign, "bound": bound,
                       "restitution": float(flat.limit_restitution[iv])}

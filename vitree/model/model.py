@@ -16,7 +16,7 @@ from vitree._core import scalar, wide
 from vitree._core.types import ConstraintList, ContactList, CoreModel
 from vitree.arguments import all_finite, axes_of, entries, generator, numbers_of, of_kind, plain_scalar
 from vitree.errors import InputError, ModelError, UnknownNameError
-from vitree.findings import Report
+from vitree.findings import Finding, Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
@@ -48,6 +48,7 @@ from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
 from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row, stacked
 from vitree.model.system import METHODS_OF, System, set_once
+from vitree.model.unmet import Unmet, unmet_of
 from vitree.model.varied import varied
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
 from vitree.spatial.checks import frozen
@@ -371,13 +372,33 @@ class Model(System):
         """Coordinates of ``full`` with limits that a run reports; None if there are none, or none is to be reported."""
         if self.full is not self:
             return self.full.limited
-        rows = [(at, low, high) for _, at, _, low, high in limits_of(self.joints)]
+        rows = [(at, low, high) for _, at, _, low, high in limits_of(self.joints, self.constraints)]
         if self.limits != "report" or not rows:
             return None
         place, lower, upper = (np.array(column) for column in zip(*rows, strict=True))
         slides = self.flat.kind[np.searchsorted(self._iq, place)] == PRISMATIC
         units = tuple(np.where(slides, "m", "rad").tolist())
         return Limited(tuple(self.q_names[k] for k in place), units, place, lower, upper)
+
+    @functools.cached_property
+    def speed_limited(self) -> Limited | None:
+        """Velocities of ``full`` with limits that a run reports, places in v; None if there are none, or none is to be.
+
+        No limit of speed is enforced, so that runs of models with ``limits="enforce"`` report them, too. A limit of
+        zero in a robot file means that none was given, as the report of its reader says.
+        """
+        if self.full is not self:
+            return self.full.speed_limited
+        unset = any(finding.id == "limit-zero" for finding in self.flat.report)
+        rows = [(joint.v_slice.start + k, limit) for joint in self.joints for k, limit in enumerate(joint.velocity)
+                if limit < np.inf and not (unset and limit == 0.0)]  # fmt: skip
+        if self.limits == "ignore" or not rows:
+            return None
+        place, limit = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+        kinds = self.flat.kind.tolist()
+        slides = np.concatenate([(kind in (PRISMATIC, FREE)) & (np.arange(KIND_NV[kind]) < 3) for kind in kinds])
+        units = tuple("m/s" if slides[at] else "rad/s" for at in place.tolist())
+        return Limited(tuple(self.v_names[k] for k in place), units, place, -limit, limit)
 
     @property
     def rolling(self) -> tuple[Rolling, ...]:
@@ -445,8 +466,9 @@ class Model(System):
 
     @property
     def drives(self) -> tuple[Drive, ...]:
-        """The drives among the loads."""
-        return tuple(load for load in self.loads if isinstance(load, Drive))
+        """The drives among the loads, in the order of the joints."""
+        order = {joint.name: k for k, joint in enumerate(self.joints)}
+        return tuple(sorted((load for load in self.loads if isinstance(load, Drive)), key=lambda x: order[x.joint]))
 
     def with_drives(
         self, gains: Mapping[str, Any], *, effort_limits: bool = False, target_rates: bool = False
@@ -592,8 +614,22 @@ class Model(System):
 
     @property
     def report(self) -> Report:
-        """Findings of the file that the model comes from."""
-        return self.flat.report
+        """Findings of the file that the model comes from, and contacts that do less than they seem to."""
+        return self.flat.report + findings if (findings := self._contact_findings) else self.flat.report
+
+    @functools.cached_property
+    def _contact_findings(self) -> list[Finding]:
+        if self.full is not self:
+            return self.full._contact_findings
+        return self.unmet.findings() if any(isinstance(each, Contact) for each in self.contacts) else []
+
+    @functools.cached_property
+    def unmet(self) -> Unmet:
+        """Shapes in reach of each other that cannot touch, and contacts that can meet nothing; bodies of ``full``."""
+        if self.full is not self:
+            return self.full.unmet
+        poses = self.pose_rows(self.neutral()[None])[0]
+        return unmet_of(self.index, self.flat, self.contact_candidates, poses)
 
     @functools.cached_property
     def input_names(self) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def way_of(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
 def within_limits(model: Model, q: np.ndarray) -> np.ndarray:
     """Return q (nq,) with coordinates beyond limits that are enforced moved to these limits [m or rad]."""
     q = np.array(q)
-    for _, at, _, low, high in limits_of(model.joints) if model.limits == "enforce" else ():
+    for _, at, _, low, high in limits_of(model.joints, model.constraints) if model.limits == "enforce" else ():
         q[at] = min(max(q[at], low), high)
     return q
 
@@ -127,7 +127,7 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
         remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if gaps.b[k] == "ground" else (
             "move them apart, or leave the pair out by vt.NoContact")  # fmt: skip
         raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")
-    for joint, at, _, low, high in limits_of(full.joints) if full.limits == "enforce" else ():
+    for joint, at, _, low, high in limits_of(full.joints, full.constraints) if full.limits == "enforce" else ():
         if not low - most <= q[at] <= high + most:
             raise InputError(Text(
                 f'the joint "{joint.name}" is at {q[at]:.6g} {when}, beyond its limits {low:g} to {high:g}; '

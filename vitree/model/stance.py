@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar
 from vitree.arguments import numbers_of, of_kind, plain_scalar, real, several
 from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.model.closure import require_consistent
 from vitree.model.cones import Problem
@@ -194,8 +195,9 @@ class _Posture:
         self.S = np.concatenate([self.contacts, Dh.T, limits], axis=1)
         self.ends = np.cumsum([self.contacts.shape[1], len(Dh), len(self.limited)])
         self.effort = np.full(model.nv, np.inf)
+        follow = followers_of(model.full.constraints)
         for joint in model.joints:
-            if joint.effort and joint.mimic is None:
+            if joint.effort and not (joint.mimic and joint.name in follow):
                 self.effort[joint.v_slice] = joint.effort
 
     # ---- what there is ---------------------------------------------------------------------------------
@@ -234,7 +236,8 @@ class _Posture:
     def _limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Entries of v of limits that are enforced and met, and the signs of their forces."""
         where, signs = [], []
-        for _, at, place, low, high in limits_of(self.model.joints) if self.model.limits == "enforce" else ():
+        enforced = self.model.limits == "enforce"
+        for _, at, place, low, high in limits_of(self.model.joints, self.model.constraints) if enforced else ():
             for gap, sign in ((self.q[at] - low, 1.0), (high - self.q[at], -1.0)):
                 if gap <= self.near:
                     where.append(place)

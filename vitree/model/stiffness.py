@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vitree.mechanism.flat import KIND_NV
 from vitree.mechanism.loads import JointSpring, NonlinearSpring, Spring
 
 if TYPE_CHECKING:
@@ -44,6 +45,35 @@ def drive_rate(model: Model, q: np.ndarray) -> float:
     inverse = np.linalg.pinv(model.crba(q)[np.ix_(free, free)])
     by_gain, by_damping = (float(np.linalg.eigvals(inverse * diagonal).real.max()) for diagonal in gains[:, free])
     return max(float(np.sqrt(max(by_gain, 0.0))), by_damping)
+
+
+def friction_rates(model: Model, q: np.ndarray) -> np.ndarray:
+    """Return the rates by which smooth friction slows joints that hardly move at q (nq,), (k,) [1/s].
+
+    Friction f with the velocity e slows an inertia M at the rate f/(M e). Prescribed joints are left out.
+    """
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    slope = (model.friction / np.asarray(model.full.flat.friction_velocity)[: len(model.friction)])[free]
+    return slope * np.diag(np.linalg.inv(model.crba(q)[np.ix_(free, free)]))
+
+
+def heaviest_load(model: Model) -> tuple[str, float, float] | None:
+    """Return the joint that carries the most for the mass of its body: its name, that mass and what it carries [kg].
+
+    Joints with armature and bodies without mass are left out; None where nothing is carried.
+    """
+    flat = model.full.flat
+    carried = np.zeros(len(flat.mass))
+    for body in range(len(carried) - 1, -1, -1):
+        if flat.parent[body] >= 0:
+            carried[flat.parent[body]] += carried[body] + flat.mass[body]
+    share = np.divide(carried, flat.mass, out=np.zeros(len(carried)), where=flat.mass > 0)
+    starts = {joint.v_slice.start: joint.name for joint in model.full.joints}
+    sizes = KIND_NV[flat.kind]
+    first = (np.cumsum(sizes) - sizes).tolist()
+    share[[flat.armature[at] > 0 or at not in starts for at in first]] = 0.0
+    k = int(share.argmax())
+    return (starts[first[k]], float(flat.mass[k]), float(carried[k])) if share[k] > 0 else None
 
 
 def _stiffness(model: Model, load: JointSpring | NonlinearSpring | Spring, q: np.ndarray) -> np.ndarray:

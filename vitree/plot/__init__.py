@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import several, shown
+from vitree.arguments import real, several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.plot import parts
 from vitree.plot.fan import fan
@@ -313,7 +313,8 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
 
 
 @_quiet
-def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, *, dt: float | None = None):
+def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, *, dt: float | None = None,
+                   mean: float | None = None):  # fmt: skip
     """Draw the forces of contacts on frames over time: the sum of their normal parts, and the size of the tangential.
 
     Blows that are many times larger than most forces go beyond the picture, whose title says how large they are. Other
@@ -322,13 +323,19 @@ def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, 
     Parameters
     ----------
     names : names of frames that may touch, or one, optional
-        Those that are pushed most if not given: seven of one run, fewer of several.
+        Those with the largest normal impulse over the run if not given: seven of one run, fewer of several.
+    mean : float, optional [s]
+        Draw moving means over windows of this length, in which impacts of a few steps do not hide what carries.
 
     Raises
     ------
     UnknownNameError
         If there is no such frame, or it may not touch.
+    InputError
+        If the window is not positive.
     """
+    if mean is not None and not 0.0 < real(mean) < np.inf:
+        raise InputError(Argument("mean", mean) + " must be a positive time [s]")
     runs = parts.runs_of(source, dt)
     touching = {label: parts.contact_parts(run) for label, run in runs}
     chosen, every = parts.pushed(touching, names, max(parts.SHOWN // len(runs), 1))
@@ -337,9 +344,11 @@ def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, 
         for label, run in runs:
             t = run.t[1:] - run.settings.get("dt", 0.0)
             for what, values in zip(("normal", "tangential"), touching[label].get(name, ()), strict=False):
-                lines[f"{name}, {what}" + (f", {label}" if len(runs) > 1 else "")] = label, t, values[1:]
+                drawn = values[1:] if mean is None else parts.moving_mean(t, values[1:], real(mean))
+                lines[f"{name}, {what}" + (f", {label}" if len(runs) > 1 else "")] = label, t, drawn
     axes = parts.over_time("contact_forces", runs, axes, lines, "force of contacts [N]")
-    told = [f"{len(chosen)} of {every}, those that are pushed most"] if len(chosen) < every else []
+    told = [f"{len(chosen)} of {every}, those with the largest impulse"] if len(chosen) < every else []
+    told += [] if mean is None else [f"means over {real(mean):g} s"]
     forces = np.concatenate([np.zeros(1), *(y[y > 0] for _, _, y in lines.values())])
     usual = 1.3 * float(np.percentile(forces, 98))
     if forces.max() > parts.BLOW * usual > 0:

@@ -280,11 +280,11 @@ def contact_parts(run: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def pushed(runs: Mapping[str, Mapping[str, tuple]], names: Any, count: int) -> tuple[list[str], int]:
-    """Return frames to draw by the names, or the ``count`` that are pushed most, and the number of all that are."""
+    """Return frames to draw by the names, or the ``count`` of the largest impulse, and the number of all pushed."""
     most: dict[str, float] = {}
     for found in runs.values():
-        for name, (push, _) in found.items():
-            most[name] = max(most.get(name, 0.0), largest(push))
+        for name, (push, _) in found.items():  # records of a run are spaced evenly
+            most[name] = max(most.get(name, 0.0), float(np.nansum(push)) / max(len(push), 1))
     if names is not None:
         chosen = [names] if isinstance(names, str) else list(several(names, "names", "names of frames"))
         for name in chosen:
@@ -293,6 +293,14 @@ def pushed(runs: Mapping[str, Mapping[str, tuple]], names: Any, count: int) -> t
         return chosen, len(chosen)
     ranked = sorted((name for name, size in most.items() if size > 0), key=lambda name: -most[name])
     return [name for name in most if name in ranked[:count]], len(ranked)
+
+
+def moving_mean(t: np.ndarray, y: np.ndarray, width: float) -> np.ndarray:
+    """Return the mean of y (n,) over the records within ``width``/2 of each time t (n,) [s], in units of y."""
+    total = np.concatenate(([0.0], np.cumsum(np.nan_to_num(y))))
+    first = np.searchsorted(t, t - 0.5 * width - 1e-12)
+    last = np.searchsorted(t, t + 0.5 * width + 1e-12, side="right")
+    return (total[last] - total[first]) / np.maximum(last - first, 1)
 
 
 def fate_of_energy(runs: Runs) -> str:

@@ -69,6 +69,28 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
     return kind, given
 
 
+def require_cut(model: System, effort_limits: Any, torque: Any) -> None:
+    """Raise an InputError if ``effort_limits=True`` has nothing to cut."""
+    if not effort_limits:
+        return
+    asked = Argument("effort_limits", effort_limits)
+    if torque is None:
+        raise InputError(
+            asked + " cuts " + keyword("torque") + ", and none is given; leave it out (drives keep effort limits by "
+            "model.with_drives(..., effort_limits=True))"
+        )
+    require_efforts(model, asked)
+
+
+def require_efforts(model: System, asked: Any) -> None:
+    """Raise an InputError if no joint has an effort limit, which ``asked`` asks for."""
+    if not any(np.isfinite(joint.effort).any() for joint in model.joints):
+        raise InputError(
+            asked + f' does nothing: no joint of "{model.name}" has an effort limit; give the joints effort= (in a '
+            "robot file <limit effort>), or leave it out"
+        )
+
+
 #: What other libraries call arguments of a run: the argument here, and what it is.
 _MEANT = (
     dict.fromkeys(("q", "q_init", "qpos", "q_0", "x0", "y0"), ("q0", "the configuration at the start"))

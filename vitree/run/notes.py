@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from vitree.model.model import Model
-from vitree.model.stiffness import spring_rate
+from vitree.model.stiffness import friction_rates, spring_rate
 from vitree.model.system import System, freedom_of
-from vitree.run.oddities import OF_LIMITS
+from vitree.run.oddities import OF_LIMITS, OF_SPEEDS
 from vitree.run.trajectory import Trajectory
 
 
@@ -44,10 +44,7 @@ def friction_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
     """Return a note if friction at q0 is too stiff for steps of dt [s]."""
     if not isinstance(model, Model) or not model.friction.any():
         return []
-    # friction f slows an inertia M, near rest, at the rate f/(M e); explicit methods need steps below about 2 of it
-    free = ~np.asarray(model.flat.kinematic, dtype=bool)
-    slope = (model.friction / model.flat.friction_velocity)[free]
-    rate = slope * np.diag(np.linalg.inv(model.crba(q0)[np.ix_(free, free)]))
+    rate = friction_rates(model, q0)  # explicit methods need steps below about 2 of it
     stiff = int((dt * rate > 2.0).sum())
     if not stiff:
         return []
@@ -104,11 +101,11 @@ def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
             told.setdefault(others, {}).setdefault(first + stop.strip(), []).append(f"{label}, dt = {dt:g} s")
     notes: list[str] = []
     for others, firsts in told.items():
-        if others == OF_LIMITS:
+        if others in (OF_LIMITS, OF_SPEEDS):
             first, (label, *_) = next(iter(firsts.items()))
             alike = sum(map(len, firsts.values())) - 1
             more = f" and {alike} more run{'s' * (alike > 1)}" if alike else ""
-            notes.append(f"In {label}{more}: {first} " + OF_LIMITS)
+            notes.append(f"In {label}{more}: {first} " + others)
             continue
         notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
         notes += [others] if others else []

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from vitree.model.model import Model
+from vitree.mechanism.contacts import Contact
+from vitree.model.contacts import Candidates
+from vitree.model.model import Limited, Model
+from vitree.model.unmet import REMEDY, Unmet, near, overlaps, passes
 from vitree.wording import Argument, Text
 
 #: How far a joint may be beyond a limit without a word [m or rad], and how many joints are named.
@@ -23,8 +26,15 @@ LEAP, FASTER = 1e4, 1e4
 NO_MOTION = 1e12
 #: What else than a smaller step serves.
 OR_IMPLICIT = Text(", or a method that solves for damping and drives: ", Argument("method", "midpoint"), ".")
+#: What a warning of velocity limits says in the end.
+OF_SPEEDS = Text(
+    "Velocity limits are not enforced; a drive with velocity_limit= has no effort left at that speed, and with ",
+    Argument("limits", "ignore"), " a run says nothing.",
+)  # fmt: skip
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
 UNRESOLVED = 0.1
+#: Records at which shapes that cannot touch are looked at, and at most so many nodes at once.
+LOOKED_AT, CHUNK = 50, 500
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
 EXPLODED = 0.5
 
@@ -125,27 +135,96 @@ def leap_warnings(dt: float, v: np.ndarray) -> list[str]:
 def beyond_limits(model: Any, q: np.ndarray) -> np.ndarray | None:
     """Return how far configurations (n, nq) are beyond ``model.limited``, (n, k) [m or rad]; None if none is."""
     limited = model.limited if isinstance(model, Model) else None
+def contact_warnings(model: Any, t: np.ndarray, q: np.ndarray, nodes: bool) -> list[str]:
+    """Say which shapes overlap that cannot touch, and what has passed others in one step, at records q (n, nq).
+
+    ``nodes`` says whether the records have all nodes.
+    """
+    if not (isinstance(model, Model) and any(isinstance(each, Contact) for each in model.contacts)):
+        return []
+    unmet, found = model.unmet, model.contact_candidates
+    told = [f"Contacts that can meet nothing: {', '.join(unmet.idle)}. Add a ground, vt.Ground(), or shapes that they "
+            "touch."] if unmet.idle else []  # fmt: skip
+    told += _overlap_warnings(model, unmet, t, q)
+    if nodes and len(found.pair_kind):
+        told += _passing_warnings(model, found, t, q)
+    return told
+
+
+def _overlap_warnings(model: Model, unmet: Unmet, t: np.ndarray, q: np.ndarray) -> list[str]:
+    """Say which shapes overlap that cannot touch, at some of the records."""
+    pairs = unmet.pairs[~unmet.beside]
+    if not len(pairs):
+        return []
+    rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), LOOKED_AT)).round().astype(int))
+    poses = model.pose_rows(np.ascontiguousarray(q[rows]))
+    close = near(unmet.parts, poses)
+    met, first = [], len(q)
+    for i, j in pairs.tolist():
+        at = np.flatnonzero(close[:, i, j])
+        at = at[overlaps(unmet.parts[i], unmet.parts[j], poses[at])] if len(at) else at
+        if len(at):
+            met.append((i, j))
+            first = min(first, int(rows[at[0]]))
+    if not met:
+        return []
+    return ["Shapes that cannot touch each other overlap: " + unmet.told(met)
+            + f", first at t = {t[first]:.6g} s" + REMEDY + "."]  # fmt: skip
+
+
+def _passing_warnings(model: Model, found: Candidates, t: np.ndarray, q: np.ndarray) -> list[str]:
+    """Say which bodies have passed others between two nodes."""
+    names = [contact.name for contact in model.contacts]
+    for first in range(0, len(q) - 1, CHUNK):
+        steps = passes(found, model.pose_rows(np.ascontiguousarray(q[first : first + CHUNK + 1])))
+        if not len(steps):
+            continue
+        step, pair = steps[0].tolist()
+        i, j = found.pair[pair].tolist()
+        a, b = found.rod_source[i], (found.box_source if found.pair_kind[pair] else found.rod_source)[j]
+        length = t[first + step + 1] - t[first + step]
+        return [f"The {names[a]} passes through the {names[b]} in one step of {length:.3g} s, at t = "
+                f"{t[first + step]:.6g} s: contacts are looked for at the ends of steps. Use a smaller dt, with which "
+                "it moves by less than the thickness of what it meets in a step."]  # fmt: skip
+    return []
+
+
+def beyond_limits(limited: Limited | None, x: np.ndarray) -> np.ndarray | None:
+    """Return how far rows x (n, ...) of q or v are beyond limits, (n, k), in units of x; None if none is."""
     if limited is None:
         return None
-    x = q[:, limited.place]
+    x = x[:, limited.place]
     beyond = np.maximum(x - limited.upper, limited.lower - x)
     return beyond if (beyond > BEYOND).any() else None
 
 
-def limit_warnings(model: Any, t: np.ndarray, q: np.ndarray) -> list[str]:
-    """Say which joints are beyond their limits at the records: by how much at most, and when [s] for the first time."""
-    beyond = beyond_limits(model, q)
-    if beyond is None:
+def limit_warnings(model: Any, t: np.ndarray, q: np.ndarray, v: Callable[[], np.ndarray] | None = None) -> list[str]:
+    """Say which joints are beyond their limits at the records: by how much at most, and when [s] for the first time.
+
+    ``v`` is asked for the velocities (n, nv), if there are limits of these.
+    """
+    if not isinstance(model, Model):
         return []
-    limited, most, first = model.limited, beyond.max(axis=0), (beyond > BEYOND).argmax(axis=0)
-    share = most / np.maximum(limited.upper - limited.lower, BEYOND)  # of the way that it has, if that ends
+    told = _limit_warning("limit", model.limited, t, q, OF_LIMITS)
+    if v is not None and model.speed_limited is not None:
+        told += _limit_warning("velocity limit", model.speed_limited, t, v(), OF_SPEEDS)
+    return told
+
+
+def _limit_warning(what: str, limited: Limited | None, t: np.ndarray, x: np.ndarray, remedy: Text) -> list[str]:
+    """Say which limits rows x (n, ...) pass."""
+    beyond = beyond_limits(limited, x)
+    if beyond is None or limited is None:
+        return []
+    most, first = beyond.max(axis=0), (beyond > BEYOND).argmax(axis=0)
+    share = most / np.maximum(limited.upper - limited.lower, BEYOND)  # of the range between the limits, if it ends
     worst = [k for k in np.lexsort((-most, -share)).tolist() if most[k] > BEYOND]
     parts = []
     for k in worst[:NAMED]:
-        high = q[beyond[:, k].argmax(), limited.place[k]] > limited.upper[k]
+        high = x[beyond[:, k].argmax(), limited.place[k]] > limited.upper[k]
         bound, unit = (limited.upper if high else limited.lower)[k], limited.units[k]
         when = f"first at t = {t[first[k]]:.6g} s" if first[k] else "from the start"
         parts.append(f'"{limited.names[k]}" passes {bound:.6g} {unit} by {most[k]:.3g} {unit}, {when}')
     count, more = len(worst), f"; and {len(worst) - NAMED} more" if len(worst) > NAMED else ""
-    return [f"{count} joint{' passes its limit' if count == 1 else 's pass their limits'}: {'; '.join(parts)}{more}. "
-            + OF_LIMITS]  # fmt: skip
+    passes = f" passes its {what}" if count == 1 else f"s pass their {what}s"
+    return [f"{count} joint{passes}: {'; '.join(parts)}{more}. " + remedy]

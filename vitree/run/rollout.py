@@ -21,7 +21,7 @@ from vitree.model.varied import PARAMETERS
 from vitree.run.abreast import in_lanes, one_by_one, side_by_side
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.batch import Batch
-from vitree.run.checks import checked
+from vitree.run.checks import checked, require_cut
 from vitree.run.held import Block
 from vitree.run.instances import Instances
 from vitree.run.rollouts import QUANTITIES, Rollout
@@ -130,6 +130,7 @@ def rollout(
         wrenches=wrenches, wrench_axes=wrench_axes, prescribed=prescribed,
         pushes=several(pushes, "pushes", "a sequence of Impulse and Push"),
     ))  # fmt: skip
+    require_cut(model, given.effort_limits, torque)
     if given.options.get("adapt") is not None:
         raise InputError(
             Argument("adapt", given.options["adapt"], of="method") + " is not for a rollout, whose instances take the "

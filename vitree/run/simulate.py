@@ -22,7 +22,7 @@ from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_room, require_times
 from vitree.run.autostep import asks_for_choice, require_choosable, with_step
-from vitree.run.checks import as_before, checked, driven
+from vitree.run.checks import as_before, checked, driven, require_cut
 from vitree.run.controller import Controller
 from vitree.run.outcome import Outcome
 from vitree.run.reduced import run_reduced
@@ -167,6 +167,7 @@ def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = Non
     if chooses:
         require_choosable(given)
     kind, given = checked(model, given)
+    require_cut(model, given.effort_limits, given.torque)
     every = whole(given.every)
     if every is None or not 1 <= every < 2**63:
         raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")

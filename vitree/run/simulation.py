@@ -23,7 +23,7 @@ from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.between import Between
-from vitree.run.checks import as_before, checked, driven, require_moving_frame
+from vitree.run.checks import as_before, checked, driven, require_efforts, require_moving_frame
 from vitree.run.controller import Controller
 from vitree.run.drive import wrenches_told
 from vitree.run.outcome import Outcome
@@ -86,6 +86,18 @@ def alone(method: Method) -> Method:
             self._turn.release()
 
     return called  # type: ignore[return-value]
+
+
+_ANOTHER = "make another Simulation, from its state: vt.Simulation(model, sim.q, p0=sim.p, dt=..., method=...)"
+_STATE = "reset() takes another start, and push() changes the velocity"
+#: What is to be done instead of assigning to the attributes of a Simulation.
+_FIXED = {
+    "model": _ANOTHER, "method": _ANOTHER, "dt": _ANOTHER, "t": "reset() and restore() set it",
+    "steps": "step() advances", "q": _STATE, "v": _STATE, "p": _STATE, "energy": _STATE,
+    "torque": "write into it, sim.torque[:] = ..., or give step(torque=)",
+    "inputs": "write into it, sim.inputs[:] = ..., or give step(inputs=)",
+    "trajectory": "record() adds the state to it",
+}  # fmt: skip
 
 
 class Simulation:
@@ -160,7 +172,7 @@ class Simulation:
         )  # fmt: skip
         kind, given = checked(model, given)
         self._turn = threading.RLock()
-        self.model: System = model
+        self._model: System = model
         self._reduced = model if type(model) is not Model and isinstance(model, ReducedModel) else None
         if self._reduced is not None:
             given = expanded(self._reduced, given)
@@ -172,8 +184,12 @@ class Simulation:
         self._schedule = schedule = Schedule.one(given.dt, adaptive)
         require_times(given.t0, given.t0, schedule.dt)
         self._every = every = _every(every)
+        if given.effort_limits:
+            require_efforts(full, Argument("effort_limits", effort_limits))
+            if given.torque is None:  # that of later steps is cut
+                given = given.but(torque=np.zeros(full.nv))
         given, held, self._limited = driven(full, given, schedule)
-        self.method, self.dt = kind.name, schedule.dt
+        self._method, self._dt = kind.name, schedule.dt
         self._given = given
         acting: Any = given.torque
         self._integrator: Any = kind(full, schedule.dt, torque=acting, wrenches=given.wrenches,
@@ -232,6 +248,28 @@ class Simulation:
             inputs[:] = integrator.inputs
 
     # ---- the state -------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name in _FIXED:
+            raise InputError(f"{name} of a Simulation cannot be assigned; {_FIXED[name]}")
+        if not name.startswith("_") and type(self) is Simulation:
+            raise UnknownNameError("attribute of a Simulation", name, [*_FIXED])
+        object.__setattr__(self, name, value)
+
+    @property
+    def model(self) -> System:
+        """What is simulated."""
+        return self._model
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self._method
+
+    @property
+    def dt(self) -> float:
+        """The step [s]; with the option adapt the step at rest."""
+        return self._dt
 
     @property
     def t(self) -> float:
@@ -431,9 +469,11 @@ class Simulation:
             return
         tau: Any = None
         if self._free[0]:
-            tau = self._views.torque if self._limited is None else self._limited.cut_to(self._views.torque)
+            tau = self._views.torque
             if self._reduced is not None:
                 tau = self._reduced._force_on_leaders(tau)
+            if self._limited is not None:
+                tau = self._limited.cut_to(tau)
         self._integrator.command(tau, self._views.inputs if self._free[1] else None)
 
     def _take(self, count: int) -> None:

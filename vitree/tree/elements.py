@@ -75,7 +75,7 @@ class Body(Element):
 
 #: Keywords of coordinates.
 _LIMITS = ("damping", "friction", "friction_velocity", "dry_friction", "armature", "lower", "upper",
-           "limit_restitution", "velocity", "effort", "kinematic", "mimic")  # fmt: skip
+           "limit_restitution", "velocity", "effort", "kinematic")  # fmt: skip
 
 
 def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
@@ -83,6 +83,8 @@ def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
     for word, value in limits.items():
         if word not in _LIMITS:
             raise UnknownNameError(f'keyword of the coordinate "{name}"', word, _LIMITS, about=Argument(word, value))
+    if "friction_velocity" in limits and "friction" not in limits:
+        raise ModelError(f'"{name}" has friction_velocity and no friction; give friction=, too, or leave it out')
     kinematic = plain_scalar(limits.get("kinematic", False))
     if not isinstance(kinematic, bool):
         given = text_of(kinematic, repr)
@@ -239,7 +241,8 @@ def _length(x: list[float]) -> float:
 def ball(name: str, **limits: Any) -> Coordinate:
     """A joint ``name`` that turns freely: q is a quaternion (x, y, z, w), v the angular velocity in its axes [rad/s].
 
-    ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed, which raises a ModelError.
+    ``**limits`` are as for :func:`tx`, but such a joint has no lower and upper and cannot be prescribed, which raises a
+    ModelError.
     """
     not_kinematic(name, limits)
     return _coordinate(name, limits, kind="ball")
@@ -248,8 +251,8 @@ def ball(name: str, **limits: Any) -> Coordinate:
 def free(name: str, **limits: Any) -> Coordinate:
     """A joint ``name`` that moves freely: q = (position [m], quaternion), v = (linear [m/s], angular [rad/s]).
 
-    The velocity is in the joint's axes. ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed,
-    which raises a ModelError.
+    The velocity is in the joint's axes. ``**limits`` are as for :func:`tx`, but such a joint has no lower and upper and
+    cannot be prescribed, which raises a ModelError.
     """
     not_kinematic(name, limits)
     return _coordinate(name, limits, kind="free")

@@ -228,6 +228,13 @@ def _joints(coordinates, kind) -> tuple[JointInfo, ...]:
             what: _spread(getattr(element, what), nv, element, what)
             for what in ("lower", "upper", "velocity", "effort")
         }
+        if nq != nv and (np.isfinite(limits["lower"]).any() or np.isfinite(limits["upper"]).any()):
+            raise ModelError(
+                f'"{element.name}" is a {KINDS[code]} joint, whose coordinates have no lower= and upper=; leave them '
+                "out, or make it of tx, ty, tz, rz, ry, rx"
+            )
+        if any(x < 0 for x in limits["velocity"]):
+            raise ModelError(f'the velocity of "{element.name}" is {element.velocity!r}; a limit is zero or more')
         if any(low > high for low, high in zip(limits["lower"], limits["upper"], strict=True)):
             lower, upper = limits["lower"], limits["upper"]
             raise ModelError(f'the limits of "{element.name}" are inverted: {lower} > {upper}; swap them')

@@ -81,4 +81,5 @@ def euler(name: str, **limits: Any) -> list[Element]:
 
 
 def _joint(name: str, kind: str, *coordinates: Any) -> list[Element]:
+    not_kinematic(name, {"kinematic": coordinates[0].kinematic})
     return [part_of(coordinate, name, kind) for coordinate in coordinates]

@@ -223,13 +223,14 @@ class Builder:
         if kind == "planar":
             return [self._origin(joint), *planar(name, axis)]
         make = prismatic if kind == "prismatic" else revolute
-        return [self._origin(joint), make(name, axis, **self._data(name, joint))]
+        made = make(name, axis, **self._data(name, joint))
+        return [self._origin(joint), replace(made, mimic=self._mimic(joint))]
 
     def _data(self, name: str, joint: Node) -> dict[str, Any]:
-        """Limits, damping, friction, armature and leader of a joint of one coordinate."""
+        """Limits, damping, friction and armature of a joint of one coordinate."""
         data: dict[str, Any] = {"armature": value} if (value := self.armature.get(name)) else {}
         values = self.file.values
-        limit, dynamics, mimic = joint.find("limit"), joint.find("dynamics"), self._mimic(joint)
+        limit, dynamics = joint.find("limit"), joint.find("dynamics")
         if limit is not None:
             at_most = {key: values(limit, key, (math.inf,))[0] for key in ("velocity", "effort")}
             data |= {key: _limit(value) for key, value in at_most.items() if value >= 0}
@@ -238,8 +239,6 @@ class Builder:
         if dynamics is not None:
             given = (("damping", "damping"), ("dry_friction" if self.dry else "friction", "friction"))
             data |= {field: value for field, key in given if (value := values(dynamics, key)[0])}
-        if mimic is not None:
-            data["mimic"] = mimic
         return data
 
     def _of(self, *types: str) -> dict[str, Node]:

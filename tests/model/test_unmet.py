@@ -1,0 +1,111 @@
+"""Shapes that cannot touch each other, contacts that meet nothing, and bodies that pass others in one step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vitree as vt
+from vitree.model.unmet import Part, overlaps
+
+BOX = vt.Box((0.2, 0.2, 0.2))
+SHAPES = {"box": BOX, "cylinder": vt.Cylinder(0.1, 0.2), "sphere": vt.Sphere(0.1), "capsule": vt.Capsule(0.1, 0.2),
+          "disk": vt.Disk(0.1)}  # fmt: skip
+#: Kinds of pairs that touch each other.
+MEET = {("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule"), ("box", "sphere"), ("box", "capsule")}
+
+
+def one_above_another(upper, lower, *more, between=0.5):
+    tree = vt.Tree("two")
+    tree.world.add(vt.tz(between), vt.free("upper joint"), vt.body("upper", 1.0, (0.1,) * 3))
+    tree.contact(vt.Contact("upper", shapes=[upper]), vt.Contact("world", shapes=[lower]), *more)
+    return tree.compile()
+
+
+@pytest.mark.parametrize("a", SHAPES)
+@pytest.mark.parametrize("b", SHAPES)
+def test_a_pair_meets_or_is_told(a, b):
+    model = one_above_another(SHAPES[a], SHAPES[b])
+    run = vt.simulate(model, duration=0.4, dt=2e-3)
+    fell = run.q[-1, 2] < -0.5
+    meets = (a, b) in MEET or (b, a) in MEET
+    assert meets != fell
+    (*told,) = (finding for finding in model.report if finding.id == "contact-pair")
+    if meets:
+        assert not told and run.warnings == ()
+        return
+    assert len(told) == 1 and f'"upper" ({a}) - "world" ({b})' in told[0].text and told[0].severity == "warning"
+    assert [text.partition(":")[0] for text in run.warnings] == ["Shapes that cannot touch each other overlap"]
+    # before they overlap nothing is told of the run, nor after the pair was left out
+    assert vt.simulate(model, duration=0.02, dt=2e-3).warnings == ()
+    apart = one_above_another(SHAPES[a], SHAPES[b], vt.NoContact("upper", "world"), vt.Ground(-5.0))
+    assert not [finding for finding in apart.report if finding.id == "contact-pair"]
+
+
+def test_pairs_out_of_reach_are_not_told():
+    def arms(distance):
+        tree = vt.Tree("arms")
+        for name, x in (("a", 0.0), ("b", distance)):
+            tree.world.add(vt.tx(x), vt.ry(name), vt.tz(-0.5), vt.body(f"hand {name}", 1.0, (0.1,) * 3))
+            tree.contact(vt.Contact(f"hand {name}", shapes=[BOX]))
+        tree.contact(vt.Ground(-3.0))
+        return tree.compile()
+
+    assert not [f for f in arms(2.0).report if f.id == "contact-pair"]
+    (told,) = [f for f in arms(1.0).report if f.id == "contact-pair"]
+    assert told.severity == "warning"
+
+
+def test_a_contact_that_meets_nothing_is_refused_or_told():
+    tree = vt.Tree("alone")
+    tree.world.add(vt.free("joint"), vt.body("ball", 1.0, (0.1,) * 3))
+    tree.contact(vt.Contact("ball", shapes=[vt.Sphere(0.1)]))
+    with pytest.raises(vt.ModelError, match=r"can meet nothing.*add vt.Ground\(\)"):
+        tree.compile()
+    tree.world.add(vt.tx(2.0), vt.tz("lift"), vt.body("other", 1.0, (0.1,) * 3))
+    tree.contact(vt.Contact("other", shapes=[vt.Sphere(0.1)]))
+    model = tree.compile()
+    assert not model.report and vt.simulate(model, duration=0.01, dt=1e-3).warnings == ()
+    tree.contact(vt.NoContact("ball", "other"))
+    model = tree.compile()
+    assert 'contact of "ball"' in str(model.report)
+    (told,) = vt.simulate(model, duration=0.01, dt=1e-3).warnings
+    assert told.startswith("Contacts that can meet nothing")
+    tree.contact(vt.Ground(-1.0))  # the remedy
+    model = tree.compile()
+    assert not model.report and vt.simulate(model, duration=0.01, dt=1e-3).warnings == ()
+
+
+@pytest.mark.parametrize("thing", [vt.Box((1.0, 1.0, 0.02)), vt.Sphere(0.02)], ids=["plate", "ball"])
+def test_fast_bodies_that_pass_thin_ones_are_told(thing):
+    model = one_above_another(vt.Sphere(0.01), thing, between=0.55)
+    v = np.array([0.0, 0.0, -100.0, 0.0, 0.0, 0.0])
+    run = vt.simulate(model, v0=v, duration=0.02, dt=1e-3)
+    (told,) = run.warnings
+    assert run.q[-1, 2] < -1.0 and "passes through" in told and "Use a smaller dt" in told
+    # the remedy: steps in which it moves by less than the thickness
+    slow = vt.simulate(model, v0=v, duration=0.02, dt=1e-4)
+    assert slow.warnings == () and slow.q[-1, 2] > -0.56
+    # and what moves by is not told
+    aside = model.neutral()
+    aside[0] = 0.6
+    assert vt.simulate(model, aside, v, duration=0.02, dt=1e-3).warnings == ()
+
+
+def test_overlaps_agree_with_closed_forms():
+    rng = np.random.default_rng(0)
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+    size_a, size_b = np.array([0.3, 0.5, 0.2]), np.array([0.4, 0.1, 0.6])
+    a = Part(0, 0, "box", corners * size_a, 0.0)
+    b = Part(1, 1, "box", corners * size_b, 0.0)
+    ball = Part(1, 1, "sphere", np.zeros((1, 3)), 0.25)
+    poses = np.zeros((400, 2, 3, 4))
+    poses[:, :, :, :3] = np.eye(3)
+    poses[:, 1, :, 3] = rng.uniform(-1.2, 1.2, size=(400, 3))
+    x = np.abs(poses[:, 1, :, 3])
+    gap = (x - size_a - size_b).max(axis=1)
+    sure = np.abs(gap) > 2e-3
+    np.testing.assert_array_equal(overlaps(a, b, poses)[sure], (gap < 0)[sure])
+    gap = np.linalg.norm(np.maximum(x - size_a, 0.0), axis=1) - 0.25
+    sure = np.abs(gap) > 2e-3
+    np.testing.assert_array_equal(overlaps(a, ball, poses)[sure], (gap < 0)[sure])
