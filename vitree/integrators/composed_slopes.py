@@ -59,7 +59,7 @@ def parts_of(integrator: LinearTime | Midpoint, tolerance: float = TOLERANCE) ->
     if integrator.order == 2:
         return [integrator]
     model: Any = integrator.model
-    given = {"kinetic": integrator.kinetic}
+    given: dict[str, Any] = {"kinetic": integrator.kinetic}
     inputs = np.zeros(len(model.input_names)) if model.input_names else None
     base = type(integrator)(model, integrator.dt, torque=np.zeros(model.nv), inputs=inputs,
                             tolerance=min(tolerance, TOLERANCE), guess="aba", halvings=0, **given)  # fmt: skip
