@@ -75,6 +75,16 @@ def test_every_joint_kind_with_instances_that_fail(kind, method, width):
     assert 0 not in rollout.failed
 
 
+@pytest.mark.parametrize("options", [{}, {"order": 4}], ids=str)
+@pytest.mark.parametrize("base", ["free", "fixed"])
+def test_midpoint_of_trees_that_float(base, options, width):
+    kinds = ("revolute", "ball", "helical", "prismatic") if base == "free" else ("prismatic",)
+    flat = random_flat(np.random.default_rng(3), nbody=5, kinds=kinds, base=base)
+    model = vt.Model(flat)
+    rollout = require_same(model, *states(flat, 2 * width + 1), method="midpoint", options=options)
+    assert rollout.in_lanes.all() and vt.METHODS["midpoint"](model, 0.01).relative
+
+
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in IN_LANES])
 def test_every_other_method(method):
     flat = random_flat(np.random.default_rng(5), nbody=4, kinds=("revolute", "prismatic"), damping=method != "gauss")

@@ -263,8 +263,8 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
         F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
     else:
         F = np.empty((n, 2 * nv * nv))
-        rule = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1], integrator.relative
-        kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, K, drives, ends, F, form)
+        middle = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1], integrator.relative
+        kernels.batch_midpoint_slopes(model.core, middle, model.drive_list, q, q2, u, p, K, drives, ends, F, form)
         F = F.reshape(n, 2, nv, nv)
     ends = np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))
     by_inputs = np.zeros((2, n, nv, u.shape[1]))

@@ -84,7 +84,7 @@ def floating_trees(flat: Flat, iv: np.ndarray, ends: Sequence[tuple[int, ...]] =
         size, turned = np.linalg.eigh(A @ A.T)
         along = turned[:, size > LEAST]
         P = np.eye(3) if along.shape[1] == 3 else along @ along.T
-        tied = any(_ties(tree, root, coordinates, end) for end in ends)
+        tied = any(_ties(tree, int(root), coordinates, end) for end in ends)
         found.append(FloatingTree(int(root), P, np.array(coordinates), np.linalg.pinv(A, LEAST).T, free, mass, tied))
     return found
 
