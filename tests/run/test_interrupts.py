@@ -133,7 +133,8 @@ def test_blocks_in_lanes_take_few_steps_at_once_where_steps_are_slow(pendulum, m
     monkeypatch.setattr(abreast.Block, "lanes", lambda self: Watched(lanes(self)))
     monkeypatch.setattr(abreast.time, "perf_counter", lambda: float(next(clock)))
     found = vt.rollout(pendulum, np.full((8, 2), 0.3), duration=0.1, dt=1e-3, threads=1)
-    assert counts[0] <= FIRST_CHUNK and set(counts[1:]) == {1}
+    # each group of blocks begins with a few steps, and takes one at once as soon as these are slow
+    assert max(counts) <= FIRST_CHUNK and counts[1] == 1 and counts.count(FIRST_CHUNK) <= 2
     alone = vt.simulate(pendulum, [0.3, 0.3], duration=0.1, dt=1e-3)
     assert np.array_equal(found.q[0], alone.q)
 
