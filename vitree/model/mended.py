@@ -80,7 +80,7 @@ def _amiss(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tuple[
 def _beyond(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tuple[str, float, int]]:
     """Return joints that are beyond limits that stop them, by how much, and their entry of v."""
     found = []
-    for joint, at, entry, low, high in limits_of(model.joints) if model.limits == "enforce" else ():
+    for joint, at, entry, low, high in limits_of(model.joints, model.constraints) if model.limits == "enforce" else ():
         way = rebound_way(float(model.flat.limit_restitution[entry]), abs(float(v[entry])), dt)
         over = max(q[at] - high, 0.0) - max(low - q[at], 0.0)
         if abs(over) > OVERLAP + way and not model.flat.kinematic[entry]:

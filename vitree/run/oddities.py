@@ -132,9 +132,6 @@ def leap_warnings(dt: float, v: np.ndarray) -> list[str]:
     ]
 
 
-def beyond_limits(model: Any, q: np.ndarray) -> np.ndarray | None:
-    """Return how far configurations (n, nq) are beyond ``model.limited``, (n, k) [m or rad]; None if none is."""
-    limited = model.limited if isinstance(model, Model) else None
 def contact_warnings(model: Any, t: np.ndarray, q: np.ndarray, nodes: bool) -> list[str]:
     """Say which shapes overlap that cannot touch, and what has passed others in one step, at records q (n, nq).
 
