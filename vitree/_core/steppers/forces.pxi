@@ -176,18 +176,6 @@ cdef double solve_forces(ImpactStepper s, const double* v) noexcept nogil:
     return left / size if size > 0.0 else 0.0
 
 
-cdef void answer_ports(ImpactStepper s, const double* q) noexcept nogil:
-    # G = J M^-1 J^T, where the articulated inertias at q are those of the acceleration before
-    cdef Touching* x = &s.own_touch
-    cdef int k
-    if s.shared.count or s.shared.m.nlocked:
-        s.answer_at_rest(q)
-        return
-    for k in range(x.ports):
-        aba_response(s.shared.m, x.rows + k * s.nv, 0, s.shared.m.nbody, x.response + k * s.nv, s.lane.bodies.aba)
-    s.form_at_rest()
-
-
 cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const double* v, double slow,
                               double* a) noexcept nogil:
     # a, and the forces of the members in cones.lam and as wrenches in the ports in u
@@ -202,7 +190,7 @@ cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const 
     if status != OK or x.count == 0:
         return status
     state_laws(s, v, slow)
-    answer_ports(s, q)
+    s.answer_at_rest(q)
     row_bias(s, q, v, x.w, x.total)
     for k in range(y.n):
         s.along_ports(&x.W1[k], a, &y.b[k])
@@ -298,7 +286,7 @@ cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v,
     status = find_closed(s, q, v)
     while status == OK and x.count:
         rate = y.w              # of the room that was made
-        answer_ports(s, q)
+        s.answer_at_rest(q)
         row_bias(s, q, v, x.w, x.total)
         state_laws(s, v, slow)
         size = 0.0

@@ -561,6 +561,7 @@ cdef class ImpactStepper(PortStepper):
     cdef void answer_at_rest(self, const double* q) noexcept nogil:
         # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
         cdef Touching* x = &self.own_touch
+        cdef double* P = x.P_room
         cdef int k, j, nv = self.nv
         self.velocity(q, self.shared.zeros, x.still)
         for k in range(x.ports):
@@ -573,13 +574,6 @@ cdef class ImpactStepper(PortStepper):
             self.velocity(q, x.rows + k * nv, x.response + k * nv)
             for j in range(nv):
                 x.response[k * nv + j] -= x.still[j]
-        self.form_at_rest()
-
-    cdef void form_at_rest(self) noexcept nogil:
-        # G, of the responses at hand
-        cdef Touching* x = &self.own_touch
-        cdef double* P = x.P_room
-        cdef int k, j, nv = self.nv
         for k in range(x.ports):
             for j in range(x.ports):
                 P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
