@@ -157,7 +157,9 @@ def walking_quadruped(run, text):
     """The walks of all dt are as long; the trunk stays upright, and no foot is in the ground."""
     walked = np.array(re.findall(r"walks (\S+) m", text), float)
     assert walked.shape == (4,) and 2.5 < walked.min() and np.ptp(walked) < 0.01 * walked.min()
-    assert run.settings["dt"] == 0.01 and not run.warnings
+    assert run.settings["dt"] == 0.01
+    (told,) = run.warnings  # the drives have no limit of velocity
+    assert told.startswith("4 joints pass their velocity limits")
     assert np.abs(run.q[:, 3:5]).max() < 0.1 and (run.q[:, 2] > 0.25).all()
     assert min(run.system.contact_gaps(q).gap.min() for q in run.q) > -1e-9
 
