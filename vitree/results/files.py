@@ -98,6 +98,7 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
     """
     path = path_of(path)
     header = {name: getattr(run, name) for name in _header_names()}
+    header["settings"] = {**run.settings, "warnings": list(getattr(run, "warnings", run.settings.get("warnings", ())))}
     header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
     if (known := about(run)) is not None:
         header["about"] = known

@@ -22,7 +22,6 @@ from vitree.run.arguments import Schedule
 from vitree.run.drive import driven_of
 from vitree.run.monitors import Monitors
 from vitree.run.oddities import (
-    contact_warnings,
     energy_warnings,
     growth_warnings,
     halving_warnings,
@@ -257,7 +256,6 @@ class Outcome:
             by: Any = self._by or self._facts
             odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])
         odd += self._energy_warnings() or leap_warnings(self._of_steps[0].dt, self.v)
-        odd += contact_warnings(self.system, self.records.t, self.records.q, self._of_steps[1] == 1)
         return odd + limit_warnings(self.system, self.records.t, self.records.q, lambda: self.v)
 
     def _energy_warnings(self) -> list[str]:

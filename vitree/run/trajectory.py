@@ -12,6 +12,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.results.recording import Recording
+from vitree.run.oddities import contact_warnings
 
 if TYPE_CHECKING:
     import pandas
@@ -94,7 +95,21 @@ class Trajectory(Recording):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was odd about the run, in sentences: steps taken in halves, too much energy, limits of joints passed."""
-        return tuple(self.settings.get("warnings", ()))
+        told = self.settings.get("warnings", ())
+        own = vars(self)
+        if "_of_contacts" not in own:  # they take longer than a short run
+            model = None if self.system is None else self.system.full
+            steps = self.settings.get("every") == 1 and bool((np.diff(self.t) < 1.5 * self._longest_step).all())
+            own["_of_contacts"] = tuple(contact_warnings(model, self.t, self._q_of_all(), steps))
+        return tuple(dict.fromkeys([*told, *own["_of_contacts"]]))
+
+    @property
+    def _longest_step(self) -> float:
+        return float(self.settings.get("dt_range", [self.dt])[-1])
+
+    def _q_of_all(self) -> np.ndarray:
+        system: Any = self.system
+        return self.q if system is None or system.full is system else system.expand(self.q)
 
     def __repr__(self) -> str:
         count = len(self.warnings)
