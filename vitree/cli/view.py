@@ -196,7 +196,7 @@ def plot(
     force: Force = False,
     mean: Annotated[
         Optional[float],  # noqa: UP045
-        option("--mean", text="Draw moving means over so many seconds, of contact-forces."),
+        option("--mean", text="Length of the windows of moving means, of contact-forces, in s."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -293,7 +293,7 @@ class Integrator:
         """Whether what drives the steps is to be kept with them."""
         rows = isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2
         asked = callable(self.torque) or callable(self.inputs)
-        return self.commanded or rows or (asked and self.asks_midway)
+        return isinstance(self.model, Model) and (self.commanded or rows or (asked and self.asks_midway))
 
     def parts(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return where the monitored steps since it was last asked were parted, or None if they never are.

@@ -170,7 +170,7 @@ class CompiledIntegrator(Integrator):
 
     @property
     def most_asked_power(self):
-        return self.stepper.most_asked_power
+        return getattr(self.stepper, "most_asked_power", None)
 
     @property
     def unresolved(self):
