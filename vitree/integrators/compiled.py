@@ -166,7 +166,7 @@ class CompiledIntegrator(Integrator):
 
     @property
     def inner_states(self):
-        return self.stepper.inner_states
+        return self.stepper.inner_states if hasattr(self.stepper, "inner_states") else super().inner_states
 
     @property
     def most_asked_power(self):

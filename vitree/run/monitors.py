@@ -15,6 +15,7 @@ from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.memory import require_memory
 from vitree.model.lower import contact_names
 from vitree.model.model import Model
+from vitree.model.motion import carried
 from vitree.model.pushed import Nodes, kicks_of, least_gaps, places_of, signed
 from vitree.results.contacts import ContactLog
 from vitree.results.units import CERTIFICATE
@@ -278,13 +279,22 @@ class _Steps:
         return self._whole(work)
 
     def momentum_balance(self) -> np.ndarray:
-        """Gravity acts on the nodes' centres of mass, or on that of the middle configuration."""
+        """Gravity acts on the nodes' centres of mass, or on that of the middle configuration.
+
+        By ``kinetic="relative"`` trees that float have it at the nodes.
+        """
         model, midpoint, behind = self.model, self.integrator.name == "midpoint", self.integrator.at_end
         found = model.energies(self.q, self.velocities)
         c = (1.0 - behind) * found[:-1, 8:] + behind * found[1:, 8:]
         if midpoint:
             half = [model.integrate(a, 0.5 * model.difference(a, b)) for a, b in pairwise(self.q)]
-            c = model.energies(np.array(half), self.velocities[1:])[:, 8:]
+            middle = np.array(half)
+            c = model.energies(middle, self.velocities[1:])[:, 8:]
+            for tree in model._floating if self.integrator.relative else ():
+                if not tree.tied:
+                    bodies = carried(model.flat.parent, tree.root)
+                    nodes, between = (_moments(model, x, bodies) for x in (self.q, middle))
+                    c += (0.5 * (nodes[1:] + nodes[:-1]) - between) @ tree.directions / model.total_mass
         h, dt = np.diff(self.t), self.integrator.dt
         h = np.where(np.abs(h - dt) < 1e-6 * dt, dt, h)  # without the rounding of times
         weight = float(model.total_mass) * h[:, None] * np.asarray(model.gravity)
@@ -293,3 +303,10 @@ class _Steps:
             log = ContactLog(self.rows, tuple(contact_names(model.flat, model.contact_candidates)), self.places, 1.0)
             change -= log.wrench(len(change))
         return self._whole(change)
+
+
+def _moments(model: Any, q: np.ndarray, bodies: np.ndarray) -> np.ndarray:
+    """Mass times place (n, 3) [kg m] of some bodies (nbody,) at rows q (n, nq)."""
+    X = model.pose_rows(np.ascontiguousarray(q))[:, bodies]
+    place = X[..., 3] + np.einsum("nbij,bj->nbi", X[..., :3], model.flat.com[bodies])
+    return model.flat.mass[bodies] @ place
