@@ -128,8 +128,8 @@ def test_derivatives_by_coordinates():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("method, options", [
-    ("linear-time", {"kinetic": "twist"}), ("linear-time", {"kinetic": "split"}), ("midpoint", {}),
-    ("midpoint", {"solver": "newton"})])  # fmt: skip
+    ("linear-time", {"kinetic": "twist"}), ("linear-time", {"kinetic": "split"}),
+    ("midpoint", {"kinetic": "midpoint"}), ("midpoint", {"solver": "newton", "kinetic": "midpoint"})])  # fmt: skip
 def test_steps_are_those_of_the_reduced_action(seed, method, options):
     """D1 and D2 of the discrete action, along what the couplings allow, are minus and plus the momenta."""
     model, q, v, G, _ = coupled(seed, damping=True)
@@ -319,7 +319,8 @@ AS_IT_IS = set("""
     frame_pose frame_poses friction geometry gravity ground holds input_names joint joint_names joints kinetic_energy
     lagrangian limit_restitution limited limits link_names loads methods momentum momentum_from_velocity name
     nbody neutral nq nv only_falls only_loses potential_energy
-    project_velocity q_names report require_regular rolling singular_at total_mass touches
+    project_velocity q_names report require_regular rolling singular_at speed_limited total_mass touches
+    unmet
     v_names validate_configuration validate_velocity
     velocity_from_momentum wheels with_drives with_parameters zero_velocity
 """.split())

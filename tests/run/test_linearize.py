@@ -99,8 +99,8 @@ def test_stored_derivatives(case):
     )
     model = vt.Model(replace(flat, loads=loads, **stored_constraints(case)))
     inputs = {f"{i} {x}": wrenches[i, k] for i in range(len(flat.kind)) for k, x in enumerate(names)}
-    # the stored linear-time scheme is that of the paper
-    options = {"kinetic": "twist"} if data["scheme"] == "linear-time" else {}
+    # the stored schemes are those of the papers
+    options = {"kinetic": "twist" if data["scheme"] == "linear-time" else "midpoint"}
     found = vt.linearize(model, case.q[0], p0=case.v("p1"), dt=data["h"], method=data["scheme"], inputs=inputs,
                          torque=case.v("tau"), tolerance=1e-14, **options)  # fmt: skip
     np.testing.assert_allclose(found.p_end, case.v("p2"), rtol=0, atol=1e-9)
