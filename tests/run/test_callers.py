@@ -51,13 +51,15 @@ class Answers(vt.Force):
         return self.x
 
 
-def two_rods(*loads):
+def two_rods(*loads, **limits):
     tree = vt.Tree("two rods")
-    tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0)).add(vt.ry("b"), vt.tz(-1.0), vt.body("two", 1.0))
+    at = tree.world.add(vt.ry("a", **limits), vt.tz(-1.0), vt.body("one", 1.0))
+    at.add(vt.ry("b"), vt.tz(-1.0), vt.body("two", 1.0))
     tree.load(*loads)
     return tree.compile()
 
 
+LIMITED = two_rods(effort=9.0)
 DRIVEN = two_rods(vt.JointForce("a", "first"), vt.JointForce("b", "second"))
 TAKEN = {
     "list": [0.25, 0.5], "tuple": (0.25, 0.5), "float32": np.array([0.25, 0.5], np.float32),
@@ -83,7 +85,7 @@ ENTRANCES = {
     "compare": lambda x: vt.compare(MODEL, ["rk4"], x, duration=0.02, dt=0.01, reference=False).trajectories[
         "rk4", 0.01],
     "torque of t": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, duration=0.02, dt=0.01),
-    "limited": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, effort_limits=True, duration=0.02, dt=0.01),
+    "limited": lambda x: vt.simulate(LIMITED, Q, torque=lambda t, q, v: x, effort_limits=True, duration=0.02, dt=0.01),
     "scipy": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, duration=0.02, dt=0.01, method="scipy-rk45"),
     "inputs of t": lambda x: vt.simulate(DRIVEN, Q, inputs=lambda t, q, v: x, duration=0.02, dt=0.01),
     "explicit": lambda x: vt.simulate(DRIVEN, Q, inputs=lambda t, q, v: x, duration=0.02, dt=0.01, method="rk4"),
@@ -462,8 +464,9 @@ PLACES = {
     "path": RUN.to_csv, "path of save": RUN.save, "path of load": vt.Trajectory.load, "path of netcdf": RUN.to_netcdf,
     "source": vt.read_sexpr, "name of a robot": vt.find_robot, "a robot file": vt.load_urdf,
     "wrenches": lambda x: vt.METHODS["rk4"](MODEL, 0.01, wrenches=x),
-    "prescribed": lambda x: MODEL.forward_dynamics(Q, Q, prescribed=x), "axes": lambda x: MODEL.frame_jacobian(
-        MODEL.frame_names[0], Q, x), "hold": lambda x: vt.satisfy_constraints(MODEL, Q, x), "tolerance":
+    "prescribed": lambda x: MODEL.forward_dynamics(Q, Q, prescribed=x),
+    "prescribed of reactions": lambda x: MODEL.joint_reactions(Q, Q, Q, prescribed=x),
+    "axes": lambda x: MODEL.frame_jacobian(MODEL.frame_names[0], Q, x), "hold": lambda x: vt.satisfy_constraints(MODEL, Q, x), "tolerance":
     lambda x: vt.satisfy_constraints(MODEL, Q, tolerance=x), "q": MODEL.static_force, "q to expand": MODEL.expand,
     "f": MODEL.reduced().contract_force, "rates": lambda x: SLEIGH.velocity(SLEIGH.neutral(), x),
     "q of a vehicle": lambda x: SLEIGH.integrate(x, SLEIGH.zero_velocity()),

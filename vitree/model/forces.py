@@ -150,14 +150,14 @@ def prescribed_accelerations(model: Any, prescribed: Mapping[str, float] | None)
 
 
 def state_forces(
-    model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, t: float, inputs: Any, prescribed: Any,
-    contacts: bool | ContactForces, pushes: Sequence[FrameWrench] = (), slow: float = STICKS,
+    model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, t: float, inputs: Any,
+    locked: np.ndarray | None, contacts: bool | ContactForces, pushes: Sequence[FrameWrench] = (), slow: float = STICKS,
 ) -> StateForces:  # fmt: skip
     """Return the accelerations of a state (q, v) and what acts at it; see :meth:`vitree.Model.forward_dynamics`.
 
     Parameters
     ----------
-    prescribed : mapping of joint name to float, (nv,) array, or None
+    locked : (nv,) array or None [m/s^2 or rad/s^2]
         Accelerations of prescribed coordinates.
     contacts : bool or ContactForces
         Whether closed contacts act, or the forces of contacts.
@@ -168,7 +168,6 @@ def state_forces(
     """
     model.require_regular(q)
     u, t = inputs_at(model, inputs), float(entries(t, (), "t"))
-    locked = prescribed if isinstance(prescribed, np.ndarray) else prescribed_accelerations(model, prescribed)
     status, rows, wrenches = 0, NO_ROWS, NO_WRENCHES
     given = contacts if isinstance(contacts, ContactForces) else None
     if pushes or given is not None:
@@ -304,7 +303,8 @@ class Place:
 
 def transmitted(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, multipliers: np.ndarray | None,
                 contacts: bool | ContactForces, at: JointFrames | Place, *, tau: Any, t: float, inputs: Any,
-                prescribed: Any, pushes: Sequence[FrameWrench] = (), slow: float = STICKS) -> np.ndarray:  # fmt: skip
+                locked: np.ndarray | None, pushes: Sequence[FrameWrench] = (),
+                slow: float = STICKS) -> np.ndarray:  # fmt: skip
     """Return the wrenches (n, 6) [N m, N] that parents put on bodies at places.
 
     Arguments are as of :meth:`vitree.Model.joint_reactions` and :func:`state_forces`.
@@ -313,7 +313,7 @@ def transmitted(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, 
     given = contacts if isinstance(contacts, ContactForces) else None
     rows, wrenches = NO_ROWS, NO_WRENCHES
     if a is None or (multipliers is None and model.constraints) or (contacts is True and model.contact_list.count):
-        found = state_forces(model, q, v, tau, t, u, prescribed, contacts, pushes, slow)
+        found = state_forces(model, q, v, tau, t, u, locked, contacts, pushes, slow)
         a, rows, wrenches = found.acceleration if a is None else a, found.rows, found.wrenches
         multipliers = found.multipliers if multipliers is None else multipliers
     elif given is not None or pushes:

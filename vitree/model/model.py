@@ -1118,7 +1118,8 @@ class Model(System):
             kept = {key: x for key, x in more.items() if x is not None}
             return self._many_accelerations(q, v, tau, {**kept, "contacts": contacts})
         closed = forces.require_contacts_word(contacts)
-        found = forces.state_forces(self, q, v, tau, t, inputs, prescribed, closed)
+        locked = forces.prescribed_accelerations(self, prescribed)
+        found = forces.state_forces(self, q, v, tau, t, inputs, locked, closed)
         return Accelerations(found.acceleration, found.multipliers)
 
     def contact_forces(
@@ -1143,7 +1144,8 @@ class Model(System):
         """
         q, v = self._q_and_v(q, v)
         tau = None if tau is None else self._checked(tau, self.nv, "tau")
-        found = forces.state_forces(self, q, v, tau, t, inputs, prescribed, True)
+        locked = forces.prescribed_accelerations(self, prescribed)
+        found = forces.state_forces(self, q, v, tau, t, inputs, locked, True)
         return forces.contact_forces(self, q, found.rows)
 
     @finite_result
@@ -1305,8 +1307,9 @@ class Model(System):
             multipliers = entries(multipliers, (len(self.constraints),), "multipliers")
         frames = self._joint_frames
         acting = contacts if isinstance(contacts, forces.ContactForces) else forces.require_contacts_word(contacts)
+        locked = forces.prescribed_accelerations(self, prescribed)
         rows = forces.transmitted(self, q, v, a, multipliers, acting, frames,
-                                  tau=torque, t=t, inputs=inputs, prescribed=prescribed)  # fmt: skip
+                                  tau=torque, t=t, inputs=inputs, locked=locked)  # fmt: skip
         return dict(zip(frames.names, rows, strict=True))
 
     @in_one_call

@@ -13,7 +13,7 @@ from vitree.arguments import of_kind
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.model.cut import Cut
-from vitree.model.forces import Place, transmitted
+from vitree.model.forces import Place, prescribed_accelerations, transmitted
 from vitree.model.model import Model
 from vitree.model.motion import carried, subtree_momentum
 from vitree.model.system import System
@@ -145,7 +145,7 @@ class ForceTorque(PairSensor):
         def wrench(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
             q, v = known.expand(q), known.expand_velocity(v)
             return transmitted(known.full, q, v, None, None, acts.contacts, place, tau=acts.torque, t=acts.t,
-                               inputs=acts.inputs, prescribed=acts.prescribed, pushes=acts.pushes,
+                               inputs=acts.inputs, locked=acts.prescribed, pushes=acts.pushes,
                                slow=acts.slow)[0]  # fmt: skip
 
         for k, t in enumerate(taken.tolist()):
@@ -192,7 +192,7 @@ class ForceTorque(PairSensor):
         if tau is not None and full is not known:
             tau = known._force_on_leaders(tau)
         wrench = transmitted(full, known.expand(q), known.expand_velocity(v), a, None, True, place, tau=tau, t=t,
-                             inputs=inputs, prescribed=prescribed)[0]  # fmt: skip
+                             inputs=inputs, locked=prescribed_accelerations(full, prescribed))[0]  # fmt: skip
         return ForceTorqueSample(wrench[:3], wrench[3:])
 
     def _place(self, model: Model) -> Place:
