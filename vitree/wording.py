@@ -159,6 +159,16 @@ def joined(texts: Iterable[str], between: str) -> Text:
     return Text(first, *(part for text in others for part in (between, text)))
 
 
+def parted(text: str, mark: str) -> tuple[str, str]:
+    """Return what is before and behind a mark between the words of a text, like ``str.partition`` without the mark."""
+    pieces = pieces_of(text)
+    for k, piece in enumerate(pieces):
+        if mark in piece and not isinstance(piece, Argument):
+            before, _, behind = piece.partition(mark)
+            return Text(*pieces[:k], before), Text(behind, *pieces[k + 1 :])
+    return text, ""
+
+
 def reworded(text: str, write: Callable[[Argument], str]) -> str:
     """Return a text with its arguments written by ``write``."""
     return "".join(write(piece) if isinstance(piece, Argument) else piece for piece in pieces_of(text))

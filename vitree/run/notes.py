@@ -12,6 +12,7 @@ from vitree.model.stiffness import friction_rates, spring_rate
 from vitree.model.system import System, freedom_of
 from vitree.run.oddities import OF_LIMITS, OF_SPEEDS
 from vitree.run.trajectory import Trajectory
+from vitree.wording import parted
 
 
 def system_note(model: System, duration: float) -> str:
@@ -97,15 +98,16 @@ def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
     told: dict[str, dict[str, list[str]]] = {}
     for (label, dt), run in runs.items():
         for text in run.warnings:
-            first, stop, others = text.partition(". ")
-            told.setdefault(others, {}).setdefault(first + stop.strip(), []).append(f"{label}, dt = {dt:g} s")
+            first, others = parted(text, ". ")
+            first = first + "." if others else first
+            told.setdefault(others, {}).setdefault(first, []).append(f"{label}, dt = {dt:g} s")
     notes: list[str] = []
     for others, firsts in told.items():
         if others in (OF_LIMITS, OF_SPEEDS):
             first, (label, *_) = next(iter(firsts.items()))
             alike = sum(map(len, firsts.values())) - 1
             more = f" and {alike} more run{'s' * (alike > 1)}" if alike else ""
-            notes.append(f"In {label}{more}: {first} " + others)
+            notes.append(f"In {label}{more}: " + first + " " + others)
             continue
         notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
         notes += [others] if others else []
