@@ -80,6 +80,7 @@ WRONG = {
     "--contacts": "convert run.npz a.json --contacts",
     "--coordinate": "plot coordinates run.npz --coordinate elbo",
     "--of": "plot coordinates run.npz --of a",
+    "--mean": "plot contact-forces run.npz --mean 0",
     "--lossy": "convert pendulum pendulum.sexpr --lossy",
 }
 #: The same of options that other commands have, too.
@@ -88,6 +89,7 @@ MORE = [
     ("--restitution", "check human --restitution 0"),
     ("--limits", "convert run.npz run.csv --limits ignore"),
     ("--ground", "info car --ground"),
+    ("--mean", "plot energy run.npz --mean 0.1"),
     ("--option rtol=", f"simulate pendulum {SHORT} -m scipy-rk45 --option rtol=-1"),
     ("--option adapt=", f"simulate pendulum {SHORT} --option adapt=fast"),
     ("--option rate=", f"simulate pendulum {SHORT} --option rate=1"),

@@ -16,7 +16,7 @@ _SAME = (
     "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
     "solver", "order", "every", "method", "methods", "dt", "accuracy", "halvings", "events", "reference", "repeats",
     "steps", "host", "port", "fps", "size", "speed", "spread", "lossy", "contacts", "limits", "seed", "backend",
-    "workers", "folder", "engines",
+    "workers", "folder", "engines", "mean",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
 #: Options of methods that have an option of their own.
