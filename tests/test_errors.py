@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
 import vitree as vt
@@ -38,6 +39,8 @@ def test_a_failed_run_brings_its_trajectory_along(method):
         vt.simulate(tree.compile(), [1.0], duration=1.0, dt=0.1, method=method, torque=failing)
     again = pickle.loads(pickle.dumps(caught.value))
     assert len(again.trajectory) == len(caught.value.trajectory) > 3
+    driven = again.trajectory.drive.torque[:, 0]  # where the function raises there is none
+    assert (driven[:5] == 0).all() and np.nan_to_num(driven).max() == 0.0
 
 
 def test_a_run_of_a_system_that_cannot_be_pickled_keeps_its_pictures_and_units():

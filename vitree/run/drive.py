@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.errors import CallableError
 from vitree.integrators.base import Records
 from vitree.model.model import Model
 from vitree.results.driven import Driven, at_records
@@ -54,8 +56,12 @@ def _part(given: Any, size: int, place: slice, kept: list, records: Records, vel
 
 
 def _asked(function: Callable, records: Records, velocities: Callable, size: int) -> np.ndarray:
-    rows = [function(float(t), q.copy(), v.copy()) for t, q, v in zip(records.t, records.q, velocities(), strict=True)]
-    return np.array(rows, dtype=float).reshape(len(rows), size)
+    """The values of a function at the records; NaN where it raises an error, as at the end of a run that it stopped."""
+    rows = np.full((len(records.t), size), np.nan)
+    for row, t, q, v in zip(rows, records.t, records.q, velocities(), strict=True):
+        with contextlib.suppress(CallableError):
+            row[:] = function(float(t), q.copy(), v.copy())
+    return rows
 
 
 def _kept(kept: list, place: slice, t: np.ndarray, dt: float, smooth: bool) -> np.ndarray:
