@@ -48,7 +48,7 @@ MODULES = (
 PACKAGE = "vitree"
 
 #: Words of units in brackets.
-UNITS = set("m rad s kg N J bytes or and per".split())
+UNITS = set("m rad s kg N J W bytes or and per".split())
 #: What is said of numbers that have no unit, or that of something else.
 UNITLESS = re.compile(
     r"\b(ratio|shares?|factors?|directions?|quaternion|rotation|cosine|without units?|in units of|units as)\b",

@@ -322,7 +322,7 @@ class Integrator:
 
     @property
     def inner_states(self) -> np.ndarray:
-        """States between the halves of steps that were taken in halves, (m, 1 + nq + nv): t [s], q and x in a row."""
+        """States between the halves of steps that were taken in halves, rows (m, k) of t [s], q and x."""
         return np.zeros((0, 1 + self.model.nq + self.model.nv))
 
     @property

@@ -74,12 +74,13 @@ class Trajectory(Recording):
     drive : Driven or None
         What drove the run, at its records: ``torque`` (n, nv) [N or N m], ``inputs`` (n, nu) and ``accelerations``
         (n, nv) of prescribed coordinates [m/s^2 or rad/s^2], each None without any; of the model with a coordinate for
-        each joint.
+        each joint. NaN at a record where a function raises an error.
     stages : (n - 1, nv, s) array or None [m/s or rad/s]
         Of ``simulate(dense=True)``: velocities of the stages of each step, of turns the rates of its chart; NaN of a
         step that was taken in parts.
-    halves : (m, 1 + nq + 2 nv) array or None
-        Of steps that were taken in halves: t, q, v and p of the states between their parts, in the order of time.
+    halves : (m, k) array or None
+        Of steps that were taken in halves: rows of t, q, v and p (k = 1 + nq + 2 nv) of the states between their parts,
+        in the order of time; units as of these.
 
     Raises
     ------
