@@ -53,7 +53,8 @@ def friction_rates(model: Model, q: np.ndarray) -> np.ndarray:
     Friction f with the velocity e slows an inertia M at the rate f/(M e). Prescribed joints are left out.
     """
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
-    slope = (model.friction / np.asarray(model.full.flat.friction_velocity)[: len(model.friction)])[free]
+    with np.errstate(over="ignore"):  # of friction that no double holds over so small a velocity: infinitely fast
+        slope = (model.friction / np.asarray(model.full.flat.friction_velocity)[: len(model.friction)])[free]
     return slope * np.diag(np.linalg.inv(model.crba(q)[np.ix_(free, free)]))
 
 
