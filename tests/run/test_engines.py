@@ -167,6 +167,12 @@ def _dry():
     return tree
 
 
+def _limited():
+    tree = arm()
+    tree.frame("l").add(vt.rx("end", effort=5.0), vt.body("e", 0.3, (0.02, 0.02, 0.02)))
+    return tree
+
+
 def _geared():
     tree = arm()
     tree.world.add(vt.tx(1), vt.ry("g"), vt.body("e", 0.3, (0.02, 0.02, 0.02)))
@@ -185,7 +191,7 @@ def _sprung():
     (lambda: _geared().compile().reduced(), {}, "joints that follow others"),
     (arm, {"wrenches": {"l": [0, 0, 0, 1, 0, 0]}}, "the argument wrenches"),
     (arm, {"torque": vt.Controller(lambda t, q, v: np.zeros(4), period=0.01)}, "controllers"),
-    (arm, {"effort_limits": True, "torque": [0.1] * 4}, "effort_limits"),
+    (_limited, {"effort_limits": True, "torque": [0.1] * 5}, "effort_limits"),
 ])  # fmt: skip
 def test_what_no_engine_simulates_is_said(made, given, words):
     system = made()
