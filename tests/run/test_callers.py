@@ -466,7 +466,8 @@ PLACES = {
     "wrenches": lambda x: vt.METHODS["rk4"](MODEL, 0.01, wrenches=x),
     "prescribed": lambda x: MODEL.forward_dynamics(Q, Q, prescribed=x),
     "prescribed of reactions": lambda x: MODEL.joint_reactions(Q, Q, Q, prescribed=x),
-    "axes": lambda x: MODEL.frame_jacobian(MODEL.frame_names[0], Q, x), "hold": lambda x: vt.satisfy_constraints(MODEL, Q, x), "tolerance":
+    "axes": lambda x: MODEL.frame_jacobian(MODEL.frame_names[0], Q, x),
+    "hold": lambda x: vt.satisfy_constraints(MODEL, Q, x), "tolerance":
     lambda x: vt.satisfy_constraints(MODEL, Q, tolerance=x), "q": MODEL.static_force, "q to expand": MODEL.expand,
     "f": MODEL.reduced().contract_force, "rates": lambda x: SLEIGH.velocity(SLEIGH.neutral(), x),
     "q of a vehicle": lambda x: SLEIGH.integrate(x, SLEIGH.zero_velocity()),
