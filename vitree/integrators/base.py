@@ -336,6 +336,11 @@ class Integrator:
         return None
 
     @property
+    def relative(self) -> bool:
+        """Whether the centres of mass of trees that float go from node to node in the discrete action."""
+        return False
+
+    @property
     def adaptive(self) -> bool:
         """Whether steps choose their own length."""
         return False
