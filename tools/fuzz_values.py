@@ -262,7 +262,7 @@ def owners(kind: type, case: Case):
     if issubclass(kind, Sensor):
         case.drawn["(run)"] = case.pick(*(run for run in runs() if isinstance(run.system, vt.Model)))
         more = {"rate": case.pick(None, 3.0, 250.0), "noise": case.pick(0.0, 0.1), "delay": case.pick(0.0, 0.01)}
-        place = {vt.Imu: (frame_name,), vt.ForceTorque: (joint_name,)}.get(kind, ())
+        place = {vt.Imu: (frame_name,), vt.ForceTorque: (joint_name,), vt.ContactSensor: (frame_name,)}.get(kind, ())
         return kind(*(draw(case) for draw in place), **more)
     if issubclass(kind, vt.CallableError):
         return kind("x", time=case.pick(None, 0.5))
@@ -519,11 +519,11 @@ def _wrench(t, g, xi, u):
     return -0.1 * xi
 
 
+SENSORS = ("Imu", "ForceTorque", "ContactSensor", "Encoder")
 #: Arguments that mean something else than their names do elsewhere, by target and name.
 SPECIAL = {
-    **{f"vt.{kind}.{name}": one_of(0.0, 0.1) for kind in ("Imu", "ForceTorque", "Encoder") for name in (
-        "delay", "bias", "noise")},
-    **{f"{kind}.read.model": one_of(None) for kind in ("Imu", "ForceTorque", "Encoder")},
+    **{f"vt.{kind}.{name}": one_of(0.0, 0.1) for kind in SENSORS for name in ("delay", "bias", "noise")},
+    **{f"{kind}.read.model": one_of(None) for kind in SENSORS},
     "vt.Imu.bias": one_of(0.1, (0.1, 0.2), np.ones(6)), "vt.Encoder.resolution": one_of(None, 0.01),
     "vt.Encoder.joints": lambda case: case.pick(None, [joint_name(case)]), "vt.ForceTorque.frame": one_of(None, "b0"),
     "ReducedModel.contract.q": lambda case: case.normal(case.owner.full.nq),
