@@ -98,7 +98,8 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
     """
     path = path_of(path)
     header = {name: getattr(run, name) for name in _header_names()}
-    header["settings"] = {**run.settings, "warnings": list(getattr(run, "warnings", run.settings.get("warnings", ())))}
+    if told := list(getattr(run, "warnings", ())):  # also those that are worked out when they are asked for
+        header["settings"] = {**run.settings, "warnings": told}
     header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
     if (known := about(run)) is not None:
         header["about"] = known
