@@ -228,6 +228,19 @@ class Motion:
         """Return (3, n) of coordinates, rates and accelerations at a time."""
         return np.array([f(t) for f in self.functions], dtype=float).reshape(-1, 3).T
 
+    def accelerations(self, t: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return accelerations (n, nv) at times of records: of callables theirs, else the slopes of recorded rates.
+
+        ``v`` (n, nv) are the velocities there; entries that are not prescribed are zero.
+        """
+        out = np.zeros_like(v)
+        for name, k, function in zip(self.names, self.iv, self.functions, strict=True):
+            if callable(self.prescribed.get(name)):
+                out[:, k] = [function(x)[2] for x in t]
+            elif len(t) > 1:
+                out[:, k] = np.gradient(v[:, k], t, edge_order=2 if len(t) > 2 else 1)
+        return out
+
     def rows(self, within: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return (len(within) steps + 1, 3, n): the motion at these shares of each step, and at the end."""
         times = np.append((self.ends[:-1, None] + np.diff(self.ends)[:, None] * within).ravel(), self.ends[-1])

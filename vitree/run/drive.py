@@ -40,7 +40,7 @@ def driven_of(integrator: Any, records: Records, velocities: Callable[[], np.nda
         )
     }
     motion = integrator.motion
-    moves = partial(_accelerations, motion, records.t, velocities, model.nv) if motion.names else None
+    moves = (lambda: motion.accelerations(records.t, velocities())) if motion.names else None
     return Driven(len(records.t), **parts, accelerations=moves)
 
 
@@ -73,18 +73,6 @@ def _of_rows(given: np.ndarray, t: np.ndarray, dt: float) -> np.ndarray:
     """Of methods that keep nothing: rows of inputs by the number of the step that led to each record."""
     led = np.clip(np.round((t - t[0]) / dt).astype(int) - 1, 0, len(given) - 1)[1:]
     return at_records(t, np.column_stack([np.arange(1, len(t)), given[led]]), dt)
-
-
-def _accelerations(motion: Any, t: np.ndarray, velocities: Callable, nv: int) -> np.ndarray:
-    """Accelerations of prescribed coordinates: of functions theirs, of rows the differences of the recorded rates."""
-    out = np.zeros((len(t), nv))
-    for k, name in enumerate(motion.names):
-        if callable(motion.prescribed.get(name)):
-            out[:, motion.iv[k]] = [motion.functions[k](x)[2] for x in t]
-        elif name in motion.prescribed and len(t) > 1:
-            rate = velocities()[:, motion.iv[k]]
-            out[:, motion.iv[k]] = np.gradient(rate, t, edge_order=2 if len(t) > 2 else 1)
-    return out
 
 
 def wrenches_told(wrenches: Mapping[str, Any] | None, axes: str, pushes: Iterable[Any]) -> dict[str, Any]:

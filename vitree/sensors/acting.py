@@ -125,14 +125,7 @@ class Acting:
                 )
         t = course.t if len(course.t) > 1 else course.t[0] + np.array([0.0, 1e-3])
         motion.plan(self.model.expand(course.q[0]), t, float(np.diff(t).min()))
-        out, v = np.zeros((len(course.t), full.nv)), self.model.expand_velocity(course.v)
-        for k, name in enumerate(motion.names):
-            if name in motion.prescribed:
-                out[:, motion.iv[k]] = [motion.functions[k](x)[2] for x in course.t]
-            elif len(course.t) > 1:
-                rate = v[:, motion.iv[k]]
-                out[:, motion.iv[k]] = np.gradient(rate, course.t, edge_order=2 if len(rate) > 2 else 1)
-        return out
+        return motion.accelerations(course.t, self.model.expand_velocity(course.v))
 
     # ---- at a time -------------------------------------------------------------------------------------------
 
