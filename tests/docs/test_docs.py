@@ -44,6 +44,13 @@ def test_python_blocks_run(page, block, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_code_fits_90_columns(page):
+    """The check with a browser, below, is left out where there is none."""
+    code = re.findall(r"^```\w*\n(.*?)^```", page.read_text(), re.S | re.M)
+    assert [line for line in "".join(code).splitlines() if len(line) > 90] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_what_is_named_exists(page):
     text = page.read_text()
     owners = {"vt": vt, "model": vt.Model, "tree": vt.Tree, "traj": vt.Trajectory}
