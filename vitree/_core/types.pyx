@@ -212,6 +212,7 @@ cdef class ContactList:
             e.radius_a, e.radius_b = one.get("radius_a", 0.0), one.get("radius_b", 0.0)
             e.offset, e.friction, e.restitution = one.get("offset", 0.0), one.get("friction", 0.0), one.get("restitution", 0.0)
             e.stiffness, e.damping = one.get("stiffness", float("inf")), one.get("damping", 0.0)
+            self.yields = self.yields or e.stiffness != float("inf")
             axes = one.get("axes_b", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
             for j in range(9):
                 e.axes_b[j] = axes[j]

@@ -22,6 +22,8 @@ STENCIL = ((1, 45), (2, -9), (3, 1))
 CONE, RUB = core.LAWS["cone"], core.LAWS["rub"]
 #: Share of the bound of friction up to which a contact sticks.
 STICKS = 1 - 1e-9
+#: The same where it depends on what a spring gives at the step's end, which is known to the step's tolerance.
+STICKS_ON_SPRING = 1 - 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,10 @@ class Held:
         push^T lam.
     by_start, by_end : (n, nv) arrays
     by_impulse : (n, n) array
+    late : (nv,) array
+        What springs of contacts add to p2.
+    late_by : (2, nv, nv) array
+        Its derivatives by d1 and d2.
     """
 
     push: np.ndarray
@@ -67,6 +73,8 @@ class Held:
     by_start: np.ndarray
     by_end: np.ndarray
     by_impulse: np.ndarray
+    late: np.ndarray
+    late_by: np.ndarray
 
     def with_constraints(self, one: np.ndarray, two: np.ndarray) -> Held:
         """Return the same with constraints before them, whose rows (m, nv) are ``one`` at q1 and ``two`` at q2."""
@@ -74,29 +82,33 @@ class Held:
         by_impulse = np.zeros((m + len(self.push),) * 2)
         by_impulse[m:, m:] = self.by_impulse
         return Held(np.concatenate([-one, self.push]), self.turn, self.kick, np.concatenate([0 * one, self.by_start]),
-                    np.concatenate([two, self.by_end]), by_impulse)  # fmt: skip
+                    np.concatenate([two, self.by_end]), by_impulse, self.late, self.late_by)  # fmt: skip
 
 
 def held_by(stepper: Any, model: Any, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
     """Return the equations of the contacts of a step from q to q2."""
     at = lambda q, q2: stepper.between(q, q2, touched.members, touched.ways)  # noqa: E731
-    order, laws, dims, bounds, leads, push, w, gives, axes = at(q, q2)
+    order, laws, dims, bounds, leads, push, w, axes, springs, normals, ends = at(q, q2)
     first = np.cumsum(dims) - dims
     n, nv = len(push), model.nv
     place = {number: touched.impulses[k] for k, number in enumerate(touched.members)}
-    lam = np.concatenate([axes[k, : dims[k]] @ place[c] for k, c in enumerate(order.tolist())] or [np.zeros(0)])
+    late = springs[:, 0]
+    lam = np.concatenate([axes[k, : dims[k]] @ (place[c] - late[k] * normals[k]) for k, c in enumerate(order.tolist())]
+                         or [np.zeros(0)])  # fmt: skip
     # of what depends on q1 alone, and of gaps and slips
     kicks, moved, slips = np.zeros((nv, nv)), np.zeros((nv, len(dims), 2)), np.zeros((2, nv, n))
+    late_by = np.zeros((2, nv, nv))
     for j in np.flatnonzero(touched.moves):
         unit = APART * np.eye(nv)[j]
         for share, weight in STENCIL:
             scale = weight / (60 * APART)
-            ends = [at(model.integrate(q, sign * share * unit), q2) for sign in (1, -1)]
-            kicks[j] += scale * (ends[0][5] - ends[1][5]).T @ lam
-            moved[j] += scale * (ends[0][4] - ends[1][4])
-            slips[0, j] += scale * h * (ends[0][6] - ends[1][6])
-            ends = [at(q, model.integrate(q2, sign * share * unit)) for sign in (1, -1)]
-            slips[1, j] += scale * h * (ends[0][6] - ends[1][6])
+            sides = [at(model.integrate(q, sign * share * unit), q2) for sign in (1, -1)]
+            kicks[j] += scale * (sides[0][5] - sides[1][5]).T @ lam
+            moved[j] += scale * (sides[0][4] - sides[1][4])
+            slips[0, j] += scale * h * (sides[0][6] - sides[1][6])
+            sides = [at(q, model.integrate(q2, sign * share * unit)) for sign in (1, -1)]
+            slips[1, j] += scale * h * (sides[0][6] - sides[1][6])
+            late_by[1, :, j] += scale * (sides[0][10] - sides[1][10]).T @ late
     by_start, by_end, by_impulse = slips[0].T.copy(), slips[1].T.copy(), np.zeros((n, n))
     for k, law in enumerate(laws.tolist()):
         i, size = int(first[k]), int(dims[k])
@@ -107,28 +119,39 @@ def held_by(stepper: Any, model: Any, h: float, q: np.ndarray, q2: np.ndarray, t
             if not stands:
                 by_end[i], by_impulse[i, i] = 0.0, 1.0
         elif law == CONE:
-            by_impulse[i, i] = h * gives[k]
+            gaps, late_of = np.array([push[i], by_end[i]]), np.zeros((2, nv))
+            if (springs[k] != 0).any():
+                # lam = A(gap1, gap2), and what acts at the end by its own law
+                by_start[i], by_end[i] = -springs[k, 1:3, None] * gaps
+                by_impulse[i, i] = 1.0
+                late_of = springs[k, 3:, None] * gaps
+                late_by += ends[k][:, None] * late_of[:, None]
             if size == 3:
                 rows = slice(i + 1, i + 3)
-                _slide(rows, i, lam, bounds[k], leads[k], moved[:, k].T, h * w, by_start, by_end, by_impulse)
-    return Held(push, kicks.T, push.T @ lam, by_start, by_end, by_impulse)
+                # the bound of friction is of both impulses of a spring
+                whole = lam[i] + late[k], late_of
+                _slide(rows, i, lam, whole, bounds[k], leads[k], moved[:, k].T, h * w, by_start, by_end, by_impulse)
+    return Held(push, kicks.T, push.T @ lam, by_start, by_end, by_impulse, late @ ends, late_by)
 
 
-def _slide(rows: slice, normal: int, lam: np.ndarray, bound: float, lead: np.ndarray, moved: np.ndarray, s: np.ndarray,
-           by_start: np.ndarray, by_end: np.ndarray, by_impulse: np.ndarray) -> None:  # fmt: skip
+def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.ndarray], bound: float, lead: np.ndarray,
+           moved: np.ndarray, s: np.ndarray, by_start: np.ndarray, by_end: np.ndarray,
+           by_impulse: np.ndarray) -> None:  # fmt: skip
     """Turn the equations of a slip, which is zero, into those of friction where a contact slides.
 
-    With lam_t = lead lam_n + beta, beta = -bound lam_n u, u = s/|s|.
+    With lam_t = lead N + beta, beta = -bound N u, u = s/|s|. ``whole``: N, the normal impulse with that which a spring
+    gives where the step ends, and the derivatives (2, nv) of this by d1 and d2.
     """
-    beta = lam[rows] - lead * lam[normal]
-    if np.linalg.norm(beta) < STICKS * bound * lam[normal]:
+    size_n, late_by = whole
+    beta = lam[rows] - lead * size_n
+    if np.linalg.norm(beta) < (STICKS_ON_SPRING if late_by.any() else STICKS) * bound * size_n:
         return
     size = np.linalg.norm(s[rows])
     # at the bound without a slip only the slip's direction is known, by the friction
     u = s[rows] / size if size > 0 else -beta / max(np.linalg.norm(beta), 1e-300)
-    turn = bound * lam[normal] / max(size, 1e-300) * (np.eye(2) - np.outer(u, u))
-    by_start[rows] = turn @ by_start[rows] - lam[normal] * moved
-    by_end[rows] = turn @ by_end[rows]
+    turn = bound * size_n / max(size, 1e-300) * (np.eye(2) - np.outer(u, u))
+    by_start[rows] = turn @ by_start[rows] - size_n * moved + np.outer(bound * u - lead, late_by[0])
+    by_end[rows] = turn @ by_end[rows] + np.outer(bound * u - lead, late_by[1])
     by_impulse[rows, rows] = np.eye(2)
     by_impulse[rows, normal] = bound * u - lead
 

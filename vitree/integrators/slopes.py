@@ -169,9 +169,12 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
 
     if any(helds):
         given, p = p, p.copy()
+        p2 = None if p2 is None else p2.copy()
         for k, held in enumerate(helds):
             if held is not None:
                 p[k] += held.kick
+                if p2 is not None:
+                    p2[k] -= held.late
     found = at(p)
     if model.constraints and p2 is not None:
         # the torque that p2 tells, and of what is left at node 1 the part of the constraints
@@ -191,6 +194,8 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
         for k, held in enumerate(helds):
             if held is not None:
                 found.K[k, 0] -= held.turn
+                found.ends[1][k] += held.late
+                found.K[k, 2:] += held.late_by
     return found
 
 

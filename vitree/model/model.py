@@ -1033,9 +1033,12 @@ class Model(System):
     @on_stacks
     @finite_result
     def lagrangian(self, q: Any, v: Any) -> Any:
-        """Return kinetic minus potential energy [J], a number; an array (...) of many states."""
+        """Return kinetic minus potential energy [J], without contacts, a number; an array (...) of many states."""
         energies = self._energies(q, v)
-        return plain_number(energies[..., 0] - energies[..., 1])
+        value = energies[..., 0] - energies[..., 1]
+        if self.contact_list.yields:
+            value = value + core.contact_potentials(self.core, self.contact_list, as_rows(q)).reshape(value.shape)
+        return plain_number(value)
 
     @finite_result
     def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
@@ -1515,9 +1518,10 @@ class Model(System):
     @on_stacks
     @finite_result
     def potential_energy(self, q: Any) -> Any:
-        """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and the loads'.
+        """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and that of springs.
 
-        It is an array (...) of many states.
+        Springs are those of loads, and those of contacts with a ``stiffness`` k where they are pressed: k gap^2/2. It is
+        an array (...) of many states.
         """
         return plain_number(self._energies(q, None)[..., 1])
 
@@ -1621,6 +1625,8 @@ class Model(System):
             out[:, 1] += core.load_potentials(self.core, self.load_list, q)
             if self.written is not None and self.written.resting:
                 out[:, 1] += [self.written.energy(row) for row in q]
+        if self.contact_list.yields:
+            out[:, 1] += core.contact_potentials(self.core, self.contact_list, q)
         return out
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -250,6 +250,41 @@ def signed(model: Any, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
+def late_pushes(model: Any, number: np.ndarray, h: np.ndarray, gaps: tuple[np.ndarray, np.ndarray], end: np.ndarray,
+                q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return the impulses of springs of contacts that act where steps end, and the places of all there.
+
+    Parameters
+    ----------
+    model : Model
+        Not a reduced one.
+    number : (n,) int array
+    h : (n,) array [s]
+        Lengths of the steps.
+    gaps : two arrays (n,) [m]
+        Where the steps start, and where they end.
+    end : (n,) int array
+        Rows of q where the steps end.
+    q : (m, nq) array [m or rad]
+
+    Returns
+    -------
+    impulses : (n, 3) array [N s]
+        On the first of the two, in world axes; zero of contacts that do not yield.
+    places : (n, 7) array
+        Points, normals and gaps, as of :func:`places_of`.
+    """
+    impulses, places = np.zeros((len(number), 3)), np.zeros((len(number), 7))
+    some = np.flatnonzero(number < count_of(model.contact_candidates))
+    arrays = (np.ascontiguousarray(x[some], dtype=float) for x in (h, *gaps))
+    size = core.late_impulses(model.contact_list, np.ascontiguousarray(number[some], dtype=int), *arrays)
+    some, size = some[size != 0], size[size != 0]
+    if len(some):
+        gap, n, x, _ = gaps_at(model, number[some], end[some], q)
+        impulses[some], places[some] = size[:, None] * n, np.column_stack([x, n, gap])
+    return impulses, places
+
+
 def kicks_of(model: Any, number: np.ndarray, impulse: np.ndarray, places: np.ndarray, nodes: Nodes) -> np.ndarray:
     """Return what contacts give to the momenta of the coordinates at each node, (m, nv) [kg m/s or kg m^2/s].
 

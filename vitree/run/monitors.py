@@ -16,7 +16,7 @@ from vitree.memory import require_memory
 from vitree.model.lower import contact_names
 from vitree.model.model import Model
 from vitree.model.motion import carried
-from vitree.model.pushed import Nodes, kicks_of, least_gaps, places_of, signed
+from vitree.model.pushed import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
 from vitree.results.contacts import ContactLog
 from vitree.results.units import CERTIFICATE
 from vitree.wording import Argument, Text, keyword
@@ -268,15 +268,33 @@ class _Steps:
         ends = np.append(self.first[1:], len(self.q) - 1)
         return least_gaps(self.model, self.q[ends]) if self.touches else np.full(len(ends), np.nan)
 
+    @cached_property
+    def late(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The impulses of springs of contacts where the steps end, and their places; None without springs."""
+        if not (self.touches and self.model.contact_list.yields):
+            return None
+        at = self.nodes.at
+        gaps = self.places[:, 6], self.rows[:, 8]
+        return late_pushes(self.model, self.number, np.diff(self.t)[at], gaps, at + 1, self.q)
+
     def contact_work(self) -> np.ndarray:
-        """lam . J (v1 + v1+)/2."""
-        work, some = np.zeros(len(self.q) - 1), np.unique(self.nodes.at)
+        """lam . J (v1 + v1+)/2, where the steps start and, of springs, where they end."""
+        at, impulses = self.nodes.at, self.rows[:, 2:5]
+        if self.late is None:
+            return self._whole(self._work(impulses, self.places, at, 1.0)[:-1])
+        late, places = self.late
+        work = self._work(impulses - late, self.places, at, 1.0)[:-1]
+        return self._whole(work + self._work(late, places, at + 1, -1.0)[1:])
+
+    def _work(self, impulses: np.ndarray, places: np.ndarray, at: np.ndarray, sense: float) -> np.ndarray:
+        """Of impulses at nodes, whose momenta are those before them (``sense`` 1) or behind them (-1)."""
+        work, some = np.zeros(len(self.q)), np.unique(at)
         if len(some):
-            kicks = kicks_of(self.model, self.number, self.rows[:, 2:5], self.places, self.nodes)[some]
+            kicks = kicks_of(self.model, self.number, impulses, places, self.nodes._replace(at=at))[some]
             t, q = self.t[some], self.q[some]
-            after = self.integrator.velocities(t, q, self.integrator.kicked(t, q, self.x[some], kicks))
-            work[some] = 0.5 * ((self.velocities[some] + after) * kicks).sum(axis=1)
-        return self._whole(work)
+            other = self.integrator.velocities(t, q, self.integrator.kicked(t, q, self.x[some], sense * kicks))
+            work[some] = 0.5 * ((self.velocities[some] + other) * kicks).sum(axis=1)
+        return work
 
     def momentum_balance(self) -> np.ndarray:
         """Gravity acts on the nodes' centres of mass, or on that of the middle configuration.
@@ -302,6 +320,11 @@ class _Steps:
         if self.touches:
             log = ContactLog(self.rows, tuple(contact_names(model.flat, model.contact_candidates)), self.places, 1.0)
             change -= log.wrench(len(change))
+            if self.late is not None:
+                late, places = self.late
+                of_ground = np.array([b == "ground" for b in log.b], dtype=bool)[:, None]
+                moved = np.where(of_ground, np.cross(places[:, :3] - np.nan_to_num(log.point), late), 0.0)
+                np.add.at(change[:, :3], self.nodes.at, -moved)
         return self._whole(change)
 
 

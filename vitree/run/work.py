@@ -67,7 +67,7 @@ def most_work(model: Any, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: np.
         return None
     if callable(drivers.torque) and drivers.power is None:
         return None
-    if model.written is not None or not all(isinstance(load, _KNOWN) for load in model.loads) or _yields(model):
+    if model.written is not None or not all(isinstance(load, _KNOWN) for load in model.loads):
         return None
     n = len(t)
     inputs = np.zeros(len(model.input_names)) if drivers.inputs is None else drivers.inputs
@@ -105,14 +105,6 @@ def most_work(model: Any, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: np.
 
 #: Loads whose work is known, or is never positive, or is that of a potential.
 _KNOWN = (*CONSERVATIVE, Damper, Drive, JointForce)
-
-
-def _yields(model: Any) -> bool:
-    """Whether contacts have springs, whose energy is not that of the model."""
-    if not model.touches:
-        return False
-    stiffness = [x[:, 2] for x in (model.contact_candidates.numbers, model.contact_candidates.pair_numbers)]
-    return not all(np.isinf(x).all() for x in stiffness)
 
 
 def _spring(kp: float, limit: float, e: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from vitree.arguments import Asked
 from vitree.errors import InputError
 from vitree.mechanism.pushes import Impulse, Push
 from vitree.model.forces import GROUND, STICKS, ContactForces, FrameWrench, StateForces, state_forces
+from vitree.model.pushed import late_pushes
 from vitree.model.signals import Motion, resolve_inputs
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
@@ -167,7 +168,8 @@ class Acting:
     def _contacts(self, k: int) -> ContactForces | bool:
         """The forces of contacts at a record between two steps; True: those of closed contacts are to be found."""
         log, t = self.run.contacts, self.course.t
-        if log is None or not 0 < k < len(t) - 1 or max(t[k + 1] - t[k], t[k] - t[k - 1]) > 1.5 * self._longest:
+        # springs of contacts have the forces of their states
+        if log is None or self.full.contact_list.yields or not 0 < k < len(t) - 1 or max(t[k + 1] - t[k], t[k] - t[k - 1]) > 1.5 * self._longest:
             return True
         if self._by_record is None:
             order = np.argsort(log.record, kind="stable")
@@ -204,6 +206,13 @@ class Acting:
         some = np.flatnonzero(sign)
         f = sign[some, None] * log.impulse[some]
         np.add.at(out, log.record[some] - 1, np.hstack([np.cross(log.point[some], f), f]))
+        if self.full.contact_list.yields:
+            # what springs give where the steps end acts there
+            record, q = log.record[some], self.model.expand(self.course.q)
+            gaps = log.places[some, 6], log.gap[some]
+            late, places = late_pushes(self.full, log.number[some], np.diff(t)[record - 1], gaps, record, q)
+            moved = np.cross(places[:, :3] - log.point[some], sign[some, None] * late)
+            np.add.at(out[:, :3], record - 1, np.where(late.any(axis=1)[:, None], moved, 0.0))
         out[np.diff(t) > 1.5 * self._longest] = np.nan
         return out
 

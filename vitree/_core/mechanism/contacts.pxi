@@ -430,6 +430,88 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
     x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
 
 
+cdef inline double spring_impulse(double h, double k, double before, double after, double* by_after) noexcept nogil:
+    # E = -h (V2 - V1)/(gap2 - gap1), V = k min(gap, 0)^2/2, and its derivative by gap2; by gap1 it is that of the two swapped
+    cdef double x1 = min(before, 0.0), x2 = min(after, 0.0), way = after - before
+    if before >= 0.0 and after >= 0.0:
+        by_after[0] = 0.0
+        return 0.0
+    if x1 == before and x2 == after:
+        by_after[0] = -0.5 * h * k
+        return -0.5 * h * k * (before + after)
+    by_after[0] = -0.5 * h * k * (2.0 * x2 * way - (x2 * x2 - x1 * x1)) / (way * way)
+    return -0.5 * h * k * (x2 * x2 - x1 * x1) / way
+
+
+cdef inline void spring_impulses(const vt_contact* e, double h, double before, double after, double* A, double* B,
+                                 double* slope) noexcept nogil:
+    # of a contact that yields, over a step between two gaps, where it starts and where it ends; A' = dA/d(after) < 0. With
+    # x = min(gap, 0) the discrete gradient E of V = k x^2/2 and the damper give
+    #     D = -d (x2 - x1),    N = max(0, E + D) = A + B,    B = E/2 + min(D, 0), and not below zero.
+    # The work of both on a mass is V1 - V2 and less by what the damper takes: B <= A, and (B^2 - A^2)/(2 m) <= 0. A is
+    # negative where nothing pushes
+    cdef double k = e.stiffness, by_after, E = spring_impulse(h, k, before, after, &by_after)
+    cdef double D = -e.damping * (min(after, 0.0) - min(before, 0.0)), damps = -e.damping if after < 0.0 else 0.0
+    B[0] = 0.0
+    if before >= 0.0 and after >= 0.0:
+        A[0], slope[0] = -0.25 * h * k * after, -0.25 * h * k
+        return
+    if D >= 0.0:
+        A[0], B[0], slope[0] = 0.5 * E + D, 0.5 * E, 0.5 * by_after + damps
+    elif 0.5 * E + D >= 0.0:
+        A[0], B[0], slope[0] = 0.5 * E, 0.5 * E + D, 0.5 * by_after
+    else:
+        A[0], slope[0] = E + D, by_after + damps
+    slope[0] = min(slope[0], -1e-12 * h * k)
+
+
+cdef inline void spring_slopes(const vt_contact* e, double h, double before, double after, double* by) noexcept nogil:
+    # by (4,): the derivatives of A by both gaps, and those of B
+    cdef double E, E1, E2, share
+    cdef double D = -e.damping * (min(after, 0.0) - min(before, 0.0))
+    cdef double D1 = e.damping if before < 0.0 else 0.0, D2 = -e.damping if after < 0.0 else 0.0
+    E = spring_impulse(h, e.stiffness, before, after, &E2)
+    spring_impulse(h, e.stiffness, after, before, &E1)
+    share = 0.5 if 0.5 * E + D >= 0.0 else 0.0
+    by[2], by[3] = share * E1, share * E2
+    if D < 0.0 and share > 0.0:
+        by[2], by[3] = by[2] + D1, by[3] + D2
+    by[0], by[1] = E1 + D1 - by[2], E2 + D2 - by[3]
+
+
+def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::1] q):
+    """Energy of the springs of contacts, k min(gap, 0)^2/2, at rows of configurations, (n,) [J]."""
+    cdef Scratch scratch = Scratch(model.m.nbody * sizeof(Pose))
+    cdef Pose* pose = <Pose*>scratch.take(model.m.nbody * sizeof(Pose))
+    cdef double[::1] out = np.zeros(q.shape[0])
+    cdef Py_ssize_t row
+    cdef Touch at
+    cdef int c
+    require_size(q.shape[1], model.m.nq, "columns of q")
+    for row in range(q.shape[0]):
+        PyErr_CheckSignals()
+        forward_kinematics(&model.m, &q[row, 0], pose)
+        for c in range(contacts.count):
+            if contacts.list[c].stiffness != INFINITY:
+                touch_at(&contacts.list[c], &q[row, 0], pose, NULL, &at)
+                out[row] += 0.5 * contacts.list[c].stiffness * min(at.gap, 0.0) ** 2
+    return np.asarray(out)
+
+
+def late_impulses(ContactList contacts, const long[::1] number, const double[::1] h, const double[::1] before,
+                  const double[::1] after):
+    """Impulses (n,) [N s] along their normals of contacts that yield, where steps of h [s] between two gaps [m] end."""
+    cdef double[::1] out = np.zeros(number.shape[0])
+    cdef double A, slope
+    cdef Py_ssize_t k
+    for k in range(number.shape[0]):
+        if not 0 <= number[k] < contacts.count:
+            raise ValueError(f"contact {number[k]} of {contacts.count}")
+        if contacts.list[number[k]].stiffness != INFINITY:
+            spring_impulses(&contacts.list[number[k]], h[k], before[k], after[k], &A, &out[k], &slope)
+    return np.asarray(out)
+
+
 cdef inline Vec3 turn_between(const Mat3* A, const Mat3* B) noexcept nogil:
     # the rotation vector that takes axes A to axes B, less than half a turn
     cdef Mat3 D = mul3(B[0], transpose(A[0]))

@@ -53,7 +53,7 @@ cdef class ImpactStepper(PortStepper):
         memset(x.arrives, 0, self.ntouch * sizeof(int))
         for c in range(self.ntouch):
             self.admit(c)
-            if x.active[c] or self.elastic or self.events:
+            if x.within[c] == INSIDE or self.elastic or self.events:
                 self.face(c)
             pushed[0] = pushed[0] or x.within[c] == INSIDE
         return self.meet(free) if self.elastic or self.events else OK

@@ -225,7 +225,20 @@ cdef class KickedStepper(LocatingStepper):
             self.remember()
             if not self.join():
                 x.solved = True
+                self.kick_end()
                 return OK
+
+    cdef void kick_end(self) noexcept nogil:
+        # v2 += M(q2)^-1 of the impulses where the step ends
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        self.push_end()
+        if not x.ends_pushed:
+            return
+        self.velocity(self.lane.state.q2, self.shared.zeros, x.still)
+        self.velocity(self.lane.state.q2, x.late, self.gain)
+        for k in range(self.nv):
+            self.lane.state.x2[k] += self.gain[k] - x.still[k]
 
     # ---- M at node 1 -------------------------------------------------------------------------------------
 

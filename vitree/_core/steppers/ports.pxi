@@ -172,6 +172,8 @@ cdef class PortStepper(ModelStepper):
             store3(x.lam + 3 * c, lam)
             for j in range(3):
                 told[j] += x.lam[3 * c + j]
+                if self.touch[c].stiffness != INFINITY:
+                    told[j] += x.late_of[3 * c + j]
             if x.cones.dim[k] == 3:
                 way = axpy(x.w[o + 1], x.here[c].t1, scale(x.w[o + 2], x.here[c].t2))
                 store3(told + 3, way)
@@ -207,7 +209,7 @@ cdef class PortStepper(ModelStepper):
         else:
             # a spring pushes wherever it is pressed
             x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
-            x.within[c] = INSIDE if x.active[c] else OUTSIDE
+            x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < 0.0) else OUTSIDE
 
     cdef inline void face(self, int c) noexcept nogil:
         # t1 and t2 at node 1
@@ -319,7 +321,7 @@ cdef class PortStepper(ModelStepper):
         cdef Cones* y = &x.cones
         cdef const vt_contact* e
         cdef const Touch* at
-        cdef Vec3 lam, way
+        cdef Vec3 lam
         cdef int c, j, k = 0, n = 0, status
         for c in range(self.ntouch):
             if x.within[c] == INSIDE:
@@ -356,13 +358,20 @@ cdef class PortStepper(ModelStepper):
                 y.lam[n] = dot(lam, at.n)
                 if e.dim == 3:
                     y.lam[n + 1], y.lam[n + 2] = dot(lam, at.t1), dot(lam, at.t2)
-                    way = load3(x.way + 3 * c)
-                    if way.x != 0.0 or way.y != 0.0 or way.z != 0.0:
-                        # half of the friction against the slip of the last step
-                        y.mu[k] *= 0.5
-                        y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * dot(way, at.t1), -y.mu[k] * dot(way, at.t2)
+                    self.bound_friction(k, 1.0)
             n += e.dim
         return self.place_ports()
+
+    cdef void bound_friction(self, int k, double share) noexcept nogil:
+        # of a member: mu share lam_n, half of it against the slip of the last step
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef const Touch* at = &x.here[x.member[k]]
+        cdef Vec3 way = load3(x.way + 3 * x.member[k])
+        y.mu[k] = share * self.touch[x.member[k]].friction
+        if way.x != 0.0 or way.y != 0.0 or way.z != 0.0:
+            y.mu[k] *= 0.5
+            y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * dot(way, at.t1), -y.mu[k] * dot(way, at.t2)
 
     cdef inline int tree_of(self, int c) noexcept nogil:
         # of the body that a contact touches, or the first of two
@@ -599,17 +608,10 @@ cdef class PortStepper(ModelStepper):
         self.own_touch.foretold = False
 
     cdef void couple_contacts(self, const double* P, const TouchRow* W2) noexcept nogil:
-        # G = W2^T P W1, and what yields
+        # G = W2^T P W1
         cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e
-        cdef double h = self.lane.now.h
         cdef Cones part
         cdef int k
-        for k in range(x.count):
-            e = &self.touch[x.member[k]]
-            x.cones.give[k] = 0.0
-            if e.stiffness != INFINITY:
-                x.cones.give[k] = 1.0 / (h * (h * e.stiffness + e.damping))
         x.coupling, x.coupled = P, W2
         for k in range(x.groups):
             self.cut_cones(k, &part)
@@ -688,7 +690,7 @@ cdef class PortStepper(ModelStepper):
     # ---- velocities over the step ------------------------------------------------------------------------
 
     cdef void measure_touches(self) noexcept nogil:
-        # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial at q2; without what contacts that yield give way by their impulses
+        # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial at q2; of contacts that yield see `yield_member`
         cdef Touching* x = &self.own_touch
         cdef const vt_contact* e
         cdef const Touch* at
@@ -703,7 +705,7 @@ cdef class PortStepper(ModelStepper):
         for k in range(x.count):
             c, o = x.member[k], x.cones.row[k]
             e, at = &self.touch[c], &x.here[c]
-            # of a spring and a damper without its force: (gap2 - share gap1)/h, share = d/(h k + d)
+            x.cones.give[k] = 0.0
             hold = x.target[c]
             if e.kind == ROLLS:
                 s = rolled(e, at, &x.there[c], x.pose1, x.pose2)
@@ -712,9 +714,9 @@ cdef class PortStepper(ModelStepper):
                     x.w[o + j] = inverse * (x.there[c].gap - hold if way == 0 else
                                             dot(way_between(e, at, &x.there[c], way), s))
                 continue
-            if e.stiffness != INFINITY:
-                hold = e.damping / (self.lane.now.h * e.stiffness + e.damping) * at.gap
             x.w[o] = (x.there[c].gap - hold) * inverse
+            if e.stiffness != INFINITY:
+                self.yield_member(k)
             if e.dim == 1:
                 continue
             if self.on_patch(c):
@@ -726,6 +728,48 @@ cdef class PortStepper(ModelStepper):
             else:
                 s = slid(e, at, x.pose1, x.pose2)
             x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
+
+    cdef void yield_member(self, int k) noexcept nogil:
+        # the law of a contact that yields about the trial, lam = A + A' (gap2 - gap), as w + give lam = 0; and the bound
+        # of its friction, mu times both of its impulses
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e = &self.touch[x.member[k]]
+        cdef double h = self.lane.now.h, A, B, slope
+        spring_impulses(e, h, x.here[x.member[k]].gap, x.there[x.member[k]].gap, &A, &B, &slope)
+        x.w[x.cones.row[k]] = A / (h * slope)
+        x.cones.give[k] = -1.0 / (h * slope)
+        if e.dim == 3:
+            self.bound_friction(k, 1.0 + B / A if A > 0.0 else 1.0)
+
+    cdef void push_end(self) noexcept nogil:
+        # `late`, J(q2)^T of the impulses of contacts that yield which act where the solved step ends
+        cdef Touching* x = &self.own_touch
+        cdef double A, B, slope
+        cdef int k, c
+        x.ends_pushed = False
+        memset(x.late, 0, self.nv * sizeof(double))
+        for k in range(x.count if self.contacts.yields else 0):
+            c = x.member[k]
+            if self.touch[c].stiffness == INFINITY:
+                continue
+            spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, x.there[c].gap, &A, &B, &slope)
+            store3(x.late_of + 3 * c, scale(B, x.there[c].n))
+            if B > 0.0:
+                x.ends_pushed = True
+                self.push_normal(c, B, x.late)
+
+    cdef void push_normal(self, int c, double size, double* out) noexcept nogil:
+        # out (nv,) += J(q2)^T of an impulse along the normal
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e = &self.touch[c]
+        cdef const Touch* at = &x.there[c]
+        cdef double f[6]
+        if e.body_a >= 0:
+            put_wrench(f, at.arm_a, scale(size, at.n), zero3())
+            push_body(self.shared.m, x.pose2, e.body_a, f, out)
+        if e.body_b >= 0:
+            put_wrench(f, at.arm_b, scale(-size, at.n), zero3())
+            push_body(self.shared.m, x.pose2, e.body_b, f, out)
 
     cdef void slide_patches(self) noexcept nogil:
         # the displacement of each patch's centre, and how far it turns about the normal
@@ -784,13 +828,18 @@ cdef class PortStepper(ModelStepper):
 
         members: numbers of contacts. ways: (contacts, 3) which way each slid before. Returns the order of the members, their
         laws, dims, bounds of friction and leads (k, 2); the rows (n, nv) by which impulses act at node 1, and their
-        velocities (n,), of targets of zero; what each member gives way (k,); and directions (k, 3, 3) of impulses.
+        velocities (n,), of targets of zero; and directions (k, 3, 3) of impulses. Of those that yield also: the normal
+        impulse where the step ends, and the derivatives of that where it starts and of this by the gaps at both, (k, 5);
+        the normals there (k, 3), and the rows (k, nv) by which impulses act there.
         """
         cdef Turn turn = self.turn()
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef int c, k, j, o, status, nv = self.nv
+        cdef double A, slope, gap
         cdef double[:, ::1] J
+        cdef double[:, ::1] springs
+        cdef double[:, ::1] ends
         require_size(q.shape[0], self.nq, "entries of q")
         require_size(q2.shape[0], self.nq, "entries of q2")
         require_size(ways.shape[0], self.ntouch, "rows of ways")
@@ -815,13 +864,21 @@ cdef class PortStepper(ModelStepper):
         self.measure_touches()
         order, laws = np.empty(x.count, dtype=int), np.empty(x.count, dtype=int)
         dims, bounds, leads = np.empty(x.count, dtype=int), np.empty(x.count), np.empty((x.count, 2))
-        gives, axes = np.zeros(x.count), np.zeros((x.count, 3, 3))
+        axes, normals = np.zeros((x.count, 3, 3)), np.zeros((x.count, 3))
+        springs, ends = np.zeros((x.count, 5)), np.zeros((x.count, nv))
         for k in range(x.count):
             c = x.member[k]
+            if self.touch[c].stiffness != INFINITY:
+                gap = x.there[c].gap
+                x.w[y.row[k]] = gap / self.lane.now.h
+                if y.dim[k] == 3:
+                    self.bound_friction(k, 1.0)
+                spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, &springs[k, 0], &slope)
+                spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &springs[k, 1])
+                normals[k] = x.there[c].n.x, x.there[c].n.y, x.there[c].n.z
+                self.push_normal(c, 1.0, &ends[k, 0])
             order[k], laws[k], dims[k], bounds[k] = c, y.law[k], y.dim[k], y.mu[k]
             leads[k] = y.lead[2 * k], y.lead[2 * k + 1]
-            if self.touch[c].stiffness != INFINITY:
-                gives[k] = 1.0 / (self.lane.now.h * (self.lane.now.h * self.touch[c].stiffness + self.touch[c].damping))
             for j in range(y.dim[k]):
                 if on_coordinate(&self.touch[c]):
                     axes[k, 0, 0] = 1.0
@@ -832,7 +889,8 @@ cdef class PortStepper(ModelStepper):
         J = rows
         for k in range(y.n):
             self.spread_row(&x.W1[k], &J[k, 0])
-        return order, laws, dims, bounds, leads, rows, self.array(x.w, y.n), gives, axes
+        return (order, laws, dims, bounds, leads, rows, self.array(x.w, y.n), axes, np.asarray(springs), normals,
+                np.asarray(ends))
 
     cdef void spread_row(self, const TouchRow* W, double* out) noexcept nogil:
         # out (nv,) += a row by displacements

@@ -103,7 +103,8 @@ cdef class SettlingStepper(ImpactStepper):
             return OK
         for c in range(self.ntouch):
             x.within[c] = OUTSIDE
-            if self.pushed(c):
+            # a spring owes nothing: it closes at the speed that it has
+            if self.pushed(c) and self.touch[c].stiffness == INFINITY:
                 x.within[c] = INSIDE
                 memcpy(x.guess + 3 * c, x.told + TOLD * c, 3 * sizeof(double))
                 if self.touch[c].kind == RUBS:

@@ -101,6 +101,9 @@ cdef struct Touching:
     double* total           # (rows of the cones,) their impulses
     Cones hit               # those of them that are solved for
     double* kick            # (nv,) the impulse of the contacts, and of an impact
+    double* late            # (nv,) the impulse of contacts that yield where the step ends, of momenta
+    double* late_of         # (contacts, 3) and of each, world axes; of those in the solve
+    int ends_pushed         # there is one
     int* patch_count        # (patches,) members of a patch
     Vec3* patch_centre      # (patches,) their mean, in the body
     Vec3* patch_slip        # (patches,) of the centre, and the turn about the normal
@@ -168,6 +171,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
     x.apart = memory.scratch_reals(contacts)
     x.v2, x.arrives = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
+    x.late, x.late_of = memory.scratch_reals(m.nv), memory.scratch_reals(3 * contacts)
     x.blow, x.kick, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.h = memory.scratch_reals(count)
     x.patch_count = <int*>memory.scratch(patches * sizeof(int))
@@ -268,6 +272,20 @@ cdef void body_ports(const vt_model* m, const Pose* pose, int body, double* rows
             rows[b.iv + k], rows[nv + b.iv + k], rows[2 * nv + b.iv + k] = w.x, w.y, w.z
             rows[3 * nv + b.iv + k], rows[4 * nv + b.iv + k], rows[5 * nv + b.iv + k] = v.x, v.y, v.z
         arm = add(arm, pose[i].t)
+        i = b.parent
+
+
+cdef void push_body(const vt_model* m, const Pose* pose, int body, const double* f, double* out) noexcept nogil:
+    # out (nv,) += J^T of a wrench f (6,) about a body's origin, world axes
+    cdef int i = body, k
+    cdef const vt_body* b
+    cdef Vec3 w, v, torque = load3(f), force = load3(f + 3)
+    while i >= 0:
+        b = &m.body[i]
+        for k in range(joint_nv(b)):
+            joint_column(b, pose[i].R, k, &w, &v)
+            out[b.iv + k] += dot(w, torque) + dot(v, force)
+        torque = add(torque, cross(pose[i].t, force))
         i = b.parent
 
 

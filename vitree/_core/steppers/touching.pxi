@@ -144,6 +144,9 @@ cdef class TouchingStepper(VariationalStepper):
             self.remember()
             if not self.join():
                 x.solved = True
+                self.push_end()
+                if x.ends_pushed:
+                    vt_add_row(self.nv, 1.0, x.late, self.lane.state.x2)
                 return OK
 
     cdef void kick_node(self) noexcept nogil:
