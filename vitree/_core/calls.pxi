@@ -193,7 +193,7 @@ cdef class Calls:
 
     cdef CoreModel core
     cdef LoadList loads
-    cdef bint written               # has loads or constraints in Python
+    cdef bint written               # has loads or constraints in Python, or contacts with springs
     cdef Regular regular            # whether its mass matrix is
     cdef double felt, moved         # shares of inertia (`pivots`) above which it is, in one configuration
     cdef size_t size                # bytes of memory for a call

@@ -98,8 +98,11 @@ def step_wrench(SettlingStepper stepper, const double[::1] signs, double dt, abo
     # the mean gaps of patches where the step began, of the points that push or pushed in the step before
     for c in range(stepper.ntouch):
         e = &stepper.touch[c]
-        if e.patch >= 0 and (stepper.pushed_before[c] or stepper.pushed(c)):
-            touch_at(e, q, pose, NULL, &at)
+        if e.patch < 0 or not (stepper.pushed_before[c] or stepper.pushed(c) or e.stiffness != INFINITY):
+            continue
+        touch_at(e, q, pose, NULL, &at)
+        # springs take part where they are pressed, whether they push or not
+        if stepper.pushed_before[c] or stepper.pushed(c) or at.gap < 0.0:
             x.patch_count[e.patch] += 1
             x.patch_turn[e.patch] += at.gap
     for c in range(stepper.ntouch):

@@ -212,7 +212,10 @@ class Model(System):
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
-            self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list, self.written is not None)
+            meets = (*flat.contacts, flat.ground)
+            springs = any(np.isfinite(getattr(each, "stiffness", None) or np.inf) for each in meets)
+            self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list,
+                                     springs or self.written is not None)  # fmt: skip
 
     def _written_of(self, loads: tuple, constraints: tuple) -> WrittenParts | None:
         """Those loads and constraints that are written in Python."""
@@ -1520,8 +1523,8 @@ class Model(System):
     def potential_energy(self, q: Any) -> Any:
         """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and that of springs.
 
-        Springs are those of loads, and those of contacts with a ``stiffness`` k where they are pressed: k gap^2/2. It is
-        an array (...) of many states.
+        Springs are those of loads, and those of contacts with a ``stiffness`` k where they are pressed: k gap^2/2. It
+        is an array (...) of many states.
         """
         return plain_number(self._energies(q, None)[..., 1])
 

@@ -77,8 +77,9 @@ def places_of(model: Any, number: np.ndarray, nodes: Nodes) -> np.ndarray:
     out[there] = np.column_stack([x, n, gap])
     # of the points of each patch at each node, those that push and those that pushed in the step before
     own = np.column_stack([nodes.at[there], number[there]])
-    members = np.unique(np.concatenate([own, nodes.before[np.isin(nodes.before[:, 0], own[:, 0])]]), axis=0)
     patch = patches_of(found)
+    pushed = nodes.before[np.isin(nodes.before[:, 0], own[:, 0])]
+    members = np.unique(np.concatenate([own, pushed, _pressed(model, own[:, 0], patch, nodes.q)]), axis=0)
     members = members[members[:, 1] < len(patch)]
     members = members[patch[members[:, 1]] >= 0]
     keys, group, count = np.unique(_key(members, patch), return_inverse=True, return_counts=True)
@@ -89,6 +90,15 @@ def places_of(model: Any, number: np.ndarray, nodes: Nodes) -> np.ndarray:
     rows = there[on]
     out[rows, :3] += np.where(count[group] > 1, mean[group] - out[rows, 6], 0.0)[:, None] * out[rows, 3:6]
     return out
+
+
+def _pressed(model: Any, nodes: np.ndarray, patch: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Pairs (n, 2) of nodes and points of patches with springs that are pressed there, whether they push or not."""
+    found = model.contact_candidates
+    soft = np.flatnonzero(np.isfinite(np.tile(found.numbers[:, 2], len(found.planes))) & (patch >= 0))
+    at, number = (x.ravel() for x in np.meshgrid(np.unique(nodes), soft, indexing="ij"))
+    pressed = gaps_at(model, number, at, q)[0] < 0 if len(soft) else np.zeros(0, bool)
+    return np.column_stack([at, number])[pressed]
 
 
 def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:

@@ -169,7 +169,9 @@ class Acting:
         """The forces of contacts at a record between two steps; True: those of closed contacts are to be found."""
         log, t = self.run.contacts, self.course.t
         # springs of contacts have the forces of their states
-        if log is None or self.full.contact_list.yields or not 0 < k < len(t) - 1 or max(t[k + 1] - t[k], t[k] - t[k - 1]) > 1.5 * self._longest:
+        if log is None or self.full.contact_list.yields or not 0 < k < len(t) - 1:
+            return True
+        if max(t[k + 1] - t[k], t[k] - t[k - 1]) > 1.5 * self._longest:
             return True
         if self._by_record is None:
             order = np.argsort(log.record, kind="stable")

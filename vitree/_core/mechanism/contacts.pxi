@@ -445,38 +445,34 @@ cdef inline double spring_impulse(double h, double k, double before, double afte
 
 cdef inline void spring_impulses(const vt_contact* e, double h, double before, double after, double* A, double* B,
                                  double* slope) noexcept nogil:
-    # of a contact that yields, over a step between two gaps, where it starts and where it ends; A' = dA/d(after) < 0. With
+    # of a contact that yields, over a step between two gaps: where it starts and where it ends; A' = dA/d(after) < 0. With
     # x = min(gap, 0) the discrete gradient E of V = k x^2/2 and the damper give
-    #     D = -d (x2 - x1),    N = max(0, E + D) = A + B,    B = E/2 + min(D, 0), and not below zero.
-    # The work of both on a mass is V1 - V2 and less by what the damper takes: B <= A, and (B^2 - A^2)/(2 m) <= 0. A is
-    # negative where nothing pushes
-    cdef double k = e.stiffness, by_after, E = spring_impulse(h, k, before, after, &by_after)
+    #     D = -d (x2 - x1),    N = max(0, E + D) = A + B,    B = min(N/2, E).
+    # The work of both on a mass is V1 - V2, less what the damper takes, and (B^2 - A^2)/(2 m) <= 0: a damper that is
+    # stronger than the spring acts at the start, and does not ring. A is negative where nothing pushes
+    cdef double by_after, E = spring_impulse(h, e.stiffness, before, after, &by_after)
     cdef double D = -e.damping * (min(after, 0.0) - min(before, 0.0)), damps = -e.damping if after < 0.0 else 0.0
-    B[0] = 0.0
     if before >= 0.0 and after >= 0.0:
-        A[0], slope[0] = -0.25 * h * k * after, -0.25 * h * k
+        A[0], B[0], slope[0] = -0.25 * h * e.stiffness * after, 0.0, -0.25 * h * e.stiffness
         return
-    if D >= 0.0:
-        A[0], B[0], slope[0] = 0.5 * E + D, 0.5 * E, 0.5 * by_after + damps
-    elif 0.5 * E + D >= 0.0:
-        A[0], B[0], slope[0] = 0.5 * E, 0.5 * E + D, 0.5 * by_after
+    if D > E:
+        A[0], B[0], slope[0] = D, E, damps
     else:
-        A[0], slope[0] = E + D, by_after + damps
-    slope[0] = min(slope[0], -1e-12 * h * k)
+        A[0], B[0], slope[0] = 0.5 * (E + D), max(0.0, 0.5 * (E + D)), 0.5 * (by_after + damps)
+    slope[0] = min(slope[0], -1e-12 * h * e.stiffness)
 
 
 cdef inline void spring_slopes(const vt_contact* e, double h, double before, double after, double* by) noexcept nogil:
     # by (4,): the derivatives of A by both gaps, and those of B
-    cdef double E, E1, E2, share
-    cdef double D = -e.damping * (min(after, 0.0) - min(before, 0.0))
+    cdef double D = -e.damping * (min(after, 0.0) - min(before, 0.0)), E1, E2
     cdef double D1 = e.damping if before < 0.0 else 0.0, D2 = -e.damping if after < 0.0 else 0.0
-    E = spring_impulse(h, e.stiffness, before, after, &E2)
+    cdef double E = spring_impulse(h, e.stiffness, before, after, &E2)
     spring_impulse(h, e.stiffness, after, before, &E1)
-    share = 0.5 if 0.5 * E + D >= 0.0 else 0.0
-    by[2], by[3] = share * E1, share * E2
-    if D < 0.0 and share > 0.0:
-        by[2], by[3] = by[2] + D1, by[3] + D2
-    by[0], by[1] = E1 + D1 - by[2], E2 + D2 - by[3]
+    if D > E:
+        by[0], by[1], by[2], by[3] = D1, D2, E1, E2
+    else:
+        by[0] = by[2] = 0.5 * (E1 + D1)
+        by[1] = by[3] = 0.5 * (E2 + D2)
 
 
 def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::1] q):

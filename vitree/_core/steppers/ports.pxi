@@ -164,7 +164,8 @@ cdef class PortStepper(ModelStepper):
                 self.keep_standing(k)
                 continue
             # those that are open keep a rest of a guess
-            if not (x.cones.lam[o] > 0.0 and x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]):
+            if not (x.cones.lam[o] > 0.0 and (x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]
+                                              or self.touch[c].stiffness != INFINITY)):
                 continue
             x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
             told = x.told + TOLD * c
@@ -753,6 +754,8 @@ cdef class PortStepper(ModelStepper):
             if self.touch[c].stiffness == INFINITY:
                 continue
             spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, x.there[c].gap, &A, &B, &slope)
+            # what is told of is what pushes
+            B = B if x.cones.lam[x.cones.row[k]] > 0.0 else 0.0
             store3(x.late_of + 3 * c, scale(B, x.there[c].n))
             if B > 0.0:
                 x.ends_pushed = True
