@@ -13,6 +13,8 @@ from vitree.gym import VectorEnv
 #: What MuJoCo's bodies sink in at rest [m].
 SUNK = 1.08e-4
 
+G = 9.81
+
 
 def box(restitution=0.0, friction=0.5):
     tree = vt.Tree("box")
@@ -42,6 +44,32 @@ def test_a_run_goes_on_from_each_of_its_records(e, method):
         assert not rest.warnings
         n = min(6, len(run) - k)
         np.testing.assert_allclose(rest.q[:n], run.q[k : k + n], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4", "semi-implicit-euler"])
+@pytest.mark.parametrize("e", [0.1, 0.3, 0.45])
+def test_records_of_a_landing_have_its_rebound(e, method):
+    """What is stopped where it closes rebounds in the velocity of that record, whose energy is not exceeded later."""
+    tree = vt.Tree("ball")
+    tree.world.add(vt.tz("z"), vt.body("ball", 1.0, (0.01, 0.01, 0.01)))
+    tree.world.add(vt.rx("door", lower=-0.5, upper=0.5, limit_restitution=e), vt.body("leaf", 1.0, (0.1, 0.1, 0.1)))
+    tree.contact(vt.Ground(restitution=e), vt.Contact("ball", shapes=vt.Sphere(0.05)))
+    tree.limits = "enforce"
+    model = tree.compile()
+    run = vt.simulate(model, [0.25, 0.0], [0.0, 2.0], duration=0.6, dt=1e-3, method=method)
+    sim = vt.Simulation(model, [0.25, 0.0], [0.0, 2.0], dt=1e-3, method=method)
+    landed = np.flatnonzero((run.v[1:, 0] > 0.1) & (run.v[:-1, 0] < 0))
+    assert len(landed) > 0 and (np.diff(run.v[:, 1]) < -0.5).any()
+    closes = np.sqrt(2 * G * 0.2)
+    assert run.v[landed[0] + 1, 0] == pytest.approx(e * closes, abs=2e-2)
+    if method != "semi-implicit-euler":
+        assert np.diff(run.energy).max() < 1e-9
+    for k in range(0, len(run) - 6):
+        rest = vt.simulate(model, run.q[k], run.v[k], duration=5e-3, dt=1e-3, method=method)
+        np.testing.assert_allclose(rest.q, run.q[k : k + 6], rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(sim.v, run.v[k])
+        assert sim.energy == run.energy[k]
+        sim.step()
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4"])

@@ -328,7 +328,7 @@ class CompiledIntegrator(Integrator):
             beside = scalar().LinearTimeStepper(
                 model.core, self.dt, contacts=model.contact_list, constraints=model.constraint_list, user=model.written
             )
-            beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v, self.at_end)
+            beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v)
         return v
 
     def _found_multipliers(self, records):

@@ -16,10 +16,8 @@ cdef double NEARBY = 1e-6
 cdef double MOVED = 1e-9
 #: A pair closes if it does so faster than this share of the velocities
 cdef double CLOSING = 1e-12
-#: Contacts that stay owe a share of the last impulse at a node; those that owe so much more of it close anew
-cdef double OWED = 0.1
-#: and where friction makes the normal impulses so many times as large
-cdef double JAMMED = 1.25
+#: What contacts owe at a node is with their friction, unless bodies jam: it makes the normal impulses so many times as large
+cdef double JAMMED = 4.0
 #: An impact gains energy if it does so by more than this share of its terms
 cdef double GAINED = 1e-12
 
@@ -60,15 +58,17 @@ cdef class ImpactStepper(PortStepper):
 
     # ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ------
 
-    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v, double behind=0.5):
+    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v):
         """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
 
-        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. ``log`` (m, TOUCHED) is as :meth:`take_contacts`
-        has it, by rows; ``behind`` is the share of a step's forces that acts at its end. The stepper forgets its state.
+        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. Where contacts closed that rebound at the node, it
+        is the velocity after that. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows. The stepper forgets
+        its state.
         """
         cdef Turn turn = self.turn()
         cdef Touching* x = &self.own_touch
         cdef Py_ssize_t k = 0, row, end = log.shape[0]
+        cdef bint rebounds
         cdef int c
         require_size(q.shape[1], self.nq, "columns of q")
         require_size(v.shape[1], self.nv, "columns of v")
@@ -78,6 +78,9 @@ cdef class ImpactStepper(PortStepper):
             row = <Py_ssize_t>log[k, 0]
             if not 0 <= row < q.shape[0]:
                 raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
+            rebounds = False
+            memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
+            memset(x.active, 0, self.ntouch * sizeof(int))
             for c in range(self.ntouch):
                 x.within[c] = OUTSIDE
             while k < end and <Py_ssize_t>log[k, 0] == row:
@@ -87,20 +90,26 @@ cdef class ImpactStepper(PortStepper):
                 # a spring owes nothing: it closes at the speed that it has
                 x.within[c] = INSIDE if self.touch[c].stiffness == INFINITY else OUTSIDE
                 x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
+                x.active[c] = PUSHED
+                if stops(&self.touch[c]) and log[k, 8] == 0.0 and signbit(log[k, 8]):
+                    x.active[c], rebounds = ARRIVED, True
+                memcpy(x.lam + 3 * c, x.guess + 3 * c, 3 * sizeof(double))
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = log[k, 7]
                 k += 1
             PyErr_CheckSignals()
-            if self.settle(&q[row, 0], &v[row, 0], behind) != OK:
+            memcpy(self.lane.state.q, &q[row, 0], self.nq * sizeof(double))
+            if rebounds and self.rebound(&v[row, 0]) != OK:
+                raise MemoryError
+            if self.settle(&q[row, 0], &v[row, 0]) != OK:
                 raise MemoryError
 
-    cdef int settle(self, const double* q, double* v, double behind) noexcept nogil:
-        # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, a share of
-        # an impulse, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
+    cdef int settle(self, const double* q, double* v) noexcept nogil:
+        # v of the contacts within: those that close are held by what they owe of an impulse, with friction against the way they
+        # slide
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef Cones* z = &x.hit
-        cdef double gave, owes
         cdef int k, status
         self.place_start(q)
         status = self.gather_at_rest(q)
@@ -114,18 +123,30 @@ cdef class ImpactStepper(PortStepper):
                 y.mu[k] = 0.5 * self.touch[x.member[k]].friction * fabs(x.guess[3 * x.member[k] + 1])
         self.choose_owed()
         cone_solve(z, 1e-13 * largest(z.b, z.n))
-        gave, owes = pushes(y, y.lam), pushes(z, z.lam)
-        if owes < (behind + OWED) * gave:
-            self.take_owed()
-            cone_solve(y, 1e-13 * largest(y.b, y.n))
-            # friction changes no normal impulse by much, unless bodies jam
-            owes = owes if pushes(y, y.lam) < JAMMED * owes else INFINITY
-        else:
-            owes = INFINITY
-        if owes == INFINITY:
+        self.take_owed()
+        cone_solve(y, 1e-13 * largest(y.b, y.n))
+        if not pushes(y, y.lam) < JAMMED * pushes(z, z.lam):
             self.take_owed()
         self.push_by(v)
         return OK
+
+    cdef int rebound(self, double* v) noexcept nogil:
+        # v of the state after the impact of what was stopped in the last step, which then has no part in `settle`
+        cdef Touching* x = &self.own_touch
+        cdef int c, status
+        self.place_start(self.lane.state.q)
+        for c in range(self.ntouch):
+            self.face(c)
+        memcpy(x.v, v, self.nv * sizeof(double))
+        memcpy(x.guess_beside, x.guess, 3 * self.ntouch * sizeof(double))
+        status = self.strike_node(True)
+        memcpy(x.guess, x.guess_beside, 3 * self.ntouch * sizeof(double))
+        memcpy(v, x.v, self.nv * sizeof(double))
+        x.opened = False
+        for c in range(self.ntouch):
+            if x.active[c] == ARRIVED:
+                x.within[c] = OUTSIDE
+        return status
 
     cdef int gather_at_rest(self, const double* q) noexcept nogil:
         # the problem of contacts within, which are placed at q, in the metric of M. Which way they slid says nothing there,

@@ -150,7 +150,7 @@ cdef class PortStepper(ModelStepper):
         if x.leading:
             memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
-            x.told[TOLD * c + 6] = x.there[c].gap
+            x.told[TOLD * c + 6] = x.there[c].gap + 0.0
             for j in range(3 if x.opened else 0):
                 x.told[TOLD * c + j] += x.struck[3 * c + j]
         if not x.solved:
@@ -169,6 +169,8 @@ cdef class PortStepper(ModelStepper):
                 continue
             x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
             told = x.told + TOLD * c
+            if x.arrives[c]:
+                told[6] = -0.0      # records know by the sign that it rebounds there
             lam = self.world_impulse(k, x.cones.lam + o)
             store3(x.lam + 3 * c, lam)
             for j in range(3):

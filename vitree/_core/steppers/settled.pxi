@@ -9,9 +9,8 @@ cdef double AT_START = 1e-6
 
 
 cdef class SettlingStepper(ImpactStepper):
-    """Velocities of states in contact; ``behind`` is the share of a step's forces that acts at its end."""
+    """Velocities of states in contact."""
 
-    cdef double behind
     cdef int* jumped                    # kept: the last step had a blow, or contacts that closed
     cdef double* node_before            # kept (nq,) where the step just taken began
     cdef int* pushed_before             # kept (contacts,) whether it pushed in the step before that
@@ -26,7 +25,6 @@ cdef class SettlingStepper(ImpactStepper):
 
     def __cinit__(self, *args, **options):
         cdef int n = self.ntouch
-        self.behind = options.get("behind", 0.5)
         if not n:
             return
         self.jumped = self.memory.kept_ints(1, 0, 1)
@@ -98,18 +96,21 @@ cdef class SettlingStepper(ImpactStepper):
     cdef int settle_node(self, double* v) noexcept nogil:
         # v (nv,) of the state as it is told: see `settle`
         cdef Touching* x = &self.own_touch
-        cdef int c
+        cdef bint rebounds = False
+        cdef int c, status
         if not self.pushed_any():
             return OK
         for c in range(self.ntouch):
             x.within[c] = OUTSIDE
+            rebounds = rebounds or x.active[c] == ARRIVED
             # a spring owes nothing: it closes at the speed that it has
             if self.pushed(c) and self.touch[c].stiffness == INFINITY:
                 x.within[c] = INSIDE
                 memcpy(x.guess + 3 * c, x.told + TOLD * c, 3 * sizeof(double))
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = x.told[TOLD * c + 5]
-        return self.settle(self.lane.state.q, v, self.behind)
+        status = self.rebound(v) if rebounds else OK
+        return self.settle(self.lane.state.q, v) if status == OK else status
 
     cdef bint settles_here(self) noexcept nogil:
         return not (self.shared.user_constrains or self.shared.m.nlocked)

@@ -79,6 +79,7 @@ cdef struct Touching:
     int placed2
     double* target          # (contacts,) [m] least gap at the step's end
     double* guess           # (contacts, 3) impulses to begin with, world axes
+    double* guess_beside     # (contacts, 3) these, while an impact has others
     int* member             # (contacts,) those in the solve, group by group
     int* listed             # (contacts,) the same in their order
     int* within             # (contacts,) whether it is one of them
@@ -162,6 +163,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.at1, x.at2 = memory.scratch_reals(m.nq), memory.scratch_reals(m.nq)
     x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
+    x.guess_beside = memory.scratch_reals(3 * contacts)
     x.guess, x.told = memory.scratch_reals(3 * contacts), memory.kept_reals(TOLD * contacts)
     x.struck = memory.scratch_reals(3 * contacts)
     x.member, x.listed = <int*>memory.scratch(contacts * sizeof(int)), <int*>memory.scratch(contacts * sizeof(int))
