@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from identified_runs import PLANT
+
+import vitree as vt
 from vitree.identification.parameters import Parameters
 
 ASKED = {kind: [*PLANT.joint_names] for kind in ("armature", "damping", "friction", "gains")}
@@ -46,3 +48,18 @@ def test_models_with_numbers_have_them():
     values = found.start + 1e-3 * np.arange(1, len(found) + 1)
     made = Parameters(found.model_with(values), ASKED, None, 1.0)
     np.testing.assert_allclose(made.start, values, rtol=1e-12)
+
+
+def test_joints_of_several_coordinates_stand_for_all_of_them():
+    tree = vt.Tree("ball")
+    tree.world.add(vt.ball("shoulder"), vt.body("arm", 1.0, (0.1, 0.2, 0.3)))
+    model = tree.compile()
+    every = Parameters(model, {"damping": "shoulder"}, None, 1.0)
+    assert every.labels == tuple(f"damping {name}" for name in model.v_names) and len(every) == 3
+    assert [one.index for one in every.each] == [(0,), (1,), (2,)]
+    (one,) = Parameters(model, {"damping": model.v_names[1]}, None, 1.0).each
+    assert one == every.each[1]
+    with pytest.raises(vt.UnknownNameError, match='no joint "elbow"'):
+        Parameters(model, {"damping": "elbow"}, None, 1.0)
+    with pytest.raises(vt.UnknownNameError, match='no joint "3"'):
+        Parameters(model, {"damping": [3]}, None, 1.0)
