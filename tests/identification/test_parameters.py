@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from identified_runs import PLANT
 
 import vitree as vt
@@ -44,7 +43,7 @@ def test_lower_bounds_are_zero_where_numbers_cannot_be_negative():
 
 
 def test_models_with_numbers_have_them():
-    model, found = parameters()
+    _, found = parameters()
     values = found.start + 1e-3 * np.arange(1, len(found) + 1)
     made = Parameters(found.model_with(values), ASKED, None, 1.0)
     np.testing.assert_allclose(made.start, values, rtol=1e-12)
