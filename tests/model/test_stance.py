@@ -13,6 +13,7 @@ from scipy.optimize import bisect, linprog
 
 import vitree as vt
 from vitree.model.cones import Problem
+from vitree.model.stance import _Posture
 
 METHODS = ("linear-time", "midpoint")
 G = 9.81
@@ -345,6 +346,18 @@ def test_effort_beyond_the_limit_names_joint_and_need():
             joint, need = found.why.split('"')[1], float(found.why.split()[2])
             assert joint in ("hip", "knee") and (effort == 0 or need == pytest.approx(least, rel=1e-3))
             assert found.residual < 1e-9
+
+
+@pytest.mark.parametrize(("mimic", "gears", "limits"), [
+    (None, (), [np.inf, 2.0, 3.0]), (("hip", -2.0, 0.0), (), [np.inf, 2.0, 3.0]),
+    (None, (vt.gear("knee", "hip", -2.0),), [np.inf, 2.0, 3.0]),
+    (("hip", -2.0, 0.0), (vt.gear("knee", "hip", -2.0),), [np.inf, 2.0, np.inf])])  # fmt: skip
+def test_the_effort_of_all_joints_counts_but_that_of_mimics(mimic, gears, limits):
+    """A mimic joint of a file that follows has no motor; one that is independent has, and a gear has one at each end."""
+    model, q = leg(2.0)
+    joints = [replace(joint, effort=3.0, mimic=mimic) if joint.name == "knee" else joint for joint in model.flat.joints]
+    model = vt.Model(replace(model.flat, joints=tuple(joints), constraints=gears))
+    assert _Posture(model, q, None, 1.0, 1e-3, None).effort.tolist() == limits
 
 
 def test_nothing_touches_and_no_motor():
