@@ -37,7 +37,7 @@ def test_functions_of_a_model_say_that_it_is_none(name):
     given = {key: 0 for key, x in inspect.signature(function).parameters.items()
              if x.default is x.empty and x.kind in (x.POSITIONAL_OR_KEYWORD, x.KEYWORD_ONLY)}  # fmt: skip
     model = "model" if "model" in inspect.signature(function).parameters else "tree"
-    with pytest.raises(InputError, match="Model|Tree") as told:
+    with pytest.raises(InputError, match=r"Model|Tree") as told:
         function(**given | {model: 3.5})
     assert "3.5" in str(told.value) or "float" in str(told.value)
 
