@@ -129,7 +129,7 @@ def test_ways_are_seen_from_a_body_that_moves_and_turns(thing):
     for moves in (0.0, 1.0, 5.0):
         # how a ball turns about its middle does not matter
         count = len(seen) if isinstance(thing, vt.Box) else 1
-        turns = Rotation.from_rotvec(np.broadcast_to(rng.normal(size=(count, 3)) * (moves > 0), seen.shape))
+        turns = Rotation.from_rotvec(np.resize(rng.normal(size=(count, 3)) * (moves > 0), seen.shape))
         at = moves * rng.normal(size=(len(seen), 3))
         q = np.zeros((len(seen), model.nq))
         q[:, 0:3], q[:, 6] = turns.apply(seen) + at, 1.0
