@@ -354,3 +354,20 @@ def test_forces_are_contracted_along_as_many_axes_as_asked_for():
     for axes in (-1, 3, 4, 0.5, None):
         with pytest.raises(InputError, match=r"f has shape \(2, .* and axes is .*so many of its last axes"):
             model.contract_force(f, axes)
+
+
+def geared(*pairs):
+    tree = vt.Tree("row")
+    for name in "abcd":
+        tree.world.add(vt.rx(name), vt.body(f"body {name}", 1.0, (0.1, 0.1, 0.1)))
+    tree.constrain(*(vt.gear(x, y, 2.0) for x, y in pairs))
+    return tree.compile()
+
+
+def test_a_chain_may_hold_all_couplings_and_no_circle():
+    model = geared("ba", "cb", "dc").reduced()
+    np.testing.assert_array_equal(model.expand([1.0]), [1.0, 2.0, 4.0, 8.0])
+    for pairs, named in ((("ba", "ab"), '"b", "a", "b"'), (("db", "bc", "cb"), '"d", "b", "c", "b"'),
+                         (("cb", "bc", "da"), '"c", "b", "c"')):  # fmt: skip
+        with pytest.raises(ModelError, match=f"joints follow each other in a circle: {named}$"):
+            geared(*pairs).reduced()
