@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from colorsys import rgb_to_hsv
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -61,7 +63,7 @@ def test_a_car_stands_on_its_wheels_below_its_chassis():
     assert 0.0 < chassis[0][2] < 0.3 < chassis[1][2]
     assert cabin[0][2] == pytest.approx(chassis[1][2])  # the cabin is on the chassis, and within its outline
     assert (chassis[0][:2] < cabin[0][:2]).all() and (cabin[1][:2] < chassis[1][:2]).all()
-    assert cabin[1][2] < 2.6 / 2
+    assert 0.0 < cabin[0][0] < cabin[1][0] < 2.6 and cabin[1][2] < 2.6 / 2  # between the axles
     assert chassis[0][0] + chassis[1][0] == pytest.approx(2.6)
 
 
@@ -84,7 +86,7 @@ def test_a_snakeboard_reaches_from_axle_to_axle():
     assert found["body"][:, 0] == pytest.approx([-0.5, 0.5])
     for name, x in (("front", 0.5), ("rear", -0.5)):
         assert found[name].mean(axis=0)[:2] == pytest.approx([x, 0.0], abs=1e-12)
-        assert np.ptp(found["body"][:, 1]) < np.ptp(found[name][:, 1]) < 1.0
+        assert 3 * np.ptp(found["body"][:, 1]) < np.ptp(found[name][:, 1]) < 1.0
         assert found[name][1][2] < found["body"][0][2]
     assert np.ptp(found["rotor"][:, 1]) < 1.0 and found["rotor"][0][2] > found["body"][1][2]
 
@@ -93,4 +95,8 @@ def test_colours_are_shares():
     own = [shape.rgba for name in MADE for shape in drawing_of(MADE[name](1.0)).shapes]
     for colour in (*PALETTE, PLAIN, DARK, *own):
         assert len(colour) == 4 and all(0.0 <= share <= 1.0 for share in colour)
-    assert len(set(PALETTE)) == len(PALETTE)
+    # hues of Okabe & Ito's blue, vermilion, green, purple, sky blue and orange
+    for colour, original in zip(PALETTE, ("0072B2", "D55E00", "009E73", "CC79A7", "56B4E9", "E69F00"), strict=True):
+        hue, strong, _ = rgb_to_hsv(*colour[:3])
+        wanted, full, _ = rgb_to_hsv(*(x / 255 for x in bytes.fromhex(original)))
+        assert abs((hue - wanted + 0.5) % 1 - 0.5) < 0.025 and 0.25 < strong < full, original
