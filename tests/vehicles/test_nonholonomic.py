@@ -355,3 +355,28 @@ def test_an_exception_in_a_callable_leaves_what_was_run():
         vt.simulate(cases.sleigh().vehicle, duration=1.0, dt=0.1, inputs=force)
     with pytest.raises(ValueError, match=r"must be \(1,\)"):
         vt.simulate(cases.sleigh().vehicle, duration=1.0, dt=0.1, inputs=lambda t, q, v: np.zeros(2))
+
+
+def test_a_potential_may_be_larger_than_the_kinetic_energy():
+    for level in (-1e4, 0.0, 1e4):
+        vehicle = _with(lagrangian=lambda self, r, u, xi, level=level: u @ u + xi @ xi - level)
+        vehicle.require_regular()
+        assert vehicle.potential([0.2]) == pytest.approx(level)
+
+
+@pytest.mark.parametrize("method", cases.sleigh().vehicle.methods)
+def test_torque_acts_step_by_step_with_every_method_and_is_refused_where_inputs_drive(method):
+    case = cases.sleigh()
+    torque = np.zeros(case.vehicle.nv)
+    torque[0] = 0.5
+    whole = vt.simulate(case.vehicle, case.q, case.v, duration=0.05, dt=0.01, method=method, torque=torque)
+    sim = vt.Simulation(case.vehicle, case.q, case.v, dt=0.01, method=method)
+    for _ in range(5):
+        sim.step(torque=torque)
+    np.testing.assert_allclose(sim.v, whole.v[-1], rtol=1e-6)
+    free = vt.simulate(case.vehicle, case.q, case.v, duration=0.05, dt=0.01, method=method)
+    assert abs(free.v[-1, 0] - sim.v[0]) > 1e-3
+    driven = cases.DrivenSleigh("driven", J=0.7, M=2.0, m=0.5, k=6.0)
+    sim = vt.Simulation(driven, dt=0.01, method=method)
+    with pytest.raises(vt.InputError, match='torque on s of "driven" does nothing'):
+        sim.step(torque=torque)
