@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import struct
 
 import nonholonomic_cases as cases
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import vitree as vt
 from vitree import vehicles
 from vitree.vehicles.methods import written as written_steps
+from vitree.vehicles.methods.written import _COUNTS
 
 CASES = {
     "sleigh": cases.sleigh, "rotor": cases.rotor, "glider": lambda: cases.rotor(cases.Glider), "car": cases.car_case,
@@ -380,3 +382,25 @@ def test_torque_acts_step_by_step_with_every_method_and_is_refused_where_inputs_
     sim = vt.Simulation(driven, dt=0.01, method=method)
     with pytest.raises(vt.InputError, match='torque on s of "driven" does nothing'):
         sim.step(torque=torque)
+
+
+def test_histories_of_steppers_have_times_and_counts():
+    """One that has not moved yet goes on as well; whatever is no time or count is refused."""
+    case = cases.sleigh()
+    method = case.vehicle.methods["lie-implicit"](case.vehicle, 0.01)
+    method.start(0.0, case.q, case.v)
+    stepper = method.stepper
+    kept = stepper.history()
+    counts = struct.calcsize(_COUNTS)
+    good = struct.unpack(_COUNTS, kept[:counts])
+    assert good[3:] == (0, 0, 0)
+    for numbers in (good, (0.0, 0.0, 0.0, 0, 0, 0), (-1.0, -2.0, 0.5, 2**53 - 1, 2**53 - 1, 2**53 - 1)):
+        stepper.set_history(struct.pack(_COUNTS, *numbers) + kept[counts:])
+        assert struct.unpack(_COUNTS, stepper.history()[:counts]) == numbers
+    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**53), (4, 2**53), (5, -1), (5, 3)):
+        numbers = [0.5, 0.0, 0.1, 4, 2, 1]
+        numbers[at] = wrong
+        with pytest.raises(ValueError, match="times or counts"):
+            stepper.set_history(struct.pack(_COUNTS, *numbers) + kept[counts:])
+    with pytest.raises(ValueError, match="bytes"):
+        stepper.set_history(kept[:-8])
