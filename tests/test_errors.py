@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 
 import numpy as np
@@ -23,6 +24,22 @@ from vitree.findings import Finding
 def test_pickling_keeps_everything(error):
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error) and str(again) == str(error) and vars(again) == vars(error)
+
+
+OF_MODELS = [name for name in vt.__all__ if inspect.isfunction(function := getattr(vt, name))
+             and {"model", "tree"} & set(inspect.signature(function).parameters)]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_functions_of_a_model_say_that_it_is_none(name):
+    """Whatever the other arguments are, the model is looked at first."""
+    function = getattr(vt, name)
+    given = {key: 0 for key, x in inspect.signature(function).parameters.items()
+             if x.default is x.empty and x.kind in (x.POSITIONAL_OR_KEYWORD, x.KEYWORD_ONLY)}  # fmt: skip
+    model = "model" if "model" in inspect.signature(function).parameters else "tree"
+    with pytest.raises(InputError, match=r"Model|Tree") as told:
+        function(**given | {model: 3.5})
+    assert "3.5" in str(told.value) or "float" in str(told.value)
 
 
 def failing(t, q, v):

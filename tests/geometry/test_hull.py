@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from random_models import random_rotation
+from scipy.optimize import nnls
 
 import vitree as vt
 from vitree.geometry.hull import hull_points
@@ -71,3 +72,14 @@ def test_a_hull_says_what_it_lost_also_when_it_is_moved():
     assert hull.lost > 0.05
     assert replace(hull, position=(0, 0, 1)).lost == hull.lost
     assert len(hull.points) == 20
+
+
+@pytest.mark.parametrize(("kind", "most"), [("ball", 9), ("filled", 6), ("filled", 20), ("plate", 5), ("thin", 8)])
+def test_what_is_lost_is_the_largest_distance_from_the_hull(kind, most):
+    """The nearest point of the hull by shares that are not negative and sum up to one, nearly."""
+    x = cloud(kind, np.random.default_rng(5))[:120]
+    kept, lost = hull_points(x, most)
+    heavy = 1e4
+    rows = np.vstack([kept.T, np.full(len(kept), heavy)])
+    apart = [np.linalg.norm(kept.T @ nnls(rows, np.append(point, heavy))[0] - point) for point in x]
+    assert lost == pytest.approx(max(apart), rel=1e-5) and lost > 0

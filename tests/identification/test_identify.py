@@ -305,7 +305,10 @@ def test_a_trajectory_is_a_run_and_threads_do_not_matter():
     ({"method": "rk5"}, vt.VitreeError, "rk5"),
     ({"model": 3}, vt.InputError, "model"),
     ({"model": closed_chain()}, vt.InputError, "constraints"),
-    ({"bounds": {"mass": {"rod1": (2, 1)}}}, vt.InputError, "bounds"),
+    ({"bounds": {"mass": {"rod1": (2, 1)}}}, vt.InputError, "the lower below the upper"),
+    ({"bounds": {"mass": {"rod1": (1, 2, 3)}}}, vt.InputError, "the lower below the upper"),
+    ({"bounds": {"mass": {"rod2": (1, 2)}}}, vt.InputError, 'mass of "rod2", which is not fitted'),
+    ({"bounds": {"mass": {"rod1": (5, 6)}}}, vt.InputError, "must be within its bounds 5 and 6"),
 ])  # fmt: skip
 def test_wrong_arguments_are_told(change, error, text):
     given = {"model": GUESS, "parameters": {"mass": ["rod1"]}, "runs": swings(0, duration=0.5, runs=1)} | change
@@ -317,11 +320,19 @@ def test_wrong_arguments_are_told(change, error, text):
     ({"t": np.zeros(51)}, "times"), ({"q": np.zeros((51, 3))}, r"runs\[0\].q has shape"),
     ({"v": np.full((51, 2), np.nan)}, r"runs\[0\].v must be finite"), ({"torque": np.zeros((7, 2))}, "a row from each"),
     ({"torque": np.full((50, 2), np.inf)}, "finite"), ({"targets": np.zeros((50, 2))}, "targets"),
+    ({"q": None}, r"runs\[0\].q is missing"), ({"t": np.arange(51.0)[:, None]}, r"runs\[0\].t must be at least 3"),
+    ({"t": np.arange(2.0)}, r"runs\[0\].t must be at least 3"),
 ])  # fmt: skip
 def test_wrong_runs_are_told(change, text):
     (run,) = swings(0, duration=0.5, runs=1)
     with pytest.raises(vt.InputError, match=text):
         vt.identify(GUESS, {"mass": ["rod1"]}, replace(run, **change))
+
+
+def test_velocities_are_of_all_runs_or_of_none():
+    runs = swings(0, duration=0.5)
+    with pytest.raises(vt.InputError, match="some runs have v and some have none"):
+        vt.identify(GUESS, {"mass": ["rod1"]}, [runs[0], replace(runs[1], v=None)])
 
 
 def test_a_search_that_does_not_end_says_so():

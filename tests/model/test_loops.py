@@ -223,3 +223,22 @@ def test_corrections_are_a_whole_number(most):
 def test_numpy_integers_are_whole_numbers(most):
     model = floating("weld")
     assert misfit(model, "weld", vt.satisfy_constraints(model, model.neutral(), max_iterations=most)) < 1e-10
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_no_descent_takes_more_corrections_than_asked_for(most, monkeypatch):
+    from vitree.model import closure
+
+    taken, descended = [], closure._descended
+
+    def counted(model, q, free, tolerance, most, rows):
+        calls = []
+        end = descended(model, q, free, tolerance, most, lambda q: calls.append(0) or rows(q))
+        taken.append(len(calls))
+        return end
+
+    monkeypatch.setattr(closure, "_descended", counted)
+    model = floating("weld")
+    with pytest.raises(vt.ConvergenceError) as told:
+        vt.satisfy_constraints(model, model.neutral(), tolerance=1e-300, max_iterations=most)
+    assert max(taken) == most == told.value.iterations and len(taken) > 1

@@ -343,3 +343,31 @@ def test_rates_of_the_configuration_are_those_of_integrate():
     difference = (model.integrate(q, e * v) - model.integrate(q, -e * v)) / (2 * e)
     assert np.abs(model.configuration_rate(q, v) - difference).max() < 1e-8
     assert model.reduced() is model
+
+
+def test_forces_are_contracted_along_as_many_axes_as_asked_for():
+    model, _, _, G, _ = coupled(3)
+    f = np.random.default_rng(0).normal(size=(2, *(model.full.nv,) * 2))
+    for axes, wanted in enumerate((f, f @ G, G.T @ f @ G)):
+        np.testing.assert_allclose(model.contract_force(f, axes), wanted, atol=1e-12)
+    np.testing.assert_array_equal(model.contract_force(f), model.contract_force(f, 1))
+    for axes in (-1, 3, 4, 0.5, None):
+        with pytest.raises(InputError, match=r"f has shape \(2, .* and axes is .*so many of its last axes"):
+            model.contract_force(f, axes)
+
+
+def geared(*pairs):
+    tree = vt.Tree("row")
+    for name in "abcd":
+        tree.world.add(vt.rx(name), vt.body(f"body {name}", 1.0, (0.1, 0.1, 0.1)))
+    tree.constrain(*(vt.gear(x, y, 2.0) for x, y in pairs))
+    return tree.compile()
+
+
+def test_a_chain_may_hold_all_couplings_and_no_circle():
+    model = geared("ba", "cb", "dc").reduced()
+    np.testing.assert_array_equal(model.expand([1.0]), [1.0, 2.0, 4.0, 8.0])
+    for pairs, named in ((("ba", "ab"), '"b", "a", "b"'), (("db", "bc", "cb"), '"d", "b", "c", "b"'),
+                         (("cb", "bc", "da"), '"c", "b", "c"')):  # fmt: skip
+        with pytest.raises(ModelError, match=f"joints follow each other in a circle: {named}$"):
+            geared(*pairs).reduced()

@@ -13,6 +13,7 @@ from scipy.optimize import bisect, linprog
 
 import vitree as vt
 from vitree.model.cones import Problem
+from vitree.model.stance import _Posture
 
 METHODS = ("linear-time", "midpoint")
 G = 9.81
@@ -345,6 +346,29 @@ def test_effort_beyond_the_limit_names_joint_and_need():
             joint, need = found.why.split('"')[1], float(found.why.split()[2])
             assert joint in ("hip", "knee") and (effort == 0 or need == pytest.approx(least, rel=1e-3))
             assert found.residual < 1e-9
+
+
+@pytest.mark.parametrize(("mimic", "gears", "limits"), [
+    (None, (), [np.inf, 2.0, 3.0]), (("hip", -2.0, 0.0), (), [np.inf, 2.0, 3.0]),
+    (None, (vt.gear("knee", "hip", -2.0),), [np.inf, 2.0, 3.0]),
+    (("hip", -2.0, 0.0), (vt.gear("knee", "hip", -2.0),), [np.inf, 2.0, np.inf])])  # fmt: skip
+def test_the_effort_of_all_joints_counts_but_that_of_mimics(mimic, gears, limits):
+    """Mimic joints of a file that follow have no motors; independent ones have, and gears have one at each end."""
+    model, q = leg(2.0)
+    joints = [replace(joint, effort=3.0, mimic=mimic) if joint.name == "knee" else joint for joint in model.flat.joints]
+    model = vt.Model(replace(model.flat, joints=tuple(joints), constraints=gears))
+    assert _Posture(model, q, None, 1.0, 1e-3, None).effort.tolist() == limits
+
+
+def test_bases_are_of_what_stands_on_the_world_alone():
+    """A lift on a trunk is driven, though it moves upwards as the trunk does."""
+    tree = vt.Tree("lift")
+    trunk = tree.world.add(vt.tz("slide"), vt.body("trunk", 5.0, (0.1,) * 3))
+    trunk.add(vt.tz("lift"), vt.body("load", 2.0))
+    tree.contact(vt.Contact("trunk", shapes=[vt.Sphere(0.1)]), vt.Ground())
+    model = tree.compile()
+    found = vt.stance(model, vt.place_on_ground(model, [1.0, 0.3]))
+    assert found.possible and found.torques == pytest.approx([0.0, -2.0 * model.gravity[2]], rel=1e-9)
 
 
 def test_nothing_touches_and_no_motor():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import vitree as vt
-from vitree.model.unmet import Part, overlaps
+from vitree.model.unmet import Part, overlaps, passes
 
 BOX = vt.Box((0.2, 0.2, 0.2))
 SHAPES = {"box": BOX, "cylinder": vt.Cylinder(0.1, 0.2), "sphere": vt.Sphere(0.1), "capsule": vt.Capsule(0.1, 0.2),
@@ -109,3 +110,28 @@ def test_overlaps_agree_with_closed_forms():
     gap = np.linalg.norm(np.maximum(x - size_a, 0.0), axis=1) - 0.25
     sure = np.abs(gap) > 2e-3
     np.testing.assert_array_equal(overlaps(a, ball, poses)[sure], (gap < 0)[sure])
+
+
+@pytest.mark.parametrize("thing", [vt.Box((0.6, 0.6, 0.02), position=(0.1, 0.2, -0.1)),
+                                   vt.Sphere(0.05, position=(0.1, 0.2, -0.1))])  # fmt: skip
+def test_ways_are_seen_from_a_body_that_moves_and_turns(thing):
+    """From a node to the next through the thing, by it, not as far as it, and with it."""
+    tree = vt.Tree("two")
+    for name, shape in (("ball", vt.Sphere(0.01)), ("thing", thing)):
+        tree.world.add(vt.free(f"{name} joint"), vt.body(name, 1.0, (0.1,) * 3))
+        tree.contact(vt.Contact(name, shapes=[shape]))
+    model = tree.compile()
+    middle, aside = np.array([0.1, 0.2, -0.1]), np.array([2.0, 0.0, 0.0])
+    above, below = np.array([0.02, 0.01, 0.7]), np.array([0.01, 0.02, -0.5])
+    # places of the ball in the axes of the thing: through, aside, by, back, half the way, and still
+    seen = middle + np.array([above, below, below + aside, above + aside, above, above / 2, above / 2])
+    rng = np.random.default_rng(0)
+    for moves in (0.0, 1.0, 5.0):
+        # how a ball turns about its middle does not matter
+        count = len(seen) if isinstance(thing, vt.Box) else 1
+        turns = Rotation.from_rotvec(np.resize(rng.normal(size=(count, 3)) * (moves > 0), seen.shape))
+        at = moves * rng.normal(size=(len(seen), 3))
+        q = np.zeros((len(seen), model.nq))
+        q[:, 0:3], q[:, 6] = turns.apply(seen) + at, 1.0
+        q[:, 7:10], q[:, 10:] = at, turns.as_quat()
+        assert passes(model.contact_candidates, model.pose_rows(q)).tolist() == [[0, 0]], moves

@@ -542,6 +542,21 @@ def lightness(colour) -> float:
     return 116 * np.dot((0.2126, 0.7152, 0.0722), linear) ** (1 / 3) - 16
 
 
+def test_markers_of_later_rounds_are_sparse_and_apart():
+    """Lines of the same shape from the second round of colours on: none covers the markers of another."""
+    count = len(plot_parts.COLOURS)
+    assert [plot_parts.round_style(k) for k in range(count)] == [{}] * count
+    last = len(plot_parts.MARKERS) + 1
+    rounds = [[plot_parts.round_style(n * count + k) for k in range(count)] for n in range(1, last + 1)]
+    for styles in rounds:
+        starts, every = np.array([style["markevery"] for style in styles]).T
+        assert len({style["marker"] for style in styles}) == 1
+        assert (every == every[0]).all() and starts.min() > 0 and starts.max() < 2 * every[0]
+        assert np.diff(np.sort(starts % every)).min() > 0.1 * every[0]
+    markers = [styles[0]["marker"] for styles in rounds]
+    assert len(set(markers[:-1])) == len(plot_parts.MARKERS) and markers[-1] == markers[0]
+
+
 def test_lines_are_told_apart():
     styles = [plot.line_style(k) for k in range(49)]
     assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 49

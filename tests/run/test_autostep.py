@@ -10,6 +10,7 @@ import vitree as vt
 from vitree import vehicles
 from vitree.errors import CallableError, InputError
 from vitree.run import autostep
+from vitree.run.arguments import RunArguments
 
 WAYS = [
     ("linear-time", {}, 1e-4), ("linear-time", {}, 1e-6), ("midpoint", {}, 1e-5), ("linear-time", {"order": 4}, 1e-7),
@@ -245,3 +246,71 @@ def test_a_simulation_that_is_held_takes_a_number():
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
     with pytest.raises(vt.InputError, match="whole run"):
         vt.Simulation(model, dt="auto")
+
+
+def search(method="linear-time", duration=1.0, **more):
+    model = vt.load_urdf(vt.find_robot("pendulum"))
+    given = RunArguments(q0=model.neutral(), dt="auto", duration=duration, method=method, **more)
+    return autostep._Search(model, model.methods[method], given.but(t0=0.0, pushes=()), None)
+
+
+@pytest.mark.parametrize("duration", [0.3, 1.0, 2.0, 7.7, 1000.0])
+def test_steps_of_trials_and_of_the_run_are_no_longer_than_asked(duration):
+    found = search(duration=duration)
+    assert found.trial == pytest.approx(min(duration, max(2.0, 0.01 * duration)))
+    for h in found.trial / np.array([16, 17.5, 100, 999.9, 12345.6]):
+        count, pieces = found._counts(h)
+        step = duration / count
+        assert step <= h * (1 + 1e-9) and 0 < 2 * pieces <= count
+        every = autostep._every(pieces)
+        assert pieces % every == 0 and autostep.RECORDS / 2 < max(pieces // every, autostep.RECORDS) < 3 * autostep.RECORDS
+        # no more steps than that needs, but for whole numbers of records
+        assert step > h * (1 - (1 + 2 * every) / count) and 2 * pieces * step > 0.9 * found.trial - 4 * every * step
+        if duration == found.trial:
+            assert count == 2 * pieces
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+@pytest.mark.parametrize("accuracy", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_the_step_is_the_one_at_which_the_error_is_what_is_asked_for(order, accuracy, size):
+    """Of a method whose error is size h^order."""
+    method = {1: "explicit-euler", 2: "linear-time", 4: "rk4"}[order]
+    found = search(method, duration=200.0, accuracy=accuracy)
+    found._difference = lambda h, pieces: size * (2.0**order - 1) * h**order
+    best = (accuracy / size) ** (1 / order)
+    shortest, longest = found.trial / autostep.MOST, found.trial / autostep.LEAST
+    if best < 2 * shortest:
+        with pytest.raises(vt.InputError, match=rf"^no step of the method {method}, of order {order}, reaches"):
+            found.choice()
+        return
+    choice = found.choice()
+    assert choice.error == pytest.approx(size * choice.dt**order, rel=0.05)
+    assert 0.3 * min(best, longest) < choice.dt < min(best, longest) * 1.01
+    count = 200.0 / choice.dt
+    assert count == pytest.approx(round(count), rel=1e-12)
+
+
+def test_methods_that_are_advised_are_of_a_higher_order():
+    for name, kind in vt.METHODS.items():
+        if "rtol" in kind.options:
+            continue
+        found = search(name)
+        text = str(found._failure(np.inf))
+        for other, each in vt.METHODS.items():
+            better = "rtol" not in each.options and each.order > kind.order
+            assert (f'method="{other}"' in text) == better, (name, other)
+        assert ("a smaller tolerance=" in text) == ("tolerance" in kind.options)
+        assert "a larger accuracy=" in text and "no trial could be solved" in text
+        assert "the least error found is 0.25, with steps of" in str(found._failure(0.25))
+
+
+def test_methods_that_do_not_say_their_order_are_of_the_first(monkeypatch):
+    class Plain(vt.Integrator):
+        name = "plain"
+
+        def _step(self, t, q, x):
+            return q, x
+
+    monkeypatch.setitem(vt.METHODS, "plain", Plain)
+    assert 'method="rk4"' in (text := str(search("explicit-euler")._failure(1.0))) and 'method="plain"' not in text

@@ -135,3 +135,32 @@ def test_a_remedy_is_one(cause):
     for remedy in remedies:
         told, well = outcome(remedy)
         assert well, told
+
+
+def turning(*loads, **joint):
+    """A point of 2 kg on a rail that turns: 0.5 kg m^2 where the point is half a metre out."""
+    tree = vt.Tree("rail")
+    tree.world.add(vt.ry("turn", **joint), vt.tx("slide"), vt.body("point", 2.0))
+    for load in loads:
+        tree.load(load)
+    return tree.compile()
+
+
+#: A method, what is stiff, the words, and the rate of what acts [1/s].
+RATES = {
+    "gauss": (lambda: turning(friction=30.0, friction_velocity=1e-3), "the time in which friction stops them", 60e3),
+    "linear-time": (lambda: turning(vt.JointSpring("turn", 0.5 * 440.0**2, 0.0)), "their 1/frequency", 440.0),
+    "explicit-euler": (lambda: turning(vt.Drive("turn", 0.5 * 500.0**2, 0.0)), "the shortest time in which they act",
+                       500.0),
+    "rk4": (lambda: turning(vt.Drive("turn", 1.0, 0.5 * 700.0)), "the shortest time in which they act", 700.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", RATES)
+def test_remedies_tell_how_many_times_too_long_a_step_is(method):
+    made, words, rate = RATES[method]
+    for dt, told in ((3.0 / rate, True), (1.01 / rate, True), (0.99 / rate, False)):
+        integrator = vt.METHODS[method](made(), dt)
+        integrator.start(0.0, np.array([0.1, 0.5]), np.zeros(2))
+        assert (f"dt is {dt * rate:.2g} times {words}" in integrator._remedy()) == told, integrator._remedy()
+        assert (words in integrator._remedy()) == told

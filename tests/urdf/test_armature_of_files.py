@@ -113,3 +113,11 @@ def test_a_follower_counts_with_its_gain_squared():
     assert model.crba(q)[0, 0] - bare.crba(q)[0, 0] == pytest.approx(1.7, rel=1e-13)
     assert model.kinetic_energy(q, v) == pytest.approx(0.5 * v @ model.crba(q) @ v, rel=1e-13)
     assert model.rnea(q, v, [2.0])[0] - bare.rnea(q, v, [2.0])[0] == pytest.approx(3.4, rel=1e-12)
+
+
+def test_transmissions_are_those_of_robots_and_of_ros2_control():
+    drive = DRIVE.format(joint="", actuator=ROTOR, rest="").removesuffix("</robot>")
+    for around, counts in (("{}", True), ("<ros2_control>{}</ros2_control>", True), ("<gazebo>{}</gazebo>", False),
+                           ("<robot>{}</robot>", False)):  # fmt: skip
+        model = vt.load_urdf(TWO.replace("</robot>", around.format(drive) + "</robot>"))
+        assert model.armature.any() == counts, around

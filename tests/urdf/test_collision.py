@@ -57,7 +57,7 @@ CUBE = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)], flo
 
 
 @pytest.mark.parametrize("kind", ["stl", "obj", "ply"])
-@pytest.mark.parametrize("scale", ["", ' scale="0.5 2 -1"', ' scale="1e-3 1e-3 1e-3"'])
+@pytest.mark.parametrize("scale", ["", ' scale="0.5 2 -1"', ' scale="1e-3 1e-3 1e-3"', ' scale="0.5"'])
 def test_meshes_are_scaled_hulls(tmp_path, kind, scale):
     part = trimesh.creation.box()
     part.apply_translation((0.5, 0.5, 0.5))

@@ -111,6 +111,9 @@ def test_packages_of_the_environment(tmp_path, monkeypatch):
     assert found("package://ros1/meshes/a b.stl", robot) == ros1
     assert found("package://ros2/meshes/a b.stl", robot) == ros2
     assert found(f"file://{ros2}", robot) == ros2  # what $(find ros2) becomes in xacro
+    package(tmp_path / "later" / "share" / "ros2")  # a second package of that name takes nothing away
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{tmp_path / 'install'}:{tmp_path / 'later'}")
+    assert found(f"file://{ros2}", robot) == ros2
     outside = tmp_path / "install" / "x.stl"
     outside.touch()
     assert problem(str(outside), robot).startswith("escapes")

@@ -84,6 +84,20 @@ def test_every_element_has_its_line(tmp_path):
     assert sum("<link" in line for line in text.splitlines()) == 2
 
 
+def test_a_fault_is_in_the_innermost_file(tmp_path):
+    (tmp_path / "broken.xacro").write_text("<robot")
+    write(tmp_path / "middle.xacro", "<xacro:include filename='broken.xacro'/>")
+    path = write(tmp_path / "r.xacro", "<xacro:include filename='middle.xacro'/>")
+    with pytest.raises(UrdfError, match=r"it is not XML: .* \(in broken.xacro\)"):
+        expand_xacro(path)
+
+
+def test_a_name_that_no_file_can_have_is_refused(tmp_path):
+    path = write(tmp_path / "r.xacro", "<xacro:include filename='${&quot;a\\0b&quot;}.xacro'/>")
+    with pytest.raises(UrdfError, match=r"the name '.*a\\x00b\.xacro'; only a trusted file"):
+        expand_xacro(path)
+
+
 def test_packages_are_those_of_meshes(tmp_path):
     mesh = "<visual><geometry><mesh filename='package://parts/x.stl'/></geometry></visual>"
     part = write(tmp_path / "share" / "parts" / "x.xacro", f"<link name='a'>{mesh}</link>")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import struct
 
 import nonholonomic_cases as cases
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import vitree as vt
 from vitree import vehicles
 from vitree.vehicles.methods import written as written_steps
+from vitree.vehicles.methods.written import _COUNTS
 
 CASES = {
     "sleigh": cases.sleigh, "rotor": cases.rotor, "glider": lambda: cases.rotor(cases.Glider), "car": cases.car_case,
@@ -355,3 +357,50 @@ def test_an_exception_in_a_callable_leaves_what_was_run():
         vt.simulate(cases.sleigh().vehicle, duration=1.0, dt=0.1, inputs=force)
     with pytest.raises(ValueError, match=r"must be \(1,\)"):
         vt.simulate(cases.sleigh().vehicle, duration=1.0, dt=0.1, inputs=lambda t, q, v: np.zeros(2))
+
+
+def test_a_potential_may_be_larger_than_the_kinetic_energy():
+    for level in (-1e4, 0.0, 1e4):
+        vehicle = _with(lagrangian=lambda self, r, u, xi, level=level: u @ u + xi @ xi - level)
+        vehicle.require_regular()
+        assert vehicle.potential([0.2]) == pytest.approx(level)
+
+
+@pytest.mark.parametrize("method", cases.sleigh().vehicle.methods)
+def test_torque_acts_step_by_step_with_every_method_and_is_refused_where_inputs_drive(method):
+    case = cases.sleigh()
+    torque = np.zeros(case.vehicle.nv)
+    torque[0] = 0.5
+    whole = vt.simulate(case.vehicle, case.q, case.v, duration=0.05, dt=0.01, method=method, torque=torque)
+    sim = vt.Simulation(case.vehicle, case.q, case.v, dt=0.01, method=method)
+    for _ in range(5):
+        sim.step(torque=torque)
+    np.testing.assert_allclose(sim.v, whole.v[-1], rtol=1e-6)
+    free = vt.simulate(case.vehicle, case.q, case.v, duration=0.05, dt=0.01, method=method)
+    assert abs(free.v[-1, 0] - sim.v[0]) > 1e-3
+    driven = cases.DrivenSleigh("driven", J=0.7, M=2.0, m=0.5, k=6.0)
+    sim = vt.Simulation(driven, dt=0.01, method=method)
+    with pytest.raises(vt.InputError, match='torque on s of "driven" does nothing'):
+        sim.step(torque=torque)
+
+
+def test_histories_of_steppers_have_times_and_counts():
+    """One that has not moved yet goes on as well; whatever is no time or count is refused."""
+    case = cases.sleigh()
+    method = case.vehicle.methods["lie-implicit"](case.vehicle, 0.01)
+    method.start(0.0, case.q, case.v)
+    stepper = method.stepper
+    kept = stepper.history()
+    counts = struct.calcsize(_COUNTS)
+    good = struct.unpack(_COUNTS, kept[:counts])
+    assert good[3:] == (0, 0, 0)
+    for numbers in (good, (0.0, 0.0, 0.0, 0, 0, 0), (-1.0, -2.0, 0.5, 2**53 - 1, 2**53 - 1, 2**53 - 1)):
+        stepper.set_history(struct.pack(_COUNTS, *numbers) + kept[counts:])
+        assert struct.unpack(_COUNTS, stepper.history()[:counts]) == numbers
+    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**53), (4, 2**53), (5, -1), (5, 3)):
+        numbers = [0.5, 0.0, 0.1, 4, 2, 1]
+        numbers[at] = wrong
+        with pytest.raises(ValueError, match="times or counts"):
+            stepper.set_history(struct.pack(_COUNTS, *numbers) + kept[counts:])
+    with pytest.raises(ValueError, match="bytes"):
+        stepper.set_history(kept[:-8])

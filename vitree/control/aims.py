@@ -191,9 +191,9 @@ def _squares(weight: np.ndarray, value: Callable, slopes: Callable, goal: Any, t
         return h * (value(x, goal) ** 2 @ weight)[..., None]
 
     def gradient(z):
-        h, x = (z[..., 0], z[..., 1:]) if timed else (np.ones(z.shape[:-1]), z)
+        h, x = (z[..., :1], z[..., 1:]) if timed else (1.0, z)
         y = value(x, goal)
-        by_x = 2.0 * h[..., None] * ((weight * y)[..., None, :] @ slopes(x, goal))[..., 0, :]
+        by_x = 2.0 * h * ((weight * y)[..., None, :] @ slopes(x, goal))[..., 0, :]
         parts = [(y**2 @ weight)[..., None], by_x] if timed else [by_x]
         return np.concatenate(parts, axis=-1)[..., None, :]
 

@@ -240,7 +240,7 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
         kept += [model.constraints[k]] if adds else []
     if q is None:
         cosines = model.facing_cosines(np.array(places))
-        for k in np.flatnonzero((cosines < IMPLIED - 1).all(axis=0)).tolist():
+        for k in np.flatnonzero((cosines < 0).all(axis=0)).tolist():
             if (np.abs(h[:, k]) < IMPLIED).all():
                 one = model.constraints[k]
                 raise ModelError(f"in every configuration {one.name} is {off_by(one, 0.0, -1.0)}; turn one of them")
