@@ -328,7 +328,11 @@ class CompiledIntegrator(Integrator):
             beside = scalar().LinearTimeStepper(
                 model.core, self.dt, contacts=model.contact_list, constraints=model.constraint_list, user=model.written
             )
-            beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v, self.at_end)
+            contacts = np.array(contacts, dtype=float)
+            if self.at_end < 1.0:
+                # contacts gave a part of a step's impulse in a step from a start
+                contacts[t[contacts[:, 0].astype(int)] == self.stepper.first, 2:5] /= 1.0 - self.at_end
+            beside.settle_velocities(np.ascontiguousarray(q), contacts, v, self.at_end)
         return v
 
     def _found_multipliers(self, records):

@@ -9,9 +9,15 @@ cdef double AT_START = 1e-6
 
 
 cdef class SettlingStepper(ImpactStepper):
-    """Velocities of states in contact; ``behind`` is the share of a step's forces that acts at its end."""
+    """Velocities of states in contact; ``behind`` is the share of a step's forces that acts at its end.
+
+    ``first`` is the time at which the first step from a start ended, NaN if unknown: contacts gave the rest of a
+    step's impulse there, 1 - behind of it, and all of one in later steps.
+    """
 
     cdef double behind
+    cdef readonly double first
+    cdef double whole                   # a step's impulse, as a multiple of that of a step from a start
     cdef int* jumped                    # kept: the last step had a blow, or contacts that closed
     cdef double* node_before            # kept (nq,) where the step just taken began
     cdef int* pushed_before             # kept (contacts,) whether it pushed in the step before that
@@ -27,6 +33,7 @@ cdef class SettlingStepper(ImpactStepper):
     def __cinit__(self, *args, **options):
         cdef int n = self.ntouch
         self.behind = options.get("behind", 0.5)
+        self.whole = 1.0 / (1.0 - self.behind) if self.behind < 1.0 else 1.0
         if not n:
             return
         self.jumped = self.memory.kept_ints(1, 0, 1)
@@ -37,6 +44,10 @@ cdef class SettlingStepper(ImpactStepper):
         self.active_before = <int*>self.memory.scratch(n * sizeof(int))
         self.pose_told = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))
         self.at_told = self.memory.scratch_reals(self.nq)
+
+    cdef void start_run(self) noexcept nogil:
+        ImpactStepper.start_run(self)
+        self.first = self.lane.clock.t if self.lane.clock.steps == 1 else NAN
 
     cdef void begin(self) noexcept nogil:
         ImpactStepper.begin(self)
@@ -66,6 +77,8 @@ cdef class SettlingStepper(ImpactStepper):
 
     cdef void close_step(self) noexcept nogil:
         ImpactStepper.close_step(self)
+        if self.lane.clock.steps == 1:
+            self.first = self.lane.clock.t
         if self.ntouch:
             memcpy(self.node_before, self.node_next, self.nq * sizeof(double))
             memcpy(self.pushed_before, self.pushed_next, self.ntouch * sizeof(int))
@@ -98,14 +111,16 @@ cdef class SettlingStepper(ImpactStepper):
     cdef int settle_node(self, double* v) noexcept nogil:
         # v (nv,) of the state as it is told: see `settle`
         cdef Touching* x = &self.own_touch
-        cdef int c
+        cdef double whole = self.whole if self.lane.clock.steps == 1 else 1.0
+        cdef int c, j
         if not self.pushed_any():
             return OK
         for c in range(self.ntouch):
             x.within[c] = OUTSIDE
             if self.pushed(c):
                 x.within[c] = INSIDE
-                memcpy(x.guess + 3 * c, x.told + TOLD * c, 3 * sizeof(double))
+                for j in range(3):
+                    x.guess[3 * c + j] = whole * x.told[TOLD * c + j]
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = x.told[TOLD * c + 5]
         return self.settle(self.lane.state.q, v, self.behind)
