@@ -17,13 +17,21 @@ STEPS = (1e-3, 1e-2)
 G = 9.81
 
 
-def crate(friction=0.5):
+def crate(friction=0.5, normal=(0.0, 0.0, 1.0)):
     tree = vt.Tree("crate")
     tree.world.add(vt.free("base"), vt.body("crate", 2.0, (0.03, 0.04, 0.05)))
     corners = [(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
-    tree.contact(vt.Contact("crate", points=corners), vt.Ground(friction=friction))
+    tree.contact(vt.Contact("crate", points=corners), vt.Ground(friction=friction, normal=normal))
     model = tree.compile()
-    return model, vt.place_on_ground(model, model.neutral()), np.zeros(6)
+    q = model.neutral()
+    q[4] = np.sin(0.5 * np.arctan2(normal[0], normal[2]))
+    q[6] = np.sqrt(1 - q[4] ** 2)
+    return model, vt.place_on_ground(model, q), np.zeros(6)
+
+
+def sloping():
+    """A crate that stands on a slope by friction."""
+    return crate(normal=(0.3, 0.0, 1.0))
 
 
 def sliding():
@@ -61,10 +69,10 @@ def thrown_crawler():
     return model, *thrown(model, 3, lift=0.02)
 
 
-CASES = {"standing": crate, "sliding": sliding, "stop": stopped, "dry friction": rubbing, "rolling": rolling,
-         "crawler": thrown_crawler}  # fmt: skip
+CASES = {"standing": crate, "sloping": sloping, "sliding": sliding, "stop": stopped, "dry friction": rubbing,
+         "rolling": rolling, "crawler": thrown_crawler}  # fmt: skip
 
-RESTING = ("standing", "stop", "dry friction")
+RESTING = ("standing", "sloping", "stop", "dry friction")
 
 
 def serves(case, method):
