@@ -277,23 +277,50 @@ cdef inline void aba_accelerations(const vt_model* m, const double* gravity, con
                                    vt_real* acc, AbaBody* x) noexcept nogil:
     # root to leaves: accelerations; gravity is one upwards
     cdef int i
-    cdef const vt_body* b
-    cdef AbaBody* s
+    for i in range(first, end):
+        aba_accelerate(m, gravity, tau, i, acc, x)
+
+
+cdef inline void aba_accelerate(const vt_model* m, const double* gravity, const vt_real* tau, int i, vt_real* acc,
+                                AbaBody* x) noexcept nogil:
+    cdef const vt_body* b = &m.body[i]
+    cdef AbaBody* s = &x[i]
     cdef Vec3 dw, a
     cdef vt_real r
-    for i in range(first, end):
-        b = &m.body[i]
-        s = &x[i]
-        aba_carry(b, s, gravity, x, &dw, &a)
-        # D^-1 (u - U^T a'), and a' + S acc
-        if not joint_multi(b):
-            r = s.Dinv * (s.u - dot(s.Un, dw) - dot(s.Uf, a))
-            acc[b.iv] = r
-            joint_add(b, s.R.z, r, &dw, &a)
-        else:
-            joint_accelerate(b, s.R, tau, &s.I, &dw, &a, acc)
-        s.dw = dw
-        s.a = a
+    aba_carry(b, s, gravity, x, &dw, &a)
+    # D^-1 (u - U^T a'), and a' + S acc
+    if not joint_multi(b):
+        r = s.Dinv * (s.u - dot(s.Un, dw) - dot(s.Uf, a))
+        acc[b.iv] = r
+        joint_add(b, s.R.z, r, &dw, &a)
+    else:
+        joint_accelerate(b, s.R, tau, &s.I, &dw, &a, acc)
+    s.dw = dw
+    s.a = a
+
+
+cdef inline void aba_push(const vt_model* m, const vt_real* tau, int i, AbaBody* x) noexcept nogil:
+    # without velocities the parent feels bias + U D^-1 u
+    cdef const vt_body* b = &m.body[i]
+    cdef AbaBody* s = &x[i]
+    cdef Vec3 n, f
+    cdef vt_real r
+    if not joint_multi(b):
+        s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
+        r = s.Dinv * s.u
+        n = axpy(r, s.Un, s.I.bn)
+        f = axpy(r, s.Uf, s.I.bf)
+    else:
+        joint_respond(b, s.R, tau, &s.I, &n, &f)
+    if b.parent >= 0:
+        hand_down(n, f, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
+
+
+cdef inline void aba_still(AbaBody* s) noexcept nogil:
+    s.I.bn = zero3()
+    s.I.bf = zero3()
+    s.zw = zero3()
+    s.za = zero3()
 
 
 cdef void aba_response(const vt_model* m, const vt_real* tau, int first, int end, vt_real* acc,
@@ -301,32 +328,23 @@ cdef void aba_response(const vt_model* m, const vt_real* tau, int first, int end
     # acc = M^-1 tau of the bodies from first to end, which hang together with no others; x is of an `aba` at the same
     # q: its inertias are kept, its velocity terms are zero
     cdef int i
-    cdef const vt_body* b
-    cdef AbaBody* s
-    cdef Vec3 n, f
-    cdef vt_real r
-    cdef double none[3]
     for i in range(first, end):
-        s = &x[i]
-        s.I.bn = zero3()
-        s.I.bf = zero3()
-        s.zw = zero3()
-        s.za = zero3()
-    # leaves to root: the parent feels bias + U D^-1 u
+        aba_still(&x[i])
     for i in range(end - 1, first - 1, -1):
-        b = &m.body[i]
-        s = &x[i]
-        if not joint_multi(b):
-            s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
-            r = s.Dinv * s.u
-            n = axpy(r, s.Un, s.I.bn)
-            f = axpy(r, s.Uf, s.I.bf)
-        else:
-            joint_respond(b, s.R, tau, &s.I, &n, &f)
-        if b.parent >= 0:
-            hand_down(n, f, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
-    none[:] = [0.0, 0.0, 0.0]
-    aba_accelerations(m, none, tau, first, end, acc, x)
+        aba_push(m, tau, i, x)
+    aba_accelerations(m, NO_GRAVITY, tau, first, end, acc, x)
+
+
+cdef void aba_response_along(const vt_model* m, const vt_real* tau, const int* path, int count, vt_real* acc,
+                             AbaBody* x) noexcept nogil:
+    # the same of those bodies alone that a path lists in their order, parents with them, where no force acts on others
+    cdef int k
+    for k in range(count):
+        aba_still(&x[path[k]])
+    for k in range(count - 1, -1, -1):
+        aba_push(m, tau, path[k], x)
+    for k in range(count):
+        aba_accelerate(m, NO_GRAVITY, tau, path[k], acc, x)
 
 
 # ---- mass matrix --------------------------------------------------------------------------------
