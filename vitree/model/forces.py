@@ -233,7 +233,9 @@ def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t:
                 named("a", a) + f' violates the constraint "{model.constraints[k].name}": its second derivative would '
                 f"be {lack[k]:.3g}; give an acceleration that the constraints allow"
             )
-    tau = model.momenta(q[None], left[None])[0]
+    if not core.plain(left, len(left)):
+        return left
+    tau = model.momentum_from_velocity(q, left)
     tau[np.asarray(model.flat.kinematic, dtype=bool)] = 0.0
     return tau
 

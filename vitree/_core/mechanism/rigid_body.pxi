@@ -277,26 +277,23 @@ cdef inline void aba_accelerations(const vt_model* m, const double* gravity, con
                                    vt_real* acc, AbaBody* x) noexcept nogil:
     # root to leaves: accelerations; gravity is one upwards
     cdef int i
-    for i in range(first, end):
-        aba_accelerate(m, gravity, tau, i, acc, x)
-
-
-cdef inline void aba_accelerate(const vt_model* m, const double* gravity, const vt_real* tau, int i, vt_real* acc,
-                                AbaBody* x) noexcept nogil:
-    cdef const vt_body* b = &m.body[i]
-    cdef AbaBody* s = &x[i]
+    cdef const vt_body* b
+    cdef AbaBody* s
     cdef Vec3 dw, a
     cdef vt_real r
-    aba_carry(b, s, gravity, x, &dw, &a)
-    # D^-1 (u - U^T a'), and a' + S acc
-    if not joint_multi(b):
-        r = s.Dinv * (s.u - dot(s.Un, dw) - dot(s.Uf, a))
-        acc[b.iv] = r
-        joint_add(b, s.R.z, r, &dw, &a)
-    else:
-        joint_accelerate(b, s.R, tau, &s.I, &dw, &a, acc)
-    s.dw = dw
-    s.a = a
+    for i in range(first, end):
+        b = &m.body[i]
+        s = &x[i]
+        aba_carry(b, s, gravity, x, &dw, &a)
+        # D^-1 (u - U^T a'), and a' + S acc
+        if not joint_multi(b):
+            r = s.Dinv * (s.u - dot(s.Un, dw) - dot(s.Uf, a))
+            acc[b.iv] = r
+            joint_add(b, s.R.z, r, &dw, &a)
+        else:
+            joint_accelerate(b, s.R, tau, &s.I, &dw, &a, acc)
+        s.dw = dw
+        s.a = a
 
 
 cdef inline void aba_push(const vt_model* m, const vt_real* tau, int i, AbaBody* x) noexcept nogil:
@@ -335,16 +332,19 @@ cdef void aba_response(const vt_model* m, const vt_real* tau, int first, int end
     aba_accelerations(m, NO_GRAVITY, tau, first, end, acc, x)
 
 
-cdef void aba_response_along(const vt_model* m, const vt_real* tau, const int* path, int count, vt_real* acc,
+cdef void aba_response_along(const vt_model* m, const vt_real* tau, int leaf, const int* path, int count, vt_real* acc,
                              AbaBody* x) noexcept nogil:
-    # the same of those bodies alone that a path lists in their order, parents with them, where no force acts on others
+    # the same of forces between a leaf and the world, and of those bodies alone that a path lists in their order, parents
+    # with them
     cdef int k
     for k in range(count):
         aba_still(&x[path[k]])
-    for k in range(count - 1, -1, -1):
-        aba_push(m, tau, path[k], x)
+        x[path[k]].u = vt_set1(0.0)
+    while leaf >= 0:
+        aba_push(m, tau, leaf, x)
+        leaf = m.body[leaf].parent
     for k in range(count):
-        aba_accelerate(m, NO_GRAVITY, tau, path[k], acc, x)
+        aba_accelerations(m, NO_GRAVITY, tau, path[k], path[k] + 1, acc, x)
 
 
 # ---- mass matrix --------------------------------------------------------------------------------

@@ -93,26 +93,34 @@ cdef inline Vec3 point_rate(ImpactStepper s, int body, Vec3 arm) noexcept nogil:
     return add(load3(twist + 3), cross(load3(twist), arm))
 
 
-cdef void row_bias(ImpactStepper s, const double* q, const double* v, double* out, double* rates) noexcept nogil:
-    # out = (dJ/dt) v of the members' rows, by a central difference of fourth order along v
+cdef void row_bias(ImpactStepper s, const double* q, const double* v, const int* path, int on_path, double* out,
+                   double* rates) noexcept nogil:
+    # out = (dJ/dt) v of the members' rows, by a central difference of fourth order along v; bodies are moved that lie
+    # between ports and the world
+    cdef const vt_model* m = s.shared.m
     cdef Touching* x = &s.own_touch
-    cdef double fastest = largest(v, s.nv), share, weight
-    cdef double* d = x.v2
+    cdef double fastest = largest(v, s.nv), share, weight, way
     cdef double* at = s.lane.state.q2
-    cdef int k, i, c, n = x.cones.n
+    cdef vt_axes axes
+    cdef int k, i, c, last, n = x.cones.n
     memset(out, 0, n * sizeof(double))
     if not fastest > 0.0:
         return
     share = BIAS_SPAN / fastest
+    x.placed2 = False           # not all bodies are placed
     for i in range(4):
         weight = (8.0 if i < 2 else -1.0) * (1.0 if i % 2 == 0 else -1.0)
-        for k in range(s.nv):
-            d[k] = (share if i < 2 else 2.0 * share) * (1.0 if i % 2 == 0 else -1.0) * v[k]
-        integrate(s.shared.m, q, d, at)
-        s.stand_bodies(at, x.pose2, x.at2, &x.placed2)
-        s.move_bodies(x.pose2, v)
+        way = (share if i < 2 else 2.0 * share) * (1.0 if i % 2 == 0 else -1.0)
+        last = -1
+        for k in range(on_path):
+            joint_advance(&m.body[path[k]], q, way, v, at)
+            pose_body(m, path[k], at, &axes, last, x.pose2)
+            twist_of(m, path[k], v, x.pose2, s.lane.bodies.twist)
+            last = path[k]
         for k in range(x.count):
             c = x.member[k]
+            if on_coordinate(&s.touch[c]):
+                continue
             touch_at(&s.touch[c], at, x.pose2, &x.here[c], &x.there[c])
         row_rates(s, x.there, rates)
         for k in range(n):
@@ -158,6 +166,10 @@ cdef double solve_forces(ImpactStepper s, const double* v) noexcept nogil:
     cdef int k, o, i, passes = 1, n = y.n
     memset(y.lam, 0, n * sizeof(double))
     memset(given, 0, n * sizeof(double))
+    memset(y.give, 0, x.count * sizeof(double))
+    # G in numbers: through ports, forces that are not the only ones would have errors of the shift's inverse
+    cones_product(y, x.W1, x.W1, x.P_room, x.ports, 0, x.ports, 0)
+    cones_form(y)
     for k in range(x.count):
         e, o = &s.touch[x.member[k]], y.row[k]
         if y.law[k] == CONE and e.stiffness != INFINITY:
@@ -183,7 +195,8 @@ cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const 
     # a, and the forces of the members in cones.lam and as wrenches in the ports in u
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
-    cdef int k, status, nv = s.nv
+    cdef int* path = <int*>x.v
+    cdef int k, on_path, status, nv = s.nv
     s.acceleration(t, q, v, a)
     x.count = x.ports = 0
     if not all_finite(a, nv):
@@ -192,8 +205,9 @@ cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const 
     if status != OK or x.count == 0:
         return status
     state_laws(s, v, slow)
-    answer_members(s, q)
-    row_bias(s, q, v, x.w, x.total)
+    on_path = paths_of_ports(s, path)
+    answer_members(s, q, path, on_path)
+    row_bias(s, q, v, path, on_path, x.w, x.total)
     port_rates(s, a, x.T)
     for k in range(y.n):
         y.b[k] = along_row(&x.W1[k], x.T) + x.w[k]
@@ -212,41 +226,41 @@ cdef void port_rates(ImpactStepper s, const double* v, double* out) noexcept nog
         out[k] = vt_inner(s.nv, s.own_touch.rows + k * s.nv, v)
 
 
-cdef void answer_members(ImpactStepper s, const double* q) noexcept nogil:
-    # G as `answer_at_rest` has it, behind `acceleration` at q. Where M alone answers, its factors are at hand, and the
-    # responses are those of the bodies between ports and the world, zero elsewhere
+cdef void answer_members(ImpactStepper s, const double* q, const int* path, int on_path) noexcept nogil:
+    # P = rows M^-1 rows^T as `answer_at_rest` has it, behind `acceleration` at q. Where M alone answers, its factors are at
+    # hand, and the responses are those of the bodies on the path, zero elsewhere
     cdef Touching* x = &s.own_touch
-    cdef Cones* y = &x.cones
-    cdef int* path = <int*>x.v
     cdef double* P = x.P_room
-    cdef int k, j, count, nv = s.nv
+    cdef int k, j, nv = s.nv
     if not s.answers_by_factors:
         s.answer_at_rest(q)
         return
-    count = paths_of_ports(s, path)
     memset(x.response, 0, x.ports * nv * sizeof(double))
     for k in range(x.ports):
-        aba_response_along(s.shared.m, x.rows + k * nv, path, count, x.response + k * nv, s.lane.bodies.aba)
+        aba_response_along(s.shared.m, x.rows + k * nv, body_of_port(s, k), path, on_path, x.response + k * nv, s.lane.bodies.aba)
         for j in range(k + 1):
             P[k * x.ports + j] = P[j * x.ports + k] = vt_inner(nv, x.rows + j * nv, x.response + k * nv)
-    memset(y.give, 0, x.count * sizeof(double))
-    cones_product(y, x.W1, x.W1, P, x.ports, 0, x.ports, 0)
-    cones_form(y)
-    cones_formed(y)
+
+
+cdef int body_of_port(ImpactStepper s, int port) noexcept nogil:
+    # the body that is touched, or that a limited coordinate moves
+    cdef const vt_model* m = s.shared.m
+    cdef int i = s.own_touch.owner[port], iv
+    if i < 0:
+        iv, i = s.touch[-1 - i].iv, m.nbody - 1
+        while m.body[i].iv > iv:
+            i -= 1
+    return i
 
 
 cdef int paths_of_ports(ImpactStepper s, int* path) noexcept nogil:
     # the bodies between ports and the world in their order, (nbody,) at most; returns how many
     cdef Touching* x = &s.own_touch
     cdef const vt_model* m = s.shared.m
-    cdef int i, k, iv, count = 0
+    cdef int i, k, count = 0
     memset(path, 0, m.nbody * sizeof(int))
     for k in range(x.ports):
-        i = x.owner[k]
-        if i < 0:
-            iv, i = s.touch[-1 - i].iv, m.nbody - 1
-            while m.body[i].iv > iv:
-                i -= 1
+        i = body_of_port(s, k)
         while i >= 0 and not path[i]:
             path[i] = True
             i = m.body[i].parent
@@ -357,8 +371,9 @@ cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v,
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
     cdef double* rate = NULL
+    cdef int* path = <int*>x.v
     cdef double size = 0.0, one
-    cdef int k, o, status
+    cdef int k, o, on_path, status
     cdef bint less
     s.acceleration(t, q, v, found)
     x.count = x.ports = 0
@@ -367,8 +382,9 @@ cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v,
     status = find_closed(s, q, v)
     while status == OK and x.count:
         rate = y.w              # of the room that was made
-        answer_members(s, q)
-        row_bias(s, q, v, x.w, x.total)
+        on_path = paths_of_ports(s, path)
+        answer_members(s, q, path, on_path)
+        row_bias(s, q, v, path, on_path, x.w, x.total)
         state_laws(s, v, slow)
         size = 0.0
         port_rates(s, found, x.T)
