@@ -286,5 +286,17 @@ def test_a_wrong_torque_is_named_by_each_sensor():
     model, q = crate()
     for sensor in (vt.Imu("crate"), vt.ContactSensor("crate"), vt.ForceTorque("crate")):
         for torque in ([1.0], [np.nan] * 6):
-            with pytest.raises(vt.InputError, match="^torque"):
+            with pytest.raises(vt.InputError, match=r"^torque"):
                 sensor.sample(model, 0.0, q, np.zeros(6), torque=torque)
+
+
+def test_what_is_too_large_of_one_state_is_refused():
+    model, q = crate()
+    v, large = np.zeros(6), np.full(6, 1e308)
+    with pytest.raises(vt.InputError, match=r"^a\[0\] is 1e\+308"):
+        vt.ForceTorque("crate").sample(model, 0.0, q, v, large)
+    with pytest.raises(vt.InputError, match=r"^v\[0\] is 1e\+308"):
+        vt.Imu("crate").sample(model, 0.0, q, large, v)
+    forces = model.contact_forces(q, v)
+    with pytest.raises(vt.InputError, match="too large"):
+        model.joint_reactions(q, v, contacts=forces._replace(force=1e307 * forces.force))

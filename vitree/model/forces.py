@@ -24,6 +24,8 @@ from vitree.spatial.rotations import cross, turn_z_to
 from vitree.wording import named
 
 core = scalar()
+#: What is too large for a double is infinite, and refused where it is a result.
+quiet = np.errstate(all="ignore")
 #: The name of what is no frame.
 GROUND = "ground"
 #: How contacts take part in the accelerations of a state.
@@ -172,6 +174,8 @@ def state_forces(
     if pushes or given is not None:
         wrenches = wrenches_of(model, q, given, pushes)
         tau = generalized(model, q, wrenches, given) + (0.0 if tau is None else tau)
+        if not core.plain(tau, len(tau)):
+            raise InputError("forces of contacts and pushes are too large for a double; give smaller ones")
     field = take_field(model, tau, u)
     if contacts is True and model.contact_list.count:
         a, multipliers, rows, found, status = core.accelerations_with_contacts(field, t, q, v, locked, slow)
@@ -233,9 +237,9 @@ def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t:
                 named("a", a) + f' violates the constraint "{model.constraints[k].name}": its second derivative would '
                 f"be {lack[k]:.3g}; give an acceleration that the constraints allow"
             )
-    if not core.plain(left, len(left)):
-        return left
-    tau = model.momentum_from_velocity(q, left)
+    M_left, zero = np.empty((1, model.nv)), model._nothing[None]
+    core.batch_rnea(model.core, np.zeros(3), q[None], zero, left[None], M_left)
+    tau = M_left[0]
     tau[np.asarray(model.flat.kinematic, dtype=bool)] = 0.0
     return tau
 
@@ -334,6 +338,7 @@ def transmitted(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, 
 NO_MULTIPLIERS = np.zeros(0)
 
 
+@quiet
 def generalized(model: Any, q: np.ndarray, wrenches: np.ndarray, given: ContactForces | None) -> np.ndarray:
     """Return the joint forces (nv,) of wrenches on bodies (nbody, 6), and of limits and dry friction."""
     out, J = np.zeros(model.nv), np.empty((1, 6 * model.nv))
@@ -347,6 +352,7 @@ def generalized(model: Any, q: np.ndarray, wrenches: np.ndarray, given: ContactF
     return out
 
 
+@quiet
 def wrenches_of(model: Any, q: np.ndarray, given: ContactForces | None,
                 pushes: Sequence[FrameWrench] = ()) -> np.ndarray:  # fmt: skip
     """Return what contacts and pushes put on bodies, (nbody, 6): about the bodies' origins in world axes."""

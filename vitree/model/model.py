@@ -1324,9 +1324,8 @@ class Model(System):
         frames = self._joint_frames
         acting = contacts if isinstance(contacts, forces.ContactForces) else forces.require_contacts_word(contacts)
         locked = forces.prescribed_accelerations(self, prescribed)
-        with np.errstate(all="ignore"):
-            rows = forces.transmitted(self, q, v, a, multipliers, acting, frames,
-                                      tau=torque, t=t, inputs=inputs, locked=locked)  # fmt: skip
+        rows = forces.transmitted(self, q, v, a, multipliers, acting, frames,
+                                  tau=torque, t=t, inputs=inputs, locked=locked)  # fmt: skip
         if not core.plain(rows.reshape(-1), rows.size):
             given = {"q": q, "v": v, "a": a, "torque": torque, "multipliers": multipliers}
             raise no_result(self, "joint_reactions", given)

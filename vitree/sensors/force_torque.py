@@ -9,10 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import of_kind
+from vitree.arguments import all_finite, of_kind
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.model.cut import Cut
+from vitree.model.finite import no_result
 from vitree.model.forces import Place, transmitted
 from vitree.model.model import Model
 from vitree.model.motion import carried, subtree_momentum
@@ -186,6 +187,8 @@ class ForceTorque(PairSensor):
         at, moving, acts = acting_now(known, t, q, v, torque, inputs, prescribed)
         a = None if a is None else known.expand_velocity(known.validate_velocity(a, "a"))
         wrench = _wrench(known.full, place, acts, at, moving, a)
+        if not all_finite(wrench):
+            raise no_result(known.full, "sample", {"q": at, "v": moving, "a": a})
         return ForceTorqueSample(wrench[:3], wrench[3:])
 
     def _place(self, model: Model) -> Place:
