@@ -11,6 +11,9 @@ Jacobian is of a body, and its kinematics leaves poses in its data. Frames are t
 
 A torque callback's time is that of a step of a run with the callback, above the same run without, and above the
 callback called from Python.
+
+Calls that read the forces of a state are made of a human figure that stands on eight points, and are told as shares of
+the time of its step by linear-time, drives holding its posture.
 """
 
 from __future__ import annotations
@@ -245,6 +248,33 @@ def runs(model: vt.Model, steps: int, repeats: int) -> dict[str, float]:
     return {"simulate of one step": times["one step"], "torque callback, a step": each}
 
 
+def readers(repeats: int, seconds: float, steps: int) -> dict[str, float]:
+    """Microseconds of a step of a figure that stands, and of the calls that read forces of its state."""
+    model = vt.load_urdf(vt.find_robot("human"), base="free", ground=vt.Ground())
+    q = vt.place_on_ground(model, model.neutral())
+    # velocities that leave the contacts closed
+    v, zero = 1e-9 * np.random.default_rng(0).standard_normal(model.nv), np.zeros(model.nv)
+    held = model.with_drives({"*": (2e3, 100.0)})
+    sim = vt.Simulation(held, q, zero, dt=DT, method="linear-time", targets=np.zeros(len(held.drives)))
+    sim.step(20)
+    imu, contact = vt.Imu("head"), vt.ContactSensor("left_foot")
+    joint, frame = vt.ForceTorque("left_ankle_flexion"), vt.ForceTorque("left_foot")
+    calls = {
+        "step": lambda: sim.step(steps),
+        "forward_dynamics": lambda: model.forward_dynamics(q, v),
+        "inverse_dynamics": lambda: model.inverse_dynamics(q, v, zero),
+        "contact_forces": lambda: model.contact_forces(q, v),
+        "joint_reactions": lambda: model.joint_reactions(q, v),
+        "Imu.sample": lambda: imu.sample(model, 0.0, q, v),
+        "ForceTorque.sample": lambda: joint.sample(model, 0.0, q, v),
+        "ForceTorque.sample, frame": lambda: frame.sample(model, 0.0, q, v),
+        "ContactSensor.sample": lambda: contact.sample(model, 0.0, q, v),
+    }
+    times = in_turn(calls, repeats, seconds)
+    times["step"] /= steps
+    return times
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")
@@ -277,6 +307,10 @@ def main() -> None:
             print(f"{row:24s}" + "".join(f"{'-' if x is None else f'{x:.2f}':>11s}" for x in cells))
         for row, value in runs(model, steps, max(1, repeats // 8)).items():
             print(f"{row:24s}{'':11s}{value:11.2f}")
+    times = readers(repeats, seconds, 10)
+    print("\nhuman figure that stands on eight points; us a call, and steps in its time")
+    for row, value in times.items():
+        print(f"{row:28s}{value:11.2f}{value / times['step']:11.2f}")
 
 
 if __name__ == "__main__":

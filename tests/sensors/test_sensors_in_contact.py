@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -224,3 +225,78 @@ def test_a_crawler_that_falls(ground):
     balances(model, run, "left_foot")
     total = sum(vt.ContactSensor(name).read(run).force.shape[0] for name in run.contacts.touching)
     assert total == len(run) * len(run.contacts.touching)
+
+
+# ---- one state -------------------------------------------------------------------------------------------------
+
+
+def calls_of_python(function):
+    """How many functions written in Python a call makes."""
+    made = []
+    function()
+    sys.setprofile(lambda frame, event, what: made.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return len(made)
+
+
+def test_what_reads_a_state_leaves_the_work_to_compiled_code():
+    model, q = standing("human")
+    v = np.zeros(model.nv)
+    assert len(model.contact_forces(q, v).a) == 8
+    for sensor in (vt.Imu("head"), vt.ForceTorque("left_ankle_flexion"), vt.ForceTorque("left_foot"),
+                   vt.ContactSensor("left_foot")):  # fmt: skip
+        assert calls_of_python(lambda sensor=sensor: sensor.sample(model, 0.0, q, v)) < 30, sensor
+    assert calls_of_python(lambda: model.joint_reactions(q, v)) < 30
+    assert calls_of_python(lambda: model.contact_forces(q, v)) < 50
+
+
+@pytest.mark.parametrize("limits", [False, True])
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_a_contact_sensor_has_the_forces_of_the_contacts(ground, limits):
+    model = crawler(GROUNDS[ground], limits=limits)
+    q, v = thrown(model, 1)
+    run = vt.simulate(model, q, v, duration=1.2, dt=2e-3)
+    found = 0
+    for k in (len(run) // 2, len(run) - 1):
+        q, v = run.q[k], run.v[k]
+        forces, gaps = model.contact_forces(q, v), model.contact_gaps(q)
+        middle = np.where(np.array(gaps.b)[:, None] == "ground", gaps.point_a, 0.5 * (gaps.point_a + gaps.point_b))
+        for a, b, point, normal, gap in zip(forces.a, forces.b, forces.point, forces.normal, forces.gap, strict=True):
+            if b == "limit":
+                assert np.isnan(point).all() and np.isnan(normal).all()
+                continue
+            same = np.array([x == (a, b) for x in zip(gaps.a, gaps.b, strict=True)])
+            off = np.abs(np.column_stack([middle - point, gaps.normal - normal, gaps.gap - gap])).max(axis=1)
+            assert off[same].min() < 1e-7
+            found += 1
+        for frame in ("trunk", "left_foot", "ball"):
+            read, X = vt.ContactSensor(frame).sample(model, 0.0, q, v), model.frame_pose(frame, q)
+            wrench = forces.wrench(frame, about=X[:3, 3]).reshape(2, 3) @ X[:3, :3]
+            np.testing.assert_allclose(np.array(read[:2]), wrench, atol=1e-9 * (1 + np.abs(wrench).max()))
+            # the same numbers as the sensor has where forces are given by names
+            again = vt.ContactSensor(frame)._of(model, q, forces)
+            np.testing.assert_allclose(read.normal_force, again[6], atol=1e-9 * (1 + again[6]))
+    assert found
+
+
+def test_a_wrong_torque_is_named_by_each_sensor():
+    model, q = crate()
+    for sensor in (vt.Imu("crate"), vt.ContactSensor("crate"), vt.ForceTorque("crate")):
+        for torque in ([1.0], [np.nan] * 6):
+            with pytest.raises(vt.InputError, match=r"^torque"):
+                sensor.sample(model, 0.0, q, np.zeros(6), torque=torque)
+
+
+def test_what_is_too_large_of_one_state_is_refused():
+    model, q = crate()
+    v, large = np.zeros(6), np.full(6, 1e308)
+    with pytest.raises(vt.InputError, match=r"^a\[0\] is 1e\+308"):
+        vt.ForceTorque("crate").sample(model, 0.0, q, v, large)
+    with pytest.raises(vt.InputError, match=r"^v\[0\] is 1e\+308"):
+        vt.Imu("crate").sample(model, 0.0, q, large, v)
+    forces = model.contact_forces(q, v)
+    with pytest.raises(vt.InputError, match="too large"):
+        model.joint_reactions(q, v, contacts=forces._replace(force=1e307 * forces.force))

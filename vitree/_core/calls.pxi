@@ -293,6 +293,19 @@ cdef class Calls:
                 return False
         return True
 
+    def regular_now(self, model, const double[::1] q):
+        """Return whether the mass matrix is regular at q (nq,), as ``model.singular_at`` has it."""
+        cdef Regular regular = self.regular_of(model)
+        cdef char* room
+        cdef char* own
+        cdef bint found = regular == ALWAYS
+        if regular == MOSTLY:
+            require_size(q.shape[0], self.core.m.nq, "entries of q")
+            room = self.room(&own)
+            found = self.regular_at(&q[0], room)
+            PyMem_Free(own)
+        return found
+
     # ---- steppers
 
     cdef ModelStepper taken_field(self, bint rests):

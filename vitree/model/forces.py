@@ -5,8 +5,8 @@ Whatever reads the forces of a state asks here. The equations are those of ``_co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,19 +18,18 @@ from vitree.mechanism.flat import JointInfo
 from vitree.mechanism.index import Index
 from vitree.model.cut import Cut
 from vitree.model.finite import no_result
-from vitree.model.lower import contact_names
-from vitree.model.pushed import Nodes, places_of, signed
+from vitree.model.pushed import signed
 from vitree.model.signals import resolve_inputs
 from vitree.spatial.rotations import cross, turn_z_to
 from vitree.wording import named
 
 core = scalar()
+#: What is too large for a double is infinite, and refused where it is a result.
+quiet = np.errstate(all="ignore")
 #: The name of what is no frame.
 GROUND = "ground"
 #: How contacts take part in the accelerations of a state.
 CONTACTS = ("closed", "none")
-#: What slips no faster than this sticks [m/s or rad/s], as the core has it.
-STICKS = 1e-4
 #: An acceleration satisfies constraints up to this share of itself.
 SATISFIED = 1e-6
 
@@ -95,8 +94,9 @@ class StateForces(NamedTuple):
     acceleration : (nv,) array [m/s^2 or rad/s^2]
     multipliers : (m,) array [N or N m]
         Of constraints.
-    rows : (n, 9) array
-        Closed contacts as steppers have them: 0, number, force, slip velocity, gap. None where contacts are given.
+    rows : (n, 15) array
+        Closed contacts: 0, number, force, slip velocity, gap, as steppers have them, then where the force acts and the
+        normal. None where contacts are given.
     wrenches : (nbody, 6) array [N m, N]
         What contacts and pushes put on bodies, (torque, force) about the bodies' origins in world axes; (0, 6):
         nothing.
@@ -108,17 +108,18 @@ class StateForces(NamedTuple):
     wrenches: np.ndarray
 
 
-@contextmanager
-def field_of(model: Any, tau: np.ndarray | None, inputs: np.ndarray | None) -> Iterator[Any]:
-    """A stepper that has the accelerations under everything, which nobody else has meanwhile."""
+def take_field(model: Any, tau: np.ndarray | None, inputs: np.ndarray | None) -> Any:
+    """Return a stepper that has the accelerations under everything, which nobody else has.
+
+    Who is done with it appends it to ``model._fields``.
+    """
     idle = model._fields
     try:
         field = idle.pop()
     except IndexError:
         field = model._field()
     field.drive(np.zeros(len(model.input_names)) if inputs is None else inputs, model._nothing if tau is None else tau)
-    yield field
-    idle.append(field)
+    return field
 
 
 def require_contacts_word(contacts: str) -> bool:
@@ -151,7 +152,7 @@ def prescribed_accelerations(model: Any, prescribed: Mapping[str, float] | None)
 
 def state_forces(
     model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, t: float, inputs: Any,
-    locked: np.ndarray | None, contacts: bool | ContactForces, pushes: Sequence[FrameWrench] = (), slow: float = STICKS,
+    locked: np.ndarray | None, contacts: bool | ContactForces, pushes: Sequence[FrameWrench] = (), slow: float = 0.0,
 ) -> StateForces:  # fmt: skip
     """Return the accelerations of a state (q, v) and what acts at it; see :meth:`vitree.Model.forward_dynamics`.
 
@@ -164,23 +165,26 @@ def state_forces(
     pushes : sequence of FrameWrench
         What acts on frames besides.
     slow : float [m/s or rad/s]
-        What slips no faster sticks.
+        What slips no faster sticks, where that is more than what the core has for states.
     """
-    model.require_regular(q)
-    u, t = inputs_at(model, inputs), float(entries(t, (), "t"))
+    model._require_regular(q)
+    u, t = inputs_at(model, inputs), _time(t)
     status, rows, wrenches = 0, NO_ROWS, NO_WRENCHES
     given = contacts if isinstance(contacts, ContactForces) else None
     if pushes or given is not None:
         wrenches = wrenches_of(model, q, given, pushes)
         tau = generalized(model, q, wrenches, given) + (0.0 if tau is None else tau)
-    with field_of(model, tau, u) as field:
-        if contacts is True and model.contact_list.count:
-            a, multipliers, rows, found, status = core.accelerations_with_contacts(field, t, q, v, locked, slow)
-            if not status:
-                wrenches = found if wrenches is NO_WRENCHES else found + wrenches
-        else:
-            a, multipliers = field.acceleration_at(t, q, v, locked)
-    if status or not np.isfinite(a).all():
+        if not core.plain(tau, len(tau)):
+            raise InputError("forces of contacts and pushes are too large for a double; give smaller ones")
+    field = take_field(model, tau, u)
+    if contacts is True and model.contact_list.count:
+        a, multipliers, rows, found, status = core.accelerations_with_contacts(field, t, q, v, locked, slow)
+        if not status:
+            wrenches = found if wrenches is NO_WRENCHES else found + wrenches
+    else:
+        a, multipliers = field.acceleration_at(t, q, v, locked)
+    model._fields.append(field)
+    if status or not core.plain(a, len(a)):
         asked = {"q": q, "v": v, "tau": tau, "inputs": u}
         if (why := no_result(model, "forward_dynamics", asked)) and isinstance(why, InputError):
             raise why
@@ -194,37 +198,35 @@ def state_forces(
     return StateForces(a, multipliers, rows, wrenches)
 
 
-NO_ROWS = np.zeros((0, 9))
+def _time(t: Any) -> float:
+    return t if type(t) is float and math.isfinite(t) else float(entries(t, (), "t"))
+
+
+NO_ROWS = np.zeros((0, 15))
 NO_WRENCHES = np.zeros((0, 6))
 
 
-def contact_forces(model: Any, q: np.ndarray, rows: np.ndarray) -> ContactForces:
+def contact_forces(model: Any, rows: np.ndarray) -> ContactForces:
     """Return the forces of closed contacts by their names, from rows as :class:`StateForces` has them."""
-    rows = signed(model, rows)
-    if not len(rows):
-        nothing = np.zeros((0, 3))
-        return ContactForces((), (), nothing, nothing, nothing, nothing, np.zeros(0))
-    names, number = contact_names(model.flat, model.contact_candidates), rows[:, 1].astype(int)
-    zero = np.zeros(len(rows), dtype=int)
-    places = places_of(model, number, Nodes(q[None], zero, np.column_stack([zero, number])))
-    a, b = zip(*(names[k] for k in number), strict=True)
-    middle = np.where([x != GROUND for x in b], 0.5 * places[:, 6], 0.0)[:, None]
-    point = places[:, :3] - middle * places[:, 3:6]
-    return ContactForces(a, b, rows[:, 2:5], point, places[:, 3:6], rows[:, 5:8], rows[:, 8])
+    names, told = model._contact_names, signed(model, rows[:, :9])
+    pairs = [names[k] for k in rows[:, 1].astype(int).tolist()]
+    a, b = zip(*pairs, strict=True) if pairs else ((), ())
+    return ContactForces(a, b, told[:, 2:5], rows[:, 9:12], rows[:, 12:], told[:, 5:8], told[:, 8])
 
 
 def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t: float, inputs: Any,
                      closed: bool) -> np.ndarray:  # fmt: skip
     """Return the joint forces (nv,) that give an acceleration; see :meth:`vitree.Model.inverse_dynamics`."""
-    model.require_regular(q)
-    u, t = inputs_at(model, inputs), float(entries(t, (), "t"))
-    with field_of(model, None, u) as field:
-        if closed and model.contact_list.count:
-            left, worst, status = core.acceleration_left(field, t, q, v, a)
-            if status:
-                raise _impossible(model, worst)
-        else:
-            left = a - field.acceleration_at(t, q, v, np.ascontiguousarray(a))[0]
+    model._require_regular(q)
+    u, t = inputs_at(model, inputs), _time(t)
+    field, status, worst = take_field(model, None, u), 0, -1
+    if closed and model.contact_list.count:
+        left, worst, status = core.acceleration_left(field, t, q, v, a)
+    else:
+        left = a - field.acceleration_at(t, q, v, np.ascontiguousarray(a))[0]
+    model._fields.append(field)
+    if status:
+        raise _impossible(model, worst)
     if model.constraints:
         _, Dh = model.constraint_rows(q[None])
         lack = np.abs(Dh[0] @ left)
@@ -235,7 +237,9 @@ def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t:
                 named("a", a) + f' violates the constraint "{model.constraints[k].name}": its second derivative would '
                 f"be {lack[k]:.3g}; give an acceleration that the constraints allow"
             )
-    tau = model.momenta(q[None], left[None])[0]
+    M_left, zero = np.empty((1, model.nv)), model._nothing[None]
+    core.batch_rnea(model.core, np.zeros(3), q[None], zero, left[None], M_left)
+    tau = M_left[0]
     tau[np.asarray(model.flat.kinematic, dtype=bool)] = 0.0
     return tau
 
@@ -244,7 +248,7 @@ def _impossible(model: Any, worst: int) -> Exception:
     if worst < 0:
         return ConvergenceError("the forces of the closed contacts cannot be found; give contacts=\"none\"",
                                 time=0.0, residual=np.nan, iterations=0)  # fmt: skip
-    one, other = contact_names(model.flat, model.contact_candidates)[worst]
+    one, other = model._contact_names[worst]
     other = {"ground": "the ground", "limit": "its limit"}.get(other, f'"{other}"')
     return InputError(
         named("a") + f' moves "{one}" into {other}, or lets it slip where it rolls; give an acceleration that closed '
@@ -304,7 +308,7 @@ class Place:
 def transmitted(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, multipliers: np.ndarray | None,
                 contacts: bool | ContactForces, at: JointFrames | Place, *, tau: Any, t: float, inputs: Any,
                 locked: np.ndarray | None, pushes: Sequence[FrameWrench] = (),
-                slow: float = STICKS) -> np.ndarray:  # fmt: skip
+                slow: float = 0.0) -> np.ndarray:  # fmt: skip
     """Return the wrenches (n, 6) [N m, N] that parents put on bodies at places.
 
     Arguments are as of :meth:`vitree.Model.joint_reactions` and :func:`state_forces`.
@@ -321,17 +325,20 @@ def transmitted(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, 
     multipliers = NO_MULTIPLIERS if multipliers is None else multipliers
     if isinstance(at, Place) and at.cut.iq is not None:
         if given is None and len(rows):
-            given = contact_forces(model, q, rows)
+            given = contact_forces(model, rows)
         model, (q, v, a) = at.cut.model, at.cut.states(q, v, a)
         wrenches = NO_WRENCHES if given is None and not pushes else wrenches_of(model, q, given, pushes)
-    with field_of(model, None, u) as field:
-        return core.joint_wrenches(field, q, v, a, multipliers, wrenches if len(wrenches) else None, at.body, at.turn,
-                                   at.position)  # fmt: skip
+    field = take_field(model, None, u)
+    found = core.joint_wrenches(field, q, v, a, multipliers, wrenches if len(wrenches) else None, at.body, at.turn,
+                                at.position)  # fmt: skip
+    model._fields.append(field)
+    return found
 
 
 NO_MULTIPLIERS = np.zeros(0)
 
 
+@quiet
 def generalized(model: Any, q: np.ndarray, wrenches: np.ndarray, given: ContactForces | None) -> np.ndarray:
     """Return the joint forces (nv,) of wrenches on bodies (nbody, 6), and of limits and dry friction."""
     out, J = np.zeros(model.nv), np.empty((1, 6 * model.nv))
@@ -345,6 +352,7 @@ def generalized(model: Any, q: np.ndarray, wrenches: np.ndarray, given: ContactF
     return out
 
 
+@quiet
 def wrenches_of(model: Any, q: np.ndarray, given: ContactForces | None,
                 pushes: Sequence[FrameWrench] = ()) -> np.ndarray:  # fmt: skip
     """Return what contacts and pushes put on bodies, (nbody, 6): about the bodies' origins in world axes."""

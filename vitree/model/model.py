@@ -42,8 +42,15 @@ from vitree.model.calls import in_one_call
 from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
 from vitree.model.cut import Cut, cut_at
 from vitree.model.driven import with_drives
-from vitree.model.finite import finite_result
-from vitree.model.lower import lower_constraints, lower_contacts, lower_drives, lower_facing, lower_loads
+from vitree.model.finite import finite_result, no_result
+from vitree.model.lower import (
+    contact_names,
+    lower_constraints,
+    lower_contacts,
+    lower_drives,
+    lower_facing,
+    lower_loads,
+)
 from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
 from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row, stacked
@@ -235,7 +242,8 @@ class Model(System):
     def _require_regular(self, q: np.ndarray) -> None:
         """Raise the error of ``require_regular`` for the first of a stack q (..., nq) that has one."""
         if q.ndim == 1:
-            self.require_regular(q)
+            if self._calls is None or not self._calls.regular_now(self, q):
+                self.require_regular(q)
             return
         self.require_regular()
         full = self.full
@@ -1152,7 +1160,7 @@ class Model(System):
         tau = None if tau is None else self._checked(tau, self.nv, "tau")
         locked = forces.prescribed_accelerations(self, prescribed)
         found = forces.state_forces(self, q, v, tau, t, inputs, locked, True)
-        return forces.contact_forces(self, q, found.rows)
+        return forces.contact_forces(self, found.rows)
 
     @finite_result
     def inverse_dynamics(
@@ -1249,10 +1257,18 @@ class Model(System):
         return []
 
     @functools.cached_property
+    def _resolved(self) -> dict:
+        """What sensors found by names, by what they asked for."""
+        return {}
+
+    @functools.cached_property
+    def _contact_names(self) -> list[tuple[str, str]]:
+        return contact_names(self.flat, self.contact_candidates)
+
+    @functools.cached_property
     def _nothing(self) -> np.ndarray:
         return np.zeros(self.nv)
 
-    @finite_result
     def joint_reactions(
         self,
         q: ArrayLike,
@@ -1316,6 +1332,9 @@ class Model(System):
         locked = forces.prescribed_accelerations(self, prescribed)
         rows = forces.transmitted(self, q, v, a, multipliers, acting, frames,
                                   tau=torque, t=t, inputs=inputs, locked=locked)  # fmt: skip
+        if not core.plain(rows.reshape(-1), rows.size):
+            given = {"q": q, "v": v, "a": a, "torque": torque, "multipliers": multipliers}
+            raise no_result(self, "joint_reactions", given)
         return dict(zip(frames.names, rows, strict=True))
 
     @in_one_call

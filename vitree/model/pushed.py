@@ -250,9 +250,9 @@ def signed(model: Any, rows: np.ndarray) -> np.ndarray:
 
     Rows of dry friction are without what steppers keep there: the length of the step, and the coordinate.
     """
-    signs = np.array([row["sign"] for row in limit_rows(model.flat)])
     limit = rows[:, 1].astype(int) - count_of(model.contact_candidates) - len(model.wheels)
     if (limit >= 0).any():
+        signs = np.array([row["sign"] for row in limit_rows(model.flat)])
         rows = rows.copy()
         rows[limit >= len(signs), 7:] = 0.0
         limits = (limit >= 0) & (limit < len(signs))

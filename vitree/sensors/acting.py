@@ -10,7 +10,14 @@ import numpy as np
 from vitree.arguments import Asked
 from vitree.errors import InputError
 from vitree.mechanism.pushes import Impulse, Push
-from vitree.model.forces import GROUND, STICKS, ContactForces, FrameWrench, StateForces, state_forces
+from vitree.model.forces import (
+    GROUND,
+    ContactForces,
+    FrameWrench,
+    StateForces,
+    prescribed_accelerations,
+    state_forces,
+)
 from vitree.model.pushed import late_pushes
 from vitree.model.signals import Motion, resolve_inputs
 from vitree.results.contacts import OF_JOINTS
@@ -34,7 +41,7 @@ class Acts(NamedTuple):
         The forces of contacts where a step found them, else whether those of closed contacts are to be found.
     pushes : list of FrameWrench
     slow : float [m/s or rad/s]
-        What slips no faster sticks, where the forces are to be found.
+        What slips no faster sticks, where the forces are to be found and it is more than what they have for states.
     """
 
     torque: np.ndarray | None
@@ -43,12 +50,35 @@ class Acts(NamedTuple):
     prescribed: np.ndarray | None
     contacts: ContactForces | bool
     pushes: list[FrameWrench]
-    slow: float = STICKS
+    slow: float = 0.0
 
     def solved(self, model: Any, q: np.ndarray, v: np.ndarray) -> StateForces:
         """Return the accelerations of a state of the model with a coordinate for each joint."""
         return state_forces(model, q, v, self.torque, self.t, self.inputs, self.prescribed, self.contacts, self.pushes,
                             self.slow)  # fmt: skip
+
+
+def acting_now(model: Any, t: float, q: Any, v: Any, torque: Any, inputs: Any, prescribed: Any) -> tuple:
+    """Return q and v of one state, and what acts at it (Acts), in the coordinates of the model with one for each joint.
+
+    Parameters
+    ----------
+    model : Model
+    t, q, v, torque, inputs, prescribed
+        As :meth:`vitree.Imu.sample` takes them.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If one is wrong.
+    """
+    full = model.full
+    q, v = model.validate_configuration(q), model._checked(v, model.nv, "v")
+    torque = None if torque is None else model._checked(torque, model.nv, "torque")
+    if full is not model:
+        q, v = model.expand(q), model.expand_velocity(v)
+        torque = None if torque is None else model._force_on_leaders(torque)
+    return q, v, Acts(torque, t, inputs, prescribed_accelerations(full, prescribed), True, [])
 
 
 class Acting:
@@ -152,7 +182,7 @@ class Acting:
         torque, inputs = (self._value(x, t, q, v, k, share) for x in (self.torque, self.inputs))
         moved = None if self.accelerations is None else self._value(self.accelerations, t, q, v, k, share)
         # velocities at nodes tell slip from sticking to what a body gains in a step
-        slow = max(STICKS, self.dt * float(np.linalg.norm(self.full.gravity))) if np.isfinite(self.dt) else STICKS
+        slow = self.dt * float(np.linalg.norm(self.full.gravity)) if np.isfinite(self.dt) else 0.0
         return Acts(torque, t, inputs, moved, contacts, self._pushed(self.model.expand(q), window), slow)
 
     @staticmethod

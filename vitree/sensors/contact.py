@@ -9,18 +9,20 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree._core import scalar
 from vitree.arguments import of_kind
 from vitree.errors import UnknownNameError
 from vitree.integrators.base import Torque
-from vitree.model.forces import ContactForces, contact_forces
-from vitree.model.lower import contact_names
+from vitree.model.forces import ContactForces
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.recording import Recording
-from vitree.sensors.acting import Acting
+from vitree.sensors.acting import Acting, Acts, acting_now
 from vitree.sensors.base import PairSensor, quiet, require_finite
 from vitree.sensors.course import Course, model_of, require_model
+
+core = scalar()
 
 
 class ContactSample(NamedTuple):
@@ -121,16 +123,16 @@ class ContactSensor(PairSensor):
             If the forces of closed contacts cannot be found at a state.
         """
         known: Any = model_of(trajectory, model)
-        self._require_contacts(known)
+        self._signs(known.full)
         course = Course(trajectory, known)
         taken, warnings = self._taken(course)
         acting, rows = Acting(course, trajectory, torque, inputs, prescribed), np.empty((len(taken), 7))
 
         def read(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-            q, v, forces = known.expand(q), known.expand_velocity(v), acts.contacts
-            if not isinstance(forces, ContactForces):
-                forces = contact_forces(known.full, q, acts.solved(known.full, q, v).rows)
-            return self._of(known.full, q, forces)
+            q, v = known.expand(q), known.expand_velocity(v)
+            if isinstance(acts.contacts, ContactForces):
+                return self._of(known.full, q, acts.contacts)
+            return self._found(known.full, acts, q, v)
 
         for k, t in enumerate(taken.tolist()):
             rows[k] = self._between(acting, t, read)
@@ -166,10 +168,15 @@ class ContactSensor(PairSensor):
             If the forces of closed contacts cannot be found.
         """
         known: Any = require_model(model)
-        self._require_contacts(known)
-        forces = known.contact_forces(q, v, torque, t=t, inputs=inputs, prescribed=prescribed)
-        found = self._of(known.full, known.expand(known.validate_configuration(q)), forces)
+        self._signs(known.full)
+        at, moving, acts = acting_now(known, t, q, v, torque, inputs, prescribed)
+        found = self._found(known.full, acts, at, moving)
         return ContactSample(found[:3], found[3:6], float(found[6]))
+
+    def _found(self, full: Any, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Torque, force and normal force (7,) on the frame, of the closed contacts of a state."""
+        rows = acts.solved(full, q, v).rows
+        return core.contacts_on(rows, self._signs(full), full.frame_pose(self.frame, q))
 
     def _of(self, full: Model, q: np.ndarray, forces: ContactForces) -> np.ndarray:
         """Torque, force and normal force (7,) on the frame."""
@@ -180,9 +187,17 @@ class ContactSensor(PairSensor):
         normal = np.einsum("ni,ni->", forces.force[on], forces.normal[on])
         return np.array([*wrench.ravel(), normal])
 
-    def _require_contacts(self, model: Any) -> None:
-        full = model.full
-        pairs = contact_names(full.flat, full.contact_candidates) if full.touches else []
+    def _signs(self, full: Any) -> np.ndarray:
+        """How each contact counts: 1 if the frame is its first, -1 its second, else 0."""
+        found, asked = full._resolved, (ContactSensor, self.frame)
+        if asked not in found:
+            found[asked] = self._found_signs(full)
+        return found[asked]
+
+    def _found_signs(self, full: Any) -> np.ndarray:
+        pairs = full._contact_names if full.touches else []
         able = list(dict.fromkeys(x for a, b in pairs if b not in OF_JOINTS for x in (a, b) if x != "ground"))
         if self.frame not in able:
             raise UnknownNameError("frame with contacts", self.frame, able)
+        return np.array([float(a == self.frame) - float(b == self.frame) if b not in OF_JOINTS else 0.0
+                         for a, b in pairs])  # fmt: skip

@@ -9,16 +9,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import of_kind
+from vitree.arguments import all_finite, of_kind
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.model.cut import Cut
-from vitree.model.forces import Place, prescribed_accelerations, transmitted
+from vitree.model.finite import no_result
+from vitree.model.forces import Place, transmitted
 from vitree.model.model import Model
 from vitree.model.motion import carried, subtree_momentum
 from vitree.model.system import System
 from vitree.results.recording import Recording
-from vitree.sensors.acting import Acting
+from vitree.sensors.acting import Acting, Acts, acting_now
 from vitree.sensors.base import PairSensor, quiet, require_finite
 from vitree.sensors.course import Course, model_of, require_model
 from vitree.wording import named
@@ -143,10 +144,7 @@ class ForceTorque(PairSensor):
         acting, rows = Acting(course, trajectory, torque, inputs, prescribed), np.empty((len(taken), 6))
 
         def wrench(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-            q, v = known.expand(q), known.expand_velocity(v)
-            return transmitted(known.full, q, v, None, None, acts.contacts, place, tau=acts.torque, t=acts.t,
-                               inputs=acts.inputs, locked=acts.prescribed, pushes=acts.pushes,
-                               slow=acts.slow)[0]  # fmt: skip
+            return _wrench(known.full, place, acts, known.expand(q), known.expand_velocity(v))
 
         for k, t in enumerate(taken.tolist()):
             rows[k] = self._between(acting, t, wrench)
@@ -185,19 +183,22 @@ class ForceTorque(PairSensor):
             If the constraints depend on each other at q.
         """
         known: Any = require_model(model)
-        place, full = self._place(known), known.full
-        q, v = known.validate_configuration(q), known.validate_velocity(v, "v")
+        place = self._place(known)
+        at, moving, acts = acting_now(known, t, q, v, torque, inputs, prescribed)
         a = None if a is None else known.expand_velocity(known.validate_velocity(a, "a"))
-        tau = None if torque is None else known.validate_velocity(torque, "torque")
-        if tau is not None and full is not known:
-            tau = known._force_on_leaders(tau)
-        wrench = transmitted(full, known.expand(q), known.expand_velocity(v), a, None, True, place, tau=tau, t=t,
-                             inputs=inputs, locked=prescribed_accelerations(full, prescribed))[0]  # fmt: skip
+        wrench = _wrench(known.full, place, acts, at, moving, a)
+        if not all_finite(wrench):
+            raise no_result(known.full, "sample", {"q": at, "v": moving, "a": a})
         return ForceTorqueSample(wrench[:3], wrench[3:])
 
     def _place(self, model: Model) -> Place:
         """Where the wrench is transmitted, and its axes and point."""
-        full: Any = model.full
+        found, asked = model.full._resolved, (ForceTorque, self.joint, self.frame)
+        if asked not in found:
+            found[asked] = self._found_place(model.full)
+        return found[asked]
+
+    def _found_place(self, full: Any) -> Place:
         joints = full._joint_frames
         if self.joint in joints.names:
             k = joints.names.index(self.joint)
@@ -218,6 +219,11 @@ class ForceTorque(PairSensor):
                 choices=there,
             )
         return Place(cut, cut.body, flat.frame_E[row], flat.frame_p[row])
+
+
+def _wrench(full: Any, place: Place, acts: Acts, q: np.ndarray, v: np.ndarray, a: Any = None) -> np.ndarray:
+    return transmitted(full, q, v, a, None, acts.contacts, place, tau=acts.torque, t=acts.t, inputs=acts.inputs,
+                       locked=acts.prescribed, pushes=acts.pushes, slow=acts.slow)[0]  # fmt: skip
 
 
 def _impulses(acting: Acting, place: Place, taken: np.ndarray) -> np.ndarray:

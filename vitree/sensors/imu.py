@@ -9,16 +9,20 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree._core import scalar
 from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
+from vitree.model.finite import no_result
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.recording import Recording
-from vitree.sensors.acting import Acting
+from vitree.sensors.acting import Acting, Acts, acting_now
 from vitree.sensors.base import PairSensor, quiet, require_finite
 from vitree.sensors.course import EXP, Course, model_of, require_model
 from vitree.wording import named, visible
+
+core = scalar()
 
 
 class ImuSample(NamedTuple):
@@ -228,22 +232,23 @@ class Imu(PairSensor):
         ConvergenceError
             If the constraints depend on each other at q.
         """
-        known = require_model(model)
+        known: Any = require_model(model)
         self._require_moving(known)
-        torque = None if torque is None else known.validate_velocity(torque, "torque")
-        if a is None:
-            a = known.forward_dynamics(q, v, torque, t=t, inputs=inputs, prescribed=prescribed).acceleration
-        speed = known.frame_velocity(self.frame, q, v, axes="local")
-        return ImuSample(speed[:3], self._specific_force(known, q, v, a))
+        at, moving, acts = acting_now(known, t, q, v, torque, inputs, prescribed)
+        a = None if a is None else known.expand_velocity(known.validate_velocity(a, "a"))
+        return ImuSample(*self._motion(known.full, acts, at, moving, a))
 
-    def _specific_force(self, model: Any, q: Any, v: Any, a: Any) -> np.ndarray:
-        """The acceleration of the frame's origin less gravity, in the frame's axes (3,) [m/s^2]."""
-        turn = model.frame_pose(self.frame, q)[:3, :3].T
-        return turn @ (model.frame_acceleration(self.frame, q, v, a)[3:] - model.gravity)
+    def _motion(self, full: Any, acts: Acts, q: np.ndarray, v: np.ndarray, a: np.ndarray | None = None) -> np.ndarray:
+        """Angular velocity, and the acceleration of the frame's origin less gravity, in the frame's axes (2, 3)."""
+        a = acts.solved(full, q, v).acceleration if a is None else a
+        row, flat = full._frame(self.frame), full.flat
+        found = core.frame_motion(full.core, q, v, a, int(flat.frame_body[row]), flat.frame_E[row], flat.frame_p[row])
+        if not core.plain(found.reshape(-1), 6):
+            raise no_result(full, "sample", {"q": q, "v": v, "a": a})
+        return found
 
-    def _force_at(self, acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        full, q, v = acting.full, acting.model.expand(q), acting.model.expand_velocity(v)
-        return self._specific_force(full, q, v, acts.solved(full, q, v).acceleration)
+    def _force_at(self, acting: Acting, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self._motion(acting.full, acts, acting.model.expand(q), acting.model.expand_velocity(v))[1]
 
     def _require_moving(self, model: Model) -> None:
         if model.flat.frame_body[model._frame(self.frame)] < 0:

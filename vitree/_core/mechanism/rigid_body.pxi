@@ -296,37 +296,55 @@ cdef inline void aba_accelerations(const vt_model* m, const double* gravity, con
         s.a = a
 
 
+cdef inline void aba_push(const vt_model* m, const vt_real* tau, int i, AbaBody* x) noexcept nogil:
+    # without velocities the parent feels bias + U D^-1 u
+    cdef const vt_body* b = &m.body[i]
+    cdef AbaBody* s = &x[i]
+    cdef Vec3 n, f
+    cdef vt_real r
+    if not joint_multi(b):
+        s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
+        r = s.Dinv * s.u
+        n = axpy(r, s.Un, s.I.bn)
+        f = axpy(r, s.Uf, s.I.bf)
+    else:
+        joint_respond(b, s.R, tau, &s.I, &n, &f)
+    if b.parent >= 0:
+        hand_down(n, f, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
+
+
+cdef inline void aba_still(AbaBody* s) noexcept nogil:
+    s.I.bn = zero3()
+    s.I.bf = zero3()
+    s.zw = zero3()
+    s.za = zero3()
+
+
 cdef void aba_response(const vt_model* m, const vt_real* tau, int first, int end, vt_real* acc,
                        AbaBody* x) noexcept nogil:
     # acc = M^-1 tau of the bodies from first to end, which hang together with no others; x is of an `aba` at the same
     # q: its inertias are kept, its velocity terms are zero
     cdef int i
-    cdef const vt_body* b
-    cdef AbaBody* s
-    cdef Vec3 n, f
-    cdef vt_real r
-    cdef double none[3]
     for i in range(first, end):
-        s = &x[i]
-        s.I.bn = zero3()
-        s.I.bf = zero3()
-        s.zw = zero3()
-        s.za = zero3()
-    # leaves to root: the parent feels bias + U D^-1 u
+        aba_still(&x[i])
     for i in range(end - 1, first - 1, -1):
-        b = &m.body[i]
-        s = &x[i]
-        if not joint_multi(b):
-            s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
-            r = s.Dinv * s.u
-            n = axpy(r, s.Un, s.I.bn)
-            f = axpy(r, s.Uf, s.I.bf)
-        else:
-            joint_respond(b, s.R, tau, &s.I, &n, &f)
-        if b.parent >= 0:
-            hand_down(n, f, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
-    none[:] = [0.0, 0.0, 0.0]
-    aba_accelerations(m, none, tau, first, end, acc, x)
+        aba_push(m, tau, i, x)
+    aba_accelerations(m, NO_GRAVITY, tau, first, end, acc, x)
+
+
+cdef void aba_response_along(const vt_model* m, const vt_real* tau, int leaf, const int* path, int count, vt_real* acc,
+                             AbaBody* x) noexcept nogil:
+    # the same of forces between a leaf and the world, and of those bodies alone that a path lists in their order, parents
+    # with them
+    cdef int k
+    for k in range(count):
+        aba_still(&x[path[k]])
+        x[path[k]].u = vt_set1(0.0)
+    while leaf >= 0:
+        aba_push(m, tau, leaf, x)
+        leaf = m.body[leaf].parent
+    for k in range(count):
+        aba_accelerations(m, NO_GRAVITY, tau, path[k], path[k] + 1, acc, x)
 
 
 # ---- mass matrix --------------------------------------------------------------------------------

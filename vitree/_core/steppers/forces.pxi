@@ -16,6 +16,7 @@ cdef double BIAS_SPAN = 1e-3
 cdef double SOFTER = 1e3
 cdef enum:
     SOFT_PASSES = 6
+    STATE_ROW = TOUCHED + 6     # numbers of a contact of a state
 #: The forces are found to this share of the accelerations without them; one that is not found to LEAST_FOUND does not exist
 cdef double FOUND = 1e-13
 cdef double LEAST_FOUND = 1e-8
@@ -92,26 +93,34 @@ cdef inline Vec3 point_rate(ImpactStepper s, int body, Vec3 arm) noexcept nogil:
     return add(load3(twist + 3), cross(load3(twist), arm))
 
 
-cdef void row_bias(ImpactStepper s, const double* q, const double* v, double* out, double* rates) noexcept nogil:
-    # out = (dJ/dt) v of the members' rows, by a central difference of fourth order along v
+cdef void row_bias(ImpactStepper s, const double* q, const double* v, const int* path, int on_path, double* out,
+                   double* rates) noexcept nogil:
+    # out = (dJ/dt) v of the members' rows, by a central difference of fourth order along v; bodies are moved that lie
+    # between ports and the world
+    cdef const vt_model* m = s.shared.m
     cdef Touching* x = &s.own_touch
-    cdef double fastest = largest(v, s.nv), share, weight
-    cdef double* d = x.v2
+    cdef double fastest = largest(v, s.nv), share, weight, way
     cdef double* at = s.lane.state.q2
-    cdef int k, i, c, n = x.cones.n
+    cdef vt_axes axes
+    cdef int k, i, c, last, n = x.cones.n
     memset(out, 0, n * sizeof(double))
     if not fastest > 0.0:
         return
     share = BIAS_SPAN / fastest
+    x.placed2 = False           # not all bodies are placed
     for i in range(4):
         weight = (8.0 if i < 2 else -1.0) * (1.0 if i % 2 == 0 else -1.0)
-        for k in range(s.nv):
-            d[k] = (share if i < 2 else 2.0 * share) * (1.0 if i % 2 == 0 else -1.0) * v[k]
-        integrate(s.shared.m, q, d, at)
-        s.stand_bodies(at, x.pose2, x.at2, &x.placed2)
-        s.move_bodies(x.pose2, v)
+        way = (share if i < 2 else 2.0 * share) * (1.0 if i % 2 == 0 else -1.0)
+        last = -1
+        for k in range(on_path):
+            joint_advance(&m.body[path[k]], q, way, v, at)
+            pose_body(m, path[k], at, &axes, last, x.pose2)
+            twist_of(m, path[k], v, x.pose2, s.lane.bodies.twist)
+            last = path[k]
         for k in range(x.count):
             c = x.member[k]
+            if on_coordinate(&s.touch[c]):
+                continue
             touch_at(&s.touch[c], at, x.pose2, &x.here[c], &x.there[c])
         row_rates(s, x.there, rates)
         for k in range(n):
@@ -125,6 +134,7 @@ cdef void state_laws(ImpactStepper s, const double* v, double slow) noexcept nog
     cdef const vt_contact* e
     cdef double one, other, size
     cdef int k, o
+    port_rates(s, v, x.T)
     for k in range(x.count):
         e, o = &s.touch[x.member[k]], y.row[k]
         y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
@@ -134,8 +144,7 @@ cdef void state_laws(ImpactStepper s, const double* v, double slow) noexcept nog
                 y.lead[2 * k] = -e.friction if e.sign * v[e.iv] > 0.0 else e.friction
                 y.mu[k] = 0.0
         elif y.law[k] == CONE and y.dim[k] == 3:
-            s.along_ports(&x.W1[o + 1], v, &one)
-            s.along_ports(&x.W1[o + 2], v, &other)
+            one, other = along_row(&x.W1[o + 1], x.T), along_row(&x.W1[o + 2], x.T)
             size = vt_sqrt(one * one + other * other)
             if size > slow:
                 lead_against(y, k, one / size, other / size)
@@ -157,11 +166,16 @@ cdef double solve_forces(ImpactStepper s, const double* v) noexcept nogil:
     cdef int k, o, i, passes = 1, n = y.n
     memset(y.lam, 0, n * sizeof(double))
     memset(given, 0, n * sizeof(double))
+    memset(y.give, 0, x.count * sizeof(double))
+    # G in numbers: through ports, forces that are not the only ones would have errors of the shift's inverse
+    cones_product(y, x.W1, x.W1, x.P_room, x.ports, 0, x.ports, 0)
+    cones_form(y)
     for k in range(x.count):
         e, o = &s.touch[x.member[k]], y.row[k]
         if y.law[k] == CONE and e.stiffness != INFINITY:
-            s.along_ports(&x.W1[o], v, &soft)
-            given[o] = given_force(e, &x.here[x.member[k]], soft)
+            if passes == 1:
+                port_rates(s, v, x.T)
+            given[o] = given_force(e, &x.here[x.member[k]], along_row(&x.W1[o], x.T))
             y.G[o * (n + 1)] *= 1.0 + SOFTER
             passes = SOFT_PASSES
     cones_formed(y)
@@ -181,7 +195,8 @@ cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const 
     # a, and the forces of the members in cones.lam and as wrenches in the ports in u
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
-    cdef int k, status, nv = s.nv
+    cdef int* path = <int*>x.v
+    cdef int k, on_path, status, nv = s.nv
     s.acceleration(t, q, v, a)
     x.count = x.ports = 0
     if not all_finite(a, nv):
@@ -190,11 +205,12 @@ cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const 
     if status != OK or x.count == 0:
         return status
     state_laws(s, v, slow)
-    s.answer_at_rest(q)
-    row_bias(s, q, v, x.w, x.total)
+    on_path = paths_of_ports(s, path)
+    answer_members(s, q, path, on_path)
+    row_bias(s, q, v, path, on_path, x.w, x.total)
+    port_rates(s, a, x.T)
     for k in range(y.n):
-        s.along_ports(&x.W1[k], a, &y.b[k])
-        y.b[k] += x.w[k]
+        y.b[k] = along_row(&x.W1[k], x.T) + x.w[k]
     if not solve_forces(s, v) <= LEAST_FOUND:
         return NOT_CONVERGED
     push_accelerations(s, a)
@@ -203,11 +219,70 @@ cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const 
     return OK
 
 
+cdef void port_rates(ImpactStepper s, const double* v, double* out) noexcept nogil:
+    # how a velocity moves the ports, (ports,)
+    cdef int k
+    for k in range(s.own_touch.ports):
+        out[k] = vt_inner(s.nv, s.own_touch.rows + k * s.nv, v)
+
+
+cdef void answer_members(ImpactStepper s, const double* q, const int* path, int on_path) noexcept nogil:
+    # P = rows M^-1 rows^T as `answer_at_rest` has it, behind `acceleration` at q. Where M alone answers, its factors are at
+    # hand, and the responses are those of the bodies on the path, zero elsewhere
+    cdef Touching* x = &s.own_touch
+    cdef double* P = x.P_room
+    cdef int k, j, nv = s.nv
+    if not s.answers_by_factors:
+        s.answer_at_rest(q)
+        return
+    memset(x.response, 0, x.ports * nv * sizeof(double))
+    for k in range(x.ports):
+        aba_response_along(s.shared.m, x.rows + k * nv, body_of_port(s, k), path, on_path, x.response + k * nv, s.lane.bodies.aba)
+        for j in range(k + 1):
+            P[k * x.ports + j] = P[j * x.ports + k] = vt_inner(nv, x.rows + j * nv, x.response + k * nv)
+
+
+cdef int body_of_port(ImpactStepper s, int port) noexcept nogil:
+    # the body that is touched, or that a limited coordinate moves
+    cdef const vt_model* m = s.shared.m
+    cdef int i = s.own_touch.owner[port], iv
+    if i < 0:
+        iv, i = s.touch[-1 - i].iv, m.nbody - 1
+        while m.body[i].iv > iv:
+            i -= 1
+    return i
+
+
+cdef int paths_of_ports(ImpactStepper s, int* path) noexcept nogil:
+    # the bodies between ports and the world in their order, (nbody,) at most; returns how many
+    cdef Touching* x = &s.own_touch
+    cdef const vt_model* m = s.shared.m
+    cdef int i, k, count = 0
+    memset(path, 0, m.nbody * sizeof(int))
+    for k in range(x.ports):
+        i = body_of_port(s, k)
+        while i >= 0 and not path[i]:
+            path[i] = True
+            i = m.body[i].parent
+    for i in range(m.nbody):
+        if path[i]:
+            path[count] = i
+            count += 1
+    return count
+
+
 cdef void push_accelerations(ImpactStepper s, double* a) noexcept nogil:
     # a += M^-1 J^T f
     cdef Touching* x = &s.own_touch
     cdef int k
     s.sum_wrenches(x.cones.lam, x.u)
+    if s.answers_by_factors:
+        memset(x.v, 0, s.nv * sizeof(double))
+        for k in range(x.ports):
+            vt_add_row(s.nv, x.u[k], x.rows + k * s.nv, x.v)
+        aba_response(s.shared.m, x.v, 0, s.shared.m.nbody, x.v2, s.lane.bodies.aba)
+        vt_add_row(s.nv, 1.0, x.v2, a)
+        return
     for k in range(x.ports):
         vt_add_row(s.nv, x.u[k], x.response + k * s.nv, a)
 
@@ -228,23 +303,43 @@ cdef void hold_again(ImpactStepper s, double t, const double* q, const double* v
 
 
 cdef object member_rows(ImpactStepper s, const double* v):
-    # (members, TOUCHED): 0, number, force on the first in world axes, slip velocity there, gap
+    # (members, STATE_ROW): 0, number, force on the first in world axes, slip velocity there, gap; then where the force acts
+    # and the normal, NaN of coordinates
     cdef Touching* x = &s.own_touch
+    cdef const vt_contact* e
     cdef double[:, ::1] view
     cdef Vec3 f
     cdef double one
     cdef int k, j, c, o
-    out = np.zeros((x.count, TOUCHED))
+    out = np.zeros((x.count, STATE_ROW))
     view = out
+    port_rates(s, v, x.T)
+    # a patch acts at the mean gap of its members
+    memset(x.patch_count, 0, s.contacts.patches * sizeof(int))
+    memset(x.patch_turn, 0, s.contacts.patches * sizeof(double))
+    for k in range(x.count):
+        e = &s.touch[x.member[k]]
+        if e.patch >= 0:
+            x.patch_count[e.patch] += 1
+            x.patch_turn[e.patch] += x.here[x.member[k]].gap
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
+        e = &s.touch[c]
+        for j in range(TOUCHED, STATE_ROW):
+            view[k, j] = NAN
+        if not on_coordinate(e):
+            f = x.here[c].a
+            if e.patch >= 0 and x.patch_count[e.patch] > 1:
+                f = axpy(x.patch_turn[e.patch] / x.patch_count[e.patch] - x.here[c].gap, x.here[c].n, f)
+            store3(&view[k, TOUCHED], axpy(-halfway(e, &x.here[c]), x.here[c].n, f))
+            store3(&view[k, TOUCHED + 3], x.here[c].n)
         f = s.world_impulse(k, x.cones.lam + o)
         view[k, 1], view[k, 2], view[k, 3], view[k, 4], view[k, 8] = c, f.x, f.y, f.z, x.here[c].gap
         if s.touch[c].kind == RUBS:
             view[k, 5] = v[s.touch[c].iv]
         elif x.cones.law[k] == CONE and x.cones.dim[k] == 3:
             for j in range(1, 3):
-                s.along_ports(&x.W1[o + j], v, &one)
+                one = along_row(&x.W1[o + j], x.T)
                 f = scale(one, x.here[c].t1 if j == 1 else x.here[c].t2)
                 view[k, 5] += f.x
                 view[k, 6] += f.y
@@ -276,8 +371,9 @@ cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v,
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
     cdef double* rate = NULL
+    cdef int* path = <int*>x.v
     cdef double size = 0.0, one
-    cdef int k, o, status
+    cdef int k, o, on_path, status
     cdef bint less
     s.acceleration(t, q, v, found)
     x.count = x.ports = 0
@@ -286,15 +382,17 @@ cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v,
     status = find_closed(s, q, v)
     while status == OK and x.count:
         rate = y.w              # of the room that was made
-        s.answer_at_rest(q)
-        row_bias(s, q, v, x.w, x.total)
+        on_path = paths_of_ports(s, path)
+        answer_members(s, q, path, on_path)
+        row_bias(s, q, v, path, on_path, x.w, x.total)
         state_laws(s, v, slow)
         size = 0.0
+        port_rates(s, found, x.T)
+        port_rates(s, wanted, x.change)
         for k in range(y.n):
-            s.along_ports(&x.W1[k], found, &y.b[k])
-            s.along_ports(&x.W1[k], wanted, &one)
+            one = along_row(&x.W1[k], x.change)
             rate[k] = one + x.w[k]
-            y.b[k] -= one
+            y.b[k] = along_row(&x.W1[k], x.T) - one
             size = max(size, max(fabs(rate[k]), fabs(y.b[k])))
         size *= AT_REST
         less = False
@@ -341,12 +439,13 @@ cdef int set_state_rates(ImpactStepper s, prescribed) except -1:
 
 
 def accelerations_with_contacts(ImpactStepper field, double t, const double[::1] q, const double[::1] v,
-                                const double[::1] prescribed=None, double slow=STICKS):
-    """Accelerations of a state under everything, closed contacts included; what slips no faster than `slow` sticks.
+                                const double[::1] prescribed=None, double slow=0.0):
+    """Accelerations of a state under everything, closed contacts included; what slips no faster than `slow` sticks, and
+    what slips no faster than 1e-4 m/s or rad/s.
 
-    Returns a (nv,), the multipliers (count,) of the constraints, the closed contacts (n, TOUCHED) with forces in the
-    place of impulses, the wrenches (nbody, 6) that they put on the bodies, (couple, force) about the bodies' origins in
-    world axes, and the status.
+    Returns a (nv,), the multipliers (count,) of the constraints, the closed contacts (n, STATE_ROW) with forces in the
+    place of impulses, then points and normals, the wrenches (nbody, 6) that they put on the bodies, (couple, force) about
+    the bodies' origins in world axes, and the status.
     """
     cdef Turn turn = field.turn()
     cdef const double* at = entries(q, field.nq, "entries of q")
@@ -356,7 +455,7 @@ def accelerations_with_contacts(ImpactStepper field, double t, const double[::1]
     cdef double[::1] view = out
     set_state_rates(field, prescribed)
     with nogil:
-        status = closed_accelerations(field, t, at, moving, slow, &view[0])
+        status = closed_accelerations(field, t, at, moving, max(slow, STICKS), &view[0])
     if field.lane.now.cause == CALLBACK_FAILED:
         raise field.exception
     if status == NO_MEMORY:
@@ -465,3 +564,73 @@ cdef inline void add_wrench(Bodies* b, int body, Vec3 n, Vec3 f) noexcept nogil:
     if body >= 0:
         store3(to, add(load3(to), n))
         store3(to + 3, add(load3(to + 3), f))
+
+
+# ---- how a frame moves -------------------------------------------------------------------------------
+
+def frame_motion(CoreModel model, const double[::1] q, const double[::1] v, const double[::1] a, int body,
+                 const double[:, ::1] axes, const double[::1] place):
+    """Angular velocity [rad/s] and specific force [m/s^2] of a frame on a body in the frame's axes, (2, 3).
+
+    ``axes`` (3, 3) and ``place`` (3,) [m] are in the body's core frame.
+    """
+    cdef const vt_model* m = &model.m
+    cdef const double* at = entries(q, m.nq, "entries of q")
+    cdef const double* moving = entries(v, m.nv, "entries of v")
+    cdef const double* rate = entries(a, m.nv, "entries of a")
+    cdef const double* p = entries(place, 3, "entries of the place")
+    cdef RneaBody* x
+    cdef double[:, ::1] out
+    cdef Vec3 arm = vec3(p[0], p[1], p[2]), w, f
+    cdef int k
+    require_size(axes.shape[0], 3, "rows of axes")
+    require_size(axes.shape[1], 3, "columns of axes")
+    if not 0 <= body < m.nbody:
+        raise ValueError(f"body {body} of {m.nbody}")
+    found = np.empty((2, 3))
+    out = found
+    x = <RneaBody*>realloc(NULL, m.nbody * sizeof(RneaBody))
+    if x == NULL:
+        raise MemoryError
+    rnea_motion(m, m.g, at, moving, rate, x)
+    w = x[body].w
+    f = add(x[body].a, add(cross(x[body].dw, arm), cross(w, cross(w, arm))))
+    free(x)
+    for k in range(3):
+        out[0, k] = axes[0, k] * w.x + axes[1, k] * w.y + axes[2, k] * w.z
+        out[1, k] = axes[0, k] * f.x + axes[1, k] * f.y + axes[2, k] * f.z
+    return found
+
+
+def contacts_on(const double[:, ::1] rows, const double[::1] signs, const double[:, ::1] pose):
+    """Torque and force of closed contacts of a state on a frame, in its axes and about its origin, and the sum of their
+    normal forces: (7,) [N m, N].
+
+    Parameters
+    ----------
+    rows : (n, STATE_ROW) array
+        As of :func:`accelerations_with_contacts`.
+    signs : (contacts,) array
+        1 for contacts whose first frame it is, -1 of the second, else 0.
+    pose : (4, 4) array
+    """
+    cdef Mat3 R
+    cdef Vec3 n = zero3(), f = zero3(), one, o
+    cdef double normal = 0.0
+    cdef int k, c
+    require_size(pose.shape[0], 4, "rows of a pose")
+    require_size(pose.shape[1], 4, "columns of a pose")
+    if rows.shape[0]:
+        require_size(rows.shape[1], STATE_ROW, "columns of contacts")
+    R, o = take_matrix(&pose[0, 0], 4), vec3(pose[0, 3], pose[1, 3], pose[2, 3])
+    for k in range(rows.shape[0]):
+        c = <int>rows[k, 1]
+        if not 0 <= c < signs.shape[0]:
+            raise ValueError(f"contact {c} of {signs.shape[0]}")
+        if signs[c] != 0.0:
+            one = load3(&rows[k, 2])
+            normal += dot(one, load3(&rows[k, TOUCHED + 3]))
+            one = scale(signs[c], one)
+            n, f = add(n, cross(sub(load3(&rows[k, TOUCHED]), o), one)), add(f, one)
+    n, f = tmul(R, n), tmul(R, f)
+    return np.array([n.x, n.y, n.z, f.x, f.y, f.z, normal])
