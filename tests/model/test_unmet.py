@@ -93,6 +93,19 @@ def test_fast_bodies_that_pass_thin_ones_are_told(thing):
     assert vt.simulate(model, aside, v, duration=0.02, dt=1e-3).warnings == ()
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 1024])
+@pytest.mark.parametrize("step", [0, 1, 2, 3])
+def test_a_ball_that_passes_is_told_of_any_step_that_is_recorded(step, chunk, monkeypatch):
+    monkeypatch.setattr("vitree.run.oddities.CHUNK", chunk)
+    model = one_above_another(vt.Sphere(0.01), vt.Box((1.0, 1.0, 0.02)), between=0.05 + 0.1 * step)
+    v = np.array([0.0, 0.0, -100.0, 0.0, 0.0, 0.0])
+    run = vt.simulate(model, v0=v, duration=4e-3, dt=1e-3)
+    (told,) = run.warnings
+    assert f"in one step of 0.001 s, at t = {1e-3 * step:g} s" in told
+    # where records are not those of all steps nothing is known of steps
+    assert vt.simulate(model, v0=v, duration=4e-3, dt=1e-3, every=2).warnings == ()
+
+
 def test_overlaps_agree_with_closed_forms():
     rng = np.random.default_rng(0)
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)

@@ -128,3 +128,30 @@ def test_the_certificate_shows_how_far_joints_turn_and_how_near_the_prediction_t
 def test_methods_that_certify_nothing_show_nothing():
     run = run_of("rk4", monitors="certificate")
     assert np.isnan(run.monitors["certificate"]).all() and run.monitors["certificate"].shape == (60, 2)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4"])
+@pytest.mark.parametrize("shape", [vt.Box((0.2, 0.3, 0.1)), vt.Sphere(0.1), vt.Capsule(0.05, 0.2), vt.Disk(0.1)])
+def test_monitors_of_contacts_go_on_where_a_run_is_resumed(shape, method):
+    tree = vt.Tree("thrown")
+    tree.world.add(vt.free("joint"), vt.body("thing", 1.0, (0.01, 0.02, 0.015)))
+    tree.contact(vt.Contact("thing", shapes=[shape], friction=0.4, restitution=0.3), vt.Ground(friction=0.4))
+    model = tree.compile()
+    q = model.neutral()
+    q[2], q[3:] = 0.3, [0.5, 0.5, -0.5, 0.5]
+    given = {"dt": 2e-3, "method": method, "monitors": ("gap", "contact_work", "momentum_balance")}
+    v = [1.0, 0.5, 0.0, 3.0, -2.0, 1.0]
+    whole = vt.simulate(model, q, v, duration=0.8, **given)
+    assert len(whole.contacts.number) > 50
+    sparse = vt.simulate(model, q, v, duration=0.8, every=5, **given)
+    for steps in (100, 237, 350, 390):
+        if steps % 5 == 0:
+            half = vt.simulate(model, q, v, duration=steps * 2e-3, every=5, **given)
+            rest = vt.simulate(model, resume=half, duration=(400 - steps) * 2e-3, monitors=given["monitors"], every=5)
+            for name in ("point", "impulse", "normal"):
+                found = getattr(rest.contacts, name)
+                np.testing.assert_array_equal(found, getattr(sparse.contacts, name)[-len(found) :], name)
+        first = vt.simulate(model, q, v, duration=steps * 2e-3, **given)
+        rest = vt.simulate(model, resume=first, duration=(400 - steps) * 2e-3, monitors=given["monitors"])
+        for name, found in whole.monitors.items():
+            np.testing.assert_array_equal(np.concatenate((first.monitors[name], rest.monitors[name])), found, name)

@@ -678,3 +678,13 @@ def test_a_failed_case_tells_when_it_ended():
         vt.simulate(vt.load_urdf(vt.find_robot("double_pendulum")), v0=spins[0], halvings=0, duration=0.1, dt=0.01)
     assert failed["status"] == "failed" and failed["t_end"] == told.value.time
     assert done["status"] == "ok" and done["t_end"] == pytest.approx(0.1)
+
+
+def test_the_pace_of_cases_that_waited_for_imports_is_forgotten():
+    queue = Queue([(k, {}) for k in range(1000)], 2, (0.0, 0))
+    assert queue.mean != queue.mean
+    one = [(0, {})]
+    for first, others, rows, mean in ((0.1, 0.0, 1, 0.1), (0.09, 0.0, 1, 0.1), (0.02, 0.0, 1, 0.02),
+                                      (9.0, 0.06, 3, 0.08 / 3), (0.0, 0.0, 1, 1e-9)):  # fmt: skip
+        queue.take(Done(one * rows, first, others, []))
+        assert queue.mean == pytest.approx(mean)

@@ -276,6 +276,7 @@ def test_compare():
     errors = {(row["label"], row["dt"]): row["error"] for row in table.table}
     for method, order in (("lie-implicit", 2), ("rk2", 2), ("rk4", 4)):
         assert np.log2(errors[method, 0.1] / errors[method, 0.05]) == pytest.approx(order, abs=0.5)
+        assert case.vehicle.methods[method].order == order
 
 
 def _with(**members):
