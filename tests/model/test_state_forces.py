@@ -206,3 +206,19 @@ def test_an_acceleration_must_satisfy_constraints():
     np.testing.assert_allclose(model.forward_dynamics(q, v, tau).acceleration, good, atol=1e-12)
     with pytest.raises(vt.InputError, match="violates the constraint"):
         model.inverse_dynamics(q, v, good + rows)
+
+
+def test_accelerations_of_constraints_at_rest_are_taken():
+    """Rounding errors of what stands still violate nothing."""
+    tree = vt.Tree("pair")
+    for name in "ab":
+        tree.world.add(vt.rx(name, dry_friction=50.0), vt.tz(-0.5), vt.body(f"arm {name}", 1.0, (0.1, 0.1, 0.1)))
+    tree.constrain(vt.gear("a", "b", 1.7))
+    model, v = tree.compile(), np.zeros(2)
+    for angle in np.random.default_rng(0).uniform(-1, 1, 10):
+        q = np.array([1.7 * angle, angle])
+        a = model.forward_dynamics(q, v).acceleration
+        assert np.abs(a).max() < 1e-12
+        assert np.abs(model.inverse_dynamics(q, v, a)).max() < 1e-12
+    with pytest.raises(vt.InputError, match="violates the constraint"):
+        model.inverse_dynamics(q, v, np.array([1e-9, 0.0]))

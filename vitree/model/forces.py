@@ -230,7 +230,9 @@ def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t:
     if model.constraints:
         _, Dh = model.constraint_rows(q[None])
         lack = np.abs(Dh[0] @ left)
-        scale = np.abs(Dh[0]) @ (np.abs(a) + np.abs(a - left))
+        # what is at rest does so up to rounding errors of all that moves, and of the weight
+        size = np.abs(a).max(initial=0.0) + np.abs(left).max(initial=0.0) + np.linalg.norm(model.gravity)
+        scale = np.abs(Dh[0]) @ (np.abs(a) + np.abs(a - left)) + SATISFIED * size * np.abs(Dh[0]).max(axis=1)
         if (lack > SATISFIED * scale).any():
             k = int(np.argmax(lack - SATISFIED * scale))
             raise InputError(
