@@ -146,7 +146,7 @@ def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.nda
     beta = lam[rows] - lead * size_n
     if np.linalg.norm(beta) < (STICKS_ON_SPRING if late_by.any() else STICKS) * bound * size_n:
         return
-    size = np.linalg.norm(s[rows])
+    size = float(np.linalg.norm(s[rows]))
     # at the bound without a slip only the slip's direction is known, by the friction
     u = s[rows] / size if size > 0 else -beta / max(np.linalg.norm(beta), 1e-300)
     turn = bound * size_n / max(size, 1e-300) * (np.eye(2) - np.outer(u, u))

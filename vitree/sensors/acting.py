@@ -244,7 +244,7 @@ class Acting:
             gaps = log.places[some, 6], log.gap[some]
             late, places = late_pushes(self.full, log.number[some], np.diff(t)[record - 1], gaps, record, q)
             moved = np.cross(places[:, :3] - log.point[some], sign[some, None] * late)
-            np.add.at(out[:, :3], record - 1, np.where(late.any(axis=1)[:, None], moved, 0.0))
+            np.add.at(out[:, :3], record - 1, np.where(late.any(axis=1, keepdims=True), moved, 0.0))
         out[np.diff(t) > 1.5 * self._longest] = np.nan
         return out
 
