@@ -148,7 +148,7 @@ def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.nda
         return
     size = float(np.linalg.norm(s[rows]))
     # at the bound without a slip only the slip's direction is known, by the friction
-    u = s[rows] / size if size > 0 else -beta / max(np.linalg.norm(beta), 1e-300)
+    u = s[rows] / size if size > 0 else -beta / max(float(np.linalg.norm(beta)), 1e-300)
     turn = bound * size_n / max(size, 1e-300) * (np.eye(2) - np.outer(u, u))
     by_start[rows] = turn @ by_start[rows] - size_n * moved + np.outer(bound * u - lead, late_by[0])
     by_end[rows] = turn @ by_end[rows] + np.outer(bound * u - lead, late_by[1])
