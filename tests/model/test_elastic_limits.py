@@ -161,3 +161,22 @@ def test_it_is_written_copied_and_part_of_the_digest(tmp_path):
     assert vt.simulate(model, duration=0.5, resume=again).q[0].tobytes() == run.q[-1].tobytes()
     with pytest.raises(vt.InputError, match="another model"):
         vt.simulate(falling(0.25), duration=0.5, resume=again)
+
+
+def test_limits_in_body_axes_that_euler_angles_do_not_have_are_told():
+    """Those of other joints stay."""
+    tree = vt.Tree("mixed")
+    top = tree.world.add(vt.free("base", velocity=3.0), vt.body("top", 1.0, (1, 1, 1)))
+    side = top.add(vt.ball("shoulder", effort=5.0), vt.body("arm", 1.0, (1, 1, 1)))
+    side.add(vt.ball("wrist"), vt.body("hand", 1.0, (1, 1, 1)))
+    top.add(vt.rz("wheel", velocity=2.0, effort=4.0), vt.body("rim", 1.0, (1, 1, 1)))
+    model = tree.compile()
+    euler = model.euler()
+    (told,) = euler.report
+    assert told.id == "euler-limits" and told.severity == "warning"
+    assert '"base", "shoulder" are in body axes' in told.text
+    assert [(j.velocity, j.effort) for j in euler.joints if j.name == "wheel"] == [((2.0,), (4.0,))]
+    assert not model.report
+    assert not vt.Model(replace(model.flat, joints=tuple(
+        replace(j, velocity=(np.inf,) * len(j.velocity), effort=(np.inf,) * len(j.effort)) for j in model.joints
+    ))).euler().report  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from loaded_models import constrained_tree, driving_loads, random_tree, singles
-from random_models import random_flat, random_state
+from random_models import chain_flat, random_flat, random_state
 
 import vitree as vt
 from vitree.lie import SO3
@@ -258,6 +258,29 @@ def test_states_between_records_have_an_error_of_the_fourth_power():
                 assert np.array_equal(states[k][0], run.q[k]) and np.array_equal(states[k][1], run.v[k])
         orders = np.log2(np.array(errors[:-1]) / errors[1:])
         assert (orders[:, 0] > 3.4).all() and (orders[:, 1] > 2.4).all(), orders
+
+
+def test_states_between_halves_of_steps_are_known():
+    """Of a double pendulum that turns fast; steps of gauss in halves, whose states are nearly exact."""
+    model = vt.Model(chain_flat(2))
+    run = vt.simulate(model, [0.3, 0.4], [40.0, -70.0], duration=0.3, dt=0.1, method="gauss")
+    assert len(run.halves)
+    course = Course(run, model)
+    assert np.array_equal(course.t, run.t)
+    for row in run.halves:
+        q, v = course.at(row[0])
+        assert np.array_equal(q, row[1:3]) and np.array_equal(v, row[3:5])
+    for t in np.linspace(0.0, 0.3, 31):
+        here = run.at(t)
+        q, v = course.at(t)
+        assert q == pytest.approx(here.q, abs=1e-12) and v == pytest.approx(here.v, abs=1e-9)
+    readings = vt.Encoder(rate=100.0).read(run)
+    assert np.abs(readings.position - run.at(readings.taken).q).max() < 1e-12
+    for change, told in ((np.nan, "NaN"), (0.1, "must increase")):
+        halves = run.halves.copy()
+        halves[-1, 0] = change
+        with pytest.raises(vt.InputError, match=rf"trajectory\.halves .*{told}"):
+            Course(replace(run, halves=halves), model)
 
 
 def test_velocities_between_records_are_those_of_the_configurations():

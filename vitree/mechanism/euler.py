@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from vitree.errors import InputError, ModelError
+from vitree.findings import Finding
 from vitree.mechanism.flat import (
     BALL,
     FREE,
@@ -41,6 +42,8 @@ def expand(flat: Flat) -> Flat:
     The expanded body of a native body is the last of its primitives; only that one has mass.
     Damping of a rotation in body axes has no counterpart for Euler rates: such a mechanism is refused.
     Damping of a free joint's translation stays if it is the same along all axes.
+    Limits of speed and effort of these joints have none either, and are left out: a finding "euler-limits" of the
+    report, a warning, names the joints.
 
     Raises
     ------
@@ -98,6 +101,7 @@ def expand(flat: Flat) -> Flat:
         frame_E=frame_E,
         frame_p=frame_p,
         joints=_expanded_joints(flat),
+        report=flat.report + _left_out(flat),
         body_at=tuple(np.repeat(flat.body_at, np.diff([-1, *last])).tolist()) if flat.body_at else (),
     )
 
@@ -131,6 +135,25 @@ def _expanded_joints(flat: Flat) -> tuple[JointInfo, ...]:
             )
             at += 1
     return tuple(joints)
+
+
+def _left_out(flat: Flat) -> list[Finding]:
+    """What tells that limits of speed and effort in body axes are left out."""
+    named = [
+        f'"{joint.name}"'
+        for joint in flat.joints
+        if joint.kind in (KINDS[BALL], KINDS[FREE]) and np.isfinite([*joint.velocity, *joint.effort]).any()
+    ]
+    if not named:
+        return []
+    return [
+        Finding(
+            "euler-limits",
+            "warning",
+            f"the limits of speed and effort of {', '.join(named)} are in body axes, which Euler angles do not have; "
+            "they are left out; keep the native model to have them",
+        )
+    ]
 
 
 def _layout(flat: Flat):

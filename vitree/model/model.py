@@ -1706,7 +1706,8 @@ class Model(System):
         -------
         EulerModel
             Ball joints as rz ry rx, free joints as tx ty tz rz ry rx, as Johnson & Murphey (2009)
-            have it; ``from_native(q, v)`` and ``to_native(q, v)`` carry states both ways.
+            have it; ``from_native(q, v)`` and ``to_native(q, v)`` carry states both ways. Limits of speed and effort
+            of these joints are in body axes, and left out; ``report`` names the joints that had some.
 
         Raises
         ------

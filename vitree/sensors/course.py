@@ -10,7 +10,7 @@ from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.lie import SO3
 from vitree.model.model import Model
-from vitree.results.dense import hermite
+from vitree.results.dense import Nodes, hermite
 from vitree.results.recording import Recording
 from vitree.wording import keyword, named
 
@@ -69,7 +69,8 @@ class Course:
 
     Records are taken as they are. Between two of them coordinates are cubic (Hermite) in time, by the configurations
     and velocities of both: of a ball or free joint the rotation vector from the one to the other, and the position. The
-    error of q is of the fourth power of the time between records.
+    error of q is of the fourth power of the time between records. The states between the parts of steps that were taken
+    in halves count as records for this.
 
     Parameters
     ----------
@@ -79,6 +80,14 @@ class Course:
 
     def __init__(self, trajectory: Recording, model: Model):
         self.model, self.t, self.q, self.v = model, trajectory.t, trajectory.q, trajectory.v
+        #: the records, and the states between halves of steps
+        self.nodes: Recording | Nodes = trajectory
+        if trajectory.halves is not None and len(trajectory.halves):
+            if not np.isfinite(trajectory.halves).all():
+                raise InputError("trajectory.halves has NaN or infinity; all entries must be finite")
+            self.nodes = Nodes.of(trajectory)
+            if not (np.diff(self.nodes.t) > 0).all():
+                raise InputError("the times of trajectory.halves must increase and lie between those of the records")
         #: of ball and free joints, the places in v of angular velocities
         self.turns: list[tuple[str, list[int]]] = []
         #: of free joints, the places of positions in q, of velocities in v, and of quaternions in q
@@ -98,15 +107,7 @@ class Course:
 
     def place(self, t: float) -> tuple[int, float]:
         """Return the record before a time, and the share of the way to the next; 0 at a record."""
-        if len(self.t) == 1:
-            return 0, 0.0
-        k = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 2))
-        h = self.t[k + 1] - self.t[k]
-        slack = SAME * h + 4 * np.finfo(float).eps * abs(t)
-        for at in (k, k + 1):
-            if abs(t - self.t[at]) <= slack:
-                return at, 0.0
-        return k, float((t - self.t[k]) / h)
+        return _place(self.t, t)
 
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return q (nq,) and v (nv,) at a time.
@@ -116,11 +117,12 @@ class Course:
         InputError
             If a joint makes half a turn or more between the records: nobody knows by which way.
         """
-        k, s = self.place(t)
+        known = self.nodes
+        k, s = _place(known.t, t)
         if not s:
-            return self.q[k], self.v[k]
-        h = float(self.t[k + 1] - self.t[k])
-        q0, q1, v0, v1 = self.q[k], self.q[k + 1], self.v[k], self.v[k + 1]
+            return known.q[k], known.v[k]
+        h = float(known.t[k + 1] - known.t[k])
+        q0, q1, v0, v1 = known.q[k], known.q[k + 1], known.v[k], known.v[k + 1]
         i, j = self.plain_q, self.plain_v
         q, v, step = np.empty_like(q0), np.empty_like(v0), np.zeros_like(v0)
         q_plain, v[j] = hermite(s, h, q0[i], q1[i], v0[j], v1[j])
@@ -136,23 +138,37 @@ class Course:
         return q, v
 
     def _turns(self, k: int) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
-        """Of each ball and free joint, its places in v, and the rotation vector to the next record with its rate there.
+        """Of each ball and free joint, its places in v, and the rotation vector to the next node with its rate there.
 
         That of the interval that was asked for last is kept.
         """
+        known = self.nodes
         if self._last[0] != k and self.turns:
-            difference, found = self.model.difference(self.q[k], self.q[k + 1]), []
+            difference, found = self.model.difference(known.q[k], known.q[k + 1]), []
             for name, w in self.turns:
-                sizes = np.linalg.norm(self.v[k : k + 2, w], axis=1)
-                if (self.t[k + 1] - self.t[k]) * sizes.sum() >= 2 * np.pi:
+                sizes = np.linalg.norm(known.v[k : k + 2, w], axis=1)
+                if (known.t[k + 1] - known.t[k]) * sizes.sum() >= 2 * np.pi:
                     raise InputError(
-                        f'the joint "{name}" makes half a turn or more between the records at t = {self.t[k]:.9g} s '
-                        f"and {self.t[k + 1]:.9g} s, so that nothing is known between them; record more steps, by a "
+                        f'the joint "{name}" makes half a turn or more between the records at t = {known.t[k]:.9g} s '
+                        f"and {known.t[k + 1]:.9g} s, so that nothing is known between them; record more steps, by a "
                         "smaller " + named("every") + ", or read at the records, without " + named("rate")
                     )
-                found.append((w, difference[w], EXP.dtau_inv(-difference[w]) @ self.v[k + 1, w]))
+                found.append((w, difference[w], EXP.dtau_inv(-difference[w]) @ known.v[k + 1, w]))
             self._last = k, found
         return self._last[1]
+
+
+def _place(times: np.ndarray, t: float) -> tuple[int, float]:
+    """Return the place in times (n,) before or at a time, and the share of the way to the next; 0 at one of them."""
+    if len(times) == 1:
+        return 0, 0.0
+    k = int(np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2))
+    h = times[k + 1] - times[k]
+    slack = SAME * h + 4 * np.finfo(float).eps * abs(t)
+    for at in (k, k + 1):
+        if abs(t - times[at]) <= slack:
+            return at, 0.0
+    return k, float((t - times[k]) / h)
 
 
 def _rotation(turn: np.ndarray) -> np.ndarray:
