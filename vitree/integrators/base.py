@@ -218,7 +218,7 @@ class Integrator:
     touches: ClassVar[bool] = False
     #: Whether wheels that roll without slip and dry friction of joints act in its steps
     rolls: ClassVar[bool] = False
-    #: the share of a step's forces that acts where it ends
+    #: the share of a step's forces that acts where it ends: contacts that stay closed owe as much of an impulse there
     at_end: ClassVar[float] = 0.5
     #: options of the method: name -> a sentence on its values
     options: ClassVar[Mapping[str, str]] = {}

@@ -328,7 +328,9 @@ class CompiledIntegrator(Integrator):
             beside = scalar().LinearTimeStepper(
                 model.core, self.dt, contacts=model.contact_list, constraints=model.constraint_list, user=model.written
             )
-            beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v)
+            first = np.flatnonzero(t == self.stepper.first)
+            beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v, self.at_end,
+                                     int(first[0]) if len(first) else -1)  # fmt: skip
         return v
 
     def _found_multipliers(self, records):

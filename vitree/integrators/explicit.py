@@ -28,7 +28,8 @@ class Explicit(CompiledIntegrator):
     options: ClassVar[Mapping[str, str]] = EVENTS
 
     def _make(self, kind, **options):
-        return super()._make(kind, halvings=HALVINGS, events=events_of(self.chosen, self.model), **options)
+        return super()._make(kind, halvings=HALVINGS, events=events_of(self.chosen, self.model), behind=self.at_end,
+                             **options)  # fmt: skip
 
     def _remedy(self):
         share = self.dt * drive_rate(self.model, self.stepper.state()[1])

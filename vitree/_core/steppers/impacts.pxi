@@ -16,10 +16,15 @@ cdef double NEARBY = 1e-6
 cdef double MOVED = 1e-9
 #: A pair closes if it does so faster than this share of the velocities
 cdef double CLOSING = 1e-12
-#: What contacts owe at a node is with their friction, unless bodies jam: it makes the normal impulses so many times as large
-cdef double JAMMED = 4.0
+#: Contacts that stay owe a share of the last impulse at a node; those that owe so much more of it close anew
+cdef double OWED = 0.1
 #: An impact gains energy if it does so by more than this share of its terms
 cdef double GAINED = 1e-12
+
+
+cdef inline double owed_share(double behind, bint first) noexcept nogil:
+    # the most that contacts that stay owe of their impulses in the last step: from a start they gave 1 - behind of a step's
+    return (behind + OWED) / (1.0 - behind if first and behind < 1.0 else 1.0)
 
 
 cdef inline bint stops(const vt_contact* e) noexcept nogil:
@@ -58,12 +63,14 @@ cdef class ImpactStepper(PortStepper):
 
     # ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ------
 
-    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v):
+    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v, double behind=0.5,
+                          Py_ssize_t first=-1):
         """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
 
         p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. Where contacts closed that rebound at the node, it
-        is the velocity after that. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows. The stepper forgets
-        its state.
+        is the velocity after that. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows; ``behind`` is the
+        share of a step's forces that acts at its end; ``first`` the row to which the first step from a start led, in
+        which contacts gave 1 - behind of a step's impulse. The stepper forgets its state.
         """
         cdef Turn turn = self.turn()
         cdef Touching* x = &self.own_touch
@@ -101,15 +108,16 @@ cdef class ImpactStepper(PortStepper):
             memcpy(self.lane.state.q, &q[row, 0], self.nq * sizeof(double))
             if rebounds and self.rebound(&v[row, 0]) != OK:
                 raise MemoryError
-            if self.settle(&q[row, 0], &v[row, 0]) != OK:
+            if self.settle(&q[row, 0], &v[row, 0], owed_share(behind, row == first)) != OK:
                 raise MemoryError
 
-    cdef int settle(self, const double* q, double* v) noexcept nogil:
-        # v of the contacts within: those that close are held by what they owe of an impulse, with friction against the way they
-        # slide
+    cdef int settle(self, const double* q, double* v, double share) noexcept nogil:
+        # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, a share of
+        # these at most, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef Cones* z = &x.hit
+        cdef double gave
         cdef int k, status
         self.place_start(q)
         status = self.gather_at_rest(q)
@@ -121,11 +129,11 @@ cdef class ImpactStepper(PortStepper):
             if y.law[k] == RUB:
                 # half of that of the step that led here
                 y.mu[k] = 0.5 * self.touch[x.member[k]].friction * fabs(x.guess[3 * x.member[k] + 1])
-        self.choose_owed()
-        cone_solve(z, 1e-13 * largest(z.b, z.n))
-        self.take_owed()
+        gave = pushes(y, y.lam)
         cone_solve(y, 1e-13 * largest(y.b, y.n))
-        if not pushes(y, y.lam) < JAMMED * pushes(z, z.lam):
+        if not pushes(y, y.lam) < share * gave:
+            self.choose_owed()
+            cone_solve(z, 1e-13 * largest(z.b, z.n))
             self.take_owed()
         self.push_by(v)
         return OK

@@ -9,8 +9,13 @@ cdef double AT_START = 1e-6
 
 
 cdef class SettlingStepper(ImpactStepper):
-    """Velocities of states in contact."""
+    """Velocities of states in contact; ``behind`` is the share of a step's forces that acts at its end.
 
+    ``first`` is the time at which the first step from a start ended, NaN if unknown.
+    """
+
+    cdef double behind
+    cdef readonly double first
     cdef int* jumped                    # kept: the last step had a blow, or contacts that closed
     cdef double* node_before            # kept (nq,) where the step just taken began
     cdef int* pushed_before             # kept (contacts,) whether it pushed in the step before that
@@ -25,6 +30,7 @@ cdef class SettlingStepper(ImpactStepper):
 
     def __cinit__(self, *args, **options):
         cdef int n = self.ntouch
+        self.behind = options.get("behind", 0.5)
         if not n:
             return
         self.jumped = self.memory.kept_ints(1, 0, 1)
@@ -35,6 +41,10 @@ cdef class SettlingStepper(ImpactStepper):
         self.active_before = <int*>self.memory.scratch(n * sizeof(int))
         self.pose_told = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))
         self.at_told = self.memory.scratch_reals(self.nq)
+
+    cdef void start_run(self) noexcept nogil:
+        ImpactStepper.start_run(self)
+        self.first = self.lane.clock.t if self.lane.clock.steps == 1 else NAN
 
     cdef void begin(self) noexcept nogil:
         ImpactStepper.begin(self)
@@ -64,6 +74,8 @@ cdef class SettlingStepper(ImpactStepper):
 
     cdef void close_step(self) noexcept nogil:
         ImpactStepper.close_step(self)
+        if self.lane.clock.steps == 1:
+            self.first = self.lane.clock.t
         if self.ntouch:
             memcpy(self.node_before, self.node_next, self.nq * sizeof(double))
             memcpy(self.pushed_before, self.pushed_next, self.ntouch * sizeof(int))
@@ -110,7 +122,9 @@ cdef class SettlingStepper(ImpactStepper):
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = x.told[TOLD * c + 5]
         status = self.rebound(v) if rebounds else OK
-        return self.settle(self.lane.state.q, v) if status == OK else status
+        if status != OK:
+            return status
+        return self.settle(self.lane.state.q, v, owed_share(self.behind, self.lane.clock.steps == 1))
 
     cdef bint settles_here(self) noexcept nogil:
         return not (self.shared.user_constrains or self.shared.m.nlocked)
