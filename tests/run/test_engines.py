@@ -31,6 +31,19 @@ def arm() -> vt.Tree:
     return tree
 
 
+@pytest.mark.parametrize("restitution", [0.2, 0.5, 0.9])
+def test_a_contact_that_rebounds_is_a_damped_spring_of_mujoco(restitution):
+    """Of its half oscillation the speed comes back by exp(-pi z/sqrt(1 - z^2)), z the damping ratio."""
+    tree = vt.Tree("ball")
+    tree.world.add(vt.tz("z"), vt.body("ball", 1.0, (0.1, 0.1, 0.1)))
+    tree.contact(vt.Ground(restitution=restitution), vt.Contact("ball", shapes=vt.Sphere(0.1)))
+    made = mujoco_model(tree.compile(), 1e-3)
+    (stiffness, damping), = {tuple(row) for row in made.geom_solref.tolist() + made.pair_solref.tolist() if row[0] < 0}
+    assert damping < 0  # both: MuJoCo takes them as they are then
+    ratio = -damping / (2 * np.sqrt(-stiffness))
+    assert np.exp(-np.pi * ratio / np.sqrt(1 - ratio**2)) == pytest.approx(restitution, rel=1e-9)
+
+
 def orders_of(found: vt.Comparison) -> dict[str, float]:
     assert all(row["status"] == "ok" for row in found.table), found
     return found.orders
