@@ -83,3 +83,10 @@ def test_what_is_lost_is_the_largest_distance_from_the_hull(kind, most):
     rows = np.vstack([kept.T, np.full(len(kept), heavy)])
     apart = [np.linalg.norm(kept.T @ nnls(rows, np.append(point, heavy))[0] - point) for point in x]
     assert lost == pytest.approx(max(apart), rel=1e-5) and lost > 0
+
+
+def test_a_hull_of_few_points_tells_what_it_lost():
+    points = cloud("ball", np.random.default_rng(0))
+    whole, few = vt.Hull(points, most=400), vt.Hull(points, most=12)
+    assert len(few.vertices) == 12 < len(whole.vertices) and whole.lost == 0.0 < few.lost
+    assert vt.Hull(points, most=12, thinned=0.7).lost == 0.7  # vertices that were left out before count

@@ -23,6 +23,11 @@ def test_writing_to_it_is_an_error(make):
     assert np.array_equal(system.gravity, before)
 
 
+def test_the_gravity_of_a_file_is_given():
+    moon = vt.load_urdf(vt.find_robot("double_pendulum"), gravity=(0, 0, -1.62))
+    assert np.array_equal(moon.gravity, [0, 0, -1.62]) and moon.digest != DOUBLE.digest
+
+
 def test_another_gravity_is_another_model():
     moon = DOUBLE.with_parameters(gravity=(0, 0, -1.62))
     assert np.array_equal(moon.gravity, [0, 0, -1.62]) and np.array_equal(DOUBLE.gravity, [0, 0, -9.81])
