@@ -6,17 +6,16 @@ Where a motion is not what an option changes, the table names the test file that
 from __future__ import annotations
 
 import inspect
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from options import gives, parameters
+from places import TESTS
 
 import vitree as vt
 from vitree.integrators import METHODS
 from vitree.tree import elements
 
-TESTS = Path(__file__).parents[1]
 INERTIA = (0.1, 0.2, 0.15)
 
 
@@ -319,16 +318,6 @@ RUNS = {
     "resume": "run/test_resume.py", "duration": "run/test_doors.py", "dt": "run/test_doors.py",
     "method": "run/test_monitors.py", "q0": "run/test_doors.py", "v0": "integrators/test_integrators.py",
 }  # fmt: skip
-
-
-def gives(file, name):
-    """Whether a test file gives an option: by its keyword, or by an entry of a table."""
-    return re.search(rf"\b{name}\s*=(?!=)|\"{name}\"", (TESTS / file).read_text()) is not None
-
-
-def parameters(function):
-    return [name for name, each in inspect.signature(function).parameters.items()
-            if name not in ("self", "source", "model") and each.kind is not each.VAR_KEYWORD]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "table"), [(vt.load_urdf, READ), (vt.simulate, RUNS), (vt.Simulation, RUNS)])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from pathlib import Path
-
 import numpy as np
 import pytest
+from options import gives, parameters
 
 import vitree as vt
 
-TESTS = Path(__file__).parents[1]
 INERTIA = (0.1, 0.2, 0.15)
 
 
@@ -79,11 +76,6 @@ ALONE = {
 }  # fmt: skip
 
 
-def parameters(function):
-    return [name for name, each in inspect.signature(function).parameters.items()
-            if name != "model" and each.kind is not each.VAR_KEYWORD]  # fmt: skip
-
-
 CASES = [(door, name) for door in DOORS for name in VALUES if name in parameters(door) or name == "method"]
 
 
@@ -101,8 +93,7 @@ def test_every_option_is_here(door):
     for name in parameters(door):
         if name not in VALUES:
             assert name in ALONE, f"{name} of {door.__name__} is new: say which tests show what it does"
-            text = (TESTS / ALONE[name]).read_text()
-            assert f"{name}=" in text or f'"{name}"' in text or name == "methods"
+            assert gives(ALONE[name], name) or name == "methods"
 
 
 # ---- sensors --------------------------------------------------------------------------------------------------
@@ -161,11 +152,11 @@ def stone():
         <geom type="mesh" mesh="hull" mass="1"/></body></worldbody></mujoco>"""
 
 
-@pytest.mark.parametrize("name", [x for x in parameters(vt.from_mujoco) if x != "source"])
+@pytest.mark.parametrize("name", parameters(vt.from_mujoco))
 def test_every_option_of_from_mujoco_changes_the_model(name):
     pytest.importorskip("mujoco")
     if name == "packages":
-        assert "packages=" in (TESTS / "mjcf" / "test_files.py").read_text()
+        assert gives("mjcf/test_files.py", name)
         return
     one, other = vt.from_mujoco(stone()).model, vt.from_mujoco(stone(), **{name: OF_MJCF[name]}).model
     assert one.digest != other.digest if name != "name" else other.name == "other"
