@@ -86,7 +86,7 @@ def step_wrench(SettlingStepper stepper, const double[::1] signs, double dt, abo
     cdef Vec3 point, force, torque, centre
     cdef cnp.ndarray made = new_array(1, 6)
     cdef double* out = data(made)
-    cdef int c, p
+    cdef int c
     require_size(signs.shape[0], stepper.ntouch, "signs of contacts")
     centre = vec3(about[0], about[1], about[2])
     memset(out, 0, 6 * sizeof(double))
@@ -110,10 +110,7 @@ def step_wrench(SettlingStepper stepper, const double[::1] signs, double dt, abo
             continue
         e, told = &stepper.touch[c], x.told + TOLD * c
         touch_at(e, q, pose, NULL, &at)
-        point, p = at.a, e.patch
-        if p >= 0 and x.patch_count[p] > 1:
-            point = axpy(x.patch_turn[p] / x.patch_count[p] - at.gap, at.n, point)
-        point = sub(axpy(-halfway(e, &at), at.n, point), centre)
+        point = sub(acting_point(x, e, &at), centre)
         force = scale(signs[c], vec3(told[0] / dt, told[1] / dt, told[2] / dt))
         torque = cross(point, force)
         out[0], out[1], out[2] = out[0] + torque.x, out[1] + torque.y, out[2] + torque.z

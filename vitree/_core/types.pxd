@@ -201,7 +201,7 @@ cdef class ContactList:
     cdef object field_owner
     cdef readonly int count
     cdef readonly int patches
-    cdef readonly bint yields           # some have springs
+    cdef bint yields           # some have springs
 
 cdef class ConstraintList:
     cdef vt_constraint* list

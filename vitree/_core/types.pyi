@@ -25,5 +25,4 @@ class ConstraintList:
 class ContactList:
     count: int
     patches: int
-    yields: bool
     def __init__(self, contacts: Sequence[Mapping[str, Any]] = (), field: HeightField | None = None) -> None: ...

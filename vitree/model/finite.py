@@ -32,7 +32,6 @@ def coincident(model: Any, q: np.ndarray) -> list[str]:
     if not pairs:
         return []
     with np.errstate(all="ignore"):
-        bodies = np.zeros((model.nbody, 4, 4))
         bodies = model.pose_rows(q[None])[0]
         origin = lambda name: model._frame_pose(model._frame(name), bodies)[:3, 3] if name != "world" else 0.0  # noqa: E731
         return [

@@ -219,10 +219,8 @@ class Model(System):
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
-            meets = (*flat.contacts, flat.ground)
-            springs = any(np.isfinite(getattr(each, "stiffness", None) or np.inf) for each in meets)
             self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list,
-                                     springs or self.written is not None)  # fmt: skip
+                                     self._yields or self.written is not None)  # fmt: skip
 
     def _written_of(self, loads: tuple, constraints: tuple) -> WrittenParts | None:
         """Those loads and constraints that are written in Python."""
@@ -1047,7 +1045,7 @@ class Model(System):
         """Return kinetic minus potential energy [J], without contacts, a number; an array (...) of many states."""
         energies = self._energies(q, v)
         value = energies[..., 0] - energies[..., 1]
-        if self.contact_list.yields:
+        if self._yields:
             value = value + core.contact_potentials(self.core, self.contact_list, as_rows(q)).reshape(value.shape)
         return plain_number(value)
 
@@ -1260,6 +1258,12 @@ class Model(System):
     def _resolved(self) -> dict:
         """What sensors found by names, by what they asked for."""
         return {}
+
+    @functools.cached_property
+    def _yields(self) -> bool:
+        """Whether contacts may have springs."""
+        meets = (*self.flat.contacts, self.flat.ground)
+        return any(np.isfinite(getattr(each, "stiffness", None) or np.inf) for each in meets)
 
     @functools.cached_property
     def _contact_names(self) -> list[tuple[str, str]]:
@@ -1647,7 +1651,7 @@ class Model(System):
             out[:, 1] += core.load_potentials(self.core, self.load_list, q)
             if self.written is not None and self.written.resting:
                 out[:, 1] += [self.written.energy(row) for row in q]
-        if self.contact_list.yields:
+        if self._yields:
             out[:, 1] += core.contact_potentials(self.core, self.contact_list, q)
         return out
 

@@ -287,7 +287,7 @@ def late_pushes(model: Any, number: np.ndarray, h: np.ndarray, gaps: tuple[np.nd
     impulses, places = np.zeros((len(number), 3)), np.zeros((len(number), 7))
     some = np.flatnonzero(number < count_of(model.contact_candidates))
     arrays = (np.ascontiguousarray(x[some], dtype=float) for x in (h, *gaps))
-    size = core.late_impulses(model.contact_list, np.ascontiguousarray(number[some], dtype=int), *arrays)
+    size = core.late_impulses(model.contact_list, np.ascontiguousarray(number[some], dtype=np.intp), *arrays)
     some, size = some[size != 0], size[size != 0]
     if len(some):
         gap, n, x, _ = gaps_at(model, number[some], end[some], q)

@@ -13,7 +13,6 @@ from vitree.arguments import several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.memory import require_memory
-from vitree.model.lower import contact_names
 from vitree.model.model import Model
 from vitree.model.motion import carried
 from vitree.model.pushed import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
@@ -271,7 +270,7 @@ class _Steps:
     @cached_property
     def late(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The impulses of springs of contacts where the steps end, and their places; None without springs."""
-        if not (self.touches and self.model.contact_list.yields):
+        if not (self.touches and self.model._yields):
             return None
         at = self.nodes.at
         gaps = self.places[:, 6], self.rows[:, 8]
@@ -318,7 +317,7 @@ class _Steps:
         weight = float(model.total_mass) * h[:, None] * np.asarray(model.gravity)
         change = np.diff(found[:, 2:8], axis=0) - np.hstack([np.cross(c, weight), weight])
         if self.touches:
-            log = ContactLog(self.rows, tuple(contact_names(model.flat, model.contact_candidates)), self.places, 1.0)
+            log = ContactLog(self.rows, tuple(model._contact_names), self.places, 1.0)
             change -= log.wrench(len(change))
             if self.late is not None:
                 late, places = self.late

@@ -199,7 +199,7 @@ class Acting:
         """The forces of contacts at a record between two steps; True: those of closed contacts are to be found."""
         log, t = self.run.contacts, self.course.t
         # springs of contacts have the forces of their states
-        if log is None or self.full.contact_list.yields or not 0 < k < len(t) - 1:
+        if log is None or self.full._yields or not 0 < k < len(t) - 1:
             return True
         if max(t[k + 1] - t[k], t[k] - t[k - 1]) > 1.5 * self._longest:
             return True
@@ -238,7 +238,7 @@ class Acting:
         some = np.flatnonzero(sign)
         f = sign[some, None] * log.impulse[some]
         np.add.at(out, log.record[some] - 1, np.hstack([np.cross(log.point[some], f), f]))
-        if self.full.contact_list.yields:
+        if self.full._yields:
             # what springs give where the steps end acts there
             record, q = log.record[some], self.model.expand(self.course.q)
             gaps = log.places[some, 6], log.gap[some]

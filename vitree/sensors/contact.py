@@ -16,7 +16,7 @@ from vitree.integrators.base import Torque
 from vitree.model.forces import ContactForces
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.results.contacts import OF_JOINTS
+from vitree.results.contacts import signs_of, touching
 from vitree.results.recording import Recording
 from vitree.sensors.acting import Acting, Acts, acting_now
 from vitree.sensors.base import PairSensor, quiet, require_finite
@@ -195,9 +195,8 @@ class ContactSensor(PairSensor):
         return found[asked]
 
     def _found_signs(self, full: Any) -> np.ndarray:
-        pairs = full._contact_names if full.touches else []
-        able = list(dict.fromkeys(x for a, b in pairs if b not in OF_JOINTS for x in (a, b) if x != "ground"))
+        pairs = tuple(full._contact_names) if full.touches else ()
+        able = touching(pairs)
         if self.frame not in able:
             raise UnknownNameError("frame with contacts", self.frame, able)
-        return np.array([float(a == self.frame) - float(b == self.frame) if b not in OF_JOINTS else 0.0
-                         for a, b in pairs])  # fmt: skip
+        return signs_of(pairs, (self.frame,))

@@ -494,7 +494,7 @@ def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::
     return np.asarray(out)
 
 
-def late_impulses(ContactList contacts, const long[::1] number, const double[::1] h, const double[::1] before,
+def late_impulses(ContactList contacts, const Py_ssize_t[::1] number, const double[::1] h, const double[::1] before,
                   const double[::1] after):
     """Impulses (n,) [N s] along their normals of contacts that yield, where steps of h [s] between two gaps [m] end."""
     cdef double[::1] out = np.zeros(number.shape[0])

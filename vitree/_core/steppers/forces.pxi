@@ -328,10 +328,7 @@ cdef object member_rows(ImpactStepper s, const double* v):
         for j in range(TOUCHED, STATE_ROW):
             view[k, j] = NAN
         if not on_coordinate(e):
-            f = x.here[c].a
-            if e.patch >= 0 and x.patch_count[e.patch] > 1:
-                f = axpy(x.patch_turn[e.patch] / x.patch_count[e.patch] - x.here[c].gap, x.here[c].n, f)
-            store3(&view[k, TOUCHED], axpy(-halfway(e, &x.here[c]), x.here[c].n, f))
+            store3(&view[k, TOUCHED], acting_point(x, e, &x.here[c]))
             store3(&view[k, TOUCHED + 3], x.here[c].n)
         f = s.world_impulse(k, x.cones.lam + o)
         view[k, 1], view[k, 2], view[k, 3], view[k, 4], view[k, 8] = c, f.x, f.y, f.z, x.here[c].gap

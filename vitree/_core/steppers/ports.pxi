@@ -150,7 +150,7 @@ cdef class PortStepper(ModelStepper):
         if x.leading:
             memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
-            x.told[TOLD * c + 6] = x.there[c].gap + 0.0
+            x.told[TOLD * c + 6] = x.there[c].gap + 0.0     # no zero is negative
             for j in range(3 if x.opened else 0):
                 x.told[TOLD * c + j] += x.struck[3 * c + j]
         if not x.solved:

@@ -79,7 +79,7 @@ cdef struct Touching:
     int placed2
     double* target          # (contacts,) [m] least gap at the step's end
     double* guess           # (contacts, 3) impulses to begin with, world axes
-    double* guess_beside     # (contacts, 3) these, while an impact has others
+    double* guess_beside    # (contacts, 3) these, while an impact has others
     int* member             # (contacts,) those in the solve, group by group
     int* listed             # (contacts,) the same in their order
     int* within             # (contacts,) whether it is one of them
@@ -201,6 +201,15 @@ cdef int touching_trees(Touching* x, Memory memory, const vt_model* m) except -1
     # behind them all of them as one
     x.tree[x.trees].body, x.tree[x.trees].body_end, x.tree[x.trees].v, x.tree[x.trees].v_end = 0, m.nbody, 0, m.nv
     return 0
+
+
+cdef inline Vec3 acting_point(const Touching* x, const vt_contact* e, const Touch* at) noexcept nogil:
+    # where a contact acts: on the ground at the first, halfway between two; that of a patch at the mean gap of its points,
+    # of which patch_count are summed in patch_turn
+    cdef Vec3 point = at.a
+    if e.patch >= 0 and x.patch_count[e.patch] > 1:
+        point = axpy(x.patch_turn[e.patch] / x.patch_count[e.patch] - at.gap, at.n, point)
+    return axpy(-halfway(e, at), at.n, point)
 
 
 cdef inline int width_of(const Touching* x, int port) noexcept nogil:
