@@ -9,13 +9,15 @@ import mpmath
 import numpy as np
 import pytest
 from directions import ALL, INPUTS, pairing, slopes
-from loaded_models import SINGLE, conservative_loads, driving_loads, end_error, fitted, random_tree
+from loaded_models import PLACES, SINGLE, STENCIL, conservative_loads, driving_loads, end_error, fitted, random_tree
 from places import DATA
 from random_models import build_flat, chain_flat, random_flat, random_state, with_rotors
+from scipy.spatial.transform import Rotation
 
 import vitree as vt
 from vitree import _core
 from vitree.integrators.gauss import STAGES, STIFF, gauss_nodes
+from vitree.results import dense
 
 CASES = json.loads((DATA / "gauss.json").read_text())["cases"]
 ORDERS = tuple(STAGES)
@@ -50,7 +52,8 @@ def test_nodes_are_those_of_mpmath(s):
             past = [*(x - 1 for x in c), *c][2 * s - points :]
             inverse = mpmath.matrix([[node**k for k in range(points)] for node in past]) ** -1
             E[way, :, 2 * s - points :] = [
-                [float(sum(inverse[k, j] * (1 + x) ** k for k in range(points))) for j in range(points)] for x in c]
+                [float(sum(inverse[k, j] * (1 + x) ** k for k in range(points))) for j in range(points)] for x in c
+            ]
     found = gauss_nodes(s)
     assert np.array_equal(found.c, [float(x) for x in c]) and np.array_equal(found.b, [float(x) for x in b])
     assert np.abs(found.m - m).max() < 1e-15 and np.abs(found.d - d).max() < 1e-16
@@ -95,7 +98,7 @@ def test_steps_are_those_of_another_program(case):
 
 @pytest.mark.parametrize(("order", "counts"), [(4, (40, 60, 80)), (6, (20, 28, 40)), (8, (14, 20, 28))])
 @pytest.mark.parametrize(("base", "forced", "seed", "fewer"), [
-    ("fixed", False, 7, 0), ("fixed", True, 3, 0), ("free", False, 3, 4), ("free", True, 5, 0)])  # fmt: skip
+    ("fixed", False, 7, 0), ("fixed", True, 3, 0), ("free", False, 3, 2), ("free", True, 5, 0)])  # fmt: skip
 def test_order(order, counts, base, forced, seed, fewer):
     """On random trees of all kinds of joints, with and without loads and joint forces of time and state."""
     counts = [n - fewer for n in counts]  # so that errors stay above round-off
@@ -216,6 +219,122 @@ def test_the_discrete_action_is_stationary(order):
     multipliers, *_ = np.linalg.lstsq(weights.T, gradient, rcond=None)
     assert np.abs(gradient - weights.T @ multipliers).max() < 1e-8 * np.abs(gradient).max()
     assert np.abs(gradient).max() > 1e-3
+
+
+@pytest.mark.parametrize("order", [4, 6])
+def test_the_action_of_a_floating_tree_generates_the_step(order):
+    """dS = p1.dq1 - p0.dq0 under any change of the start and of the polynomials, S the action of a step by quadrature.
+
+    The polynomials are those of the centre of mass, of the charts of turns about the middle of the step, and of the
+    other joints.
+    """
+    flat = random_flat(np.random.default_rng(11), nbody=5, kinds=(*SINGLE, "ball"), base="free")
+    model, h, s = vt.Model(flat), 0.05, STAGES[order]
+    nodes = gauss_nodes(s)
+    a = nodes.m * nodes.b
+    q, v = random_state(flat, np.random.default_rng(12), speed=1.0)
+    run = simulate(model, q, v, duration=h, dt=h, order=order, tolerance=1e-14, dense=True)
+    turns = [(j.q_slice.stop - 4, j.v_slice.stop - 3) for j in flat.joints if j.kind in ("ball", "free")]
+    lines = [(j.q_slice.start, j.v_slice.start) for j in flat.joints if j.kind in SINGLE]
+    n, E, at = model.nv, flat.E[0], flat.p[0]
+
+    def drift(q, v):
+        """The velocity of the centre of mass, in the axes of the root at rest."""
+        step = 1e-3
+        ends = [model.center_of_mass(model.integrate(q, k * step * v)) for k in PLACES]
+        return E.T @ np.tensordot(STENCIL, ends, 1) / step
+
+    def place(q, X):
+        """q with the centre of mass at X."""
+        q = q.copy()
+        q[:3] += X - E.T @ (model.center_of_mass(q) - at)
+        return q
+
+    def states(q0, rates, weights):
+        """Configurations after the shares of the step in the rows of ``weights``; the rates at the first of them."""
+        q = np.tile(q0, (len(weights), 1))
+        for iq, iv in lines:
+            q[:, iq] += h * weights @ rates[iv]
+        for iq, iv in turns:
+            z0 = -h * rates[iv : iv + 3] @ nodes.d
+            z = z0 + h * weights @ rates[iv : iv + 3].T
+            base = dense.product(q0[None, iq : iq + 4], dense.inverse(dense.chart(z0[None])))
+            q[:, iq : iq + 4] = dense.product(np.tile(base, (len(z), 1)), dense.chart(z))
+        X = E.T @ (model.center_of_mass(q0) - at) + h * weights @ rates[:3].T
+        return np.array([place(*pair) for pair in zip(q, X, strict=True)])
+
+    def velocities(q0, q, rates):
+        v = rates.T.copy()
+        for _, iv in turns:
+            z0 = -h * rates[iv : iv + 3] @ nodes.d
+            v[:, iv : iv + 3] = dense.velocity(z0 + h * a @ rates[iv : iv + 3].T, rates[iv : iv + 3].T)
+        for k in range(s):
+            R = Rotation.from_quat(q[k, 3:7]).as_matrix()
+            v[k, :3] = 0.0
+            v[k, :3] = R.T @ (rates[:3, k] - drift(q[k], v[k]))
+        return v
+
+    def step(d):
+        """The action and the end, of the start and the rates of the polynomials off by d."""
+        q0, rates = model.integrate(run.q[0], d[:n]), stages + d[n:].reshape(n, s)
+        inner = states(q0, rates, a)
+        v = velocities(q0, inner, rates)
+        action = h * sum(nodes.b[k] * model.lagrangian(inner[k], v[k]) for k in range(s))
+        return np.append(model.difference(run.q[1], states(q0, rates, nodes.b[None])[0]), action)
+
+    stages = run.stages[0].copy()  # of the root, velocities of its origin: those of the centre of mass are asked for
+    for _ in range(12):
+        # the origin's velocities at the stages are those of the polynomials
+        q0 = run.q[0]
+        inner = states(q0, stages, a)
+        v = velocities(q0, inner, stages)
+        origin = [Rotation.from_quat(inner[k, 3:7]).as_matrix() @ v[k, :3] for k in range(s)]
+        stages[:3] += run.stages[0][:3] - np.array(origin).T
+    assert np.abs(step(np.zeros(n * (s + 1)))[:-1]).max() < 1e-12  # and lead to the run's end
+    slope = slopes(step, n * (s + 1), 2e-3)
+    expected = run.p[1] @ slope[:-1]
+    expected[:n] -= run.p[0]
+    assert np.abs(slope[-1] - expected).max() < 1e-8 * np.abs(run.p).max()
+
+
+def two_floating_trees():
+    """A scene of two of them and a fixed one, with springs, dampers and a drive inside each."""
+    rng, tree = np.random.default_rng(3), vt.Tree("three")
+    for k, base in enumerate((vt.free("a"), vt.free("b"), None)):
+        at = tree.world.add(vt.tx(0.3 * k), vt.rx(0.4 + k))
+        at = at.add(*([base] if base else []), vt.body(f"root{k}", 2.0, (0.05, 0.06, 0.07), com=(0.05, -0.1, 0.02)))
+        at = at.add(vt.ry(f"r{k}", damping=0.1), vt.tz(-0.3), vt.body(f"x{k}", 1.0, (0.02,) * 3, com=(0.1, 0, 0.03)))
+        at = at.add(vt.ball(f"s{k}"), vt.ty(0.2), vt.body(f"y{k}", 0.7, (0.01, 0.02, 0.02)))
+        at.add(vt.tx(f"t{k}"), vt.body(f"z{k}", 0.4, (0.01,) * 3))
+        tree.load(vt.Drive(f"r{k}", 30.0, 2.0, target=0.5), vt.JointSpring(f"t{k}", 40.0, 0.0))
+    model = tree.compile()
+    q = model.neutral()
+    return model, model.integrate(q, 0.5 * rng.normal(size=model.nv)), rng.normal(size=model.nv)
+
+
+@pytest.mark.parametrize("order", [4, 8])
+def test_trees_that_float_do_not_see_how_fast_or_that_they_fall(order):
+    """Motion in a frame with 100 m/s, and with gravity: of the joints the same, of the roots that and V t + g t^2/2."""
+    model, q, v = two_floating_trees()
+    options = {"duration": 1.0, "dt": 0.02, "order": order, "tolerance": 1e-14}
+    still = vt.Model(replace(model.flat, gravity=np.zeros(3)))
+    fast, V = v.copy(), np.array([[60.0, -80.0, 20.0], [-30.0, 5.0, 90.0]])
+    roots = [j for j in model.flat.joints if j.kind == "free"]
+    for joint, by in zip(roots, V, strict=True):
+        R = Rotation.from_quat(q[joint.q_slice][3:]).as_matrix()
+        fast[joint.v_slice.start : joint.v_slice.start + 3] += R.T @ by
+    run, moved = simulate(still, q, v, **options), simulate(model, q, fast, **options)
+    expected = run.q[-1].copy()
+    for k, (joint, by) in enumerate(zip(roots, V, strict=True)):
+        g = Rotation.from_euler("x", 0.4 + k).inv().as_matrix() @ model.gravity
+        expected[joint.q_slice.start : joint.q_slice.start + 3] += by + 0.5 * g
+    off = model.difference(expected, moved.q[-1])
+    fixed = [j.v_slice for j in model.flat.joints if j.name in ("r2", "s2", "t2")]
+    assert np.abs(off[fixed[0]]).max() > 0.01  # gravity moves what hangs on the world
+    for part in fixed:
+        off[part] = 0.0
+    assert np.abs(off).max() < 1e-11
+    assert moved.iterations.mean() < 1.1 * run.iterations.mean() + 0.1
 
 
 def test_energy_stays_over_many_steps():
@@ -472,13 +591,13 @@ def test_a_run_resumes_bit_for_bit(order):
 @pytest.mark.parametrize("order", [8, 16])
 @pytest.mark.parametrize("robot", ["talos", "human"])
 def test_robots_tumble_for_long(robot, order):
-    """100 s at 10 ms: all steps are solved, and momentum stays."""
+    """100 s at 10 ms: all steps are solved, and momentum stays. No three hinges of a joint come near one plane."""
     flat = vt.load_urdf(vt.find_robot(robot), base="free", gravity=(0, 0, 0)).flat
     model = vt.Model(replace(flat, damping=np.zeros_like(flat.damping), friction=np.zeros_like(flat.friction)))
-    v = 0.5 * np.random.default_rng(1).normal(size=model.nv)
+    v = 0.25 * np.random.default_rng(2).normal(size=model.nv)
     run = simulate(model, model.neutral(), v, duration=100.0, dt=0.01, order=order, every=100)
     assert np.abs(run.momentum - run.momentum[0]).max() < 1e-11 * np.abs(run.momentum[0]).max()
-    assert np.ptp(run.energy) < 1e-6 * run.energy[0] and run.settings["halved"] < 20
+    assert np.ptp(run.energy) < 1e-9 * run.energy[0] and run.settings["halved"] == 0
 
 
 @pytest.mark.slow

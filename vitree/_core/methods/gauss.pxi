@@ -6,6 +6,11 @@
 # parent's axes E at rest; of ball and free joints the turn R(t) = Rm ch(z(t)) about the middle of the step, with
 #     ch(z) = quaternion (z/2, 1 - k)/(1 + k), k = |z|^2/16;  B(z) = (1 - k) 1 + z^/2 + z z^T/8;  w = D z', D^-1 = B
 # and the momentum N in the parent's axes, of a free joint J = N + x x P about the parent's place of the joint.
+#
+# A tree with a free joint at its root floats: its coordinate is the centre of mass X = x + R h/m of the tree, h the first
+# moment about the root's origin and m the mass of the tree. L = |P|^2/(2 m) + m g.X + L', with P = m X' and L' of the
+# velocities relative to U = P/m, so that uniform motion and gravity do not reach the other coordinates. Momenta of the
+# stages are those of L'; N is about X. A force f at x is f of X and the generalized inertial force of -f/m of all bodies.
 
 cdef struct GaussBody:      # a sweep, the body's axes and origin
     Mat3 R                  # in the parent's axes
@@ -46,6 +51,11 @@ cdef struct GaussTurn:      # of several coordinates: where the chart begins and
 cdef struct GaussStep:
     const vt_model* m
     const double* below     # (nbody,) [kg] mass of the subtree
+    const int* root         # (nbody,) the free joint at the root of the body's tree, or -1
+    const double* relative  # (nv,) 0 of the linear coordinates of these joints, whose P is that of the whole; or 1
+    int floating            # number of these joints, and (floating,) their bodies
+    const int* floats
+    const double* start     # (nbody, 3) R h/m of these joints where the step starts
     int lines               # coordinates along lines, and (lines,) where they are
     const int* line_q
     const int* line_v
@@ -95,6 +105,7 @@ cdef struct GaussKernels:   # what a module does for the stepper
     GaussKernel extrapolate
     GaussRounds place
     GaussKernel sweep
+    GaussKernel share
     GaussRounds balance
     GaussKernel factor
     GaussKernel solve
@@ -313,10 +324,12 @@ cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
 
 
 cdef void gauss_balance_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
-    # N1 = N0 + h sum b_i n_i, n = R F (free: J, n = R F + x x F_x);  f = D^T G - grad_z mu.B w, G = F - R^T (x' x P_x);
+    # N1 = N0 + h sum b_i n_i, n = R F (free, not floating: J, n = R F + x x F_x);  f = D^T G - grad_z mu.B w, G = F (free,
+    # not floating: F - R^T (x' x P_x));
     # mu_i = mu_0 + h sum a_ij f_j + (1 - d_i/b_i) eps, eps = mu_1 - mu_0 - h sum b f;  P_i = B(z_i)^T mu_i
     cdef int k, block, blocks = gauss_blocks(step)
     cdef int iq = b.iq + turn_at(b), iv = b.iv + turn_at(b)
+    cdef bint placed = joint_floats(b) and b.parent >= 0
     cdef GaussTurn* turn = &step.turn[b.multi]
     cdef vt_real* Z = step.Z + 3 * b.multi * blocks
     cdef vt_real* f = step.f + 3 * b.multi * blocks
@@ -332,7 +345,7 @@ cdef void gauss_balance_turn(GaussStep* step, const vt_body* b, int rounds) noex
         F = gauss_load3(step.F + iv * blocks + block, blocks)
         G = F
         turned_by = mul(R, F)
-        if joint_floats(b):
+        if placed:
             turned_by = add(turned_by, cross(gauss_load3(step.Q + b.iq * blocks + block, blocks),
                                              gauss_load3(step.F + b.iv * blocks + block, blocks)))
             G = sub(G, tmul(R, cross(gauss_load3(step.V + b.iv * blocks + block, blocks),
@@ -342,7 +355,7 @@ cdef void gauss_balance_turn(GaussStep* step, const vt_body* b, int rounds) noex
     N0 = constant3(step.p + iv)
     N1 = add(N0, gauss_sum3(step, step.hb, n))
     gauss_keep3(step.p2 + iv, N1)
-    if joint_floats(b):
+    if placed:
         N0 = sub(N0, cross(constant3(step.q + b.iq), constant3(step.p + b.iv)))
         N1 = sub(N1, cross(constant3(step.q2 + b.iq), constant3(step.p2 + b.iv)))
     mu0 = chart_pull(constant3(turn.z0), tmul(quat_matrix(gauss_quat(step.q + iq)), N0))
@@ -373,32 +386,115 @@ cdef void gauss_sweep(GaussStep* step) noexcept nogil:
     cdef const vt_real* v = gauss_take(step.V, m.nv, blocks, step.room + blocks * m.nq)
     for i in range(m.nbody):
         for block in range(blocks):
-            gauss_sweep_out(step, i, q + block * m.nq, v + block * m.nv, step.body + block * m.nbody)
+            gauss_sweep_out(step, i, q + block * m.nq, v + block * m.nv, step.body + block * m.nbody, step.P + block,
+                            blocks)
     for i in range(m.nbody - 1, -1, -1):
         for block in range(blocks):
             gauss_sweep_in(step, i, q + block * m.nq, v + block * m.nv, step.body + block * m.nbody, step.F + block,
                            step.Pi + block, blocks)
+    for i in range(step.floating):
+        gauss_place_root(step, step.floats[i])
+
+
+cdef inline void gauss_place_root(GaussStep* step, int i) noexcept nogil:
+    # x_i = X0 + h sum a_ij P_j/m - R_i h_i/m
+    cdef const vt_body* b = &step.m.body[i]
+    cdef const GaussBody* s
+    cdef int block, blocks = gauss_blocks(step)
+    cdef vt_real one = vt_set1(1.0 / step.below[i])
+    cdef Mat3 E = constant_rotation(b.E)
+    cdef Vec3 X0 = add(constant3(step.q + b.iq), constant3(step.start + 3 * i)), moment
+    for block in range(blocks):
+        s = &step.body[block * step.m.nbody + i]
+        moment = sub(gauss_mix3(step, step.hA, step.P + b.iv * blocks, block), tmul(E, mul(s.R, s.h)))
+        gauss_store3(step.Q + b.iq * blocks + block, blocks, axpy(one, moment, X0))
+
+
+cdef void gauss_share(GaussStep* step) noexcept nogil:
+    # of trees that float, F += S^T (h x g, m g) with g = -f/m, f the force at x that the sweep and the loads left in F
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b
+    cdef GaussBody* s
+    cdef Mat3 E
+    cdef int i, block, blocks = gauss_blocks(step)
+    for i in range(m.nbody):
+        if step.root[i] < 0:
+            continue
+        b = &m.body[i]
+        for block in range(blocks):
+            s = &step.body[block * m.nbody + i]
+            if b.parent < 0:
+                E = constant_rotation(b.E)
+                s.g = scale(vt_set1(1.0 / step.below[i]),
+                            sub(gauss_weight(step, b, i), gauss_load3(step.F + b.iv * blocks + block, blocks)))
+                s.g = tmul(s.R, mul(E, s.g))
+            else:
+                s.g = tmul(s.R, step.body[block * m.nbody + b.parent].g)
+            gauss_add_field(b, s, vt_set1(step.below[i]), step.F + b.iv * blocks + block, blocks)
+
+
+cdef inline Vec3 gauss_weight(const GaussStep* step, const vt_body* b, int i) noexcept nogil:
+    # m g of a tree that floats, in the axes E of its root
+    return scale(vt_set1(step.below[i]), tmul(constant_rotation(b.E), constant3(step.m.g)))
+
+
+cdef inline void gauss_add_field(const vt_body* b, const GaussBody* s, vt_real total, vt_real* to,
+                                 int blocks) noexcept nogil:
+    # to += S^T (h x g, m g), of the linear coordinates of a root none
+    if not joint_multi(b):
+        if b.kind != PRISMATIC:
+            to[0] = to[0] + (s.h.x * s.g.y - s.h.y * s.g.x)
+        if b.kind != REVOLUTE:
+            to[0] = to[0] + slide_share(b) * (total * s.g.z)
+        return
+    if joint_floats(b) and b.parent >= 0:
+        gauss_add3(to, blocks, tmul(constant_rotation(b.E), mul(s.R, scale(total, s.g))))
+    gauss_add3(to + turn_at(b) * blocks, blocks, cross(s.h, s.g))
+
+
+cdef inline void gauss_add3(vt_real* rows, int blocks, Vec3 a) noexcept nogil:
+    gauss_store3(rows, blocks, add(gauss_load3(rows, blocks), a))
+
+
+cdef void gauss_gather(const vt_model* m, const double* below, const vt_real* q, GaussBody* body) noexcept nogil:
+    # poses, and first moments h of the subtrees
+    cdef const vt_body* b
+    cdef GaussBody* s
+    cdef GaussBody* up
+    cdef int i
+    for i in range(m.nbody):
+        b = &m.body[i]
+        joint_pose(b, q, &body[i].R, &body[i].p)
+        body[i].h = constant3(b.h)
+    for i in range(m.nbody - 1, -1, -1):
+        s = &body[i]
+        if m.body[i].parent >= 0:
+            up = &body[m.body[i].parent]
+            up.h = add(up.h, axpy(vt_set1(below[i]), s.p, mul(s.R, s.h)))
 
 
 cdef inline void gauss_sweep_out(const GaussStep* step, int i, const vt_real* q, const vt_real* v,
-                                 GaussBody* body) noexcept nogil:
+                                 GaussBody* body, const vt_real* P, int blocks) noexcept nogil:
     # root to leaves: twist and gravity; h = m c, n = I w + h x u, f = w x h + m u
     cdef const vt_body* b = &step.m.body[i]
     cdef GaussBody* s = &body[i]
     cdef GaussBody* up
-    cdef Vec3 w, u
+    cdef Vec3 w, u, whole
     joint_pose(b, q, &s.R, &s.p)
     if b.parent < 0:
         w = zero3()
         u = zero3()
-        s.g = tmul(s.R, constant3(step.m.g))
+        s.g = zero3() if joint_floats(b) else tmul(s.R, constant3(step.m.g))
     else:
         up = &body[b.parent]
         w = tmul(s.R, up.w)
         u = tmul(s.R, add(up.u, cross(up.w, s.p)))
         s.g = tmul(s.R, up.g)
     if joint_multi(b):
-        gauss_add_motion(b, q, v, &w, &u)
+        whole = zero3()
+        if joint_floats(b) and b.parent < 0:
+            whole = scale(vt_set1(1.0 / step.below[i]), gauss_load3(P + b.iv * blocks, blocks))
+        gauss_add_motion(b, q, v, whole, &w, &u)
     else:
         joint_add_own(b, v[b.iv], &w, &u)
     s.w = w
@@ -418,7 +514,7 @@ cdef inline void gauss_sweep_in(const GaussStep* step, int i, const vt_real* q, 
     cdef GaussBody* up
     cdef vt_real total = vt_set1(step.below[i]), force
     if joint_multi(b):
-        gauss_project(step, b, s, total, q, v, F, Pi, blocks)
+        gauss_project(step, i, b, s, total, q, v, F, Pi, blocks)
     else:
         force = vt_set1(0.0)
         if b.kind != PRISMATIC:
@@ -461,11 +557,12 @@ cdef inline Mat3 gauss_turned(const vt_body* b, const vt_real* q) noexcept nogil
     return quat_matrix(load_quat(q + b.iq + turn_at(b)))
 
 
-cdef inline void gauss_add_motion(const vt_body* b, const vt_real* q, const vt_real* v, Vec3* w, Vec3* u) noexcept nogil:
-    # the same of several: a free joint moves along the parent's axes at rest
+cdef inline void gauss_add_motion(const vt_body* b, const vt_real* q, const vt_real* v, Vec3 whole, Vec3* w,
+                                  Vec3* u) noexcept nogil:
+    # the same of several: a free joint moves along the parent's axes at rest, where it floats relative to the whole
     w[0] = add(w[0], load3(v + b.iv + turn_at(b)))
     if joint_floats(b):
-        u[0] = add(u[0], tmul(gauss_turned(b, q), load3(v + b.iv)))
+        u[0] = add(u[0], tmul(gauss_turned(b, q), sub(load3(v + b.iv), whole)))
 
 
 cdef inline Vec3 gauss_joint_force(const GaussStep* step, int iv, Vec3 rate) noexcept nogil:
@@ -479,7 +576,7 @@ cdef inline Vec3 gauss_joint_force(const GaussStep* step, int iv, Vec3 rate) noe
     return f
 
 
-cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, vt_real total,
+cdef inline void gauss_project(const GaussStep* step, int i, const vt_body* b, const GaussBody* s, vt_real total,
                                const vt_real* q, const vt_real* v, vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
     # F and Pi of several coordinates
     cdef int iv = b.iv + turn_at(b)
@@ -488,11 +585,17 @@ cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const Ga
     if joint_floats(b):
         R = gauss_turned(b, q)
         x = tmul(R, load3(v + b.iv))
+        gauss_store3(Pi + b.iv * blocks, blocks, mul(R, s.f))
+        if b.parent < 0:
+            force = gauss_joint_force(step, b.iv, x)
+            gauss_store3(F + b.iv * blocks, blocks, add(mul(R, force), gauss_weight(step, b, i)))
+            gauss_store3(F + iv * blocks, blocks, gauss_joint_force(step, iv, load3(v + iv)))
+            gauss_store3(Pi + iv * blocks, blocks, s.n)
+            return
         u = sub(u, x)
         force = sub(scale(total, s.g), cross(w, s.f))
         force = add(force, gauss_joint_force(step, b.iv, x))
         gauss_store3(F + b.iv * blocks, blocks, mul(R, force))
-        gauss_store3(Pi + b.iv * blocks, blocks, mul(R, s.f))
     force = sub(sub(cross(s.h, s.g), cross(w, s.n)), cross(u, s.f))
     gauss_store3(F + iv * blocks, blocks, add(force, gauss_joint_force(step, iv, load3(v + iv))))
     gauss_store3(Pi + iv * blocks, blocks, s.n)
@@ -577,18 +680,26 @@ cdef inline void gauss_factor_multi(GaussStep* step, int i, GaussMulti* x, Vec3 
 
 
 cdef void gauss_solve(GaussStep* step) noexcept nogil:
-    # V = M^-1 P
-    cdef int k, block, blocks = gauss_blocks(step), nv = step.m.nv
-    cdef const vt_real* p = gauss_take(step.P, nv, blocks, step.room)
+    # V = M^-1 P, and of trees that float U = P/m beside it
+    cdef int i, k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
+    cdef vt_real* p = step.room
     cdef vt_real* out = step.room + blocks * nv
+    for k in range(nv):
+        for block in range(blocks):
+            p[block * nv + k] = vt_set1(step.relative[k]) * step.P[k * blocks + block]
     gauss_respond(step, p, out)
     for k in range(nv):
         for block in range(blocks):
             step.V[k * blocks + block] = out[block * nv + k]
+    for i in range(step.floating):
+        for k in range(3):
+            for block in range(blocks):
+                at = (step.m.body[step.floats[i]].iv + k) * blocks + block
+                step.V[at] = step.V[at] + vt_set1(1.0 / step.below[step.floats[i]]) * step.P[at]
 
 
 cdef void gauss_correct(GaussStep* step) noexcept nogil:
-    # r = P - Pi, dV = M^-1 r, V += dV;  norm: r.dV and P.V
+    # r = P - Pi, dV = M^-1 r, V += dV;  norm: r.dV and P.V. Of trees that float P' = 0 is the relative momentum
     cdef const vt_model* m = step.m
     cdef int i, k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
     cdef vt_real* r = step.room
@@ -602,7 +713,7 @@ cdef void gauss_correct(GaussStep* step) noexcept nogil:
     for k in range(nv):
         for block in range(blocks):
             at = k * blocks + block
-            step.r[at] = step.P[at] - step.Pi[at]
+            step.r[at] = vt_set1(step.relative[k]) * step.P[at] - step.Pi[at]
             r[block * nv + k] = step.r[at]
     gauss_respond(step, r, out)
     for block in range(blocks):
@@ -613,7 +724,7 @@ cdef void gauss_correct(GaussStep* step) noexcept nogil:
             step.dV[at] = out[block * nv + k]
             change = change + step.r[at] * step.dV[at]
             step.V[at] = step.V[at] + step.dV[at]
-            size = size + step.P[at] * step.V[at]
+            size = size + vt_set1(step.relative[k]) * step.P[at] * step.V[at]
         step.norm[block] = change
         step.norm[blocks + block] = size
 
@@ -716,8 +827,8 @@ cdef void gauss_end(GaussStep* step) noexcept nogil:
 
 
 gauss_offered.lanes, gauss_offered.extrapolate, gauss_offered.place = VT_WIDTH, gauss_extrapolate, gauss_place
-gauss_offered.sweep, gauss_offered.balance, gauss_offered.factor = gauss_sweep, gauss_balance, gauss_factor
-gauss_offered.solve, gauss_offered.correct = gauss_solve, gauss_correct
+gauss_offered.sweep, gauss_offered.share, gauss_offered.balance = gauss_sweep, gauss_share, gauss_balance
+gauss_offered.factor, gauss_offered.solve, gauss_offered.correct = gauss_factor, gauss_solve, gauss_correct
 gauss_offered.layout = (sizeof(GaussBody) + 100 * sizeof(GaussInertia) + 10000 * (sizeof(GaussFactor)
                         + 100 * sizeof(GaussMulti))) // sizeof(vt_real) + sizeof(vt_body) + sizeof(GaussStep)
 

@@ -1,6 +1,7 @@
 # Steps of order 2 s by Gauss collocation (methods/gauss.pxi has the equations). The unknowns are the velocities V of the
 # stages. A pass: Q from V; F = dL/dq and forces, Pi = dL/dv; P from the balance of F; r = P - Pi; V += M^-1 r by factors
-# that are kept. Momentum is exact at any tolerance, as the balance alone says it.
+# that are kept. Momentum is exact at any tolerance, as the balance alone says it. Of a tree that floats, momenta are
+# relative to its centre of mass.
 
 cdef double CORRECTS_BADLY = 0.3        # a contraction above it asks for new factors
 cdef double STAGNATES = 1e-10           # below it WORSE passes one after the other that are no better end a step
@@ -99,6 +100,10 @@ cdef class GaussStepper(ModelStepper):
     cdef double* x_start                # (nv,)
     cdef double* p_start                # (nv,) its momentum as the balance has it
     cdef double* p_end
+    cdef double* spin                   # (nmulti, 3) momenta of turns in the body's axes where the step starts
+    cdef double* start                  # (nbody, 3) of trees that float the way to the centre of mass at the start
+    cdef GaussBody* whole               # (nbody,) turns and first moments of a configuration
+    cdef double* gathered               # (nq,) which one
     cdef double* V_last                 # (2 nv, lanes) of the step before, and of that before it
     cdef double* F_last
     cdef double* E                      # (WAYS, 2 stages, lanes), and of the last stage (WAYS, 2 stages)
@@ -118,6 +123,7 @@ cdef class GaussStepper(ModelStepper):
     cdef Mixing mixing
     cdef bint staged                    # forces are asked for stage by stage
     cdef bint placed                    # and some act on bodies
+    cdef bint pushed                    # there may be forces at the root of a tree that floats
     cdef bint stiff                     # forces of joints are in the factors
     cdef bint follows                   # a step of the same length lies before the step at hand
     cdef bint halves                    # which was taken in halves
@@ -142,6 +148,10 @@ cdef class GaussStepper(ModelStepper):
         x.hb, x.hd, x.hA = self.hb, self.hd, self.hA
         self.q_start, self.x_start = self.memory.scratch_reals(m.nq), self.memory.scratch_reals(m.nv)
         self.p_start, self.p_end = self.memory.scratch_reals(m.nv), self.memory.scratch_reals(m.nv)
+        self.spin = self.memory.scratch_reals(3 * m.nmulti)
+        self.whole = <GaussBody*>self.memory.scratch(m.nbody * sizeof(GaussBody))
+        self.start, self.gathered = self.memory.scratch_reals(3 * m.nbody), self.memory.scratch_reals(m.nq)
+        x.start = self.start
         x.q, x.p, x.q2, x.p2 = self.q_start, self.p_start, self.lane.state.q2, self.p_end
         self.V_last, self.F_last = self.memory.kept_reals(2 * m.nv * lanes), self.memory.kept_reals(2 * m.nv * lanes)
         self.past = <Extrapolation*>self.memory.kept(sizeof(Extrapolation))
@@ -205,9 +215,20 @@ cdef class GaussStepper(ModelStepper):
         cdef int* line_q = <int*>self.memory.given(m.nv * sizeof(int))
         cdef int* line_v = <int*>self.memory.given(m.nv * sizeof(int))
         cdef const vt_load* e
+        cdef int* root = <int*>self.memory.given(m.nbody * sizeof(int))
+        cdef int* floats = <int*>self.memory.given(m.nbody * sizeof(int))
+        cdef double* relative = self.memory.given_reals(m.nv)
         cdef double size = 0.0
         cdef int i, k
-        self.stages.below = below
+        self.stages.below, self.stages.root, self.stages.floats = below, root, floats
+        self.stages.relative = relative
+        for i in range(m.nbody):
+            root[i] = root[m.body[i].parent] if m.body[i].parent >= 0 else i if joint_floats(&m.body[i]) else -1
+            for k in range(m.body[i].nv):
+                relative[m.body[i].iv + k] = 0.0 if root[i] == i and k < 3 else 1.0
+            if root[i] == i:
+                floats[self.stages.floating] = i
+                self.stages.floating += 1
         for i in range(m.nbody - 1, -1, -1):
             below[i] += m.body[i].mass
             if m.body[i].parent >= 0:
@@ -251,43 +272,91 @@ cdef class GaussStepper(ModelStepper):
     # ---- the state in the parent's axes ----------------------------------------------------------------
 
     cdef void take_momentum(self, const double* q, const double* p, double* to) noexcept nogil:
-        # to (nv,): of ball and free joints R p, and with it of a free joint x x p
-        cdef const vt_model* m = self.shared.m
-        cdef const vt_body* b
-        cdef Mat3 R
-        cdef Vec3 N, x
-        cdef int i
-        for i in range(m.nbody):
-            b = &m.body[i]
-            if not joint_multi(b):
-                to[b.iv] = p[b.iv]
-                continue
-            R = quat_matrix(load_quat(q + b.iq + turn_at(b)))
-            N = mul(R, load3(p + b.iv + turn_at(b)))
-            if joint_floats(b):
-                x = mul(R, load3(p + b.iv))
-                store3(to + b.iv, x)
-                N = add(N, cross(load3(q + b.iq), x))
-            store3(to + b.iv + turn_at(b), N)
-
-    cdef void give_momentum(self, const double* q, const double* p, double* to) noexcept nogil:
-        # its inverse
-        cdef const vt_model* m = self.shared.m
+        # to (nv,): of ball and free joints R p, and with it of a free joint x x p. Of trees that float, what is relative to
+        # the motion of the whole, p - S^T (h x U, m U), and of their roots the momentum m U of the whole and R p_w
+        cdef GaussStep* x = &self.stages
         cdef const vt_body* b
         cdef Mat3 R
         cdef Vec3 N
         cdef int i
-        for i in range(m.nbody):
-            b = &m.body[i]
-            if not joint_multi(b):
-                to[b.iv] = p[b.iv]
-                continue
-            R = quat_matrix(load_quat(q + b.iq + turn_at(b)))
-            N = load3(p + b.iv + turn_at(b))
+        memcpy(to, p, self.nv * sizeof(double))
+        self.gather(q)
+        for i in range(x.floating):
+            store3(self.start + 3 * x.floats[i], self.way(x.floats[i]))
+        for i in range(x.m.nbody):
+            b = &x.m.body[i]
+            if joint_multi(b):
+                R = quat_matrix(load_quat(q + b.iq + turn_at(b)))
+                if joint_floats(b):
+                    store3(to + b.iv, mul(R, load3(p + b.iv)))
+            if x.root[i] >= 0:
+                self.add_whole(i, -1.0, to)
+            if joint_multi(b):
+                N = load3(to + b.iv + turn_at(b))
+                store3(self.spin + 3 * b.multi, N)
+                N = mul(R, N)
+                if joint_floats(b) and b.parent >= 0:
+                    N = add(N, cross(load3(q + b.iq), load3(to + b.iv)))
+                store3(to + b.iv + turn_at(b), N)
+
+    cdef void give_momentum(self, const double* q, const double* p, double* to) noexcept nogil:
+        # its inverse; trees that float are gathered at q
+        cdef GaussStep* x = &self.stages
+        cdef const vt_body* b
+        cdef Mat3 R
+        cdef Vec3 N
+        cdef int i
+        memcpy(to, p, self.nv * sizeof(double))
+        for i in range(x.m.nbody):
+            b = &x.m.body[i]
+            if joint_multi(b):
+                R = quat_matrix(load_quat(q + b.iq + turn_at(b)))
+                N = load3(p + b.iv + turn_at(b))
+                if joint_floats(b) and b.parent >= 0:
+                    N = sub(N, cross(load3(q + b.iq), load3(p + b.iv)))
+                store3(to + b.iv + turn_at(b), tmul(R, N))
+            if x.root[i] >= 0:
+                self.add_whole(i, 1.0, to)
             if joint_floats(b):
-                N = sub(N, cross(load3(q + b.iq), load3(p + b.iv)))
-                store3(to + b.iv, tmul(R, load3(p + b.iv)))
-            store3(to + b.iv + turn_at(b), tmul(R, N))
+                store3(to + b.iv, tmul(R, load3(to + b.iv)))
+
+    cdef void gather(self, const double* q) noexcept nogil:
+        # turns and first moments of trees that float
+        cdef GaussStep* x = &self.stages
+        if x.floating and memcmp(q, self.gathered, self.nq * sizeof(double)):
+            gauss_gather(x.m, x.below, q, self.whole)
+            memcpy(self.gathered, q, self.nq * sizeof(double))
+
+    cdef Vec3 way(self, int root) noexcept nogil:
+        # R h/m, from x to the centre of mass, in the axes E
+        cdef GaussStep* x = &self.stages
+        cdef const GaussBody* s = &self.whole[root]
+        return scale(1.0 / x.below[root], tmul(constant_rotation(x.m.body[root].E), mul(s.R, s.h)))
+
+    cdef void add_whole(self, int i, double sign, double* to) noexcept nogil:
+        # to += sign S^T (h x U, m U) of a body behind its parent; to has the momentum of the whole of a root
+        cdef GaussStep* x = &self.stages
+        cdef const vt_body* b = &x.m.body[i]
+        cdef GaussBody* s = &self.whole[i]
+        if b.parent < 0:
+            s.g = tmul(s.R, mul(constant_rotation(b.E), scale(sign / x.below[i], load3(to + b.iv))))
+        else:
+            s.g = tmul(s.R, self.whole[b.parent].g)
+        gauss_add_field(b, s, x.below[i], to + b.iv, 1)
+
+    cdef void place_roots(self, double* q2) noexcept nogil:
+        # x1 = X0 + h sum b_j P_j/m - R1 h1/m
+        cdef GaussStep* x = &self.stages
+        cdef const vt_body* b
+        cdef Vec3 moved
+        cdef int i, k
+        self.gather(q2)
+        for k in range(x.floating):
+            i = x.floats[k]
+            b = &x.m.body[i]
+            moved = scale(1.0 / x.below[i], gauss_sum3(x, x.hb, x.P + b.iv * x.lanes))
+            store3(q2 + b.iq, add(load3(x.q + b.iq), add(moved, sub(load3(x.start + 3 * i), self.way(i)))))
+            memcpy(self.gathered + b.iq, q2 + b.iq, 3 * sizeof(double))
 
     cdef void take_stage(self, int i) noexcept nogil:
         # stage_q and stage_v: the i-th stage as the model has states
@@ -306,6 +375,27 @@ cdef class GaussStepper(ModelStepper):
                                                      load3(self.stage_v + b.iv)))
 
     # ---- forces ----------------------------------------------------------------------------------------
+
+    cdef bint root_forces(self, const double* of) noexcept nogil:
+        # whether a linear coordinate of a root has any
+        cdef int i, k
+        for i in range(self.stages.floating):
+            for k in range(3):
+                if of[self.stages.m.body[self.stages.floats[i]].iv + k] != 0.0:
+                    return True
+        return False
+
+    cdef int find_forces(self, double t) noexcept nogil:
+        # F and Pi of the stages
+        cdef int status
+        self.kernels.sweep(&self.stages)
+        if self.staged:
+            status = self.push(t)
+            if status != OK:
+                return status
+        if self.pushed:
+            self.kernels.share(&self.stages)
+        return OK
 
     cdef int push(self, double t) noexcept nogil:
         # F += joint forces, drives and loads at the stages
@@ -423,6 +513,7 @@ cdef class GaussStepper(ModelStepper):
         cdef int i, j, status, n = x.stages
         x.h = h
         x.tau = NULL if self.staged else self.lane.drive.tau
+        self.pushed = x.floating > 0 and (self.staged or self.root_forces(x.tau) or self.root_forces(x.m.damping))
         for j in range(n):
             self.hb[j], self.hd[j] = h * self.b[j], h * self.d[j]
             for i in range(x.lanes):
@@ -453,6 +544,7 @@ cdef class GaussStepper(ModelStepper):
             return status
         gauss_end(&self.stages)
         self.lock_node(self.rows_each())
+        self.place_roots(self.lane.state.q2)
         self.give_momentum(self.lane.state.q2, self.p_end, p)
         if self.shared.m.nlocked:
             self.velocity_by_row(self.rows_each(), self.lane.state.q2, p, v)
@@ -483,7 +575,7 @@ cdef class GaussStepper(ModelStepper):
             if joint_multi(b):
                 for k in range(3):
                     for j in range(x.lanes):
-                        x.mu[(3 * b.multi + k) * x.lanes + j] = self.x_start[b.iv + turn_at(b) + k]
+                        x.mu[(3 * b.multi + k) * x.lanes + j] = self.spin[3 * b.multi + k]
         if follows:
             x.far = self.past.steps > 1 and self.past.way > ONE_BACK
             x.E = <const vt_real*>self.E + (self.past.way if self.past.steps > 1 else ONE_BACK) * 2 * x.stages * x.lanes
@@ -501,11 +593,13 @@ cdef class GaussStepper(ModelStepper):
         self.kernels.place(x, GUESS_ROUNDS)
         self.lock_stages(False)
         if not follows:
-            self.kernels.sweep(x)
-            if self.staged:
-                at = self.push(t)
-                if at != OK:
-                    return at
+            for i in range(x.floating):
+                for k in range(x.m.body[x.floats[i]].iv, x.m.body[x.floats[i]].iv + 3):
+                    for j in range(x.lanes):
+                        x.P[k * x.lanes + j] = self.p_start[k]
+            at = self.find_forces(t)
+            if at != OK:
+                return at
         self.kernels.balance(x, GUESS_ROUNDS)
         return OK
 
@@ -521,11 +615,9 @@ cdef class GaussStepper(ModelStepper):
                 factors += 1
             if k:
                 before = e
-            self.kernels.sweep(x)
-            if self.staged:
-                status = self.push(t)
-                if status != OK:
-                    return status
+            status = self.find_forces(t)
+            if status != OK:
+                return status
             self.kernels.balance(x, TURN_ROUNDS)
             self.kernels.correct(x)
             self.lane.progress.residuals += 1
@@ -559,21 +651,19 @@ cdef class GaussStepper(ModelStepper):
             self.kernels.place(&self.stages, TURN_ROUNDS)
 
     cdef double change(self) noexcept nogil:
-        # sqrt(max |r.dV| / max |P.V|): of the velocities, as the kinetic energy measures them; NaN if any is. A free base
-        # counts as its centre of mass sees it, P.V - |p|^2/mass, so that a falling robot's joints are not forgotten
+        # sqrt(max |r.dV| / max |P.V|): of the velocities, as the kinetic energy measures them; NaN if any is. Of trees that
+        # float it is that of the motion about the centre of mass, so that a falling robot's joints are not forgotten
         cdef GaussStep* x = &self.stages
-        cdef const vt_body* b
-        cdef double most = largest(x.norm, x.lanes), size = 0.0, whole, least
-        cdef int i, k, body
+        cdef double most = largest(x.norm, x.lanes), size = 0.0, relative, whole, P
+        cdef int i, j, k
         for i in range(x.lanes):
-            whole = fabs(x.norm[x.lanes + i])
-            least = WHOLE * whole
-            for body in range(x.m.nbody if x.m.nmulti else 0):
-                b = &x.m.body[body]
-                if joint_floats(b) and b.parent < 0 and x.below[body] > 0.0:
-                    for k in range(b.iv, b.iv + 3):
-                        whole -= x.P[k * x.lanes + i] * x.P[k * x.lanes + i] / x.below[body]
-            size = vt_max_nan(size, vt_max_nan(whole, least))
+            relative = fabs(x.norm[x.lanes + i])
+            whole = relative
+            for j in range(x.floating):
+                for k in range(3):
+                    P = x.P[(x.m.body[x.floats[j]].iv + k) * x.lanes + i]
+                    whole += P * P / x.below[x.floats[j]]
+            size = vt_max_nan(size, vt_max_nan(relative, WHOLE * whole))
         return 0.0 if most == 0.0 else vt_sqrt(most / size)
 
     cdef bint rounds(self) noexcept nogil:
