@@ -127,8 +127,8 @@ def identify(
         raise InputError(Argument("evaluations", evaluations) + " must be a whole number of sets of values, at least 1")
     for name in sorted(OF_ROLLOUTS.intersection(options)):
         raise InputError(
-            Argument(name, options[name]) + " is not for identify(): starts, times and what drove the robot are those of "
-            "the runs; give torque=, inputs= and targets= to vt.Measured"
+            Argument(name, options[name]) + " is not for identify(): starts, times and what drove the robot are those "
+            "of the runs; give torque=, inputs= and targets= to vt.Measured"
         )
     told = progress_of(progress)
     checked, step = checked_runs(model, runs, None if dt is None else real(dt))
