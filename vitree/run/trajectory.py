@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -327,6 +329,19 @@ class Trajectory(Recording):
         if path is not None:
             save(figure, path)
         return figure
+
+
+class Later:
+    """The source of a trajectory that ``make`` returns, which is called when a field is first asked for."""
+
+    def __init__(self, make: Callable[[], Trajectory]):
+        self._make, self._turn = make, threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        with self._turn:
+            if "_made" not in vars(self):
+                self._made = self._make()
+        return getattr(self._made, name)
 
 
 def sound_records(traj: Trajectory) -> int:
