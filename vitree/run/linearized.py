@@ -532,6 +532,11 @@ def _inputs_of(model: Any, inputs: Any, targets: Any, steps: int) -> np.ndarray:
     given = resolve_inputs(model, inputs if targets is None else with_targets(model, targets, inputs))
     if callable(given):
         raise InputError("inputs and targets must be numbers, or rows (steps, n), to linearize a run")
-    found = np.zeros((steps, size))
-    found[:] = given
+    found, rows = np.zeros((steps, size)), np.asarray(given, dtype=float)
+    if rows.shape not in ((size,), found.shape):
+        raise InputError(
+            f"inputs and targets are rows of shape {rows.shape}; they must be ({size},) all the time, or "
+            f"{found.shape} with a row for each step"
+        )
+    found[:] = rows
     return found
