@@ -301,6 +301,7 @@ def test_a_trajectory_is_a_run_and_threads_do_not_matter():
     ({"noise": (0.1,)}, vt.InputError, "noise"),
     ({"noise": (0.1, -1.0)}, vt.InputError, "noise"),
     ({"confidence": 95}, vt.InputError, "confidence"),
+    *(({"evaluations": x}, vt.InputError, "evaluations=.* whole number") for x in (0, -3, 2.5, None, "many", True)),
     ({"fit_starts": 1}, vt.InputError, "fit_starts"),
     ({"method": "rk5"}, vt.VitreeError, "rk5"),
     ({"model": 3}, vt.InputError, "model"),
@@ -314,6 +315,30 @@ def test_wrong_arguments_are_told(change, error, text):
     given = {"model": GUESS, "parameters": {"mass": ["rod1"]}, "runs": swings(0, duration=0.5, runs=1)} | change
     with pytest.raises(error, match=text):
         vt.identify(**given)
+
+
+@pytest.mark.parametrize("drive", [
+    {"torque": [1.0, 0.5]}, {"wrenches": {"rod2": [0, 0, 0, 1.0, 0, 0]}},
+    {"pushes": [vt.Impulse("rod2", (5.0, 0, 0), at=0.1)]},
+])  # fmt: skip
+def test_trajectories_that_were_driven_are_refused(drive):
+    """The mass of a pushed run came out as 3.5e6 kg."""
+    given = {"q0": [0.6, -0.4], "duration": 0.3, "dt": 0.01, **drive}
+    runs = [vt.simulate(PLANT, **given), vt.rollout(PLANT, **{**given, "q0": [given["q0"]]})[0]]
+    for run in runs:
+        with pytest.raises(vt.InputError, match=r"runs\[0\] is a Trajectory that something drove"):
+            vt.identify(GUESS, {"mass": ["rod1"]}, run)
+    if "torque" in drive:
+        run = vt.Measured(runs[0].t, runs[0].q, runs[0].v, **drive)
+        found = vt.identify(PLANT.with_parameters(mass={"rod1": 1.0}), {"mass": ["rod1"]}, run, window=0.3)
+        assert found.values["mass rod1"] == pytest.approx(1.3, rel=1e-5)
+
+
+def test_progress_counts_evaluations():
+    calls = []
+    (run,) = swings(0, duration=0.5, runs=1)
+    found = vt.identify(GUESS, {"mass": ["rod1"]}, run, evaluations=50, progress=lambda *x: calls.append(x))
+    assert calls == [(k, 50) for k in range(1, found.evaluations + 1)]
 
 
 @pytest.mark.parametrize(("change", "text"), [

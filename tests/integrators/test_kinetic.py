@@ -81,6 +81,24 @@ def test_free_fall(method):
     assert found[moving, -9.81] < 1e-5 and found[paper, -9.81] > 100 * found[moving, -9.81], found
 
 
+@pytest.mark.parametrize("seed", [3, 4])
+def test_gravity_as_a_load_is_that_of_the_model(seed):
+    """With kinetic="relative" to second order alone: the load acts in the middle, the model's gravity at the nodes."""
+    model, q, v = tumbling(seed)
+    g, links = (0.3, -0.2, -9.81), tuple(model.link_names)
+    by_model = vt.Model(dataclasses.replace(model.flat, gravity=np.array(g)))
+    by_load = vt.Model(dataclasses.replace(model.flat, loads=(vt.Gravity(links, g),)))
+
+    def apart(dt, **chosen):
+        ends = [vt.simulate(each, q, v, duration=0.5, dt=dt, **chosen).q[-1] for each in (by_model, by_load)]
+        return np.abs(model.difference(*ends)).max()
+
+    for method, more in (("linear-time", {}), ("gauss", {}), ("rk4", {}), ("midpoint", {"kinetic": "midpoint"})):
+        assert apart(0.01, method=method, **more) < 1e-11, method
+    found = [apart(dt, method="midpoint", kinetic="relative") for dt in (0.01, 0.005, 0.0025)]
+    assert found[0] > 1e-4 and np.abs(np.log2(found[:-1] / np.array(found[1:])) - 2).max() < 0.1, found
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_midpoint_keeps_momentum_and_energy_of_what_floats(seed):
     model, q, v = tumbling(10 + seed)

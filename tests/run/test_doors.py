@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from identified_runs import GUESS, swings
 from options import gives, parameters
 
 import vitree as vt
@@ -130,7 +131,48 @@ def test_every_option_of_sensors_changes_readings(kind, name):
         return repr({k: np.asarray(x).tolist() for k, x in vars(found).items() if isinstance(x, np.ndarray)})
 
     value, beside = values[name]
-    assert read(**{**own, **beside, name: value}) != read(**{**own, **beside}), name
+    for given in (own, {**own, **beside}):  # alone it is refused, if it goes with others
+        assert read(**{**given, name: value}) != read(**given), name
+
+
+# ---- identify() -----------------------------------------------------------------------------------------------
+
+#: Another value of each option of `identify`; None: a file of tests shows what it does.
+OF_IDENTIFY = {
+    "parameters": {"damping": ["hinge1"]}, "runs": swings(4, duration=0.5, runs=1), "window": 0.25, "dt": 0.005,
+    "method": "rk4", "noise": (1e-3, 1e-2), "bounds": {"mass": {"rod1": (0.9, 1.05)}}, "fit_starts": False,
+    "confidence": 0.5, "tolerance": 0.05, "evaluations": 1, "threads": None, "progress": None,
+}  # fmt: skip
+
+
+def identified(**given):
+    """Values, their intervals and warnings, or the error."""
+    given = {"parameters": {"mass": ["rod1"]}, "runs": swings(3, duration=0.5, runs=1), **given}
+    try:
+        found = vt.identify(GUESS, **given)
+    except vt.VitreeError as error:
+        return str(error)
+    return found.values, found.intervals, found.warnings
+
+
+@pytest.mark.parametrize("name", parameters(vt.identify))
+def test_every_option_of_identify_changes_what_is_found(name):
+    value = OF_IDENTIFY[name]
+    if value is None:
+        assert gives("identification/test_identify.py", name)
+        return
+    assert not isinstance(plain := identified(), str) and identified(**{name: value}) != plain
+
+
+@pytest.mark.parametrize("name", [name for name in parameters(vt.rollout) if name not in parameters(vt.identify)])
+def test_what_is_of_rollouts_alone_is_refused_by_identify(name):
+    with pytest.raises(vt.InputError, match=f"{name}=.* is not for identify") as failure:
+        vt.identify(GUESS, {"mass": ["rod1"]}, swings(3, duration=0.5, runs=1), **{name: 1})
+    assert failure.value.argument == name
+
+
+def test_options_of_its_method_are_for_identify():
+    assert identified(order=4) != identified() and "no option of the method" in identified(orders=4)
 
 
 # ---- MJCF -----------------------------------------------------------------------------------------------------

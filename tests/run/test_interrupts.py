@@ -1,8 +1,13 @@
 """Ctrl-C: compiled loops return often, and threads under way are told to stop."""
 
+import os
+import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +19,7 @@ from vitree.integrators.base import Records
 from vitree.integrators.compiled import FIRST_CHUNK
 from vitree.run import abreast, batch
 from vitree.run.held import Held
+from vitree.run.outcome import Outcome
 
 LONG = 10**9
 
@@ -154,3 +160,98 @@ def test_threads_that_hold_instances_stop_when_one_fails():
     with held, pytest.raises(vt.InputError, match="the first"):
         held._share(work, np.arange(8), 1)
     assert not held._stopped
+
+
+# ---- Ctrl-C within a second --------------------------------------------------------------------------------
+
+#: What a process does that is interrupted. A job would take an hour.
+PROCESS = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job of a shell ignores it
+import numpy as np
+import vitree as vt
+
+def boxes():
+    tree = vt.Tree("boxes")
+    for k in range(3):
+        tree.world.add(vt.tz(0.2 + k), vt.free(f"free{k}"), vt.body(f"box{k}", 1.0, (0.1, 0.2, 0.15)))
+        tree.contact(vt.Contact(f"box{k}", shapes=[vt.Box((0.3, 0.4, 0.2))]))
+    tree.contact(vt.Ground(friction=0.5))
+    return tree.compile()
+
+pendulum, human = (vt.load_urdf(vt.find_robot(name)) for name in ("double_pendulum", "human"))
+swing = {"q0": [0.3, 0.2], "duration": 1e6, "dt": 1e-3}
+swings = {**swing, "q0": np.full((64, 2), 0.3), "every": None}
+many = {"q0": np.zeros((10**6, 2)), "duration": 100.0, "dt": 1e-3, "every": None}
+model, method = boxes(), sys.argv[2]
+lie = {"q0": np.tile(model.neutral(), (8, 1)), "duration": 1e5, "dt": 1e-3, "every": None}
+if sys.argv[1].startswith("run."):
+    run = vt.simulate(human, duration=30.0, dt=1e-3)
+print("begins", flush=True)
+try:
+    JOB
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+JOBS = {
+    "simulate": "vt.simulate(pendulum, **swing, every=10**6, method=method)",
+    "simulate contact": "vt.simulate(model, duration=1e4, dt=1e-3, method=method)",
+    "reduced contact": "vt.simulate(model.reduced(), duration=1e4, dt=1e-3, method=method)",
+    "rollout": "vt.rollout(pendulum, **swings, method=method)",
+    "rollout lanes": "vt.rollout(pendulum, **many, method=method)",
+    "rollout one thread": "vt.rollout(pendulum, **swings, method=method, threads=1)",
+    "rollout contact": "vt.rollout(model, **lie, method=method)",
+    "rollout callable": "vt.rollout(model, **lie, method=method, torque=lambda t, q, v: -v)",
+    "compare": "vt.compare(pendulum, [method], **{**swing, 'duration': 2e4})",
+    "compare contact": "vt.compare(model, [method], model.neutral(), duration=1e4, dt=1e-3, reference=False)",
+    "run.linearize": "[run.linearize() for _ in range(10**4)]",
+    "run.gradient": "[run.gradient(by_q=np.ones(run.v.shape)) for _ in range(10**4)]",
+}
+TIMED = [(job, method) for job in JOBS for method in {
+    "simulate": METHODS, "simulate contact": ["linear-time", "rk4"], "rollout": ["gauss", "scipy-dop853"],
+    "rollout lanes": ["linear-time", "gauss"], "rollout one thread": ["gauss"],
+    "rollout contact": ["linear-time", "midpoint", "rk4"], "compare": ["gauss", "midpoint"],
+}.get(job, ["linear-time"])]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize(("job", "method"), TIMED)
+def test_ctrl_c_ends_a_job_within_a_second(job, method):
+    """In tenths of a second, where nothing else runs; of a run with contacts 1 s of steps took 10 s to end."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(vt.__file__).parents[1])}
+    script = PROCESS.replace("JOB", JOBS[job])
+    with subprocess.Popen([sys.executable, "-c", script, job, method], env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # fmt: skip
+        try:
+            assert process.stdout.readline() == "begins\n", process.stderr.read()
+            time.sleep(1.5)
+            assert process.poll() is None
+            pressed = time.perf_counter()
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "interrupted\n", process.stderr.read()
+            assert time.perf_counter() - pressed < 5.0
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_the_records_of_an_interrupted_run_are_worked_out_later(reduced, monkeypatch):
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    model = model.reduced() if reduced else model
+    asked, made = [], Outcome.trajectory
+    monkeypatch.setattr(Outcome, "trajectory", lambda self: asked.append(1) or made(self))
+    given = {"duration": 1.0, "dt": 1e-3, "torque": [0.1, 0.2]}
+
+    def press(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stop:
+        vt.simulate(model, [0.3, 0.2], **given, progress=press)
+    part = stop.value.trajectory
+    assert asked == []
+    whole = vt.simulate(model, [0.3, 0.2], **given)
+    assert 0 < part.steps < 1000 and len(part) == part.steps + 1 and len(asked) == 2
+    for name in ("t", "q", "v", "p", "kinetic"):
+        assert np.array_equal(getattr(part, name), getattr(whole, name)[: len(part)])
+    assert part.system is model and len(asked) == 2 and pickle.loads(pickle.dumps(part)).steps == part.steps

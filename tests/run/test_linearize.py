@@ -390,6 +390,9 @@ def test_drives_push_only_within_their_limits():
     assert np.array_equal(run.linearize(targets=[2.0]).A, run.linearize(inputs={"goal": 2.0}).A)
     with pytest.raises(vt.InputError, match="targets="):
         run.linearize()
+    for rows in (0, 1, 9, 11):
+        with pytest.raises(vt.InputError, match=r"they must be \(1,\) all the time, or \(10, 1\)"):
+            run.linearize(inputs=np.full((rows, 1), 2.0))
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pickle
 
 import numpy as np
 import pytest
+from closed_chains import REFERENCE, closed_chain
 from random_models import chain_flat
 
 import vitree as vt
@@ -217,3 +219,117 @@ def test_the_command_tells_limits(tmp_path, capsys, monkeypatch):
         assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6), "--limits", word]) == 0
         err = capsys.readouterr().err
         assert "pass their limits" not in err and ("pass their velocity limits" in err) == (word == "enforce")
+
+
+# ---- distances that are used as strings --------------------------------------------------------------------
+
+#: Rates [m/s] at the bottom with which a ball on a string of 1 m comes to the height of the hinge, and over the top.
+LEVEL, OVER = np.sqrt(2 * 9.81), np.sqrt(5 * 9.81)
+METHODS = [("linear-time", {}), ("midpoint", {}), ("midpoint", {"order": 4}), ("rk4", {}), ("scipy-dop853", {})]
+
+
+def hung(length=1.0):
+    """A ball of 2 kg on a string from the world's origin, in a plane; the string may be let out."""
+    tree = vt.Tree("hung")
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("ball", 2.0))
+    if isinstance(length, str):
+        tree.world.add(vt.tz(length, kinematic=True))
+    tree.constrain(vt.Distance("world", "ball", length, label="string"))
+    return tree
+
+
+def swung(rate, **more):
+    """Arguments of a run that starts at the bottom with a rate [m/s]."""
+    return {"q0": [0.0, -1.0], "v0": [rate, 0.0], "duration": 2.0, "dt": 0.01, **more}
+
+
+@pytest.mark.parametrize("method, options", METHODS)
+def test_a_distance_that_pulls_and_pushes_is_told(method, options, tmp_path):
+    model, options = hung().compile(), {"method": method, **options}
+    run = vt.simulate(model, **swung(1.2 * LEVEL), **options)
+    tension = 2.0 * ((run.v**2).sum(axis=1) - 9.81 * -run.q[:, 1])
+    tension = 2.0 * ((run.v**2).sum(axis=1) - 9.81 * run.q[:, 1])
+    pushes, force = run.multipliers[:, 0] > 0, np.nanmax(run.multipliers)
+    first = run.t[pushes.argmax()]
+    assert first == pytest.approx(run.t[(tension < 0).argmax()], abs=0.0101)
+    assert force == pytest.approx(-tension.min(), rel=0.02)
+    (told,) = run.warnings
+    assert told.startswith(f"The string is in tension and in compression: it pushes with up to {force:.3g} N, first in "
+                           f"the record at t = {first:.6g} s. A vt.Distance is a rigid rod")  # fmt: skip
+    assert vt.Trajectory.load(run.save(tmp_path / "run.npz")).warnings == run.warnings
+
+
+@pytest.mark.parametrize("method, options", METHODS)
+def test_a_distance_that_only_pulls_is_not_told(method, options):
+    model, options = hung().compile(), {"method": method, **options}
+    for rate in (0.0, 0.9 * LEVEL, 1.05 * OVER):
+        run = vt.simulate(model, **swung(rate), **options)
+        assert np.nanmax(run.multipliers) < 0 and run.warnings == ()
+    # at rest at the height of the hinge, which it comes back to: without a force there
+    run = vt.simulate(model, [1.0, 0.0], duration=3.0, dt=0.01, **options)
+    assert np.nanmax(run.multipliers) > -0.1 and run.warnings == ()
+
+
+@pytest.mark.parametrize("gravity, sign", [(-9.81, 1.0), (9.81, -1.0)])
+def test_a_strut_and_a_tie_are_not_told(gravity, sign):
+    tree = vt.Tree("beam", gravity=(0, 0, gravity))
+    tree.world.add(vt.ry("hinge"), vt.tx(1.0), vt.body("beam", 3.0))
+    tree.world.add(vt.tz(-1.0), vt.frame("foot"))
+    tree.constrain(vt.Distance("foot", "beam", np.sqrt(2.0)))
+    run = vt.simulate(tree.compile(), duration=0.2, dt=0.01)
+    assert np.sign(run.multipliers[1:, 0]).tolist() == [sign] * 20 and run.warnings == ()
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_force_of_rounding_has_no_sign(method):
+    """Two bodies that spin about their centres: the distance between these has nothing to hold."""
+    tree = vt.Tree("spinning", gravity=(0, 0, 0))
+    for name in ("a", "b"):
+        tree.world.add(vt.free(f"{name}_free"), vt.body(name, 1.3, (0.1, 0.2, 0.3)))
+    tree.constrain(vt.Distance("a", "b", 0.7))
+    model, rng = tree.compile(), np.random.default_rng(1)
+    q0 = vt.satisfy_constraints(model, model.integrate(model.neutral(), rng.normal(size=12)))
+    for size in (1.0, 1e3):
+        v0 = size * np.tile([0, 0, 0, 0.1, 0.2, 0.3], 2)
+        run = vt.simulate(model, q0, v0, duration=1.0, dt=1e-3, method=method)
+        assert np.nanmin(run.multipliers) < 0 < np.nanmax(run.multipliers) < 1e-6 * size and run.warnings == ()
+
+
+def test_each_distance_is_told_once_and_points_are_not():
+    tree = vt.Tree("two strings")
+    tree.world.add(vt.tx("x1"), vt.tz("z1"), vt.body("one", 1.0))
+    tree.world.add(vt.tx("x2"), vt.tz("z2"), vt.body("two", 1.0))
+    tree.constrain(vt.Distance("world", "one", 1.0), vt.Distance("one", "two", 1.0))
+    run = vt.simulate(tree.compile(), [0, -1, 0, -2], [4.0, 0, 9.0, 0], duration=2.0, dt=5e-3)
+    names = [text.partition(" is ")[0] for text in run.warnings]
+    assert names == ['The distance "world" - "one"', 'The distance "one" - "two"']
+    points = vt.simulate(closed_chain(), REFERENCE["closed_chain"]["q0"], duration=1.0, dt=0.01)
+    assert (np.nanmin(points.multipliers, axis=0) < 0).any() and (np.nanmax(points.multipliers, axis=0) > 0).any()
+    assert points.warnings == ()
+
+
+def test_strings_of_simulations_and_of_lengths_that_change():
+    sim = vt.Simulation(hung().compile(), [0.0, -1.0], [1.2 * LEVEL, 0.0], dt=0.01)
+    for _ in range(100):
+        sim.step(2)
+        sim.record()
+    tree = hung("length")
+    drawn = vt.simulate(tree.compile(), [0.0, -1.0, 1.0], [1.2 * LEVEL, 0.0, 0.0], duration=1.0, dt=0.01,
+                        prescribed={"length": lambda t: 1.0 + 0.1 * t**2})  # fmt: skip
+    for run in (sim.trajectory, drawn):
+        assert [text.partition(" in compression")[0] for text in run.warnings] == ["The string is in tension and"]
+
+
+def test_pickles_without_their_system_still_tell():
+    """A class inside a function cannot be pickled."""
+
+    class Nothing(vt.Force):
+        def force(self, model, t, q, v, u):
+            return np.zeros(model.nv)
+
+    tree = hung()
+    tree.load(Nothing())
+    run = vt.simulate(tree.compile(), **swung(1.2 * LEVEL))
+    again = pickle.loads(pickle.dumps(run))
+    assert run.system is not None and again.system is None and len(again.warnings) == 1
+    assert again.warnings == run.warnings

@@ -350,7 +350,7 @@ def test_bias_and_noise_of_each_entry():
 def test_sensors_are_values():
     for sensor in (
         vt.Imu("chip", rate=np.float32(100), bias=[0.1, 0.2], noise=np.zeros(6)), vt.ForceTorque("elbow", "chip"),
-        vt.Encoder(["elbow"], resolution=np.array([0.1]), seed=np.int64(3)),
+        vt.Encoder(["elbow"], resolution=np.array([0.1]), noise=0.1, seed=np.int64(3)),
     ):  # fmt: skip
         again = pickle.loads(pickle.dumps(sensor))
         assert again == sensor == copy.deepcopy(sensor) and hash(again) == hash(sensor) and "=" in repr(sensor)
@@ -450,13 +450,25 @@ def test_encoders_know_units_and_leave_balls_out():
 @pytest.mark.parametrize(("name", "values"), [
     ("rate", [0, -1.0, np.nan, np.inf, "a", [1.0], True, 1j]), ("delay", [-1e-9, np.nan, np.inf, "a", None, [0.1]]),
     ("bias", [np.nan, [np.inf, 0.0], "a", None, [[0.1]], np.ma.array(0.1), {"gyro": 1}]),
-    ("noise", [-0.1, np.nan, "a", [0.1, -0.1], [[0.1]]]), ("seed", [-1, 0.5, "a", None, True]),
+    ("noise", [-0.1, np.nan, "a", [0.1, -0.1], [[0.1]]]), ("seed", [-1, 0.5, "a", True]),
 ])  # fmt: skip
 def test_arguments_are_checked_where_the_sensor_is_made(make, name, values):
     for value in values:
         with pytest.raises(vt.InputError, match=name) as failure:
             make(**{name: value})
         assert failure.value.argument == name
+
+
+@pytest.mark.parametrize("make", [vt.Imu, vt.ForceTorque, vt.ContactSensor, lambda _, **more: vt.Encoder(**more)])
+def test_a_seed_without_noise_is_refused(make):
+    for noise in ({}, {"noise": 0.0}):
+        for seed in (0, 5):
+            with pytest.raises(vt.InputError, match="has no noise; give noise= too, or leave seed= out") as failure:
+                make("chip", seed=seed, **noise)
+            assert failure.value.argument == "seed"
+    assert make("chip", noise=0.1, seed=5).seed == 5
+    readings = [vt.Encoder(noise=0.1, **more).read(swing()).position for more in ({}, {"seed": 0}, {"seed": None})]
+    assert np.array_equal(readings[0], readings[1]) and np.array_equal(readings[0], readings[2])
 
 
 def test_more_arguments_are_checked():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from vitree.arguments import of_kind, plain_scalar, real, shown
+from vitree.arguments import of_kind, plain_scalar, real, shown, whole
 from vitree.errors import ConvergenceError, InputError
 from vitree.identification.fit import Fit, Settled, first_velocities
 from vitree.identification.measured import Checked, Measured, Windows, checked_runs
@@ -20,6 +21,7 @@ from vitree.identification.result import Identification
 from vitree.integrators.base import progress_of
 from vitree.model.model import Model
 from vitree.results.recording import Recording
+from vitree.run.rollout import rollout
 from vitree.wording import Argument, keyword
 
 #: Starts that grow by more than this within a window make it too long.
@@ -28,6 +30,8 @@ GROWTH = 30.0
 RANK = 1e-5
 #: Rounds in which the noise is estimated anew, and the change at which they end.
 ROUNDS, SETTLED = 8, 0.01
+#: Arguments of rollouts, which follow from the runs.
+OF_ROLLOUTS = frozenset(inspect.signature(rollout).parameters) - {"options"}
 #: Estimated noise is not below this share of the spread of the motion.
 QUIETEST = 1e-9
 
@@ -66,7 +70,8 @@ def identify(
         dry_friction and armature, of driven joints for gains; "x", "y" and "z" for gravity. ``"link1.x"`` is one
         entry of a com, ``"link1.xy"`` of an inertia, ``"hinge1.kp"`` or ``"hinge1.kd"`` one gain.
     runs : Measured, Trajectory, or a sequence of them
-        What was recorded. A Trajectory has neither torque nor inputs: put it into a :class:`Measured` with them.
+        What was recorded. A Trajectory is one that nothing drove: put others into a :class:`Measured` with torque,
+        inputs or targets.
     window : float, optional [s]
         Length of the windows. By default the whole runs are halved until windows forgive their starts: until a start
         that is wrong by the noise makes an error of at most 30 times the noise.
@@ -118,6 +123,13 @@ def identify(
             raise InputError(Argument(name, value) + f" must be a number above {low:g} and below {high:g}")
     if not isinstance(plain_scalar(fit_starts), bool):
         raise InputError(Argument("fit_starts", fit_starts) + " must be True or False")
+    if not (whole(evaluations) or 0) >= 1:
+        raise InputError(Argument("evaluations", evaluations) + " must be a whole number of sets of values, at least 1")
+    for name in sorted(OF_ROLLOUTS.intersection(options)):
+        raise InputError(
+            Argument(name, options[name]) + " is not for identify(): starts, times and what drove the robot are those "
+            "of the runs; give torque=, inputs= and targets= to vt.Measured"
+        )
     told = progress_of(progress)
     checked, step = checked_runs(model, runs, None if dt is None else real(dt))
     longest = max(float(run.t[-1] - run.t[0]) for run in checked)
@@ -145,7 +157,7 @@ def identify(
             _cannot(fit)
         found = optimize.least_squares(
             function, start.values, fit.slopes, (what.lower, what.upper), x_scale="jac", ftol=tolerance,
-            xtol=tolerance, gtol=1e-12, max_nfev=evaluations,
+            xtol=tolerance, gtol=1e-12, max_nfev=int(evaluations),
         )  # fmt: skip
         if found.status == 0:
             raise ConvergenceError(

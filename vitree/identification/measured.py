@@ -74,6 +74,12 @@ def checked_runs(model: Model, runs: Any, dt: float | None) -> tuple[tuple[Check
     for k, run in enumerate(given):
         if not isinstance(run, Measured | Recording):
             raise InputError(f"runs[{k}] is {type(run).__name__}; it must be a vt.Measured, or a Trajectory")
+        if isinstance(run, Recording) and run.settings.get("driven"):
+            raise InputError(
+                f"runs[{k}] is a {type(run).__name__} that something drove (or a Simulation's), and its drive would be "
+                "left out: give vt.Measured(run.t, run.q, run.v, torque=...), with inputs= or targets= likewise; runs "
+                "under wrenches, pushes or prescribed motion are not for identify()"
+            )
         t = numbers_of(run.t, f"runs[{k}].t")
         if t.ndim != 1 or len(t) < 3 or not np.isfinite(t).all() or not (np.diff(t) > 0).all():
             raise InputError(f"runs[{k}].t must be at least 3 finite times, (m,), each later than the one before")

@@ -27,7 +27,6 @@ from vitree.integrators.base import (
 from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
 from vitree.model.finite import coincident
-from vitree.model.lower import contact_names
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.wording import keyword
@@ -364,7 +363,7 @@ class CompiledIntegrator(Integrator):
         if isinstance(model, Model) and (found := coincident(model, q)):
             return f"{text} ({found[0]})"
         if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:
-            (a, b), (speed, gap) = contact_names(model.flat, model.contact_candidates)[k], self.stepper.worst_residual
+            (a, b), (speed, gap) = model._contact_names[k], self.stepper.worst_residual
             if b == "dry friction":
                 return f'the dry friction of the joint "{a}" is not solved (off by {speed:.3g} m/s or rad/s)'
             a, b = f'"{a}"', {"ground": "the ground", "limit": "its limit"}.get(b, f'"{b}"')
@@ -387,7 +386,7 @@ class CompiledIntegrator(Integrator):
         except ModelError as error:
             return str(error)
         if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:
-            _, b = contact_names(self.model.flat, self.model.contact_candidates)[k]
+            _, b = self.model._contact_names[k]
             looser = HALVE + ", or give a looser " + keyword("tolerance", "method")
             return looser + ("" if b == "limit" else ", or let it yield: give stiffness= and damping= to the contact")
         return self.remedy

@@ -81,9 +81,10 @@ class PointConstraint(_Named, words='point "{a}" - "{b}" {axis}'):
 
 @dataclass(frozen=True)
 class Distance(_Named, words='distance "{a}" - "{b}"'):
-    """The origins of two frames keep a distance (a wire or a massless rod).
+    """The origins of two frames keep a distance (a massless rigid rod).
 
-    All directions satisfy it: it has no wrong side.
+    All directions satisfy it: it has no wrong side. It pulls and pushes; of one that does both in a run, and so is no
+    string, ``Trajectory.warnings`` says when and how much.
 
     Parameters
     ----------

@@ -8,7 +8,6 @@ from vitree.errors import VitreeError
 from vitree.mechanism.flat import limits_of
 from vitree.model.closure import CONSISTENT
 from vitree.model.contacts import named_side
-from vitree.model.lower import contact_names
 from vitree.model.model import Model
 from vitree.model.placing import OVERLAP
 from vitree.model.pushed import Nodes, count_of, gaps_at, kicks_of
@@ -63,7 +62,7 @@ def _amiss(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tuple[
         gaps = model.contact_gaps(q)
         if len(gaps.gap) and gaps.gap.min() < -OVERLAP:
             gap = np.minimum(_gaps(model, q)[0] + rebounds(model, q, v, dt), 0.0)
-            names = contact_names(model.flat, model.contact_candidates)
+            names = model._contact_names
             worst: dict[tuple[str, str], float] = {}
             for k in np.flatnonzero(gap < -OVERLAP):
                 worst[names[k]] = max(worst.get(names[k], 0.0), -float(gap[k]))

@@ -1266,8 +1266,9 @@ class Model(System):
         return any(np.isfinite(getattr(each, "stiffness", None) or np.inf) for each in meets)
 
     @functools.cached_property
-    def _contact_names(self) -> list[tuple[str, str]]:
-        return contact_names(self.flat, self.contact_candidates)
+    def _contact_names(self) -> tuple[tuple[str, str], ...]:
+        """The two that touch, in the order of the contacts."""
+        return tuple(contact_names(self.flat, self.contact_candidates))
 
     @functools.cached_property
     def _nothing(self) -> np.ndarray:

@@ -141,6 +141,8 @@ class Batch:
         """Return what was recorded."""
         found = self.instances
         settings = {**found.schedule.settings(self.every or found.schedule.steps), "options": dict(found.given.options)}
+        if found.driving or found.given.driven:
+            settings["driven"] = True
         return Rollout(
             found.model, found.kind.name, self.t, self.data, self.rows, self.steps, dict(sorted(self.failed.items())),
             self.in_lanes, self.width if self.in_lanes.any() else 1, self.threads, seconds, plain(settings),

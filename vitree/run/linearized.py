@@ -35,6 +35,8 @@ from vitree.wording import Argument, named
 
 #: Steps whose derivatives are in memory at one time, in sweeps.
 CHUNK = 256
+#: Most numbers of the derivatives of steps that are worked out at once: a moment's work, then signals are looked at.
+NUMBERS = 2**22
 #: [m/s] slower than this nothing slides.
 SLIDING = 1e-7
 
@@ -295,10 +297,14 @@ def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any], c
 def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Linearization:
     """Return the derivatives of each step of a run; see :meth:`vitree.Trajectory.linearize`."""
     steps = StepsOf(run, inputs, targets)
-    found = [steps.blocks(*chunk) for chunk in steps.chunks(CHUNK if steps.first[-1] > len(steps) else len(steps))]
-    whole, impulses = zip(*found, strict=True)
-    blocks = Blocks(*(np.concatenate(x) for x in zip(*whole, strict=True)))
-    pushes = Derivatives(*(np.concatenate(x) for x in zip(*impulses, strict=True)))
+    most = CHUNK if steps.first[-1] > len(steps) else max(1, NUMBERS // (2 * steps.model.nv) ** 2)
+    whole: list[np.ndarray] = []
+    for begin, end in steps.chunks(most):
+        part = [x for found in steps.blocks(begin, end) for x in found]
+        whole = whole or [np.empty((len(steps), *x.shape[1:])) for x in part]
+        for rows, x in zip(whole, part, strict=True):
+            rows[begin:end] = x
+    blocks, pushes = Blocks(*whole[: len(Blocks._fields)]), Derivatives(*whole[len(Blocks._fields) :])
     ends, course = steps.ends, Course(run.method, steps.options, steps.rows, steps.pieces, steps.first)
     return Linearization(steps.model, run.dt, ends.q, ends.p, ends.q2, ends.p2, *blocks, pushes, course)
 
@@ -526,6 +532,11 @@ def _inputs_of(model: Any, inputs: Any, targets: Any, steps: int) -> np.ndarray:
     given = resolve_inputs(model, inputs if targets is None else with_targets(model, targets, inputs))
     if callable(given):
         raise InputError("inputs and targets must be numbers, or rows (steps, n), to linearize a run")
-    found = np.zeros((steps, size))
-    found[:] = given
+    found, rows = np.zeros((steps, size)), np.asarray(given, dtype=float)
+    if rows.shape not in ((size,), found.shape):
+        raise InputError(
+            f"inputs and targets are rows of shape {rows.shape}; they must be ({size},) all the time, or "
+            f"{found.shape} with a row for each step"
+        )
+    found[:] = rows
     return found

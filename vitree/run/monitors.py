@@ -317,7 +317,7 @@ class _Steps:
         weight = float(model.total_mass) * h[:, None] * np.asarray(model.gravity)
         change = np.diff(found[:, 2:8], axis=0) - np.hstack([np.cross(c, weight), weight])
         if self.touches:
-            log = ContactLog(self.rows, tuple(model._contact_names), self.places, 1.0)
+            log = ContactLog(self.rows, model._contact_names, self.places, 1.0)
             change -= log.wrench(len(change))
             if self.late is not None:
                 late, places = self.late

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact
 from vitree.model.contacts import Candidates
 from vitree.model.model import Limited, Model
@@ -37,6 +38,16 @@ UNRESOLVED = 0.1
 LOOKED_AT, CHUNK = 50, 500
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
 EXPLODED = 0.5
+#: What rounding moves bodies by that are at rest, at most [m].
+PICOMETRE = 1e-12
+#: Below this share of the largest multiplier and of the momentum over dt, and this many times the residual over dt, a
+#: multiplier has no sign.
+NO_FORCE, OF_RESIDUAL = 1e-9, 10.0
+#: What a warning of a distance that pulls and pushes says in the end.
+OF_RODS = (
+    "A vt.Distance is a rigid rod, which pushes as well as pulls, and a string would be slack there. Nothing is to be "
+    "changed if a rod is meant; there is no constraint that only pulls."
+)
 
 
 def halving_warnings(count: int, between: tuple[float, float] | None, steps: int) -> list[str]:
@@ -64,17 +75,18 @@ def resolution_warnings(found: tuple[float, float] | None, dt: float, order: int
     ]
 
 
-def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool]) -> list[str]:
+def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool], weight: float = 0.0) -> list[str]:
     """Say that the energy of a conservative system changes too much; rows of energies (n, ...) at the records [J].
 
-    ``stiff`` is asked whether springs are why, which the method could solve for.
+    ``stiff`` is asked whether springs are why, which the method could solve for. Of a weight [N] at rest at the height
+    zero all of the energy is rounding.
     """
     kinetic, total = energies[:, 0], energies[:, 0] + energies[:, 1]
     sound = np.isfinite(total)
     if not sound.any():
         return []
     kinetic, total = kinetic[sound], total[sound]
-    change, rounding = np.abs(total - total[0]).max(), 1e-9 * np.abs(energies[sound, 1]).max()
+    change, rounding = np.abs(total - total[0]).max(), 1e-9 * np.abs(energies[sound, 1]).max() + PICOMETRE * weight
     if change <= EXPLODED * kinetic.max() or change <= rounding:
         return []
     return [
@@ -145,6 +157,25 @@ def contact_warnings(model: Any, t: np.ndarray, q: np.ndarray, nodes: bool) -> l
     told += _overlap_warnings(model, unmet, t, q)
     if nodes and len(found.pair_kind):
         told += _passing_warnings(model, found, t, q)
+    return told
+
+
+def distance_warnings(run: Any) -> list[str]:
+    """Say which distances are in tension and in compression in one run, with records and a system."""
+    constraints, t, multipliers = run.system.constraints, run.t, run.multipliers
+    of = [k for k, each in enumerate(constraints) if isinstance(each, Distance)]
+    if not of or not len(t) or multipliers.shape[1] != len(constraints):
+        return []
+    force, momentum, residual = (np.where(np.isfinite(x), x, 0.0) for x in (multipliers, run.p, run.residual))
+    a_step = NO_FORCE * np.abs(momentum).max(initial=0.0) + OF_RESIDUAL * residual.max()
+    least = max(NO_FORCE * np.abs(force).max(), a_step / run.dt if run.dt > 0 else 0.0)
+    pushes, pulls = force > least, force < -least
+    told = []
+    for k in of:
+        if pushes[:, k].any() and pulls[:, k].any():
+            first = t[pushes[:, k].argmax()]
+            told.append(f"The {constraints[k].name} is in tension and in compression: it pushes with up to "
+                        f"{force[:, k].max():.3g} N, first in the record at t = {first:.6g} s. " + OF_RODS)  # fmt: skip
     return told
 
 

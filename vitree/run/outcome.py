@@ -11,7 +11,6 @@ import numpy as np
 from vitree._core import scalar
 from vitree.integrators.base import FEW_ROWS, Records
 from vitree.integrators.compiled import ORDINARY, checkpoint_of
-from vitree.model.lower import contact_names
 from vitree.model.model import Model
 from vitree.model.pushed import Nodes, places_of, signed
 from vitree.model.stiffness import spring_rate
@@ -144,8 +143,7 @@ class Outcome:
         nodes = nodes_of(records, record, number, dt if schedule.spans is None else float(schedule.spans.max()))
         if schedule.spans is not None:
             dt = schedule.spans[self._of_steps[1] * record - 1]
-        names = tuple(contact_names(model.flat, model.contact_candidates))
-        return ContactLog(rows, names, partial(places_of, model, number, nodes), dt, nodes)
+        return ContactLog(rows, model._contact_names, partial(places_of, model, number, nodes), dt, nodes)
 
     # ---- states -----------------------------------------------------------------------------------
 
@@ -260,7 +258,8 @@ class Outcome:
 
     def _energy_warnings(self) -> list[str]:
         if self._keeps_energy and self.system.conservative:
-            return energy_warnings(self.energies, self._has_stiff_springs)
+            weight = self.system.total_mass * float(np.linalg.norm(self.system.gravity))
+            return energy_warnings(self.energies, self._has_stiff_springs, weight)
         work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
         return [] if work is None else growth_warnings(self.energies, work, self.system.touches)
 

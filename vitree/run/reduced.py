@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from vitree.arguments import Asked
@@ -11,7 +12,7 @@ from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments
 from vitree.run.controller import Controller, function_of, of_another_function
-from vitree.run.trajectory import Trajectory
+from vitree.run.trajectory import Later, Trajectory
 
 
 def run_reduced(
@@ -20,10 +21,15 @@ def run_reduced(
     """Simulate ``model.full`` by ``run``, all in the reduced model's coordinates; raise as that does."""
     try:
         return contracted(model, run(model.full, expanded(model, given)))
-    except (Exception, KeyboardInterrupt) as stop:
+    except KeyboardInterrupt as stop:
         part = getattr(stop, "trajectory", None)
         if part is not None:
-            stop.trajectory = contracted(model, part)  # type: ignore[union-attr]
+            stop.trajectory = Trajectory._of(Later(partial(contracted, model, part)))  # type: ignore[attr-defined]
+        raise
+    except Exception as stop:
+        part = getattr(stop, "trajectory", None)
+        if part is not None:
+            stop.trajectory = contracted(model, part)  # type: ignore[attr-defined]
         raise
 
 

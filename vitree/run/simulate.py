@@ -27,7 +27,7 @@ from vitree.run.controller import Controller
 from vitree.run.outcome import Outcome
 from vitree.run.reduced import run_reduced
 from vitree.run.running import Running
-from vitree.run.trajectory import Trajectory, sound_records
+from vitree.run.trajectory import Later, Trajectory, sound_records
 from vitree.wording import Argument, Text, named
 
 
@@ -193,9 +193,12 @@ def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = Non
 
     try:
         running.finish()
-    except (Exception, KeyboardInterrupt) as stop:  # also those of a caller's function
+    except KeyboardInterrupt as stop:  # who presses Ctrl-C waits for no velocities in contact
+        stop.trajectory = Trajectory._of(Later(lambda: outcome().trajectory()))  # type: ignore[attr-defined]
+        raise
+    except Exception as stop:  # also those of a caller's function
         with contextlib.suppress(Exception):  # the error that stopped the run is the one to raise
-            stop.trajectory = outcome().trajectory()  # type: ignore[union-attr]
+            stop.trajectory = outcome().trajectory()  # type: ignore[attr-defined]
         raise
     end = outcome()
     done = end.trajectory()

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar
 from vitree.arguments import entries
-from vitree.model.lower import contact_names
 from vitree.model.pushed import Nodes, origins_of, places_of
 from vitree.results.contacts import ContactLog, signs_of
 
@@ -29,7 +28,7 @@ class Touched:
 
     def __init__(self, integrator: Any):
         self.stepper, self.model, self.dt = integrator.stepper, integrator.model, integrator.dt
-        self.names = tuple(contact_names(self.model.flat, self.model.contact_candidates))
+        self.names = self.model._contact_names
         self.count: int = core.gap_count(self.stepper)
         self._signs: dict[tuple[str, ...], np.ndarray] = {}
 

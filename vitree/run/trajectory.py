@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +14,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.results.recording import Recording
-from vitree.run.oddities import contact_warnings
+from vitree.run.oddities import contact_warnings, distance_warnings
 
 if TYPE_CHECKING:
     import pandas
@@ -95,14 +97,19 @@ class Trajectory(Recording):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was odd about the run, in sentences: steps taken in halves, too much energy, limits of joints passed."""
+        """What was odd about the run, in sentences: steps in halves, too much energy, limits passed, rods that push."""
         told = self.settings.get("warnings", ())
         own = vars(self)
-        if "_of_contacts" not in own:  # they take longer than a short run
-            model = None if self.system is None else self.system.full
-            steps = self.settings.get("every") == 1 and bool((np.diff(self.t) < 1.5 * self._longest_step).all())
-            own["_of_contacts"] = tuple(contact_warnings(model, self.t, self._q_of_all(), steps))
-        return tuple(dict.fromkeys([*told, *own["_of_contacts"]]))
+        if "_of_records" not in own:  # they take longer than a short run
+            own["_of_records"] = tuple(self._odd_records())
+        return tuple(dict.fromkeys([*told, *own["_of_records"]]))
+
+    def _odd_records(self) -> list[str]:
+        system = self.system
+        if system is None:
+            return []
+        steps = self.settings.get("every") == 1 and bool((np.diff(self.t) < 1.5 * self._longest_step).all())
+        return contact_warnings(system.full, self.t, self._q_of_all(), steps) + distance_warnings(self)
 
     @property
     def _longest_step(self) -> float:
@@ -126,7 +133,8 @@ class Trajectory(Recording):
             from vitree.results.filming import film_of
             from vitree.results.units import about
 
-            state |= {"system": None, "about": about(self)}
+            told = {"warnings": list(self.warnings)} if self.warnings else {}
+            state |= {"system": None, "about": about(self), "settings": {**self.settings, **told}}
             with contextlib.suppress(InputError):
                 state["film"] = film_of(self)
         return state
@@ -321,6 +329,19 @@ class Trajectory(Recording):
         if path is not None:
             save(figure, path)
         return figure
+
+
+class Later:
+    """The source of a trajectory that ``make`` returns, which is called when a field is first asked for."""
+
+    def __init__(self, make: Callable[[], Trajectory]):
+        self._make, self._turn = make, threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        with self._turn:
+            if "_made" not in vars(self):
+                self._made = self._make()
+        return getattr(self._made, name)
 
 
 def sound_records(traj: Trajectory) -> int:

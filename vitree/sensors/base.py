@@ -16,7 +16,7 @@ from vitree.model.system import System
 from vitree.results.recording import Recording
 from vitree.sensors.acting import Acting
 from vitree.sensors.course import Course
-from vitree.wording import Argument, named
+from vitree.wording import Argument, keyword, named
 
 #: What is too large for a double is infinite, and refused where it is a reading.
 quiet = np.errstate(over="ignore", invalid="ignore")
@@ -37,8 +37,8 @@ class Sensor(ABC):
     bias, noise : float or (n,) array
         What is added to each entry of a reading, and the standard deviation of what varies from reading to reading, in
         units as of the readings.
-    seed : int
-        Of NumPy's generator of the noise: readings repeat bit for bit.
+    seed : int, optional
+        Of NumPy's generator of the noise: readings repeat bit for bit. 0 if not given; only with noise.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class Sensor(ABC):
     delay: float = 0.0
     bias: Any = 0.0
     noise: Any = 0.0
-    seed: int = 0
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         if self.rate is not None:
@@ -62,9 +62,16 @@ class Sensor(ABC):
         object.__setattr__(self, "delay", real(self.delay))
         for name in ("bias", "noise"):
             object.__setattr__(self, name, self._errors(name, getattr(self, name)))
+        if self.seed is None:
+            return
         seed = whole(self.seed)
         if seed is None or seed < 0:
             raise InputError(Argument("seed", self.seed) + " must be a whole number, zero or more")
+        if not np.any(self.noise):
+            raise InputError(
+                Argument("seed", self.seed) + f" does nothing: this {type(self).__name__} has no noise; give "
+                + keyword("noise") + " too, or leave " + keyword("seed") + " out"
+            )  # fmt: skip
         object.__setattr__(self, "seed", seed)
 
     def _errors(self, name: str, value: Any) -> float | tuple[float, ...]:
@@ -127,7 +134,7 @@ class Sensor(ABC):
 
     def _added(self, count: int, size: int) -> np.ndarray:
         """Bias and noise of so many readings (count, size); those of fewer are the first of them."""
-        drawn = np.random.default_rng(self.seed).standard_normal((count, size)) if np.any(self.noise) else 0.0
+        drawn = np.random.default_rng(self.seed or 0).standard_normal((count, size)) if np.any(self.noise) else 0.0
         return np.broadcast_to(np.asarray(self.bias) + np.asarray(self.noise) * drawn, (count, size))
 
 

@@ -79,8 +79,8 @@ class ContactSensor(PairSensor):
         What is added: one number, one for the torque and one for the force, or three of each.
     noise : float, (2,) or (6,) array [N m and N]
         Standard deviation of each reading, likewise.
-    seed : int
-        Of NumPy's generator of the noise: readings repeat bit for bit.
+    seed : int, optional
+        Of NumPy's generator of the noise: readings repeat bit for bit. 0 if not given; only with noise.
 
     Raises
     ------
@@ -195,7 +195,7 @@ class ContactSensor(PairSensor):
         return found[asked]
 
     def _found_signs(self, full: Any) -> np.ndarray:
-        pairs = tuple(full._contact_names) if full.touches else ()
+        pairs = full._contact_names if full.touches else ()
         able = touching(pairs)
         if self.frame not in able:
             raise UnknownNameError("frame with contacts", self.frame, able)

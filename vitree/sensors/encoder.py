@@ -82,8 +82,8 @@ class Encoder(Sensor):
         What is added to the positions.
     noise : float or (n,) array [m or rad]
         Standard deviation of each position, before it is rounded.
-    seed : int
-        Of NumPy's generator of the noise: readings repeat bit for bit.
+    seed : int, optional
+        Of NumPy's generator of the noise: readings repeat bit for bit. 0 if not given; only with noise.
 
     Raises
     ------

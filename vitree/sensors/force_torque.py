@@ -88,8 +88,8 @@ class ForceTorque(PairSensor):
         What is added: one number, one for the torque and one for the force, or three of each.
     noise : float, (2,) or (6,) array [N m and N]
         Standard deviation of each reading, likewise.
-    seed : int
-        Of NumPy's generator of the noise: readings repeat bit for bit.
+    seed : int, optional
+        Of NumPy's generator of the noise: readings repeat bit for bit. 0 if not given; only with noise.
 
     Raises
     ------

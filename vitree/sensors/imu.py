@@ -93,8 +93,8 @@ class Imu(PairSensor):
     noise : float, (2,) or (6,) array [rad/s and m/s^2]
         Standard deviation of each reading, likewise. Of a density of noise it is the density times the root of the
         rate. Increments have the bias and noise of the reading at their end, times the time between the two.
-    seed : int
-        Of NumPy's generator of the noise: readings repeat bit for bit.
+    seed : int, optional
+        Of NumPy's generator of the noise: readings repeat bit for bit. 0 if not given; only with noise.
 
     Raises
     ------
