@@ -218,10 +218,10 @@ def test_at_rest_the_accelerometer_is_the_change_of_velocity(name, method):
         np.testing.assert_allclose(read.gyro, 0, atol=1e-10)
 
 
-def departures(name, motion, dt, duration):
+def departures(name, motion, dt, duration, gains=None):
     """How far readings of IMUs are off the motion: the median of the accelerometer and of the gyroscope beside the
     slopes over two steps, and the mean of what the accelerometer has summed up beside the change of velocity."""
-    model, run = moved(name, motion, dt=dt, duration=duration, gains={"*": (100, 0.5)})
+    model, run = moved(name, motion, dt=dt, duration=duration, gains=gains)
     out = []
     for frame in (ROBOTS[name].imu, ROBOTS[name].foot):
         read = vt.Imu(frame).read(run)
@@ -245,11 +245,26 @@ def departures(name, motion, dt, duration):
 def test_in_motion_the_accelerometer_is_the_slope_to_the_order_of_the_method(name, motion):
     """In most records; and over impacts the sum of the readings is the change of velocity, to order dt."""
     duration = {"slides": 0.03, "walks": 0.15, "falls": 0.2}[motion]
-    coarse, fine = (departures(name, motion, dt, duration) for dt in (5e-4, 1.25e-4))
+    gains = {"*": (100, 0.5)}
+    coarse, fine = (departures(name, motion, dt, duration, gains) for dt in (5e-4, 1.25e-4))
     # a quarter of dt: a sixteenth of the error, or what the solves of the steps leave
     assert (fine[:, :2] < np.maximum(0.12 * coarse[:, :2], (1e-5 * G, 1e-6))).all()
     # where in a step a foot strikes differs
     assert (fine[:, 2] < 0.6 * coarse[:, 2]).all()
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_impacts_under_stiff_drives_are_read_whole(name):
+    """Drives whose damping stops a foot within a step, kd dt/inertia >> 1: sums of the readings over a landing."""
+    assert (departures(name, "falls", DT, 0.2)[:, 2] < 0.1).all()  # [m/s], of changes of 2
+    model, run = moved(name, "falls", duration=0.2)
+    for cut, link in ROBOTS[name].cuts.items():
+        read = vt.ForceTorque(cut).read(run)
+        R = np.array([model.frame_pose(cut if cut in model.frame_names else link, q)[:3, :3] for q in run.q])
+        force = np.einsum("nij,nj->ni", R, read.force) * DT
+        force[[0, -1]] *= 0.5
+        passed = np.cumsum(read.impulse[:, 3:], axis=0)
+        assert np.abs(force.sum(axis=0) - passed[-1]).max() < 0.01 * np.abs(passed).max() + 1e-9
 
 
 # ---- beside MuJoCo ---------------------------------------------------------------------------------------------

@@ -27,6 +27,12 @@ from vitree.sensors.course import Course
 from vitree.wording import named
 
 
+#: Steps of one length differ by no more than this share.
+EVEN = 1e-6
+#: Changes of the displacement from step to step that are rounding errors, as a share of the coordinates [m or rad].
+ROUNDING = 16 * np.finfo(float).eps
+
+
 class Acts(NamedTuple):
     """What acts at one time, in the coordinates of the model with one for each joint.
 
@@ -42,6 +48,8 @@ class Acts(NamedTuple):
     pushes : list of FrameWrench
     slow : float [m/s or rad/s]
         What slips no faster sticks, where the forces are to be found and it is more than what they have for states.
+    motion : tuple of arrays (nv,), (nv,), or None
+        Velocity and acceleration [m/s or rad/s, and per second] where the records before and after give them.
     """
 
     torque: np.ndarray | None
@@ -51,6 +59,7 @@ class Acts(NamedTuple):
     contacts: ContactForces | bool
     pushes: list[FrameWrench]
     slow: float = 0.0
+    motion: tuple[np.ndarray, np.ndarray] | None = None
 
     def solved(self, model: Any, q: np.ndarray, v: np.ndarray) -> StateForces:
         """Return the accelerations of a state of the model with a coordinate for each joint."""
@@ -85,7 +94,9 @@ class Acting:
     """What acted on the model of a trajectory beside its loads: what the run kept, or what is given instead.
 
     At a record between two steps contacts have the impulses that the step found there, over the time from the middle of
-    the step before to that of the step after. At the ends of a run, and where not every step is recorded, the forces of
+    the step before to that of the step after. Velocity and acceleration are the central differences of the records
+    there: in a step with an impact the forces of drives and dampers are neither those of the velocity before it nor
+    those of the velocity after it. At the ends of a run, and where not every step is recorded, the forces of
     closed contacts are found from the state.
 
     Parameters
@@ -170,7 +181,19 @@ class Acting:
         t, q, v = self.course.t, self.course.q[k], self.course.v[k]
         before, after = (t[max(k - 1, 0)], t[min(k + 1, len(t) - 1)])
         window = (0.5 * (before + t[k]), 0.5 * (t[k] + after))
-        return self._acts(float(t[k]), q, v, k, 0.0, self._contacts(k), window)
+        acts = self._acts(float(t[k]), q, v, k, 0.0, self._contacts(k), window)
+        return acts._replace(motion=self._motion(k)) if isinstance(acts.contacts, ContactForces) else acts
+
+    def _motion(self, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Velocity and acceleration by central differences about a record between two steps of one length."""
+        before, after = np.diff(self.course.t[k - 1 : k + 2])
+        if abs(after - before) > EVEN * after:
+            return None
+        q = np.array(self.model.expand(self.course.q[k - 1 : k + 2]))
+        back, ahead = self.full.difference(q[[1, 1]], q[[0, 2]])
+        change = back + ahead
+        change[np.abs(change) < ROUNDING * max(1.0, np.abs(q[1]).max())] = 0.0
+        return (ahead - back) / (2 * after), change / after**2
 
     def at(self, t: float, q: np.ndarray, v: np.ndarray) -> Acts:
         """Return what acted at a time and state of a model that nothing touches."""

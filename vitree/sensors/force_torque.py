@@ -14,7 +14,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.model.cut import Cut
 from vitree.model.finite import no_result
-from vitree.model.forces import Place, transmitted
+from vitree.model.forces import JointFrames, Place, transmitted
 from vitree.model.model import Model
 from vitree.model.motion import carried, subtree_momentum
 from vitree.model.system import System
@@ -121,8 +121,9 @@ class ForceTorque(PairSensor):
     ) -> ForceTorqueReadings:
         """Return what the sensor reads of a trajectory.
 
-        Under the loads of the model, what drove the run, and the forces of contacts. The arguments are as of
-        :meth:`vitree.Imu.read`.
+        Under the loads of the model, what drove the run, and the forces of contacts; with accelerations as
+        :meth:`vitree.Imu.read` has them, which has the arguments as well. Those of a base that floats are such that
+        nothing holds it.
 
         Raises
         ------
@@ -144,7 +145,9 @@ class ForceTorque(PairSensor):
         acting, rows = Acting(course, trajectory, torque, inputs, prescribed), np.empty((len(taken), 6))
 
         def wrench(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-            return _wrench(known.full, place, acts, known.expand(q), known.expand_velocity(v))
+            q, (v, a) = known.expand(q), acts.motion or (known.expand_velocity(v), None)
+            a = None if a is None else _balanced(known.full, acts, q, v, a)
+            return _wrenches(known.full, place, acts, q, v, a)[0]
 
         for k, t in enumerate(taken.tolist()):
             rows[k] = self._between(acting, t, wrench)
@@ -186,7 +189,7 @@ class ForceTorque(PairSensor):
         place = self._place(known)
         at, moving, acts = acting_now(known, t, q, v, torque, inputs, prescribed)
         a = None if a is None else known.expand_velocity(known.validate_velocity(a, "a"))
-        wrench = _wrench(known.full, place, acts, at, moving, a)
+        wrench = _wrenches(known.full, place, acts, at, moving, a)[0]
         if not all_finite(wrench):
             raise no_result(known.full, "sample", {"q": at, "v": moving, "a": a})
         return ForceTorqueSample(wrench[:3], wrench[3:])
@@ -221,9 +224,24 @@ class ForceTorque(PairSensor):
         return Place(cut, cut.body, flat.frame_E[row], flat.frame_p[row])
 
 
-def _wrench(full: Any, place: Place, acts: Acts, q: np.ndarray, v: np.ndarray, a: Any = None) -> np.ndarray:
+def _wrenches(full: Any, place: Place | JointFrames, acts: Acts, q: np.ndarray, v: np.ndarray, a: Any = None) -> np.ndarray:
     return transmitted(full, q, v, a, None, acts.contacts, place, tau=acts.torque, t=acts.t, inputs=acts.inputs,
-                       locked=acts.prescribed, pushes=acts.pushes, slow=acts.slow)[0]  # fmt: skip
+                       locked=acts.prescribed, pushes=acts.pushes, slow=acts.slow)  # fmt: skip
+
+
+def _balanced(full: Any, acts: Acts, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return accelerations (nv,) with those of free roots for which nothing but the loads acts on them."""
+    a, frames = a.copy(), full._joint_frames
+    roots = [k for k, joint in enumerate(full.joints) if joint.kind == "free" and full.flat.parent[frames.body[k]] < 0]
+    if roots:
+        M = full.crba(q)
+        wrenches = _wrenches(full, frames, acts, q, v, a)
+        for k in roots:
+            at, turn = full.joints[k].v_slice, frames.turn[k]
+            torque, force = (turn @ part for part in (wrenches[k, :3], wrenches[k, 3:]))
+            torque = torque + np.cross(frames.position[k], force)
+            a[at] -= np.linalg.solve(M[at, at], np.concatenate([force, torque]))
+    return a
 
 
 def _impulses(acting: Acting, place: Place, taken: np.ndarray) -> np.ndarray:

@@ -125,10 +125,10 @@ class Imu(PairSensor):
         """Return what the unit reads of a trajectory.
 
         Gyroscope and increments follow from the records alone. The accelerometer needs accelerations: those under the
-        loads of the model, what drove the run, as ``trajectory.drive`` has it, and the forces of contacts. At a record
-        between two steps these are the impulses that the step found there, over dt: at an impact it reads the whole
-        impact over dt. At the ends of a run, and where not every step is recorded, they are those of
-        :meth:`vitree.Model.forward_dynamics`. Between records a reading of a model with contacts is interpolated.
+        loads of the model, what drove the run, as ``trajectory.drive`` has it, and the forces of contacts, by
+        :meth:`vitree.Model.forward_dynamics`. Where contacts can act and every step is recorded, accelerations between
+        two steps are second differences of the records, so that a record with an impact has the whole impact over dt,
+        however stiff the drives are. Between records a reading of a model with contacts is interpolated.
 
         Parameters
         ----------
@@ -248,7 +248,8 @@ class Imu(PairSensor):
         return found
 
     def _force_at(self, acting: Acting, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return self._motion(acting.full, acts, acting.model.expand(q), acting.model.expand_velocity(v))[1]
+        v, a = acts.motion or (acting.model.expand_velocity(v), None)
+        return self._motion(acting.full, acts, acting.model.expand(q), v, a)[1]
 
     def _require_moving(self, model: Model) -> None:
         if model.flat.frame_body[model._frame(self.frame)] < 0:
