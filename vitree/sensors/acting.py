@@ -26,7 +26,6 @@ from vitree.results.recording import Recording
 from vitree.sensors.course import Course
 from vitree.wording import named
 
-
 #: Steps of one length differ by no more than this share.
 EVEN = 1e-6
 #: Changes of the displacement from step to step that are rounding errors, as a share of the coordinates [m or rad].

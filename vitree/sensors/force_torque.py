@@ -121,9 +121,9 @@ class ForceTorque(PairSensor):
     ) -> ForceTorqueReadings:
         """Return what the sensor reads of a trajectory.
 
-        Under the loads of the model, what drove the run, and the forces of contacts; with accelerations as
-        :meth:`vitree.Imu.read` has them, which has the arguments as well. Those of a base that floats are such that
-        nothing holds it.
+        Under the loads of the model, what drove the run, and the forces of contacts, with the accelerations of an
+        accelerometer; those of a base that floats are such that nothing holds it. The arguments are as of
+        :meth:`vitree.Imu.read`.
 
         Raises
         ------
@@ -224,7 +224,8 @@ class ForceTorque(PairSensor):
         return Place(cut, cut.body, flat.frame_E[row], flat.frame_p[row])
 
 
-def _wrenches(full: Any, place: Place | JointFrames, acts: Acts, q: np.ndarray, v: np.ndarray, a: Any = None) -> np.ndarray:
+def _wrenches(full: Any, place: Place | JointFrames, acts: Acts, q: np.ndarray, v: np.ndarray,
+              a: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
     return transmitted(full, q, v, a, None, acts.contacts, place, tau=acts.torque, t=acts.t, inputs=acts.inputs,
                        locked=acts.prescribed, pushes=acts.pushes, slow=acts.slow)  # fmt: skip
 
