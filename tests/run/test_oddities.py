@@ -11,6 +11,7 @@ from random_models import chain_flat
 
 import vitree as vt
 from vitree.cli import main
+from vitree.run.oddities import leap_warnings
 
 
 def spun():
@@ -217,3 +218,9 @@ def test_the_command_tells_limits(tmp_path, capsys, monkeypatch):
         assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6), "--limits", word]) == 0
         err = capsys.readouterr().err
         assert "pass their limits" not in err and ("pass their velocity limits" in err) == (word == "enforce")
+
+
+@pytest.mark.parametrize("second, told", [(2.0, True), (2e4, False)])
+def test_speeds_are_absurd_against_the_faster_of_the_first_two_records(second, told):
+    """A blow at the start, from rest, is no sign of long steps."""
+    assert bool(leap_warnings(1.0, np.array([[0.0], [second], [3e4]]))) == told

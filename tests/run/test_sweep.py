@@ -18,6 +18,7 @@ import pytest
 
 import vitree as vt
 from vitree.cli.options import Start
+from vitree.errors import InputError
 from vitree.run import tasks
 from vitree.run.cases import cases_of, digest
 from vitree.run.chunks import LOCK, MANIFEST, ROWS, Folder
@@ -688,3 +689,11 @@ def test_the_pace_of_cases_that_waited_for_imports_is_forgotten():
                                       (9.0, 0.06, 3, 0.08 / 3), (0.0, 0.0, 1, 1e-9)):  # fmt: skip
         queue.take(Done(one * rows, first, others, []))
         assert queue.mean == pytest.approx(mean)
+
+
+def test_steps_that_do_not_fit_are_refused_before_any_case_runs():
+    told = []
+    model = vt.load_urdf(vt.find_robot("pendulum"))
+    with pytest.raises(InputError, match="whole number of steps"):
+        vt.sweep(model, {"dt": [0.02, 0.03]}, duration=0.1, progress=lambda *counts: told.append(counts))
+    assert not told
