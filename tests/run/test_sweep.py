@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections import Counter
 
 import numpy as np
@@ -24,6 +26,7 @@ from vitree.run.cases import cases_of, digest
 from vitree.run.chunks import LOCK, MANIFEST, ROWS, Folder
 from vitree.run.tasks import AIM, Done, Queue
 
+sweep_module = importlib.import_module("vitree.run.sweep")
 pytest.importorskip("joblib")
 pytest.importorskip("cloudpickle")
 
@@ -697,3 +700,11 @@ def test_steps_that_do_not_fit_are_refused_before_any_case_runs():
     with pytest.raises(InputError, match="whole number of steps"):
         vt.sweep(model, {"dt": [0.02, 0.03]}, duration=0.1, progress=lambda *counts: told.append(counts))
     assert not told
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_only_a_whole_grid_has_axes(count):
+    cases = types.SimpleNamespace(names=("dt",), rows=[{"dt": 0.1}, {"dt": 0.2}], axes={"dt": [0.1, 0.2]})
+    rows = {k: {"status": "ok"} for k in range(count)}
+    found = sweep_module._table(cases, rows, {}, {}, ())
+    assert found.axes == (cases.axes if count == 2 else None)
