@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import importlib
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import urllib.request
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -322,6 +324,16 @@ def test_bench_times_methods_and_kernels(run):
     status, out, _ = run("bench", "car", "-m", "lie,rk2", "--repeats", 1, "--steps", 10)
     assert status == 0 and "5 velocities, 2 degrees of freedom" in out and "kernel" not in out
     assert out.count("vitree") == 3  # two rows, and the version
+
+
+def test_the_quicker_of_two_conventions_of_pinocchio_counts(monkeypatch):
+    pytest.importorskip("pinocchio")
+    seconds = iter([3e-6, 5e-6, 4e-6, 7e-6, 6e-6])  # of rnea, and of aba and crba in both conventions
+    monkeypatch.setattr(bench_module, "_timed", lambda run, count: functools.partial(float, next(seconds)))
+    root = ElementTree.parse(vt.find_robot("pendulum")).getroot()
+    jobs, _ = bench_module._pinocchio(root, False, {}, np.zeros(1), 1e-3, 1)
+    found = {name: job() for (_, _, name), job in jobs.items()}
+    assert found == {"rnea": 3e-6, "aba": 4e-6, "crba": 6e-6}
 
 
 def test_bench_times_peers_of_the_same_robot(run):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
 import pytest
 
 import vitree as vt
 from vitree.errors import InputError
-from vitree.run.arguments import RunArguments
+from vitree.run.arguments import RunArguments, Schedule, rows_over_steps
 
 
 def test_the_object_has_the_arguments_of_simulate_and_their_defaults():
@@ -31,3 +32,18 @@ def test_compare_refuses_an_argument_that_is_the_same_for_all_methods(key):
     model = vt.load_urdf(vt.find_robot("pendulum"))
     with pytest.raises(InputError, match=f"{key} is the same for all methods"):
         vt.compare(model, [("rk4", {key: None})], [0.1], duration=0.1, dt=0.01)
+
+
+@pytest.mark.parametrize("inputs, over_steps", [
+    (None, False), (lambda t, q, v: [0.0], False), ([0.1, 0.2], False), ([[0.1], [0.2]], True),
+    ({"goal": 0.1}, False), ({"goal": lambda t: t}, False), ({"goal": [0.1, 0.2]}, True),
+])  # fmt: skip
+def test_which_inputs_have_a_row_for_each_step(inputs, over_steps):
+    assert rows_over_steps(RunArguments(inputs=inputs)) == ("inputs" if over_steps else None)
+
+
+def test_steps_are_counted_in_spite_of_rounding_and_those_of_adaptive_methods_need_not_fit():
+    assert Schedule.of(RunArguments(duration=np.float64(0.3), dt=np.float64(0.1)), adaptive=False).steps == 3
+    with pytest.raises(InputError, match="whole number of steps"):
+        Schedule.of(RunArguments(duration=1, dt=0.3), adaptive=False)
+    assert Schedule.of(RunArguments(duration=1, dt=0.3), adaptive=True).steps == 3

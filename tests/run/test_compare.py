@@ -302,6 +302,7 @@ def test_labels_and_options():
         ({"duration": -1.0}, InputError, "duration"),
         ({"repeats": 0}, InputError, "repeats"),
         ({"every": 0}, InputError, "every"),
+        ({"every": "2"}, InputError, "every"),
         ({"every": 11}, InputError, "every"),
         ({"reference": "dop853"}, UnknownNameError, "scipy-dop853"),
         ({"q0": [0.0, float("nan")]}, InputError, "q0"),

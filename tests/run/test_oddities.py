@@ -13,6 +13,7 @@ from random_models import chain_flat
 
 import vitree as vt
 from vitree.cli import main
+from vitree.run.oddities import leap_warnings
 
 
 def spun():
@@ -221,6 +222,12 @@ def test_the_command_tells_limits(tmp_path, capsys, monkeypatch):
         assert "pass their limits" not in err and ("pass their velocity limits" in err) == (word == "enforce")
 
 
+@pytest.mark.parametrize("second, told", [(2.0, True), (2e4, False)])
+def test_speeds_are_absurd_against_the_faster_of_the_first_two_records(second, told):
+    """A blow at the start, from rest, is no sign of long steps."""
+    assert bool(leap_warnings(1.0, np.array([[0.0], [second], [3e4]]))) == told
+
+
 # ---- distances that are used as strings --------------------------------------------------------------------
 
 #: Rates [m/s] at the bottom with which a ball on a string of 1 m comes to the height of the hinge, and over the top.
@@ -247,7 +254,6 @@ def swung(rate, **more):
 def test_a_distance_that_pulls_and_pushes_is_told(method, options, tmp_path):
     model, options = hung().compile(), {"method": method, **options}
     run = vt.simulate(model, **swung(1.2 * LEVEL), **options)
-    tension = 2.0 * ((run.v**2).sum(axis=1) - 9.81 * -run.q[:, 1])
     tension = 2.0 * ((run.v**2).sum(axis=1) - 9.81 * run.q[:, 1])
     pushes, force = run.multipliers[:, 0] > 0, np.nanmax(run.multipliers)
     first = run.t[pushes.argmax()]

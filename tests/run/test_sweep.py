@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections import Counter
 
 import numpy as np
@@ -18,11 +20,13 @@ import pytest
 
 import vitree as vt
 from vitree.cli.options import Start
+from vitree.errors import InputError
 from vitree.run import tasks
 from vitree.run.cases import cases_of, digest
 from vitree.run.chunks import LOCK, MANIFEST, ROWS, Folder
 from vitree.run.tasks import AIM, Done, Queue
 
+sweep_module = importlib.import_module("vitree.run.sweep")
 pytest.importorskip("joblib")
 pytest.importorskip("cloudpickle")
 
@@ -688,3 +692,19 @@ def test_the_pace_of_cases_that_waited_for_imports_is_forgotten():
                                       (9.0, 0.06, 3, 0.08 / 3), (0.0, 0.0, 1, 1e-9)):  # fmt: skip
         queue.take(Done(one * rows, first, others, []))
         assert queue.mean == pytest.approx(mean)
+
+
+def test_steps_that_do_not_fit_are_refused_before_any_case_runs():
+    told = []
+    model = vt.load_urdf(vt.find_robot("pendulum"))
+    with pytest.raises(InputError, match="whole number of steps"):
+        vt.sweep(model, {"dt": [0.02, 0.03]}, duration=0.1, progress=lambda *counts: told.append(counts))
+    assert not told
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_only_a_whole_grid_has_axes(count):
+    cases = types.SimpleNamespace(names=("dt",), rows=[{"dt": 0.1}, {"dt": 0.2}], axes={"dt": [0.1, 0.2]})
+    rows = {k: {"status": "ok"} for k in range(count)}
+    found = sweep_module._table(cases, rows, {}, {}, ())
+    assert found.axes == (cases.axes if count == 2 else None)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from recorded import make
 
+import vitree as vt
 from vitree.errors import InputError, VitreeError
 from vitree.results.files import FORMAT, UNITS
 from vitree.run.trajectory import Trajectory
@@ -215,3 +216,14 @@ def test_names_as_long_as_file_systems_take_are_written(tmp_path):
     with pytest.raises(InputError, match="cannot write"):
         make().save(tmp_path / ("a" * 300 + ".npz"))
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_inputs_at_records_are_means_of_those_of_the_steps_beside_them():
+    tree = vt.Tree("arm")
+    part = tree.world
+    for k in range(3):
+        part = part.add(vt.ry(f"joint {k}"), vt.body(f"link {k}", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)))
+    tree.load(vt.Drive("joint 0", 20.0, 2.0, target="goal"))
+    goal = np.array([[0.1], [0.3], [0.2], [-0.4]])
+    run = vt.simulate(tree.compile(), duration=0.04, dt=0.01, inputs=goal)
+    np.testing.assert_allclose(run.drive.inputs, [[0.1], [0.2], [0.25], [-0.1], [-0.4]], rtol=1e-12)

@@ -229,3 +229,12 @@ def test_measures_of_motions():
     np.testing.assert_allclose(base.center(model, motion)[:, 0], [0, 2])
     assert base.share(np.array([2.0, 3.0, 1.5]), 4.0) == 0.25
     assert base.share(np.array([[0.0, 0], [3, 4]]), 10.0) == 0.5 and base.largest([]) == 0.0
+
+
+@pytest.mark.parametrize("name", ["boxes-simple", "boxes-complex"])
+def test_the_box_in_flight_has_the_inertia_of_its_edges(name):
+    flat = stage_of(name).model.flat
+    x, y, z = 0.1, 0.4, 0.9  # edges [m]
+    moments = flat.mass[-1] / 12 * np.array([y**2 + z**2, z**2 + x**2, x**2 + y**2])
+    assert flat.mass[-1] == 10.0
+    np.testing.assert_allclose(np.ravel(flat.inertia[-1]), np.diag(moments).ravel(), rtol=1e-7)

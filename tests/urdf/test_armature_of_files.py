@@ -121,3 +121,11 @@ def test_transmissions_are_those_of_robots_and_of_ros2_control():
                            ("<robot>{}</robot>", False)):  # fmt: skip
         model = vt.load_urdf(TWO.replace("</robot>", around.format(drive) + "</robot>"))
         assert model.armature.any() == counts, around
+
+
+@pytest.mark.parametrize("number", ["1_0", "\u0661\u0660"])  # float() takes both
+def test_numbers_of_transmissions_are_those_of_xml(number):
+    actuator = ROTOR + f"<mechanicalReduction>{number}</mechanicalReduction>"
+    text = TWO.replace("</robot>", DRIVE.format(joint="", actuator=actuator, rest=""))
+    with pytest.raises(UrdfError, match=r'of joint "elbow" is .*other than zero'):
+        vt.load_urdf(text)

@@ -149,3 +149,10 @@ def test_meshes_are_merged_and_cleaned_as_before(tmp_path):
     path.write_bytes(stl())
     own, theirs = load_scene(str(path)).to_mesh(), trimesh.load_scene(str(path)).to_mesh()
     assert np.array_equal(own.vertices, theirs.vertices) and np.array_equal(own.faces, theirs.faces)
+
+
+def test_a_file_of_the_largest_size_is_not_too_large(monkeypatch):
+    monkeypatch.setattr(meshes, "MOST_BYTES", 1000)
+    meshes._check_size(1000, "it has")
+    with pytest.raises(InputError, match="it has"):
+        meshes._check_size(1001, "it has")
