@@ -77,6 +77,39 @@ def two(upper, *more):
     return tree.compile(), {"duration": 0.3, "dt": 1e-3}
 
 
+BALL = '<body name="ball" pos="0 0 {z}">{joint}<geom type="sphere" size="0.1"/></body>'
+PLANE = '<geom type="plane" size="1 1 1"/>'
+ARM = '<joint name="{name}" axis="0 1 0" range="{low} {high}" limited="true"/>'
+
+
+def of_mjcf(bodies, q=None, change=None, **options):
+    """What runs a model of MuJoCo from zero, or what q(robot, model) returns; ``change`` is made to its tree."""
+
+    def made():
+        text = f'<mujoco><compiler angle="radian"/><worldbody>{bodies}</worldbody></mujoco>'
+        robot = vt.from_mujoco(text, **options)
+        if change is not None:
+            change(robot.tree)
+        model = robot.tree.compile()
+        start = {} if q is None else {"q0": q(robot, model) if callable(q) else q}
+        return model, {"duration": 0.05, "dt": 1e-3, **start}
+
+    return made
+
+
+#: Two fingers, both beyond their limits at the start, one by less than is mended.
+FINGERS = "".join(
+    f'<body name="{name}" pos="0 {y} 1">' + ARM.format(name=f"{name} joint", low=low, high=1.0)
+    + '<geom type="sphere" size="0.01" pos="0 0 -0.1"/></body>' for name, y, low in (("a", 0, 1e-5), ("b", 1, 0.2))
+)  # fmt: skip
+#: An arm whose base is fixed, with its end in the ground; and two balls on rails that overlap.
+REACHING = PLANE + '<body name="arm" pos="0 0 0.3">' + ARM.format(name="shoulder", low=-3, high=3) + (
+    '<geom type="capsule" size="0.02" fromto="0 0 -0.1 0 0 -0.35"/></body>')  # fmt: skip
+NEAR = PLANE + "".join(f'<body name="{name}" pos="{x} 0 1"><joint type="slide" axis="1 0 0"/>'
+                       '<geom type="sphere" size="0.1"/></body>' for name, x in (("left", 0), ("right", 0.15)))  # fmt: skip
+FREE, STILL = (PLANE + BALL.format(z=z, joint=joint) for z, joint in ((0.05, "<freejoint/>"), (0.5, "")))
+FLOATING = PLANE + BALL.format(z=0.5, joint="<freejoint/>")
+
 #: Cause, words of the message, and remedies that it names.
 TOLD = {
     "light chain": (burdened, "armature=", [lambda: burdened(0.01)]),
@@ -107,12 +140,23 @@ TOLD = {
                                    [lambda: ball(0.2, damping=5.0, stiffness=1e4), lambda: ball(0.2)]),
     "contact without stiffness": (lambda: ball(0.2, stiffness=0.0), "leave it out for a rigid one",
                                   [lambda: ball(0.2)]),
+    "MJCF in the ground": (of_mjcf(FREE), "vt.place_on_ground(model, q)",
+                           [of_mjcf(FREE, lambda robot, model: vt.place_on_ground(model, robot.start))]),
+    "MJCF with a fixed base in the ground": (
+        of_mjcf(REACHING), "start in another posture, or give a ground of another height, ground=vt.Ground(height)",
+        [of_mjcf(REACHING, [1.0]), of_mjcf(REACHING, ground=vt.Ground(-1.0))]),
+    "MJCF that overlaps": (of_mjcf(NEAR), "move them apart, or leave the pair out by vt.NoContact", [
+        of_mjcf(NEAR, [0.0, 0.1]), of_mjcf(NEAR, change=lambda tree: tree.contact(vt.NoContact("left", "right")))]),
+    "MJCF beyond limits": (of_mjcf(FINGERS), '"b joint" is at 0 at the start, beyond its limits 0.2 to 1, and 1 more',
+                           [of_mjcf(FINGERS, [1e-5, 0.2])]),
+    "MJCF of which nothing moves": (of_mjcf(STILL), "<freejoint/> in MJCF",
+                                    [of_mjcf(FLOATING, lambda robot, model: robot.start)]),
     "boxes on boxes": (lambda: two(vt.Box((0.1,) * 3)), "give one of each pair spheres or capsules",
                        [lambda: two(vt.Sphere(0.05)),
                         lambda: two(vt.Box((0.1,) * 3), vt.NoContact("upper", "world"), vt.Ground(-9.0))]),
     "gauss with dry friction": (given(lambda: hinge(dry_friction=1.0), method="gauss"), "linear-time",
                                 [given(lambda: hinge(dry_friction=1.0), method="linear-time")]),
-    "rk4 with events out of range": (given(hinge, method="rk4", tau=[1.0]), "torque",
+    "an argument that is not known": (given(hinge, method="rk4", tau=[1.0]), "torque",
                                      [given(hinge, method="rk4", torque=[1.0])]),
 }  # fmt: skip
 

@@ -63,8 +63,9 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
     ways = {tree: way for tree in moved if (way := way_of(full, tree, up)) is not None}
     if not ways:
         raise ModelError(
-            f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; load it with '
-            'base="free", or place the ground by its height'
+            f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; let it float '
+            '(base="free" of load_urdf, <freejoint/> in MJCF), or give a ground of another height, '
+            "ground=vt.Ground(height)"
         )
     trees = np.tile(root[found.body], found.grounds)
     for _ in range(MOST):
@@ -124,12 +125,27 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
     if len(gaps.gap) and gaps.gap.min() < -most:
         k = int(gaps.gap.argmin())
         pair, depth = f'"{gaps.a[k]}" and {named_side(gaps.b[k])}', -float(gaps.gap[k])
-        remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if gaps.b[k] == "ground" else (
-            "move them apart, or leave the pair out by vt.NoContact")  # fmt: skip
+        remedy = "move them apart, or leave the pair out by vt.NoContact"
+        if gaps.b[k] == "ground":
+            remedy = "vt.place_on_ground(model, q) sets a robot on the ground"
+            if not _can_be_placed(full, gaps.a[k], gaps.normal[k]):
+                remedy = ("its base cannot move off the ground: start in another posture, or give a ground of another "
+                          "height, ground=vt.Ground(height)")  # fmt: skip
         raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")
-    for joint, at, _, low, high in limits_of(full.joints, full.constraints) if full.limits == "enforce" else ():
-        if not low - most <= q[at] <= high + most:
-            raise InputError(Text(
-                f'the joint "{joint.name}" is at {q[at]:.6g} {when}, beyond its limits {low:g} to {high:g}; '
-                "start within them, or take ", Argument("limits", "report"),
-            ))  # fmt: skip
+    beyond = [(max(low - q[at], q[at] - high), joint.name, q[at], low, high)
+              for joint, at, _, low, high in limits_of(full.joints, full.constraints)
+              if full.limits == "enforce" and not low - most <= q[at] <= high + most]  # fmt: skip
+    if beyond:
+        _, name, x, low, high = max(beyond)
+        others = f", and {len(beyond) - 1} more joints are" if len(beyond) > 1 else ""
+        raise InputError(Text(
+            f'the joint "{name}" is at {x:.6g} {when}, beyond its limits {low:g} to {high:g}{others}; '
+            "start within them, or take ", Argument("limits", "report"),
+        ))  # fmt: skip
+
+
+def _can_be_placed(full: Model, frame: str, normal: np.ndarray) -> bool:
+    """Return whether the tree of a frame can be moved as a whole along a normal (3,) of the ground."""
+    flat = full.flat
+    up = np.array((0.0, 0.0, 1.0)) if full.ground is not None and full.ground.terrain is not None else normal
+    return way_of(full, int(roots_of(flat.parent)[full.index.place(frame)[0]]), up) is not None

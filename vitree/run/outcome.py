@@ -258,7 +258,7 @@ class Outcome:
 
     def _energy_warnings(self) -> list[str]:
         if self._keeps_energy and self.system.conservative:
-            weight = self.system.total_mass * float(np.linalg.norm(self.system.gravity))
+            weight = self.system.total_mass * math.hypot(*self.system.gravity)
             return energy_warnings(self.energies, self._has_stiff_springs, weight)
         work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
         return [] if work is None else growth_warnings(self.energies, work, self.system.touches)

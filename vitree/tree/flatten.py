@@ -118,7 +118,8 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
             if here.body >= 0:
                 attached[here.body].append(Part(body.mass, body.com, _inertia(body), here.R, here.p))
     if not rows:
-        raise ModelError(f'nothing in "{name}" moves; add a joint, such as rz("hinge") or free("base")')
+        raise ModelError(f'nothing in "{name}" moves; add a joint, such as vt.rz("hinge"), or let it float: '
+                         'vt.free("base") in a tree, base="free" of load_urdf, <freejoint/> in MJCF')  # fmt: skip
     for row, merged in zip(rows, merge(attached), strict=True):
         row.mass, row.com, row.inertia = merged
     named = {name: place for name, _, _, place in links}
