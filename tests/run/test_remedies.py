@@ -105,8 +105,10 @@ FINGERS = "".join(
 #: An arm whose base is fixed, with its end in the ground; and two balls on rails that overlap.
 REACHING = PLANE + '<body name="arm" pos="0 0 0.3">' + ARM.format(name="shoulder", low=-3, high=3) + (
     '<geom type="capsule" size="0.02" fromto="0 0 -0.1 0 0 -0.35"/></body>')  # fmt: skip
-NEAR = PLANE + "".join(f'<body name="{name}" pos="{x} 0 1"><joint type="slide" axis="1 0 0"/>'
-                       '<geom type="sphere" size="0.1"/></body>' for name, x in (("left", 0), ("right", 0.15)))  # fmt: skip
+NEAR = PLANE + "".join(
+    f'<body name="{name}" pos="{x} 0 1"><joint type="slide" axis="1 0 0"/><geom type="sphere" size="0.1"/></body>'
+    for name, x in (("left", 0.0), ("right", 0.15))
+)
 FREE, STILL = (PLANE + BALL.format(z=z, joint=joint) for z, joint in ((0.05, "<freejoint/>"), (0.5, "")))
 FLOATING = PLANE + BALL.format(z=0.5, joint="<freejoint/>")
 
