@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from vitree.integrators.compiled import CompiledIntegrator, reusable
-from vitree.integrators.options import EVENTS, events_of
-from vitree.model.stiffness import drive_rate
-from vitree.wording import Argument
+from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
+from vitree.integrators.options import EVENTS, events_of, option
+from vitree.model.stiffness import drive_rate, friction_rates, spring_rate
+from vitree.wording import Argument, Text
 
 #: How often a step with contacts that is not solved is halved.
 HALVINGS = 4
@@ -31,14 +31,21 @@ class Explicit(CompiledIntegrator):
         return super()._make(kind, halvings=HALVINGS, events=events_of(self.chosen, self.model), behind=self.at_end,
                              **options)  # fmt: skip
 
-    def _remedy(self):
-        share = self.dt * drive_rate(self.model, self.stepper.state()[1])
-        if share > 1:
-            return (
-                "give " + Argument("method", "linear-time") + ", which solves for drives (dt is "
-                f"{share:.2g} times the shortest time in which they act), or " + super()._remedy()
-            )  # fmt: skip
-        return super()._remedy()
+    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+        model, q, linear = self.model, self.stepper.state()[1], Argument("method", "linear-time")
+        springs = Text("give ", linear, " and ", option("springs", "averaged"), ", which solve for springs")
+        drives = "give " + linear + ", which solves for drives and damping"
+        friction = "give " + linear + ", which solves for friction"
+        rubs = float(friction_rates(model, q).max(initial=0.0)) if model.friction.any() else 0.0
+        rate, way, time = max(
+            (drive_rate(model, q), drives, "the shortest time in which they act"),
+            (spring_rate(model, q), springs, "their 1/frequency"),
+            (rubs, friction, "the time in which it stops the joints"),
+        )
+        if self.dt * rate <= 1:
+            return super()._remedy(status)
+        share = self.dt * rate
+        return way + f" (dt is {share:.2g} times {time}), or " + super()._remedy(status, share)
 
 
 @reusable
