@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import of_kind
 from vitree.errors import InputError, ModelError
+from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import FREE, PRISMATIC, limits_of
 from vitree.model.contacts import named_side, roots_of
 from vitree.model.finite import guarded
@@ -52,21 +55,16 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
     steeper than 84 degrees against it are walls.
     """
     of_kind(model, Model, "model", "a Model")
-    ground, full, flat = model.ground, model.full, model.full.flat
+    ground, full = model.ground, model.full
     at = full.validate_configuration(model.expand(model.validate_configuration(q)))
     if ground is None:
         raise ModelError(f'"{model.name}" has no ground; give one, such as load_urdf(..., ground=vt.Ground())')
-    found = full.contact_candidates
-    up = np.array((0.0, 0.0, 1.0)) if ground.terrain is not None else found.planes[0, :3]
-    root = roots_of(flat.parent)
-    moved = dict.fromkeys(root[found.body].tolist())
-    ways = {tree: way for tree in moved if (way := way_of(full, tree, up)) is not None}
+    up, trees, ways = _to_move(full, ground)
     if not ways:
         raise ModelError(
-            f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; load it with '
-            'base="free", or place the ground by its height'
+            f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; give it a vt.free '
+            'joint (load_urdf: base="free"), or lower the ground by its height, vt.Ground(height)'
         )
-    trees = np.tile(root[found.body], found.grounds)
     for _ in range(MOST):
         gaps = full.contact_gaps(at)
         rate = gaps.normal[: len(trees)] @ up  # how fast each gap grows along the way
@@ -81,6 +79,15 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
                 f"({', '.join(f'{x:g}' for x in up)}) changes; move the base aside"
             )
     return model.contract(at) if isinstance(model, ReducedModel) else at
+
+
+def _to_move(model: Model, ground: Ground) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
+    """Return the way (3,) out of the ground, the root of each gap with it, and the ways (nq,) of roots that move."""
+    found, root = model.contact_candidates, roots_of(model.flat.parent)
+    up = np.array((0.0, 0.0, 1.0)) if ground.terrain is not None else found.planes[0, :3]
+    moved = dict.fromkeys(root[found.body].tolist())
+    ways = {tree: way for tree in moved if (way := way_of(model, tree, up)) is not None}
+    return up, np.tile(root[found.body], found.grounds), ways
 
 
 def way_of(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
@@ -117,6 +124,13 @@ def within_limits(model: Model, q: np.ndarray) -> np.ndarray:
     return q
 
 
+def _lowered(ground: Ground, depth: float) -> str:
+    """Return how to lower a ground by a depth [m] or a little more."""
+    if ground.terrain is not None or ground.planes or tuple(ground.normal) != (0.0, 0.0, 1.0):
+        return f"lower the ground by {depth:.3g} m or more"
+    return f"lower the ground, to vt.Ground({math.floor(1e3 * (ground.height - depth)) / 1e3:g})"
+
+
 def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most: float = OVERLAP) -> None:
     """Raise an InputError if bodies overlap at q (nq,) of ``model.full``, or a limit that is enforced is passed."""
     full = model.full
@@ -124,8 +138,14 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
     if len(gaps.gap) and gaps.gap.min() < -most:
         k = int(gaps.gap.argmin())
         pair, depth = f'"{gaps.a[k]}" and {named_side(gaps.b[k])}', -float(gaps.gap[k])
-        remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if gaps.b[k] == "ground" else (
-            "move them apart, or leave the pair out by vt.NoContact")  # fmt: skip
+        ground = full.ground
+        if ground is None or gaps.b[k] != "ground":
+            remedy = "move them apart, or leave the pair out by vt.NoContact"
+        elif (found := _to_move(full, ground))[1][k] in found[2]:
+            remedy = "vt.place_on_ground(model, q) sets a robot on the ground"
+        else:
+            remedy = "its base does not move along the ground's normal: start in another configuration, or "
+            remedy += _lowered(ground, depth)
         raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")
     for joint, at, _, low, high in limits_of(full.joints, full.constraints) if full.limits == "enforce" else ():
         if not low - most <= q[at] <= high + most:
