@@ -8,7 +8,7 @@ that gaps hold where it ends.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,20 +32,23 @@ class Explicit(CompiledIntegrator):
                              **options)  # fmt: skip
 
     def _remedy(self, status=NOT_CONVERGED, share=1.0):
-        model, q, linear = self.model, self.stepper.state()[1], Argument("method", "linear-time")
-        springs = Text("give ", linear, " and ", option("springs", "averaged"), ", which solve for springs")
-        drives = "give " + linear + ", which solves for drives and damping"
-        friction = "give " + linear + ", which solves for friction"
-        rubs = float(friction_rates(model, q).max(initial=0.0)) if model.friction.any() else 0.0
-        rate, way, time = max(
-            (drive_rate(model, q), drives, "the shortest time in which they act"),
-            (spring_rate(model, q), springs, "their 1/frequency"),
-            (rubs, friction, "the time in which it stops the joints"),
-        )
-        if self.dt * rate <= 1:
+        way, share = solved_by(self.model, self.stepper.state()[1], self.dt)
+        if share <= 1:
             return super()._remedy(status)
-        share = self.dt * rate
-        return way + f" (dt is {share:.2g} times {time}), or " + super()._remedy(status, share)
+        return "give " + way + ", or " + super()._remedy(status, share)
+
+
+def solved_by(model: Any, q: np.ndarray, dt: float) -> tuple[str, float]:
+    """Return which method solves for what is stiff at q (nq,), in words, and how many times too long dt [s] is."""
+    linear = Argument("method", "linear-time")
+    springs = Text(linear, " and ", option("springs", "averaged"), ", which solve for springs")
+    rubs = float(friction_rates(model, q).max(initial=0.0)) if model.friction.any() else 0.0
+    rate, way, time = max(
+        (drive_rate(model, q), linear + ", which solves for drives and damping", "the shortest time in which they act"),
+        (spring_rate(model, q), springs, "their 1/frequency"),
+        (rubs, linear + ", which solves for friction", "the time in which it stops the joints"),
+    )
+    return way + f" (dt is {dt * rate:.2g} times {time})", dt * rate
 
 
 @reusable
