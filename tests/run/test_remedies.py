@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from mjcf_texts import mjcf
 
 import vitree as vt
+from vitree.model.placing import within_limits
 
 INERTIA = (0.1, 0.1, 0.1)
 
@@ -77,6 +81,62 @@ def two(upper, *more):
     return tree.compile(), {"duration": 0.3, "dt": 1e-3}
 
 
+ARM = '<inertial pos="0 0 -0.2" mass="0.1" diaginertia="1e-4 1e-4 1e-4"/>'
+FLOOR, TIP = '<geom type="plane" size="1 1 1"/>', '<geom type="sphere" size="0.05" pos="0 0 -0.2"/>'
+TIED = '<equality><joint joint1="a" joint2="b" polycoef="0 1 0 0 0"/></equality>'
+
+
+def read(text, q0=None, load=None, out=None, **more):
+    """The model of an MJCF text with options ``load``, where it is drawn; ``out`` is a pair that does not touch."""
+    robot = vt.from_mujoco(text, **load or {})
+    if out is not None:
+        robot.tree.contact(vt.NoContact(*out))
+    model = robot.model
+    q = robot.start if q0 is None else np.array(q0, dtype=float)
+    return model, {"q0": q, "v0": np.zeros(model.nv), "duration": 0.05, "dt": 1e-3, **more}
+
+
+def swung(joint, around="", **given):
+    """A hinge with a light arm, in MJCF."""
+    body = f'<body name="arm" pos="0 0 0.1"><joint name="hinge" axis="0 1 0" {joint}/>{ARM}{TIP}</body>'
+    return read(mjcf(around + body), **given)
+
+
+def servos(kv=50.0, **given):
+    """Two hinges within limits that a stiff drive each holds, in MJCF."""
+    joint = '<joint name="{}" axis="0 1 0" range="0 60" limited="true"/>'
+    drive = '<position joint="{}" kp="2e4" kv="{}"/>'
+    body = f"<body>{joint.format('a')}{ARM}<body>{joint.format('b')}{ARM}</body></body>"
+    text = mjcf(body, f"<actuator>{drive.format('a', kv)}{drive.format('b', kv)}</actuator>")
+    return read(text, **{"q0": [0.3, 0.3], "v0": [-1.0, 0.0], **given})
+
+
+def tied(**given):
+    """Two hinges with equal angles, in MJCF."""
+    body = "".join(f'<body pos="{x} 0 0"><joint name="{name}" axis="0 1 0" range="-60 60" limited="true"/>{ARM}</body>'
+                   for x, name in enumerate("ab"))  # fmt: skip
+    return read(mjcf(body, TIED), **given)
+
+
+def settled(model, given, *, q=True, v=True):
+    """The arguments of a run with a start that constraints allow."""
+    q0 = vt.satisfy_constraints(model, given["q0"]) if q else given["q0"]
+    return model, {**given, "q0": q0, "v0": model.project_velocity(q0, given["v0"]) if v else given["v0"]}
+
+
+def bent(clip=False):
+    """A hinge whose zero is beyond its limit, in MJCF, from zero or within limits."""
+    model, given = swung('range="10 60" limited="true"', q0=[0.0])
+    return model, {**given, "q0": within_limits(model, given["q0"]) if clip else given["q0"]}
+
+
+def pressed(**given):
+    """Two arms whose tips overlap, high above the ground, in MJCF."""
+    floor = '<geom type="plane" size="1 1 1" pos="0 0 -1"/>'
+    arm = '<body name="{}" pos="{} 0 0"><joint axis="0 1 0"/>' + ARM + TIP + "</body>"
+    return read(mjcf(floor + arm.format("left", 0) + arm.format("right", 0.08)), **given)
+
+
 #: Cause, words of the message, and remedies that it names.
 TOLD = {
     "light chain": (burdened, "armature=", [lambda: burdened(0.01)]),
@@ -112,8 +172,28 @@ TOLD = {
                         lambda: two(vt.Box((0.1,) * 3), vt.NoContact("upper", "world"), vt.Ground(-9.0))]),
     "gauss with dry friction": (given(lambda: hinge(dry_friction=1.0), method="gauss"), "linear-time",
                                 [given(lambda: hinge(dry_friction=1.0), method="linear-time")]),
-    "rk4 with events out of range": (given(hinge, method="rk4", tau=[1.0]), "torque",
-                                     [given(hinge, method="rk4", torque=[1.0])]),
+    "an option that is not known": (given(hinge, method="rk4", tau=[1.0]), "torque",
+                                    [given(hinge, method="rk4", torque=[1.0])]),
+    "damping of rk4": (lambda: swung('damping="30"', v0=[1.0], method="rk4", duration=0.1),
+                       'method="linear-time", which solves for drives and damping',
+                       [lambda: swung('damping="30"', v0=[1.0], duration=0.1)]),
+    "halves of rk4": (given(servos, method="rk4"), 'method="linear-time", which solves for drives', [servos]),
+    "fixed above the ground": (lambda: swung("", around=FLOOR), "lower the ground, to vt.Ground(-0.151)",
+                               [lambda: swung("", around=FLOOR, load={"ground": vt.Ground(-0.151)}),
+                                lambda: swung("", around=FLOOR, q0=[np.pi])]),
+    "turned too far": (lambda: swung("", v0=[4000.0], halvings=0), "halve dt",
+                       [lambda: swung("", v0=[4000.0], halvings=0, dt=2.5e-4)]),
+    "equal angles": (lambda: tied(q0=[0.1, 0.0]), "satisfy_constraints(model, q0)",
+                     [lambda: settled(*tied(q0=[0.1, 0.0]))]),
+    "equal rates": (lambda: tied(v0=np.array([1.0, 0.0])), "model.project_velocity(q0, v0)",
+                    [lambda: settled(*tied(v0=np.array([1.0, 0.0])), q=False)]),
+    "limits of MJCF at zero": (bent, "start within them, or take", [lambda: bent(clip=True),
+                               lambda: swung('range="10 60"', load={"limits": "ignore"})]),
+    "gauss with limits": (given(servos, method="gauss"), 'take limits="report"',
+                          [lambda: servos(load={"limits": "report"}, dt=1e-4, method="gauss")]),
+    "arms that overlap": (pressed, "leave the pair out by vt.NoContact", [lambda: pressed(out=("left", "right"))]),
+    "limits that are reported": (lambda: swung('range="-5 5" limited="true"', v0=[8.0], load={"limits": "report"}),
+                                 'limits="enforce"', [lambda: swung('range="-5 5" limited="true"', v0=[8.0])]),
 }  # fmt: skip
 
 
@@ -152,6 +232,8 @@ RATES = {
     "linear-time": (lambda: turning(vt.JointSpring("turn", 0.5 * 440.0**2, 0.0)), "their 1/frequency", 440.0),
     "explicit-euler": (lambda: turning(vt.Drive("turn", 0.5 * 500.0**2, 0.0)), "the shortest time in which they act",
                        500.0),
+    "semi-implicit-euler": (lambda: turning(damping=0.5 * 700.0), "the shortest time in which they act", 700.0),
+    "rk8": (lambda: turning(vt.JointSpring("turn", 0.5 * 440.0**2, 0.0)), "their 1/frequency", 440.0),
     "rk4": (lambda: turning(vt.Drive("turn", 1.0, 0.5 * 700.0)), "the shortest time in which they act", 700.0),
 }  # fmt: skip
 
@@ -164,3 +246,38 @@ def test_remedies_tell_how_many_times_too_long_a_step_is(method):
         integrator.start(0.0, np.array([0.1, 0.5]), np.zeros(2))
         assert (f"dt is {dt * rate:.2g} times {words}" in integrator._remedy()) == told, integrator._remedy()
         assert (words in integrator._remedy()) == told
+
+
+def test_explicit_methods_name_what_is_the_fastest():
+    model = turning(vt.JointSpring("turn", 0.5 * 440.0**2, 0.0), friction=30.0, friction_velocity=1e-3)
+    integrator = vt.METHODS["rk4"](model, 3 / 60e3)
+    integrator.start(0.0, np.array([0.1, 0.5]), np.zeros(2))
+    assert integrator._remedy() == (
+        'give method="linear-time", which solves for friction (dt is 3 times the time in which it stops the joints), '
+        "or halve dt 2 times"
+    )
+
+
+@pytest.mark.parametrize("damping", [30.0, 100.0, 300.0])
+def test_steps_halved_as_often_as_told_are_sound(damping):
+    text, _ = outcome(lambda: swung(f'damping="{damping}"', v0=[1.0], method="rk4", duration=0.4))
+    often = int(re.search(r"halve dt (\d+) times$", text)[1])
+    told, well = outcome(lambda: swung(f'damping="{damping}"', v0=[1.0], method="rk4", dt=1e-3 / 2**often))
+    assert well, told
+
+
+def test_iterations_are_named_only_where_they_were_too_few():
+    """More of them, or a looser tolerance, do not help a trial of the solver that turns a body too far."""
+    told, _ = outcome(lambda: swung("", v0=[4000.0], halvings=0))
+    assert told.endswith("; halve dt") and "half a turn" in told
+    told, _ = outcome(given(spun, halvings=0, dt=5e-3, max_iterations=1))
+    assert told.endswith("; halve dt, or give max_iterations= or a looser tolerance=")
+    assert outcome(given(spun, halvings=0, dt=5e-3, max_iterations=30))[1]
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit-euler"])
+def test_options_that_a_method_does_not_have_are_not_named(method):
+    """Explicit methods solve contacts and limits, but have no tolerance."""
+    told, _ = outcome(lambda: servos(kv=5e4, method=method))
+    assert "and its limit is not solved" in told and "tolerance" not in told, told
+    assert outcome(lambda: servos(kv=5e4))[1]
