@@ -83,7 +83,6 @@ def two(upper, *more):
 
 ARM = '<inertial pos="0 0 -0.2" mass="0.1" diaginertia="1e-4 1e-4 1e-4"/>'
 FLOOR, TIP = '<geom type="plane" size="1 1 1"/>', '<geom type="sphere" size="0.05" pos="0 0 -0.2"/>'
-TIED = '<equality><joint joint1="a" joint2="b" polycoef="0 1 0 0 0"/></equality>'
 
 
 def read(text, q0=None, load=None, out=None, **more):
@@ -111,11 +110,18 @@ def servos(kv=50.0, **given):
     return read(text, **{"q0": [0.3, 0.3], "v0": [-1.0, 0.0], **given})
 
 
-def tied(**given):
-    """Two hinges with equal angles, in MJCF."""
+def tied(more=0.0, **given):
+    """Two hinges of which the first turns by as much as the second, or more by an angle, in MJCF."""
     body = "".join(f'<body pos="{x} 0 0"><joint name="{name}" axis="0 1 0" range="-60 60" limited="true"/>{ARM}</body>'
                    for x, name in enumerate("ab"))  # fmt: skip
-    return read(mjcf(body, TIED), **given)
+    equal = f'<joint joint1="a" joint2="b" polycoef="{more} 1 0 0 0"/>'
+    return read(mjcf(body, f"<equality>{equal}</equality>"), **given)
+
+
+def held(model, given):
+    """The arguments of a run from within limits, where constraints hold and the first joint has stayed."""
+    q0 = vt.satisfy_constraints(model, within_limits(model, given["q0"]), hold=["a"])
+    return model, {**given, "q0": q0}
 
 
 def settled(model, given, *, q=True, v=True):
@@ -189,6 +195,8 @@ TOLD = {
                     [lambda: settled(*tied(v0=np.array([1.0, 0.0])), q=False)]),
     "limits of MJCF at zero": (bent, "start within them, or take", [lambda: bent(clip=True),
                                lambda: swung('range="10 60"', load={"limits": "ignore"})]),
+    "tied beyond a limit": (lambda: tied(0.1, q0=[1.1, 1.0]), 'vt.satisfy_constraints(model, q, hold=["a"])',
+                            [lambda: held(*tied(0.1, q0=[1.1, 1.0]))]),
     "gauss with limits": (given(servos, method="gauss"), 'take limits="report"',
                           [lambda: servos(load={"limits": "report"}, dt=1e-4, method="gauss")]),
     "arms that overlap": (pressed, "leave the pair out by vt.NoContact", [lambda: pressed(out=("left", "right"))]),

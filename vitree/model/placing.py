@@ -147,9 +147,13 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
             remedy = "its base does not move along the ground's normal: start in another configuration, or "
             remedy += _lowered(ground, depth)
         raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")
-    for joint, at, _, low, high in limits_of(full.joints, full.constraints) if full.limits == "enforce" else ():
+    for joint, at, entry, low, high in limits_of(full.joints, full.constraints) if full.limits == "enforce" else ():
         if not low - most <= q[at] <= high + most:
+            tied = full.constraints and full.constraint_rows(q[None])[1][0][:, entry].any()
+            such = (
+                f', such as at vt.satisfy_constraints(model, q, hold=["{joint.name}"]) of a q that is' if tied else ""
+            )
             raise InputError(Text(
                 f'the joint "{joint.name}" is at {q[at]:.6g} {when}, beyond its limits {low:g} to {high:g}; '
-                "start within them, or take ", Argument("limits", "report"),
+                f"start within them{such}, or take ", Argument("limits", "report"),
             ))  # fmt: skip
