@@ -26,6 +26,16 @@ def test_pickling_keeps_everything(error):
     assert type(again) is type(error) and str(again) == str(error) and vars(again) == vars(error)
 
 
+@pytest.mark.parametrize("given", ["(x" * 5000, "x" * 5000, "x y\n" * 2000 + ".urdf", "/tmp/" + "a/" * 3000])
+@pytest.mark.parametrize("read", [vt.load_sexpr, vt.read_sexpr, vt.load_urdf, vt.find_robot, vt.Trajectory.load])
+def test_long_texts_in_place_of_files_are_told_in_short(read, given):
+    """The text is cut, and what is wrong and the remedy stand behind it."""
+    with pytest.raises(vt.VitreeError) as told:
+        read(given)
+    parsed = given.startswith("(") and "sexpr" in read.__name__
+    assert len(str(told.value)) < 600 and ("; " in str(told.value)) != parsed, told.value
+
+
 OF_MODELS = [name for name in vt.__all__ if inspect.isfunction(function := getattr(vt, name))
              and {"model", "tree"} & set(inspect.signature(function).parameters)]  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from vitree.findings import Finding, Report
-from vitree.wording import Argument, Text, arguments_of, picklable, text_of, visible
+from vitree.wording import Argument, Text, arguments_of, brief, picklable, text_of, visible
 
 
 class VitreeError(Exception):
@@ -79,7 +79,7 @@ class UnknownNameError(VitreeError, LookupError):
     def __init__(self, kind: str, name: object, choices: Iterable[str], *, about: Argument | None = None):
         choices = [str(choice) for choice in choices]
         given = text_of(name)
-        text = f'no {kind} "{given}"'
+        text = f'no {kind} "{brief(given)}"'
         close = difflib.get_close_matches(given, choices, n=1)
         if close:
             text += f'; did you mean "{close[0]}"?'

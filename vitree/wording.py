@@ -31,6 +31,12 @@ def has_unseen(text: str) -> bool:
     return _UNSEEN.search(text) is not None
 
 
+def brief(text: Any, most: int = 200) -> str:
+    """Return a name or path as people gave it, cut if it is longer than ``most`` characters."""
+    text = text_of(text)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from mjcf_texts import mjcf
 
 import vitree as vt
+from vitree.model.placing import within_limits
 
 INERTIA = (0.1, 0.1, 0.1)
 
@@ -77,40 +81,79 @@ def two(upper, *more):
     return tree.compile(), {"duration": 0.3, "dt": 1e-3}
 
 
-BALL = '<body name="ball" pos="0 0 {z}">{joint}<geom type="sphere" size="0.1"/></body>'
-PLANE = '<geom type="plane" size="1 1 1"/>'
-ARM = '<joint name="{name}" axis="0 1 0" range="{low} {high}" limited="true"/>'
+ARM = '<inertial pos="0 0 -0.2" mass="0.1" diaginertia="1e-4 1e-4 1e-4"/>'
+FLOOR, TIP = '<geom type="plane" size="1 1 1"/>', '<geom type="sphere" size="0.05" pos="0 0 -0.2"/>'
 
 
-def of_mjcf(bodies, q=None, change=None, **options):
-    """What runs a model of MuJoCo from zero, or what q(robot, model) returns; ``change`` is made to its tree."""
-
-    def made():
-        text = f'<mujoco><compiler angle="radian"/><worldbody>{bodies}</worldbody></mujoco>'
-        robot = vt.from_mujoco(text, **options)
-        if change is not None:
-            change(robot.tree)
-        model = robot.tree.compile()
-        start = {} if q is None else {"q0": q(robot, model) if callable(q) else q}
-        return model, {"duration": 0.05, "dt": 1e-3, **start}
-
-    return made
+def read(text, q0=None, load=None, out=None, **more):
+    """The model of an MJCF text with options ``load``, where it is drawn; ``out`` is a pair that does not touch."""
+    robot = vt.from_mujoco(text, **load or {})
+    if out is not None:
+        robot.tree.contact(vt.NoContact(*out))
+    model = robot.model
+    q = robot.start if q0 is None else np.array(q0, dtype=float)
+    return model, {"q0": q, "v0": np.zeros(model.nv), "duration": 0.05, "dt": 1e-3, **more}
 
 
-#: Two fingers, both beyond their limits at the start, one by less than is mended.
-FINGERS = "".join(
-    f'<body name="{name}" pos="0 {y} 1">' + ARM.format(name=f"{name} joint", low=low, high=1.0)
-    + '<geom type="sphere" size="0.01" pos="0 0 -0.1"/></body>' for name, y, low in (("a", 0, 1e-5), ("b", 1, 0.2))
-)  # fmt: skip
-#: An arm whose base is fixed, with its end in the ground; and two balls on rails that overlap.
-REACHING = PLANE + '<body name="arm" pos="0 0 0.3">' + ARM.format(name="shoulder", low=-3, high=3) + (
-    '<geom type="capsule" size="0.02" fromto="0 0 -0.1 0 0 -0.35"/></body>')  # fmt: skip
-NEAR = PLANE + "".join(
-    f'<body name="{name}" pos="{x} 0 1"><joint type="slide" axis="1 0 0"/><geom type="sphere" size="0.1"/></body>'
-    for name, x in (("left", 0.0), ("right", 0.15))
-)
-FREE, STILL = (PLANE + BALL.format(z=z, joint=joint) for z, joint in ((0.05, "<freejoint/>"), (0.5, "")))
-FLOATING = PLANE + BALL.format(z=0.5, joint="<freejoint/>")
+def swung(joint, around="", **given):
+    """A hinge with a light arm, in MJCF."""
+    body = f'<body name="arm" pos="0 0 0.1"><joint name="hinge" axis="0 1 0" {joint}/>{ARM}{TIP}</body>'
+    return read(mjcf(around + body), **given)
+
+
+def servos(kv=50.0, **given):
+    """Two hinges within limits that a stiff drive each holds, in MJCF."""
+    joint = '<joint name="{}" axis="0 1 0" range="0 60" limited="true"/>'
+    drive = '<position joint="{}" kp="2e4" kv="{}"/>'
+    body = f"<body>{joint.format('a')}{ARM}<body>{joint.format('b')}{ARM}</body></body>"
+    text = mjcf(body, f"<actuator>{drive.format('a', kv)}{drive.format('b', kv)}</actuator>")
+    return read(text, **{"q0": [0.3, 0.3], "v0": [-1.0, 0.0], **given})
+
+
+def tied(more=0.0, **given):
+    """Two hinges of which the first turns by as much as the second, or more by an angle, in MJCF."""
+    body = "".join(f'<body pos="{x} 0 0"><joint name="{name}" axis="0 1 0" range="-60 60" limited="true"/>{ARM}</body>'
+                   for x, name in enumerate("ab"))  # fmt: skip
+    equal = f'<joint joint1="a" joint2="b" polycoef="{more} 1 0 0 0"/>'
+    return read(mjcf(body, f"<equality>{equal}</equality>"), **given)
+
+
+def held(model, given):
+    """The arguments of a run from within limits, where constraints hold and the first joint has stayed."""
+    q0 = vt.satisfy_constraints(model, within_limits(model, given["q0"]), hold=["a"])
+    return model, {**given, "q0": q0}
+
+
+def settled(model, given, *, q=True, v=True):
+    """The arguments of a run with a start that constraints allow."""
+    q0 = vt.satisfy_constraints(model, given["q0"]) if q else given["q0"]
+    return model, {**given, "q0": q0, "v0": model.project_velocity(q0, given["v0"]) if v else given["v0"]}
+
+
+def bent(clip=False):
+    """A hinge whose zero is beyond its limit, in MJCF, from zero or within limits."""
+    model, given = swung('range="10 60" limited="true"', q0=[0.0])
+    return model, {**given, "q0": within_limits(model, given["q0"]) if clip else given["q0"]}
+
+
+def fingers(*q0):
+    """Two hinges beyond their limits at zero, one by less than is brought together, in MJCF."""
+    joint = '<joint name="{0}" axis="0 1 0" range="{1} 60" limited="true"/>'
+    return read(mjcf("".join(f'<body pos="0 {y} 0">{joint.format(name, low)}{ARM}</body>'
+                             for name, y, low in (("a", 0, 1e-3), ("b", 1, 10)))), q0=q0)  # fmt: skip
+
+
+def lone(joint):
+    """A ball on a floor, in MJCF."""
+    return read(mjcf(f'{FLOOR}<body pos="0 0 1">{joint}{ARM}{TIP}</body>'))
+
+
+def pressed(**given):
+    """Two arms whose tips overlap, high above the ground, in MJCF."""
+    floor = '<geom type="plane" size="1 1 1" pos="0 0 -1"/>'
+    arm = '<body name="{}" pos="{} 0 0"><joint axis="0 1 0"/>' + ARM + TIP + "</body>"
+    return read(mjcf(floor + arm.format("left", 0) + arm.format("right", 0.08)), **given)
+
 
 #: Cause, words of the message, and remedies that it names.
 TOLD = {
@@ -142,24 +185,38 @@ TOLD = {
                                    [lambda: ball(0.2, damping=5.0, stiffness=1e4), lambda: ball(0.2)]),
     "contact without stiffness": (lambda: ball(0.2, stiffness=0.0), "leave it out for a rigid one",
                                   [lambda: ball(0.2)]),
-    "MJCF in the ground": (of_mjcf(FREE), "vt.place_on_ground(model, q)",
-                           [of_mjcf(FREE, lambda robot, model: vt.place_on_ground(model, robot.start))]),
-    "MJCF with a fixed base in the ground": (
-        of_mjcf(REACHING), "start in another posture, or give a ground of another height, ground=vt.Ground(height)",
-        [of_mjcf(REACHING, [1.0]), of_mjcf(REACHING, ground=vt.Ground(-1.0))]),
-    "MJCF that overlaps": (of_mjcf(NEAR), "move them apart, or leave the pair out by vt.NoContact", [
-        of_mjcf(NEAR, [0.0, 0.1]), of_mjcf(NEAR, change=lambda tree: tree.contact(vt.NoContact("left", "right")))]),
-    "MJCF beyond limits": (of_mjcf(FINGERS), '"b joint" is at 0 at the start, beyond its limits 0.2 to 1, and 1 more',
-                           [of_mjcf(FINGERS, [1e-5, 0.2])]),
-    "MJCF of which nothing moves": (of_mjcf(STILL), "<freejoint/> in MJCF",
-                                    [of_mjcf(FLOATING, lambda robot, model: robot.start)]),
     "boxes on boxes": (lambda: two(vt.Box((0.1,) * 3)), "give one of each pair spheres or capsules",
                        [lambda: two(vt.Sphere(0.05)),
                         lambda: two(vt.Box((0.1,) * 3), vt.NoContact("upper", "world"), vt.Ground(-9.0))]),
     "gauss with dry friction": (given(lambda: hinge(dry_friction=1.0), method="gauss"), "linear-time",
                                 [given(lambda: hinge(dry_friction=1.0), method="linear-time")]),
-    "an argument that is not known": (given(hinge, method="rk4", tau=[1.0]), "torque",
-                                     [given(hinge, method="rk4", torque=[1.0])]),
+    "an option that is not known": (given(hinge, method="rk4", tau=[1.0]), "torque",
+                                    [given(hinge, method="rk4", torque=[1.0])]),
+    "damping of rk4": (lambda: swung('damping="30"', v0=[1.0], method="rk4", duration=0.1),
+                       'method="linear-time", which solves for drives and damping',
+                       [lambda: swung('damping="30"', v0=[1.0], duration=0.1)]),
+    "halves of rk4": (given(servos, method="rk4"), 'method="linear-time", which solves for drives', [servos]),
+    "fixed above the ground": (lambda: swung("", around=FLOOR), "lower the ground, to vt.Ground(-0.151)",
+                               [lambda: swung("", around=FLOOR, load={"ground": vt.Ground(-0.151)}),
+                                lambda: swung("", around=FLOOR, q0=[np.pi])]),
+    "turned too far": (lambda: swung("", v0=[4000.0], halvings=0), "halve dt",
+                       [lambda: swung("", v0=[4000.0], halvings=0, dt=2.5e-4)]),
+    "equal angles": (lambda: tied(q0=[0.1, 0.0]), "satisfy_constraints(model, q0)",
+                     [lambda: settled(*tied(q0=[0.1, 0.0]))]),
+    "equal rates": (lambda: tied(v0=np.array([1.0, 0.0])), "model.project_velocity(q0, v0)",
+                    [lambda: settled(*tied(v0=np.array([1.0, 0.0])), q=False)]),
+    "limits of MJCF at zero": (bent, "start within them, or take", [lambda: bent(clip=True),
+                               lambda: swung('range="10 60"', load={"limits": "ignore"})]),
+    "several beyond limits": (lambda: fingers(0, 0), '"b" is at 0 at the start, beyond its limits 0.174533 to 1.0472, '
+                              "and 1 more", [lambda: fingers(2e-5, 0.174533)]),
+    "nothing that moves": (lambda: lone(""), "<freejoint/> in MJCF", [lambda: lone("<freejoint/>")]),
+    "tied beyond a limit": (lambda: tied(0.1, q0=[1.1, 1.0]), 'vt.satisfy_constraints(model, q, hold=["a"])',
+                            [lambda: held(*tied(0.1, q0=[1.1, 1.0]))]),
+    "gauss with limits": (given(servos, method="gauss"), 'take limits="report"',
+                          [lambda: servos(load={"limits": "report"}, dt=1e-4, method="gauss")]),
+    "arms that overlap": (pressed, "leave the pair out by vt.NoContact", [lambda: pressed(out=("left", "right"))]),
+    "limits that are reported": (lambda: swung('range="-5 5" limited="true"', v0=[8.0], load={"limits": "report"}),
+                                 'limits="enforce"', [lambda: swung('range="-5 5" limited="true"', v0=[8.0])]),
 }  # fmt: skip
 
 
@@ -198,6 +255,8 @@ RATES = {
     "linear-time": (lambda: turning(vt.JointSpring("turn", 0.5 * 440.0**2, 0.0)), "their 1/frequency", 440.0),
     "explicit-euler": (lambda: turning(vt.Drive("turn", 0.5 * 500.0**2, 0.0)), "the shortest time in which they act",
                        500.0),
+    "semi-implicit-euler": (lambda: turning(damping=0.5 * 700.0), "the shortest time in which they act", 700.0),
+    "rk8": (lambda: turning(vt.JointSpring("turn", 0.5 * 440.0**2, 0.0)), "their 1/frequency", 440.0),
     "rk4": (lambda: turning(vt.Drive("turn", 1.0, 0.5 * 700.0)), "the shortest time in which they act", 700.0),
 }  # fmt: skip
 
@@ -210,3 +269,38 @@ def test_remedies_tell_how_many_times_too_long_a_step_is(method):
         integrator.start(0.0, np.array([0.1, 0.5]), np.zeros(2))
         assert (f"dt is {dt * rate:.2g} times {words}" in integrator._remedy()) == told, integrator._remedy()
         assert (words in integrator._remedy()) == told
+
+
+def test_explicit_methods_name_what_is_the_fastest():
+    model = turning(vt.JointSpring("turn", 0.5 * 440.0**2, 0.0), friction=30.0, friction_velocity=1e-3)
+    integrator = vt.METHODS["rk4"](model, 3 / 60e3)
+    integrator.start(0.0, np.array([0.1, 0.5]), np.zeros(2))
+    assert integrator._remedy() == (
+        'give method="linear-time", which solves for friction (dt is 3 times the time in which it stops the joints), '
+        "or halve dt 2 times"
+    )
+
+
+@pytest.mark.parametrize("damping", [30.0, 100.0, 300.0])
+def test_steps_halved_as_often_as_told_are_sound(damping):
+    text, _ = outcome(lambda: swung(f'damping="{damping}"', v0=[1.0], method="rk4", duration=0.4))
+    often = int(re.search(r"halve dt (\d+) times$", text)[1])
+    told, well = outcome(lambda: swung(f'damping="{damping}"', v0=[1.0], method="rk4", dt=1e-3 / 2**often))
+    assert well, told
+
+
+def test_iterations_are_named_only_where_they_were_too_few():
+    """More of them, or a looser tolerance, do not help a trial of the solver that turns a body too far."""
+    told, _ = outcome(lambda: swung("", v0=[4000.0], halvings=0))
+    assert told.endswith("; halve dt") and "half a turn" in told
+    told, _ = outcome(given(spun, halvings=0, dt=5e-3, max_iterations=1))
+    assert told.endswith("; halve dt, or give max_iterations= or a looser tolerance=")
+    assert outcome(given(spun, halvings=0, dt=5e-3, max_iterations=30))[1]
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit-euler"])
+def test_options_that_a_method_does_not_have_are_not_named(method):
+    """Explicit methods solve contacts and limits, but have no tolerance."""
+    told, _ = outcome(lambda: servos(kv=5e4, method=method))
+    assert "and its limit is not solved" in told and "tolerance" not in told, told
+    assert outcome(lambda: servos(kv=5e4))[1]

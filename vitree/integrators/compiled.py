@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -24,7 +25,7 @@ from vitree.integrators.base import (
     steps_of,
     torque_of,
 )
-from vitree.integrators.options import HALVE
+from vitree.integrators.options import HALVE, LONGER
 from vitree.model.closure import dependent
 from vitree.model.finite import coincident
 from vitree.model.model import Model
@@ -32,7 +33,9 @@ from vitree.model.signals import resolve_inputs
 from vitree.wording import keyword
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
-CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
+CALLBACK_FAILED, DEPENDENT, NOT_CONVERGED = (
+    scalar().STATUS[name] for name in ("callback failed", "dependent", "not converged")
+)
 #: The first bytes of a checkpoint; the number changes with the kept memory of the steppers.
 CHECKPOINT = "vitree checkpoint 3"
 #: Bytes of the digest that follows them, of what follows the digest.
@@ -75,8 +78,11 @@ class CompiledIntegrator(Integrator):
     _pushes: np.ndarray | None = None
     #: where in a step the stepper asks for prescribed motion, as shares of it
     moments: Sequence[float] | np.ndarray = (0.0, 0.5)
-    #: the remedy that the error of a failed step names
-    remedy: str = HALVE
+    #: whether a step is solved in passes, to a tolerance
+    iterates: bool = False
+    #: what the error of a failed step names in place of a smaller step, and what beside it
+    remedy: str = ""
+    beside: str = ""
 
     def _make(self, kind: str, **options) -> Any:
         return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
@@ -353,7 +359,7 @@ class CompiledIntegrator(Integrator):
         )  # fmt: skip
         return ConvergenceError(
             f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: "
-            f"{self._reason(status)}{numbers}; " + self._remedy(),
+            f"{self._reason(status)}{numbers}; " + self._remedy(status),
             time=stepper.t, residual=stepper.error, iterations=stepper.iterations,
         )  # fmt: skip
 
@@ -376,20 +382,24 @@ class CompiledIntegrator(Integrator):
         names = [model.constraints[k].name for k in dependent(Dh[0][:, ~model.flat.kinematic])]
         return f"{text} ({'; '.join(names)})" if names else f"{text} (not at the start of the step, but within it)"
 
-    def _remedy(self) -> str:
-        """Return what to do about a failed step.
+    def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
+        """Return what to do about a failed step; ``share`` is how many times too long it is known to be.
 
-        A smaller step does not help where the mass matrix is singular, nor do more iterations where contacts fail.
+        A smaller step does not help where the mass matrix is singular, nor do more iterations where contacts fail, or
+        where the solver did not stop for want of them.
         """
         try:
             self.model.require_regular(self.stepper.state()[1])
         except ModelError as error:
             return str(error)
+        halve = HALVE + (f" {math.ceil(math.log2(share))} times" if 2.0 < share < math.inf else "")
         if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:
             _, b = self.model._contact_names[k]
-            looser = HALVE + ", or give a looser " + keyword("tolerance", "method")
-            return looser + ("" if b == "limit" else ", or let it yield: give stiffness= and damping= to the contact")
-        return self.remedy
+            looser = ", or give a looser " + keyword("tolerance", "method") if self.iterates else ""
+            return halve + looser + (
+                "" if b == "limit" else ", or let it yield: give stiffness= and damping= to the contact"
+            )
+        return self.remedy or halve + (LONGER if self.iterates and status == NOT_CONVERGED else "") + self.beside
 
     @property
     def steps(self):

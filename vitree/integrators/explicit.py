@@ -8,14 +8,14 @@ that gaps hold where it ends.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from vitree.integrators.compiled import CompiledIntegrator, reusable
-from vitree.integrators.options import EVENTS, events_of
-from vitree.model.stiffness import drive_rate
-from vitree.wording import Argument
+from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
+from vitree.integrators.options import EVENTS, events_of, option
+from vitree.model.stiffness import drive_rate, friction_rates, spring_rate
+from vitree.wording import Argument, Text
 
 #: How often a step with contacts that is not solved is halved.
 HALVINGS = 4
@@ -31,14 +31,24 @@ class Explicit(CompiledIntegrator):
         return super()._make(kind, halvings=HALVINGS, events=events_of(self.chosen, self.model), behind=self.at_end,
                              **options)  # fmt: skip
 
-    def _remedy(self):
-        share = self.dt * drive_rate(self.model, self.stepper.state()[1])
-        if share > 1:
-            return (
-                "give " + Argument("method", "linear-time") + ", which solves for drives (dt is "
-                f"{share:.2g} times the shortest time in which they act), or " + super()._remedy()
-            )  # fmt: skip
-        return super()._remedy()
+    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+        way, share = solved_by(self.model, self.stepper.state()[1], self.dt)
+        if share <= 1:
+            return super()._remedy(status)
+        return "give " + way + ", or " + super()._remedy(status, share)
+
+
+def solved_by(model: Any, q: np.ndarray, dt: float) -> tuple[str, float]:
+    """Return which method solves for what is stiff at q (nq,), in words, and how many times too long dt [s] is."""
+    linear = Argument("method", "linear-time")
+    springs = Text(linear, " and ", option("springs", "averaged"), ", which solve for springs")
+    rubs = float(friction_rates(model, q).max(initial=0.0)) if model.friction.any() else 0.0
+    rate, way, time = max(
+        (drive_rate(model, q), linear + ", which solves for drives and damping", "the shortest time in which they act"),
+        (spring_rate(model, q), springs, "their 1/frequency"),
+        (rubs, linear + ", which solves for friction", "the time in which it stops the joints"),
+    )
+    return way + f" (dt is {dt * rate:.2g} times {time})", dt * rate
 
 
 @reusable

@@ -12,8 +12,8 @@ import numpy as np
 from vitree._core import stages
 from vitree.arguments import real
 from vitree.errors import InputError, ModelError
-from vitree.integrators.compiled import CompiledIntegrator, reusable
-from vitree.integrators.options import SOLVE_LONGER, option, solving, whole_from
+from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
+from vitree.integrators.options import option, solving, whole_from
 from vitree.model.model import Model
 from vitree.model.stiffness import friction_rates
 from vitree.wording import Argument
@@ -147,7 +147,7 @@ class Gauss(CompiledIntegrator):
     conserves_momentum = True
     estimates = True
     dense = True
-    remedy = SOLVE_LONGER
+    iterates = True
     options: ClassVar[Mapping[str, str]] = {
         "order": "4, 6, 8 (default), 12 or 16: steps of 2, 3, 4, 6 or 8 stages",
         "halvings": "how often a step that cannot be solved is halved (default 10)",
@@ -172,16 +172,16 @@ class Gauss(CompiledIntegrator):
             halvings=whole_from("halvings", self.chosen.get("halvings", 10), 0, 20), **self._solving(),
         )  # fmt: skip
 
-    def _remedy(self):
+    def _remedy(self, status=NOT_CONVERGED, share=1.0):
         if isinstance(self.model, Model) and self.model.friction.any():
             share = self.dt * float(friction_rates(self.model, self.stepper.state()[1]).max(initial=0.0))
             if share > 1:
                 return (
                     "give " + Argument("method", "linear-time") + ", which solves for friction, or raise "
                     f"friction_velocity= of the joints (dt is {share:.2g} times the time in which friction stops "
-                    "them), or " + super()._remedy()
+                    "them), or " + super()._remedy(status, share)
                 )
-        return super()._remedy()
+        return super()._remedy(status)
 
     def _solving(self) -> dict:
         return solving({"max_iterations": 40, **self.chosen}, TOLERANCES[self.order])

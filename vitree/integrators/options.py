@@ -11,9 +11,8 @@ from vitree.wording import Argument, keyword, named
 
 #: The remedies of steps that fail.
 HALVE = "halve " + named("dt")
-SOLVE_LONGER = (
-    HALVE + ", or give " + keyword("max_iterations", "method") + " or a looser " + keyword("tolerance", "method")
-)
+LONGER = ", or give " + keyword("max_iterations", "method") + " or a looser " + keyword("tolerance", "method")
+SOLVE_LONGER = HALVE + LONGER
 
 #: The option of methods that take contacts.
 EVENTS = {

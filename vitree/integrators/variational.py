@@ -11,9 +11,9 @@ from vitree._core import scalar
 from vitree.arguments import entries, real
 from vitree.errors import InputError
 from vitree.integrators.base import acting, serving
-from vitree.integrators.compiled import CompiledIntegrator, reusable
+from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
 from vitree.integrators.composition import SHARES, TOLERANCES
-from vitree.integrators.options import EVENTS, SOLVE_LONGER, alpha_of, events_of, one_of, option, solving, whole_from
+from vitree.integrators.options import EVENTS, alpha_of, events_of, one_of, option, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
 from vitree.model.stiffness import heaviest_load, spring_rate
@@ -79,20 +79,20 @@ class Variational(CompiledIntegrator):
     symplectic = True
     conserves_momentum = True
     options: ClassVar[Mapping[str, str]] = _OPTIONS
-    remedy = SOLVE_LONGER
+    iterates = True
     #: the option ``norm`` where it is not given
     default_norm: str = "momentum"
     #: values of the option ``adapt``
     adaptations: ClassVar[tuple[str, ...]] = ("density",)
 
-    def _remedy(self):
+    def _remedy(self, status=NOT_CONVERGED, share=1.0):
         found = heaviest_load(self.model)
         if found is None or found[2] < BURDEN * found[1]:
-            return super()._remedy()
+            return super()._remedy(status, share)
         joint, own, carried = found
         return (
             f'give "{joint}" and other joints of light bodies armature= (its body of {own:.3g} kg carries '
-            f"{carried:.3g} kg, which a smaller dt hardly helps), or " + super()._remedy()
+            f"{carried:.3g} kg, which a smaller dt hardly helps), or " + super()._remedy(status, share)
         )
 
     def _solver_options(self) -> dict:
@@ -107,7 +107,7 @@ class Variational(CompiledIntegrator):
             text = option("order", self.order) + f" is not known; choose from {', '.join(map(str, SHARES))}"
             raise InputError(text, choices=SHARES)
         if self.order > 2 and (self.model.friction.any() or self.model.damping.any()):
-            self.remedy = self.remedy + (
+            self.beside = (
                 "; or take " + option("order", 2) + ": substeps back in time have no solution where damping or "
                 "friction stops a joint within about the substep"
             )
@@ -272,14 +272,14 @@ class LinearTime(Variational):
             averaged=self.springs == "averaged",
         )  # fmt: skip
 
-    def _remedy(self):
+    def _remedy(self, status=NOT_CONVERGED, share=1.0):
         share = self.dt * spring_rate(self.model, self.stepper.state()[1]) if self.springs == "nodes" else 0.0
         if share > 1:
             return (
                 "give " + option("springs", "averaged") + f", since springs are stiff (dt is {share:.2g} times their "
-                "1/frequency), or " + super()._remedy()
+                "1/frequency), or " + super()._remedy(status, share)
             )
-        return super()._remedy()
+        return super()._remedy(status)
 
     @property
     def settings(self):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import of_kind
 from vitree.errors import InputError, ModelError
+from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import FREE, PRISMATIC, limits_of
 from vitree.model.contacts import named_side, roots_of
 from vitree.model.finite import guarded
@@ -52,22 +55,16 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
     steeper than 84 degrees against it are walls.
     """
     of_kind(model, Model, "model", "a Model")
-    ground, full, flat = model.ground, model.full, model.full.flat
+    ground, full = model.ground, model.full
     at = full.validate_configuration(model.expand(model.validate_configuration(q)))
     if ground is None:
         raise ModelError(f'"{model.name}" has no ground; give one, such as load_urdf(..., ground=vt.Ground())')
-    found = full.contact_candidates
-    up = np.array((0.0, 0.0, 1.0)) if ground.terrain is not None else found.planes[0, :3]
-    root = roots_of(flat.parent)
-    moved = dict.fromkeys(root[found.body].tolist())
-    ways = {tree: way for tree in moved if (way := way_of(full, tree, up)) is not None}
+    up, trees, ways = _to_move(full, ground)
     if not ways:
         raise ModelError(
-            f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; let it float '
-            '(base="free" of load_urdf, <freejoint/> in MJCF), or give a ground of another height, '
-            "ground=vt.Ground(height)"
+            f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; give it a vt.free '
+            'joint (load_urdf: base="free"), or lower the ground by its height, vt.Ground(height)'
         )
-    trees = np.tile(root[found.body], found.grounds)
     for _ in range(MOST):
         gaps = full.contact_gaps(at)
         rate = gaps.normal[: len(trees)] @ up  # how fast each gap grows along the way
@@ -82,6 +79,15 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
                 f"({', '.join(f'{x:g}' for x in up)}) changes; move the base aside"
             )
     return model.contract(at) if isinstance(model, ReducedModel) else at
+
+
+def _to_move(model: Model, ground: Ground) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
+    """Return the way (3,) out of the ground, the root of each gap with it, and the ways (nq,) of roots that move."""
+    found, root = model.contact_candidates, roots_of(model.flat.parent)
+    up = np.array((0.0, 0.0, 1.0)) if ground.terrain is not None else found.planes[0, :3]
+    moved = dict.fromkeys(root[found.body].tolist())
+    ways = {tree: way for tree in moved if (way := way_of(model, tree, up)) is not None}
+    return up, np.tile(root[found.body], found.grounds), ways
 
 
 def way_of(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
@@ -118,6 +124,13 @@ def within_limits(model: Model, q: np.ndarray) -> np.ndarray:
     return q
 
 
+def _lowered(ground: Ground, depth: float) -> str:
+    """Return how to lower a ground by a depth [m] or a little more."""
+    if ground.terrain is not None or ground.planes or tuple(ground.normal) != (0.0, 0.0, 1.0):
+        return f"lower the ground by {depth:.3g} m or more"
+    return f"lower the ground, to vt.Ground({math.floor(1e3 * (ground.height - depth)) / 1e3:g})"
+
+
 def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most: float = OVERLAP) -> None:
     """Raise an InputError if bodies overlap at q (nq,) of ``model.full``, or a limit that is enforced is passed."""
     full = model.full
@@ -125,27 +138,24 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
     if len(gaps.gap) and gaps.gap.min() < -most:
         k = int(gaps.gap.argmin())
         pair, depth = f'"{gaps.a[k]}" and {named_side(gaps.b[k])}', -float(gaps.gap[k])
-        remedy = "move them apart, or leave the pair out by vt.NoContact"
-        if gaps.b[k] == "ground":
+        ground = full.ground
+        if ground is None or gaps.b[k] != "ground":
+            remedy = "move them apart, or leave the pair out by vt.NoContact"
+        elif (found := _to_move(full, ground))[1][k] in found[2]:
             remedy = "vt.place_on_ground(model, q) sets a robot on the ground"
-            if not _can_be_placed(full, gaps.a[k], gaps.normal[k]):
-                remedy = ("its base cannot move off the ground: start in another posture, or give a ground of another "
-                          "height, ground=vt.Ground(height)")  # fmt: skip
+        else:
+            remedy = "its base does not move along the ground's normal: start in another configuration, or "
+            remedy += _lowered(ground, depth)
         raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")
-    beyond = [(max(low - q[at], q[at] - high), joint.name, q[at], low, high)
-              for joint, at, _, low, high in limits_of(full.joints, full.constraints)
+    beyond = [(max(low - q[at], q[at] - high), joint.name, float(q[at]), entry, low, high)
+              for joint, at, entry, low, high in limits_of(full.joints, full.constraints)
               if full.limits == "enforce" and not low - most <= q[at] <= high + most]  # fmt: skip
     if beyond:
-        _, name, x, low, high = max(beyond)
-        others = f", and {len(beyond) - 1} more joints are" if len(beyond) > 1 else ""
+        _, name, x, entry, low, high = max(beyond)
+        others = f", and {len(beyond) - 1} more joints are beyond theirs" if len(beyond) > 1 else ""
+        tied = full.constraints and full.constraint_rows(q[None])[1][0][:, entry].any()
+        such = f', such as at vt.satisfy_constraints(model, q, hold=["{name}"]) of a q that is' if tied else ""
         raise InputError(Text(
             f'the joint "{name}" is at {x:.6g} {when}, beyond its limits {low:g} to {high:g}{others}; '
-            "start within them, or take ", Argument("limits", "report"),
+            f"start within them{such}, or take ", Argument("limits", "report"),
         ))  # fmt: skip
-
-
-def _can_be_placed(full: Model, frame: str, normal: np.ndarray) -> bool:
-    """Return whether the tree of a frame can be moved as a whole along a normal (3,) of the ground."""
-    flat = full.flat
-    up = np.array((0.0, 0.0, 1.0)) if full.ground is not None and full.ground.terrain is not None else normal
-    return way_of(full, int(roots_of(flat.parent)[full.index.place(frame)[0]]), up) is not None

@@ -31,12 +31,12 @@ def spring_rate(model: Model, q: np.ndarray) -> float:
 
 
 def drive_rate(model: Model, q: np.ndarray) -> float:
-    """Return the largest rate that drives and joint damping give the mechanism at q (nq,) [1/s]; zero without drives.
+    """Return the largest rate that drives and joint damping give the mechanism at q (nq,) [1/s]; zero without them.
 
     Of dampings D and gains K it is the larger of the largest eigenvalue of M^-1 D and the root of that of M^-1 K.
     """
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
-    if not model.drives or not free.any() or not np.isfinite(q).all():
+    if not (model.drives or np.any(model.damping)) or not free.any() or not np.isfinite(q).all():
         return 0.0
     gains = np.zeros((2, model.nv))
     gains[1] = model.damping

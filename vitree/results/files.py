@@ -25,6 +25,7 @@ from vitree.results.filming import film_of
 from vitree.results.plain import versions
 from vitree.results.recording import NAMES, Recording, shapes
 from vitree.results.units import about
+from vitree.wording import brief
 from vitree.writing import replacing
 
 R = TypeVar("R", bound=Recording)
@@ -181,12 +182,13 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
                 arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"], os.path.abspath(path))
         return kind(**{name: header[name] for name in _header_names() if name not in later}, **arrays)
     except FileNotFoundError:
-        raise InputError(f"there is no file {path}; {remedy}") from None
+        raise InputError(f"there is no file {brief(path)}; {remedy}") from None
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{brief(path)}: {error}") from None
     except Exception as error:  # readers of damaged archives, arrays and texts raise errors of many kinds
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} is not a whole vitree trajectory ({reason}); {remedy}") from None
+        text = str(getattr(error, "strerror", None) or error)  # without the path
+        reason = brief(text.splitlines()[0]) if text else type(error).__name__
+        raise InputError(f"{brief(path)} is not a whole vitree trajectory ({reason}); {remedy}") from None
 
 
 def _header_names() -> list[str]:

@@ -195,7 +195,8 @@ class _Search:
                 difference = max([difference, *(found * h / other for other, found in pairs[-1:])])
             rate = 1.0 if self.touches else self._rate(h, difference, pairs)
             error = difference / (2.0 ** min(rate or self.order, rate or UNSEEN) - 1)
-            seen = min(seen, error)
+            if pairs or error > self.accuracy:  # what one pair has, the next one has to show, too
+                seen = min(seen, error)
             gain = (0.5 * self.accuracy / error) ** (1 / (rate or self.order)) if error > 0 else math.inf
             after = h * min(max(gain, 1 / 32), 8.0)
             before = pairs[-1] if pairs else None

@@ -50,14 +50,19 @@ OF_RODS = (
 )
 
 
-def halving_warnings(count: int, between: tuple[float, float] | None, steps: int) -> list[str]:
-    """Say how many steps of a run were taken in halves, and when [s] the first and the last of them began."""
+def halving_warnings(
+    count: int, between: tuple[float, float] | None, steps: int, remedy: Callable[[], str]
+) -> list[str]:
+    """Say how many steps of a run were taken in halves, and when [s] the first and the last of them began.
+
+    ``remedy`` is asked for what else than a smaller step serves.
+    """
     if between is None:
         return []
     when = f"at t = {between[0]:.9g} s" + (f", the last at t = {between[1]:.9g} s" if count > 1 else "")
     return [
         f"{count} of {steps} steps could not be solved whole and were taken in halves, the first {when}. The energy of "
-        "such a run may drift, and its errors are those of shorter steps. Use a smaller dt."
+        "such a run may drift, and its errors are those of shorter steps. Use " + remedy() + "a smaller dt."
     ]
 
 

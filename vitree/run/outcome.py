@@ -11,6 +11,7 @@ import numpy as np
 from vitree._core import scalar
 from vitree.integrators.base import FEW_ROWS, Records
 from vitree.integrators.compiled import ORDINARY, checkpoint_of
+from vitree.integrators.explicit import solved_by
 from vitree.model.model import Model
 from vitree.model.pushed import Nodes, places_of, signed
 from vitree.model.stiffness import spring_rate
@@ -249,7 +250,7 @@ class Outcome:
         return plain(found)
 
     def _warnings(self) -> list[str]:
-        odd = self._mended + halving_warnings(self.halved, self.between, self.steps)
+        odd = self._mended + halving_warnings(self.halved, self.between, self.steps, self._instead)
         if self._unresolved is not None:
             by: Any = self._by or self._facts
             odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])
@@ -262,6 +263,13 @@ class Outcome:
             return energy_warnings(self.energies, self._has_stiff_springs, weight)
         work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
         return [] if work is None else growth_warnings(self.energies, work, self.system.touches)
+
+    def _instead(self) -> str:
+        """Return the method that solves for what is too stiff for one that does not, for a text."""
+        if self._uses_momentum or not isinstance(self.system, Model):
+            return ""
+        way, share = solved_by(self.system, self.records.q[0], self._of_steps[0].dt)
+        return way + ", or " if share > 1 else ""
 
     def _has_stiff_springs(self) -> bool:
         """Whether springs that steps take at their nodes are too fast for them at the start."""

@@ -34,7 +34,7 @@ from vitree.urdf.schema import JOINT, ONE_COORDINATE, USED
 from vitree.urdf.transmissions import NUMBERS, checked_numbers, numbers_by, rotors_of
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
-from vitree.wording import Argument, keyword
+from vitree.wording import Argument, brief, keyword
 
 CHOICES = {
     "base": ("fixed", "free", "euler"),
@@ -407,12 +407,15 @@ def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
         with open(path, "rb") as stream:
             return name, stream.read(max_bytes + 1), None, path.absolute()
     except FileNotFoundError:
-        hint = "" if path.suffix else f'; for a robot by its name use load_urdf(find_robot("{name}"))'
-        raise Source.failure(name, f"there is no such file ({path}); check the path{hint}") from None
+        hint = "" if path.suffix else f'; for a robot by its name use load_urdf(find_robot("{brief(name)}"))'
+        raise Source.failure(brief(name), f"there is no such file ({brief(path)}); check the path{hint}") from None
     except IsADirectoryError:
         raise Source.failure(name, f"this is a folder ({path}); give the path of a URDF file in it") from None
     except (OSError, ValueError) as error:
-        raise Source.failure(name, f"the file cannot be read: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise Source.failure(
+            brief(name), f"the file cannot be read: {why}; give the path of a file, or a text that begins with <"
+        ) from None
 
 
 def _encoded(data) -> tuple[bytes, str | None]:

@@ -17,6 +17,7 @@ from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfE
 from vitree.urdf.paths import Places
 from vitree.urdf.xacro import expand, expand_xacro, is_xacro
 from vitree.urdf.xml import Source
+from vitree.wording import brief
 from vitree.writing import write_text
 
 PACKAGE = "example-robot-data"
@@ -175,14 +176,14 @@ def find_robot(name: str | os.PathLike) -> Path:
         if full in described and _key(name) not in ALIASES:
             return _fetch(full)
     if os.path.isdir(path):
-        raise UrdfError(f"{path} is a folder; give the path of a URDF file in it")
+        raise UrdfError(f"{brief(path)} is a folder; give the path of a URDF file in it")
     if path.suffix.lower() in (".urdf", ".xml", ".xacro") or path.is_absolute():
-        raise UrdfError(f"there is no file {path}; give the path of a robot file, or a robot's name")
+        raise UrdfError(f"there is no file {brief(path)}; give the path of a robot file, or a robot's name")
     if not described and _key(name).endswith("_description"):
-        raise MissingExtraError(DESCRIPTIONS, "descriptions", f'a robot named "{name}"')
+        raise MissingExtraError(DESCRIPTIONS, "descriptions", f'a robot named "{brief(name)}"')
     known |= dict.fromkeys(map(_key, described), path)
     if _example_folder() is None and not difflib.get_close_matches(_key(name), known, n=1):
-        raise MissingExtraError(PACKAGE, "robots", f'a robot named "{name}"')
+        raise MissingExtraError(PACKAGE, "robots", f'a robot named "{brief(name)}"')
     raise UnknownNameError("robot", name, [*robots, *described])
 
 

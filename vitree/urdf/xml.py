@@ -12,7 +12,7 @@ from vitree.errors import UrdfError
 from vitree.findings import Finding, Report
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import EXTENSIONS, ROBOT, Tag
-from vitree.wording import Argument, Text, pieces_of, visible
+from vitree.wording import Argument, Text, brief, pieces_of, visible
 
 #: Largest file [bytes] and deepest nesting that are read without being asked for more.
 MAX_BYTES = 16 * 2**20
@@ -303,9 +303,9 @@ def one_line(text: str) -> str:
     """Return a text without line ends, cut if it is long; it keeps the arguments that it mentions."""
     text = Text(*(x if isinstance(x, Argument) else re.sub(r"\s+", " ", x) for x in pieces_of(text)))
     text = visible(text if text == text.strip() else text.strip())
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return brief(text, LONGEST)
 
 
 def shown(text: str) -> str:
     """Return a value of the file, cut if it is long."""
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+    return brief(text, SHOWN)

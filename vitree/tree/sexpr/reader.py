@@ -37,6 +37,7 @@ from vitree.tree.sexpr.vocabulary import (
     usage,
 )
 from vitree.tree.tree import Tree
+from vitree.wording import brief
 
 
 class Reader(Source):
@@ -263,7 +264,9 @@ def read_sexpr(source: str | os.PathLike) -> Tree:
     try:
         return Reader(path.read_text(encoding="utf-8"), path.name).tree()
     except (OSError, UnicodeDecodeError) as error:
-        raise SexprError(f"cannot read {path}: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        remedy = "give the path of a file, or a text that begins with ("
+        raise SexprError(f"cannot read {brief(path)}: {why}; {remedy}") from None
 
 
 def load_sexpr(source: str | os.PathLike) -> Model:
