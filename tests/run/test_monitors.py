@@ -177,6 +177,18 @@ def test_a_resumed_run_knows_the_points_that_pushed_in_the_step_before_it():
             np.testing.assert_array_equal(found[0], whole.monitors[name][steps], name)
 
 
+@pytest.mark.parametrize("kinetic", ["relative", "midpoint"])
+def test_the_momentum_of_a_falling_tree_changes_by_the_moment_of_gravity(kinetic):
+    """By the weight at the nodes or in the middle of the step, of a tree of 3.5 kg that swings as it falls."""
+    tree = vt.Tree("falling")
+    base = tree.world.add(vt.free("joint"), vt.body("base", 2.0, (0.1, 0.1, 0.1), com=(0.1, 0, 0)))
+    base.add(vt.ry("hinge"), vt.tz(-0.4), vt.body("arm", 1.5, (0.02, 0.02, 0.02)))
+    run = vt.simulate(tree.compile(), v0=[1, 0.5, 2, 0.3, -0.2, 0.4, 3], duration=0.5, dt=0.01, method="midpoint",
+                      kinetic=kinetic, monitors="momentum_balance", tolerance=1e-14)  # fmt: skip
+    assert np.abs(run.momentum[-1, :3] - run.momentum[0, :3]).max() > 1.0
+    assert np.abs(run.monitors["momentum_balance"]).max() < 1e-13
+
+
 @pytest.mark.parametrize("method", ["explicit-euler", "semi-implicit-euler", "rk4"])
 def test_the_momentum_of_a_thrown_body_changes_by_the_moment_of_gravity(method):
     """Each method has gravity act where its own steps do: of a body that does not turn the balance is exact."""

@@ -13,7 +13,8 @@ from random_models import chain_flat
 
 import vitree as vt
 from vitree.cli import main
-from vitree.run.oddities import leap_warnings
+from vitree.run.oddities import growth_warnings, leap_warnings
+from vitree.run.work import Drivers, most_work
 
 
 def spun():
@@ -111,6 +112,27 @@ def test_runs_that_blow_up_are_told_whatever_acts(method, driven):
     assert any("too long" in told for told in run.warnings)
     sound = vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=5e-4, method=method, **more)
     assert sound.warnings == ()
+
+
+@pytest.mark.parametrize("strikes", [True, False])
+def test_energy_that_grows_in_the_first_step_is_told(strikes):
+    energies = np.array([[1.0, 0.0], [30.0, 0.0], [30.0, 0.0]])
+    assert growth_warnings(energies, np.zeros(3), strikes)[0].startswith("The energy grows by 29 J")
+    assert growth_warnings(energies, np.array([0.0, 29.0, 29.0]), strikes) == []
+
+
+def test_the_most_work_of_forces_and_torques():
+    """A force and a torque along a rail give F times the way; a torque on a ball joint no more than |v|.|tau|."""
+    tree = vt.Tree("cart")
+    tree.world.add(vt.tx("x"), vt.body("cart", 2.0, (0.1,) * 3), vt.ball("b"), vt.body("top", 1.0, (0.1, 0.2, 0.3)))
+    tree.load(vt.JointForce("x", 3.0))
+    model, t = tree.compile(), np.array([0.0, 0.1, 0.4])
+    q, v = np.tile(model.neutral(), (3, 1)), np.array([[0, 1, 2, 3], [0, 0, -1, 2], [1, 2, 0, 0.0]])
+    q[:, 0] = 0.0, 0.2, 0.1
+    drivers = Drivers(np.array([4.0, 1.0, 2.0, -3.0]), None, False, None)
+    along, turning = 7.0 * np.array([0.2, -0.1]), np.array([(14 + 8) * 0.1, (8 + 2) * 0.3])
+    expected = np.append(0.0, np.cumsum(along + turning))
+    np.testing.assert_allclose(most_work(model, drivers, t, q, v, 1), expected, rtol=1e-13)
 
 
 def test_the_work_of_what_acts_explains_the_energy():

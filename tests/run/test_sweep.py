@@ -650,6 +650,17 @@ def test_a_forged_manifest_is_told(text, tmp_path):
 # ---- each column ---------------------------------------------------------------------------------------------
 
 
+def test_the_error_of_constraints_is_the_largest_at_any_record():
+    """Of a pendulum on a rod in Cartesian coordinates, which rk4 lets drift."""
+    tree = vt.Tree("rod")
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("ball", 2.0))
+    tree.constrain(vt.Distance("world", "ball", 1.0))
+    model, options = tree.compile(), {"q0": [1.0, 0.0], "duration": 2.0, "dt": 0.05}
+    (row,) = vt.sweep(model, {"method": ["rk4"]}, v0="zero", **options, backend="threads").table
+    run = vt.simulate(model, method="rk4", **options)
+    assert row["constraint_error"] == np.abs(run.constraint).max() > 1e-6 > np.abs(run.constraint[0]).max()
+
+
 @pytest.mark.parametrize("method", ["semi-implicit-euler", "explicit-euler", "linear-time", "rk4"])
 @pytest.mark.parametrize("robot", ["pendulum", "double_pendulum"])
 def test_each_column_is_what_its_name_says(robot, method):

@@ -404,7 +404,14 @@ def test_a_vehicle_never_changes():
     one, two = (RigidVehicle(1.0, 1.0, force=f) for f in (lambda t, g, x, u: 0 * x, lambda t, g, x, u: 1 * x))
     assert one != two
     assert {shape.frame for shape in a.geometry} == {"body"} and a.frame_poses(a.neutral())["body"].shape == (4, 4)
-    assert not a.conservative or not a.drag.any()
+
+
+@pytest.mark.parametrize("drag, force, kept, loses", [
+    (0.0, None, True, False), (0.3, None, False, True), (0.0, lambda t, g, x, u: 0 * x, False, False),
+    (0.3, lambda t, g, x, u: 0 * x, False, False)])  # fmt: skip
+def test_a_vehicle_is_conservative_without_drag_and_force(drag, force, kept, loses):
+    body = RigidVehicle(1.0, 1.0, drag=drag, force=force)
+    assert (body.conservative, body.only_loses) == (kept, loses)
 
 
 def test_threads_share_a_vehicle():
