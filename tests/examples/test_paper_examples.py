@@ -155,10 +155,12 @@ def chain_iterations(text):
         for tolerance in ("1e-09", "1e-12"):
             exact = [second[f"{method}, {solver}, {tolerance}"] for solver in ("recursive-newton", "newton")]
             assert exact[0] == exact[1]
-    # the equations in NumPy have the compiled step's root; from far away another one, off by whole turns
+    # the equations in NumPy have the compiled step's root; from far away none, or another one, off by whole turns: which
+    # one, rounding decides
     near = [zero[f"at q = 0, {direction}"] for direction in ("newton", "riqn")]
     assert max(float(cells[-1]) for cells in near) < 1e-12 and float(near[0][2]) < 0.1 * float(near[1][2])
-    assert zero["at the drawn angles, newton"][-2] == "fails" and zero["at the drawn angles, riqn"][-1] == "3"
+    far = [zero[f"at the drawn angles, {direction}"] for direction in ("newton", "riqn")]
+    assert all(cells[-2] == "fails" or float(cells[-1]) >= 1 for cells in far)
     newton, riqn = (numbers(third[f"linear-time, {solver}"]) for solver in ("newton", "riqn"))
     assert newton[0] < riqn[0] and newton[2:] == [4.0, 0.0] and riqn[2:] == [5.69, 1.16]
 
