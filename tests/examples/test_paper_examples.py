@@ -155,8 +155,8 @@ def chain_iterations(text):
         for tolerance in ("1e-09", "1e-12"):
             exact = [second[f"{method}, {solver}, {tolerance}"] for solver in ("recursive-newton", "newton")]
             assert exact[0] == exact[1]
-    # the equations in NumPy have the compiled step's root; from far away none, or another one, off by whole turns: which
-    # one, rounding decides
+    # the equations in NumPy have the compiled step's root; from far away none, or another one, off by whole turns, as
+    # rounding decides
     near = [zero[f"at q = 0, {direction}"] for direction in ("newton", "riqn")]
     assert max(float(cells[-1]) for cells in near) < 1e-12 and float(near[0][2]) < 0.1 * float(near[1][2])
     far = [zero[f"at the drawn angles, {direction}"] for direction in ("newton", "riqn")]
