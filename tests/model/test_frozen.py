@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import pickle
 import tracemalloc
 
@@ -21,6 +22,20 @@ from vitree.model.system import OF_ROWS
 KINDS = ("plain", "random", "euler", "reduced", "urdf", "boat", "helicopter", "car", "snakeboard")
 WAYS = {"made": lambda x: x, "pickled": lambda x: pickle.loads(pickle.dumps(x)), "copied": copy.copy,
         "copied deep": copy.deepcopy}  # fmt: skip
+
+
+#: Modules of what models are described by.
+DESCRIPTIONS = ("constraints", "contacts", "drives", "loads", "pushes", "rolling")
+
+
+@pytest.mark.parametrize("module", DESCRIPTIONS)
+def test_descriptions_cannot_be_changed(module):
+    """Joints, loads, contacts and pushes are shared by models, threads and runs."""
+    known = vars(importlib.import_module(f"vitree.mechanism.{module}"))
+    found = [x for x in known.values() if isinstance(x, type) and dataclasses.is_dataclass(x)]
+    assert found
+    for kind in found:
+        assert kind.__dataclass_params__.frozen, kind
 
 
 def system(kind):

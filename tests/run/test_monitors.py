@@ -94,6 +94,19 @@ def test_compositions_and_steps_of_any_size_are_watched(more):
     assert np.array_equal(run.monitors["iterations"], full.iterations[1:])
 
 
+@pytest.mark.parametrize("steps", [60, 3000])
+def test_a_watched_run_keeps_what_drove_it(steps):
+    """A torque that is a function, in one piece and in several; and one that is constant at each record."""
+    model = vt.Model(chain_flat(2))
+    given = {"q0": [0.5, 0.2], "duration": 0.01 * steps, "dt": 0.01, "every": 7}
+    moving = {"torque": lambda t, q, v: np.array([np.sin(30 * t), np.cos(9 * t)])}
+    plain, watched = (vt.simulate(model, **given, **moving, **more) for more in ({}, {"monitors": "energy"}))
+    np.testing.assert_array_equal(watched.drive.torque, plain.drive.torque)
+    assert np.ptp(plain.drive.torque, axis=0).min() > 1.0
+    steady = vt.simulate(model, **given, torque=[0.1, -0.2], monitors="energy")
+    np.testing.assert_array_equal(steady.drive.torque, np.tile([0.1, -0.2], (len(steady), 1)))
+
+
 def test_long_runs_are_watched_in_pieces():
     """More steps than are looked at in one go, by a stride that does not divide them."""
     model, q = vt.Model(chain_flat(1)), np.array([0.5])
@@ -149,6 +162,10 @@ def test_monitors_of_contacts_go_on_where_a_run_is_resumed(shape, method):
     whole = vt.simulate(model, q, v, duration=0.8, **given)
     assert len(whole.contacts.number) > 50
     sparse = vt.simulate(model, q, v, duration=0.8, every=5, **given)
+    second = vt.simulate(model, q, v, duration=0.8, every=2, **given).contacts
+    kept = whole.contacts.record % 2 == 0
+    np.testing.assert_array_equal(second.record, whole.contacts.record[kept] // 2)
+    np.testing.assert_array_equal(second.point, whole.contacts.point[kept])
     for steps in (100, 237, 350, 390):
         if steps % 5 == 0:
             half = vt.simulate(model, q, v, duration=steps * 2e-3, every=5, **given)

@@ -88,3 +88,21 @@ def test_a_push_that_is_no_sequence_is_told_with_its_article():
         vt.simulate(ARM, duration=0.1, dt=0.01, wrenches=3)
     with pytest.raises(vt.InputError, match="mapping of names, not a list"):
         vt.simulate(ARM, duration=0.1, dt=0.01, wrenches=[])
+
+
+def test_a_state_saved_within_a_push_goes_on_under_it():
+    """And one saved before it, after the push has ended, begins it anew."""
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    push = vt.Push(model.link_names[-1], force=(20, 0, 0), start=0.1, end=0.35)
+    sim = vt.Simulation(model, model.neutral() + 1.0, dt=0.01, pushes=[push])
+    before = sim.save()
+    sim.step(20)
+    within, q = sim.save(), sim.q.copy()
+    sim.step(40)
+    end = sim.q.copy()
+    for saved, steps in ((within, 40), (before, 60), (within, 40)):
+        sim.restore(saved)
+        sim.step(steps)
+        np.testing.assert_array_equal(sim.q, end)
+    free = vt.simulate(model, q, sim.v, duration=0.4, dt=0.01).q[-1]
+    assert np.abs(free - end).max() > 1e-2
