@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import vitree as vt
+from vitree.geometry.distances import beside
 
 PLACE = {"position": (0.3, -0.2, 0.5), "rotation": Rotation.from_rotvec([0.4, -0.7, 1.1]).as_matrix()}
 
@@ -43,3 +44,14 @@ def test_what_a_cylinder_loses_is_at_the_middle_of_two_points():
     shape = vt.Cylinder(0.4, 0.9, 5)
     outer, inner = np.linalg.norm(shape.points[0, :2]), np.linalg.norm(shape.points[:2, :2].mean(axis=0))
     assert shape.lost == pytest.approx(outer - inner, rel=1e-12) and outer == pytest.approx(0.4)
+
+
+def test_parallel_segments_lie_beside_each_other_where_they_overlap():
+    """Ends of the common part on both; none of segments that are not parallel, have no length, or lie behind."""
+    a0, a1 = np.zeros(3), np.array([2.0, 0.0, 0.0])
+    b0, b1 = np.array([3.0, 1.0, 0.0]), np.array([0.5, 1.0, 0.0])
+    expected = [[[0.5, 0, 0], [0.5, 1, 0]], [[2.0, 0, 0], [2.0, 1, 0]]]
+    np.testing.assert_allclose(beside(a0, a1, b0, b1), expected, atol=1e-15)
+    for end in ([0.5, 1.1, 0.0], [3.0, 1.0, 0.0], [4.0, 1.0, 0.0]):
+        assert beside(a0, a1, b0, np.array(end)) is None
+    assert beside(a0, a0, b0, b1) is None

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 import vitree as vt
 from vitree import vehicles
 from vitree._core import scalar
-from vitree.model.rolling import rims, rows_of
+from vitree.model.rolling import _ways, rims, rows_of
 from vitree.tree.sexpr import read_sexpr, write_sexpr
 
 METHODS = ("linear-time", "midpoint")
@@ -634,3 +634,13 @@ def test_methods_that_know_no_wheels_refuse_them():
         vt.stance(model, q)
     with pytest.raises(vt.ModelError, match=r'rolling: rolling of "disk"'):
         vt.write_urdf(model)
+
+
+@pytest.mark.parametrize("lean", [0.0, 1e-2, 0.7])
+def test_normal_way_and_axle_are_perpendicular_on_any_plane(lean):
+    """Also of a wheel that lies flat, whose axle is the normal."""
+    rng = np.random.default_rng(1)
+    for n in (*np.eye(3), *(x / np.linalg.norm(x) for x in rng.normal(size=(5, 3)))):
+        axle = n + lean * np.cross(n, rng.normal(size=3))
+        ways = np.array(_ways(n, axle / np.linalg.norm(axle)))
+        assert np.abs(ways @ ways.T - np.eye(3)).max() < 1e-12 and np.array_equal(ways[0], n)
