@@ -85,6 +85,28 @@ def test_the_least_limit_counts(group, machine, most, monkeypatch, tmp_path):
     assert memory.available() == most
 
 
+@pytest.mark.parametrize("more", [
+    {"every": 3}, {"every": 1}, {"method": "gauss", "order": 16, "dense": True}, {"method": "gauss", "dense": True}])
+def test_the_estimate_of_the_arrays_of_a_run(more, pendulum, monkeypatch):
+    """Records, and the stages of gauss: not less than they take, nor half more."""
+    estimates = []
+    monkeypatch.setattr("vitree.run.arguments.require_memory", lambda what, size, *more: estimates.append(size))
+    run = vt.simulate(pendulum, [0.3, 0.2], duration=2.0, dt=1e-3, **more)
+    arrays = [run.t, run.q, run.v, run.p, run.kinetic, run.potential, run.momentum, run.residual, run.iterations,
+              *([] if run.stages is None else [run.stages])]  # fmt: skip
+    taken = sum(x.nbytes for x in arrays)
+    assert taken <= estimates[-1] <= 1.5 * taken
+
+
+@pytest.mark.parametrize("every", [1, 7, None])
+def test_the_estimate_of_the_arrays_of_a_rollout(every, pendulum, monkeypatch):
+    estimates = []
+    monkeypatch.setattr("vitree.run.rollout.require_memory", lambda what, size, *more: estimates.append(size))
+    found = vt.rollout(pendulum, instances=50, duration=0.7, dt=1e-3, every=every)
+    taken = sum(x.nbytes for x in found.data.values())
+    assert taken <= estimates[-1] <= 1.5 * taken + 8 * 50 * 30
+
+
 def test_the_estimate_is_what_a_run_takes(pendulum, monkeypatch):
     import tracemalloc
 

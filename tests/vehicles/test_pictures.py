@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from vitree import vehicles
 from vitree.results.drawing import DARK, PALETTE, PLAIN, drawing_of, poses
+from vitree.vehicles.poses import Plane
 
 #: A vehicle, and the same with all lengths twice as large.
 MADE = {
@@ -100,3 +101,12 @@ def test_colours_are_shares():
         hue, strong, _ = rgb_to_hsv(*colour[:3])
         wanted, full, _ = rgb_to_hsv(*(x / 255 for x in bytes.fromhex(original)))
         assert abs((hue - wanted + 0.5) % 1 - 0.5) < 0.025 and 0.25 < strong < full, original
+
+
+def test_poses_in_a_plane_are_drawn_where_their_matrices_put_them():
+    c = np.random.default_rng(2).normal(size=(5, 3))
+    R, x = Plane.place(c)
+    for pose, turn, place in zip(c, R, x, strict=True):
+        X = np.eye(4)
+        X[np.ix_((0, 1, 3), (0, 1, 3))] = Plane.matrix(pose)
+        np.testing.assert_allclose(np.column_stack([turn, place]), X[:3], atol=1e-15)

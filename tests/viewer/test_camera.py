@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import vitree as vt
 from vitree import vehicles
+from vitree.results.filming import film_of
 from vitree.viewer.source import goes_far, middle, view_of_runs, what_to_show
 
 #: Tangents of half the camera's angle: up and down, and of the narrowest picture aside.
@@ -103,3 +104,13 @@ def test_the_camera_is_fitted_to_the_run_that_did_not_fail():
     wild = dataclasses.replace(wild, film=dataclasses.replace(wild.film, poses=poses))
     alone, both = view_of_runs([calm], False), view_of_runs([calm, wild], False)
     assert alone == both
+
+
+def test_the_middle_of_a_film_is_that_of_the_masses():
+    """The first body counts, and links on the world do not."""
+    tree = vt.Tree("two")
+    tree.world.add(vt.tx(5.0), vt.body("table", 100.0, (1.0,) * 3))
+    tree.world.add(vt.tx("x"), vt.body("cart", 3.0, (0.1,) * 3), vt.tz("z"), vt.body("load", 1.0, (0.1,) * 3))
+    run = vt.simulate(tree.compile(), [2.0, 0.8], duration=0.01, dt=0.01)
+    film = film_of(run)
+    np.testing.assert_allclose(middle(film, film.poses[0].astype(float)), [2.0, 0.0, 0.2], atol=1e-6)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import as_numbers, axes_of, real
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
+from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import Impulse, Push
 from vitree.memory import require_memory
 from vitree.model.system import System
@@ -85,7 +86,9 @@ def require_room(model: System, given: RunArguments, schedule: Schedule) -> None
     size = 8.0 * rows * (model.nq + 2 * model.nv + 16 + 2 * len(model.constraints))
     shorter = Text("shorten ", keyword("duration"))
     if given.dense:  # stages of gauss, of each step
-        size += 32.0 * schedule.steps * model.nv
+        order = real(given.options.get("order", 8))
+        stages = next((count for known, count in STAGES.items() if known == order), max(STAGES.values()))
+        size += 8.0 * stages * schedule.steps * model.nv
         require_memory(f"the stages of {schedule.steps} steps", size, Text("leave out ", keyword("dense")), shorter)
     require_memory(f"the records of {rows} states", size, Text("record fewer of them with ", keyword("every")), shorter)
 
