@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from random_models import chain_flat, random_flat, random_state
 
+import vitree as vt
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.run.compare import compare
@@ -135,6 +136,16 @@ def test_momentum_of_a_free_robot():
     assert kept["angular_momentum_error"] < 1e-12 * scale
     assert lost["momentum_error"] > 1e-6 * scale
     assert lost["angular_momentum_error"] > 1e-6 * scale
+
+
+@pytest.mark.parametrize("held", ["fixed", "wrench", "spring"])
+def test_momentum_has_no_error_where_something_holds_or_pushes(held):
+    model = vt.load_urdf(vt.find_robot("arm6"), base="fixed" if held == "fixed" else "free")
+    if held == "spring":
+        model = vt.Model(dataclasses.replace(model.flat, loads=(vt.Spring("world", model.link_names[-1], 3.0),)))
+    more = {"wrenches": {model.link_names[-1]: [0, 0, 0, 1.0, 0, 0]}} if held == "wrench" else {}
+    found = compare(model, ["linear-time"], model.neutral(), duration=0.02, dt=0.01, reference=False, **more)
+    assert np.isnan(found.table[0]["momentum_error"])
 
 
 def test_without_gravity_all_momentum_is_kept():

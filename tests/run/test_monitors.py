@@ -94,6 +94,16 @@ def test_compositions_and_steps_of_any_size_are_watched(more):
     assert np.array_equal(run.monitors["iterations"], full.iterations[1:])
 
 
+def test_steps_that_pushes_part_are_watched_whole():
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    push = vt.Push(model.link_names[-1], force=(20, 0, 0), start=0.103, end=0.357)
+    given = {"q0": model.neutral() + 1.0, "duration": 0.6, "dt": 0.01, "pushes": [push]}
+    full = vt.simulate(model, **given)
+    run = vt.simulate(model, **given, every=7, monitors=("energy", "iterations"))
+    assert len(full) == 61 and np.array_equal(run.monitors["energy"], full.energy[1:])
+    assert np.array_equal(run.monitors["iterations"], full.iterations[1:])
+
+
 @pytest.mark.parametrize("steps", [60, 3000])
 def test_a_watched_run_keeps_what_drove_it(steps):
     """A torque that is a function, in one piece and in several; and one that is constant at each record."""

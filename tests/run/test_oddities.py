@@ -121,6 +121,13 @@ def test_energy_that_grows_in_the_first_step_is_told(strikes):
     assert growth_warnings(energies, np.array([0.0, 29.0, 29.0]), strikes) == []
 
 
+def test_growth_within_rounding_of_a_large_potential_is_not_told():
+    """At a height of 1e8 J a change of 0.01 J is rounding, and of 1 J is none."""
+    for growth, told in ((0.01, 0), (1.0, 1)):
+        energies = np.array([[1e-3, 1e8], [1e-3, 1e8 + growth], [1e-3, 1e8 + growth]])
+        assert len(growth_warnings(energies, np.zeros(3), False)) == told
+
+
 def test_the_most_work_of_forces_and_torques():
     """A force and a torque along a rail give F times the way; a torque on a ball joint no more than |v|.|tau|."""
     tree = vt.Tree("cart")

@@ -110,3 +110,11 @@ def test_poses_in_a_plane_are_drawn_where_their_matrices_put_them():
         X = np.eye(4)
         X[np.ix_((0, 1, 3), (0, 1, 3))] = Plane.matrix(pose)
         np.testing.assert_allclose(np.column_stack([turn, place]), X[:3], atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["boat", "car", "helicopter", "snakeboard"])
+def test_shapes_are_turned_and_not_deformed(kind):
+    for shape in getattr(vehicles, kind)().geometry:
+        R = np.asarray(shape.rotation)
+        np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-15)
+        assert np.linalg.det(R) > 0
