@@ -140,7 +140,7 @@ def test_momentum_of_a_free_robot():
 
 @pytest.mark.parametrize("held", ["fixed", "wrench", "spring"])
 def test_momentum_has_no_error_where_something_holds_or_pushes(held):
-    model = vt.load_urdf(vt.find_robot("arm6"), base="fixed" if held == "fixed" else "free")
+    model = vt.load_urdf(vt.find_robot("human"), base="fixed" if held == "fixed" else "free")
     if held == "spring":
         model = vt.Model(dataclasses.replace(model.flat, loads=(vt.Spring("world", model.link_names[-1], 3.0),)))
     more = {"wrenches": {model.link_names[-1]: [0, 0, 0, 1.0, 0, 0]}} if held == "wrench" else {}
