@@ -142,6 +142,16 @@ def test_the_most_work_of_forces_and_torques():
     np.testing.assert_allclose(most_work(model, drivers, t, q, v, 1), expected, rtol=1e-13)
 
 
+def test_the_work_of_what_does_not_follow_from_records_is_not_known():
+    model, t = vt.Model(chain_flat(2)), np.array([0.0, 0.1])
+    q, v, idle = np.zeros((2, 2)), np.zeros((2, 2)), Drivers(None, None, False, None)
+    assert most_work(model, idle, t, q, v, 1) is not None
+    pushed = vt.Model(dataclasses.replace(model.flat, loads=(vt.Wrench(model.link_names[-1], force=(1, 0, 0)),)))
+    for known, drivers in ((pushed, idle), (model, idle._replace(others=True)),
+                           (model, idle._replace(torque=lambda t, q, v: 0 * v))):  # fmt: skip
+        assert most_work(known, drivers, t, q, v, 1) is None
+
+
 def test_the_work_of_what_acts_explains_the_energy():
     """Of drives with limits and targets that jump, constant torques and forces, and damping."""
     model = vt.Model(chain_flat(3, damping=0.5)).with_drives({"*": (300.0, 5.0)})

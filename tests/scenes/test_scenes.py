@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import vitree as vt
-from vitree.scenes import base, peer, running
+from vitree.scenes import base, flight, peer, running
 from vitree.scenes.base import SCENES, SkippedError, Stage
 from vitree.scenes.running import METHODS, own_run, scenes
 
@@ -229,6 +229,12 @@ def test_measures_of_motions():
     np.testing.assert_allclose(base.center(model, motion)[:, 0], [0, 2])
     assert base.share(np.array([2.0, 3.0, 1.5]), 4.0) == 0.25
     assert base.share(np.array([[0.0, 0], [3, 4]]), 10.0) == 0.5 and base.largest([]) == 0.0
+
+
+def test_shapes_along_an_axis_are_turned_to_it():
+    for axis, R in flight.ALONG.items():
+        np.testing.assert_array_equal(R @ R.T, np.eye(3))
+        assert np.linalg.det(R) > 0 and np.array_equal(R[:, 2], np.eye(3)["xyz".index(axis)])
 
 
 @pytest.mark.parametrize("name", ["boxes-simple", "boxes-complex"])
