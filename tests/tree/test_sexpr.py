@@ -356,3 +356,13 @@ def test_faults_of_every_element_are_placed(text, place, words):
     with pytest.raises(SexprError) as caught:
         read_sexpr(f"(system\n{text})")
     assert str(caught.value).startswith(f"<text>:{place}: ") and words in str(caught.value)
+
+
+def test_bodies_on_the_world_and_several_at_a_frame_have_frames_of_their_own():
+    """So that each is written, and read again."""
+    tree = vt.Tree("shelf")
+    tree.world.add(vt.body("table", 5.0, (1.0, 1.0, 1.0)))
+    first, second = vt.body("b1", 1.0, (0.1, 0.1, 0.1)), vt.body("b2", 2.0, (0.2, 0.2, 0.2))
+    tree.world.add(vt.ry("hinge"), first, second)
+    again = vt.load_sexpr(vt.write_sexpr(tree))
+    assert again.link_names == tree.compile().link_names == ("table", "b1", "b2")
