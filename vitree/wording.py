@@ -32,8 +32,8 @@ def has_unseen(text: str) -> bool:
 
 
 def brief(text: Any, most: int = 200) -> str:
-    """Return a name or path as people gave it, cut if it is longer than ``most`` characters."""
-    text = text_of(text)
+    """Return a text, name or path, cut if it is longer than ``most`` characters; a whole Text keeps its arguments."""
+    text = text if isinstance(text, str) else text_of(text)
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

@@ -138,14 +138,12 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
     if len(gaps.gap) and gaps.gap.min() < -most:
         k = int(gaps.gap.argmin())
         pair, depth = f'"{gaps.a[k]}" and {named_side(gaps.b[k])}', -float(gaps.gap[k])
-        ground = full.ground
-        if ground is None or gaps.b[k] != "ground":
-            remedy = "move them apart, or leave the pair out by vt.NoContact"
-        elif (found := _to_move(full, ground))[1][k] in found[2]:
-            remedy = "vt.place_on_ground(model, q) sets a robot on the ground"
-        else:
-            remedy = "its base does not move along the ground's normal: start in another configuration, or "
-            remedy += _lowered(ground, depth)
+        remedy = "move them apart, or leave the pair out by vt.NoContact"
+        if full.ground is not None and gaps.b[k] == "ground":
+            _, trees, ways = _to_move(full, full.ground)
+            remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if trees[k] in ways else (
+                "its base does not move along the ground's normal: start in another configuration, or "
+                + _lowered(full.ground, depth))  # fmt: skip
         raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")
     beyond = [(max(low - q[at], q[at] - high), joint.name, float(q[at]), entry, low, high)
               for joint, at, entry, low, high in limits_of(full.joints, full.constraints)

@@ -303,7 +303,7 @@ def one_line(text: str) -> str:
     """Return a text without line ends, cut if it is long; it keeps the arguments that it mentions."""
     text = Text(*(x if isinstance(x, Argument) else re.sub(r"\s+", " ", x) for x in pieces_of(text)))
     text = visible(text if text == text.strip() else text.strip())
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return brief(text, LONGEST)
 
 
 def shown(text: str) -> str:

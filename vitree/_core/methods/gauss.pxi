@@ -415,7 +415,6 @@ cdef void gauss_share(GaussStep* step) noexcept nogil:
     cdef const vt_model* m = step.m
     cdef const vt_body* b
     cdef GaussBody* s
-    cdef Mat3 E
     cdef int i, block, blocks = gauss_blocks(step)
     for i in range(m.nbody):
         if step.root[i] < 0:
@@ -424,18 +423,18 @@ cdef void gauss_share(GaussStep* step) noexcept nogil:
         for block in range(blocks):
             s = &step.body[block * m.nbody + i]
             if b.parent < 0:
-                E = constant_rotation(b.E)
                 s.g = scale(vt_set1(1.0 / step.below[i]),
-                            sub(gauss_weight(step, b, i), gauss_load3(step.F + b.iv * blocks + block, blocks)))
-                s.g = tmul(s.R, mul(E, s.g))
+                            sub(gauss_weight(m, b, vt_set1(step.below[i])),
+                                gauss_load3(step.F + b.iv * blocks + block, blocks)))
+                s.g = tmul(s.R, mul(constant_rotation(b.E), s.g))
             else:
                 s.g = tmul(s.R, step.body[block * m.nbody + b.parent].g)
             gauss_add_field(b, s, vt_set1(step.below[i]), step.F + b.iv * blocks + block, blocks)
 
 
-cdef inline Vec3 gauss_weight(const GaussStep* step, const vt_body* b, int i) noexcept nogil:
+cdef inline Vec3 gauss_weight(const vt_model* m, const vt_body* b, vt_real total) noexcept nogil:
     # m g of a tree that floats, in the axes E of its root
-    return scale(vt_set1(step.below[i]), tmul(constant_rotation(b.E), constant3(step.m.g)))
+    return scale(total, tmul(constant_rotation(b.E), constant3(m.g)))
 
 
 cdef inline void gauss_add_field(const vt_body* b, const GaussBody* s, vt_real total, vt_real* to,
@@ -514,7 +513,7 @@ cdef inline void gauss_sweep_in(const GaussStep* step, int i, const vt_real* q, 
     cdef GaussBody* up
     cdef vt_real total = vt_set1(step.below[i]), force
     if joint_multi(b):
-        gauss_project(step, i, b, s, total, q, v, F, Pi, blocks)
+        gauss_project(step, b, s, total, q, v, F, Pi, blocks)
     else:
         force = vt_set1(0.0)
         if b.kind != PRISMATIC:
@@ -576,7 +575,7 @@ cdef inline Vec3 gauss_joint_force(const GaussStep* step, int iv, Vec3 rate) noe
     return f
 
 
-cdef inline void gauss_project(const GaussStep* step, int i, const vt_body* b, const GaussBody* s, vt_real total,
+cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, vt_real total,
                                const vt_real* q, const vt_real* v, vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
     # F and Pi of several coordinates
     cdef int iv = b.iv + turn_at(b)
@@ -588,7 +587,7 @@ cdef inline void gauss_project(const GaussStep* step, int i, const vt_body* b, c
         gauss_store3(Pi + b.iv * blocks, blocks, mul(R, s.f))
         if b.parent < 0:
             force = gauss_joint_force(step, b.iv, x)
-            gauss_store3(F + b.iv * blocks, blocks, add(mul(R, force), gauss_weight(step, b, i)))
+            gauss_store3(F + b.iv * blocks, blocks, add(mul(R, force), gauss_weight(step.m, b, total)))
             gauss_store3(F + iv * blocks, blocks, gauss_joint_force(step, iv, load3(v + iv)))
             gauss_store3(Pi + iv * blocks, blocks, s.n)
             return
