@@ -197,7 +197,12 @@ def test_contacts_that_push_in_halves_are_told():
         run.linearize()
 
 
-def pushed_in_halves():
+def test_contacts_of_steps_in_halves_act_where_the_halves_begin():
+    balance = pushed_in_halves(monitors="momentum_balance").monitors["momentum_balance"]
+    assert np.abs(balance).max() < 1e-8
+
+
+def pushed_in_halves(**more):
     """A fast chain on the ground, whose steps are not all solved whole."""
     tree = vt.Tree("flail")
     at = tree.world.add(vt.tz("lift"), vt.tx("slide"), vt.body("cart", 1.0, (0.1, 0.1, 0.1)))
@@ -205,6 +210,6 @@ def pushed_in_halves():
         at = at.add(vt.ry(f"hinge{k}"), vt.tz(-0.5), vt.body(f"link{k}", 1.0, (0.02, 0.02, 0.001)), vt.tz(-0.5))
     tree.contact(vt.Ground(friction=0.5), vt.Contact("cart"))
     model = tree.compile()
-    run = vt.simulate(model, [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 12.0, -24.0], duration=1.0, dt=DT)
+    run = vt.simulate(model, [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 12.0, -24.0], duration=1.0, dt=DT, **more)
     assert run.settings["halved"] and len(run.contacts.record)
     return run

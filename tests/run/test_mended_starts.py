@@ -196,3 +196,16 @@ def test_an_environment_goes_on_without_the_episode_whose_start_cannot_be():
     assert not told["failed"].any()
     np.testing.assert_allclose(observed[:, :7], np.tile(q, (3, 1)), rtol=0, atol=1e-12)
     env.close()
+
+
+def test_starts_whose_quaternion_is_of_unit_length_but_for_the_last_bits():
+    """Some are not taken by the first way to start, and are still not to be normalised."""
+    tree = vt.Tree("floating")
+    tree.world.add(vt.free("base"), vt.body("body", 1.0, (1, 1, 1)))
+    model, rng = tree.compile(), np.random.default_rng(0)
+    for _ in range(50):
+        q = model.neutral()
+        q[3:] = rng.standard_normal(4)
+        q[3:] /= np.linalg.norm(q[3:])
+        run = vt.simulate(model, q, [1, 0, 0, 0, 0, 0], t0=3.0, duration=1e-3, dt=1e-3)
+        assert run.t[0] == 3.0 and np.array_equal(run.q[0], q) and run.v[0, 0] == pytest.approx(1.0)

@@ -104,6 +104,26 @@ def test_steps_that_pushes_part_are_watched_whole():
     assert np.array_equal(run.monitors["iterations"], full.iterations[1:])
 
 
+@pytest.mark.parametrize("step", [0, 15])
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4"])
+def test_contacts_of_steps_that_pushes_part_act_where_the_parts_begin(method, step):
+    """A crate slides while a trace of a push begins and ends within a step."""
+    tree = vt.Tree("crate")
+    tree.world.add(vt.free("joint"), vt.body("crate", 2.0, (0.02, 0.02, 0.02)))
+    tree.contact(vt.Contact("crate", shapes=[vt.Box((0.2, 0.2, 0.2))], friction=0.5), vt.Ground(friction=0.5))
+    model = tree.compile()
+    q, v = model.neutral(), [2.0, 0, 0, 0, 0, 0]
+    q[2] = 0.1
+    push = vt.Push("crate", force=(1e-9, 0, 0), start=step / 100 + 0.003, end=step / 100 + 0.007)
+    given = {"duration": 0.2, "dt": 0.01, "every": 5, "method": method, "monitors": ("contact_work", "momentum_balance")}
+    plain, parted = (vt.simulate(model, q, v, **given, pushes=pushes).monitors for pushes in ((), (push,)))
+    assert np.abs(parted["momentum_balance"]).max() < 1e-11
+    work, in_parts = plain["contact_work"], parted["contact_work"]
+    here = slice(step, step + 2)
+    np.testing.assert_allclose(np.delete(in_parts, here), np.delete(work, here), atol=1e-9)
+    assert in_parts[step] < 1.3 * work[step] and in_parts[here].sum() == pytest.approx(work[here].sum(), rel=1e-9)
+
+
 @pytest.mark.parametrize("steps", [60, 3000])
 def test_a_watched_run_keeps_what_drove_it(steps):
     """A torque that is a function, in one piece and in several; and one that is constant at each record."""

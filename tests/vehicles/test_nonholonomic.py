@@ -118,6 +118,16 @@ def test_momentum_of_a_body_without_constraints(map_name):
     assert drift > 1e-4 if map_name in ("exp", "cayley") else drift < 1e-11
 
 
+def test_a_body_may_turn_by_less_than_a_turn_in_a_step():
+    case = cases.rotor(fall=0.0)
+    case.v[:] *= 20.0  # by more than 2 rad
+    energy = run(case, 0.1, 1.0).energy
+    assert np.ptp(energy) < 0.2 * energy[0]
+    case.v[:] *= 3.0
+    with pytest.raises(vt.ConvergenceError, match=r"turns by \d\.\d+ rad in this step, beyond the reach"):
+        run(case, 0.1, 0.5)
+
+
 @pytest.mark.parametrize("name", ["sleigh", "glider"])
 def test_a_step_back_undoes_a_step(name):
     # alpha = 1/2 is symmetric: with velocities turned round, time runs back

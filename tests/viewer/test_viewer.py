@@ -141,6 +141,18 @@ def test_energy_of_a_run_that_failed_does_not_flatten_the_others(dt, first):
     assert error < limit and wild[-1] == limit  # it stays at the edge
 
 
+def test_energy_that_is_infinite_stays_at_the_edge():
+    calm = vt.simulate(pendulum().compile(), [3.0], duration=2.0, dt=0.1)
+    for rows in (slice(0, None), slice(-2, None)):  # of a run that fails at once, and at its end
+        kinetic = calm.kinetic.copy()
+        kinetic[rows] = np.inf
+        wild = replace(calm, kinetic=kinetic)
+        _, (of_calm, found) = energies_of(what_to_show({"calm": calm, "wild": wild}))
+        lost = ~(np.abs(found - of_calm) < 1e-12)
+        assert np.isfinite(found).all() and (found[lost] == np.abs(found).max()).all()
+        assert lost[-1] and lost[0] == (rows.start == 0)
+
+
 def test_a_run_that_goes_far_is_followed(server):
     falls = vt.load_urdf(vt.find_robot("human"), base="free")
     run = what_to_show(vt.simulate(falls, duration=2.0, dt=0.01))[0]

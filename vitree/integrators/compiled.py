@@ -279,8 +279,6 @@ class CompiledIntegrator(Integrator):
             if monitors:
                 every_state.rows = 0
                 self.stepper.watch(monitors.watched)
-                if self.touches_here:
-                    self.stepper.log_parts(True)
             began = time.perf_counter()
             before = self.stepper.steps
             status = self.stepper.run(count, 1 if monitors else every, every_state, every if monitors else 1, True)

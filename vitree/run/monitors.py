@@ -105,6 +105,8 @@ class Monitors:
         """Go on from the integrator's state."""
         self._time, self._start = integrator.t, integrator.state()
         self._pushed = integrator.pushed(0)[:, 1].astype(int)
+        if integrator.touches_here:
+            integrator.stepper.log_parts(True)
 
     def take_one(self, integrator: Any, records: Records, stride: int) -> None:
         """Keep the step to the integrator's state, which was taken in parts: numbers of solvers are NaN."""

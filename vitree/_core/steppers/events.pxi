@@ -53,6 +53,9 @@ cdef class LocatingStepper(SettlingStepper):
         memcpy(to + 2 + self.nq, self.lane.state.x, self.nv * sizeof(double))
         return self.log_told(&self.push_log, self.part_log.count - 1)
 
+    cdef int note_part(self) noexcept nogil:
+        return self.log_part() if self.logs_parts else OK
+
     # ---- what a kind of step says ------------------------------------------------------------------------
 
     cdef int part(self, bint leading) noexcept nogil:

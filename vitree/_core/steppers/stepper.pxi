@@ -718,6 +718,8 @@ cdef class Stepper:
         if self.asks() and self.before is None:
             self.before = Before(self.memory)
         self.require_rows(self.lane.clock.steps - self.shared.schedule.begun + 1)
+        if self.parted and self.note_part() != OK:
+            return NO_MEMORY
         self.spread_torque()
         self.lane.now.h = h
         status = self.take_step(self.asks())
@@ -736,6 +738,10 @@ cdef class Stepper:
         cdef Turn turn = self.turn()
         memcpy(self.lane.state.x, entries(x, self.nv, "entries of p or v"), self.nv * sizeof(double))
         self.struck()
+
+    cdef int note_part(self) noexcept nogil:
+        # a part of a step begins within it
+        return OK
 
     cdef void struck(self) noexcept nogil:
         self.begin()
