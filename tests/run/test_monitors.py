@@ -115,7 +115,8 @@ def test_contacts_of_steps_that_pushes_part_act_where_the_parts_begin(method, st
     q, v = model.neutral(), [2.0, 0, 0, 0, 0, 0]
     q[2] = 0.1
     push = vt.Push("crate", force=(1e-9, 0, 0), start=step / 100 + 0.003, end=step / 100 + 0.007)
-    given = {"duration": 0.2, "dt": 0.01, "every": 5, "method": method, "monitors": ("contact_work", "momentum_balance")}
+    given = {"duration": 0.2, "dt": 0.01, "every": 5, "method": method}
+    given["monitors"] = ("contact_work", "momentum_balance")
     plain, parted = (vt.simulate(model, q, v, **given, pushes=pushes).monitors for pushes in ((), (push,)))
     assert np.abs(parted["momentum_balance"]).max() < 1e-11
     work, in_parts = plain["contact_work"], parted["contact_work"]
