@@ -101,7 +101,7 @@ class Monitors:
             self.arrays[name] = np.empty(steps if MONITORS[name][0] == 0 else (steps, count))
         self.watched = np.empty((0, WATCHED + drives))
 
-    def begin(self, integrator: Integrator) -> None:
+    def begin(self, integrator: Any) -> None:
         """Go on from the integrator's state."""
         self._time, self._start = integrator.t, integrator.state()
         self._pushed = integrator.pushed(0)[:, 1].astype(int)
