@@ -149,7 +149,7 @@ def check_widths(kernel, width, flats, **more):
 
 def check_builds(stepper, draw, **options):
     """The one with more registers is chosen where it runs: a trajectory must not depend on that."""
-    kinds = SCALAR if stepper == "MidpointStepper" else KINDS
+    kinds = SCALAR if stepper == "midpoint" else KINDS
     flat = with_rotors(draw(np.random.default_rng(8), nbody=9, kinds=kinds, damping=True))
     model = Model(flat)
     q, v = random_state(flat, np.random.default_rng(9))
@@ -159,8 +159,8 @@ def check_builds(stepper, draw, **options):
             continue
         core = importlib.import_module(f"vitree._core.{build}")
         tableau = {"tableau": ([[0, 0], [0.5, 0]], [0, 1], [0, 0.5]), "moments": ((0, 1), 2)}
-        more = tableau if "Runge" in stepper else options
-        run = getattr(core, stepper)(model.core, 0.004, **more)
+        more = tableau if stepper == "runge-kutta" else options
+        run = core.ModelStepper(model.core, 0.004, method=stepper, **more)
         run.set_state(0.0, q, v)
         sizes = (1, (1, model.nq), (1, model.nv), 1, 1, (1, 0))
         records = Records(*(np.zeros(size, np.intc if k == 3 else float) for k, size in enumerate(sizes)), rows=0)

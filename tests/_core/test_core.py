@@ -133,7 +133,6 @@ def test_sine_and_cosine_are_good_to_an_ulp(width):
 
 @pytest.mark.skipif(4 not in widths(), reason="one build of one lane only")
 @pytest.mark.parametrize(("stepper", "options"), [
-    ("EulerStepper", {}), ("RungeKuttaStepper", {}), ("LinearTimeStepper", {}), ("LinearTimeStepper", {"split": True}),
-    ("MidpointStepper", {})], ids=str)  # fmt: skip
+    ("euler", {}), ("runge-kutta", {}), ("linear-time", {}), ("linear-time", {"split": True}), ("midpoint", {})], ids=str)  # fmt: skip
 def test_all_builds_of_one_lane_give_the_same_bits(stepper, options):
     check_builds(stepper, random_flat, **options)

@@ -114,7 +114,7 @@ def test_every_width_gives_the_same_bits(kernel, width):
 
 
 @pytest.mark.skipif(4 not in widths(), reason="one build of one lane only")
-@pytest.mark.parametrize("stepper", ["EulerStepper", "RungeKuttaStepper", "LinearTimeStepper", "MidpointStepper"])
+@pytest.mark.parametrize("stepper", ["euler", "runge-kutta", "linear-time", "midpoint"])
 def test_all_builds_of_one_lane_give_the_same_bits(stepper):
     kernels.check_builds(stepper, lambda *args, **more: rubbing(random_flat(*args, **more)))
 

@@ -663,10 +663,10 @@ cdef class Call:
             memset(field.lane.drive.tau, 0, m.nv * sizeof(double))
             if not rests and x[2] != NULL:
                 memcpy(field.lane.drive.tau, x[2], m.nv * sizeof(double))
-            if isinstance(field, ImpactStepper) and (<ImpactStepper>field).ntouch:
-                found = closed_accelerations(<ImpactStepper>field, 0.0, q, v, STICKS, data(a)) == OK
+            if field.ntouch:
+                found = closed_accelerations(field, 0.0, q, v, STICKS, data(a)) == OK
             else:
-                field.acceleration(0.0, q, v, data(a))
+                model_acceleration(field, 0.0, q, v, data(a))
             memcpy(data(pushes), field.lane.held.push, field.shared.count * sizeof(double))
             found = found and finite_numbers(data(a), m.nv)
         if found and rests:

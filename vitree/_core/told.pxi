@@ -1,6 +1,6 @@
 # What is told of the step just taken, and of gaps at the state, without records: one call each. Included behind calls.pxi.
 
-def step_contacts(SettlingStepper stepper):
+def step_contacts(ModelStepper stepper):
     """Return the contacts that pushed in the step just taken, as a ContactLog has them, and where it began.
 
     Returns
@@ -21,15 +21,15 @@ def step_contacts(SettlingStepper stepper):
     cdef int c, n = 0
     cdef cnp.ndarray rows
     for c in range(stepper.ntouch):
-        n += stepper.pushed(c)
+        n += settled_pushed(stepper, c)
     rows = new_array(2, n, TOUCHED)
     row = data(rows)
     # before the first step there is none
-    memcpy(to, stepper.node_before if n else stepper.lane.state.q, size)
+    memcpy(to, stepper.settled.node_before if n else stepper.lane.state.q, size)
     if stepper.ntouch:
-        memcpy(to + size, stepper.pushed_before, stepper.ntouch * sizeof(int))
+        memcpy(to + size, stepper.settled.pushed_before, stepper.ntouch * sizeof(int))
     for c in range(stepper.ntouch if n else 0):
-        if not stepper.pushed(c):
+        if not settled_pushed(stepper, c):
             continue
         e = &stepper.touch[c]
         row[0], row[1] = 0.0, c
@@ -43,7 +43,7 @@ def step_contacts(SettlingStepper stepper):
     return rows, start
 
 
-cdef int meeting(SettlingStepper stepper) noexcept nogil:
+cdef int meeting(ModelStepper stepper) noexcept nogil:
     # how many contacts have gaps: wheels that roll, limits and dry friction are behind them
     cdef int c = 0
     while c < stepper.ntouch and not (stands(&stepper.touch[c]) or on_coordinate(&stepper.touch[c])):
@@ -51,12 +51,12 @@ cdef int meeting(SettlingStepper stepper) noexcept nogil:
     return c
 
 
-def gap_count(SettlingStepper stepper):
+def gap_count(ModelStepper stepper):
     """Return how many gaps there are."""
     return meeting(stepper)
 
 
-def gaps_here(SettlingStepper stepper, double[::1] gaps):
+def gaps_here(ModelStepper stepper, double[::1] gaps):
     """Write the gaps (n,) [m] of all that may meet at the state."""
     cdef Turn turn = stepper.turn()
     cdef const double* q = stepper.lane.state.q
@@ -65,20 +65,20 @@ def gaps_here(SettlingStepper stepper, double[::1] gaps):
     cdef int c, n = meeting(stepper)
     require_size(gaps.shape[0], n, "gaps")
     if n:
-        pose = stepper.poses_at(q)
+        pose = poses_at(stepper, q)
     for c in range(n):
         touch_at(&stepper.touch[c], q, pose, NULL, &at)
         gaps[c] = at.gap
 
 
-def step_wrench(SettlingStepper stepper, const double[::1] signs, double dt, about):
+def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about):
     """Return the wrench (torque, force), (6,) [N m, N], of contacts in the step just taken, world axes.
 
     ``signs`` (contacts,) say how each counts: 1, -1 or 0; ``about``: three numbers [m], the point for the torque.
     """
     cdef Turn turn = stepper.turn()
     cdef Touching* x = &stepper.own_touch
-    cdef const double* q = stepper.node_before
+    cdef const double* q = stepper.settled.node_before
     cdef const double* told
     cdef const vt_contact* e
     cdef const Pose* pose = NULL
@@ -92,21 +92,21 @@ def step_wrench(SettlingStepper stepper, const double[::1] signs, double dt, abo
     memset(out, 0, 6 * sizeof(double))
     memset(x.patch_count, 0, stepper.contacts.patches * sizeof(int))
     memset(x.patch_turn, 0, stepper.contacts.patches * sizeof(double))
-    if not stepper.pushed_any():
+    if not pushed_any(stepper):
         return made
-    pose = stepper.poses_at(q)
+    pose = poses_at(stepper, q)
     # the mean gaps of patches where the step began, of the points that push or pushed in the step before
     for c in range(stepper.ntouch):
         e = &stepper.touch[c]
-        if e.patch < 0 or not (stepper.pushed_before[c] or stepper.pushed(c) or e.stiffness != INFINITY):
+        if e.patch < 0 or not (stepper.settled.pushed_before[c] or settled_pushed(stepper, c) or e.stiffness != INFINITY):
             continue
         touch_at(e, q, pose, NULL, &at)
         # springs take part where they are pressed, whether they push or not
-        if stepper.pushed_before[c] or stepper.pushed(c) or at.gap < 0.0:
+        if stepper.settled.pushed_before[c] or settled_pushed(stepper, c) or at.gap < 0.0:
             x.patch_count[e.patch] += 1
             x.patch_turn[e.patch] += at.gap
     for c in range(stepper.ntouch):
-        if signs[c] == 0.0 or not stepper.pushed(c):
+        if signs[c] == 0.0 or not settled_pushed(stepper, c):
             continue
         e, told = &stepper.touch[c], x.told + TOLD * c
         touch_at(e, q, pose, NULL, &at)

@@ -85,7 +85,7 @@ class CompiledIntegrator(Integrator):
     beside: str = ""
 
     def _make(self, kind: str, **options) -> Any:
-        return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
+        return scalar().ModelStepper(self.model.core, self.dt, self.torque, method=kind, **self._driven(), **options)
 
     def serve(self, model: Any, torque: Torque, inputs: Any) -> None:
         """Serve another run after :meth:`rest`, with a torque and inputs of the same kinds."""
@@ -328,9 +328,8 @@ class CompiledIntegrator(Integrator):
             v = np.array(v)
             # a stepper of its own: that of the run goes on
             model = self.model
-            beside = scalar().LinearTimeStepper(
-                model.core, self.dt, contacts=model.contact_list, constraints=model.constraint_list, user=model.written
-            )
+            beside = scalar().ModelStepper(model.core, self.dt, method="linear-time", contacts=model.contact_list,
+                                           constraints=model.constraint_list, user=model.written)  # fmt: skip
             first = np.flatnonzero(t == self.stepper.first)
             beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v, self.at_end,
                                      int(first[0]) if len(first) else -1)  # fmt: skip

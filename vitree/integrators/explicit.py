@@ -60,7 +60,7 @@ class ExplicitEuler(Explicit):
     at_end = 1.0
 
     def _prepare(self):
-        self.stepper = self._make("EulerStepper")
+        self.stepper = self._make("euler")
 
 
 @reusable
@@ -72,7 +72,7 @@ class SemiImplicitEuler(Explicit):
     at_end = 0.0
 
     def _prepare(self):
-        self.stepper = self._make("EulerStepper", semi_implicit=True)
+        self.stepper = self._make("euler", semi_implicit=True)
 
 
 @reusable
@@ -90,7 +90,7 @@ class RungeKutta4(Explicit):
     def _prepare(self):
         halves = np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1, 0]])
         tableau = halves, np.array([1, 2, 2, 1]) / 6, np.array([0, 0.5, 0.5, 1])
-        self.stepper = self._make("RungeKuttaStepper", tableau=tableau,
+        self.stepper = self._make("runge-kutta", tableau=tableau,
                                   moments=((0, 1, 1, 2), 2))  # fmt: skip
 
 
@@ -112,5 +112,5 @@ class RungeKutta8(Explicit):
         from scipy.integrate import DOP853  # its coefficients
 
         self.moments = DOP853.C
-        self.stepper = self._make("RungeKuttaStepper", tableau=(DOP853.A, DOP853.B, DOP853.C),
+        self.stepper = self._make("runge-kutta", tableau=(DOP853.A, DOP853.B, DOP853.C),
                                   moments=(range(len(DOP853.C)), len(DOP853.C)))  # fmt: skip

@@ -168,7 +168,7 @@ class Gauss(CompiledIntegrator):
         lanes, kernels = stages(count)
         self.moments = np.concatenate(([0.0], nodes.c))
         self.stepper = self._make(
-            "GaussStepper", nodes=nodes, stiff=STIFF[count], lanes=lanes, kernels=kernels,
+            "gauss", nodes=nodes, stiff=STIFF[count], lanes=lanes, kernels=kernels,
             halvings=whole_from("halvings", self.chosen.get("halvings", 10), 0, 20), **self._solving(),
         )  # fmt: skip
 

@@ -268,7 +268,7 @@ class LinearTime(Variational):
             self.default_norm = "energy"
         self.springs = one_of("springs", self.chosen.get("springs", "nodes"), SPRINGS)
         self.stepper = self._make(
-            "LinearTimeStepper", **self._solver_options(), split=KINETIC[self.kinetic],
+            "linear-time", **self._solver_options(), split=KINETIC[self.kinetic],
             averaged=self.springs == "averaged",
         )  # fmt: skip
 
@@ -348,7 +348,7 @@ class Midpoint(Variational):
         self.kinetic = self._kinetic(residual)
         if self.relative:
             self.default_norm = "energy"
-        kind = "SundmanStepper" if self.chosen.get("adapt") == "sundman" else "MidpointStepper"
+        kind = "sundman" if self.chosen.get("adapt") == "sundman" else "midpoint"
         self.stepper = self._make(
             kind, **self._solver_options(), alpha=alpha, tree=residual == "tree", caching=caching,
             relative=self.relative,

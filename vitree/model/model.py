@@ -1357,13 +1357,10 @@ class Model(System):
 
     def _field(self, tau=None, inputs=None):
         """What has the accelerations under everything."""
-        if self.contact_list.count:
-            return core.ImpactStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
-                                      drives=self.drive_list, user=self.written, nu=len(self.input_names),
-                                      inputs=inputs, contacts=self.contact_list)  # fmt: skip
+        touching = {"contacts": self.contact_list} if self.contact_list.count else {}
         return core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
                                  drives=self.drive_list, user=self.written, nu=len(self.input_names),
-                                 inputs=inputs)  # fmt: skip
+                                 inputs=inputs, **touching)  # fmt: skip
 
     def _field_at_rest(self):
         """What has the accelerations under gravity and those loads that have a potential."""

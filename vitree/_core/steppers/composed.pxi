@@ -8,147 +8,141 @@ cdef enum:              # how steps adapt themselves
 ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
 
 
-cdef class ComposedStepper(TouchingStepper):
-    """Base of the discretisations; a step has `stages` substeps, each with shares of the step and histories."""
+cdef int composed_rows_each(ModelStepper self) noexcept nogil:
+    return SUBSTEP_ROWS * self.shared.choices.stages
 
-    cdef int rows_each(self) noexcept nogil:
-        return SUBSTEP_ROWS * self.shared.choices.stages
 
-    cdef int advance(self) noexcept nogil:
-        # a whole step, of the length that the density says if steps adapt
-        cdef Choices* c = &self.shared.choices
-        cdef double density = NAN
-        cdef int status
-        self.lane.newton.share = 1.0
-        if c.adapt == DENSITY:
-            status = self.next_density(0.5, &density)
-            if status != OK:
-                return status
-            self.lane.now.h = c.pace / density
-            if not self.lane.clock.t + self.lane.now.h > self.lane.clock.t:
-                return NO_STEP
-        status = self.step_or_halves()
-        if status == OK:
-            self.lane.progress.density = density
-        return status
-
-    cdef int next_density(self, double share, double* density) noexcept nogil:
-        # the density rho a share of a step ahead of the state: a step of pace/rho changes it by G,
-        #     rho^2 ~ rate0^2 + |v|^2,    G = pace v.a/(rate0^2 + |v|^2)
-        # (Hairer & Soederlind 2005, "Explicit, time reversible, adaptive step size control")
-        cdef Newton* x = &self.lane.newton
-        cdef Choices* c = &self.shared.choices
-        cdef State* at = &self.lane.state
-        cdef double square, growth
-        self.velocity(at.q, at.x, x.v)
-        if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, x.v) != OK:
-            return CALLBACK_FAILED
-        self.acceleration(self.lane.clock.t, at.q, x.v, x.a)
-        square = c.rate0 * c.rate0 + inner(x.v, x.v, self.nv)
-        growth = c.pace * inner(x.v, x.a, self.nv) / square
-        if self.lane.progress.opening:
-            density[0] = vt_sqrt(square) if c.density_given != c.density_given else c.density_given
-        else:
-            density[0] = self.lane.progress.density + 0.5 * growth
-        density[0] += share * growth
-        return OK if density[0] > 0.0 and isfinite(density[0]) else NO_STEP
-
-    def density_here(self):
-        """Step density [1/s] at the state; None if it cannot be told."""
-        cdef Turn turn = self.turn()
-        cdef double density = NAN
-        if self.shared.choices.adapt != DENSITY:
-            return None
-        self.lane.now.cause = OK
-        return density if self.next_density(0.0, &density) == OK else None
-
-    cdef int step_or_halves(self) noexcept nogil:
-        # a whole step; where it cannot be solved, two of half the length, and so on
-        cdef Choices* c = &self.shared.choices
-        cdef int status
-        if self.events and self.ntouch:
-            status = self.step_by_events()
-            if status == OK or self.lane.now.cause == CALLBACK_FAILED:
-                return status
-            self.lane.now.cause = OK
-        if c.stages == 1:
-            status = self.substep(True)
-            if status == OK or c.halvings == 0:
-                return status
-        self.note_start()
-        if c.stages > 1:
-            status = self.substeps(1)
-        if unsolved(status) or status == NOT_FINITE:
-            return self.halve(status) if self.lane.now.cause == OK else status
-        return status
-
-    cdef int halve(self, int status) noexcept nogil:
-        cdef Now* now = self.lane.now
-        cdef int k, count = 1, spent = now.iterations
-        cdef double error = now.error
-        if self.shared.m.nlocked:
-            return status       # the motion is known at the steps' ends only
-        for k in range(self.shared.choices.halvings):
-            count *= 2
-            if self.substeps(count) == OK:
-                self.note_halves()
-                now.iterations += spent
-                # increments of another step lie behind
-                self.forget()
-                return OK
-            spent += now.iterations
-            if now.cause != OK:
-                break
-        now.iterations, now.error = spent, error
-        return status
-
-    cdef void note_halves(self) noexcept nogil:
-        cdef Progress* progress = self.lane.progress
-        if progress.halved == 0:
-            progress.halved_first = self.lane.clock.t
-        progress.halved_last = self.lane.clock.t
-        progress.halved += 1
-
-    cdef int substeps(self, int count) noexcept nogil:
-        # the step in `count` equal parts, each composed of its stages; leaves the state as it was if one fails
-        cdef Choices* c = &self.shared.choices
-        cdef Clock before = self.lane.clock[0]
-        cdef Clock* clock = self.lane.clock
-        cdef Now* now = self.lane.now
-        cdef double whole = now.h, error = 0.0, passed = 0.0
-        cdef int n, status = OK, spent = 0, opening = self.lane.progress.opening
-        cdef long inner = self.inner_log.count
-        cdef long parts = self.part_log.count, pushes = self.push_log.count
-        now.turn = now.off = NAN
-        if count > 1:
-            self.forget()
-        for n in range(count * c.stages):
-            self.use(n % c.stages)
-            self.lane.newton.share = c.share[n % c.stages] / count
-            now.h = c.share[n % c.stages] * (whole / count)
-            status = self.substep(n == 0)
-            spent += now.iterations
-            error = max(error, now.error) if status == OK else now.error
-            if status != OK:
-                break
-            clock.t += now.h
-            passed += now.h
-            if (n + 1) % c.stages == 0 and n + 1 < count * c.stages:
-                self.log_inner(clock.t, self.lane.state.q, self.lane.state.x)
-            now.first_row += SUBSTEP_ROWS
-            if self.logs_parts and n + 1 < count * c.stages:
-                status = self.log_part()
-                if status != OK:
-                    break
-        clock.t = before.t
-        now.h, now.iterations, now.error = whole, spent, error
-        self.lane.newton.share = 1.0
-        if c.adapt == SUNDMAN and status == OK:
-            now.h = passed
+cdef int composed_advance(ModelStepper self) noexcept nogil:
+    # a whole step, of the length that the density says if steps adapt
+    cdef Choices* c = &self.shared.choices
+    cdef double density = NAN
+    cdef int status
+    self.lane.newton.share = 1.0
+    if c.adapt == DENSITY:
+        status = next_density(self, 0.5, &density)
         if status != OK:
-            self.inner_log.count = inner
-            self.part_log.count, self.push_log.count = parts, pushes
-        if status != OK and n > 0:
-            self.put_back_start(&before)
-            clock.restarted, self.lane.progress.opening = True, opening
-        return status
+            return status
+        self.lane.now.h = c.pace / density
+        if not self.lane.clock.t + self.lane.now.h > self.lane.clock.t:
+            return NO_STEP
+    status = step_or_halves(self)
+    if status == OK:
+        self.lane.progress.density = density
+    return status
+
+
+cdef int next_density(ModelStepper self, double share, double* density) noexcept nogil:
+    # the density rho a share of a step ahead of the state: a step of pace/rho changes it by G,
+    #     rho^2 ~ rate0^2 + |v|^2,    G = pace v.a/(rate0^2 + |v|^2)
+    # (Hairer & Soederlind 2005, "Explicit, time reversible, adaptive step size control")
+    cdef Newton* x = &self.lane.newton
+    cdef Choices* c = &self.shared.choices
+    cdef State* at = &self.lane.state
+    cdef double square, growth
+    model_velocity(self, at.q, at.x, x.v)
+    if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, x.v) != OK:
+        return CALLBACK_FAILED
+    model_acceleration(self, self.lane.clock.t, at.q, x.v, x.a)
+    square = c.rate0 * c.rate0 + inner(x.v, x.v, self.nv)
+    growth = c.pace * inner(x.v, x.a, self.nv) / square
+    if self.lane.progress.opening:
+        density[0] = vt_sqrt(square) if c.density_given != c.density_given else c.density_given
+    else:
+        density[0] = self.lane.progress.density + 0.5 * growth
+    density[0] += share * growth
+    return OK if density[0] > 0.0 and isfinite(density[0]) else NO_STEP
+
+
+cdef int step_or_halves(ModelStepper self) noexcept nogil:
+    # a whole step; where it cannot be solved, two of half the length, and so on
+    cdef Choices* c = &self.shared.choices
+    cdef int status
+    if self.events and self.ntouch:
+        status = step_by_events(self)
+        if status == OK or self.lane.now.cause == CALLBACK_FAILED:
+            return status
+        self.lane.now.cause = OK
+    if c.stages == 1:
+        status = touching_substep(self, True)
+        if status == OK or c.halvings == 0:
+            return status
+    note_start(self)
+    if c.stages > 1:
+        status = substeps(self, 1)
+    if unsolved(status) or status == NOT_FINITE:
+        return composed_halve(self, status) if self.lane.now.cause == OK else status
+    return status
+
+
+cdef int composed_halve(ModelStepper self, int status) noexcept nogil:
+    cdef Now* now = self.lane.now
+    cdef int k, count = 1, spent = now.iterations
+    cdef double error = now.error
+    if self.shared.m.nlocked:
+        return status       # the motion is known at the steps' ends only
+    for k in range(self.shared.choices.halvings):
+        count *= 2
+        if substeps(self, count) == OK:
+            note_halves(self)
+            now.iterations += spent
+            # increments of another step lie behind
+            touching_forget(self)
+            return OK
+        spent += now.iterations
+        if now.cause != OK:
+            break
+    now.iterations, now.error = spent, error
+    return status
+
+
+cdef void note_halves(ModelStepper self) noexcept nogil:
+    cdef Progress* progress = self.lane.progress
+    if progress.halved == 0:
+        progress.halved_first = self.lane.clock.t
+    progress.halved_last = self.lane.clock.t
+    progress.halved += 1
+
+
+cdef int substeps(ModelStepper self, int count) noexcept nogil:
+    # the step in `count` equal parts, each composed of its stages; leaves the state as it was if one fails
+    cdef Choices* c = &self.shared.choices
+    cdef Clock before = self.lane.clock[0]
+    cdef Clock* clock = self.lane.clock
+    cdef Now* now = self.lane.now
+    cdef double whole = now.h, error = 0.0, passed = 0.0
+    cdef int n, status = OK, spent = 0, opening = self.lane.progress.opening
+    cdef long inner = self.inner_log.count
+    cdef long parts = self.located.part_log.count, pushes = self.located.push_log.count
+    now.turn = now.off = NAN
+    if count > 1:
+        touching_forget(self)
+    for n in range(count * c.stages):
+        use(self, n % c.stages)
+        self.lane.newton.share = c.share[n % c.stages] / count
+        now.h = c.share[n % c.stages] * (whole / count)
+        status = touching_substep(self, n == 0)
+        spent += now.iterations
+        error = max(error, now.error) if status == OK else now.error
+        if status != OK:
+            break
+        clock.t += now.h
+        passed += now.h
+        if (n + 1) % c.stages == 0 and n + 1 < count * c.stages:
+            self.log_inner(clock.t, self.lane.state.q, self.lane.state.x)
+        now.first_row += SUBSTEP_ROWS
+        if self.located.logs_parts and n + 1 < count * c.stages:
+            status = log_part(self)
+            if status != OK:
+                break
+    clock.t = before.t
+    now.h, now.iterations, now.error = whole, spent, error
+    self.lane.newton.share = 1.0
+    if c.adapt == SUNDMAN and status == OK:
+        now.h = passed
+    if status != OK:
+        self.inner_log.count = inner
+        self.located.part_log.count, self.located.push_log.count = parts, pushes
+    if status != OK and n > 0:
+        put_back_start(self, &before)
+        clock.restarted, self.lane.progress.opening = True, opening
+    return status

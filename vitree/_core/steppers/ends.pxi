@@ -69,6 +69,6 @@ def velocities_of(ModelStepper stepper, const double[:, ::1] q, const double[:, 
     require_size(v.shape[0], q.shape[0], "rows of v")
     if m.nv:
         for k in range(q.shape[0]):
-            stepper.velocity(&q[k, 0], &p[k, 0], &v[k, 0])
+            model_velocity(stepper, &q[k, 0], &p[k, 0], &v[k, 0])
             size = vt_max_nan(size, vt_max_nan(largest(&q[k, 0], m.nq), largest(&v[k, 0], m.nv)))
     return size

@@ -24,7 +24,7 @@ cdef double LEAST_FOUND = 1e-8
 cdef double AT_REST = 1e-7
 
 
-cdef int find_closed(ImpactStepper s, const double* q, const double* v) noexcept nogil:
+cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept nogil:
     # the members: contacts that are closed at (q, v) and do not open, with their rows and ports
     cdef Touching* x = &s.own_touch
     cdef const vt_contact* e
@@ -35,21 +35,21 @@ cdef int find_closed(ImpactStepper s, const double* q, const double* v) noexcept
     memset(x.active, 0, s.ntouch * sizeof(int))
     for c in range(s.ntouch):
         x.within[c] = OUTSIDE
-    s.place_start(q)
-    s.move_bodies(x.pose1, v)
+    place_start(s, q)
+    move_bodies(s, x.pose1, v)
     for c in range(s.ntouch):
         e = &s.touch[c]
         if stands(e):
             x.within[c] = INSIDE
         elif x.here[c].gap <= CLOSED_STATE:
-            speed = s.closing_speed(c, x.here, v)
+            speed = closing_speed(s, c, x.here, v)
             if e.stiffness == INFINITY:
                 x.within[c] = INSIDE if speed <= OPENS else OUTSIDE
             elif given_force(e, &x.here[c], speed) > 0.0:
                 x.within[c] = INSIDE
         if x.within[c] == INSIDE:
-            s.face(c)
-    return s.gather()
+            face(s, c)
+    return contact_gather(s)
 
 
 cdef inline double given_force(const vt_contact* e, const Touch* at, double speed) noexcept nogil:
@@ -57,7 +57,7 @@ cdef inline double given_force(const vt_contact* e, const Touch* at, double spee
     return max(0.0, -e.stiffness * at.gap - e.damping * speed)
 
 
-cdef void row_rates(ImpactStepper s, const Touch* list, double* out) noexcept nogil:
+cdef void row_rates(ModelStepper s, const Touch* list, double* out) noexcept nogil:
     # J v of the members' rows where bodies have the twists at hand; tangents stay those of node 1, but of what rolls
     cdef Touching* x = &s.own_touch
     cdef const vt_contact* e
@@ -85,7 +85,7 @@ cdef void row_rates(ImpactStepper s, const Touch* list, double* out) noexcept no
         out[o + 1], out[o + 2] = dot(x.here[c].t1, rate), dot(x.here[c].t2, rate)
 
 
-cdef inline Vec3 point_rate(ImpactStepper s, int body, Vec3 arm) noexcept nogil:
+cdef inline Vec3 point_rate(ModelStepper s, int body, Vec3 arm) noexcept nogil:
     # the velocity of a body's point
     cdef const double* twist = s.lane.bodies.twist + 6 * body
     if body < 0:
@@ -93,7 +93,7 @@ cdef inline Vec3 point_rate(ImpactStepper s, int body, Vec3 arm) noexcept nogil:
     return add(load3(twist + 3), cross(load3(twist), arm))
 
 
-cdef void row_bias(ImpactStepper s, const double* q, const double* v, const int* path, int on_path, double* out,
+cdef void row_bias(ModelStepper s, const double* q, const double* v, const int* path, int on_path, double* out,
                    double* rates) noexcept nogil:
     # out = (dJ/dt) v of the members' rows, by a central difference of fourth order along v; bodies are moved that lie
     # between ports and the world
@@ -127,7 +127,7 @@ cdef void row_bias(ImpactStepper s, const double* q, const double* v, const int*
             out[k] += weight * rates[k] / (12.0 * share)
 
 
-cdef void state_laws(ImpactStepper s, const double* v, double slow) noexcept nogil:
+cdef void state_laws(ModelStepper s, const double* v, double slow) noexcept nogil:
     # what the forces of the members obey by the velocities of their rows; what slips no faster than `slow` sticks
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
@@ -156,7 +156,7 @@ cdef inline void lead_against(Cones* y, int k, double one, double other) noexcep
     y.mu[k] = 0.0
 
 
-cdef double solve_forces(ImpactStepper s, const double* v) noexcept nogil:
+cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
     # the forces of the members, where cones.b has what their rows do without them; returns the residual as a share of b
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
@@ -190,14 +190,14 @@ cdef double solve_forces(ImpactStepper s, const double* v) noexcept nogil:
     return left / size if size > 0.0 else 0.0
 
 
-cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const double* v, double slow,
+cdef int closed_accelerations(ModelStepper s, double t, const double* q, const double* v, double slow,
                               double* a) noexcept nogil:
     # a, and the forces of the members in cones.lam and as wrenches in the ports in u
     cdef Touching* x = &s.own_touch
     cdef Cones* y = &x.cones
     cdef int* path = <int*>x.v
     cdef int k, on_path, status, nv = s.nv
-    s.acceleration(t, q, v, a)
+    model_acceleration(s, t, q, v, a)
     x.count = x.ports = 0
     if not all_finite(a, nv):
         return NOT_FINITE
@@ -219,21 +219,21 @@ cdef int closed_accelerations(ImpactStepper s, double t, const double* q, const 
     return OK
 
 
-cdef void port_rates(ImpactStepper s, const double* v, double* out) noexcept nogil:
+cdef void port_rates(ModelStepper s, const double* v, double* out) noexcept nogil:
     # how a velocity moves the ports, (ports,)
     cdef int k
     for k in range(s.own_touch.ports):
         out[k] = vt_inner(s.nv, s.own_touch.rows + k * s.nv, v)
 
 
-cdef void answer_members(ImpactStepper s, const double* q, const int* path, int on_path) noexcept nogil:
+cdef void answer_members(ModelStepper s, const double* q, const int* path, int on_path) noexcept nogil:
     # P = rows M^-1 rows^T as `answer_at_rest` has it, behind `acceleration` at q. Where M alone answers, its factors are at
     # hand, and the responses are those of the bodies on the path, zero elsewhere
     cdef Touching* x = &s.own_touch
     cdef double* P = x.P_room
     cdef int k, j, nv = s.nv
     if not s.answers_by_factors:
-        s.answer_at_rest(q)
+        answer_at_rest(s, q)
         return
     memset(x.response, 0, x.ports * nv * sizeof(double))
     for k in range(x.ports):
@@ -242,7 +242,7 @@ cdef void answer_members(ImpactStepper s, const double* q, const int* path, int 
             P[k * x.ports + j] = P[j * x.ports + k] = vt_inner(nv, x.rows + j * nv, x.response + k * nv)
 
 
-cdef int body_of_port(ImpactStepper s, int port) noexcept nogil:
+cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
     # the body that is touched, or that a limited coordinate moves
     cdef const vt_model* m = s.shared.m
     cdef int i = s.own_touch.owner[port], iv
@@ -253,7 +253,7 @@ cdef int body_of_port(ImpactStepper s, int port) noexcept nogil:
     return i
 
 
-cdef int paths_of_ports(ImpactStepper s, int* path) noexcept nogil:
+cdef int paths_of_ports(ModelStepper s, int* path) noexcept nogil:
     # the bodies between ports and the world in their order, (nbody,) at most; returns how many
     cdef Touching* x = &s.own_touch
     cdef const vt_model* m = s.shared.m
@@ -271,11 +271,11 @@ cdef int paths_of_ports(ImpactStepper s, int* path) noexcept nogil:
     return count
 
 
-cdef void push_accelerations(ImpactStepper s, double* a) noexcept nogil:
+cdef void push_accelerations(ModelStepper s, double* a) noexcept nogil:
     # a += M^-1 J^T f
     cdef Touching* x = &s.own_touch
     cdef int k
-    s.sum_wrenches(x.cones.lam, x.u)
+    sum_wrenches(s, x.cones.lam, x.u)
     if s.answers_by_factors:
         memset(x.v, 0, s.nv * sizeof(double))
         for k in range(x.ports):
@@ -287,7 +287,7 @@ cdef void push_accelerations(ImpactStepper s, double* a) noexcept nogil:
         vt_add_row(s.nv, x.u[k], x.response + k * s.nv, a)
 
 
-cdef void hold_again(ImpactStepper s, double t, const double* q, const double* v, double* a) noexcept nogil:
+cdef void hold_again(ModelStepper s, double t, const double* q, const double* v, double* a) noexcept nogil:
     # the multipliers of constraints with the forces of the members as joint forces
     cdef Touching* x = &s.own_touch
     cdef double* tau = s.lane.drive.tau
@@ -298,11 +298,11 @@ cdef void hold_again(ImpactStepper s, double t, const double* q, const double* v
         vt_add_row(s.nv, x.u[k], x.rows + k * s.nv, tau)
     for k in range(s.shared.m.nlocked):     # which velocities took for their own
         rates[s.shared.locked[k].iv] = a[s.shared.locked[k].iv]
-    s.acceleration(t, q, v, a)
+    model_acceleration(s, t, q, v, a)
     memcpy(tau, x.v, s.nv * sizeof(double))
 
 
-cdef object member_rows(ImpactStepper s, const double* v):
+cdef object member_rows(ModelStepper s, const double* v):
     # (members, STATE_ROW): 0, number, force on the first in world axes, slip velocity there, gap; then where the force acts
     # and the normal, NaN of coordinates
     cdef Touching* x = &s.own_touch
@@ -330,7 +330,7 @@ cdef object member_rows(ImpactStepper s, const double* v):
         if not on_coordinate(e):
             store3(&view[k, TOUCHED], acting_point(x, e, &x.here[c]))
             store3(&view[k, TOUCHED + 3], x.here[c].n)
-        f = s.world_impulse(k, x.cones.lam + o)
+        f = world_impulse(s, k, x.cones.lam + o)
         view[k, 1], view[k, 2], view[k, 3], view[k, 4], view[k, 8] = c, f.x, f.y, f.z, x.here[c].gap
         if s.touch[c].kind == RUBS:
             view[k, 5] = v[s.touch[c].iv]
@@ -344,7 +344,7 @@ cdef object member_rows(ImpactStepper s, const double* v):
     return out
 
 
-cdef object member_wrenches(ImpactStepper s):
+cdef object member_wrenches(ModelStepper s):
     # (nbody, 6): what the members put on bodies, (couple, force) about their origins in world axes
     cdef Touching* x = &s.own_touch
     cdef double[:, ::1] view
@@ -361,7 +361,7 @@ cdef object member_wrenches(ImpactStepper s):
     return out
 
 
-cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v, const double* wanted,
+cdef int forces_for(ModelStepper s, double t, const double* q, const double* v, const double* wanted,
                     double slow, double* found) noexcept nogil:
     # the acceleration nearest to a wanted one, in the metric of M, that forces of members give which the wanted one allows:
     # its difference to the wanted one is what joint forces are left to do
@@ -372,7 +372,7 @@ cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v,
     cdef double size = 0.0, one
     cdef int k, o, on_path, status
     cdef bint less
-    s.acceleration(t, q, v, found)
+    model_acceleration(s, t, q, v, found)
     x.count = x.ports = 0
     if not all_finite(found, s.nv):
         return NOT_FINITE
@@ -399,7 +399,7 @@ cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v,
                 x.within[x.member[k]], less = OUTSIDE, True
         if not less:
             break
-        status = s.gather()
+        status = contact_gather(s)
     if status != OK or x.count == 0:
         return status
     for k in range(x.count):
@@ -421,7 +421,7 @@ cdef int forces_for(ImpactStepper s, double t, const double* q, const double* v,
     return OK
 
 
-cdef int set_state_rates(ImpactStepper s, prescribed) except -1:
+cdef int set_state_rates(ModelStepper s, prescribed) except -1:
     # the accelerations of prescribed coordinates
     cdef const double* rates
     cdef int k, iv
@@ -435,7 +435,7 @@ cdef int set_state_rates(ImpactStepper s, prescribed) except -1:
     return 0
 
 
-def accelerations_with_contacts(ImpactStepper field, double t, const double[::1] q, const double[::1] v,
+def accelerations_with_contacts(ModelStepper field, double t, const double[::1] q, const double[::1] v,
                                 const double[::1] prescribed=None, double slow=0.0):
     """Accelerations of a state under everything, closed contacts included; what slips no faster than `slow` sticks, and
     what slips no faster than 1e-4 m/s or rad/s.
@@ -463,7 +463,7 @@ def accelerations_with_contacts(ImpactStepper field, double t, const double[::1]
             member_wrenches(field), status)
 
 
-def acceleration_left(ImpactStepper field, double t, const double[::1] q, const double[::1] v, const double[::1] a):
+def acceleration_left(ModelStepper field, double t, const double[::1] q, const double[::1] v, const double[::1] a):
     """What joint forces have to add to the acceleration of a state so that it is a (nv,): of least kinetic metric.
 
     Returns it (nv,), the number of the contact that forbids the acceleration or -1, and the status.
@@ -525,8 +525,8 @@ def joint_wrenches(ModelStepper field, const double[::1] q, const double[::1] v,
     found = np.empty((body.shape[0], 6))
     out = found
     # the wrenches of loads on bodies, then those of constraints and contacts
-    field.place_bodies(at, moving)
-    field.apply_list(field.shared.load, field.shared.nload, RESTING | RATES, at, moving)
+    place_bodies(field, at, moving)
+    apply_list(field, field.shared.load, field.shared.nload, RESTING | RATES, at, moving)
     if field.shared.count:
         constraints(m, field.shared.constraint, field.shared.count, at, b.pose, held.h, NULL, held.hold1, NULL)
     for k in range(field.shared.count):

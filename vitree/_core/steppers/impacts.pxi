@@ -32,581 +32,558 @@ cdef inline bint stops(const vt_contact* e) noexcept nogil:
     return e.restitution < BOUNCY and e.stiffness == INFINITY
 
 
-cdef class ImpactStepper(PortStepper):
-    """Blows, in the metric of M at a node."""
+cdef int make_impacts(ModelStepper self) except -1:
+    cdef const vt_model* m = self.shared.m
+    cdef int i
+    self.answers_by_factors = self.shared.count == 0 and m.nlocked == 0
+    for i in range(m.nbody):
+        # joints of several coordinates within a tree take operations in another order there
+        if joint_multi(&m.body[i]) and m.body[i].parent >= 0:
+            self.answers_by_factors = False
+    return 0
 
-    cdef bint answers_by_factors        # M alone answers, by the operations of `velocity` with its factors at hand
 
-    def __cinit__(self, *args, **options):
-        cdef const vt_model* m = self.shared.m
-        cdef int i
-        self.answers_by_factors = self.shared.count == 0 and m.nlocked == 0
-        for i in range(m.nbody):
-            # joints of several coordinates within a tree take operations in another order there
-            if joint_multi(&m.body[i]) and m.body[i].parent >= 0:
-                self.answers_by_factors = False
+cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogil:
+    # contacts at node 1. pushed: some did in the last step, and are in the solve; free: a step without was taken
+    cdef Touching* x = &self.own_touch
+    cdef int c
+    place_start(self, self.lane.state.q)
+    x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
+    memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
+    memset(x.arrives, 0, self.ntouch * sizeof(int))
+    for c in range(self.ntouch):
+        admit(self, c)
+        if x.within[c] == INSIDE or self.elastic or self.events:
+            face(self, c)
+        pushed[0] = pushed[0] or x.within[c] == INSIDE
+    return meet(self, free) if self.elastic or self.events else OK
 
-    cdef int open_touches(self, bint* pushed, bint* free) noexcept nogil:
-        # contacts at node 1. pushed: some did in the last step, and are in the solve; free: a step without was taken
-        cdef Touching* x = &self.own_touch
-        cdef int c
-        self.place_start(self.lane.state.q)
-        x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
-        memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
-        memset(x.arrives, 0, self.ntouch * sizeof(int))
-        for c in range(self.ntouch):
-            self.admit(c)
-            if x.within[c] == INSIDE or self.elastic or self.events:
-                self.face(c)
-            pushed[0] = pushed[0] or x.within[c] == INSIDE
-        return self.meet(free) if self.elastic or self.events else OK
 
-    # ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ------
+# ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ------
 
-    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v, double behind=0.5,
-                          Py_ssize_t first=-1):
-        """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
 
-        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. Where contacts closed that rebound at the node, it
-        is the velocity after that. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows; ``behind`` is the
-        share of a step's forces that acts at its end; ``first`` the row to which the first step from a start led, in
-        which contacts gave 1 - behind of a step's impulse. The stepper forgets its state.
-        """
-        cdef Turn turn = self.turn()
-        cdef Touching* x = &self.own_touch
-        cdef Py_ssize_t k = 0, row, end = log.shape[0]
-        cdef bint rebounds
-        cdef int c
-        require_size(q.shape[1], self.nq, "columns of q")
-        require_size(v.shape[1], self.nv, "columns of v")
-        require_size(log.shape[1], TOUCHED, "columns of contacts")
-        require_size(v.shape[0], q.shape[0], "rows of v")
-        while k < end:
-            row = <Py_ssize_t>log[k, 0]
-            if not 0 <= row < q.shape[0]:
-                raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
-            rebounds = False
-            memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
-            memset(x.active, 0, self.ntouch * sizeof(int))
-            for c in range(self.ntouch):
-                x.within[c] = OUTSIDE
-            while k < end and <Py_ssize_t>log[k, 0] == row:
-                if not 0 <= log[k, 1] < self.ntouch:
-                    raise ValueError(f"contact {log[k, 1]:g}; there are {self.ntouch}")
-                c = <int>log[k, 1]
-                # a spring owes nothing: it closes at the speed that it has
-                x.within[c] = INSIDE if self.touch[c].stiffness == INFINITY else OUTSIDE
-                x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
-                x.active[c] = PUSHED
-                if stops(&self.touch[c]) and log[k, 8] == 0.0 and signbit(log[k, 8]):
-                    x.active[c], rebounds = ARRIVED, True
-                memcpy(x.lam + 3 * c, x.guess + 3 * c, 3 * sizeof(double))
-                if self.touch[c].kind == RUBS:
-                    x.guess[3 * c + 1] = log[k, 7]
-                k += 1
-            PyErr_CheckSignals()
-            memcpy(self.lane.state.q, &q[row, 0], self.nq * sizeof(double))
-            if rebounds and self.rebound(&v[row, 0]) != OK:
-                raise MemoryError
-            if self.settle(&q[row, 0], &v[row, 0], owed_share(behind, row == first)) != OK:
-                raise MemoryError
+cdef int settle(ModelStepper self, const double* q, double* v, double share) noexcept nogil:
+    # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, a share of
+    # these at most, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef Cones* z = &x.hit
+    cdef double gave
+    cdef int k, status
+    place_start(self, q)
+    status = gather_at_rest(self, q)
+    if status != OK:
+        return status
+    for k in range(y.n):
+        along_ports(self, &x.W1[k], v, &y.b[k])
+    for k in range(y.count):
+        if y.law[k] == RUB:
+            # half of that of the step that led here
+            y.mu[k] = 0.5 * self.touch[x.member[k]].friction * fabs(x.guess[3 * x.member[k] + 1])
+    gave = pushes(y, y.lam)
+    cone_solve(y, 1e-13 * largest(y.b, y.n))
+    if not pushes(y, y.lam) < share * gave:
+        choose_owed(self)
+        cone_solve(z, 1e-13 * largest(z.b, z.n))
+        take_owed(self)
+    push_by(self, v)
+    return OK
 
-    cdef int settle(self, const double* q, double* v, double share) noexcept nogil:
-        # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, a share of
-        # these at most, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef Cones* z = &x.hit
-        cdef double gave
-        cdef int k, status
-        self.place_start(q)
-        status = self.gather_at_rest(q)
+
+cdef int impact_rebound(ModelStepper self, double* v) noexcept nogil:
+    # v of the state after the impact of what was stopped in the last step, which then has no part in `settle`
+    cdef Touching* x = &self.own_touch
+    cdef int c, status
+    place_start(self, self.lane.state.q)
+    for c in range(self.ntouch):
+        face(self, c)
+    memcpy(x.v, v, self.nv * sizeof(double))
+    memcpy(x.guess_beside, x.guess, 3 * self.ntouch * sizeof(double))
+    status = strike_node(self, True)
+    memcpy(x.guess, x.guess_beside, 3 * self.ntouch * sizeof(double))
+    memcpy(v, x.v, self.nv * sizeof(double))
+    x.opened = False
+    for c in range(self.ntouch):
+        if x.active[c] == ARRIVED:
+            x.within[c] = OUTSIDE
+    return status
+
+
+cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
+    # the problem of contacts within, which are placed at q, in the metric of M. Which way they slid says nothing there,
+    # and is kept
+    cdef Touching* x = &self.own_touch
+    cdef int k, status
+    for k in range(self.ntouch):
+        if x.within[k] == INSIDE:
+            face(self, k)
+    memcpy(self.way_beside, x.way, 3 * self.ntouch * sizeof(double))
+    memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+    self.settling = True
+    status = contact_gather(self)
+    self.settling = False
+    memcpy(x.way, self.way_beside, 3 * self.ntouch * sizeof(double))
+    if status == OK:
+        status = cones_room(&x.hit, x.cones.count, x.cones.n, 0)
+    if status == OK:
+        answer_at_rest(self, q)
+    return status
+
+
+cdef void push_by(ModelStepper self, double* v) noexcept nogil:
+    # v += M^-1 J^T lam of that problem
+    cdef Touching* x = &self.own_touch
+    cdef int k
+    sum_wrenches(self, x.cones.lam, x.u)
+    for k in range(x.ports):
+        vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
+
+
+cdef void choose_owed(ModelStepper self) noexcept nogil:
+    # the problem without friction of contacts
+    cdef const Cones* y = &self.own_touch.cones
+    cdef Cones* z = &self.own_touch.hit
+    cdef int k, j, i, l, n = 0
+    z.count = y.count
+    for k in range(y.count):
+        z.dim[k], z.law[k], z.mu[k], z.row[k] = 1 if y.law[k] == CONE else y.dim[k], y.law[k], 0.0, n
+        if y.law[k] == RUB:
+            z.mu[k] = y.mu[k]
+        z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
+        n += z.dim[k]
+    z.n = n
+    for k in range(y.count):
+        for i in range(z.dim[k]):
+            z.b[z.row[k] + i], z.lam[z.row[k] + i] = y.b[y.row[k] + i], 0.0
+            for l in range(y.count):
+                for j in range(z.dim[l]):
+                    z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[(y.row[k] + i) * y.n + y.row[l] + j]
+    cones_formed(z)
+
+
+cdef void take_owed(ModelStepper self) noexcept nogil:
+    # the impulses of that problem
+    cdef Cones* y = &self.own_touch.cones
+    cdef const Cones* z = &self.own_touch.hit
+    cdef int k, j
+    memset(y.lam, 0, y.n * sizeof(double))
+    for k in range(y.count):
+        for j in range(z.dim[k]):
+            y.lam[y.row[k] + j] = z.lam[z.row[k] + j]
+
+
+# ---- impacts -----------------------------------------------------------------------------------------
+
+
+cdef double closing_speed(ModelStepper self, int c, const Touch* list, const double* v) noexcept nogil:
+    # d(gap)/dt of a contact at a node, where the bodies' twists are those of v
+    cdef const vt_contact* e = &self.touch[c]
+    cdef const Touch* at = &list[c]
+    cdef double* twist = self.lane.bodies.twist
+    cdef double s = 0.0
+    if on_coordinate(e):
+        return e.sign * v[e.iv]
+    if e.body_a >= 0:
+        s = dot(at.n, add(load3(twist + 6 * e.body_a + 3), cross(load3(twist + 6 * e.body_a), at.arm_a)))
+    if e.body_b >= 0:
+        s -= dot(at.n, add(load3(twist + 6 * e.body_b + 3), cross(load3(twist + 6 * e.body_b), at.arm_b)))
+    return s
+
+
+cdef void move_bodies(ModelStepper self, const Pose* pose, const double* v) noexcept nogil:
+    # the bodies' twists by v
+    cdef int i
+    for i in range(self.shared.m.nbody):
+        twist_of(self.shared.m, i, v, pose, self.lane.bodies.twist)
+
+
+cdef int impact_free_step(ModelStepper self) noexcept nogil:
+    # the step without contacts
+    return OK
+
+
+cdef void impact_node_velocity(ModelStepper self, double* v) noexcept nogil:
+    # v of the state, as it was before contacts act
+    model_velocity(self, self.lane.state.q, self.lane.state.x, v)
+
+
+cdef void impact_measure_falls(ModelStepper self, double* fall) noexcept nogil:
+    # (contacts,) from the speeds at which gaps change at node 1, their accelerations over a free step
+    cdef Touching* x = &self.own_touch
+    cdef double h = fabs(self.lane.now.h)
+    cdef int c
+    for c in range(self.ntouch):
+        fall[c] = 2.0 * (x.there[c].gap - x.here[c].gap - h * fall[c]) / (h * h)
+
+
+cdef inline bint closed_here(ModelStepper self, int c) noexcept nogil:
+    return self.own_touch.here[c].gap <= CLOSED_GAP or self.own_touch.within[c] == STRIKES
+
+
+cdef bint may_strike(ModelStepper self, int c) noexcept nogil:
+    # whether its blow is asked for at this node or the next
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e = &self.touch[c]
+    if x.active[c] or x.within[c] == OPEN:
+        return False
+    # where impacts are located the others give their blow as well
+    return e.restitution > 0.0 or (self.events > 0 and closed_here(self, c) and e.stiffness == INFINITY
+                                   and not stands(e))
+
+
+cdef int meet(ModelStepper self, bint* free) noexcept nogil:
+    # which contacts strike at this node, with the blow that they give, and which at the next. A contact bounces if
+    # e |v_n| > max(slowest, 2 h |a_n|): shorter rebounds are none. free: a step without contacts was taken
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e
+    cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h), speed, least
+    cdef bint some = self.elastic, near = False, hit, bounces = False
+    cdef int c, status = OK
+    free[0] = False
+    for c in range(self.ntouch):
+        e = &self.touch[c]
+        bounces = bounces or x.active[c] == ARRIVED
+        if x.left and not x.active[c] and not stands(e) and e.stiffness == INFINITY and x.here[c].gap > CLOSED_GAP:
+            x.within[c] = OPEN
+            some = some or x.here[c].gap < NEARBY
+        some = some or may_strike(self, c)
+    hit = bounces
+    if not (some or hit):
+        return OK
+    self.method.node_velocity(self, x.v)
+    move_bodies(self, x.pose1, x.v)
+    for c in range(self.ntouch):
+        speed = x.speed[c] = closing_speed(self, c, x.here, x.v)
+        if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -speed:
+            x.within[c] = STRIKES
+        near = near or (may_strike(self, c) and speed < 0.0 and x.here[c].gap < 4.0 * h * -speed)
+    if near:
+        status = learn_falls(self)
         if status != OK:
             return status
-        for k in range(y.n):
-            self.along_ports(&x.W1[k], v, &y.b[k])
-        for k in range(y.count):
-            if y.law[k] == RUB:
-                # half of that of the step that led here
-                y.mu[k] = 0.5 * self.touch[x.member[k]].friction * fabs(x.guess[3 * x.member[k] + 1])
-        gave = pushes(y, y.lam)
-        cone_solve(y, 1e-13 * largest(y.b, y.n))
-        if not pushes(y, y.lam) < share * gave:
-            self.choose_owed()
-            cone_solve(z, 1e-13 * largest(z.b, z.n))
-            self.take_owed()
-        self.push_by(v)
-        return OK
+        free[0] = True
+    for c in range(self.ntouch if near else 0):
+        e, speed = &self.touch[c], x.speed[c]
+        if not may_strike(self, c) or speed >= 0.0:
+            continue
+        least = max(self.slowest, 2.0 * h * fabs(x.fall[c]))
+        if closed_here(self, c):
+            hit = hit or (e.restitution * -speed > least or (self.events > 0 and -speed > least))
+            bounces = bounces or e.restitution * -speed > least
+        elif e.restitution * -speed > least and (stops(e) or x.there[c].gap < 0.0):
+            rebound_next(self, c)
+    if hit:
+        # which others close is asked again with the velocities after the impact
+        forget_rebounds(self)
+        status = strike_node(self, bounces)
+    while hit and status == OK and strike_more(self, h, &near, &status):
+        self.method.node_velocity(self, x.v)
+        status = strike_node(self, True)
+    free[0] = free[0] and not hit
+    for c in range(self.ntouch):
+        if x.within[c] == STRIKES or x.within[c] == FOLLOWS:
+            x.within[c] = OUTSIDE
+    return status
 
-    cdef int rebound(self, double* v) noexcept nogil:
-        # v of the state after the impact of what was stopped in the last step, which then has no part in `settle`
-        cdef Touching* x = &self.own_touch
-        cdef int c, status
-        self.place_start(self.lane.state.q)
-        for c in range(self.ntouch):
-            self.face(c)
-        memcpy(x.v, v, self.nv * sizeof(double))
-        memcpy(x.guess_beside, x.guess, 3 * self.ntouch * sizeof(double))
-        status = self.strike_node(True)
-        memcpy(x.guess, x.guess_beside, 3 * self.ntouch * sizeof(double))
-        memcpy(v, x.v, self.nv * sizeof(double))
-        x.opened = False
-        for c in range(self.ntouch):
-            if x.active[c] == ARRIVED:
-                x.within[c] = OUTSIDE
-        return status
 
-    cdef int gather_at_rest(self, const double* q) noexcept nogil:
-        # the problem of contacts within, which are placed at q, in the metric of M. Which way they slid says nothing there,
-        # and is kept
-        cdef Touching* x = &self.own_touch
-        cdef int k, status
-        for k in range(self.ntouch):
-            if x.within[k] == INSIDE:
-                self.face(k)
-        memcpy(self.way_beside, x.way, 3 * self.ntouch * sizeof(double))
-        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
-        self.settling = True
-        status = self.gather()
-        self.settling = False
-        memcpy(x.way, self.way_beside, 3 * self.ntouch * sizeof(double))
-        if status == OK:
-            status = cones_room(&x.hit, x.cones.count, x.cones.n, 0)
-        if status == OK:
-            self.answer_at_rest(q)
-        return status
+cdef inline void rebound_next(ModelStepper self, int c) noexcept nogil:
+    # it closes in this step, and rebounds at the next node
+    if stops(&self.touch[c]):
+        self.own_touch.arrives[c] = True
+    else:
+        self.own_touch.within[c] = REBOUNDS
 
-    cdef void push_by(self, double* v) noexcept nogil:
-        # v += M^-1 J^T lam of that problem
-        cdef Touching* x = &self.own_touch
-        cdef int k
-        self.sum_wrenches(x.cones.lam, x.u)
-        for k in range(x.ports):
-            vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
 
-    cdef void choose_owed(self) noexcept nogil:
-        # the problem without friction of contacts
-        cdef const Cones* y = &self.own_touch.cones
-        cdef Cones* z = &self.own_touch.hit
-        cdef int k, j, i, l, n = 0
-        z.count = y.count
-        for k in range(y.count):
-            z.dim[k], z.law[k], z.mu[k], z.row[k] = 1 if y.law[k] == CONE else y.dim[k], y.law[k], 0.0, n
-            if y.law[k] == RUB:
-                z.mu[k] = y.mu[k]
-            z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
-            n += z.dim[k]
-        z.n = n
-        for k in range(y.count):
-            for i in range(z.dim[k]):
-                z.b[z.row[k] + i], z.lam[z.row[k] + i] = y.b[y.row[k] + i], 0.0
-                for l in range(y.count):
-                    for j in range(z.dim[l]):
-                        z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[(y.row[k] + i) * y.n + y.row[l] + j]
-        cones_formed(z)
+cdef void forget_rebounds(ModelStepper self) noexcept nogil:
+    cdef Touching* x = &self.own_touch
+    cdef int c
+    for c in range(self.ntouch):
+        x.arrives[c] = False
+        if x.within[c] == REBOUNDS:
+            x.within[c] = OUTSIDE
 
-    cdef void take_owed(self) noexcept nogil:
-        # the impulses of that problem
-        cdef Cones* y = &self.own_touch.cones
-        cdef const Cones* z = &self.own_touch.hit
-        cdef int k, j
-        memset(y.lam, 0, y.n * sizeof(double))
-        for k in range(y.count):
-            for j in range(z.dim[k]):
-                y.lam[y.row[k] + j] = z.lam[z.row[k] + j]
 
-    # ---- impacts -----------------------------------------------------------------------------------------
+cdef void impact_let_bounce(ModelStepper self) noexcept nogil:
+    # by the velocities at node 1 after an impact there, and how gaps change over the trial. Where impacts are located none
+    # is let through
+    cdef Touching* x = &self.own_touch
+    cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h)
+    cdef bint any = False
+    cdef int c
+    for c in range(self.ntouch if not x.left else 0):
+        any = any or (comes_in(self, c) and not x.arrives[c] and may_strike(self, c))
+    if not any:
+        return
+    if not x.opened:
+        self.method.node_velocity(self, x.v)
+    move_bodies(self, x.pose1, x.v)
+    for c in range(self.ntouch):
+        x.speed[c] = x.fall[c] = closing_speed(self, c, x.here, x.v)
+    self.method.measure_falls(self, x.fall)
+    for c in range(self.ntouch):
+        if comes_in(self, c) and may_strike(self, c) and \
+                self.touch[c].restitution * -x.speed[c] > max(self.slowest, 2.0 * h * fabs(x.fall[c])):
+            rebound_next(self, c)
 
-    cdef double closing_speed(self, int c, const Touch* list, const double* v) noexcept nogil:
-        # d(gap)/dt of a contact at a node, where the bodies' twists are those of v
-        cdef const vt_contact* e = &self.touch[c]
-        cdef const Touch* at = &list[c]
-        cdef double* twist = self.lane.bodies.twist
-        cdef double s = 0.0
-        if on_coordinate(e):
-            return e.sign * v[e.iv]
-        if e.body_a >= 0:
-            s = dot(at.n, add(load3(twist + 6 * e.body_a + 3), cross(load3(twist + 6 * e.body_a), at.arm_a)))
-        if e.body_b >= 0:
-            s -= dot(at.n, add(load3(twist + 6 * e.body_b + 3), cross(load3(twist + 6 * e.body_b), at.arm_b)))
-        return s
 
-    cdef void move_bodies(self, const Pose* pose, const double* v) noexcept nogil:
-        # the bodies' twists by v
-        cdef int i
-        for i in range(self.shared.m.nbody):
-            twist_of(self.shared.m, i, v, pose, self.lane.bodies.twist)
-
-    cdef int free_step(self) noexcept nogil:
-        # the step without contacts
-        return OK
-
-    cdef void node_velocity(self, double* v) noexcept nogil:
-        # v of the state, as it was before contacts act
-        self.velocity(self.lane.state.q, self.lane.state.x, v)
-
-    cdef void measure_falls(self, double* fall) noexcept nogil:
-        # (contacts,) from the speeds at which gaps change at node 1, their accelerations over a free step
-        cdef Touching* x = &self.own_touch
-        cdef double h = fabs(self.lane.now.h)
-        cdef int c
-        for c in range(self.ntouch):
-            fall[c] = 2.0 * (x.there[c].gap - x.here[c].gap - h * fall[c]) / (h * h)
-
-    cdef inline bint closed_here(self, int c) noexcept nogil:
-        return self.own_touch.here[c].gap <= CLOSED_GAP or self.own_touch.within[c] == STRIKES
-
-    cdef bint may_strike(self, int c) noexcept nogil:
-        # whether its blow is asked for at this node or the next
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e = &self.touch[c]
-        if x.active[c] or x.within[c] == OPEN:
-            return False
-        # where impacts are located the others give their blow as well
-        return e.restitution > 0.0 or (self.events > 0 and self.closed_here(c) and e.stiffness == INFINITY
-                                       and not stands(e))
-
-    cdef int meet(self, bint* free) noexcept nogil:
-        # which contacts strike at this node, with the blow that they give, and which at the next. A contact bounces if
-        # e |v_n| > max(slowest, 2 h |a_n|): shorter rebounds are none. free: a step without contacts was taken
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e
-        cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h), speed, least
-        cdef bint some = self.elastic, near = False, hit, bounces = False
-        cdef int c, status = OK
-        free[0] = False
-        for c in range(self.ntouch):
-            e = &self.touch[c]
-            bounces = bounces or x.active[c] == ARRIVED
-            if x.left and not x.active[c] and not stands(e) and e.stiffness == INFINITY and x.here[c].gap > CLOSED_GAP:
-                x.within[c] = OPEN
-                some = some or x.here[c].gap < NEARBY
-            some = some or self.may_strike(c)
-        hit = bounces
-        if not (some or hit):
-            return OK
-        self.node_velocity(x.v)
-        self.move_bodies(x.pose1, x.v)
-        for c in range(self.ntouch):
-            speed = x.speed[c] = self.closing_speed(c, x.here, x.v)
+cdef bint strike_more(ModelStepper self, double h, bint* near, int* status) noexcept nogil:
+    # others take part in the impact that it sets moving so that they close in this step, and that rebound; where impacts are
+    # located those that close at once. near: their accelerations are known. Whether there are any
+    cdef Touching* x = &self.own_touch
+    cdef double speed
+    cdef bint found = False
+    cdef int c
+    move_bodies(self, x.pose1, x.v)
+    for c in range(self.ntouch):
+        speed = closing_speed(self, c, x.here, x.v)
+        if x.left:
             if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -speed:
                 x.within[c] = STRIKES
-            near = near or (self.may_strike(c) and speed < 0.0 and x.here[c].gap < 4.0 * h * -speed)
-        if near:
-            status = self.learn_falls()
-            if status != OK:
-                return status
-            free[0] = True
-        for c in range(self.ntouch if near else 0):
-            e, speed = &self.touch[c], x.speed[c]
-            if not self.may_strike(c) or speed >= 0.0:
-                continue
-            least = max(self.slowest, 2.0 * h * fabs(x.fall[c]))
-            if self.closed_here(c):
-                hit = hit or (e.restitution * -speed > least or (self.events > 0 and -speed > least))
-                bounces = bounces or e.restitution * -speed > least
-            elif e.restitution * -speed > least and (stops(e) or x.there[c].gap < 0.0):
-                self.rebound_next(c)
-        if hit:
-            # which others close is asked again with the velocities after the impact
-            self.forget_rebounds()
-            status = self.strike_node(bounces)
-        while hit and status == OK and self.strike_more(h, &near, &status):
-            self.node_velocity(x.v)
-            status = self.strike_node(True)
-        free[0] = free[0] and not hit
-        for c in range(self.ntouch):
-            if x.within[c] == STRIKES or x.within[c] == FOLLOWS:
-                x.within[c] = OUTSIDE
+                found = True
+        elif x.within[c] != FOLLOWS and may_strike(self, c) and not closed_here(self, c) and \
+                x.here[c].gap < fabs(self.lane.now.h) * -speed and fabs(speed - x.speed[c]) > MOVED * fabs(speed):
+            if not near[0]:
+                status[0] = learn_falls(self)
+                if status[0] != OK:
+                    return False
+                near[0] = True
+                move_bodies(self, x.pose1, x.v)
+            if self.touch[c].restitution * -speed > max(self.slowest, 2.0 * h * fabs(x.fall[c])):
+                x.within[c] = FOLLOWS
+                found = True
+    return found
+
+
+cdef int learn_falls(ModelStepper self) noexcept nogil:
+    # the accelerations of the gaps over a step without contacts, from the speeds before an impact
+    cdef Touching* x = &self.own_touch
+    cdef int status = self.method.free_step(self)
+    if status == OK:
+        place_end(self, self.lane.state.q2)
+        memcpy(x.fall, x.speed, self.ntouch * sizeof(double))
+        self.method.measure_falls(self, x.fall)
+    return status
+
+
+cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
+    # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
+    # on these, with friction, and v += (1 + e)(v0 - v). bounces: e is not 0. Contacts that follow take part as soon as
+    # their gaps have closed at the velocities between
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef int c, k, j, count, all, sweep, status, o, nv = self.nv
+    cdef double size, rest
+    cdef bint arrived = False
+    for c in range(self.ntouch):
+        x.bad[c] = x.within[c]
+        # what rolls does so in a blow as well; dry friction has no part in it
+        x.within[c] = OUTSIDE if self.touch[c].kind == RUBS or not (
+            closed_here(self, c) or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED
+            or x.within[c] == FOLLOWS) else INSIDE
+        arrived = arrived or x.active[c] == ARRIVED
+    memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
+    for c in range(self.ntouch):
+        # where some were stopped in the last step, what those that pushed gave there
+        if not arrived or not x.active[c] or self.touch[c].stiffness != INFINITY:
+            x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
+    status = contact_gather(self)
+    memset(x.guess, 0, 3 * self.ntouch * sizeof(double))
+    if status == OK:
+        status = cones_room(&x.hit, y.count, y.n, 0)
+    for c in range(self.ntouch):
+        x.within[c] = x.bad[c]
+    if status != OK:
         return status
-
-    cdef inline void rebound_next(self, int c) noexcept nogil:
-        # it closes in this step, and rebounds at the next node
-        if stops(&self.touch[c]):
-            self.own_touch.arrives[c] = True
-        else:
-            self.own_touch.within[c] = REBOUNDS
-
-    cdef void forget_rebounds(self) noexcept nogil:
-        cdef Touching* x = &self.own_touch
-        cdef int c
-        for c in range(self.ntouch):
-            x.arrives[c] = False
-            if x.within[c] == REBOUNDS:
-                x.within[c] = OUTSIDE
-
-    cdef void let_bounce(self) noexcept nogil:
-        # by the velocities at node 1 after an impact there, and how gaps change over the trial. Where impacts are located none
-        # is let through
-        cdef Touching* x = &self.own_touch
-        cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h)
-        cdef bint any = False
-        cdef int c
-        for c in range(self.ntouch if not x.left else 0):
-            any = any or (self.comes_in(c) and not x.arrives[c] and self.may_strike(c))
-        if not any:
-            return
-        if not x.opened:
-            self.node_velocity(x.v)
-        self.move_bodies(x.pose1, x.v)
-        for c in range(self.ntouch):
-            x.speed[c] = x.fall[c] = self.closing_speed(c, x.here, x.v)
-        self.measure_falls(x.fall)
-        for c in range(self.ntouch):
-            if self.comes_in(c) and self.may_strike(c) and \
-                    self.touch[c].restitution * -x.speed[c] > max(self.slowest, 2.0 * h * fabs(x.fall[c])):
-                self.rebound_next(c)
-
-    cdef bint strike_more(self, double h, bint* near, int* status) noexcept nogil:
-        # others take part in the impact that it sets moving so that they close in this step, and that rebound; where impacts are
-        # located those that close at once. near: their accelerations are known. Whether there are any
-        cdef Touching* x = &self.own_touch
-        cdef double speed
-        cdef bint found = False
-        cdef int c
-        self.move_bodies(x.pose1, x.v)
-        for c in range(self.ntouch):
-            speed = self.closing_speed(c, x.here, x.v)
-            if x.left:
-                if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -speed:
-                    x.within[c] = STRIKES
-                    found = True
-            elif x.within[c] != FOLLOWS and self.may_strike(c) and not self.closed_here(c) and \
-                    x.here[c].gap < fabs(self.lane.now.h) * -speed and fabs(speed - x.speed[c]) > MOVED * fabs(speed):
-                if not near[0]:
-                    status[0] = self.learn_falls()
-                    if status[0] != OK:
-                        return False
-                    near[0] = True
-                    self.move_bodies(x.pose1, x.v)
-                if self.touch[c].restitution * -speed > max(self.slowest, 2.0 * h * fabs(x.fall[c])):
-                    x.within[c] = FOLLOWS
-                    found = True
-        return found
-
-    cdef int learn_falls(self) noexcept nogil:
-        # the accelerations of the gaps over a step without contacts, from the speeds before an impact
-        cdef Touching* x = &self.own_touch
-        cdef int status = self.free_step()
-        if status == OK:
-            self.place_end(self.lane.state.q2)
-            memcpy(x.fall, x.speed, self.ntouch * sizeof(double))
-            self.measure_falls(x.fall)
-        return status
-
-    cdef int strike_node(self, bint bounces) noexcept nogil:
-        # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
-        # on these, with friction, and v += (1 + e)(v0 - v). bounces: e is not 0. Contacts that follow take part as soon as
-        # their gaps have closed at the velocities between
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef int c, k, j, count, all, sweep, status, o, nv = self.nv
-        cdef double size, rest
-        cdef bint arrived = False
-        for c in range(self.ntouch):
-            x.bad[c] = x.within[c]
-            # what rolls does so in a blow as well; dry friction has no part in it
-            x.within[c] = OUTSIDE if self.touch[c].kind == RUBS or not (
-                self.closed_here(c) or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED
-                or x.within[c] == FOLLOWS) else INSIDE
-            arrived = arrived or x.active[c] == ARRIVED
-        memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
-        for c in range(self.ntouch):
-            # where some were stopped in the last step, what those that pushed gave there
-            if not arrived or not x.active[c] or self.touch[c].stiffness != INFINITY:
-                x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
-        status = self.gather()
-        memset(x.guess, 0, 3 * self.ntouch * sizeof(double))
-        if status == OK:
-            status = cones_room(&x.hit, y.count, y.n, 0)
-        for c in range(self.ntouch):
-            x.within[c] = x.bad[c]
-        if status != OK:
-            return status
-        self.answer_at_rest(self.lane.state.q)
-        memset(x.total, 0, y.n * sizeof(double))
-        for k in range(y.n):
-            self.along_ports(&x.W1[k], x.v, &y.w[k])
-        if arrived:
-            self.take_back()
-        size = largest(y.w, y.n)
-        for k in range(y.count):
-            x.apart[k] = x.here[x.member[k]].gap if x.within[x.member[k]] == FOLLOWS else 0.0
-        rest = fabs(self.lane.now.h)
-        for sweep in range(IMPACTS):
-            # u = J v
-            count = 0
-            while True:
-                for k in range(y.count):
-                    if y.law[k] == CONE and x.apart[k] == 0.0 and y.w[y.row[k]] < -CLOSING * size:
-                        x.bad[count] = k
-                        count += 1
-                if count > 0 or not self.close_next(CLOSING * size, &rest):
-                    break
-            if count == 0:
-                break
-            all = count
+    answer_at_rest(self, self.lane.state.q)
+    memset(x.total, 0, y.n * sizeof(double))
+    for k in range(y.n):
+        along_ports(self, &x.W1[k], x.v, &y.w[k])
+    if arrived:
+        take_back(self)
+    size = largest(y.w, y.n)
+    for k in range(y.count):
+        x.apart[k] = x.here[x.member[k]].gap if x.within[x.member[k]] == FOLLOWS else 0.0
+    rest = fabs(self.lane.now.h)
+    for sweep in range(IMPACTS):
+        # u = J v
+        count = 0
+        while True:
             for k in range(y.count):
-                if y.law[k] == HOLD:
-                    x.bad[all] = k
-                    all += 1
-            self.choose_hit(x.bad, all)
+                if y.law[k] == CONE and x.apart[k] == 0.0 and y.w[y.row[k]] < -CLOSING * size:
+                    x.bad[count] = k
+                    count += 1
+            if count > 0 or not close_next(self, CLOSING * size, &rest):
+                break
+        if count == 0:
+            break
+        all = count
+        for k in range(y.count):
+            if y.law[k] == HOLD:
+                x.bad[all] = k
+                all += 1
+        choose_hit(self, x.bad, all)
+        cone_solve(&x.hit, 1e-13 * size)
+        part_again(self, count, bounces and 2 * sweep < IMPACTS)
+        if all > count:
+            # and what rolls holds
+            choose_hit(self, x.bad + count, all - count)
             cone_solve(&x.hit, 1e-13 * size)
-            self.part_again(count, bounces and 2 * sweep < IMPACTS)
-            if all > count:
-                # and what rolls holds
-                self.choose_hit(x.bad + count, all - count)
-                cone_solve(&x.hit, 1e-13 * size)
-                for k in range(all - count):
-                    o = y.row[x.bad[count + k]]
-                    for j in range(y.dim[x.bad[count + k]]):
-                        x.total[o + j] += x.hit.lam[x.hit.row[k] + j]
-                        add_column(y.n, x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
-        # the blow, and the velocity after it
-        memset(x.struck, 0, 3 * self.ntouch * sizeof(double))
-        for k in range(y.count):
-            store3(x.struck + 3 * x.member[k], self.world_impulse(k, x.total + y.row[k]))
-        self.sum_wrenches(x.total, x.u)
-        memset(x.blow, 0, nv * sizeof(double))
-        for k in range(x.ports):
-            vt_add_row(nv, x.u[k], x.rows + k * nv, x.blow)
-            vt_add_row(nv, x.u[k], x.response + k * nv, x.v)
-        x.opened = True
-        x.count = 0
-        return OK
+            for k in range(all - count):
+                o = y.row[x.bad[count + k]]
+                for j in range(y.dim[x.bad[count + k]]):
+                    x.total[o + j] += x.hit.lam[x.hit.row[k] + j]
+                    add_column(y.n, x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
+    # the blow, and the velocity after it
+    memset(x.struck, 0, 3 * self.ntouch * sizeof(double))
+    for k in range(y.count):
+        store3(x.struck + 3 * x.member[k], world_impulse(self, k, x.total + y.row[k]))
+    sum_wrenches(self, x.total, x.u)
+    memset(x.blow, 0, nv * sizeof(double))
+    for k in range(x.ports):
+        vt_add_row(nv, x.u[k], x.rows + k * nv, x.blow)
+        vt_add_row(nv, x.u[k], x.response + k * nv, x.v)
+    x.opened = True
+    x.count = 0
+    return OK
 
-    cdef bint close_next(self, double least, double* rest) noexcept nogil:
-        # go on to where the first of the gaps closes at the velocities at hand, in the rest of the step; behind it those that are
-        # closed where the step begins do. Whether there are any. least: speeds below it are none
-        cdef Touching* x = &self.own_touch
-        cdef const Cones* y = &x.cones
-        cdef double t = INFINITY
-        cdef bint found = False
-        cdef int k
-        for k in range(y.count):
-            if y.law[k] == CONE and x.apart[k] > 0.0 and y.w[y.row[k]] < -least:
-                t = min(t, x.apart[k] / -y.w[y.row[k]])
-        for k in range(y.count):
-            if y.law[k] != CONE:
-                continue
-            if t <= rest[0]:
-                x.apart[k] += t * y.w[y.row[k]]
-                if x.apart[k] < AT_ONCE * fabs(self.lane.now.h * y.w[y.row[k]]):
-                    x.apart[k] = 0.0
-            elif x.within[x.member[k]] == FOLLOWS:
-                x.apart[k] = INFINITY
-            else:
-                found = found or (x.apart[k] > 0.0 and y.w[y.row[k]] < -least)
+
+cdef bint close_next(ModelStepper self, double least, double* rest) noexcept nogil:
+    # go on to where the first of the gaps closes at the velocities at hand, in the rest of the step; behind it those that are
+    # closed where the step begins do. Whether there are any. least: speeds below it are none
+    cdef Touching* x = &self.own_touch
+    cdef const Cones* y = &x.cones
+    cdef double t = INFINITY
+    cdef bint found = False
+    cdef int k
+    for k in range(y.count):
+        if y.law[k] == CONE and x.apart[k] > 0.0 and y.w[y.row[k]] < -least:
+            t = min(t, x.apart[k] / -y.w[y.row[k]])
+    for k in range(y.count):
+        if y.law[k] != CONE:
+            continue
+        if t <= rest[0]:
+            x.apart[k] += t * y.w[y.row[k]]
+            if x.apart[k] < AT_ONCE * fabs(self.lane.now.h * y.w[y.row[k]]):
                 x.apart[k] = 0.0
-        found = found or t <= rest[0]
-        rest[0] = rest[0] - t if t <= rest[0] else -1.0
-        return found
+        elif x.within[x.member[k]] == FOLLOWS:
+            x.apart[k] = INFINITY
+        else:
+            found = found or (x.apart[k] > 0.0 and y.w[y.row[k]] < -least)
+            x.apart[k] = 0.0
+    found = found or t <= rest[0]
+    rest[0] = rest[0] - t if t <= rest[0] else -1.0
+    return found
 
-    cdef void take_back(self) noexcept nogil:
-        # where contacts were stopped in the last step, those that hang together with them approach as if none had pushed:
-        # u -= G lam
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef int k, o
-        for k in range(x.groups):
-            x.group[k].arrived = False
-        for k in range(y.count):
-            if x.active[x.member[k]] == ARRIVED:
-                self.group_of(k).arrived = True
-        for k in range(y.count):
-            for o in range(y.row[k], y.row[k] + (y.dim[k] if self.group_of(k).arrived else 0)):
-                x.total[o] = -y.lam[o]
-                add_column(y.n, x.total[o], y.G + o, y.n, y.w)
 
-    cdef void part_again(self, int count, bint bounce) noexcept nogil:
-        # the approaching contacts part with e of their approach, u += G (1 + e) lam. Contacts of one e never gain energy;
-        # where a group of several would, all of them take the least
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef Cones* z = &x.hit
-        cdef TouchGroup* g
-        cdef int again, k, j, o
-        cdef double e, step
-        cdef bint gains = False
-        memcpy(x.w, y.w, y.n * sizeof(double))
-        for k in range(x.groups):
-            x.group[k].least, x.group[k].gain, x.group[k].terms = 1.0, 0.0, 0.0
+cdef void take_back(ModelStepper self) noexcept nogil:
+    # where contacts were stopped in the last step, those that hang together with them approach as if none had pushed:
+    # u -= G lam
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef int k, o
+    for k in range(x.groups):
+        x.group[k].arrived = False
+    for k in range(y.count):
+        if x.active[x.member[k]] == ARRIVED:
+            group_of(self, k).arrived = True
+    for k in range(y.count):
+        for o in range(y.row[k], y.row[k] + (y.dim[k] if group_of(self, k).arrived else 0)):
+            x.total[o] = -y.lam[o]
+            add_column(y.n, x.total[o], y.G + o, y.n, y.w)
+
+
+cdef void part_again(ModelStepper self, int count, bint bounce) noexcept nogil:
+    # the approaching contacts part with e of their approach, u += G (1 + e) lam. Contacts of one e never gain energy;
+    # where a group of several would, all of them take the least
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef Cones* z = &x.hit
+    cdef TouchGroup* g
+    cdef int again, k, j, o
+    cdef double e, step
+    cdef bint gains = False
+    memcpy(x.w, y.w, y.n * sizeof(double))
+    for k in range(x.groups):
+        x.group[k].least, x.group[k].gain, x.group[k].terms = 1.0, 0.0, 0.0
+    for k in range(count):
+        g = group_of(self, x.bad[k])
+        g.least = min(g.least, self.touch[x.member[x.bad[k]]].restitution)
+    for again in range(2):
         for k in range(count):
-            g = self.group_of(x.bad[k])
-            g.least = min(g.least, self.touch[x.member[x.bad[k]]].restitution)
-        for again in range(2):
-            for k in range(count):
-                g = self.group_of(x.bad[k])
-                e = g.least if g.gain > GAINED * g.terms else self.touch[x.member[x.bad[k]]].restitution
-                o = y.row[x.bad[k]]
-                for j in range(y.dim[x.bad[k]]):
-                    z.w[z.row[k] + j] = (1.0 + e if bounce else 1.0) * z.lam[z.row[k] + j]
-                    add_column(y.n, z.w[z.row[k] + j], y.G + o + j, y.n, y.w)
-            if again:
-                break
-            for k in range(count):
-                g = self.group_of(x.bad[k])
-                o = y.row[x.bad[k]]
-                for j in range(y.dim[x.bad[k]]):
-                    step = 0.5 * z.w[z.row[k] + j]
-                    g.gain += step * (x.w[o + j] + y.w[o + j])
-                    g.terms += fabs(step * x.w[o + j]) + fabs(step * y.w[o + j])
-            for k in range(x.groups):
-                gains = gains or x.group[k].gain > GAINED * x.group[k].terms
-            if not gains:
-                break
-            memcpy(y.w, x.w, y.n * sizeof(double))
-        for k in range(count):
+            g = group_of(self, x.bad[k])
+            e = g.least if g.gain > GAINED * g.terms else self.touch[x.member[x.bad[k]]].restitution
+            o = y.row[x.bad[k]]
             for j in range(y.dim[x.bad[k]]):
-                x.total[y.row[x.bad[k]] + j] += z.w[z.row[k] + j]
-
-    cdef TouchGroup* group_of(self, int k) noexcept nogil:
-        # of a member
-        return &self.own_touch.group[self.own_touch.group_of_tree[self.tree_of(self.own_touch.member[k])]]
-
-    cdef void choose_hit(self, const int* chosen, int count) noexcept nogil:
-        # the problem of some members alone
-        cdef Touching* x = &self.own_touch
-        cdef const Cones* y = &x.cones
-        cdef Cones* z = &x.hit
-        cdef int k, j, i, l, a, b, n = 0
-        z.count = count
+                z.w[z.row[k] + j] = (1.0 + e if bounce else 1.0) * z.lam[z.row[k] + j]
+                add_column(y.n, z.w[z.row[k] + j], y.G + o + j, y.n, y.w)
+        if again:
+            break
         for k in range(count):
-            z.dim[k], z.row[k], z.mu[k] = y.dim[chosen[k]], n, self.touch[x.member[chosen[k]]].friction
-            z.law[k] = y.law[chosen[k]]
-            z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
-            n += z.dim[k]
-        z.n = n
-        for k in range(count):
-            for i in range(z.dim[k]):
-                a = y.row[chosen[k]] + i
-                z.b[z.row[k] + i], z.lam[z.row[k] + i] = y.w[a], 0.0
-                for l in range(count):
-                    for j in range(z.dim[l]):
-                        b = y.row[chosen[l]] + j
-                        z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[a * y.n + b]
-        cones_formed(z)
+            g = group_of(self, x.bad[k])
+            o = y.row[x.bad[k]]
+            for j in range(y.dim[x.bad[k]]):
+                step = 0.5 * z.w[z.row[k] + j]
+                g.gain += step * (x.w[o + j] + y.w[o + j])
+                g.terms += fabs(step * x.w[o + j]) + fabs(step * y.w[o + j])
+        for k in range(x.groups):
+            gains = gains or x.group[k].gain > GAINED * x.group[k].terms
+        if not gains:
+            break
+        memcpy(y.w, x.w, y.n * sizeof(double))
+    for k in range(count):
+        for j in range(y.dim[x.bad[k]]):
+            x.total[y.row[x.bad[k]] + j] += z.w[z.row[k] + j]
 
-    cdef void answer_at_rest(self, const double* q) noexcept nogil:
-        # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
-        cdef Touching* x = &self.own_touch
-        cdef double* P = x.P_room
-        cdef int k, j, nv = self.nv
-        self.velocity(q, self.shared.zeros, x.still)
-        for k in range(x.ports):
-            if self.answers_by_factors:
-                # M as `velocity` has left it
-                aba_response(self.shared.m, x.rows + k * nv, 0, self.shared.m.nbody, x.response + k * nv,
-                             self.lane.bodies.aba)
-                continue
-            # prescribed coordinates move as they must with any momentum
-            self.velocity(q, x.rows + k * nv, x.response + k * nv)
-            for j in range(nv):
-                x.response[k * nv + j] -= x.still[j]
-        for k in range(x.ports):
-            for j in range(x.ports):
-                P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
-        memset(x.cones.give, 0, x.count * sizeof(double))
-        cones_product(&x.cones, x.W1, x.W1, P, x.ports, 0, x.ports, 0)
-        cones_form(&x.cones)
-        cones_formed(&x.cones)
+
+cdef TouchGroup* group_of(ModelStepper self, int k) noexcept nogil:
+    # of a member
+    return &self.own_touch.group[self.own_touch.group_of_tree[tree_of(self, self.own_touch.member[k])]]
+
+
+cdef void choose_hit(ModelStepper self, const int* chosen, int count) noexcept nogil:
+    # the problem of some members alone
+    cdef Touching* x = &self.own_touch
+    cdef const Cones* y = &x.cones
+    cdef Cones* z = &x.hit
+    cdef int k, j, i, l, a, b, n = 0
+    z.count = count
+    for k in range(count):
+        z.dim[k], z.row[k], z.mu[k] = y.dim[chosen[k]], n, self.touch[x.member[chosen[k]]].friction
+        z.law[k] = y.law[chosen[k]]
+        z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
+        n += z.dim[k]
+    z.n = n
+    for k in range(count):
+        for i in range(z.dim[k]):
+            a = y.row[chosen[k]] + i
+            z.b[z.row[k] + i], z.lam[z.row[k] + i] = y.w[a], 0.0
+            for l in range(count):
+                for j in range(z.dim[l]):
+                    b = y.row[chosen[l]] + j
+                    z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[a * y.n + b]
+    cones_formed(z)
+
+
+cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
+    # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
+    cdef Touching* x = &self.own_touch
+    cdef double* P = x.P_room
+    cdef int k, j, nv = self.nv
+    model_velocity(self, q, self.shared.zeros, x.still)
+    for k in range(x.ports):
+        if self.answers_by_factors:
+            # M as `velocity` has left it
+            aba_response(self.shared.m, x.rows + k * nv, 0, self.shared.m.nbody, x.response + k * nv,
+                         self.lane.bodies.aba)
+            continue
+        # prescribed coordinates move as they must with any momentum
+        model_velocity(self, q, x.rows + k * nv, x.response + k * nv)
+        for j in range(nv):
+            x.response[k * nv + j] -= x.still[j]
+    for k in range(x.ports):
+        for j in range(x.ports):
+            P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
+    memset(x.cones.give, 0, x.count * sizeof(double))
+    cones_product(&x.cones, x.W1, x.W1, P, x.ports, 0, x.ports, 0)
+    cones_form(&x.cones)
+    cones_formed(&x.cones)

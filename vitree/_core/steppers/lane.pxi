@@ -286,6 +286,7 @@ cdef struct Choices:            # how a variational step is solved
     double* share               # (stages,) of the step
     bint implicit               # forces that depend on velocities are taken at the solved-for middle
     int extra                   # rows by which loads couple the joints
+    bint written                # the last nv of these are those of loads written in Python
     bint stiff                  # springs are solved for: a poor guess has forces that never act, and its scale is not the step's
     bint links                  # they change little from step to step
     int required                # signs that a step's operator must have: SAME, or ODD where they say nothing

@@ -8,922 +8,881 @@ cdef double TOUCH_ROUNDING = 1e-14
 cdef double SLIDING = 1e-7
 
 
-cdef class PortStepper(ModelStepper):
-    """Steps of a model whose bodies may touch; ``contacts`` is a ContactList."""
+cdef int make_contacts(ModelStepper self, dict options) except -1:
+    cdef int k
+    self.contacts = options.get("contacts", ContactList())
+    self.touch, self.ntouch = self.contacts.list, self.contacts.count
+    self.slowest, self.events = options.get("slowest", 0.0), options.get("events", 0)
+    for k in range(self.ntouch):
+        self.elastic = self.elastic or self.touch[k].restitution > 0.0
+        self.rolls = self.rolls or self.touch[k].kind == ROLLS
+    if self.ntouch:
+        touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
+                      self.shared.count, possible_ports(self))
+        self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
+                                          self.memory.scratch_reals(3 * self.ntouch))
+        self.hold_start = self.memory.scratch_reals(self.ntouch)
+        self.way_beside = self.memory.scratch_reals(3 * self.ntouch)
+        self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
+        find_spans(self)
+    return 0
 
-    cdef readonly ContactList contacts
-    cdef const vt_contact* touch
-    cdef int ntouch
-    cdef readonly bint elastic
-    cdef bint rolls                     # there are rows that hold, which may depend on each other
-    cdef double slowest                 # [m/s] slower approaches do not rebound
-    cdef int events                     # most contacts that are located in a step
-    cdef Touching own_touch
-    cdef bint settling                  # contacts are gathered for a velocity at a node, not for a step
-    cdef double* way_beside
-    cdef double* lam_start              # the kept arrays where the step starts
-    cdef double* way_start
-    cdef double* hold_start
-    cdef int* active_start
 
-    def __cinit__(self, *args, **options):
-        cdef int k
-        self.contacts = options.get("contacts", ContactList())
-        self.touch, self.ntouch = self.contacts.list, self.contacts.count
-        self.slowest, self.events = options.get("slowest", 0.0), options.get("events", 0)
-        for k in range(self.ntouch):
-            self.elastic = self.elastic or self.touch[k].restitution > 0.0
-            self.rolls = self.rolls or self.touch[k].kind == ROLLS
-        if self.ntouch:
-            touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
-                          self.shared.count, self.possible_ports())
-            self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
-                                              self.memory.scratch_reals(3 * self.ntouch))
-            self.hold_start = self.memory.scratch_reals(self.ntouch)
-            self.way_beside = self.memory.scratch_reals(3 * self.ntouch)
-            self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
-            self.find_spans()
-
-    cdef int find_spans(self) except -1:
-        # points of one body on one plane, one after the other, and the ball about them
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e
-        cdef const vt_contact* f
-        cdef TouchSpan* on
-        cdef double low, high, away
-        cdef int c = 0, k, j
-        x.span = <TouchSpan*>realloc(NULL, self.ntouch * sizeof(TouchSpan))
-        if x.span == NULL:
-            raise MemoryError
-        while c < self.ntouch:
-            e, on = &self.touch[c], &x.span[x.spans]
-            x.spans += 1
-            on.first, on.end, on.radius = c, c + 1, -1.0
-            while e.kind == ON_PLANE and on.end < self.ntouch:
-                f = &self.touch[on.end]
-                if f.kind != ON_PLANE or f.body_a != e.body_a or f.offset != e.offset or f.normal[0] != e.normal[0] or \
-                        f.normal[1] != e.normal[1] or f.normal[2] != e.normal[2]:
-                    break
-                on.end += 1
-            c = on.end
-            if self.elastic or self.events or on.end - on.first < 2:
-                continue        # where contacts may bounce it matters how fast each closes
-            for j in range(3):
-                low, high = INFINITY, -INFINITY
-                for k in range(on.first, on.end):
-                    low, high = min(low, self.touch[k].point_a[j]), max(high, self.touch[k].point_a[j])
-                on.center[j] = 0.5 * (low + high)
-            on.radius = 0.0
+cdef int find_spans(ModelStepper self) except -1:
+    # points of one body on one plane, one after the other, and the ball about them
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e
+    cdef const vt_contact* f
+    cdef TouchSpan* on
+    cdef double low, high, away
+    cdef int c = 0, k, j
+    x.span = <TouchSpan*>realloc(NULL, self.ntouch * sizeof(TouchSpan))
+    if x.span == NULL:
+        raise MemoryError
+    while c < self.ntouch:
+        e, on = &self.touch[c], &x.span[x.spans]
+        x.spans += 1
+        on.first, on.end, on.radius = c, c + 1, -1.0
+        while e.kind == ON_PLANE and on.end < self.ntouch:
+            f = &self.touch[on.end]
+            if f.kind != ON_PLANE or f.body_a != e.body_a or f.offset != e.offset or f.normal[0] != e.normal[0] or \
+                    f.normal[1] != e.normal[1] or f.normal[2] != e.normal[2]:
+                break
+            on.end += 1
+        c = on.end
+        if self.elastic or self.events or on.end - on.first < 2:
+            continue        # where contacts may bounce it matters how fast each closes
+        for j in range(3):
+            low, high = INFINITY, -INFINITY
             for k in range(on.first, on.end):
-                away = 0.0
-                for j in range(3):
-                    away += (self.touch[k].point_a[j] - on.center[j]) ** 2
-                on.radius = max(on.radius, (1.0 + 1e-12) * vt_sqrt(away) + self.touch[k].radius_a)
-        return 0
-
-    cdef int possible_ports(self):
-        # the rows of ports if all contacts close
-        cdef int k, limits = 0
-        touched = set()
-        for k in range(self.ntouch):
-            limits += on_coordinate(&self.touch[k])
-            touched |= {self.touch[k].body_a, self.touch[k].body_b}
-        return 6 * len(touched - {-1}) + limits
-
-    def __dealloc__(self):
-        touching_free(&self.own_touch)
-
-    # ---- what lies behind --------------------------------------------------------------------------------
-
-    cdef void begin(self) noexcept nogil:
-        ModelStepper.begin(self)
-        if self.ntouch:
-            memset(self.own_touch.lam, 0, 3 * self.ntouch * sizeof(double))
-            memset(self.own_touch.way, 0, 3 * self.ntouch * sizeof(double))
-            memset(self.own_touch.hold, 0, self.ntouch * sizeof(double))
-            memset(self.own_touch.active, 0, self.ntouch * sizeof(int))
-            memset(self.own_touch.told, 0, TOLD * self.ntouch * sizeof(double))
-            self.own_touch.past.seen.count = 0
-            self.own_touch.passes = 0
-
-    cdef void note_touch(self) noexcept nogil:
-        memcpy(self.lam_start, self.own_touch.lam, 3 * self.ntouch * sizeof(double))
-        memcpy(self.way_start, self.own_touch.way, 3 * self.ntouch * sizeof(double))
-        memcpy(self.hold_start, self.own_touch.hold, self.ntouch * sizeof(double))
-        memcpy(self.active_start, self.own_touch.active, self.ntouch * sizeof(int))
-
-    cdef void put_back_touch(self) noexcept nogil:
-        memcpy(self.own_touch.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
-        memcpy(self.own_touch.way, self.way_start, 3 * self.ntouch * sizeof(double))
-        memcpy(self.own_touch.hold, self.hold_start, self.ntouch * sizeof(double))
-        memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
-
-    cdef int log_row(self, long row) noexcept nogil:
-        return self.log_told(&self.log, row)
-
-    cdef int log_told(self, Log* log, long row) noexcept nogil:
-        # what is told of contacts so far in the step
-        cdef Touching* x = &self.own_touch
-        cdef double* to
-        cdef int c
-        for c in range(self.ntouch):
-            if x.told[TOLD * c] == 0.0 and x.told[TOLD * c + 1] == 0.0 and x.told[TOLD * c + 2] == 0.0 and \
-                    not stands(&self.touch[c]):
-                continue
-            to = log_more(log, TOUCHED)
-            if to == NULL:
-                return NO_MEMORY
-            to[0], to[1] = row, c
-            memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
-        return OK
-
-    cdef void keep_touch(self) noexcept nogil:
-        # the impulses, and which way each contact slid; what is told of a step taken in parts is their sum, and the last slip
-        cdef Touching* x = &self.own_touch
-        cdef double* told
-        cdef Vec3 lam, way
-        cdef double size
-        cdef int k, j, c, o
-        memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
-        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
-        memset(x.active, 0, self.ntouch * sizeof(int))
-        if x.leading:
-            memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
-        for c in range(self.ntouch):
-            x.told[TOLD * c + 6] = x.there[c].gap + 0.0     # no zero is negative
-            for j in range(3 if x.opened else 0):
-                x.told[TOLD * c + j] += x.struck[3 * c + j]
-        if not x.solved:
-            x.have_ports[0] = False
-            x.past.seen.count = 0
-            return
-        self.learn_push()
-        for k in range(x.count):
-            c, o = x.member[k], x.cones.row[k]
-            if stands(&self.touch[c]):
-                self.keep_standing(k)
-                continue
-            # those that are open keep a rest of a guess
-            if not (x.cones.lam[o] > 0.0 and (x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]
-                                              or self.touch[c].stiffness != INFINITY)):
-                continue
-            x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
-            told = x.told + TOLD * c
-            if x.arrives[c]:
-                told[6] = -0.0      # records know by the sign that it rebounds there
-            lam = self.world_impulse(k, x.cones.lam + o)
-            store3(x.lam + 3 * c, lam)
+                low, high = min(low, self.touch[k].point_a[j]), max(high, self.touch[k].point_a[j])
+            on.center[j] = 0.5 * (low + high)
+        on.radius = 0.0
+        for k in range(on.first, on.end):
+            away = 0.0
             for j in range(3):
-                told[j] += x.lam[3 * c + j]
-                if self.touch[c].stiffness != INFINITY:
-                    told[j] += x.late_of[3 * c + j]
-            if x.cones.dim[k] == 3:
-                way = axpy(x.w[o + 1], x.here[c].t1, scale(x.w[o + 2], x.here[c].t2))
-                store3(told + 3, way)
-                size = vt_sqrt(dot(way, way))
-                if size > SLIDING:
-                    store3(x.way + 3 * c, scale(1.0 / size, way))
+                away += (self.touch[k].point_a[j] - on.center[j]) ** 2
+            on.radius = max(on.radius, (1.0 + 1e-12) * vt_sqrt(away) + self.touch[k].radius_a)
+    return 0
 
-    cdef void keep_standing(self, int k) noexcept nogil:
-        # of a member that acts at every step. Of dry friction way has which way the coordinate moved, and the length of the
-        # step; a coordinate that stands keeps its place, as a wheel that holds its normal
-        cdef Touching* x = &self.own_touch
-        cdef int j, c = x.member[k], o = x.cones.row[k]
-        cdef double* told = x.told + TOLD * c
-        x.active[c], x.hold[c] = PUSHED, x.target[c]
-        store3(x.lam + 3 * c, self.world_impulse(k, x.cones.lam + o))
+
+cdef int possible_ports(ModelStepper self):
+    # the rows of ports if all contacts close
+    cdef int k, limits = 0
+    touched = set()
+    for k in range(self.ntouch):
+        limits += on_coordinate(&self.touch[k])
+        touched |= {self.touch[k].body_a, self.touch[k].body_b}
+    return 6 * len(touched - {-1}) + limits
+
+
+# ---- what lies behind --------------------------------------------------------------------------------
+
+
+cdef void contact_begin(ModelStepper self) noexcept nogil:
+    Stepper.begin(self)
+    if self.ntouch:
+        memset(self.own_touch.lam, 0, 3 * self.ntouch * sizeof(double))
+        memset(self.own_touch.way, 0, 3 * self.ntouch * sizeof(double))
+        memset(self.own_touch.hold, 0, self.ntouch * sizeof(double))
+        memset(self.own_touch.active, 0, self.ntouch * sizeof(int))
+        memset(self.own_touch.told, 0, TOLD * self.ntouch * sizeof(double))
+        self.own_touch.past.seen.count = 0
+        self.own_touch.passes = 0
+
+
+cdef void contact_note_touch(ModelStepper self) noexcept nogil:
+    memcpy(self.lam_start, self.own_touch.lam, 3 * self.ntouch * sizeof(double))
+    memcpy(self.way_start, self.own_touch.way, 3 * self.ntouch * sizeof(double))
+    memcpy(self.hold_start, self.own_touch.hold, self.ntouch * sizeof(double))
+    memcpy(self.active_start, self.own_touch.active, self.ntouch * sizeof(int))
+
+
+cdef void contact_put_back_touch(ModelStepper self) noexcept nogil:
+    memcpy(self.own_touch.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
+    memcpy(self.own_touch.way, self.way_start, 3 * self.ntouch * sizeof(double))
+    memcpy(self.own_touch.hold, self.hold_start, self.ntouch * sizeof(double))
+    memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
+
+
+cdef int contact_log_row(ModelStepper self, long row) noexcept nogil:
+    return log_told(self, &self.log, row)
+
+
+cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
+    # what is told of contacts so far in the step
+    cdef Touching* x = &self.own_touch
+    cdef double* to
+    cdef int c
+    for c in range(self.ntouch):
+        if x.told[TOLD * c] == 0.0 and x.told[TOLD * c + 1] == 0.0 and x.told[TOLD * c + 2] == 0.0 and \
+                not stands(&self.touch[c]):
+            continue
+        to = log_more(log, TOUCHED)
+        if to == NULL:
+            return NO_MEMORY
+        to[0], to[1] = row, c
+        memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
+    return OK
+
+
+cdef void keep_touch(ModelStepper self) noexcept nogil:
+    # the impulses, and which way each contact slid; what is told of a step taken in parts is their sum, and the last slip
+    cdef Touching* x = &self.own_touch
+    cdef double* told
+    cdef Vec3 lam, way
+    cdef double size
+    cdef int k, j, c, o
+    memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
+    memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+    memset(x.active, 0, self.ntouch * sizeof(int))
+    if x.leading:
+        memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
+    for c in range(self.ntouch):
+        x.told[TOLD * c + 6] = x.there[c].gap + 0.0     # no zero is negative
+        for j in range(3 if x.opened else 0):
+            x.told[TOLD * c + j] += x.struck[3 * c + j]
+    if not x.solved:
+        x.have_ports[0] = False
+        x.past.seen.count = 0
+        return
+    self.method.learn_push(self)
+    for k in range(x.count):
+        c, o = x.member[k], x.cones.row[k]
+        if stands(&self.touch[c]):
+            keep_standing(self, k)
+            continue
+        # those that are open keep a rest of a guess
+        if not (x.cones.lam[o] > 0.0 and (x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]
+                                          or self.touch[c].stiffness != INFINITY)):
+            continue
+        x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
+        told = x.told + TOLD * c
+        if x.arrives[c]:
+            told[6] = -0.0      # records know by the sign that it rebounds there
+        lam = world_impulse(self, k, x.cones.lam + o)
+        store3(x.lam + 3 * c, lam)
         for j in range(3):
             told[j] += x.lam[3 * c + j]
-        if self.touch[c].kind != RUBS:
-            return
-        told[3], told[5] = x.w[o], self.lane.now.h
-        x.way[3 * c + 1] = fabs(self.lane.now.h)
-        if fabs(x.w[o]) > SLIDING:
-            x.way[3 * c] = 1.0 if x.w[o] > 0.0 else -1.0
+            if self.touch[c].stiffness != INFINITY:
+                told[j] += x.late_of[3 * c + j]
+        if x.cones.dim[k] == 3:
+            way = axpy(x.w[o + 1], x.here[c].t1, scale(x.w[o + 2], x.here[c].t2))
+            store3(told + 3, way)
+            size = vt_sqrt(dot(way, way))
+            if size > SLIDING:
+                store3(x.way + 3 * c, scale(1.0 / size, way))
 
-    cdef void admit(self, int c) noexcept nogil:
-        # whether a contact is in the solve from the beginning, and its least gap at the step's end: errors of a resting
-        # contact do not add up
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e = &self.touch[c]
-        if stands(e):
-            x.target[c] = x.hold[c] if x.active[c] and not (e.kind == RUBS and x.way[3 * c] != 0.0) else x.here[c].gap
-            x.within[c] = INSIDE
-        else:
-            # a spring pushes wherever it is pressed
-            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
-            x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < 0.0) else OUTSIDE
 
-    cdef inline void face(self, int c) noexcept nogil:
-        # t1 and t2 at node 1
-        if self.touch[c].kind != ROLLS:
-            across(&self.own_touch.here[c])
+cdef void keep_standing(ModelStepper self, int k) noexcept nogil:
+    # of a member that acts at every step. Of dry friction way has which way the coordinate moved, and the length of the
+    # step; a coordinate that stands keeps its place, as a wheel that holds its normal
+    cdef Touching* x = &self.own_touch
+    cdef int j, c = x.member[k], o = x.cones.row[k]
+    cdef double* told = x.told + TOLD * c
+    x.active[c], x.hold[c] = PUSHED, x.target[c]
+    store3(x.lam + 3 * c, world_impulse(self, k, x.cones.lam + o))
+    for j in range(3):
+        told[j] += x.lam[3 * c + j]
+    if self.touch[c].kind != RUBS:
+        return
+    told[3], told[5] = x.w[o], self.lane.now.h
+    x.way[3 * c + 1] = fabs(self.lane.now.h)
+    if fabs(x.w[o]) > SLIDING:
+        x.way[3 * c] = 1.0 if x.w[o] > 0.0 else -1.0
 
-    cdef Vec3 world_impulse(self, int k, const double* lam) noexcept nogil:
-        # of a member, in world axes; of a coordinate its one number
-        cdef const vt_contact* e = &self.touch[self.own_touch.member[k]]
-        cdef const Touch* at = &self.own_touch.here[self.own_touch.member[k]]
-        cdef Vec3 f
-        cdef int j
-        if on_coordinate(e):
-            return vec3(lam[0], 0.0, 0.0)
-        if e.kind == ROLLS:
-            f = zero3()
-            for j in range(e.dim):
-                f = axpy(lam[j], way_of(at, way_at(e, j)), f)
-            return f
-        f = scale(lam[0], at.n)
-        if self.own_touch.cones.dim[k] == 3:
-            f = axpy(lam[1], at.t1, axpy(lam[2], at.t2, f))
+
+cdef void admit(ModelStepper self, int c) noexcept nogil:
+    # whether a contact is in the solve from the beginning, and its least gap at the step's end: errors of a resting
+    # contact do not add up
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e = &self.touch[c]
+    if stands(e):
+        x.target[c] = x.hold[c] if x.active[c] and not (e.kind == RUBS and x.way[3 * c] != 0.0) else x.here[c].gap
+        x.within[c] = INSIDE
+    else:
+        # a spring pushes wherever it is pressed
+        x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
+        x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < 0.0) else OUTSIDE
+
+
+cdef inline void face(ModelStepper self, int c) noexcept nogil:
+    # t1 and t2 at node 1
+    if self.touch[c].kind != ROLLS:
+        across(&self.own_touch.here[c])
+
+
+cdef Vec3 world_impulse(ModelStepper self, int k, const double* lam) noexcept nogil:
+    # of a member, in world axes; of a coordinate its one number
+    cdef const vt_contact* e = &self.touch[self.own_touch.member[k]]
+    cdef const Touch* at = &self.own_touch.here[self.own_touch.member[k]]
+    cdef Vec3 f
+    cdef int j
+    if on_coordinate(e):
+        return vec3(lam[0], 0.0, 0.0)
+    if e.kind == ROLLS:
+        f = zero3()
+        for j in range(e.dim):
+            f = axpy(lam[j], way_of(at, way_at(e, j)), f)
         return f
+    f = scale(lam[0], at.n)
+    if self.own_touch.cones.dim[k] == 3:
+        f = axpy(lam[1], at.t1, axpy(lam[2], at.t2, f))
+    return f
 
-    cdef void learn_push(self) noexcept nogil:
-        # what is kept of u for the guesses of steps to come
-        pass
 
-    # ---- places of bodies and contacts -------------------------------------------------------------------
+cdef void contact_learn_push(ModelStepper self) noexcept nogil:
+    # what is kept of u for the guesses of steps to come
+    pass
 
-    cdef void stand_bodies(self, const double* q, Pose* pose, double* at, int* placed) noexcept nogil:
-        # the bodies at q, unless they are there
-        if placed[0] and memcmp(at, q, self.nq * sizeof(double)) == 0:
-            return
-        forward_kinematics(self.shared.m, q, pose)
-        memcpy(at, q, self.nq * sizeof(double))
-        placed[0] = True
 
-    cdef void place_start(self, const double* q) noexcept nogil:
-        # bodies and contacts at node 1, which may be node 2 of the step behind
-        cdef Touching* x = &self.own_touch
-        cdef int c
-        if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
-            x.pose1, x.pose2 = x.pose2, x.pose1
-            x.at1, x.at2 = x.at2, x.at1
-            x.placed1, x.placed2 = x.placed2, x.placed1
-        self.stand_bodies(q, x.pose1, x.at1, &x.placed1)
-        self.place_touches(q, x.pose1, NULL, x.here)
+# ---- places of bodies and contacts -------------------------------------------------------------------
 
-    cdef void place_end(self, const double* q) noexcept nogil:
-        cdef Touching* x = &self.own_touch
-        self.stand_bodies(q, x.pose2, x.at2, &x.placed2)
-        self.place_touches(q, x.pose2, x.here, x.there)
 
-    cdef void place_touches(self, const double* q, const Pose* pose, const Touch* before, Touch* to) noexcept nogil:
-        # all contacts; of those that are far away a gap that they have at least
-        cdef const TouchSpan* on
-        cdef const vt_contact* e
-        cdef double apart
-        cdef int k, c
-        for k in range(self.own_touch.spans):
-            on = &self.own_touch.span[k]
-            apart = 0.0
-            if on.radius >= 0.0:
-                e = &self.touch[on.first]
-                apart = dot(constant3(e.normal), placed(pose, e.body_a, on.center)) - e.offset - on.radius
-            for c in range(on.first, on.end):
-                if apart > 0.0 and not (self.own_touch.within[c] == INSIDE or self.own_touch.active[c]):
-                    to[c].gap = apart
-                else:
-                    touch_at(&self.touch[c], q, pose, NULL if before == NULL else &before[c], &to[c])
+cdef void stand_bodies(ModelStepper self, const double* q, Pose* pose, double* at, int* placed) noexcept nogil:
+    # the bodies at q, unless they are there
+    if placed[0] and memcmp(at, q, self.nq * sizeof(double)) == 0:
+        return
+    forward_kinematics(self.shared.m, q, pose)
+    memcpy(at, q, self.nq * sizeof(double))
+    placed[0] = True
 
-    cdef inline bint comes_in(self, int c) noexcept nogil:
-        # whether the trial closes it beyond where it was
-        return self.own_touch.within[c] == OUTSIDE and self.own_touch.there[c].gap < self.own_touch.target[c] - 1e-13
 
-    cdef void let_bounce(self) noexcept nogil:
-        # contacts that the trial closes and that rebound at the next node are kept out of the solve, or stopped where they close
-        pass
+cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
+    # bodies and contacts at node 1, which may be node 2 of the step behind
+    cdef Touching* x = &self.own_touch
+    cdef int c
+    if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
+        x.pose1, x.pose2 = x.pose2, x.pose1
+        x.at1, x.at2 = x.at2, x.at1
+        x.placed1, x.placed2 = x.placed2, x.placed1
+    stand_bodies(self, q, x.pose1, x.at1, &x.placed1)
+    place_touches(self, q, x.pose1, NULL, x.here)
 
-    cdef bint join(self) noexcept nogil:
-        # contacts that the trial closes beyond where they were come in; whether there are any
-        cdef Touching* x = &self.own_touch
-        cdef int c
-        cdef bint more = False
-        self.place_end(self.lane.state.q2)
-        if self.elastic:
-            self.let_bounce()
-        for c in range(self.ntouch):
-            if self.comes_in(c):
-                x.within[c] = INSIDE
-                touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, &x.here[c])
-                self.face(c)
-                more = True
-        return more
 
-    cdef void remember(self) noexcept nogil:
-        # the impulses, as a guess
-        cdef Touching* x = &self.own_touch
-        cdef int k
-        for k in range(x.count):
-            store3(x.guess + 3 * x.member[k], self.world_impulse(k, x.cones.lam + x.cones.row[k]))
+cdef void place_end(ModelStepper self, const double* q) noexcept nogil:
+    cdef Touching* x = &self.own_touch
+    stand_bodies(self, q, x.pose2, x.at2, &x.placed2)
+    place_touches(self, q, x.pose2, x.here, x.there)
 
-    # ---- the contacts in the solve -----------------------------------------------------------------------
 
-    cdef int gather(self) noexcept nogil:
-        # the contacts in the solve: their cones, guesses, ports and the rows at node 1
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef const vt_contact* e
-        cdef const Touch* at
-        cdef Vec3 lam
-        cdef int c, j, k = 0, n = 0, status
-        for c in range(self.ntouch):
-            if x.within[c] == INSIDE:
-                x.member[k] = c
-                n += self.touch[c].dim
-                k += 1
-        x.count = k
-        self.group_contacts()
-        status = cones_room(y, k, n, min(12 * k, 6 * self.shared.m.nbody + k))
-        if status == OK:
-            status = rows_room(x, n)
-        if status != OK:
-            return status
-        y.count, y.n, n = k, n, 0
-        for k in range(x.count):
-            c = x.member[k]
-            e, at = &self.touch[c], &x.here[c]
-            y.dim[k], y.row[k], y.mu[k] = e.dim, n, e.friction
-            y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
-            y.law[k] = HOLD if e.kind == ROLLS else RUB if e.kind == RUBS else CONE
-            if on_coordinate(e):
-                y.lam[n] = x.guess[3 * c]
-                if e.kind == RUBS:
-                    # of dry friction half against the motion of the last step; where it stood all is open
-                    y.mu[k] = 0.5 * e.friction * fabs(self.lane.now.h)
-                    y.lead[2 * k] = x.way[3 * c + 2] - 0.5 * e.friction * x.way[3 * c + 1] * x.way[3 * c]
-                    if x.way[3 * c] == 0.0:
-                        y.mu[k] += 0.5 * e.friction * x.way[3 * c + 1]
-            elif e.kind == ROLLS:
-                for j in range(e.dim):
-                    y.lam[n + j] = dot(load3(x.guess + 3 * c), way_of(at, way_at(e, j)))
+cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, const Touch* before, Touch* to) noexcept nogil:
+    # all contacts; of those that are far away a gap that they have at least
+    cdef const TouchSpan* on
+    cdef const vt_contact* e
+    cdef double apart
+    cdef int k, c
+    for k in range(self.own_touch.spans):
+        on = &self.own_touch.span[k]
+        apart = 0.0
+        if on.radius >= 0.0:
+            e = &self.touch[on.first]
+            apart = dot(constant3(e.normal), placed(pose, e.body_a, on.center)) - e.offset - on.radius
+        for c in range(on.first, on.end):
+            if apart > 0.0 and not (self.own_touch.within[c] == INSIDE or self.own_touch.active[c]):
+                to[c].gap = apart
             else:
-                lam = load3(x.guess + 3 * c)
-                y.lam[n] = dot(lam, at.n)
-                if e.dim == 3:
-                    y.lam[n + 1], y.lam[n + 2] = dot(lam, at.t1), dot(lam, at.t2)
-                    self.bound_friction(k, 1.0)
-            n += e.dim
-        return self.place_ports()
+                touch_at(&self.touch[c], q, pose, NULL if before == NULL else &before[c], &to[c])
 
-    cdef void bound_friction(self, int k, double share) noexcept nogil:
-        # of a member: mu share lam_n, half of it against the slip of the last step
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef const Touch* at = &x.here[x.member[k]]
-        cdef Vec3 way = load3(x.way + 3 * x.member[k])
-        y.mu[k] = share * self.touch[x.member[k]].friction
-        if way.x != 0.0 or way.y != 0.0 or way.z != 0.0:
-            y.mu[k] *= 0.5
-            y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * dot(way, at.t1), -y.mu[k] * dot(way, at.t2)
 
-    cdef inline int tree_of(self, int c) noexcept nogil:
-        # of the body that a contact touches, or the first of two
-        cdef const vt_contact* e = &self.touch[c]
+cdef inline bint comes_in(ModelStepper self, int c) noexcept nogil:
+    # whether the trial closes it beyond where it was
+    return self.own_touch.within[c] == OUTSIDE and self.own_touch.there[c].gap < self.own_touch.target[c] - 1e-13
+
+
+cdef void contact_let_bounce(ModelStepper self) noexcept nogil:
+    # contacts that the trial closes and that rebound at the next node are kept out of the solve, or stopped where they close
+    pass
+
+
+cdef bint join(ModelStepper self) noexcept nogil:
+    # contacts that the trial closes beyond where they were come in; whether there are any
+    cdef Touching* x = &self.own_touch
+    cdef int c
+    cdef bint more = False
+    place_end(self, self.lane.state.q2)
+    if self.elastic:
+        self.method.let_bounce(self)
+    for c in range(self.ntouch):
+        if comes_in(self, c):
+            x.within[c] = INSIDE
+            touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, &x.here[c])
+            face(self, c)
+            more = True
+    return more
+
+
+cdef void contact_remember(ModelStepper self) noexcept nogil:
+    # the impulses, as a guess
+    cdef Touching* x = &self.own_touch
+    cdef int k
+    for k in range(x.count):
+        store3(x.guess + 3 * x.member[k], world_impulse(self, k, x.cones.lam + x.cones.row[k]))
+
+
+# ---- the contacts in the solve -----------------------------------------------------------------------
+
+
+cdef int contact_gather(ModelStepper self) noexcept nogil:
+    # the contacts in the solve: their cones, guesses, ports and the rows at node 1
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef const vt_contact* e
+    cdef const Touch* at
+    cdef Vec3 lam
+    cdef int c, j, k = 0, n = 0, status
+    for c in range(self.ntouch):
+        if x.within[c] == INSIDE:
+            x.member[k] = c
+            n += self.touch[c].dim
+            k += 1
+    x.count = k
+    group_contacts(self)
+    status = cones_room(y, k, n, min(12 * k, 6 * self.shared.m.nbody + k))
+    if status == OK:
+        status = rows_room(x, n)
+    if status != OK:
+        return status
+    y.count, y.n, n = k, n, 0
+    for k in range(x.count):
+        c = x.member[k]
+        e, at = &self.touch[c], &x.here[c]
+        y.dim[k], y.row[k], y.mu[k] = e.dim, n, e.friction
+        y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
+        y.law[k] = HOLD if e.kind == ROLLS else RUB if e.kind == RUBS else CONE
         if on_coordinate(e):
-            return self.own_touch.tree_of_v[e.iv]
-        return self.own_touch.tree_of_body[e.body_a if e.body_a >= 0 else e.body_b]
+            y.lam[n] = x.guess[3 * c]
+            if e.kind == RUBS:
+                # of dry friction half against the motion of the last step; where it stood all is open
+                y.mu[k] = 0.5 * e.friction * fabs(self.lane.now.h)
+                y.lead[2 * k] = x.way[3 * c + 2] - 0.5 * e.friction * x.way[3 * c + 1] * x.way[3 * c]
+                if x.way[3 * c] == 0.0:
+                    y.mu[k] += 0.5 * e.friction * x.way[3 * c + 1]
+        elif e.kind == ROLLS:
+            for j in range(e.dim):
+                y.lam[n + j] = dot(load3(x.guess + 3 * c), way_of(at, way_at(e, j)))
+        else:
+            lam = load3(x.guess + 3 * c)
+            y.lam[n] = dot(lam, at.n)
+            if e.dim == 3:
+                y.lam[n + 1], y.lam[n + 2] = dot(lam, at.t1), dot(lam, at.t2)
+                bound_friction(self, k, 1.0)
+        n += e.dim
+    return place_ports(self)
 
-    cdef bint trees_apart(self) noexcept nogil:
-        # whether steps couple trees by contacts alone
-        return self.own_touch.trees > 1 and self.shared.count == 0
 
-    cdef void group_contacts(self) noexcept nogil:
-        # members that hang together, group by group
-        cdef Touching* x = &self.own_touch
-        cdef TouchGroup* g
-        cdef int* root = x.group_of_tree
-        cdef int k, t, a, b, c, at
-        x.groups = 1
-        if x.count == 0 or not self.trees_apart():
-            memset(root, 0, x.trees * sizeof(int))
-            x.group[0].member, x.group[0].count = 0, x.count
-            return
-        # a tree that each hangs together with, the least of a group with itself; then the numbers of groups that have members
-        for t in range(x.trees):
-            root[t] = t
-        for k in range(x.count):
-            c = x.member[k]
-            if not on_coordinate(&self.touch[c]) and self.touch[c].body_a >= 0 and self.touch[c].body_b >= 0:
-                a, b = x.tree_of_body[self.touch[c].body_a], x.tree_of_body[self.touch[c].body_b]
-                while root[a] != a:
-                    a = root[a]
-                while root[b] != b:
-                    b = root[b]
-                if a < b:
-                    root[b] = a
-                else:
-                    root[a] = b
-        for t in range(x.trees):
-            x.group[t].count = 0
-        for k in range(x.count):
-            t = self.tree_of(x.member[k])
-            while root[t] != t:
-                t = root[t]
-            x.group[t].count += 1
-        x.groups = 0
-        for t in range(x.trees):
-            if root[t] != t:
-                # roots are less, and numbered by now
-                root[t] = root[root[t]]
-            elif x.group[t].count == 0:
-                root[t] = -1
+cdef void bound_friction(ModelStepper self, int k, double share) noexcept nogil:
+    # of a member: mu share lam_n, half of it against the slip of the last step
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef const Touch* at = &x.here[x.member[k]]
+    cdef Vec3 way = load3(x.way + 3 * x.member[k])
+    y.mu[k] = share * self.touch[x.member[k]].friction
+    if way.x != 0.0 or way.y != 0.0 or way.z != 0.0:
+        y.mu[k] *= 0.5
+        y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * dot(way, at.t1), -y.mu[k] * dot(way, at.t2)
+
+
+cdef inline int tree_of(ModelStepper self, int c) noexcept nogil:
+    # of the body that a contact touches, or the first of two
+    cdef const vt_contact* e = &self.touch[c]
+    if on_coordinate(e):
+        return self.own_touch.tree_of_v[e.iv]
+    return self.own_touch.tree_of_body[e.body_a if e.body_a >= 0 else e.body_b]
+
+
+cdef bint contact_trees_apart(ModelStepper self) noexcept nogil:
+    # whether steps couple trees by contacts alone
+    return self.own_touch.trees > 1 and self.shared.count == 0
+
+
+cdef void group_contacts(ModelStepper self) noexcept nogil:
+    # members that hang together, group by group
+    cdef Touching* x = &self.own_touch
+    cdef TouchGroup* g
+    cdef int* root = x.group_of_tree
+    cdef int k, t, a, b, c, at
+    x.groups = 1
+    if x.count == 0 or not self.method.trees_apart(self):
+        memset(root, 0, x.trees * sizeof(int))
+        x.group[0].member, x.group[0].count = 0, x.count
+        return
+    # a tree that each hangs together with, the least of a group with itself; then the numbers of groups that have members
+    for t in range(x.trees):
+        root[t] = t
+    for k in range(x.count):
+        c = x.member[k]
+        if not on_coordinate(&self.touch[c]) and self.touch[c].body_a >= 0 and self.touch[c].body_b >= 0:
+            a, b = x.tree_of_body[self.touch[c].body_a], x.tree_of_body[self.touch[c].body_b]
+            while root[a] != a:
+                a = root[a]
+            while root[b] != b:
+                b = root[b]
+            if a < b:
+                root[b] = a
             else:
-                root[t] = x.groups
-                x.group[x.groups].count = x.group[t].count
-                x.groups += 1
-        at = 0
-        for t in range(x.groups):
-            x.group[t].member = at
-            at += x.group[t].count
-            x.group[t].count = 0
-        memcpy(x.listed, x.member, x.count * sizeof(int))
-        for k in range(x.count):
-            g = &x.group[root[self.tree_of(x.listed[k])]]
-            x.member[g.member + g.count] = x.listed[k]
-            g.count += 1
+                root[a] = b
+    for t in range(x.trees):
+        x.group[t].count = 0
+    for k in range(x.count):
+        t = tree_of(self, x.member[k])
+        while root[t] != t:
+            t = root[t]
+        x.group[t].count += 1
+    x.groups = 0
+    for t in range(x.trees):
+        if root[t] != t:
+            # roots are less, and numbered by now
+            root[t] = root[root[t]]
+        elif x.group[t].count == 0:
+            root[t] = -1
+        else:
+            root[t] = x.groups
+            x.group[x.groups].count = x.group[t].count
+            x.groups += 1
+    at = 0
+    for t in range(x.groups):
+        x.group[t].member = at
+        at += x.group[t].count
+        x.group[t].count = 0
+    memcpy(x.listed, x.member, x.count * sizeof(int))
+    for k in range(x.count):
+        g = &x.group[root[tree_of(self, x.listed[k])]]
+        x.member[g.member + g.count] = x.listed[k]
+        g.count += 1
 
-    cdef int place_ports(self) noexcept nogil:
-        # a port for each body and coordinate that is touched, and the contacts' rows in them at node 1
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e
-        cdef TouchGroup* g
-        cdef int k, i, t, n, group, side, body, status, ports = 0, nv = self.nv
-        cdef bint apart
-        for i in range(self.shared.m.nbody):
-            x.port_of_body[i] = -1
-        for k in range(x.count):
-            e = &self.touch[x.member[k]]
-            if on_coordinate(e):
-                ports += 1
+
+cdef int place_ports(ModelStepper self) noexcept nogil:
+    # a port for each body and coordinate that is touched, and the contacts' rows in them at node 1
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e
+    cdef TouchGroup* g
+    cdef int k, i, t, n, group, side, body, status, ports = 0, nv = self.nv
+    cdef bint apart
+    for i in range(self.shared.m.nbody):
+        x.port_of_body[i] = -1
+    for k in range(x.count):
+        e = &self.touch[x.member[k]]
+        if on_coordinate(e):
+            ports += 1
+            continue
+        for side in range(2):
+            body = e.body_b if side else e.body_a
+            if body >= 0 and x.port_of_body[body] < 0:
+                x.port_of_body[body] = ports
+                ports += 6
+    status = ports_room(x, ports, nv)
+    if status != OK:
+        return status
+    x.ports = ports
+    # group by group, bodies in their order, and coordinates behind them in that of the contacts
+    ports = n = 0
+    apart = self.method.trees_apart(self)
+    for group in range(x.groups):
+        g = &x.group[group]
+        g.port, g.row = ports, n
+        for t in range(x.trees):
+            if x.group_of_tree[t] != group:
                 continue
-            for side in range(2):
-                body = e.body_b if side else e.body_a
-                if body >= 0 and x.port_of_body[body] < 0:
-                    x.port_of_body[body] = ports
+            for i in range(x.tree[t].body, x.tree[t].body_end):
+                if x.port_of_body[i] >= 0:
+                    x.port_of_body[i] = ports
+                    body_ports(self.shared.m, x.pose1, i, x.rows + ports * nv)
+                    for k in range(6):
+                        x.owner[ports + k], x.tree_of_port[ports + k] = i, t if apart else x.trees
                     ports += 6
-        status = ports_room(x, ports, nv)
-        if status != OK:
-            return status
-        x.ports = ports
-        # group by group, bodies in their order, and coordinates behind them in that of the contacts
-        ports = n = 0
-        apart = self.trees_apart()
-        for group in range(x.groups):
-            g = &x.group[group]
-            g.port, g.row = ports, n
-            for t in range(x.trees):
-                if x.group_of_tree[t] != group:
-                    continue
-                for i in range(x.tree[t].body, x.tree[t].body_end):
-                    if x.port_of_body[i] >= 0:
-                        x.port_of_body[i] = ports
-                        body_ports(self.shared.m, x.pose1, i, x.rows + ports * nv)
-                        for k in range(6):
-                            x.owner[ports + k], x.tree_of_port[ports + k] = i, t if apart else x.trees
-                        ports += 6
-            g.whole = ports - g.port
-            for k in range(g.member, g.member + g.count):
-                e = &self.touch[x.member[k]]
-                n += e.dim
-                if on_coordinate(e):
-                    memset(x.rows + ports * nv, 0, nv * sizeof(double))
-                    x.rows[ports * nv + e.iv] = e.sign
-                    x.owner[ports], x.tree_of_port[ports] = -1 - x.member[k], x.tree_of_v[e.iv] if apart else x.trees
-                    ports += 1
-            g.ports, g.n = ports - g.port, n - g.row
-        self.centre_patches()
-        self.write_rows(x.here, x.pose1, x.W1, False)
-        return OK
-
-    cdef void centre_patches(self) noexcept nogil:
-        # the mean of the points of each patch, in its body
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e
-        cdef int k, p
-        memset(x.patch_count, 0, self.contacts.patches * sizeof(int))
-        for p in range(self.contacts.patches):
-            x.patch_centre[p] = zero3()
-        for k in range(x.count):
+        g.whole = ports - g.port
+        for k in range(g.member, g.member + g.count):
             e = &self.touch[x.member[k]]
-            if e.patch >= 0:
-                x.patch_count[e.patch] += 1
-                x.patch_centre[e.patch] = add(x.patch_centre[e.patch], self.body_point(x.member[k]))
-        for p in range(self.contacts.patches):
-            if x.patch_count[p] > 1:
-                x.patch_centre[p] = scale(1.0 / x.patch_count[p], x.patch_centre[p])
-
-    cdef Vec3 body_point(self, int c) noexcept nogil:
-        # the material point of body a, in the body
-        return tmul(self.own_touch.pose1[self.touch[c].body_a].R, self.own_touch.here[c].arm_a)
-
-    cdef bint on_patch(self, int c) noexcept nogil:
-        return self.touch[c].patch >= 0 and self.own_touch.patch_count[self.touch[c].patch] > 1
-
-    cdef void write_rows(self, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
-        # the rows of all contacts in the ports; end: of the gap and the slip by displacements at node 2
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e
-        cdef const Touch* at
-        cdef const Touch* before
-        cdef TouchRow* to
-        cdef Vec3 arm_a, arm_b, centre, d, t, couple
-        cdef double more
-        cdef int k, c, j, way, limit = 0, group = -1
-        for k in range(x.count):
-            while k == (0 if group < 0 else x.group[group].member + x.group[group].count):
-                group += 1
-                limit = x.group[group].port + x.group[group].whole
-            c = x.member[k]
-            e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
-            to.b, to.size = -1, 6
+            n += e.dim
             if on_coordinate(e):
-                to.a, to.size, to.on_a[0] = limit, 1, 1.0
-                limit += 1
-                continue
-            to.a = x.port_of_body[e.body_a] if e.body_a >= 0 else -1
-            to.b = x.port_of_body[e.body_b] if e.body_b >= 0 else -1
-            if on_wheel(e):
-                for j in range(e.dim):
-                    way = way_at(e, j)
-                    to[j].a, to[j].b, to[j].size = to.a, -1, 6
-                    if way > 0 and end:
-                        rolled_row(e, before, at, x.pose1, pose, way, &t, &couple)
-                        put_wrench(to[j].on_a, sub(placed(pose, e.body_a, e.point_a), pose[e.body_a].o), t, couple)
-                    else:
-                        put_wrench(to[j].on_a, at.arm_a, way_of(before, way), zero3())
-                continue
-            put_wrench(to.on_a, at.arm_a, at.n, zero3())
-            put_wrench(to.on_b, at.arm_b, neg(at.n), zero3())
-            if e.dim == 1:
-                continue
-            if self.on_patch(c):
-                # all points of a patch slide as its centre does, and turn about it
-                centre = mul(pose[e.body_a].R, x.patch_centre[e.patch])
-                d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
-                if end:
-                    d = scale(0.5, add(d, mul(pose[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch]))))
-                d = cross(before.n, d)
-                for j in range(2):
-                    t = before.t2 if j else before.t1
-                    to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, -1, 6
-                    put_wrench(to[1 + j].on_a, centre, t, scale(dot(d, t), before.n))
-                continue
-            more = halfway(e, before)
-            arm_a, arm_b = axpy(-more, before.n, before.arm_a), axpy(more, before.n, before.arm_b)
-            if end and e.body_a >= 0:
-                arm_a = self.carried_arm(e.body_a, pose, arm_a, before.n, rolling_lever(e, e.radius_a, more))
-            if end and e.body_b >= 0:
-                arm_b = self.carried_arm(e.body_b, pose, arm_b, before.n, -rolling_lever(e, e.radius_b, more))
+                memset(x.rows + ports * nv, 0, nv * sizeof(double))
+                x.rows[ports * nv + e.iv] = e.sign
+                x.owner[ports], x.tree_of_port[ports] = -1 - x.member[k], x.tree_of_v[e.iv] if apart else x.trees
+                ports += 1
+        g.ports, g.n = ports - g.port, n - g.row
+    centre_patches(self)
+    write_rows(self, x.here, x.pose1, x.W1, False)
+    return OK
+
+
+cdef void centre_patches(ModelStepper self) noexcept nogil:
+    # the mean of the points of each patch, in its body
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e
+    cdef int k, p
+    memset(x.patch_count, 0, self.contacts.patches * sizeof(int))
+    for p in range(self.contacts.patches):
+        x.patch_centre[p] = zero3()
+    for k in range(x.count):
+        e = &self.touch[x.member[k]]
+        if e.patch >= 0:
+            x.patch_count[e.patch] += 1
+            x.patch_centre[e.patch] = add(x.patch_centre[e.patch], body_point(self, x.member[k]))
+    for p in range(self.contacts.patches):
+        if x.patch_count[p] > 1:
+            x.patch_centre[p] = scale(1.0 / x.patch_count[p], x.patch_centre[p])
+
+
+cdef Vec3 body_point(ModelStepper self, int c) noexcept nogil:
+    # the material point of body a, in the body
+    return tmul(self.own_touch.pose1[self.touch[c].body_a].R, self.own_touch.here[c].arm_a)
+
+
+cdef bint on_patch(ModelStepper self, int c) noexcept nogil:
+    return self.touch[c].patch >= 0 and self.own_touch.patch_count[self.touch[c].patch] > 1
+
+
+cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
+    # the rows of all contacts in the ports; end: of the gap and the slip by displacements at node 2
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e
+    cdef const Touch* at
+    cdef const Touch* before
+    cdef TouchRow* to
+    cdef Vec3 arm_a, arm_b, centre, d, t, couple
+    cdef double more
+    cdef int k, c, j, way, limit = 0, group = -1
+    for k in range(x.count):
+        while k == (0 if group < 0 else x.group[group].member + x.group[group].count):
+            group += 1
+            limit = x.group[group].port + x.group[group].whole
+        c = x.member[k]
+        e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
+        to.b, to.size = -1, 6
+        if on_coordinate(e):
+            to.a, to.size, to.on_a[0] = limit, 1, 1.0
+            limit += 1
+            continue
+        to.a = x.port_of_body[e.body_a] if e.body_a >= 0 else -1
+        to.b = x.port_of_body[e.body_b] if e.body_b >= 0 else -1
+        if on_wheel(e):
+            for j in range(e.dim):
+                way = way_at(e, j)
+                to[j].a, to[j].b, to[j].size = to.a, -1, 6
+                if way > 0 and end:
+                    rolled_row(e, before, at, x.pose1, pose, way, &t, &couple)
+                    put_wrench(to[j].on_a, sub(placed(pose, e.body_a, e.point_a), pose[e.body_a].o), t, couple)
+                else:
+                    put_wrench(to[j].on_a, at.arm_a, way_of(before, way), zero3())
+            continue
+        put_wrench(to.on_a, at.arm_a, at.n, zero3())
+        put_wrench(to.on_b, at.arm_b, neg(at.n), zero3())
+        if e.dim == 1:
+            continue
+        if on_patch(self, c):
+            # all points of a patch slide as its centre does, and turn about it
+            centre = mul(pose[e.body_a].R, x.patch_centre[e.patch])
+            d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
+            if end:
+                d = scale(0.5, add(d, mul(pose[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))))
+            d = cross(before.n, d)
             for j in range(2):
                 t = before.t2 if j else before.t1
-                to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, to.b, 6
-                put_wrench(to[1 + j].on_a, arm_a, t, zero3())
-                put_wrench(to[1 + j].on_b, arm_b, neg(t), zero3())
+                to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, -1, 6
+                put_wrench(to[1 + j].on_a, centre, t, scale(dot(d, t), before.n))
+            continue
+        more = halfway(e, before)
+        arm_a, arm_b = axpy(-more, before.n, before.arm_a), axpy(more, before.n, before.arm_b)
+        if end and e.body_a >= 0:
+            arm_a = carried_arm(self, e.body_a, pose, arm_a, before.n, rolling_lever(e, e.radius_a, more))
+        if end and e.body_b >= 0:
+            arm_b = carried_arm(self, e.body_b, pose, arm_b, before.n, -rolling_lever(e, e.radius_b, more))
+        for j in range(2):
+            t = before.t2 if j else before.t1
+            to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, to.b, 6
+            put_wrench(to[1 + j].on_a, arm_a, t, zero3())
+            put_wrench(to[1 + j].on_b, arm_b, neg(t), zero3())
 
-    cdef Vec3 carried_arm(self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius) noexcept nogil:
-        # of the material point at node 2; of a sphere that rolls, of the centre at node 2 and the lever -radius n
-        cdef Vec3 lever = scale(-radius, n)
-        return add(mul(pose[body].R, tmul(self.own_touch.pose1[body].R, sub(arm, lever))), lever)
 
-    cdef void along_ports(self, const TouchRow* W, const double* v, double* out) noexcept nogil:
-        # the rate of a row by a velocity
-        cdef Touching* x = &self.own_touch
-        cdef int k
-        out[0] = 0.0
-        if W.a >= 0:
-            for k in range(W.size):
-                out[0] += W.on_a[k] * vt_inner(self.nv, x.rows + (W.a + k) * self.nv, v)
-        if W.b >= 0:
-            for k in range(6):
-                out[0] += W.on_b[k] * vt_inner(self.nv, x.rows + (W.b + k) * self.nv, v)
+cdef Vec3 carried_arm(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius) noexcept nogil:
+    # of the material point at node 2; of a sphere that rolls, of the centre at node 2 and the lever -radius n
+    cdef Vec3 lever = scale(-radius, n)
+    return add(mul(pose[body].R, tmul(self.own_touch.pose1[body].R, sub(arm, lever))), lever)
 
-    cdef void sum_wrenches(self, const double* lam, double* u) noexcept nogil:
-        # u = W1 lam, what impulses are as wrenches in the ports
-        cdef Touching* x = &self.own_touch
-        cdef int k
-        memset(u, 0, x.ports * sizeof(double))
-        for k in range(x.cones.n):
-            add_touch_row(&x.W1[k], lam[k], u)
 
-    cdef void gather_push(self) noexcept nogil:
-        # u of the impulses at hand
-        self.sum_wrenches(self.own_touch.cones.lam, self.own_touch.u)
-        self.own_touch.foretold = False
+cdef void along_ports(ModelStepper self, const TouchRow* W, const double* v, double* out) noexcept nogil:
+    # the rate of a row by a velocity
+    cdef Touching* x = &self.own_touch
+    cdef int k
+    out[0] = 0.0
+    if W.a >= 0:
+        for k in range(W.size):
+            out[0] += W.on_a[k] * vt_inner(self.nv, x.rows + (W.a + k) * self.nv, v)
+    if W.b >= 0:
+        for k in range(6):
+            out[0] += W.on_b[k] * vt_inner(self.nv, x.rows + (W.b + k) * self.nv, v)
 
-    cdef void couple_contacts(self, const double* P, const TouchRow* W2) noexcept nogil:
-        # G = W2^T P W1
-        cdef Touching* x = &self.own_touch
-        cdef Cones part
-        cdef int k
-        x.coupling, x.coupled = P, W2
-        for k in range(x.groups):
-            self.cut_cones(k, &part)
-            cones_diagonal(&part)
-            x.cones.least_held = max(part.least_held, x.cones.least_held if k else 0.0)
 
-    cdef void cut_cones(self, int group, Cones* part) noexcept nogil:
-        # the problem of a group
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef const TouchGroup* g = &x.group[group]
-        cdef int k = g.member, o = g.row, i
-        part[0] = y[0]
-        part.count, part.n = g.count, g.n
-        part.law, part.dim, part.mu, part.lead, part.give = y.law + k, y.dim + k, y.mu + k, y.lead + 2 * k, y.give + k
-        part.row = y.own_row + k
-        for i in range(g.count):
-            part.row[i] = y.row[k + i] - o
-        part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
-        part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
-        part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + 3 * o, y.by_lam + 3 * o
-        cones_product(part, x.W1 + o, x.coupled + o, x.coupling, x.ports, g.port, g.ports, g.whole)
+cdef void sum_wrenches(ModelStepper self, const double* lam, double* u) noexcept nogil:
+    # u = W1 lam, what impulses are as wrenches in the ports
+    cdef Touching* x = &self.own_touch
+    cdef int k
+    memset(u, 0, x.ports * sizeof(double))
+    for k in range(x.cones.n):
+        add_touch_row(&x.W1[k], lam[k], u)
 
-    cdef double map_contacts(self) noexcept nogil:
-        # w and F of the impulses; returns the largest |F|
-        cdef Touching* x = &self.own_touch
-        cdef Cones part
-        cdef double most = 0.0
-        cdef int k
-        for k in range(x.groups):
-            self.cut_cones(k, &part)
-            most = vt_max_nan(most, cone_map(&part, part.lam, part.w, part.F, False))
-        return most
 
-    cdef double solve_contacts(self, double goal) noexcept nogil:
-        # impulses with |F| <= goal, group by group; returns the largest |F|
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef Cones part
-        cdef double most = 0.0
-        cdef int k, o
-        for k in range(x.groups):
-            self.cut_cones(k, &part)
-            most = vt_max_nan(most, cone_solve(&part, goal))
-            o = x.group[k].row
-            if part.lam != y.lam + o:
-                memcpy(y.lam + o, part.lam, part.n * sizeof(double))
-                memcpy(y.w + o, part.w, part.n * sizeof(double))
-                memcpy(y.F + o, part.F, part.n * sizeof(double))
-            y.corrections, y.sweeps = part.corrections, part.sweeps
-        return most
+cdef void gather_push(ModelStepper self) noexcept nogil:
+    # u of the impulses at hand
+    sum_wrenches(self, self.own_touch.cones.lam, self.own_touch.u)
+    self.own_touch.foretold = False
 
-    cdef double* P(self) noexcept nogil:
-        return self.own_touch.P if self.own_touch.ports <= self.own_touch.most_ports else self.own_touch.P_room
 
-    cdef bint ports_at_hand(self) noexcept nogil:
-        # whether P is there, of a step behind
-        cdef Touching* x = &self.own_touch
-        cdef int k
-        if not (x.have_ports[0] and x.ports <= x.most_ports):
+cdef void couple_contacts(ModelStepper self, const double* P, const TouchRow* W2) noexcept nogil:
+    # G = W2^T P W1
+    cdef Touching* x = &self.own_touch
+    cdef Cones part
+    cdef int k
+    x.coupling, x.coupled = P, W2
+    for k in range(x.groups):
+        cut_cones(self, k, &part)
+        cones_diagonal(&part)
+        x.cones.least_held = max(part.least_held, x.cones.least_held if k else 0.0)
+
+
+cdef void cut_cones(ModelStepper self, int group, Cones* part) noexcept nogil:
+    # the problem of a group
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef const TouchGroup* g = &x.group[group]
+    cdef int k = g.member, o = g.row, i
+    part[0] = y[0]
+    part.count, part.n = g.count, g.n
+    part.law, part.dim, part.mu, part.lead, part.give = y.law + k, y.dim + k, y.mu + k, y.lead + 2 * k, y.give + k
+    part.row = y.own_row + k
+    for i in range(g.count):
+        part.row[i] = y.row[k + i] - o
+    part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
+    part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
+    part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + 3 * o, y.by_lam + 3 * o
+    cones_product(part, x.W1 + o, x.coupled + o, x.coupling, x.ports, g.port, g.ports, g.whole)
+
+
+cdef double map_contacts(ModelStepper self) noexcept nogil:
+    # w and F of the impulses; returns the largest |F|
+    cdef Touching* x = &self.own_touch
+    cdef Cones part
+    cdef double most = 0.0
+    cdef int k
+    for k in range(x.groups):
+        cut_cones(self, k, &part)
+        most = vt_max_nan(most, cone_map(&part, part.lam, part.w, part.F, False))
+    return most
+
+
+cdef double solve_contacts(ModelStepper self, double goal) noexcept nogil:
+    # impulses with |F| <= goal, group by group; returns the largest |F|
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef Cones part
+    cdef double most = 0.0
+    cdef int k, o
+    for k in range(x.groups):
+        cut_cones(self, k, &part)
+        most = vt_max_nan(most, cone_solve(&part, goal))
+        o = x.group[k].row
+        if part.lam != y.lam + o:
+            memcpy(y.lam + o, part.lam, part.n * sizeof(double))
+            memcpy(y.w + o, part.w, part.n * sizeof(double))
+            memcpy(y.F + o, part.F, part.n * sizeof(double))
+        y.corrections, y.sweeps = part.corrections, part.sweeps
+    return most
+
+
+cdef double* contact_P(ModelStepper self) noexcept nogil:
+    return self.own_touch.P if self.own_touch.ports <= self.own_touch.most_ports else self.own_touch.P_room
+
+
+cdef bint contact_ports_at_hand(ModelStepper self) noexcept nogil:
+    # whether P is there, of a step behind
+    cdef Touching* x = &self.own_touch
+    cdef int k
+    if not (x.have_ports[0] and x.ports <= x.most_ports):
+        return False
+    for k in range(x.ports):
+        if x.owner_kept[k] != x.owner[k]:
             return False
-        for k in range(x.ports):
-            if x.owner_kept[k] != x.owner[k]:
-                return False
-        return x.ports == x.most_ports or x.owner_kept[x.ports] == self.shared.m.nbody
+    return x.ports == x.most_ports or x.owner_kept[x.ports] == self.shared.m.nbody
 
-    cdef void keep_ports(self, bint found) noexcept nogil:
-        # P is there, for these ports, or it is not
-        cdef Touching* x = &self.own_touch
-        x.have_ports[0] = found and x.ports <= x.most_ports
-        if x.have_ports[0]:
-            memcpy(x.owner_kept, x.owner, x.ports * sizeof(int))
-            if x.ports < x.most_ports:
-                x.owner_kept[x.ports] = self.shared.m.nbody
 
-    # ---- velocities over the step ------------------------------------------------------------------------
+cdef void keep_ports(ModelStepper self, bint found) noexcept nogil:
+    # P is there, for these ports, or it is not
+    cdef Touching* x = &self.own_touch
+    x.have_ports[0] = found and x.ports <= x.most_ports
+    if x.have_ports[0]:
+        memcpy(x.owner_kept, x.owner, x.ports * sizeof(int))
+        if x.ports < x.most_ports:
+            x.owner_kept[x.ports] = self.shared.m.nbody
 
-    cdef void measure_touches(self) noexcept nogil:
-        # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial at q2; of contacts that yield see `yield_member`
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e
-        cdef const Touch* at
-        cdef double inverse = 1.0 / self.lane.now.h, hold
-        cdef Vec3 s
-        cdef int k, c, o, j, way
-        self.stand_bodies(self.lane.state.q2, x.pose2, x.at2, &x.placed2)
-        for k in range(x.count):
-            c = x.member[k]
-            touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], &x.there[c])
-        self.slide_patches()
-        for k in range(x.count):
-            c, o = x.member[k], x.cones.row[k]
-            e, at = &self.touch[c], &x.here[c]
-            x.cones.give[k] = 0.0
-            hold = x.target[c]
-            if e.kind == ROLLS:
-                s = rolled(e, at, &x.there[c], x.pose1, x.pose2)
-                for j in range(e.dim):
-                    way = way_at(e, j)
-                    x.w[o + j] = inverse * (x.there[c].gap - hold if way == 0 else
-                                            dot(way_between(e, at, &x.there[c], way), s))
-                continue
-            x.w[o] = (x.there[c].gap - hold) * inverse
-            if e.stiffness != INFINITY:
-                self.yield_member(k)
-            if e.dim == 1:
-                continue
-            if self.on_patch(c):
-                s = mul(x.pose1[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch]))
-                s = add(s, mul(x.pose2[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch])))
-                s = axpy(0.5 * x.patch_turn[e.patch], cross(at.n, s), x.patch_slip[e.patch])
-            elif e.kind == ON_RIM:
-                s = rolled(e, at, &x.there[c], x.pose1, x.pose2)
-            else:
-                s = slid(e, at, x.pose1, x.pose2)
-            x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
 
-    cdef void yield_member(self, int k) noexcept nogil:
-        # the law of a contact that yields about the trial, lam = A + A' (gap2 - gap), as w + give lam = 0; and the bound
-        # of its friction, mu times both of its impulses
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e = &self.touch[x.member[k]]
-        cdef double h = self.lane.now.h, A, B, slope
-        spring_impulses(e, h, x.here[x.member[k]].gap, x.there[x.member[k]].gap, &A, &B, &slope)
-        x.w[x.cones.row[k]] = A / (h * slope)
-        x.cones.give[k] = -1.0 / (h * slope)
-        if e.dim == 3:
-            self.bound_friction(k, 1.0 + B / A if A > 0.0 else 1.0)
+# ---- velocities over the step ------------------------------------------------------------------------
 
-    cdef void push_end(self) noexcept nogil:
-        # `late`, J(q2)^T of the impulses of contacts that yield which act where the solved step ends
-        cdef Touching* x = &self.own_touch
-        cdef double A, B, slope
-        cdef int k, c
-        x.ends_pushed = False
-        memset(x.late, 0, self.nv * sizeof(double))
-        for k in range(x.count if self.contacts.yields else 0):
-            c = x.member[k]
-            if self.touch[c].stiffness == INFINITY:
-                continue
-            spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, x.there[c].gap, &A, &B, &slope)
-            # what is told of is what pushes
-            B = B if x.cones.lam[x.cones.row[k]] > 0.0 else 0.0
-            store3(x.late_of + 3 * c, scale(B, x.there[c].n))
-            if B > 0.0:
-                x.ends_pushed = True
-                self.push_normal(c, B, x.late)
 
-    cdef void push_normal(self, int c, double size, double* out) noexcept nogil:
-        # out (nv,) += J(q2)^T of an impulse along the normal
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e = &self.touch[c]
-        cdef const Touch* at = &x.there[c]
-        cdef double f[6]
-        if e.body_a >= 0:
-            put_wrench(f, at.arm_a, scale(size, at.n), zero3())
-            push_body(self.shared.m, x.pose2, e.body_a, f, out)
-        if e.body_b >= 0:
-            put_wrench(f, at.arm_b, scale(-size, at.n), zero3())
-            push_body(self.shared.m, x.pose2, e.body_b, f, out)
+cdef void measure_touches(ModelStepper self) noexcept nogil:
+    # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial at q2; of contacts that yield see `yield_member`
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e
+    cdef const Touch* at
+    cdef double inverse = 1.0 / self.lane.now.h, hold
+    cdef Vec3 s
+    cdef int k, c, o, j, way
+    stand_bodies(self, self.lane.state.q2, x.pose2, x.at2, &x.placed2)
+    for k in range(x.count):
+        c = x.member[k]
+        touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], &x.there[c])
+    slide_patches(self)
+    for k in range(x.count):
+        c, o = x.member[k], x.cones.row[k]
+        e, at = &self.touch[c], &x.here[c]
+        x.cones.give[k] = 0.0
+        hold = x.target[c]
+        if e.kind == ROLLS:
+            s = rolled(e, at, &x.there[c], x.pose1, x.pose2)
+            for j in range(e.dim):
+                way = way_at(e, j)
+                x.w[o + j] = inverse * (x.there[c].gap - hold if way == 0 else
+                                        dot(way_between(e, at, &x.there[c], way), s))
+            continue
+        x.w[o] = (x.there[c].gap - hold) * inverse
+        if e.stiffness != INFINITY:
+            yield_member(self, k)
+        if e.dim == 1:
+            continue
+        if on_patch(self, c):
+            s = mul(x.pose1[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))
+            s = add(s, mul(x.pose2[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch])))
+            s = axpy(0.5 * x.patch_turn[e.patch], cross(at.n, s), x.patch_slip[e.patch])
+        elif e.kind == ON_RIM:
+            s = rolled(e, at, &x.there[c], x.pose1, x.pose2)
+        else:
+            s = slid(e, at, x.pose1, x.pose2)
+        x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
 
-    cdef void slide_patches(self) noexcept nogil:
-        # the displacement of each patch's centre, and how far it turns about the normal
-        cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e
-        cdef const Pose* before
-        cdef const Pose* after
-        cdef int k, c
-        for k in range(x.count):
-            c = x.member[k]
-            e = &self.touch[c]
-            if self.on_patch(c):
-                before, after = &x.pose1[e.body_a], &x.pose2[e.body_a]
-                x.patch_slip[e.patch] = sub(add(after.o, mul(after.R, x.patch_centre[e.patch])),
-                                            add(before.o, mul(before.R, x.patch_centre[e.patch])))
-                x.patch_turn[e.patch] = dot(x.here[c].n, turn_between(&before.R, &after.R))
 
-    cdef double touch_goal(self) noexcept nogil:
-        # the natural residual that will do [m/s]: b holds the velocities without impulses
-        cdef Touching* x = &self.own_touch
-        return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
-                   TOUCH_ROUNDING * self.reach_of_bodies() / fabs(self.lane.now.h))
+cdef void yield_member(ModelStepper self, int k) noexcept nogil:
+    # the law of a contact that yields about the trial, lam = A + A' (gap2 - gap), as w + give lam = 0; and the bound
+    # of its friction, mu times both of its impulses
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e = &self.touch[x.member[k]]
+    cdef double h = self.lane.now.h, A, B, slope
+    spring_impulses(e, h, x.here[x.member[k]].gap, x.there[x.member[k]].gap, &A, &B, &slope)
+    x.w[x.cones.row[k]] = A / (h * slope)
+    x.cones.give[k] = -1.0 / (h * slope)
+    if e.dim == 3:
+        bound_friction(self, k, 1.0 + B / A if A > 0.0 else 1.0)
 
-    cdef double reach_of_bodies(self) noexcept nogil:
-        # the largest distance from the origin, at least a metre
-        cdef Touching* x = &self.own_touch
-        cdef double size = 1.0
-        cdef int i
-        for i in range(self.shared.m.nbody):
-            size = max(size, vt_sqrt(dot(x.pose1[i].o, x.pose1[i].o)))
-        return size
 
-    cdef double touch_residual(self) noexcept nogil:
-        # the natural residual [m/s] of the impulses and the velocities as they are; leaves b of the problem
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef Cones part
-        cdef int k
-        for k in range(y.n):
-            y.b[k] = 0.0
-        for k in range(x.groups):
-            self.cut_cones(k, &part)
-            cone_velocities(&part, part.lam, part.w)
-        for k in range(y.n):
-            y.b[k] = x.w[k] - y.w[k]
-            y.w[k] = x.w[k]
-        for k in range(y.count):
-            y.b[y.row[k]] += y.give[k] * y.lam[y.row[k]]
-            y.w[y.row[k]] += y.give[k] * y.lam[y.row[k]]
-        return cone_judge(y, y.lam, y.w, y.F, False)
+cdef void push_end(ModelStepper self) noexcept nogil:
+    # `late`, J(q2)^T of the impulses of contacts that yield which act where the solved step ends
+    cdef Touching* x = &self.own_touch
+    cdef double A, B, slope
+    cdef int k, c
+    x.ends_pushed = False
+    memset(x.late, 0, self.nv * sizeof(double))
+    for k in range(x.count if self.contacts.yields else 0):
+        c = x.member[k]
+        if self.touch[c].stiffness == INFINITY:
+            continue
+        spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, x.there[c].gap, &A, &B, &slope)
+        # what is told of is what pushes
+        B = B if x.cones.lam[x.cones.row[k]] > 0.0 else 0.0
+        store3(x.late_of + 3 * c, scale(B, x.there[c].n))
+        if B > 0.0:
+            x.ends_pushed = True
+            push_normal(self, c, B, x.late)
 
-    # ---- for derivatives of steps ------------------------------------------------------------------------
 
-    def between(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] ways):
-        """What some contacts do in a step from q to q2; the state is lost.
+cdef void push_normal(ModelStepper self, int c, double size, double* out) noexcept nogil:
+    # out (nv,) += J(q2)^T of an impulse along the normal
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e = &self.touch[c]
+    cdef const Touch* at = &x.there[c]
+    cdef double f[6]
+    if e.body_a >= 0:
+        put_wrench(f, at.arm_a, scale(size, at.n), zero3())
+        push_body(self.shared.m, x.pose2, e.body_a, f, out)
+    if e.body_b >= 0:
+        put_wrench(f, at.arm_b, scale(-size, at.n), zero3())
+        push_body(self.shared.m, x.pose2, e.body_b, f, out)
 
-        members: numbers of contacts. ways: (contacts, 3) which way each slid before. Returns the order of the members, their
-        laws, dims, bounds of friction and leads (k, 2); the rows (n, nv) by which impulses act at node 1, and their
-        velocities (n,), of targets of zero; and directions (k, 3, 3) of impulses. Of those that yield also: the normal
-        impulse where the step ends, and the derivatives of that where it starts and of this by the gaps at both, (k, 5);
-        the normals there (k, 3), and the rows (k, nv) by which impulses act there.
-        """
-        cdef Turn turn = self.turn()
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef int c, k, j, o, status, nv = self.nv
-        cdef double A, slope, gap
-        cdef double[:, ::1] J
-        cdef double[:, ::1] springs
-        cdef double[:, ::1] ends
-        require_size(q.shape[0], self.nq, "entries of q")
-        require_size(q2.shape[0], self.nq, "entries of q2")
-        require_size(ways.shape[0], self.ntouch, "rows of ways")
-        require_size(ways.shape[1], 3, "columns of ways")
-        for c in range(self.ntouch):
-            x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, 0.0
-            store3(x.way + 3 * c, load3(&ways[c, 0]))
-            store3(x.guess + 3 * c, zero3())
-        for c in members:
-            if not 0 <= c < self.ntouch:
-                raise ValueError(f"contact {c} of {self.ntouch}")
-            x.within[c] = INSIDE
-        self.lane.now.h = self.shared.schedule.span
-        x.placed1 = x.placed2 = False
-        self.place_start(&q[0])
-        for c in members:
-            self.face(c)
-        status = self.gather()
-        if status != OK:
-            raise MemoryError
-        memcpy(self.lane.state.q2, &q2[0], self.nq * sizeof(double))
-        self.measure_touches()
-        order, laws = np.empty(x.count, dtype=int), np.empty(x.count, dtype=int)
-        dims, bounds, leads = np.empty(x.count, dtype=int), np.empty(x.count), np.empty((x.count, 2))
-        axes, normals = np.zeros((x.count, 3, 3)), np.zeros((x.count, 3))
-        springs, ends = np.zeros((x.count, 5)), np.zeros((x.count, nv))
-        for k in range(x.count):
-            c = x.member[k]
-            if self.touch[c].stiffness != INFINITY:
-                gap = x.there[c].gap
-                x.w[y.row[k]] = gap / self.lane.now.h
-                if y.dim[k] == 3:
-                    self.bound_friction(k, 1.0)
-                spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, &springs[k, 0], &slope)
-                spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &springs[k, 1])
-                normals[k] = x.there[c].n.x, x.there[c].n.y, x.there[c].n.z
-                self.push_normal(c, 1.0, &ends[k, 0])
-            order[k], laws[k], dims[k], bounds[k] = c, y.law[k], y.dim[k], y.mu[k]
-            leads[k] = y.lead[2 * k], y.lead[2 * k + 1]
-            for j in range(y.dim[k]):
-                if on_coordinate(&self.touch[c]):
-                    axes[k, 0, 0] = 1.0
-                else:
-                    o = way_at(&self.touch[c], j)
-                    axes[k, j] = (way_of(&x.here[c], o).x, way_of(&x.here[c], o).y, way_of(&x.here[c], o).z)
-        rows = np.zeros((y.n, nv))
-        J = rows
-        for k in range(y.n):
-            self.spread_row(&x.W1[k], &J[k, 0])
-        return (order, laws, dims, bounds, leads, rows, self.array(x.w, y.n), axes, np.asarray(springs), normals,
-                np.asarray(ends))
 
-    cdef void spread_row(self, const TouchRow* W, double* out) noexcept nogil:
-        # out (nv,) += a row by displacements
-        cdef int k
-        if W.a >= 0:
-            for k in range(W.size):
-                vt_add_row(self.nv, W.on_a[k], self.own_touch.rows + (W.a + k) * self.nv, out)
-        if W.b >= 0:
-            for k in range(6):
-                vt_add_row(self.nv, W.on_b[k], self.own_touch.rows + (W.b + k) * self.nv, out)
+cdef void slide_patches(ModelStepper self) noexcept nogil:
+    # the displacement of each patch's centre, and how far it turns about the normal
+    cdef Touching* x = &self.own_touch
+    cdef const vt_contact* e
+    cdef const Pose* before
+    cdef const Pose* after
+    cdef int k, c
+    for k in range(x.count):
+        c = x.member[k]
+        e = &self.touch[c]
+        if on_patch(self, c):
+            before, after = &x.pose1[e.body_a], &x.pose2[e.body_a]
+            x.patch_slip[e.patch] = sub(add(after.o, mul(after.R, x.patch_centre[e.patch])),
+                                        add(before.o, mul(before.R, x.patch_centre[e.patch])))
+            x.patch_turn[e.patch] = dot(x.here[c].n, turn_between(&before.R, &after.R))
 
-    # ---- what is told of a step that was not solved ------------------------------------------------------
 
-    cdef void note_worst(self) noexcept nogil:
-        cdef Touching* x = &self.own_touch
-        cdef int k, j
-        x.residual, x.worst = -1.0, -1
-        for k in range(x.count):
-            for j in range(x.cones.dim[k]):
-                if fabs(x.cones.F[x.cones.row[k] + j]) > x.residual:
-                    x.residual, x.worst = fabs(x.cones.F[x.cones.row[k] + j]), x.member[k]
+cdef double touch_goal(ModelStepper self) noexcept nogil:
+    # the natural residual that will do [m/s]: b holds the velocities without impulses
+    cdef Touching* x = &self.own_touch
+    return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
+               TOUCH_ROUNDING * reach_of_bodies(self) / fabs(self.lane.now.h))
 
-    @property
-    def worst_contact(self):
-        """The contact that the last step left unsolved, or -1."""
-        return self.own_touch.worst if self.ntouch else -1
 
-    @property
-    def worst_residual(self):
-        """What it lacks [m/s], and its gap [m]."""
-        return self.own_touch.residual, self.own_touch.there[self.own_touch.worst].gap
+cdef double reach_of_bodies(ModelStepper self) noexcept nogil:
+    # the largest distance from the origin, at least a metre
+    cdef Touching* x = &self.own_touch
+    cdef double size = 1.0
+    cdef int i
+    for i in range(self.shared.m.nbody):
+        size = max(size, vt_sqrt(dot(x.pose1[i].o, x.pose1[i].o)))
+    return size
+
+
+cdef double touch_residual(ModelStepper self) noexcept nogil:
+    # the natural residual [m/s] of the impulses and the velocities as they are; leaves b of the problem
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef Cones part
+    cdef int k
+    for k in range(y.n):
+        y.b[k] = 0.0
+    for k in range(x.groups):
+        cut_cones(self, k, &part)
+        cone_velocities(&part, part.lam, part.w)
+    for k in range(y.n):
+        y.b[k] = x.w[k] - y.w[k]
+        y.w[k] = x.w[k]
+    for k in range(y.count):
+        y.b[y.row[k]] += y.give[k] * y.lam[y.row[k]]
+        y.w[y.row[k]] += y.give[k] * y.lam[y.row[k]]
+    return cone_judge(y, y.lam, y.w, y.F, False)
+
+
+# ---- for derivatives of steps ------------------------------------------------------------------------
+
+
+cdef void spread_row(ModelStepper self, const TouchRow* W, double* out) noexcept nogil:
+    # out (nv,) += a row by displacements
+    cdef int k
+    if W.a >= 0:
+        for k in range(W.size):
+            vt_add_row(self.nv, W.on_a[k], self.own_touch.rows + (W.a + k) * self.nv, out)
+    if W.b >= 0:
+        for k in range(6):
+            vt_add_row(self.nv, W.on_b[k], self.own_touch.rows + (W.b + k) * self.nv, out)
+
+
+# ---- what is told of a step that was not solved ------------------------------------------------------
+
+
+cdef void note_worst(ModelStepper self) noexcept nogil:
+    cdef Touching* x = &self.own_touch
+    cdef int k, j
+    x.residual, x.worst = -1.0, -1
+    for k in range(x.count):
+        for j in range(x.cones.dim[k]):
+            if fabs(x.cones.F[x.cones.row[k] + j]) > x.residual:
+                x.residual, x.worst = fabs(x.cones.F[x.cones.row[k] + j]), x.member[k]

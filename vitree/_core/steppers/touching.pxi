@@ -11,425 +11,449 @@ cdef double TOUCH_SHARE = 1e-2
 cdef double TOUCH_CONTRACTION = 0.05
 
 
-cdef class TouchingStepper(VariationalStepper):
-    """Variational steps of a model whose bodies may touch."""
+cdef void touching_forget(ModelStepper self) noexcept nogil:
+    variational_forget(self)
+    if self.ntouch:
+        self.own_touch.have_ports[0] = False
 
-    cdef void forget(self) noexcept nogil:
-        VariationalStepper.forget(self)
-        if self.ntouch:
-            self.own_touch.have_ports[0] = False
 
-    cdef void struck(self) noexcept nogil:
-        # the momentum is that before the node's kick: dry friction of joints that stood owes half of its last impulse
-        cdef Touching* x = &self.own_touch
-        cdef int c
-        VariationalStepper.struck(self)
-        for c in range(self.ntouch):
-            if self.touch[c].kind == RUBS and x.way[3 * c] == 0.0:
-                x.way[3 * c + 1], x.way[3 * c + 2] = 0.0, 0.5 * x.lam[3 * c]
+cdef void touching_struck(ModelStepper self) noexcept nogil:
+    # the momentum is that before the node's kick: dry friction of joints that stood owes half of its last impulse
+    cdef Touching* x = &self.own_touch
+    cdef int c
+    variational_struck(self)
+    for c in range(self.ntouch):
+        if self.touch[c].kind == RUBS and x.way[3 * c] == 0.0:
+            x.way[3 * c + 1], x.way[3 * c + 2] = 0.0, 0.5 * x.lam[3 * c]
 
-    cdef int substep(self, bint leading) noexcept nogil:
-        self.own_touch.leading = leading and not self.parted
-        return VariationalStepper.substep(self, leading)
 
-    cdef void accept(self) noexcept nogil:
-        cdef Touching* x = &self.own_touch
-        cdef int c
-        VariationalStepper.accept(self)
-        if not self.ntouch:
-            return
-        memcpy(self.active_before, x.active, self.ntouch * sizeof(int))
-        self.keep_touch()
-        self.jumped[0] = x.opened
-        for c in range(self.ntouch):
-            if x.active[c] and not self.active_before[c] and not stands(&self.touch[c]):
-                self.jumped[0] = True
+cdef int touching_substep(ModelStepper self, bint leading) noexcept nogil:
+    self.own_touch.leading = leading and not self.parted
+    return variational_substep(self, leading)
 
-    cdef void learn_push(self) noexcept nogil:
-        # u, for the guesses of steps to come
-        cdef Touching* x = &self.own_touch
-        cdef int k
-        cdef bint same = x.ports <= x.most_ports
-        for k in range(x.most_ports if same else 0):
-            same = same and x.owner_past[k] == (x.owner[k] if k < x.ports else self.shared.m.nbody)
-        if not same:
-            x.past.seen.count = 0
-        if x.ports > x.most_ports:
-            return
-        for k in range(x.most_ports):
-            x.owner_past[k] = x.owner[k] if k < x.ports else self.shared.m.nbody
-        if x.past.seen.count == 0:
-            x.past.seen.h = self.lane.now.h
-        guess_scale(&x.past, x.most_ports, self.lane.now.h)
-        memset(x.u + x.ports, 0, (x.most_ports - x.ports) * sizeof(double))
-        guess_learn(&x.past, x.most_ports, x.u, x.T)
 
-    # ---- the step ----------------------------------------------------------------------------------------
+cdef void touching_accept(ModelStepper self) noexcept nogil:
+    cdef Touching* x = &self.own_touch
+    cdef int c
+    model_accept(self)
+    if not self.ntouch:
+        return
+    memcpy(self.settled.active_before, x.active, self.ntouch * sizeof(int))
+    keep_touch(self)
+    self.settled.jumped[0] = x.opened
+    for c in range(self.ntouch):
+        if x.active[c] and not self.settled.active_before[c] and not stands(&self.touch[c]):
+            self.settled.jumped[0] = True
 
-    cdef int attempt(self) noexcept nogil:
-        cdef int status
-        self.lane.newton.kick = NULL
-        if not self.ntouch:
-            return VariationalStepper.attempt(self)
-        status = self.attempt_touching()
-        self.lane.newton.kick = NULL
-        return status
 
-    cdef int part(self, bint leading) noexcept nogil:
-        return self.substep(leading)
+cdef void touching_learn_push(ModelStepper self) noexcept nogil:
+    # u, for the guesses of steps to come
+    cdef Touching* x = &self.own_touch
+    cdef int k
+    cdef bint same = x.ports <= x.most_ports
+    for k in range(x.most_ports if same else 0):
+        same = same and x.owner_past[k] == (x.owner[k] if k < x.ports else self.shared.m.nbody)
+    if not same:
+        x.past.seen.count = 0
+    if x.ports > x.most_ports:
+        return
+    for k in range(x.most_ports):
+        x.owner_past[k] = x.owner[k] if k < x.ports else self.shared.m.nbody
+    if x.past.seen.count == 0:
+        x.past.seen.h = self.lane.now.h
+    guess_scale(&x.past, x.most_ports, self.lane.now.h)
+    memset(x.u + x.ports, 0, (x.most_ports - x.ports) * sizeof(double))
+    guess_learn(&x.past, x.most_ports, x.u, x.T)
 
-    cdef void lose_history(self) noexcept nogil:
-        self.forget()
 
-    cdef int open_anew(self) noexcept nogil:
-        self.lane.newton.kick = NULL
-        self.forget()
-        return self.prepare()
+# ---- the step ----------------------------------------------------------------------------------------
 
-    cdef void end_velocity(self, double* v) noexcept nogil:
-        self.velocity(self.lane.state.q2, self.lane.state.x2, v)
-        if self.shared.count:
-            # the rows of the constraints are those of node 1
-            self.velocity(self.lane.state.q, self.lane.state.x, self.own_touch.still)
 
-    cdef int attempt_opened(self, bint pushed, bint free) noexcept nogil:
-        cdef Touching* x = &self.own_touch
-        cdef int c, status = OK
-        x.solved = False
-        if not pushed and not x.opened:
-            # a step without contacts; where it ends some may be new
-            if not free:
-                status = VariationalStepper.attempt(self)
-            if status != OK or not self.join():
-                return status
-            status = self.solve_touches()
-        else:
-            self.lane.now.iterations = 0
-            self.lane.now.contraction = NAN
-            self.lane.economy.age += 1
-            if self.lane.progress.opening and self.shared.count:
-                self.velocity(self.lane.state.q, self.lane.state.x, self.lane.newton.v)
-                memcpy(self.lane.held.tangent, self.lane.held.push, self.shared.count * sizeof(double))
-            if x.opened:
-                self.lane.guess.seen.count = 0
-                for c in range(self.nv):
-                    self.lane.newton.y[c] = self.lane.now.h * x.v[c]
-                self.by_velocities(self.lane.newton.y)
-                self.lock_increment()
-            else:
-                x.fresh = self.predict()
-            status = self.solve_touches()
-        if unsolved(status) and self.lane.now.cause == OK:
-            # from no motion, whose exact direction knows what the step solves for
-            self.lane.guess.seen.count = 0
-            self.no_multipliers()
-            memset(self.lane.newton.y, 0, self.nv * sizeof(double))
-            self.lock_increment()
-            status = self.solve_touches()
-        return status
+cdef int touching_attempt(ModelStepper self) noexcept nogil:
+    cdef int status
+    self.lane.newton.kick = NULL
+    if not self.ntouch:
+        return variational_attempt(self)
+    status = attempt_touching(self)
+    self.lane.newton.kick = NULL
+    return status
 
-    cdef int solve_touches(self) noexcept nogil:
-        # passes from the increment at hand until no contact is missing
-        cdef Touching* x = &self.own_touch
-        cdef int status
-        while True:
-            status = self.gather()
-            if status == OK:
-                status = self.iterate_touches()
-            x.fresh = False
-            if status == OK:
-                status = self.finish()
-            if status != OK:
-                return status
-            self.remember()
-            if not self.join():
-                x.solved = True
-                self.push_end()
-                if x.ends_pushed:
-                    vt_add_row(self.nv, 1.0, x.late, self.lane.state.x2)
-                return OK
 
-    cdef void kick_node(self) noexcept nogil:
-        # kick = J1^T lam = (rows)^T u, and the impulse of an impact
-        cdef Touching* x = &self.own_touch
-        cdef int k
-        self.lane.newton.kick = x.kick
+cdef int touching_part(ModelStepper self, bint leading) noexcept nogil:
+    return touching_substep(self, leading)
+
+
+cdef void touching_lose_history(ModelStepper self) noexcept nogil:
+    touching_forget(self)
+
+
+cdef int touching_open_anew(ModelStepper self) noexcept nogil:
+    self.lane.newton.kick = NULL
+    touching_forget(self)
+    return self.method.prepare(self)
+
+
+cdef void touching_end_velocity(ModelStepper self, double* v) noexcept nogil:
+    model_velocity(self, self.lane.state.q2, self.lane.state.x2, v)
+    if self.shared.count:
+        # the rows of the constraints are those of node 1
+        model_velocity(self, self.lane.state.q, self.lane.state.x, self.own_touch.still)
+
+
+cdef int touching_attempt_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
+    cdef Touching* x = &self.own_touch
+    cdef int c, status = OK
+    x.solved = False
+    if not pushed and not x.opened:
+        # a step without contacts; where it ends some may be new
+        if not free:
+            status = variational_attempt(self)
+        if status != OK or not join(self):
+            return status
+        status = touching_solve_touches(self)
+    else:
+        self.lane.now.iterations = 0
+        self.lane.now.contraction = NAN
+        self.lane.economy.age += 1
+        if self.lane.progress.opening and self.shared.count:
+            model_velocity(self, self.lane.state.q, self.lane.state.x, self.lane.newton.v)
+            memcpy(self.lane.held.tangent, self.lane.held.push, self.shared.count * sizeof(double))
         if x.opened:
-            memcpy(x.kick, x.blow, self.nv * sizeof(double))
+            self.lane.guess.seen.count = 0
+            for c in range(self.nv):
+                self.lane.newton.y[c] = self.lane.now.h * x.v[c]
+            self.method.by_velocities(self, self.lane.newton.y)
+            lock_increment(self)
         else:
-            memset(x.kick, 0, self.nv * sizeof(double))
-        for k in range(x.ports):
-            vt_add_row(width_of(x, k), x.u[k], x.rows + k * self.nv + first_of(x, k), x.kick + first_of(x, k))
-
-    cdef int free_step(self) noexcept nogil:
-        return VariationalStepper.attempt(self)
-
-    cdef bint trees_apart(self) noexcept nogil:
-        return VariationalStepper.trees_apart(self) and (self.settling or (
-            self.shared.choices.extra == 0 and self.shared.choices.solver != RIQN and not self.dense()))
-
-    # ---- the operator ------------------------------------------------------------------------------------
-
-    cdef bint ports_at_hand(self) noexcept nogil:
-        return not self.rolls and self.lane.economy.have and VariationalStepper.ports_at_hand(self)
-
-    cdef double* answers(self) noexcept nogil:
-        return (self.own_touch.answers if self.own_touch.ports <= self.own_touch.most_ports
-                else self.own_touch.answers_room)
-
-    cdef int answer_ports(self) noexcept nogil:
-        # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: what the step's operator answers, the constraints held
-        cdef Touching* x = &self.own_touch
-        cdef Newton* newton = &self.lane.newton
-        cdef double* P = self.P()
-        cdef double scaled = -1.0 / self.lane.now.h
-        cdef const TouchGroup* g
-        cdef const TouchTree* t
-        cdef int i, k, j, status = OK, count = self.shared.count, nv = self.nv
-        cdef bint apart = self.trees_apart()
-        memcpy(x.r, newton.r, nv * sizeof(double))
-        memcpy(x.h, self.lane.held.h, count * sizeof(double))
-        memset(self.lane.held.h, 0, count * sizeof(double))
-        for i in range(x.groups):
-            g = &x.group[i]
-            for k in range(g.port, g.port + g.ports):
-                t = &x.tree[x.tree_of_port[k]]
-                memcpy(newton.r, x.rows + k * nv, nv * sizeof(double))
-                self.clear_locked(newton.r)
-                if apart:
-                    self.apply_inverse(newton.r, t.body, t.body_end, newton.d)
-                elif status == OK:
-                    status = self.direction()
-                memcpy(self.answers() + k * nv + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
-                for j in range(g.port, g.port + g.ports):
-                    P[j * x.ports + k] = 0.0
-                    if x.tree_of_port[j] == x.tree_of_port[k]:
-                        P[j * x.ports + k] = scaled * vt_inner(t.v_end - t.v, x.rows2 + j * nv + t.v, newton.d + t.v)
-        memcpy(newton.r, x.r, nv * sizeof(double))
-        memcpy(self.lane.held.h, x.h, count * sizeof(double))
-        self.keep_ports(status == OK)
-        return status
-
-    cdef void see_ports(self) noexcept nogil:
-        # P of the rows at the trial: where some depend on each other, those of G must do so as well
-        cdef Touching* x = &self.own_touch
-        cdef double* P = self.P()
-        cdef double scaled = -1.0 / self.lane.now.h
-        cdef int i, k, j
-        cdef Py_ssize_t at
-        for i in range(x.groups):
-            for k in range(x.group[i].port, x.group[i].port + x.group[i].ports):
-                at = k * self.nv + first_of(x, k)
-                for j in range(x.group[i].port, x.group[i].port + x.group[i].ports):
-                    if x.tree_of_port[j] == x.tree_of_port[k]:
-                        P[j * x.ports + k] = scaled * vt_inner(width_of(x, k), x.rows2 + at + (j - k) * self.nv,
-                                                               self.answers() + at)
-
-    cdef void place_rows2(self) noexcept nogil:
-        # the rows at node 2, by increments
-        cdef Touching* x = &self.own_touch
-        cdef int k, nv = self.nv
-        self.write_rows(x.there, x.pose2, x.W2, True)
-        for k in range(self.shared.m.nbody):
-            if x.port_of_body[k] >= 0:
-                body_ports(self.shared.m, x.pose2, k, x.rows2 + x.port_of_body[k] * nv)
-        for k in range(x.ports):
-            if x.owner[k] < 0:
-                memcpy(x.rows2 + k * nv, x.rows + k * nv, nv * sizeof(double))
-        for k in range(x.ports):
-            self.by_increments(x.tree[x.tree_of_port[k]].body, x.tree[x.tree_of_port[k]].body_end, x.rows2 + k * nv)
+            x.fresh = predict(self)
+        status = touching_solve_touches(self)
+    if unsolved(status) and self.lane.now.cause == OK:
+        # from no motion, whose exact direction knows what the step solves for
+        self.lane.guess.seen.count = 0
+        no_multipliers(self)
+        memset(self.lane.newton.y, 0, self.nv * sizeof(double))
+        lock_increment(self)
+        status = touching_solve_touches(self)
+    return status
 
 
-    # ---- passes ------------------------------------------------------------------------------------------
-
-    cdef int iterate_touches(self) noexcept nogil:
-        # Newton's corrections of the increment and, at its velocities, impulses that solve the cones
-        cdef Touching* x = &self.own_touch
-        cdef Pass* p = self.lane.newton.now
-        cdef double closed = 0.0, e, found, before = INFINITY, found_before = INFINITY, goal = 0.0
-        cdef bint have = self.ports_at_hand(), old = have
-        cdef int k, status
-        p.solver, p.k, p.most, p.turned, p.required, p.sound = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
-        if not self.foretell():
-            self.gather_push()
-        self.kick_node()
-        x.cut = 0
-        for k in range(TOUCH_PASSES):
-            e = self.residual()
-            if self.lane.now.cause == CALLBACK_FAILED:
-                return CALLBACK_FAILED
-            if not isfinite(e):
-                return TURNED_TOO_FAR if p.turned else NOT_CONVERGED
-            if k == 0:
-                p.scale = self.measure() if self.shared.choices.gain == NULL else self.energy_scale()
-                if self.shared.count:
-                    closed = self.closed()
-            p.scale = vt_max_nan(p.scale, largest(x.kick, self.nv))
-            if self.shared.m.nlocked and k <= 2:
-                p.scale = vt_max_nan(p.scale, self.motion_scale())
-            p.goal = max(self.shared.choices.tolerance * p.scale, self.shared.choices.rounding * fabs(self.lane.now.h))
-            if self.shared.count:
-                e = vt_max_nan(e, largest(self.lane.held.h, self.shared.count) * (p.goal / closed))
-            p.error = self.lane.now.error = e
-            self.reach_node(self.lane.newton.y, self.lane.state.q2)
-            self.measure_touches()
-            found = INFINITY
-            if k == 0 or not have:
-                self.place_rows2()
-            if have:
-                if k == 0:
-                    self.couple_contacts(self.P(), x.W2)
-                    if x.foretold:
-                        e = self.stay(e)
-                if not x.foretold:
-                    found = self.touch_residual()
-                    goal = self.touch_goal()
-                    if e <= p.goal and found <= goal:
-                        x.passes += k
-                        return OK if p.sound and self.turns_little() else WRONG_BRANCH
-            if k > 0 and have:
-                self.place_rows2()
-            if not have or not ((e <= p.goal or e < TOUCH_CONTRACTION * before)
-                                and (found <= goal or found < TOUCH_CONTRACTION * found_before)):
-                # an operator of a step behind is tried first
-                if not (old and k == 0):
-                    status = self.factor()
-                    if status == OK:
-                        status = self.answer_ports()
-                    if status != OK:
-                        return status
-                    have, old = True, False
-            if k > 0 or not old:
-                if self.rolls:
-                    self.see_ports()
-                self.couple_contacts(self.P(), x.W2)
-            status = self.correct_touches()
-            if status != OK:
-                return status
-            self.lane.now.iterations += 1
-            if x.settled:
-                x.passes += k
-                return OK if p.sound and self.turns_little() else WRONG_BRANCH
-            before, found_before = e, x.before
-        self.note_worst()
-        return NOT_CONVERGED
-
-    cdef bint foretell(self) noexcept nogil:
-        # u from that of past steps, where the increment is from those as well
-        cdef Touching* x = &self.own_touch
-        if not (x.fresh and self.ports_at_hand() and self.lane.guess.seen.count and x.past.seen.count > 1):
-            return False
-        guess_scale(&x.past, x.most_ports, self.lane.now.h)
-        guess_predict(&x.past, x.most_ports, guess_order(&x.past), x.T)
-        memcpy(x.u, x.T, x.ports * sizeof(double))
-        x.foretold = True
-        return True
-
-    cdef double stay(self, double e) noexcept nogil:
-        # the impulses at hand rather than u foretold, where they will do; returns the residual
-        cdef Touching* x = &self.own_touch
-        cdef Newton* newton = &self.lane.newton
-        cdef int k
-        self.sum_wrenches(x.cones.lam, x.T)
-        memset(newton.d, 0, self.nv * sizeof(double))
-        for k in range(x.ports):
-            vt_add_row(width_of(x, k), x.u[k] - x.T[k], x.rows + k * self.nv + first_of(x, k), newton.d + first_of(x, k))
-        self.clear_locked(newton.d)
-        if e + largest(newton.d, self.nv) > newton.now.goal:
-            return e
-        vt_add_row(self.nv, 1.0, newton.d, newton.r)
-        memcpy(x.u, x.T, x.ports * sizeof(double))
-        x.foretold = False
-        self.kick_node()
-        newton.now.error = self.lane.now.error = self.weighted(largest(newton.r, self.nv))
-        return newton.now.error
-
-    cdef int correct_touches(self) noexcept nogil:
-        # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - W2^T P u,  lam that solves the cones,
-        # y += -(dr/dy)^-1 (r - J1^T lam + rows^T u),  u = W1 lam
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        cdef Newton* newton = &self.lane.newton
-        cdef Pass* p = newton.now
-        cdef double* before = x.change
-        cdef double inverse = 1.0 / self.lane.now.h, e, goal
-        cdef const TouchGroup* g
-        cdef int i, k, o, n = y.n
-        cdef int status = self.direction()
-        x.settled = False
+cdef int touching_solve_touches(ModelStepper self) noexcept nogil:
+    # passes from the increment at hand until no contact is missing
+    cdef Touching* x = &self.own_touch
+    cdef int status
+    while True:
+        status = contact_gather(self)
+        if status == OK:
+            status = touching_iterate_touches(self)
+        x.fresh = False
+        if status == OK:
+            status = self.method.finish(self)
         if status != OK:
             return status
-        for i in range(x.groups):
-            g = &x.group[i]
-            for k in range(g.port, g.port + g.ports):
-                o = first_of(x, k)
-                x.T[k] = (inverse * vt_inner(width_of(x, k), x.rows2 + k * self.nv + o, newton.d + o)
-                          - vt_inner(g.ports, self.P() + k * x.ports + g.port, x.u + g.port))
-        for k in range(n):
-            y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
-        x.before = self.map_contacts()
-        goal = self.touch_goal()
-        e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_SHARE * x.before)
-        if not self.solve_contacts(e) <= e:
-            x.cut += 1
-            if x.cut == TOUCH_CUTS:
-                self.note_worst()
-                return NOT_CONVERGED
-        self.sum_wrenches(y.lam, x.T)
-        for k in range(x.ports):
-            before[k] = x.u[k] - x.T[k]
-            o = first_of(x, k)
-            vt_add_row(width_of(x, k), before[k], x.rows + k * self.nv + o, newton.r + o)
-        memcpy(x.u, x.T, x.ports * sizeof(double))
-        self.clear_locked(newton.r)
-        if x.foretold:
-            x.foretold = False
-            if p.error <= p.goal and not (self.shared.count or self.shared.m.nlocked):
-                # the increment holds with the impulses that solve the cones
-                e = self.weighted(largest(newton.r, self.nv))
-                if e <= p.goal and self.touch_residual() <= goal:
-                    p.error = self.lane.now.error = e
-                    self.kick_node()
-                    x.settled = True
-                    return OK
+        contact_remember(self)
+        if not join(self):
+            x.solved = True
+            push_end(self)
+            if x.ends_pushed:
+                vt_add_row(self.nv, 1.0, x.late, self.lane.state.x2)
+            return OK
+
+
+cdef void kick_node(ModelStepper self) noexcept nogil:
+    # kick = J1^T lam = (rows)^T u, and the impulse of an impact
+    cdef Touching* x = &self.own_touch
+    cdef int k
+    self.lane.newton.kick = x.kick
+    if x.opened:
+        memcpy(x.kick, x.blow, self.nv * sizeof(double))
+    else:
+        memset(x.kick, 0, self.nv * sizeof(double))
+    for k in range(x.ports):
+        vt_add_row(width_of(x, k), x.u[k], x.rows + k * self.nv + first_of(x, k), x.kick + first_of(x, k))
+
+
+cdef int touching_free_step(ModelStepper self) noexcept nogil:
+    return variational_attempt(self)
+
+
+cdef bint touching_trees_apart(ModelStepper self) noexcept nogil:
+    return contact_trees_apart(self) and (self.settling or (
+        self.shared.choices.extra == 0 and self.shared.choices.solver != RIQN and not self.method.dense(self)))
+
+
+# ---- the operator ------------------------------------------------------------------------------------
+
+
+cdef bint touching_ports_at_hand(ModelStepper self) noexcept nogil:
+    return not self.rolls and self.lane.economy.have and contact_ports_at_hand(self)
+
+
+cdef double* touching_answers(ModelStepper self) noexcept nogil:
+    return (self.own_touch.answers if self.own_touch.ports <= self.own_touch.most_ports
+            else self.own_touch.answers_room)
+
+
+cdef int touching_answer_ports(ModelStepper self) noexcept nogil:
+    # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: what the step's operator answers, the constraints held
+    cdef Touching* x = &self.own_touch
+    cdef Newton* newton = &self.lane.newton
+    cdef double* P = contact_P(self)
+    cdef double scaled = -1.0 / self.lane.now.h
+    cdef const TouchGroup* g
+    cdef const TouchTree* t
+    cdef int i, k, j, status = OK, count = self.shared.count, nv = self.nv
+    cdef bint apart = touching_trees_apart(self)
+    memcpy(x.r, newton.r, nv * sizeof(double))
+    memcpy(x.h, self.lane.held.h, count * sizeof(double))
+    memset(self.lane.held.h, 0, count * sizeof(double))
+    for i in range(x.groups):
+        g = &x.group[i]
+        for k in range(g.port, g.port + g.ports):
+            t = &x.tree[x.tree_of_port[k]]
+            memcpy(newton.r, x.rows + k * nv, nv * sizeof(double))
+            clear_locked(self, newton.r)
+            if apart:
+                self.method.apply_inverse(self, newton.r, t.body, t.body_end, newton.d)
+            elif status == OK:
+                status = direction(self)
+            memcpy(touching_answers(self) + k * nv + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
+            for j in range(g.port, g.port + g.ports):
+                P[j * x.ports + k] = 0.0
+                if x.tree_of_port[j] == x.tree_of_port[k]:
+                    P[j * x.ports + k] = scaled * vt_inner(t.v_end - t.v, x.rows2 + j * nv + t.v, newton.d + t.v)
+    memcpy(newton.r, x.r, nv * sizeof(double))
+    memcpy(self.lane.held.h, x.h, count * sizeof(double))
+    keep_ports(self, status == OK)
+    return status
+
+
+cdef void see_ports(ModelStepper self) noexcept nogil:
+    # P of the rows at the trial: where some depend on each other, those of G must do so as well
+    cdef Touching* x = &self.own_touch
+    cdef double* P = contact_P(self)
+    cdef double scaled = -1.0 / self.lane.now.h
+    cdef int i, k, j
+    cdef Py_ssize_t at
+    for i in range(x.groups):
+        for k in range(x.group[i].port, x.group[i].port + x.group[i].ports):
+            at = k * self.nv + first_of(x, k)
+            for j in range(x.group[i].port, x.group[i].port + x.group[i].ports):
+                if x.tree_of_port[j] == x.tree_of_port[k]:
+                    P[j * x.ports + k] = scaled * vt_inner(width_of(x, k), x.rows2 + at + (j - k) * self.nv,
+                                                           touching_answers(self) + at)
+
+
+cdef void place_rows2(ModelStepper self) noexcept nogil:
+    # the rows at node 2, by increments
+    cdef Touching* x = &self.own_touch
+    cdef int k, nv = self.nv
+    write_rows(self, x.there, x.pose2, x.W2, True)
+    for k in range(self.shared.m.nbody):
+        if x.port_of_body[k] >= 0:
+            body_ports(self.shared.m, x.pose2, k, x.rows2 + x.port_of_body[k] * nv)
+    for k in range(x.ports):
+        if x.owner[k] < 0:
+            memcpy(x.rows2 + k * nv, x.rows + k * nv, nv * sizeof(double))
+    for k in range(x.ports):
+        self.method.by_increments(self, x.tree[x.tree_of_port[k]].body, x.tree[x.tree_of_port[k]].body_end, x.rows2 + k * nv)
+
+
+# ---- passes ------------------------------------------------------------------------------------------
+
+
+cdef int touching_iterate_touches(ModelStepper self) noexcept nogil:
+    # Newton's corrections of the increment and, at its velocities, impulses that solve the cones
+    cdef Touching* x = &self.own_touch
+    cdef Pass* p = self.lane.newton.now
+    cdef double closed = 0.0, e, found, before = INFINITY, found_before = INFINITY, goal = 0.0
+    cdef bint have = touching_ports_at_hand(self), old = have
+    cdef int k, status
+    p.solver, p.k, p.most, p.turned, p.required, p.sound = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
+    if not foretell(self):
+        gather_push(self)
+    kick_node(self)
+    x.cut = 0
+    for k in range(TOUCH_PASSES):
+        e = variational_residual(self)
+        if self.lane.now.cause == CALLBACK_FAILED:
+            return CALLBACK_FAILED
+        if not isfinite(e):
+            return TURNED_TOO_FAR if p.turned else NOT_CONVERGED
+        if k == 0:
+            p.scale = self.method.measure(self) if self.shared.choices.gain == NULL else energy_scale(self)
+            if self.shared.count:
+                closed = variational_closed(self)
+        p.scale = vt_max_nan(p.scale, largest(x.kick, self.nv))
+        if self.shared.m.nlocked and k <= 2:
+            p.scale = vt_max_nan(p.scale, motion_scale(self))
+        p.goal = max(self.shared.choices.tolerance * p.scale, self.shared.choices.rounding * fabs(self.lane.now.h))
         if self.shared.count:
-            status = self.direction()
-            if status != OK:
-                return status
-        else:
-            # the same, by what the operator answered to the ports
-            for k in range(x.ports):
-                o = first_of(x, k)
-                vt_add_row(width_of(x, k), before[k], self.answers() + k * self.nv + o, newton.d + o)
-        if self.shared.m.rubbing:
-            stop_at_rest(self.shared.m, self.lane.now.h, newton.y, newton.d)
-        if self.shared.ndrive:
-            stop_within_effort(self.shared.drive, self.shared.ndrive, self.lane.state.q, newton.y, 1.0 - self.node_share(),
-                               self.lane.now.h, self.lane.drive.u, newton.d)
-        self.correct()
-        self.kick_node()
-        return OK
+            e = vt_max_nan(e, largest(self.lane.held.h, self.shared.count) * (p.goal / closed))
+        p.error = self.lane.now.error = e
+        self.method.reach_node(self, self.lane.newton.y, self.lane.state.q2)
+        measure_touches(self)
+        found = INFINITY
+        if k == 0 or not have:
+            place_rows2(self)
+        if have:
+            if k == 0:
+                couple_contacts(self, contact_P(self), x.W2)
+                if x.foretold:
+                    e = stay(self, e)
+            if not x.foretold:
+                found = touch_residual(self)
+                goal = touch_goal(self)
+                if e <= p.goal and found <= goal:
+                    x.passes += k
+                    return OK if p.sound and turns_little(self) else WRONG_BRANCH
+        if k > 0 and have:
+            place_rows2(self)
+        if not have or not ((e <= p.goal or e < TOUCH_CONTRACTION * before)
+                            and (found <= goal or found < TOUCH_CONTRACTION * found_before)):
+            # an operator of a step behind is tried first
+            if not (old and k == 0):
+                status = variational_factor(self)
+                if status == OK:
+                    status = touching_answer_ports(self)
+                if status != OK:
+                    return status
+                have, old = True, False
+        if k > 0 or not old:
+            if self.rolls:
+                see_ports(self)
+            couple_contacts(self, contact_P(self), x.W2)
+        status = correct_touches(self)
+        if status != OK:
+            return status
+        self.lane.now.iterations += 1
+        if x.settled:
+            x.passes += k
+            return OK if p.sound and turns_little(self) else WRONG_BRANCH
+        before, found_before = e, x.before
+    note_worst(self)
+    return NOT_CONVERGED
 
-    cdef bint turns_little(self) noexcept nogil:
-        # the certificate of a step that contacts bend: no prediction knows of them
-        cdef double turn = self.largest_turn(self.lane.newton.y)
-        self.show_margin(turn, NAN)
-        return turn < LONG_TURN or (self.rolls and turn < HALF_TURN and self.turns_steadily())
 
-    cdef bint turns_steadily(self) noexcept nogil:
-        # whether wheels that turn far do so as they begin: y = h M^-1 (p1 + kick), nearly
-        cdef Newton* newton = &self.lane.newton
-        cdef int k, i
-        for k in range(self.nv):
-            newton.spare[k] = self.lane.state.x[k] + self.own_touch.kick[k]
-        self.velocity(self.lane.state.q, newton.spare, newton.v)
-        for k in range(self.nv):
-            newton.spare[k] = self.lane.now.h * newton.v[k]
-        self.by_velocities(newton.spare)
-        for k in range(self.nv):
-            newton.spare[k] -= newton.y[k]
-        for i in range(self.shared.m.nbody):
-            if joint_turn_square(&self.shared.m.body[i], newton.y) >= LONG_TURN and \
-                    not joint_turn_square(&self.shared.m.body[i], newton.spare) <= STEADY:
-                return False
-        return True
+cdef bint foretell(ModelStepper self) noexcept nogil:
+    # u from that of past steps, where the increment is from those as well
+    cdef Touching* x = &self.own_touch
+    if not (x.fresh and touching_ports_at_hand(self) and self.lane.guess.seen.count and x.past.seen.count > 1):
+        return False
+    guess_scale(&x.past, x.most_ports, self.lane.now.h)
+    guess_predict(&x.past, x.most_ports, guess_order(&x.past), x.T)
+    memcpy(x.u, x.T, x.ports * sizeof(double))
+    x.foretold = True
+    return True
+
+
+cdef double stay(ModelStepper self, double e) noexcept nogil:
+    # the impulses at hand rather than u foretold, where they will do; returns the residual
+    cdef Touching* x = &self.own_touch
+    cdef Newton* newton = &self.lane.newton
+    cdef int k
+    sum_wrenches(self, x.cones.lam, x.T)
+    memset(newton.d, 0, self.nv * sizeof(double))
+    for k in range(x.ports):
+        vt_add_row(width_of(x, k), x.u[k] - x.T[k], x.rows + k * self.nv + first_of(x, k), newton.d + first_of(x, k))
+    clear_locked(self, newton.d)
+    if e + largest(newton.d, self.nv) > newton.now.goal:
+        return e
+    vt_add_row(self.nv, 1.0, newton.d, newton.r)
+    memcpy(x.u, x.T, x.ports * sizeof(double))
+    x.foretold = False
+    kick_node(self)
+    newton.now.error = self.lane.now.error = weighted(self, largest(newton.r, self.nv))
+    return newton.now.error
+
+
+cdef int correct_touches(ModelStepper self) noexcept nogil:
+    # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - W2^T P u,  lam that solves the cones,
+    # y += -(dr/dy)^-1 (r - J1^T lam + rows^T u),  u = W1 lam
+    cdef Touching* x = &self.own_touch
+    cdef Cones* y = &x.cones
+    cdef Newton* newton = &self.lane.newton
+    cdef Pass* p = newton.now
+    cdef double* before = x.change
+    cdef double inverse = 1.0 / self.lane.now.h, e, goal
+    cdef const TouchGroup* g
+    cdef int i, k, o, n = y.n
+    cdef int status = direction(self)
+    x.settled = False
+    if status != OK:
+        return status
+    for i in range(x.groups):
+        g = &x.group[i]
+        for k in range(g.port, g.port + g.ports):
+            o = first_of(x, k)
+            x.T[k] = (inverse * vt_inner(width_of(x, k), x.rows2 + k * self.nv + o, newton.d + o)
+                      - vt_inner(g.ports, contact_P(self) + k * x.ports + g.port, x.u + g.port))
+    for k in range(n):
+        y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
+    x.before = map_contacts(self)
+    goal = touch_goal(self)
+    e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_SHARE * x.before)
+    if not solve_contacts(self, e) <= e:
+        x.cut += 1
+        if x.cut == TOUCH_CUTS:
+            note_worst(self)
+            return NOT_CONVERGED
+    sum_wrenches(self, y.lam, x.T)
+    for k in range(x.ports):
+        before[k] = x.u[k] - x.T[k]
+        o = first_of(x, k)
+        vt_add_row(width_of(x, k), before[k], x.rows + k * self.nv + o, newton.r + o)
+    memcpy(x.u, x.T, x.ports * sizeof(double))
+    clear_locked(self, newton.r)
+    if x.foretold:
+        x.foretold = False
+        if p.error <= p.goal and not (self.shared.count or self.shared.m.nlocked):
+            # the increment holds with the impulses that solve the cones
+            e = weighted(self, largest(newton.r, self.nv))
+            if e <= p.goal and touch_residual(self) <= goal:
+                p.error = self.lane.now.error = e
+                kick_node(self)
+                x.settled = True
+                return OK
+    if self.shared.count:
+        status = direction(self)
+        if status != OK:
+            return status
+    else:
+        # the same, by what the operator answered to the ports
+        for k in range(x.ports):
+            o = first_of(x, k)
+            vt_add_row(width_of(x, k), before[k], touching_answers(self) + k * self.nv + o, newton.d + o)
+    if self.shared.m.rubbing:
+        stop_at_rest(self.shared.m, self.lane.now.h, newton.y, newton.d)
+    if self.shared.ndrive:
+        stop_within_effort(self.shared.drive, self.shared.ndrive, self.lane.state.q, newton.y, 1.0 - self.method.node_share(self),
+                           self.lane.now.h, self.lane.drive.u, newton.d)
+    correct(self)
+    kick_node(self)
+    return OK
+
+
+cdef bint turns_little(ModelStepper self) noexcept nogil:
+    # the certificate of a step that contacts bend: no prediction knows of them
+    cdef double turn = largest_turn(self, self.lane.newton.y)
+    show_margin(self, turn, NAN)
+    return turn < LONG_TURN or (self.rolls and turn < HALF_TURN and turns_steadily(self))
+
+
+cdef bint turns_steadily(ModelStepper self) noexcept nogil:
+    # whether wheels that turn far do so as they begin: y = h M^-1 (p1 + kick), nearly
+    cdef Newton* newton = &self.lane.newton
+    cdef int k, i
+    for k in range(self.nv):
+        newton.spare[k] = self.lane.state.x[k] + self.own_touch.kick[k]
+    model_velocity(self, self.lane.state.q, newton.spare, newton.v)
+    for k in range(self.nv):
+        newton.spare[k] = self.lane.now.h * newton.v[k]
+    self.method.by_velocities(self, newton.spare)
+    for k in range(self.nv):
+        newton.spare[k] -= newton.y[k]
+    for i in range(self.shared.m.nbody):
+        if joint_turn_square(&self.shared.m.body[i], newton.y) >= LONG_TURN and \
+                not joint_turn_square(&self.shared.m.body[i], newton.spare) <= STEADY:
+            return False
+    return True

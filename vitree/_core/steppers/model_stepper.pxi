@@ -1,0 +1,519 @@
+# The stepper of a model, for Python: its parts, and how they are made.
+
+METHOD_KINDS = {"field": METHOD_FIELD, "euler": METHOD_EULER, "runge-kutta": METHOD_RUNGE_KUTTA,
+                "gauss": METHOD_GAUSS, "linear-time": METHOD_LINEAR_TIME, "midpoint": METHOD_MIDPOINT,
+                "sundman": METHOD_SUNDMAN}
+
+cdef Method TABLES[METHOD_COUNT]
+impact_methods(&TABLES[METHOD_FIELD])
+euler_methods(&TABLES[METHOD_EULER])
+runge_kutta_methods(&TABLES[METHOD_RUNGE_KUTTA])
+gauss_methods(&TABLES[METHOD_GAUSS])
+linear_time_methods(&TABLES[METHOD_LINEAR_TIME])
+midpoint_methods(&TABLES[METHOD_MIDPOINT])
+sundman_methods(&TABLES[METHOD_SUNDMAN])
+
+cdef int make_method(ModelStepper self, dict options) except -1:
+    # the memory of a method, in the order in which checkpoints have it
+    if self.kind == METHOD_FIELD and "contacts" not in options:
+        return 0
+    if self.kind == METHOD_GAUSS:
+        return make_gauss(self, options)
+    make_contacts(self, options)
+    make_impacts(self)
+    if self.kind == METHOD_FIELD:
+        return 0
+    make_settled(self, options)
+    make_located(self)
+    if self.kind == METHOD_EULER or self.kind == METHOD_RUNGE_KUTTA:
+        make_explicit(self, options)
+        return make_euler(self, options) if self.kind == METHOD_EULER else make_runge_kutta(self, options)
+    if self.kind == METHOD_LINEAR_TIME:
+        return make_linear_time(self, options)
+    return make_midpoint(self, options) if self.kind == METHOD_MIDPOINT else make_sundman(self, options)
+
+
+cdef class ModelStepper(Stepper):
+    """The compiled integrators of models; ``method`` is a name of METHOD_KINDS.
+
+    ``loads``, ``constraints``, ``drives`` and ``contacts`` are a LoadList, a ConstraintList, a DriveList and a
+    ContactList; ``gates`` inputs behind the ``nu`` of the caller say which of the loads act that do so for a while;
+    ``user`` is None, or holds loads and constraints written in Python (``WrittenParts``). Further options are those of
+    the method: see ``make_gauss``, ``make_euler`` and the like.
+    """
+
+    cdef const Method* method
+    cdef int kind
+    cdef readonly CoreModel model
+    cdef readonly LoadList loads
+    cdef readonly ConstraintList constraints
+    cdef readonly DriveList drives
+    cdef object user
+    cdef object motion_owner
+    cdef ModelStepper behind            # the next one of a chain
+    cdef readonly ContactList contacts
+    cdef const vt_contact* touch
+    cdef int ntouch
+    cdef readonly bint elastic
+    cdef bint rolls                     # there are rows that hold, which may depend on each other
+    cdef double slowest                 # [m/s] slower approaches do not rebound
+    cdef int events                     # most contacts that are located in a step
+    cdef Touching own_touch
+    cdef bint settling                  # contacts are gathered for a velocity at a node, not for a step
+    cdef double* way_beside
+    cdef double* lam_start              # the kept arrays where the step starts
+    cdef double* way_start
+    cdef double* hold_start
+    cdef int* active_start
+    cdef bint answers_by_factors        # M alone answers, by the operations of `velocity` with its factors at hand
+    cdef object stages_owner
+    cdef SettledStates settled
+    cdef LocatedSteps located
+    cdef ExplicitContact explicit
+    cdef EulerStep euler
+    cdef RungeKuttaStep runge
+    cdef GaussState gauss
+    cdef SundmanStep sundman
+    cdef LinearTimeLane linear
+    cdef MidpointLane mid
+
+    def __cinit__(self, CoreModel model, double h, torque=None, int nu=0, inputs=None, user=None, str method="field",
+                  **options):
+        cdef const vt_model* m = &model.m
+        cdef Shared* s = &self.shared
+        cdef int i, k = 0
+        self.model, self.user = model, user
+        self.loads, self.constraints = options.get("loads", LoadList()), options.get("constraints", ConstraintList())
+        self.set_up(m.nq, m.nv, nu, h, inputs, torque, options.get("gates", 0))
+        s.m, s.load, s.nload = m, self.loads.list, self.loads.count
+        s.constraint, s.count = self.constraints.list, self.constraints.count
+        self.drives = options.get("drives", DriveList())
+        s.drive, s.ndrive = self.drives.list, self.drives.count
+        self.watched_more = s.ndrive
+        if user is not None:
+            s.user_rests, s.user_moves, s.user_constrains = user.resting, user.moving, bool(user.constraints)
+        s.zeros = self.memory.given_reals(max(m.nv, 6 * m.nbody))
+        s.locked = <Locked*>self.memory.given(m.nlocked * sizeof(Locked))
+        for i in range(m.nbody):
+            if m.body[i].locked:
+                s.locked[k].iq, s.locked[k].iv = m.body[i].iq, m.body[i].iv
+                k += 1
+        bodies_make(&self.lane.bodies, self.memory, m)
+        servos_make(&self.lane.servos, self.memory, s.ndrive, m.nv)
+        prescribed_make(&self.lane.prescribed, self.memory, m.nv)
+        holonomic_make(&self.lane.held, self.memory, s.count, m.nv)
+        divide(self, False)
+        self.kind = METHOD_KINDS[method]
+        self.method = &TABLES[self.kind]
+        make_method(self, options)
+
+    def __dealloc__(self):
+        touching_free(&self.own_touch)
+        free(self.located.part_log.at)
+        free(self.located.push_log.at)
+
+    cdef int require_kind(self, bint fits) except -1:
+        if not fits:
+            raise TypeError("steps of this method have none")
+        return 0
+
+    def set_motion(self, rows):
+        """Take the prescribed motion from the state's time on, (2 substeps + 1, 3, nlocked)."""
+        cdef Turn turn = self.turn()
+        cdef const double[:, :, ::1] moved
+        self.shared.motion = NULL
+        if self.shared.m.nlocked:
+            moved = self.motion_owner = np.ascontiguousarray(rows, dtype=float)
+            require_size(moved.shape[1] * moved.shape[2], 3 * self.shared.m.nlocked, "numbers in a row of motion")
+            require_size(moved.shape[2], self.shared.m.nlocked, "prescribed coordinates")
+            self.shared.motion, self.shared.motion_count = &moved[0, 0, 0], moved.shape[0]
+
+    def require_rows(self, long steps):
+        """Raise a ValueError if the rows of what is given for each step end before so many steps of the run."""
+        if self.shared.motion != NULL:
+            self.require_steps(steps, (self.shared.motion_count - 1) // self.rows_each(), "prescribed motion")
+        Stepper.require_rows(self, steps)
+
+    def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):
+        """Acceleration (nv,) at a time and state, and multipliers (count,) [N or N m] with the force Dh^T lam.
+
+        Under gravity, loads, damping, friction, torque and inputs; ``prescribed``: accelerations (nv,) of the locked
+        coordinates, the others' entries are not used.
+        """
+        cdef Turn turn = self.turn()
+        cdef int k, iv
+        cdef const double* a
+        cdef const double* at = entries(q, self.nq, "entries of q")
+        cdef const double* moving = entries(v, self.nv, "entries of v")
+        out = np.empty(self.nv)
+        cdef double[::1] view = out
+        self.lane.now.cause = OK
+        memset(self.lane.prescribed.a, 0, self.nv * sizeof(double))
+        if prescribed is not None:
+            prescribed = np.ascontiguousarray(prescribed, dtype=float)
+            a = entries(prescribed, self.nv, "prescribed accelerations")
+            for k in range(self.shared.m.nlocked):
+                iv = self.shared.locked[k].iv
+                self.lane.prescribed.a[iv] = a[iv]
+        self.inputs_at(t)
+        if self.shared.schedule.calls_user and self.ask(t, at, moving) != OK:
+            if self.lane.now.cause == CALLBACK_FAILED:
+                raise self.exception
+            out[:] = NAN
+            return out, np.full(self.shared.count, NAN)
+        model_acceleration(self, t, at, moving, &view[0])
+        if self.lane.now.cause == CALLBACK_FAILED:
+            raise self.exception
+        return out, self.array(self.lane.held.push, self.shared.count)
+
+    def drive_forces_at(self, double t, const double[::1] q, const double[::1] v):
+        """Forces (ndrive,) of the drives at a time and state."""
+        cdef Turn turn = self.turn()
+        cdef const double* at = entries(q, self.nq, "entries of q")
+        cdef const double* moving = entries(v, self.nv, "entries of v")
+        cdef const vt_drive* d
+        cdef int k
+        out = np.empty(self.shared.ndrive)
+        cdef double[::1] view = out
+        self.lane.now.cause = OK
+        self.inputs_at(t)
+        if self.shared.schedule.calls_user and self.ask(t, at, moving) == CALLBACK_FAILED:
+            raise self.exception
+        for k in range(self.shared.ndrive):
+            d = &self.shared.drive[k]
+            view[k] = drive_at(d, at[d.iq], moving[d.iv], self.lane.drive.u).force
+        return out
+
+    cdef bint velocity_now(self, double* v) noexcept nogil:
+        if self.shared.user_constrains or self.shared.m.nlocked:
+            return False
+        model_velocity(self, self.lane.state.q, self.lane.state.x, v)
+        return True
+
+    cdef int constraint_count(self) noexcept nogil:
+        return self.shared.count
+
+    cdef bint asks(self) noexcept nogil:
+        cdef Shared* s = &self.shared
+        return s.schedule.calls_user or s.user_rests or s.user_moves or s.user_constrains
+
+    cdef void show(self, double* row) noexcept nogil:
+        # the mean forces of drives as well; NaN where a method takes them at its stages
+        cdef Servos* x = &self.lane.servos
+        cdef int k
+        Stepper.show(self, row)
+        for k in range(self.shared.ndrive):
+            row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
+
+    def between(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] ways):
+        """What some contacts do in a step from q to q2; the state is lost.
+
+        members: numbers of contacts. ways: (contacts, 3) which way each slid before. Returns the order of the members, their
+        laws, dims, bounds of friction and leads (k, 2); the rows (n, nv) by which impulses act at node 1, and their
+        velocities (n,), of targets of zero; and directions (k, 3, 3) of impulses. Of those that yield also: the normal
+        impulse where the step ends, and the derivatives of that where it starts and of this by the gaps at both, (k, 5);
+        the normals there (k, 3), and the rows (k, nv) by which impulses act there.
+        """
+        cdef Turn turn = self.turn()
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef int c, k, j, o, status, nv = self.nv
+        cdef double A, slope, gap
+        cdef double[:, ::1] J
+        cdef double[:, ::1] springs
+        cdef double[:, ::1] ends
+        require_size(q.shape[0], self.nq, "entries of q")
+        require_size(q2.shape[0], self.nq, "entries of q2")
+        require_size(ways.shape[0], self.ntouch, "rows of ways")
+        require_size(ways.shape[1], 3, "columns of ways")
+        for c in range(self.ntouch):
+            x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, 0.0
+            store3(x.way + 3 * c, load3(&ways[c, 0]))
+            store3(x.guess + 3 * c, zero3())
+        for c in members:
+            if not 0 <= c < self.ntouch:
+                raise ValueError(f"contact {c} of {self.ntouch}")
+            x.within[c] = INSIDE
+        self.lane.now.h = self.shared.schedule.span
+        x.placed1 = x.placed2 = False
+        place_start(self, &q[0])
+        for c in members:
+            face(self, c)
+        status = contact_gather(self)
+        if status != OK:
+            raise MemoryError
+        memcpy(self.lane.state.q2, &q2[0], self.nq * sizeof(double))
+        measure_touches(self)
+        order, laws = np.empty(x.count, dtype=int), np.empty(x.count, dtype=int)
+        dims, bounds, leads = np.empty(x.count, dtype=int), np.empty(x.count), np.empty((x.count, 2))
+        axes, normals = np.zeros((x.count, 3, 3)), np.zeros((x.count, 3))
+        springs, ends = np.zeros((x.count, 5)), np.zeros((x.count, nv))
+        for k in range(x.count):
+            c = x.member[k]
+            if self.touch[c].stiffness != INFINITY:
+                gap = x.there[c].gap
+                x.w[y.row[k]] = gap / self.lane.now.h
+                if y.dim[k] == 3:
+                    bound_friction(self, k, 1.0)
+                spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, &springs[k, 0], &slope)
+                spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &springs[k, 1])
+                normals[k] = x.there[c].n.x, x.there[c].n.y, x.there[c].n.z
+                push_normal(self, c, 1.0, &ends[k, 0])
+            order[k], laws[k], dims[k], bounds[k] = c, y.law[k], y.dim[k], y.mu[k]
+            leads[k] = y.lead[2 * k], y.lead[2 * k + 1]
+            for j in range(y.dim[k]):
+                if on_coordinate(&self.touch[c]):
+                    axes[k, 0, 0] = 1.0
+                else:
+                    o = way_at(&self.touch[c], j)
+                    axes[k, j] = (way_of(&x.here[c], o).x, way_of(&x.here[c], o).y, way_of(&x.here[c], o).z)
+        rows = np.zeros((y.n, nv))
+        J = rows
+        for k in range(y.n):
+            spread_row(self, &x.W1[k], &J[k, 0])
+        return (order, laws, dims, bounds, leads, rows, self.array(x.w, y.n), axes, np.asarray(springs), normals,
+                np.asarray(ends))
+
+    @property
+    def worst_contact(self):
+        """The contact that the last step left unsolved, or -1."""
+        return self.own_touch.worst if self.ntouch else -1
+
+    @property
+    def worst_residual(self):
+        """What it lacks [m/s], and its gap [m]."""
+        return self.own_touch.residual, self.own_touch.there[self.own_touch.worst].gap
+
+    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v, double behind=0.5,
+                          Py_ssize_t first=-1):
+        """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
+
+        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. Where contacts closed that rebound at the node, it
+        is the velocity after that. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows; ``behind`` is the
+        share of a step's forces that acts at its end; ``first`` the row to which the first step from a start led, in
+        which contacts gave 1 - behind of a step's impulse. The stepper forgets its state.
+        """
+        cdef Turn turn = self.turn()
+        cdef Touching* x = &self.own_touch
+        cdef Py_ssize_t k = 0, row, end = log.shape[0]
+        cdef bint rebounds
+        cdef int c
+        require_size(q.shape[1], self.nq, "columns of q")
+        require_size(v.shape[1], self.nv, "columns of v")
+        require_size(log.shape[1], TOUCHED, "columns of contacts")
+        require_size(v.shape[0], q.shape[0], "rows of v")
+        while k < end:
+            row = <Py_ssize_t>log[k, 0]
+            if not 0 <= row < q.shape[0]:
+                raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
+            rebounds = False
+            memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
+            memset(x.active, 0, self.ntouch * sizeof(int))
+            for c in range(self.ntouch):
+                x.within[c] = OUTSIDE
+            while k < end and <Py_ssize_t>log[k, 0] == row:
+                if not 0 <= log[k, 1] < self.ntouch:
+                    raise ValueError(f"contact {log[k, 1]:g}; there are {self.ntouch}")
+                c = <int>log[k, 1]
+                # a spring owes nothing: it closes at the speed that it has
+                x.within[c] = INSIDE if self.touch[c].stiffness == INFINITY else OUTSIDE
+                x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
+                x.active[c] = PUSHED
+                if stops(&self.touch[c]) and log[k, 8] == 0.0 and signbit(log[k, 8]):
+                    x.active[c], rebounds = ARRIVED, True
+                memcpy(x.lam + 3 * c, x.guess + 3 * c, 3 * sizeof(double))
+                if self.touch[c].kind == RUBS:
+                    x.guess[3 * c + 1] = log[k, 7]
+                k += 1
+            PyErr_CheckSignals()
+            memcpy(self.lane.state.q, &q[row, 0], self.nq * sizeof(double))
+            if rebounds and impact_rebound(self, &v[row, 0]) != OK:
+                raise MemoryError
+            if settle(self, &q[row, 0], &v[row, 0], owed_share(behind, row == first)) != OK:
+                raise MemoryError
+
+    @property
+    def first(self):
+        """Time [s] at which the first step from a start ended; NaN if unknown."""
+        return self.settled.first
+
+    def pushed_here(self):
+        """Return the contacts that pushed in the last step, as :meth:`take_contacts` has them, of row 0."""
+        cdef Turn turn = self.turn()
+        cdef Log log
+        memset(&log, 0, sizeof(Log))
+        status = log_told(self, &log, 0) if self.ntouch and pushed_any(self) else OK
+        found = taken(&log, TOUCHED)
+        free(log.at)
+        if status != OK:
+            raise MemoryError
+        return found
+
+    def log_parts(self, bint logs):
+        """Keep where parts of steps end, for :meth:`take_parts`, or not."""
+        cdef Turn turn = self.turn()
+        self.located.logs_parts, self.located.part_log.count, self.located.push_log.count = logs, 0, 0
+
+    def take_parts(self):
+        """Return where parts of steps ended within these, since they were last taken.
+
+        They are rows (m, 2 + nq + nv) of the number of the step, t, q and p or v; and the contacts of the step so far
+        there (n, TOUCHED), as :meth:`take_contacts` has them, by rows of the others.
+        """
+        cdef Turn turn = self.turn()
+        return taken(&self.located.part_log, 2 + self.nq + self.nv), taken(&self.located.push_log, TOUCHED)
+
+    @property
+    def halved(self):
+        """Steps that were taken in halves."""
+        return self.lane.progress.halved if self.lane.progress != NULL else 0
+
+    @property
+    def halved_between(self):
+        """Times [s] at which the first and the last of these steps began; None without one."""
+        return (self.lane.progress.halved_first, self.lane.progress.halved_last) if self.halved else None
+
+    def release(self):
+        """Let go of the user's functions and arrays, and of all that lies behind: as it was made."""
+        self.stages_owner, self.gauss.stages_out = None, NULL
+        Stepper.release(self)
+
+    def keep_stages(self, rows):
+        """Write the velocities of the stages of the steps from here on to an array (steps, nv, stages), or None."""
+        cdef Turn turn = self.turn()
+        self.require_kind(self.kind == METHOD_GAUSS)
+        cdef double[:, :, ::1] view
+        self.stages_owner, self.gauss.stages_out = None, NULL
+        if rows is not None and rows.size:
+            view = rows
+            require_size(view.shape[1], self.nv, "velocities of stages")
+            require_size(view.shape[2], self.gauss.stages.stages, "stages")
+            self.stages_owner, self.gauss.stages_out = rows, &view[0, 0, 0]
+            self.gauss.stages_steps = view.shape[0]
+
+    @property
+    def unresolved(self):
+        """When [s] the step began whose polynomial resolves the run worst, and its eta; None if all resolve it."""
+        cdef int unit = 0
+        cdef double eta
+        if self.kind != METHOD_GAUSS:
+            return None
+        eta = resolution_eta(self.gauss.resolved, self.gauss.resolved.last, &unit)
+        return (self.gauss.resolved.when[unit], eta) if eta > UNRESOLVED else None
+
+    @property
+    def counts(self):
+        """Residuals (or passes), factorisations and solves since the state was set."""
+        cdef Progress* progress = self.lane.progress
+        return (progress.residuals, progress.factorisations, progress.solves) if progress != NULL else (0, 0, 0)
+
+    @property
+    def lanes_at_once(self):
+        """Lanes of the module whose kernels it calls; of Gauss steps."""
+        self.require_kind(self.kind == METHOD_GAUSS)
+        return self.gauss.kernels.lanes
+
+    def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
+        """Momentum (nv,) at (t, q) of the step that leads to q2; free of what constraints take up."""
+        cdef Turn turn = self.turn()
+        self.require_kind(self.kind >= METHOD_LINEAR_TIME)
+        cdef Newton* x = &self.lane.newton
+        if self.shared.choices.stages > 1:
+            raise ValueError("a composition's first substep does not end at q1: start from q0 and v0")
+        self.place(t, entries(q, self.nq, "entries of q"), self.shared.zeros)
+        self.lane.now.cause = OK
+        self.take_inputs()
+        self.method.increment_to(self, entries(q2, self.nq, "entries of q2"))
+        self.method.middle(self)
+        if self.shared.schedule.calls_user and self.ask(t + 0.5 * self.lane.now.h, self.lane.state.q2, x.v) != OK:
+            raise self.exception
+        if self.method.open_node(self) != OK:
+            raise self.exception
+        self.method.evaluate(self)
+        if self.lane.now.cause == CALLBACK_FAILED:
+            raise self.exception
+        return self.array(x.r, self.nv)
+
+    def probe(self, double t, const double[::1] q, const double[::1] p, const double[::1] y, const double[::1] lam):
+        """Look at a trial of the step from (t, q, p): an increment (nv,) and multipliers (m,).
+
+        Returns the residual (nv,), the constraints (m,), and the solver's correction of both. Forgets the state.
+        """
+        cdef Turn turn = self.turn()
+        self.require_kind(self.kind >= METHOD_LINEAR_TIME)
+        cdef Newton* x = &self.lane.newton
+        cdef int* own = x.own
+        cdef int k
+        require_size(y.shape[0], self.nv, "entries of y")
+        require_size(lam.shape[0], self.shared.count, "multipliers")
+        self.place(t, entries(q, self.nq, "entries of q"), entries(p, self.nv, "entries of p"))
+        self.lane.now.cause = OK
+        self.take_inputs()
+        if self.method.prepare(self) == OK:
+            for k in range(self.nv):
+                x.y[k] = y[k]
+            for k in range(self.shared.count):
+                self.lane.held.lam[k] = lam[k]
+            x.own = NULL  # the multipliers are those given
+            variational_residual(self)
+            x.own = own
+            if variational_factor(self) == OK and direction(self) == OK:
+                return (self.array(x.r, self.nv), self.array(self.lane.held.h, self.shared.count),
+                        self.array(x.d, self.nv), self.array(x.z, self.shared.count))
+        failed = self.lane.now.cause == CALLBACK_FAILED
+        raise self.exception if failed else ArithmeticError("the trial cannot be evaluated")
+
+    @property
+    def tolerance(self):
+        """Largest residual accepted, as a share of the momentum; None of methods that solve nothing."""
+        return self.shared.choices.tolerance or None
+
+    def density_here(self):
+        """Step density [1/s] at the state; None if it cannot be told."""
+        cdef Turn turn = self.turn()
+        cdef double density = NAN
+        if self.shared.choices.adapt != DENSITY:
+            return None
+        self.lane.now.cause = OK
+        return density if next_density(self, 0.0, &density) == OK else None
+
+    # ---- what a method does ------------------------------------------------------------------------------
+
+    cdef int log_row(self, long row) noexcept nogil:
+        return self.method.log_row(self, row)
+
+    cdef bint tells(self, bint by_momentum, double* v) noexcept nogil:
+        return self.method.tells(self, by_momentum, v)
+
+    cdef void struck(self) noexcept nogil:
+        self.method.struck(self)
+
+    cdef int step(self) noexcept nogil:
+        return self.method.step(self)
+
+    cdef void begin(self) noexcept nogil:
+        self.method.begin(self)
+
+    cdef void open_step(self) noexcept nogil:
+        self.method.open_step(self)
+
+    cdef double multiplier(self, int c) noexcept nogil:
+        return self.method.multiplier(self, c)
+
+    cdef int note_part(self) noexcept nogil:
+        return self.method.note_part(self)
+
+    cdef void close_step(self) noexcept nogil:
+        self.method.close_step(self)
+
+    cdef void accept(self) noexcept nogil:
+        self.method.accept(self)
+
+    cdef int advance(self) noexcept nogil:
+        return self.method.advance(self)
+
+    cdef void start_run(self) noexcept nogil:
+        self.method.start_run(self)
+
+    cdef int rows_each(self) noexcept nogil:
+        return self.method.rows_each(self)
