@@ -8,29 +8,6 @@ cdef enum:              # how steps adapt themselves
 ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
 
 
-cdef int composed_rows_each(ModelStepper self) noexcept nogil:
-    return SUBSTEP_ROWS * self.shared.choices.stages
-
-
-cdef int composed_advance(ModelStepper self) noexcept nogil:
-    # a whole step, of the length that the density says if steps adapt
-    cdef Choices* c = &self.shared.choices
-    cdef double density = NAN
-    cdef int status
-    self.lane.newton.share = 1.0
-    if c.adapt == DENSITY:
-        status = next_density(self, 0.5, &density)
-        if status != OK:
-            return status
-        self.lane.now.h = c.pace / density
-        if not self.lane.clock.t + self.lane.now.h > self.lane.clock.t:
-            return NO_STEP
-    status = step_or_halves(self)
-    if status == OK:
-        self.lane.progress.density = density
-    return status
-
-
 cdef int next_density(ModelStepper self, double share, double* density) noexcept nogil:
     # the density rho a share of a step ahead of the state: a step of pace/rho changes it by G,
     #     rho^2 ~ rate0^2 + |v|^2,    G = pace v.a/(rate0^2 + |v|^2)
@@ -53,48 +30,6 @@ cdef int next_density(ModelStepper self, double share, double* density) noexcept
     return OK if density[0] > 0.0 and isfinite(density[0]) else NO_STEP
 
 
-cdef int step_or_halves(ModelStepper self) noexcept nogil:
-    # a whole step; where it cannot be solved, two of half the length, and so on
-    cdef Choices* c = &self.shared.choices
-    cdef int status
-    if self.events and self.ntouch:
-        status = step_by_events(self)
-        if status == OK or self.lane.now.cause == CALLBACK_FAILED:
-            return status
-        self.lane.now.cause = OK
-    if c.stages == 1:
-        status = touching_substep(self, True)
-        if status == OK or c.halvings == 0:
-            return status
-    note_start(self)
-    if c.stages > 1:
-        status = substeps(self, 1)
-    if unsolved(status) or status == NOT_FINITE:
-        return composed_halve(self, status) if self.lane.now.cause == OK else status
-    return status
-
-
-cdef int composed_halve(ModelStepper self, int status) noexcept nogil:
-    cdef Now* now = self.lane.now
-    cdef int k, count = 1, spent = now.iterations
-    cdef double error = now.error
-    if self.shared.m.nlocked:
-        return status       # the motion is known at the steps' ends only
-    for k in range(self.shared.choices.halvings):
-        count *= 2
-        if substeps(self, count) == OK:
-            note_halves(self)
-            now.iterations += spent
-            # increments of another step lie behind
-            touching_forget(self)
-            return OK
-        spent += now.iterations
-        if now.cause != OK:
-            break
-    now.iterations, now.error = spent, error
-    return status
-
-
 cdef void note_halves(ModelStepper self) noexcept nogil:
     cdef Progress* progress = self.lane.progress
     if progress.halved == 0:
@@ -103,24 +38,49 @@ cdef void note_halves(ModelStepper self) noexcept nogil:
     progress.halved += 1
 
 
-cdef int substeps(ModelStepper self, int count) noexcept nogil:
+cdef int halve(ModelStepper self, int status) noexcept nogil:
+    # a step that cannot be solved, in 2, 4, 8 ... equal parts; the status of the whole step where none are
+    cdef Touching* touch = &self.own_touch
+    cdef Now* now = self.lane.now
+    cdef int k, count = 1, spent = now.iterations, worst = touch.worst
+    cdef double error = now.error, residual = touch.residual
+    for k in range(self.shared.choices.halvings):
+        count *= 2
+        if in_parts(self, count) == OK:
+            note_halves(self)
+            now.iterations += spent
+            # increments of another step lie behind
+            lose_history(self)
+            return OK
+        spent += now.iterations
+        if now.cause != OK:
+            break
+    now.iterations, now.error = spent, error
+    touch.worst, touch.residual = worst, residual
+    return status
+
+
+cdef int in_parts(ModelStepper self, int count) noexcept nogil:
     # the step in `count` equal parts, each composed of its stages; leaves the state as it was if one fails
     cdef Choices* c = &self.shared.choices
     cdef Clock before = self.lane.clock[0]
     cdef Clock* clock = self.lane.clock
     cdef Now* now = self.lane.now
-    cdef double whole = now.h, error = 0.0, passed = 0.0
+    cdef double whole = now.h, error = 0.0, passed = 0.0, share
     cdef int n, status = OK, spent = 0, opening = self.lane.progress.opening
     cdef long inner = self.inner_log.count
     cdef long parts = self.located.part_log.count, pushes = self.located.push_log.count
     now.turn = now.off = NAN
     if count > 1:
-        touching_forget(self)
+        lose_history(self)
     for n in range(count * c.stages):
-        use(self, n % c.stages)
-        self.lane.newton.share = c.share[n % c.stages] / count
-        now.h = c.share[n % c.stages] * (whole / count)
-        status = touching_substep(self, n == 0)
+        share = 1.0
+        if c.stages > 1:
+            use(self, n % c.stages)
+            share = c.share[n % c.stages]
+        self.lane.newton.share = share / count
+        now.h = share * (whole / count)
+        status = substep(self, n == 0)
         spent += now.iterations
         error = max(error, now.error) if status == OK else now.error
         if status != OK:

@@ -34,38 +34,6 @@ cdef int log_part(ModelStepper self) noexcept nogil:
     return log_told(self, &self.located.push_log, self.located.part_log.count - 1)
 
 
-cdef int located_note_part(ModelStepper self) noexcept nogil:
-    return log_part(self) if self.located.logs_parts else OK
-
-
-# ---- what a kind of step says ------------------------------------------------------------------------
-
-
-cdef int located_part(ModelStepper self, bint leading) noexcept nogil:
-    # a step of the length at hand, or to the first contact, accepted. leading: it starts where the whole step does
-    return OK
-
-
-cdef int located_attempt_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
-    # a step of the length at hand, where contacts are open: `pushed` and `free` are of `open_touches`
-    return OK
-
-
-cdef int located_open_anew(ModelStepper self) noexcept nogil:
-    # what a step of another length needs before it is attempted
-    return OK
-
-
-cdef void located_end_velocity(ModelStepper self, double* v) noexcept nogil:
-    # v of the trial's end, as it is before contacts act
-    pass
-
-
-cdef void located_lose_history(ModelStepper self) noexcept nogil:
-    # what is behind was made with steps of another length
-    pass
-
-
 # ---- whole steps -------------------------------------------------------------------------------------
 
 
@@ -73,7 +41,7 @@ cdef void note_start(ModelStepper self) noexcept nogil:
     memcpy(self.located.q_start, self.lane.state.q, self.nq * sizeof(double))
     memcpy(self.located.x_start, self.lane.state.x, self.nv * sizeof(double))
     if self.ntouch:
-        settled_note_touch(self)
+        note_touch(self)
 
 
 cdef void put_back_start(ModelStepper self, const Clock* before) noexcept nogil:
@@ -81,8 +49,8 @@ cdef void put_back_start(ModelStepper self, const Clock* before) noexcept nogil:
     memcpy(self.lane.state.x, self.located.x_start, self.nv * sizeof(double))
     self.lane.clock.t, self.lane.clock.h_last = before.t, before.h_last
     if self.ntouch:
-        settled_put_back_touch(self)
-    self.method.lose_history(self)
+        put_back_touch(self)
+    lose_history(self)
 
 
 cdef int step_by_events(ModelStepper self) noexcept nogil:
@@ -99,7 +67,7 @@ cdef int step_by_events(ModelStepper self) noexcept nogil:
     x.whole_h, x.left = fabs(whole), self.events
     while True:
         now.h = rest
-        status = self.method.part(self, leading)
+        status = substep(self, leading)
         spent += now.iterations
         error = max(error, now.error) if status == OK else now.error
         if status != OK or now.h == rest:
@@ -108,7 +76,7 @@ cdef int step_by_events(ModelStepper self) noexcept nogil:
         clock.t += now.h
         rest -= now.h
         x.left -= 1
-        self.method.lose_history(self)
+        lose_history(self)
         if self.located.logs_parts:
             status = log_part(self)
             if status != OK:
@@ -120,19 +88,17 @@ cdef int step_by_events(ModelStepper self) noexcept nogil:
         put_back_start(self, &before)
         clock.restarted, self.lane.progress.opening = before.restarted or not leading, opening
     elif not leading:
-        self.method.lose_history(self)
+        lose_history(self)
     return status
 
 
+cdef inline void lose_history(ModelStepper self) noexcept nogil:
+    # what is behind was made with steps of another length
+    if not by_velocity(self):
+        forget(self)
+
+
 # ---- a part of a step --------------------------------------------------------------------------------
-
-
-cdef int attempt_touching(ModelStepper self) noexcept nogil:
-    cdef bint pushed = False, free = False
-    cdef int status = open_touches(self, &pushed, &free)
-    if status == OK:
-        status = self.method.attempt_opened(self, pushed, free)
-    return locate(self, pushed) if status == OK and self.own_touch.left else status
 
 
 cdef int locate(ModelStepper self, bint pushed) noexcept nogil:
@@ -174,8 +140,12 @@ cdef int attempt_anew(ModelStepper self, bint pushed) noexcept nogil:
     for c in range(self.ntouch):
         if x.within[c] == INSIDE and not (x.active[c] or stands(&self.touch[c])):
             x.within[c] = OUTSIDE
-    status = self.method.open_anew(self)
-    return self.method.attempt_opened(self, pushed, False) if status == OK else status
+    status = OK
+    if not by_velocity(self):
+        self.lane.newton.kick = NULL
+        forget(self)
+        status = self.method.prepare(self)
+    return solve_opened(self, pushed, False) if status == OK else status
 
 
 cdef bint take_in_slow(ModelStepper self) noexcept nogil:
@@ -200,7 +170,7 @@ cdef bint take_in_slow(ModelStepper self) noexcept nogil:
 
 cdef void move_to_end(ModelStepper self) noexcept nogil:
     # the bodies' twists where the trial ends
-    self.method.end_velocity(self, self.own_touch.v2)
+    end_velocity(self, self.own_touch.v2)
     move_bodies(self, self.own_touch.pose2, self.own_touch.v2)
 
 
@@ -230,14 +200,6 @@ cdef double newton_length(ModelStepper self) noexcept nogil:
         elif x.there[c].gap < 0.0:
             return 0.0
     return found
-
-
-cdef void located_measure_falls(ModelStepper self, double* fall) noexcept nogil:
-    # of parts of steps, which may be short, by the velocities
-    if self.own_touch.whole_h > 0.0:
-        fall_by_velocities(self, fall)
-    else:
-        impact_measure_falls(self, fall)
 
 
 cdef void fall_by_velocities(ModelStepper self, double* fall) noexcept nogil:

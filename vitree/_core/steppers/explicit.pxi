@@ -46,7 +46,6 @@ cdef struct Tableau:            # given
     double* b                   # (stages,)
     double* c
     int* row                    # (stages,) rows of prescribed motion within a step
-    int rows                    # how many a step has
 
 
 cdef struct RungeKuttaStep:
@@ -65,7 +64,7 @@ cdef int make_runge_kutta(ModelStepper self, dict options) except -1:
     n = made.stages = len(b)
     made.a = self.memory.given_reals(n * n)
     made.b, made.c = self.memory.given_reals(n), self.memory.given_reals(n)
-    made.row, made.rows = <int*>self.memory.given(n * sizeof(int)), moments[1]
+    made.row, self.motion_rows = <int*>self.memory.given(n * sizeof(int)), moments[1]
     for i in range(n):
         made.b[i], made.c[i], made.row[i] = b[i], c[i], moments[0][i]
         for j in range(i):
@@ -73,10 +72,6 @@ cdef int make_runge_kutta(ModelStepper self, dict options) except -1:
     self.runge.u, self.runge.v = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
     self.runge.u_rate, self.runge.v_rate = self.memory.scratch_reals(n * self.nv), self.memory.scratch_reals(n * self.nv)
     return 0
-
-
-cdef int runge_kutta_rows_each(ModelStepper self) noexcept nogil:
-    return self.runge.tableau.rows
 
 
 cdef void sum_stages(ModelStepper self, const double* weight, int count) noexcept nogil:

@@ -140,6 +140,7 @@ cdef int make_gauss(ModelStepper self, dict options) except -1:
         raise ValueError(f"{n} stages in {lanes} lanes, {self.gauss.kernels.lanes} at a time: no such step")
     self.shared.choices.tolerance, self.gauss.most, self.gauss.halvings = tolerance, max_iterations, halvings
     x.m, x.stages, x.lanes = m, n, lanes
+    self.motion_rows = n + 1
     take_nodes(self, nodes, stiff)
     take_model(self)
     x.hb, x.hd, x.hA = self.gauss.hb, self.gauss.hd, self.gauss.hA
@@ -258,10 +259,6 @@ cdef int take_model(ModelStepper self) except -1:
     self.gauss.stiff = self.gauss.stiff or m.damped or m.rubbing or self.shared.ndrive > 0
     self.gauss.staged = model_loaded(self) or self.shared.ndrive > 0 or self.shared.schedule.calls_user
     return 0
-
-
-cdef int gauss_rows_each(ModelStepper self) noexcept nogil:
-    return self.gauss.stages.stages + 1
 
 
 cdef void gauss_begin(ModelStepper self) noexcept nogil:

@@ -197,21 +197,34 @@ cdef void move_bodies(ModelStepper self, const Pose* pose, const double* v) noex
         twist_of(self.shared.m, i, v, pose, self.lane.bodies.twist)
 
 
-cdef int impact_free_step(ModelStepper self) noexcept nogil:
-    # the step without contacts
-    return OK
-
-
-cdef void impact_node_velocity(ModelStepper self, double* v) noexcept nogil:
+cdef void node_velocity(ModelStepper self, double* v) noexcept nogil:
     # v of the state, as it was before contacts act
-    model_velocity(self, self.lane.state.q, self.lane.state.x, v)
+    if by_velocity(self):
+        memcpy(v, self.lane.state.x, self.nv * sizeof(double))
+    else:
+        model_velocity(self, self.lane.state.q, self.lane.state.x, v)
 
 
-cdef void impact_measure_falls(ModelStepper self, double* fall) noexcept nogil:
-    # (contacts,) from the speeds at which gaps change at node 1, their accelerations over a free step
+cdef void end_velocity(ModelStepper self, double* v) noexcept nogil:
+    # v of the trial's end, as it is before contacts act
+    if by_velocity(self):
+        memcpy(v, self.lane.state.x2, self.nv * sizeof(double))
+        return
+    model_velocity(self, self.lane.state.q2, self.lane.state.x2, v)
+    if self.shared.count:
+        # the rows of the constraints are those of node 1
+        model_velocity(self, self.lane.state.q, self.lane.state.x, self.own_touch.still)
+
+
+cdef void measure_falls(ModelStepper self, double* fall) noexcept nogil:
+    # (contacts,) from the speeds at which gaps change at node 1, their accelerations over a free step; by velocities over
+    # parts of steps, which may be short, and of methods whose configurations do not know accelerations
     cdef Touching* x = &self.own_touch
     cdef double h = fabs(self.lane.now.h)
     cdef int c
+    if by_velocity(self) or x.whole_h > 0.0:
+        fall_by_velocities(self, fall)
+        return
     for c in range(self.ntouch):
         fall[c] = 2.0 * (x.there[c].gap - x.here[c].gap - h * fall[c]) / (h * h)
 
@@ -250,7 +263,7 @@ cdef int meet(ModelStepper self, bint* free) noexcept nogil:
     hit = bounces
     if not (some or hit):
         return OK
-    self.method.node_velocity(self, x.v)
+    node_velocity(self, x.v)
     move_bodies(self, x.pose1, x.v)
     for c in range(self.ntouch):
         speed = x.speed[c] = closing_speed(self, c, x.here, x.v)
@@ -277,7 +290,7 @@ cdef int meet(ModelStepper self, bint* free) noexcept nogil:
         forget_rebounds(self)
         status = strike_node(self, bounces)
     while hit and status == OK and strike_more(self, h, &near, &status):
-        self.method.node_velocity(self, x.v)
+        node_velocity(self, x.v)
         status = strike_node(self, True)
     free[0] = free[0] and not hit
     for c in range(self.ntouch):
@@ -303,7 +316,7 @@ cdef void forget_rebounds(ModelStepper self) noexcept nogil:
             x.within[c] = OUTSIDE
 
 
-cdef void impact_let_bounce(ModelStepper self) noexcept nogil:
+cdef void let_bounce(ModelStepper self) noexcept nogil:
     # by the velocities at node 1 after an impact there, and how gaps change over the trial. Where impacts are located none
     # is let through
     cdef Touching* x = &self.own_touch
@@ -315,11 +328,11 @@ cdef void impact_let_bounce(ModelStepper self) noexcept nogil:
     if not any:
         return
     if not x.opened:
-        self.method.node_velocity(self, x.v)
+        node_velocity(self, x.v)
     move_bodies(self, x.pose1, x.v)
     for c in range(self.ntouch):
         x.speed[c] = x.fall[c] = closing_speed(self, c, x.here, x.v)
-    self.method.measure_falls(self, x.fall)
+    measure_falls(self, x.fall)
     for c in range(self.ntouch):
         if comes_in(self, c) and may_strike(self, c) and \
                 self.touch[c].restitution * -x.speed[c] > max(self.slowest, 2.0 * h * fabs(x.fall[c])):
@@ -357,11 +370,11 @@ cdef bint strike_more(ModelStepper self, double h, bint* near, int* status) noex
 cdef int learn_falls(ModelStepper self) noexcept nogil:
     # the accelerations of the gaps over a step without contacts, from the speeds before an impact
     cdef Touching* x = &self.own_touch
-    cdef int status = self.method.free_step(self)
+    cdef int status = self.method.attempt(self)
     if status == OK:
         place_end(self, self.lane.state.q2)
         memcpy(x.fall, x.speed, self.ntouch * sizeof(double))
-        self.method.measure_falls(self, x.fall)
+        measure_falls(self, x.fall)
     return status
 
 

@@ -22,7 +22,6 @@ cdef double KICK_HEARD = 1e5
 
 
 cdef struct ExplicitContact:
-    int halvings
     double* kicked                 # (nv,) v1+
     double* push                   # (nv,) the impulse J1^T lam
     double* gain                   # (nv,) M^-1 of it
@@ -39,9 +38,10 @@ cdef struct ExplicitContact:
 
 
 cdef int make_explicit(ModelStepper self, dict options) except -1:
-    self.explicit.halvings = options.get("halvings", 0)
+    self.shared.choices.stages = 1
     if not self.ntouch:
         return 0
+    self.shared.choices.halvings = options.get("halvings", 0)
     self.lane.progress = progress_make(self.memory)
     self.explicit.kicked, self.explicit.push = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
     self.explicit.gain = self.memory.scratch_reals(self.nv)
@@ -55,13 +55,8 @@ cdef int make_explicit(ModelStepper self, dict options) except -1:
     return 0
 
 
-cdef bint explicit_trees_apart(ModelStepper self) noexcept nogil:
-    # P learns of all ports at once
-    return self.settling and contact_trees_apart(self)
-
-
 cdef void explicit_begin(ModelStepper self) noexcept nogil:
-    settled_begin(self)
+    begin_contacts(self)
     if self.ntouch:
         memset(self.lane.progress, 0, sizeof(Progress))
         self.own_touch.have_ports[0] = False
@@ -76,91 +71,6 @@ cdef void explicit_accept(ModelStepper self) noexcept nogil:
     model_accept(self)
     if self.ntouch:
         keep_touch(self)
-
-
-cdef void explicit_node_velocity(ModelStepper self, double* v) noexcept nogil:
-    memcpy(v, self.lane.state.x, self.nv * sizeof(double))
-
-
-cdef void explicit_end_velocity(ModelStepper self, double* v) noexcept nogil:
-    memcpy(v, self.lane.state.x2, self.nv * sizeof(double))
-
-
-cdef void explicit_measure_falls(ModelStepper self, double* fall) noexcept nogil:
-    # the configurations of explicit Euler do not know them
-    fall_by_velocities(self, fall)
-
-
-# ---- whole steps -------------------------------------------------------------------------------------
-
-
-cdef int explicit_advance(ModelStepper self) noexcept nogil:
-    cdef int status
-    if not self.ntouch:
-        return Stepper.advance(self)
-    if self.events:
-        status = step_by_events(self)
-        if status == OK or self.lane.now.cause == CALLBACK_FAILED:
-            return status
-        self.lane.now.cause = OK
-    note_start(self)
-    status = explicit_part(self, True)
-    # prescribed motion is known at the steps' ends only
-    if unsolved(status) and self.lane.now.cause == OK and not self.shared.m.nlocked:
-        return explicit_halve(self, status)
-    return status
-
-
-cdef int explicit_part(ModelStepper self, bint leading) noexcept nogil:
-    cdef int status = open_asks(self)
-    if status != OK:
-        return status
-    self.own_touch.leading = leading and not self.parted
-    status = attempt_touching(self)
-    if status == OK:
-        self.accept()
-    return status
-
-
-cdef int explicit_halve(ModelStepper self, int status) noexcept nogil:
-    # the step, with its kicks, in 2, 4, 8 ... equal parts
-    cdef Clock before = self.lane.clock[0]
-    cdef Clock* clock = self.lane.clock
-    cdef Now* now = self.lane.now
-    cdef Progress* progress = self.lane.progress
-    cdef double whole = now.h, residual = self.own_touch.residual
-    cdef int k, n, count = 1, part = OK, worst = self.own_touch.worst
-    cdef long inner = self.inner_log.count
-    cdef long parts = self.located.part_log.count, pushes = self.located.push_log.count
-    for k in range(self.explicit.halvings):
-        count *= 2
-        now.h = whole / count
-        for n in range(count):
-            part = explicit_part(self, n == 0)
-            if part != OK:
-                break
-            clock.t += now.h
-            if n + 1 < count:
-                self.log_inner(clock.t, self.lane.state.q, self.lane.state.x)
-            if self.located.logs_parts and n + 1 < count:
-                part = log_part(self)
-                if part != OK:
-                    break
-        clock.t, now.h = before.t, whole
-        if part == OK:
-            if progress.halved == 0:
-                progress.halved_first = clock.t
-            progress.halved_last = clock.t
-            progress.halved += 1
-            return OK
-        self.inner_log.count = inner
-        self.located.part_log.count, self.located.push_log.count = parts, pushes
-        put_back_start(self, &before)
-        clock.restarted = before.restarted
-        if now.cause != OK:
-            break
-    self.own_touch.worst, self.own_touch.residual = worst, residual
-    return status
 
 
 # ---- what the user's functions are told ----------------------------------------------------------------
@@ -201,58 +111,37 @@ cdef int step_from(ModelStepper self, double* v) noexcept nogil:
     cdef double* x = self.lane.state.x
     cdef int status
     self.lane.state.x = v
-    status = self.step()
+    status = self.method.step(self)
     self.lane.state.x = x
     return self.checked() if status == OK else status
 
 
-cdef int explicit_free_step(ModelStepper self) noexcept nogil:
-    return step_from(self, self.lane.state.x)
+cdef int explicit_prepare(ModelStepper self) noexcept nogil:
+    # what the user's functions are told of node 1
+    if not self.ntouch:
+        return OK
+    self.lane.now.iterations = 0
+    return open_asks(self)
 
 
-cdef int explicit_attempt_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
-    cdef Touching* x = &self.own_touch
-    cdef int status = OK
-    x.solved = False
-    if not pushed and not x.opened:
-        # a step without contacts; where it ends some may be new
-        if not free:
-            status = explicit_free_step(self)
-        if status != OK or not join(self):
-            return status
+cdef int explicit_attempt(ModelStepper self) noexcept nogil:
+    # (q2, v2) = F_h(q1, v1)
+    return step_from(self, self.lane.state.x) if self.ntouch else self.method.step(self)
+
+
+cdef void explicit_first_guess(ModelStepper self, bint joined) noexcept nogil:
     stand_still(self)
-    status = explicit_solve_touches(self)
-    if unsolved(status) and self.lane.now.cause == OK:
-        memset(x.guess, 0, 3 * self.ntouch * sizeof(double))
-        x.have_ports[0] = False
-        status = explicit_solve_touches(self)
-    return status
 
 
-cdef int explicit_solve_touches(ModelStepper self) noexcept nogil:
-    # passes until no contact is missing
-    cdef Touching* x = &self.own_touch
-    cdef int status
-    while True:
-        status = contact_gather(self)
-        if status == OK:
-            status = explicit_iterate_touches(self)
-        if status != OK:
-            return status
-        contact_remember(self)
-        if not join(self):
-            x.solved = True
-            kick_end(self)
-            return OK
+cdef void explicit_guess_again(ModelStepper self) noexcept nogil:
+    memset(self.own_touch.guess, 0, 3 * self.ntouch * sizeof(double))
+    self.own_touch.have_ports[0] = False
 
 
-cdef void kick_end(ModelStepper self) noexcept nogil:
+cdef void explicit_push_late(ModelStepper self) noexcept nogil:
     # v2 += M(q2)^-1 of the impulses where the step ends
     cdef Touching* x = &self.own_touch
     cdef int k
-    push_end(self)
-    if not x.ends_pushed:
-        return
     model_velocity(self, self.lane.state.q2, self.shared.zeros, x.still)
     model_velocity(self, self.lane.state.q2, x.late, self.explicit.gain)
     for k in range(self.nv):
@@ -321,7 +210,7 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.own_touch
     cdef double e, goal, limit, before = INFINITY, first = INFINITY
     cdef int k, status
-    if not contact_ports_at_hand(self):
+    if not ports_at_hand(self):
         explicit_answer_ports(self)
     gather_push(self)
     x.cut = 0

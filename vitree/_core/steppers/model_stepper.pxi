@@ -5,7 +5,7 @@ METHOD_KINDS = {"field": METHOD_FIELD, "euler": METHOD_EULER, "runge-kutta": MET
                 "sundman": METHOD_SUNDMAN}
 
 cdef Method TABLES[METHOD_COUNT]
-impact_methods(&TABLES[METHOD_FIELD])
+field_methods(&TABLES[METHOD_FIELD])
 euler_methods(&TABLES[METHOD_EULER])
 runge_kutta_methods(&TABLES[METHOD_RUNGE_KUTTA])
 gauss_methods(&TABLES[METHOD_GAUSS])
@@ -44,6 +44,7 @@ cdef class ModelStepper(Stepper):
 
     cdef const Method* method
     cdef int kind
+    cdef int motion_rows                # rows of prescribed motion that a step reads
     cdef readonly CoreModel model
     cdef readonly LoadList loads
     cdef readonly ConstraintList constraints
@@ -103,7 +104,7 @@ cdef class ModelStepper(Stepper):
         prescribed_make(&self.lane.prescribed, self.memory, m.nv)
         holonomic_make(&self.lane.held, self.memory, s.count, m.nv)
         divide(self, False)
-        self.kind = METHOD_KINDS[method]
+        self.kind, self.motion_rows = METHOD_KINDS[method], 2
         self.method = &TABLES[self.kind]
         make_method(self, options)
 
@@ -477,43 +478,55 @@ cdef class ModelStepper(Stepper):
         self.lane.now.cause = OK
         return density if next_density(self, 0.0, &density) == OK else None
 
-    # ---- what a method does ------------------------------------------------------------------------------
+    # ---- a step: see step.pxi ----------------------------------------------------------------------------
 
-    cdef int log_row(self, long row) noexcept nogil:
-        return self.method.log_row(self, row)
-
-    cdef bint tells(self, bint by_momentum, double* v) noexcept nogil:
-        return self.method.tells(self, by_momentum, v)
-
-    cdef void struck(self) noexcept nogil:
-        self.method.struck(self)
+    cdef int advance(self) noexcept nogil:
+        return Stepper.advance(self) if self.kind == METHOD_GAUSS else advance_step(self)
 
     cdef int step(self) noexcept nogil:
         return self.method.step(self)
 
+    cdef void accept(self) noexcept nogil:
+        self.method.accept(self)
+
     cdef void begin(self) noexcept nogil:
         self.method.begin(self)
 
-    cdef void open_step(self) noexcept nogil:
-        self.method.open_step(self)
+    cdef void struck(self) noexcept nogil:
+        self.method.struck(self)
 
     cdef double multiplier(self, int c) noexcept nogil:
         return self.method.multiplier(self, c)
 
-    cdef int note_part(self) noexcept nogil:
-        return self.method.note_part(self)
-
-    cdef void close_step(self) noexcept nogil:
-        self.method.close_step(self)
-
-    cdef void accept(self) noexcept nogil:
-        self.method.accept(self)
-
-    cdef int advance(self) noexcept nogil:
-        return self.method.advance(self)
+    cdef int rows_each(self) noexcept nogil:
+        return self.motion_rows
 
     cdef void start_run(self) noexcept nogil:
-        self.method.start_run(self)
+        Stepper.start_run(self)
+        self.settled.first = self.lane.clock.t if self.lane.clock.steps == 1 else NAN
 
-    cdef int rows_each(self) noexcept nogil:
-        return self.method.rows_each(self)
+    cdef void open_step(self) noexcept nogil:
+        Stepper.open_step(self)
+        if self.ntouch and not self.parted:
+            note_node(self)
+
+    cdef void close_step(self) noexcept nogil:
+        Stepper.close_step(self)
+        if self.lane.clock.steps == 1:
+            self.settled.first = self.lane.clock.t
+        if self.ntouch:
+            pass_node_on(self)
+
+    cdef bint tells(self, bint by_momentum, double* v) noexcept nogil:
+        # the velocity in which contacts that pushed do not close: see settled.pxi
+        if not self.ntouch:
+            return Stepper.tells(self, by_momentum, v)
+        if not settles_here(self) and (by_momentum or pushed_any(self)):
+            return False
+        return Stepper.tells(self, by_momentum, v) and settle_node(self, v) == OK
+
+    cdef int log_row(self, long row) noexcept nogil:
+        return log_told(self, &self.log, row)
+
+    cdef int note_part(self) noexcept nogil:
+        return log_part(self) if self.located.logs_parts else OK

@@ -79,36 +79,6 @@ cdef int possible_ports(ModelStepper self):
 # ---- what lies behind --------------------------------------------------------------------------------
 
 
-cdef void contact_begin(ModelStepper self) noexcept nogil:
-    Stepper.begin(self)
-    if self.ntouch:
-        memset(self.own_touch.lam, 0, 3 * self.ntouch * sizeof(double))
-        memset(self.own_touch.way, 0, 3 * self.ntouch * sizeof(double))
-        memset(self.own_touch.hold, 0, self.ntouch * sizeof(double))
-        memset(self.own_touch.active, 0, self.ntouch * sizeof(int))
-        memset(self.own_touch.told, 0, TOLD * self.ntouch * sizeof(double))
-        self.own_touch.past.seen.count = 0
-        self.own_touch.passes = 0
-
-
-cdef void contact_note_touch(ModelStepper self) noexcept nogil:
-    memcpy(self.lam_start, self.own_touch.lam, 3 * self.ntouch * sizeof(double))
-    memcpy(self.way_start, self.own_touch.way, 3 * self.ntouch * sizeof(double))
-    memcpy(self.hold_start, self.own_touch.hold, self.ntouch * sizeof(double))
-    memcpy(self.active_start, self.own_touch.active, self.ntouch * sizeof(int))
-
-
-cdef void contact_put_back_touch(ModelStepper self) noexcept nogil:
-    memcpy(self.own_touch.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
-    memcpy(self.own_touch.way, self.way_start, 3 * self.ntouch * sizeof(double))
-    memcpy(self.own_touch.hold, self.hold_start, self.ntouch * sizeof(double))
-    memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
-
-
-cdef int contact_log_row(ModelStepper self, long row) noexcept nogil:
-    return log_told(self, &self.log, row)
-
-
 cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
     # what is told of contacts so far in the step
     cdef Touching* x = &self.own_touch
@@ -146,7 +116,8 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
         x.have_ports[0] = False
         x.past.seen.count = 0
         return
-    self.method.learn_push(self)
+    if not by_velocity(self):
+        learn_push(self)
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
         if stands(&self.touch[c]):
@@ -231,11 +202,6 @@ cdef Vec3 world_impulse(ModelStepper self, int k, const double* lam) noexcept no
     return f
 
 
-cdef void contact_learn_push(ModelStepper self) noexcept nogil:
-    # what is kept of u for the guesses of steps to come
-    pass
-
-
 # ---- places of bodies and contacts -------------------------------------------------------------------
 
 
@@ -290,11 +256,6 @@ cdef inline bint comes_in(ModelStepper self, int c) noexcept nogil:
     return self.own_touch.within[c] == OUTSIDE and self.own_touch.there[c].gap < self.own_touch.target[c] - 1e-13
 
 
-cdef void contact_let_bounce(ModelStepper self) noexcept nogil:
-    # contacts that the trial closes and that rebound at the next node are kept out of the solve, or stopped where they close
-    pass
-
-
 cdef bint join(ModelStepper self) noexcept nogil:
     # contacts that the trial closes beyond where they were come in; whether there are any
     cdef Touching* x = &self.own_touch
@@ -302,7 +263,7 @@ cdef bint join(ModelStepper self) noexcept nogil:
     cdef bint more = False
     place_end(self, self.lane.state.q2)
     if self.elastic:
-        self.method.let_bounce(self)
+        let_bounce(self)
     for c in range(self.ntouch):
         if comes_in(self, c):
             x.within[c] = INSIDE
@@ -391,9 +352,15 @@ cdef inline int tree_of(ModelStepper self, int c) noexcept nogil:
     return self.own_touch.tree_of_body[e.body_a if e.body_a >= 0 else e.body_b]
 
 
-cdef bint contact_trees_apart(ModelStepper self) noexcept nogil:
+cdef bint trees_apart(ModelStepper self) noexcept nogil:
     # whether steps couple trees by contacts alone
-    return self.own_touch.trees > 1 and self.shared.count == 0
+    cdef Choices* c = &self.shared.choices
+    if self.own_touch.trees < 2 or self.shared.count:
+        return False
+    if self.settling or self.kind == METHOD_FIELD:
+        return True
+    # P of explicit methods learns of all ports at once
+    return not by_velocity(self) and c.extra == 0 and c.solver != RIQN and not self.method.dense(self)
 
 
 cdef void group_contacts(ModelStepper self) noexcept nogil:
@@ -403,7 +370,7 @@ cdef void group_contacts(ModelStepper self) noexcept nogil:
     cdef int* root = x.group_of_tree
     cdef int k, t, a, b, c, at
     x.groups = 1
-    if x.count == 0 or not self.method.trees_apart(self):
+    if x.count == 0 or not trees_apart(self):
         memset(root, 0, x.trees * sizeof(int))
         x.group[0].member, x.group[0].count = 0, x.count
         return
@@ -477,7 +444,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
     x.ports = ports
     # group by group, bodies in their order, and coordinates behind them in that of the contacts
     ports = n = 0
-    apart = self.method.trees_apart(self)
+    apart = trees_apart(self)
     for group in range(x.groups):
         g = &x.group[group]
         g.port, g.row = ports, n
@@ -694,7 +661,7 @@ cdef double* contact_P(ModelStepper self) noexcept nogil:
     return self.own_touch.P if self.own_touch.ports <= self.own_touch.most_ports else self.own_touch.P_room
 
 
-cdef bint contact_ports_at_hand(ModelStepper self) noexcept nogil:
+cdef bint ports_at_hand(ModelStepper self) noexcept nogil:
     # whether P is there, of a step behind
     cdef Touching* x = &self.own_touch
     cdef int k

@@ -40,49 +40,53 @@ cdef int make_settled(ModelStepper self, dict options) except -1:
     return 0
 
 
-cdef void settled_start_run(ModelStepper self) noexcept nogil:
-    Stepper.start_run(self)
-    self.settled.first = self.lane.clock.t if self.lane.clock.steps == 1 else NAN
-
-
-cdef void settled_begin(ModelStepper self) noexcept nogil:
-    contact_begin(self)
-    if self.ntouch:
+cdef void begin_contacts(ModelStepper self) noexcept nogil:
+    # no contact pushed in the last step
+    cdef Touching* x = &self.own_touch
+    if not self.ntouch:
+        return
+    memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
+    memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+    memset(x.hold, 0, self.ntouch * sizeof(double))
+    memset(x.active, 0, self.ntouch * sizeof(int))
+    memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
+    x.past.seen.count = 0
+    x.passes = 0
+    if self.settled.jumped != NULL:
         self.settled.jumped[0] = False
         memset(self.settled.pushed_before, 0, self.ntouch * sizeof(int))
 
 
-cdef void settled_note_touch(ModelStepper self) noexcept nogil:
-    contact_note_touch(self)
+cdef void note_touch(ModelStepper self) noexcept nogil:
+    # what contacts keep where a step starts
+    memcpy(self.lam_start, self.own_touch.lam, 3 * self.ntouch * sizeof(double))
+    memcpy(self.way_start, self.own_touch.way, 3 * self.ntouch * sizeof(double))
+    memcpy(self.hold_start, self.own_touch.hold, self.ntouch * sizeof(double))
+    memcpy(self.active_start, self.own_touch.active, self.ntouch * sizeof(int))
     memcpy(self.settled.told_start, self.own_touch.told, TOLD * self.ntouch * sizeof(double))
     self.settled.jumped_start = self.settled.jumped[0]
 
 
-cdef void settled_put_back_touch(ModelStepper self) noexcept nogil:
-    contact_put_back_touch(self)
+cdef void put_back_touch(ModelStepper self) noexcept nogil:
+    memcpy(self.own_touch.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
+    memcpy(self.own_touch.way, self.way_start, 3 * self.ntouch * sizeof(double))
+    memcpy(self.own_touch.hold, self.hold_start, self.ntouch * sizeof(double))
+    memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
     memcpy(self.own_touch.told, self.settled.told_start, TOLD * self.ntouch * sizeof(double))
     self.settled.jumped[0] = self.settled.jumped_start
 
 
-# ---- whole steps -------------------------------------------------------------------------------------
-
-
-cdef void settled_open_step(ModelStepper self) noexcept nogil:
+cdef void note_node(ModelStepper self) noexcept nogil:
+    # where the step at hand begins, and what pushed in the step before
     cdef int c
-    Stepper.open_step(self)
-    if self.ntouch and not self.parted:
-        memcpy(self.settled.node_next, self.lane.state.q, self.nq * sizeof(double))
-        for c in range(self.ntouch):
-            self.settled.pushed_next[c] = settled_pushed(self, c)
+    memcpy(self.settled.node_next, self.lane.state.q, self.nq * sizeof(double))
+    for c in range(self.ntouch):
+        self.settled.pushed_next[c] = settled_pushed(self, c)
 
 
-cdef void settled_close_step(ModelStepper self) noexcept nogil:
-    Stepper.close_step(self)
-    if self.lane.clock.steps == 1:
-        self.settled.first = self.lane.clock.t
-    if self.ntouch:
-        memcpy(self.settled.node_before, self.settled.node_next, self.nq * sizeof(double))
-        memcpy(self.settled.pushed_before, self.settled.pushed_next, self.ntouch * sizeof(int))
+cdef void pass_node_on(ModelStepper self) noexcept nogil:
+    memcpy(self.settled.node_before, self.settled.node_next, self.nq * sizeof(double))
+    memcpy(self.settled.pushed_before, self.settled.pushed_next, self.ntouch * sizeof(int))
 
 
 cdef inline bint settled_pushed(ModelStepper self, int c) noexcept nogil:
@@ -174,12 +178,3 @@ cdef int settle_ahead(ModelStepper self, double* v, bint* some) noexcept nogil:
     cone_solve(y, 1e-13 * largest(y.b, y.n))
     push_by(self, v)
     return OK
-
-
-cdef bint settled_tells(ModelStepper self, bint by_momentum, double* v) noexcept nogil:
-    # see Stepper
-    if not self.ntouch:
-        return Stepper.tells(self, by_momentum, v)
-    if not settles_here(self) and (by_momentum or pushed_any(self)):
-        return False
-    return Stepper.tells(self, by_momentum, v) and settle_node(self, v) == OK

@@ -1,285 +1,97 @@
-# The tables of the methods.
+# The tables of the methods: a function an entry. Entries that a method has no use for are NULL.
 
-cdef int plain_log_row(ModelStepper self, long row) noexcept nogil:
-    return Stepper.log_row(self, row)
-
-
-cdef bint plain_tells(ModelStepper self, bint by_momentum, double* v) noexcept nogil:
-    return Stepper.tells(self, by_momentum, v)
+cdef void nothing(ModelStepper self) noexcept nogil:
+    pass
 
 
-cdef void plain_struck(ModelStepper self) noexcept nogil:
-    Stepper.struck(self)
+cdef void nothing_to_conclude(ModelStepper self, bint leading) noexcept nogil:
+    pass
 
 
-cdef int plain_step(ModelStepper self) noexcept nogil:
-    return Stepper.step(self)
+cdef int nothing_to_finish(ModelStepper self) noexcept nogil:
+    return OK
 
 
-cdef void plain_begin(ModelStepper self) noexcept nogil:
-    Stepper.begin(self)
-
-
-cdef void plain_open_step(ModelStepper self) noexcept nogil:
-    Stepper.open_step(self)
-
-
-cdef double plain_multiplier(ModelStepper self, int c) noexcept nogil:
-    return Stepper.multiplier(self, c)
-
-
-cdef int plain_note_part(ModelStepper self) noexcept nogil:
-    return Stepper.note_part(self)
-
-
-cdef void plain_close_step(ModelStepper self) noexcept nogil:
-    Stepper.close_step(self)
-
-
-cdef void plain_accept(ModelStepper self) noexcept nogil:
-    Stepper.accept(self)
-
-
-cdef int plain_advance(ModelStepper self) noexcept nogil:
-    return Stepper.advance(self)
-
-
-cdef void plain_start_run(ModelStepper self) noexcept nogil:
-    Stepper.start_run(self)
-
-
-cdef int plain_rows_each(ModelStepper self) noexcept nogil:
-    return Stepper.rows_each(self)
-
-
-cdef void model_methods(Method* x) noexcept:
-    x.log_row = plain_log_row
-    x.tells = plain_tells
-    x.struck = plain_struck
-    x.step = plain_step
-    x.begin = plain_begin
-    x.open_step = plain_open_step
-    x.multiplier = plain_multiplier
-    x.note_part = plain_note_part
-    x.close_step = plain_close_step
-    x.accept = plain_accept
-    x.advance = plain_advance
-    x.start_run = plain_start_run
-    x.rows_each = plain_rows_each
-    x.multiplier = model_multiplier
-    x.accept = model_accept
-    x.node_share = model_node_share
-    x.solves_forces = model_solves_forces
-
-
-cdef void contact_methods(Method* x) noexcept:
-    model_methods(x)
-    x.begin = contact_begin
-    x.note_touch = contact_note_touch
-    x.put_back_touch = contact_put_back_touch
-    x.log_row = contact_log_row
-    x.learn_push = contact_learn_push
-    x.let_bounce = contact_let_bounce
-    x.trees_apart = contact_trees_apart
-    x.ports_at_hand = contact_ports_at_hand
-
-
-cdef void impact_methods(Method* x) noexcept:
-    contact_methods(x)
-    x.free_step = impact_free_step
-    x.node_velocity = impact_node_velocity
-    x.measure_falls = impact_measure_falls
-    x.let_bounce = impact_let_bounce
-
-
-cdef void settled_methods(Method* x) noexcept:
-    impact_methods(x)
-    x.start_run = settled_start_run
-    x.begin = settled_begin
-    x.note_touch = settled_note_touch
-    x.put_back_touch = settled_put_back_touch
-    x.open_step = settled_open_step
-    x.close_step = settled_close_step
-    x.tells = settled_tells
-
-
-cdef void located_methods(Method* x) noexcept:
-    settled_methods(x)
-    x.note_part = located_note_part
-    x.part = located_part
-    x.attempt_opened = located_attempt_opened
-    x.open_anew = located_open_anew
-    x.end_velocity = located_end_velocity
-    x.lose_history = located_lose_history
-    x.measure_falls = located_measure_falls
+cdef void field_methods(Method* x) noexcept:
+    # accelerations and forces of states; no steps
+    x.begin = x.struck = begin_contacts
+    x.accept, x.multiplier = model_accept, model_multiplier
+    x.node_share, x.solves_forces = model_node_share, model_solves_forces
 
 
 cdef void explicit_methods(Method* x) noexcept:
-    located_methods(x)
-    x.trees_apart = explicit_trees_apart
-    x.begin = explicit_begin
-    x.struck = explicit_struck
-    x.accept = explicit_accept
-    x.node_velocity = explicit_node_velocity
-    x.end_velocity = explicit_end_velocity
-    x.measure_falls = explicit_measure_falls
-    x.advance = explicit_advance
-    x.part = explicit_part
-    x.free_step = explicit_free_step
-    x.attempt_opened = explicit_attempt_opened
-
-
-cdef void explicit_map_methods(Method* x) noexcept:
-    explicit_methods(x)
-    x.multiplier = explicit_multiplier
+    # (q2, v2) = F_h(q1, v1)
+    field_methods(x)
+    x.begin, x.accept, x.struck, x.multiplier = explicit_begin, explicit_accept, nothing, explicit_multiplier
+    x.prepare, x.attempt, x.give_up, x.conclude = explicit_prepare, explicit_attempt, nothing, nothing_to_conclude
+    x.first_guess, x.guess_again = explicit_first_guess, explicit_guess_again
+    x.iterate_touches, x.finish, x.push_late = explicit_iterate_touches, nothing_to_finish, explicit_push_late
 
 
 cdef void euler_methods(Method* x) noexcept:
-    explicit_map_methods(x)
+    explicit_methods(x)
     x.step = euler_step
 
 
 cdef void runge_kutta_methods(Method* x) noexcept:
-    explicit_map_methods(x)
-    x.rows_each = runge_kutta_rows_each
+    explicit_methods(x)
     x.step = runge_kutta_step
 
 
 cdef void gauss_methods(Method* x) noexcept:
-    model_methods(x)
-    x.rows_each = gauss_rows_each
-    x.begin = gauss_begin
-    x.struck = gauss_struck
-    x.step = gauss_step
-    x.accept = gauss_accept
+    field_methods(x)
+    x.begin, x.accept, x.struck, x.step = gauss_begin, gauss_accept, gauss_struck, gauss_step
 
 
 cdef void variational_methods(Method* x) noexcept:
-    located_methods(x)
-    x.weight = variational_weight
-    x.coupled_rows = variational_coupled_rows
-    x.dense = variational_dense
-    x.front_block = variational_front_block
-    x.prepare = variational_prepare
-    x.open_node = variational_open_node
-    x.evaluate = variational_evaluate
-    x.measure = variational_measure
-    x.kinetic = variational_kinetic
-    x.tree_momentum = variational_tree_momentum
-    x.impulse = variational_impulse
-    x.linearise = variational_linearise
-    x.linearise_at_rest = variational_linearise_at_rest
-    x.apply_inverse = variational_apply_inverse
-    x.place_front = variational_place_front
-    x.front_sense = variational_front_sense
-    x.front_share = variational_front_share
-    x.note_joints = variational_note_joints
-    x.end_front = variational_end_front
-    x.reach_node = variational_reach_node
-    x.increment_to = variational_increment_to
-    x.by_increments = variational_by_increments
-    x.by_velocities = variational_by_velocities
-    x.middle = variational_middle
-    x.finish = variational_finish
-    x.pass_on = variational_pass_on
-    x.leave = variational_leave
-    x.forget = variational_forget
-    x.begin = variational_begin
-    x.struck = variational_struck
+    # what discretisations have in common
+    field_methods(x)
+    x.begin, x.accept, x.struck = variational_begin, variational_accept, variational_struck
     x.multiplier = variational_multiplier
-    x.guess_by_dynamics = variational_guess_by_dynamics
-    x.apply_by_plans = variational_apply_by_plans
-    x.substep = variational_substep
-    x.attempt = variational_attempt
-    x.step = variational_step
-
-
-cdef void touching_methods(Method* x) noexcept:
-    variational_methods(x)
-    x.forget = touching_forget
-    x.struck = touching_struck
-    x.substep = touching_substep
-    x.accept = touching_accept
-    x.learn_push = touching_learn_push
-    x.attempt = touching_attempt
-    x.part = touching_part
-    x.lose_history = touching_lose_history
-    x.open_anew = touching_open_anew
-    x.end_velocity = touching_end_velocity
-    x.attempt_opened = touching_attempt_opened
-    x.free_step = touching_free_step
-    x.trees_apart = touching_trees_apart
-    x.ports_at_hand = touching_ports_at_hand
-
-
-cdef void composed_methods(Method* x) noexcept:
-    touching_methods(x)
-    x.rows_each = composed_rows_each
-    x.advance = composed_advance
+    x.attempt, x.give_up, x.conclude = variational_attempt, variational_give_up, variational_conclude
+    x.first_guess, x.guess_again = variational_first_guess, variational_guess_again
+    x.iterate_touches, x.push_late = variational_iterate_touches, variational_push_late
+    x.pass_on, x.leave, x.guess_by_dynamics = nothing, nothing, variational_guess_by_dynamics
+    x.reach_node, x.increment_to = variational_reach_node, variational_increment_to
+    x.by_velocities, x.weight, x.dense = variational_by_velocities, variational_weight, variational_dense
+    x.front_sense, x.front_share = variational_front_sense, variational_front_share
+    x.end_front, x.apply_by_plans = variational_end_front, variational_apply_by_plans
 
 
 cdef void linear_time_methods(Method* x) noexcept:
-    composed_methods(x)
-    x.coupled_rows = linear_time_coupled_rows
-    x.weight = linear_time_weight
-    x.solves_forces = linear_time_solves_forces
-    x.front_block = linear_time_front_block
-    x.leave = linear_time_leave
-    x.middle = linear_time_middle
-    x.increment_to = linear_time_increment_to
-    x.reach_node = linear_time_reach_node
-    x.by_velocities = linear_time_by_velocities
-    x.by_increments = linear_time_by_increments
+    variational_methods(x)
     x.prepare = linear_time_prepare
-    x.open_node = linear_time_open_node
-    x.evaluate = linear_time_evaluate
-    x.measure = linear_time_measure
-    x.kinetic = linear_time_kinetic
-    x.tree_momentum = linear_time_tree_momentum
-    x.impulse = linear_time_impulse
-    x.linearise = linear_time_linearise
-    x.place_front = linear_time_place_front
-    x.front_share = linear_time_front_share
-    x.note_joints = linear_time_note_joints
-    x.end_front = linear_time_end_front
-    x.linearise_at_rest = linear_time_linearise_at_rest
-    x.apply_inverse = linear_time_apply_inverse
     x.finish = linear_time_finish
-    x.pass_on = linear_time_pass_on
+    x.open_node, x.evaluate, x.measure = linear_time_open_node, linear_time_evaluate, linear_time_measure
+    x.kinetic, x.tree_momentum, x.impulse = linear_time_kinetic, linear_time_tree_momentum, linear_time_impulse
+    x.linearise, x.linearise_at_rest = linear_time_linearise, linear_time_linearise_at_rest
+    x.apply_inverse, x.pass_on, x.leave = linear_time_apply_inverse, linear_time_pass_on, linear_time_leave
+    x.middle, x.increment_to, x.reach_node = linear_time_middle, linear_time_increment_to, linear_time_reach_node
+    x.by_increments, x.by_velocities = linear_time_by_increments, linear_time_by_velocities
+    x.solves_forces, x.weight = linear_time_solves_forces, linear_time_weight
+    x.coupled_rows, x.front_block = linear_time_coupled_rows, linear_time_front_block
+    x.place_front, x.front_share = linear_time_place_front, linear_time_front_share
+    x.note_joints, x.end_front = linear_time_note_joints, linear_time_end_front
 
 
 cdef void midpoint_methods(Method* x) noexcept:
-    composed_methods(x)
-    x.coupled_rows = midpoint_coupled_rows
-    x.open_node = midpoint_open_node
-    x.node_share = midpoint_node_share
-    x.dense = midpoint_dense
+    variational_methods(x)
     x.prepare = midpoint_prepare
-    x.middle = midpoint_middle
-    x.sweep_out = midpoint_sweep_out
-    x.evaluate = midpoint_evaluate
-    x.measure = midpoint_measure
-    x.kinetic = midpoint_kinetic
-    x.tree_momentum = midpoint_tree_momentum
-    x.impulse = midpoint_impulse
-    x.linearise = midpoint_linearise
-    x.front_block = midpoint_front_block
-    x.front_sense = midpoint_front_sense
-    x.apply_by_plans = midpoint_apply_by_plans
-    x.note_joints = midpoint_note_joints
-    x.place_front = midpoint_place_front
-    x.linearise_at_rest = midpoint_linearise_at_rest
-    x.apply_inverse = midpoint_apply_inverse
-    x.by_increments = midpoint_by_increments
     x.finish = midpoint_finish
+    x.open_node, x.evaluate, x.measure = midpoint_open_node, midpoint_evaluate, midpoint_measure
+    x.kinetic, x.tree_momentum, x.impulse = midpoint_kinetic, midpoint_tree_momentum, midpoint_impulse
+    x.linearise, x.linearise_at_rest = midpoint_linearise, midpoint_linearise_at_rest
+    x.apply_inverse, x.sweep_out = midpoint_apply_inverse, midpoint_sweep_out
+    x.middle, x.by_increments, x.node_share = midpoint_middle, midpoint_by_increments, midpoint_node_share
+    x.coupled_rows, x.dense, x.front_block = midpoint_coupled_rows, midpoint_dense, midpoint_front_block
+    x.place_front, x.front_sense, x.note_joints = midpoint_place_front, midpoint_front_sense, midpoint_note_joints
+    x.apply_by_plans = midpoint_apply_by_plans
 
 
 cdef void sundman_methods(Method* x) noexcept:
     midpoint_methods(x)
-    x.coupled_rows = sundman_coupled_rows
     x.prepare = sundman_prepare
-    x.guess_by_dynamics = sundman_guess_by_dynamics
-    x.sweep_out = sundman_sweep_out
-    x.evaluate = sundman_evaluate
-    x.linearise = sundman_linearise
     x.finish = sundman_finish
+    x.evaluate, x.linearise, x.sweep_out = sundman_evaluate, sundman_linearise, sundman_sweep_out
+    x.guess_by_dynamics = sundman_guess_by_dynamics
+    x.coupled_rows = sundman_coupled_rows

@@ -11,28 +11,7 @@ cdef double TOUCH_SHARE = 1e-2
 cdef double TOUCH_CONTRACTION = 0.05
 
 
-cdef void touching_forget(ModelStepper self) noexcept nogil:
-    variational_forget(self)
-    if self.ntouch:
-        self.own_touch.have_ports[0] = False
-
-
-cdef void touching_struck(ModelStepper self) noexcept nogil:
-    # the momentum is that before the node's kick: dry friction of joints that stood owes half of its last impulse
-    cdef Touching* x = &self.own_touch
-    cdef int c
-    variational_struck(self)
-    for c in range(self.ntouch):
-        if self.touch[c].kind == RUBS and x.way[3 * c] == 0.0:
-            x.way[3 * c + 1], x.way[3 * c + 2] = 0.0, 0.5 * x.lam[3 * c]
-
-
-cdef int touching_substep(ModelStepper self, bint leading) noexcept nogil:
-    self.own_touch.leading = leading and not self.parted
-    return variational_substep(self, leading)
-
-
-cdef void touching_accept(ModelStepper self) noexcept nogil:
+cdef void variational_accept(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.own_touch
     cdef int c
     model_accept(self)
@@ -46,7 +25,7 @@ cdef void touching_accept(ModelStepper self) noexcept nogil:
             self.settled.jumped[0] = True
 
 
-cdef void touching_learn_push(ModelStepper self) noexcept nogil:
+cdef void learn_push(ModelStepper self) noexcept nogil:
     # u, for the guesses of steps to come
     cdef Touching* x = &self.own_touch
     cdef int k
@@ -66,97 +45,44 @@ cdef void touching_learn_push(ModelStepper self) noexcept nogil:
     guess_learn(&x.past, x.most_ports, x.u, x.T)
 
 
-# ---- the step ----------------------------------------------------------------------------------------
+# ---- what a trial with contacts begins with -----------------------------------------------------------
 
 
-cdef int touching_attempt(ModelStepper self) noexcept nogil:
-    cdef int status
-    self.lane.newton.kick = NULL
-    if not self.ntouch:
-        return variational_attempt(self)
-    status = attempt_touching(self)
-    self.lane.newton.kick = NULL
-    return status
-
-
-cdef int touching_part(ModelStepper self, bint leading) noexcept nogil:
-    return touching_substep(self, leading)
-
-
-cdef void touching_lose_history(ModelStepper self) noexcept nogil:
-    touching_forget(self)
-
-
-cdef int touching_open_anew(ModelStepper self) noexcept nogil:
-    self.lane.newton.kick = NULL
-    touching_forget(self)
-    return self.method.prepare(self)
-
-
-cdef void touching_end_velocity(ModelStepper self, double* v) noexcept nogil:
-    model_velocity(self, self.lane.state.q2, self.lane.state.x2, v)
-    if self.shared.count:
-        # the rows of the constraints are those of node 1
-        model_velocity(self, self.lane.state.q, self.lane.state.x, self.own_touch.still)
-
-
-cdef int touching_attempt_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
+cdef void variational_first_guess(ModelStepper self, bint joined) noexcept nogil:
+    # of the increment and, where constraints have just closed, the tangent of the start. joined: the trial at hand will do
     cdef Touching* x = &self.own_touch
-    cdef int c, status = OK
-    x.solved = False
-    if not pushed and not x.opened:
-        # a step without contacts; where it ends some may be new
-        if not free:
-            status = variational_attempt(self)
-        if status != OK or not join(self):
-            return status
-        status = touching_solve_touches(self)
-    else:
-        self.lane.now.iterations = 0
-        self.lane.now.contraction = NAN
-        self.lane.economy.age += 1
-        if self.lane.progress.opening and self.shared.count:
-            model_velocity(self, self.lane.state.q, self.lane.state.x, self.lane.newton.v)
-            memcpy(self.lane.held.tangent, self.lane.held.push, self.shared.count * sizeof(double))
-        if x.opened:
-            self.lane.guess.seen.count = 0
-            for c in range(self.nv):
-                self.lane.newton.y[c] = self.lane.now.h * x.v[c]
-            self.method.by_velocities(self, self.lane.newton.y)
-            lock_increment(self)
-        else:
-            x.fresh = predict(self)
-        status = touching_solve_touches(self)
-    if unsolved(status) and self.lane.now.cause == OK:
-        # from no motion, whose exact direction knows what the step solves for
+    cdef Newton* newton = &self.lane.newton
+    cdef int k
+    if joined:
+        return
+    self.lane.now.iterations = 0
+    self.lane.now.contraction = NAN
+    self.lane.economy.age += 1
+    if self.lane.progress.opening and self.shared.count:
+        model_velocity(self, self.lane.state.q, self.lane.state.x, newton.v)
+        memcpy(self.lane.held.tangent, self.lane.held.push, self.shared.count * sizeof(double))
+    if x.opened:
+        # behind an impact: y = h v
         self.lane.guess.seen.count = 0
-        no_multipliers(self)
-        memset(self.lane.newton.y, 0, self.nv * sizeof(double))
+        for k in range(self.nv):
+            newton.y[k] = self.lane.now.h * x.v[k]
+        self.method.by_velocities(self, newton.y)
         lock_increment(self)
-        status = touching_solve_touches(self)
-    return status
+    else:
+        x.fresh = predict(self)
 
 
-cdef int touching_solve_touches(ModelStepper self) noexcept nogil:
-    # passes from the increment at hand until no contact is missing
-    cdef Touching* x = &self.own_touch
-    cdef int status
-    while True:
-        status = contact_gather(self)
-        if status == OK:
-            status = touching_iterate_touches(self)
-        x.fresh = False
-        if status == OK:
-            status = self.method.finish(self)
-        if status != OK:
-            return status
-        contact_remember(self)
-        if not join(self):
-            x.solved = True
-            push_end(self)
-            if x.ends_pushed:
-                vt_add_row(self.nv, 1.0, x.late, self.lane.state.x2)
-            return OK
+cdef void variational_guess_again(ModelStepper self) noexcept nogil:
+    # from no motion, whose exact direction knows what the step solves for
+    self.lane.guess.seen.count = 0
+    no_multipliers(self)
+    memset(self.lane.newton.y, 0, self.nv * sizeof(double))
+    lock_increment(self)
+
+
+cdef void variational_push_late(ModelStepper self) noexcept nogil:
+    # p2 += the impulses of springs of contacts where the step ends
+    vt_add_row(self.nv, 1.0, self.own_touch.late, self.lane.state.x2)
 
 
 cdef void kick_node(ModelStepper self) noexcept nogil:
@@ -172,28 +98,19 @@ cdef void kick_node(ModelStepper self) noexcept nogil:
         vt_add_row(width_of(x, k), x.u[k], x.rows + k * self.nv + first_of(x, k), x.kick + first_of(x, k))
 
 
-cdef int touching_free_step(ModelStepper self) noexcept nogil:
-    return variational_attempt(self)
-
-
-cdef bint touching_trees_apart(ModelStepper self) noexcept nogil:
-    return contact_trees_apart(self) and (self.settling or (
-        self.shared.choices.extra == 0 and self.shared.choices.solver != RIQN and not self.method.dense(self)))
-
-
 # ---- the operator ------------------------------------------------------------------------------------
 
 
-cdef bint touching_ports_at_hand(ModelStepper self) noexcept nogil:
-    return not self.rolls and self.lane.economy.have and contact_ports_at_hand(self)
+cdef bint operator_at_hand(ModelStepper self) noexcept nogil:
+    return not self.rolls and self.lane.economy.have and ports_at_hand(self)
 
 
-cdef double* touching_answers(ModelStepper self) noexcept nogil:
+cdef double* port_answers(ModelStepper self) noexcept nogil:
     return (self.own_touch.answers if self.own_touch.ports <= self.own_touch.most_ports
             else self.own_touch.answers_room)
 
 
-cdef int touching_answer_ports(ModelStepper self) noexcept nogil:
+cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
     # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: what the step's operator answers, the constraints held
     cdef Touching* x = &self.own_touch
     cdef Newton* newton = &self.lane.newton
@@ -202,7 +119,7 @@ cdef int touching_answer_ports(ModelStepper self) noexcept nogil:
     cdef const TouchGroup* g
     cdef const TouchTree* t
     cdef int i, k, j, status = OK, count = self.shared.count, nv = self.nv
-    cdef bint apart = touching_trees_apart(self)
+    cdef bint apart = trees_apart(self)
     memcpy(x.r, newton.r, nv * sizeof(double))
     memcpy(x.h, self.lane.held.h, count * sizeof(double))
     memset(self.lane.held.h, 0, count * sizeof(double))
@@ -216,7 +133,7 @@ cdef int touching_answer_ports(ModelStepper self) noexcept nogil:
                 self.method.apply_inverse(self, newton.r, t.body, t.body_end, newton.d)
             elif status == OK:
                 status = direction(self)
-            memcpy(touching_answers(self) + k * nv + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
+            memcpy(port_answers(self) + k * nv + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
             for j in range(g.port, g.port + g.ports):
                 P[j * x.ports + k] = 0.0
                 if x.tree_of_port[j] == x.tree_of_port[k]:
@@ -240,7 +157,7 @@ cdef void see_ports(ModelStepper self) noexcept nogil:
             for j in range(x.group[i].port, x.group[i].port + x.group[i].ports):
                 if x.tree_of_port[j] == x.tree_of_port[k]:
                     P[j * x.ports + k] = scaled * vt_inner(width_of(x, k), x.rows2 + at + (j - k) * self.nv,
-                                                           touching_answers(self) + at)
+                                                           port_answers(self) + at)
 
 
 cdef void place_rows2(ModelStepper self) noexcept nogil:
@@ -261,12 +178,12 @@ cdef void place_rows2(ModelStepper self) noexcept nogil:
 # ---- passes ------------------------------------------------------------------------------------------
 
 
-cdef int touching_iterate_touches(ModelStepper self) noexcept nogil:
+cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
     # Newton's corrections of the increment and, at its velocities, impulses that solve the cones
     cdef Touching* x = &self.own_touch
     cdef Pass* p = self.lane.newton.now
     cdef double closed = 0.0, e, found, before = INFINITY, found_before = INFINITY, goal = 0.0
-    cdef bint have = touching_ports_at_hand(self), old = have
+    cdef bint have = operator_at_hand(self), old = have
     cdef int k, status
     p.solver, p.k, p.most, p.turned, p.required, p.sound = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
     if not foretell(self):
@@ -314,7 +231,7 @@ cdef int touching_iterate_touches(ModelStepper self) noexcept nogil:
             if not (old and k == 0):
                 status = variational_factor(self)
                 if status == OK:
-                    status = touching_answer_ports(self)
+                    status = variational_answer_ports(self)
                 if status != OK:
                     return status
                 have, old = True, False
@@ -337,7 +254,7 @@ cdef int touching_iterate_touches(ModelStepper self) noexcept nogil:
 cdef bint foretell(ModelStepper self) noexcept nogil:
     # u from that of past steps, where the increment is from those as well
     cdef Touching* x = &self.own_touch
-    if not (x.fresh and touching_ports_at_hand(self) and self.lane.guess.seen.count and x.past.seen.count > 1):
+    if not (x.fresh and operator_at_hand(self) and self.lane.guess.seen.count and x.past.seen.count > 1):
         return False
     guess_scale(&x.past, x.most_ports, self.lane.now.h)
     guess_predict(&x.past, x.most_ports, guess_order(&x.past), x.T)
@@ -422,7 +339,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
         # the same, by what the operator answered to the ports
         for k in range(x.ports):
             o = first_of(x, k)
-            vt_add_row(width_of(x, k), before[k], touching_answers(self) + k * self.nv + o, newton.d + o)
+            vt_add_row(width_of(x, k), before[k], port_answers(self) + k * self.nv + o, newton.d + o)
     if self.shared.m.rubbing:
         stop_at_rest(self.shared.m, self.lane.now.h, newton.y, newton.d)
     if self.shared.ndrive:

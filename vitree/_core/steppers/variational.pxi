@@ -35,6 +35,7 @@ cdef int make_variational(ModelStepper self, dict options) except -1:
     cdef int k, n = self.nv
     cdef Py_ssize_t broyden
     choose(self, options)
+    self.motion_rows = SUBSTEP_ROWS * c.stages
     if c.extra or c.solver == RIQN or self.method.dense(self):
         divide(self, True)
     if self.method.front_block(self):
@@ -153,74 +154,9 @@ cdef double drive_weight(ModelStepper self):
 # ---- what a discretisation says ------------------------------------------------------------------
 
 
-cdef int variational_coupled_rows(ModelStepper self):
-    # rows by which loads couple the joints
-    return 0
-
-
 cdef bint variational_dense(ModelStepper self) noexcept nogil:
     # whether corrections are made with a dense matrix
     return self.shared.choices.solver == NEWTON
-
-
-cdef int variational_front_block(ModelStepper self):
-    # numbers that belong to a body where islands are solved by their plans, or 0: they are not
-    return 0
-
-
-cdef int variational_prepare(ModelStepper self) noexcept nogil:
-    # node 1: what does not depend on y
-    return OK
-
-
-cdef int variational_open_node(ModelStepper self) noexcept nogil:
-    # the part of `prepare` that follows once tau and u are known
-    return OK
-
-
-cdef double variational_evaluate(ModelStepper self) noexcept nogil:
-    # r = -(p1 + D1 Ld + f-) at y; returns its largest entry, infinite where the step is not valid
-    return INFINITY
-
-
-cdef double variational_measure(ModelStepper self) noexcept nogil:
-    # the residual's scale: the largest momentum or impulse. Follows the first residual
-    return 1.0
-
-
-cdef double variational_kinetic(ModelStepper self) noexcept nogil:
-    # twice the kinetic energy of the trial
-    return 1.0
-
-
-cdef Vec3 variational_tree_momentum(ModelStepper self, int root) noexcept nogil:
-    # the linear momentum of the tree of a root, in the trial
-    return zero3()
-
-
-cdef double variational_impulse(ModelStepper self, int k) noexcept nogil:
-    # the largest of the terms of the step's forces on a joint
-    return 0.0
-
-
-cdef int variational_linearise(ModelStepper self) noexcept nogil:
-    # factor dr/dy at y, and C, R
-    return OK
-
-
-cdef void variational_linearise_at_rest(ModelStepper self) noexcept nogil:
-    # the same by M(q1)/h
-    pass
-
-
-cdef void variational_apply_inverse(ModelStepper self, const double* r, int first, int end, double* d) noexcept nogil:
-    # d with (dr/dy) d = -r, of the bodies from first to end, which hang together with no others
-    pass
-
-
-cdef void variational_place_front(ModelStepper self, int i, FrontBody* x, bint whole) noexcept nogil:
-    # what the discretisation knows of a body; whole: with matrices, rows and columns
-    pass
 
 
 cdef double variational_front_sense(ModelStepper self) noexcept nogil:
@@ -231,11 +167,6 @@ cdef double variational_front_sense(ModelStepper self) noexcept nogil:
 cdef double variational_front_share(ModelStepper self) noexcept nogil:
     # plans are solved for the residual times this; multipliers come out times minus this
     return 1.0
-
-
-cdef void variational_note_joints(ModelStepper self, int first, int end, Signs* signs) noexcept nogil:
-    # the signs of the joints' pivots as if there were no constraints, of the bodies from first to end
-    pass
 
 
 cdef void variational_end_front(ModelStepper self, int first, int end, double* d) noexcept nogil:
@@ -253,33 +184,8 @@ cdef void variational_increment_to(ModelStepper self, const double* q2) noexcept
     difference(self.shared.m, self.lane.state.q, q2, self.lane.newton.y)
 
 
-cdef void variational_by_increments(ModelStepper self, int first, int end, double* row) noexcept nogil:
-    # a row (nv,) by displacements at node 2, of the bodies from first to end, becomes one by increments
-    pass
-
-
 cdef void variational_by_velocities(ModelStepper self, double* y) noexcept nogil:
     # y, an increment by body velocities, becomes one of the unknown
-    pass
-
-
-cdef void variational_middle(ModelStepper self) noexcept nogil:
-    # (q2, v) in the middle of the step
-    pass
-
-
-cdef int variational_finish(ModelStepper self) noexcept nogil:
-    # the trial state (q2, p2)
-    return OK
-
-
-cdef void variational_pass_on(ModelStepper self) noexcept nogil:
-    # node 2 becomes node 1
-    pass
-
-
-cdef void variational_leave(ModelStepper self) noexcept nogil:
-    # the state is not the last step's end: what was known of it is void
     pass
 
 
@@ -294,7 +200,7 @@ cdef void use(ModelStepper self, int stage) noexcept nogil:
     self.lane.operator = &self.lane.operators[stage]
 
 
-cdef void variational_forget(ModelStepper self) noexcept nogil:
+cdef void forget(ModelStepper self) noexcept nogil:
     # start as if no step lay behind
     cdef int k
     for k in range(self.shared.choices.stages):
@@ -304,6 +210,8 @@ cdef void variational_forget(ModelStepper self) noexcept nogil:
     self.lane.progress.have_Dh = False
     no_multipliers(self)
     self.method.leave(self)
+    if self.ntouch:
+        self.own_touch.have_ports[0] = False
 
 
 cdef void no_multipliers(ModelStepper self) noexcept nogil:
@@ -313,19 +221,25 @@ cdef void no_multipliers(ModelStepper self) noexcept nogil:
 cdef void variational_begin(ModelStepper self) noexcept nogil:
     cdef Progress* progress = self.lane.progress
     cdef int k
-    settled_begin(self)
+    begin_contacts(self)
     for k in range(self.shared.choices.stages):
         economy_begin(&self.lane.economies[k])
-    self.method.forget(self)
+    forget(self)
     use(self, 0)
     memset(progress, 0, sizeof(Progress))
     progress.opening, progress.density = True, NAN
 
 
 cdef void variational_struck(ModelStepper self) noexcept nogil:
-    # the counts of the run stay
-    self.method.forget(self)
+    # the counts of the run stay. The momentum is that before the node's kick: dry friction of joints that stood owes half
+    # of its last impulse
+    cdef Touching* x = &self.own_touch
+    cdef int c
+    forget(self)
     self.lane.clock.h_last, self.lane.clock.restarted, self.lane.progress.opening = 0.0, True, True
+    for c in range(self.ntouch):
+        if self.touch[c].kind == RUBS and x.way[3 * c] == 0.0:
+            x.way[3 * c + 1], x.way[3 * c + 2] = 0.0, 0.5 * x.lam[3 * c]
 
 
 cdef double variational_multiplier(ModelStepper self, int c) noexcept nogil:
@@ -1141,22 +1055,17 @@ cdef void show_margin(ModelStepper self, double turn, double off) noexcept nogil
 # ---- a step -----------------------------------------------------------------------------------------
 
 
-cdef int variational_substep(ModelStepper self, bint leading) noexcept nogil:
-    # a step of the method, accepted. leading: it starts where the whole step does
+cdef void variational_give_up(ModelStepper self) noexcept nogil:
+    # what led to a trial that failed is no guess of another one
+    self.lane.guess.seen.count = 0
+    self.lane.economy.have = False
+    no_multipliers(self)
+
+
+cdef void variational_conclude(ModelStepper self, bint leading) noexcept nogil:
+    # multipliers and forces of the step, guesses of steps to come, and node 2 becomes node 1
     cdef const Island* on
-    cdef int k, status = self.method.prepare(self)
-    if status != OK:
-        return status
-    status = self.method.attempt(self)
-    if status == OK:
-        status = self.checked()
-    elif self.lane.now.cause == CALLBACK_FAILED:
-        status = CALLBACK_FAILED
-    if status != OK:
-        self.lane.guess.seen.count = 0
-        self.lane.economy.have = False
-        no_multipliers(self)
-        return status
+    cdef int k
     if leading:
         multipliers_as_forces(self)
     if self.shared.ndrive and self.watched_out != NULL:
@@ -1173,8 +1082,6 @@ cdef int variational_substep(ModelStepper self, bint leading) noexcept nogil:
     learn(self)
     self.lane.progress.opening = False
     self.method.pass_on(self)
-    self.accept()
-    return OK
 
 
 cdef int variational_attempt(ModelStepper self) noexcept nogil:
@@ -1239,10 +1146,6 @@ cdef void learn(ModelStepper self) noexcept nogil:
     if self.shared.gears and x.own == NULL:
         guess_scale(self.lane.push_guess, self.shared.count, self.lane.now.h)
         guess_learn(self.lane.push_guess, self.shared.count, self.lane.held.lam, x.z)
-
-
-cdef int variational_step(ModelStepper self) noexcept nogil:
-    return self.method.substep(self, True)
 
 
 # ---- for tests, and starts from two configurations ------------------------------------------------
