@@ -1,11 +1,30 @@
-# Whole steps made of variational substeps: compositions of higher order (Suzuki 1990; Kahan & Li 1997), halves of a
-# step that cannot be solved, and steps that choose their own length.
+# Whole steps made of others: compositions of higher order (Suzuki 1990; Kahan & Li 1997), equal parts of a step that
+# cannot be solved, and steps that choose their own length.
 
 cdef enum:              # how steps adapt themselves
     DENSITY = 1         # by a step density that follows the velocities (Hairer & Soederlind 2005): reversible
     SUNDMAN = 2         # time is part of the discrete action: symplectic
 
 ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
+
+
+cdef int adapted_step(ModelStepper self) noexcept nogil:
+    # a whole step, of the length that the density says if steps adapt
+    cdef Choices* c = &self.shared.choices
+    cdef double density = NAN
+    cdef int status
+    self.lane.newton.share = 1.0
+    if c.adapt == DENSITY:
+        status = next_density(self, 0.5, &density)
+        if status != OK:
+            return status
+        self.lane.now.h = c.pace / density
+        if not self.lane.clock.t + self.lane.now.h > self.lane.clock.t:
+            return NO_STEP
+    status = whole_step(self)
+    if status == OK and c.adapt:
+        self.lane.progress.density = density
+    return status
 
 
 cdef int next_density(ModelStepper self, double share, double* density) noexcept nogil:
@@ -36,6 +55,13 @@ cdef void note_halves(ModelStepper self) noexcept nogil:
         progress.halved_first = self.lane.clock.t
     progress.halved_last = self.lane.clock.t
     progress.halved += 1
+
+
+cdef bint may_halve(ModelStepper self, int status) noexcept nogil:
+    # whether shorter steps may help. Prescribed motion is known at the steps' ends only
+    if self.lane.now.cause != OK or self.shared.m.nlocked:
+        return False
+    return unsolved(status) or (status == NOT_FINITE and not by_velocity(self))
 
 
 cdef int halve(ModelStepper self, int status) noexcept nogil:

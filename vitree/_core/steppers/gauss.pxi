@@ -498,7 +498,7 @@ cdef int gauss_step(ModelStepper self) noexcept nogil:
     memset(&self.gauss.resolving, 0, sizeof(Resolution))
     self.gauss.follows = self.gauss.past.steps > 0 and self.lane.clock.h_last == self.lane.now.h
     status = gauss_solve_part(self, self.lane.clock.t, self.lane.now.h, self.gauss.follows)
-    if may_halve(self, status) and self.gauss.halvings:
+    if gauss_may_halve(self, status) and self.gauss.halvings:
         self.gauss.halves = True
         inner = self.inner_log.count
         status = gauss_halve(self, self.lane.clock.t, self.lane.now.h, self.gauss.halvings)
@@ -507,7 +507,7 @@ cdef int gauss_step(ModelStepper self) noexcept nogil:
     return status
 
 
-cdef bint may_halve(ModelStepper self, int status) noexcept nogil:
+cdef bint gauss_may_halve(ModelStepper self, int status) noexcept nogil:
     # prescribed motion is known at the stages of whole steps only
     return (unsolved(status) or status == NOT_FINITE) and not self.shared.m.nlocked
 
@@ -516,7 +516,7 @@ cdef int gauss_halve(ModelStepper self, double t, double h, int times) noexcept 
     cdef int k, status = OK
     for k in range(2):
         status = gauss_solve_part(self, t + 0.5 * k * h, 0.5 * h, False)
-        if may_halve(self, status) and times > 1:
+        if gauss_may_halve(self, status) and times > 1:
             status = gauss_halve(self, t + 0.5 * k * h, 0.5 * h, times - 1)
         if status != OK:
             return status
@@ -704,15 +704,11 @@ cdef bint rounds(ModelStepper self) noexcept nogil:
 
 
 cdef void gauss_accept(ModelStepper self) noexcept nogil:
-    cdef Progress* progress = self.lane.progress
     model_accept(self)
     gauss_remember(self)
     note_polynomial(self)
     if self.gauss.halves:
-        if not progress.halved:
-            progress.halved_first = self.lane.clock.t
-        progress.halved_last = self.lane.clock.t
-        progress.halved += 1
+        note_halves(self)
 
 
 cdef void gauss_remember(ModelStepper self) noexcept nogil:

@@ -65,3 +65,8 @@ cdef struct Method:
     void (*note_joints)(ModelStepper self, int first, int end, Signs* signs) noexcept nogil
     void (*end_front)(ModelStepper self, int first, int end, double* d) noexcept nogil
     void (*apply_by_plans)(ModelStepper self, const double* r, double* d, double* z) noexcept nogil
+
+
+cdef inline bint by_velocity(ModelStepper self) noexcept nogil:
+    # whether the state is (q, v) and a step an explicit map F_h of it; else it is (q, p)
+    return self.kind == METHOD_EULER or self.kind == METHOD_RUNGE_KUTTA

@@ -481,7 +481,7 @@ cdef class ModelStepper(Stepper):
     # ---- a step: see step.pxi ----------------------------------------------------------------------------
 
     cdef int advance(self) noexcept nogil:
-        return Stepper.advance(self) if self.kind == METHOD_GAUSS else advance_step(self)
+        return Stepper.advance(self) if self.kind == METHOD_GAUSS else adapted_step(self)
 
     cdef int step(self) noexcept nogil:
         return self.method.step(self)

@@ -1,41 +1,13 @@
-# A step of every method, from the state (t, q, x) to the next one. `Stepper.run` calls `take_step`, which reads the inputs
-# and the length of the step and calls `advance`; then the clock moves on, and the record is written.
+# A step of every method, from the state (t, q, x) to the next one. `Stepper.take_step` reads the inputs and calls `advance`
+# (here `whole_step`); then the clock moves on and the record is written (`Stepper.run`).
 #
-#   - External wrenches, torque and loads enter where a trial is evaluated: in `step` of explicit methods and of Gauss, and
-#     in `prepare` (at node 1) and `evaluate` (in the middle) of the variational ones, which are of the method's table.
-#   - Contacts act at node 1, before the trial: `open_touches` says which are closed there, and applies impacts of those
-#     that bounce (impacts.pxi); the impulses of the others are solved for together with the trial (`iterate_touches`).
-#   - What moves by itself in a step (prescribed coordinates) is placed in `finish`.
-#
-# A method is one-step, so a step may be composed of others of any lengths: substeps of a composition, equal parts of a
-# step that cannot be solved, parts that end where contacts close.
-
-cdef inline bint by_velocity(ModelStepper self) noexcept nogil:
-    # whether the state is (q, v) and a step an explicit map F_h of it; else it is (q, p)
-    return self.kind == METHOD_EULER or self.kind == METHOD_RUNGE_KUTTA
-
-
-cdef int advance_step(ModelStepper self) noexcept nogil:
-    # a whole step, of the length that the density says if steps adapt
-    cdef Choices* c = &self.shared.choices
-    cdef double density = NAN
-    cdef int status
-    self.lane.newton.share = 1.0
-    if c.adapt == DENSITY:
-        status = next_density(self, 0.5, &density)
-        if status != OK:
-            return status
-        self.lane.now.h = c.pace / density
-        if not self.lane.clock.t + self.lane.now.h > self.lane.clock.t:
-            return NO_STEP
-    status = whole_step(self)
-    if status == OK and c.adapt:
-        self.lane.progress.density = density
-    return status
-
+#   - External wrenches, torque and loads enter where a trial is evaluated: in the `step` of explicit methods and of Gauss,
+#     in `prepare` (at node 1) and `evaluate` (in the middle) of the variational ones. All stand in the method's table.
+#   - Impacts are applied at node 1, in `open_touches` (impacts.pxi). The impulses of contacts that are closed there, or
+#     that the trial closes, are solved for together with the trial, in `iterate_touches`.
 
 cdef int whole_step(ModelStepper self) noexcept nogil:
-    # to where contacts close, if these are located; in one piece; or in 2, 4, 8 ... equal parts
+    # to where contacts close, if impacts are located; in one piece; or in 2, 4, 8 ... equal parts
     cdef Choices* c = &self.shared.choices
     cdef int status
     if self.events and self.ntouch:
@@ -50,11 +22,7 @@ cdef int whole_step(ModelStepper self) noexcept nogil:
     note_start(self)
     if c.stages > 1:
         status = in_parts(self, 1)
-    # prescribed motion is known at the steps' ends only
-    if self.lane.now.cause == OK and not self.shared.m.nlocked and (
-            unsolved(status) or (status == NOT_FINITE and not by_velocity(self))):
-        return halve(self, status)
-    return status
+    return halve(self, status) if may_halve(self, status) else status
 
 
 cdef int substep(ModelStepper self, bint leading) noexcept nogil:
