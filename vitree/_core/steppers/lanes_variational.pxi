@@ -14,521 +14,479 @@ cdef struct LaneStage:          # of a substep
     vt_real* table              # (ORDERS + 1, nv) as Guess.table
 
 
-cdef class VariationalLanes(Lanes):
-    """Base of the discretisations; the state is (q, p)."""
+cdef int make_variational_lanes(Lanes self) except -1:
+    cdef int k, n, stages
+    n, stages = self.nv, self.plan.stages
+    self.by_momentum, self.node_share = True, 0.5
+    self.solves_forces = self.plan.m.damped or self.plan.m.rubbing or self.plan.ndrive > 0
+    self.y, self.r, self.spare, self.last = lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n)
+    if self.plan.ndrive:
+        self.servo_force, self.servo_slope, self.stiff = lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n)
+        self.ahead_force, self.ahead_slope = lanes_reals(self, n), lanes_reals(self, n)
+    self.stage = <LaneStage*>self.scratch.take(stages * sizeof(LaneStage))
+    for k in range(stages):
+        self.stage[k].table = lanes_reals(self, (ORDERS + 1) * n)
+    return 0
 
-    cdef LaneStage* stage
-    cdef LaneStage* at                  # that of the substep at hand
-    cdef int substep_at                 # its number
-    cdef double h                       # [s] its length
-    cdef double node_share              # of the step's impulse, that of the first node
-    cdef int required                   # signs that its operator must have
-    cdef bint solves_forces             # a step solves for forces
-    cdef vt_real* y                     # (nv,) the increment, the residual, and what may be overwritten
-    cdef vt_real* r
-    cdef vt_real* spare
-    cdef vt_real* servo_force           # (nv,) of drives at a trial, and -h dforce/dy; NULL without them
-    cdef vt_real* servo_slope
-    cdef vt_real* ahead_force           # the same on the way of h v
-    cdef vt_real* ahead_slope
-    cdef vt_real* stiff                 # (nv,) armature, with these slopes as some more of it
-    cdef vt_real* last                  # (nv,) the last correction
-    cdef double descent[MOST_LANES]     # r.d of it
 
-    def __init__(self, size_t address, owner):
-        cdef int k, n, stages
-        Lanes.__init__(self, address, owner)
-        n, stages = self.nv, self.plan.stages
-        self.by_momentum, self.node_share = True, 0.5
-        self.solves_forces = self.plan.m.damped or self.plan.m.rubbing or self.plan.ndrive > 0
-        self.y, self.r, self.spare, self.last = self.reals(n), self.reals(n), self.reals(n), self.reals(n)
-        if self.plan.ndrive:
-            self.servo_force, self.servo_slope, self.stiff = self.reals(n), self.reals(n), self.reals(n)
-            self.ahead_force, self.ahead_slope = self.reals(n), self.reals(n)
-        self.stage = <LaneStage*>self.scratch.take(stages * sizeof(LaneStage))
-        for k in range(stages):
-            self.stage[k].table = self.reals((ORDERS + 1) * n)
+cdef Py_ssize_t variational_lanes_need(Lanes self):
+    cdef Py_ssize_t n = self.plan.m.nv, stages = self.plan.stages
+    return (lanes_need(self) + (9 * (n + 1) + stages * ((ORDERS + 1) * n + 1)) * sizeof(vt_real)
+            + stages * (sizeof(LaneStage) + 64))
 
-    cdef Py_ssize_t need(self):
-        cdef Py_ssize_t n = self.plan.m.nv, stages = self.plan.stages
-        return (Lanes.need(self) + (9 * (n + 1) + stages * ((ORDERS + 1) * n + 1)) * sizeof(vt_real)
-                + stages * (sizeof(LaneStage) + 64))
 
-    cdef void begin(self) noexcept nogil:
-        cdef int i, k, s
-        for s in range(self.plan.stages):
-            for i in range(VT_WIDTH):
-                memset(&self.stage[s].lane[i], 0, sizeof(Judged))
-                economy_begin(&self.stage[s].lane[i].economy)
-            for k in range((ORDERS + 1) * self.nv):
-                self.stage[s].table[k] = vt_set1(0.0)
-
-    # ---- what a discretisation says ------------------------------------------------------------------------
-
-    cdef void prepare(self) noexcept nogil:
-        # node 1: what does not depend on y
-        pass
-
-    cdef vt_real evaluate(self) noexcept nogil:
-        # r = -(p1 + D1 Ld + f-) at y; returns its largest entry, infinite where the step is not valid
-        return vt_set1(INFINITY)
-
-    cdef vt_real measure(self) noexcept nogil:
-        # the residual's scale: the largest momentum or impulse. Follows the first residual
-        return vt_set1(1.0)
-
-    cdef vt_real kinetic(self) noexcept nogil:
-        # twice the kinetic energy of the trial
-        return vt_set1(1.0)
-
-    cdef Vec3 tree_momentum(self, int root) noexcept nogil:
-        # the linear momentum of the tree of a root, in the trial
-        return zero3()
-
-    cdef vt_real impulse(self, int k) noexcept nogil:
-        # the largest of the terms of the step's forces on a joint
-        return vt_set1(0.0)
-
-    cdef void factor(self, vt_mask some, Signs* signs) noexcept nogil:
-        # the operators of some lanes
-        pass
-
-    cdef void solve(self, vt_real* d) noexcept nogil:
-        # d with (dr/dy) d = -r
-        pass
-
-    cdef void straighten(self, vt_real* y) noexcept nogil:
-        # y, an increment by body velocities, becomes one of the unknown
-        pass
-
-    cdef void finish(self) noexcept nogil:
-        # the trial state (q2, p2)
-        pass
-
-    cdef void pass_on(self) noexcept nogil:
-        # node 2 becomes node 1
-        pass
-
-    # ---- a step --------------------------------------------------------------------------------------------
-
-    cdef void advance(self) noexcept nogil:
-        # the substeps of a step
-        cdef int i, s, spent[MOST_LANES]
-        cdef double error[MOST_LANES]
+cdef void variational_lanes_begin(Lanes self) noexcept nogil:
+    cdef int i, k, s
+    for s in range(self.plan.stages):
         for i in range(VT_WIDTH):
-            spent[i], error[i] = 0, 0.0
-        for s in range(self.plan.stages):
-            self.substep_at, self.at, self.h = s, &self.stage[s], self.plan.share[s] * self.plan.h
-            # backwards, where nothing moves, dissipation c leaves M - |h| c/2 of M: its signs say nothing
-            self.required = ODD if self.h < 0.0 and self.solves_forces else self.plan.required
-            self.substep()
-            for i in range(VT_WIDTH):
-                spent[i] += self.corrections[i]
-                error[i] = max(error[i], self.error[i])
-        for i in range(VT_WIDTH):
-            self.corrections[i], self.error[i] = spent[i], error[i]
+            memset(&self.stage[s].lane[i], 0, sizeof(Judged))
+            economy_begin(&self.stage[s].lane[i].economy)
+        for k in range((ORDERS + 1) * self.nv):
+            self.stage[s].table[k] = vt_set1(0.0)
 
-    cdef void substep(self) noexcept nogil:
-        cdef int i, k
-        cdef bint dynamics = False
-        cdef bint learns[MOST_LANES]
-        cdef Judged* x
-        cdef vt_mask learning
-        self.prepare()
-        # the first guess: extrapolated, or by the dynamics
-        for i in range(VT_WIDTH):
-            x = &self.at.lane[i]
-            self.corrections[i] = 0
-            x.solves, x.guesses = not self.left[i], x.seen.count < 4
-            dynamics = dynamics or x.solves and x.guesses
-            x.economy.age += 1
-        self.extrapolate()
-        if dynamics:
-            self.guess()
-        self.iterate()
-        self.finish()
-        self.check()
-        # what steps to come guess by: increments as they would be if solved further
-        for i in range(VT_WIDTH):
-            x = &self.at.lane[i]
-            learns[i] = (not self.left[i] and self.plan.solver == AUTO and x.economy.have
-                         and self.error[i] > 0.03 * self.plan.tolerance * x.now.scale)
-        learning = where(learns)
-        if vt_any(learning):
-            self.solve(self.d)
-            for k in range(self.nv):
-                self.y[k] = vt_select(learning, self.y[k] + self.d[k], self.y[k])
-        self.learn()
-        self.pass_on()
-        self.accept()
 
-    cdef void extrapolate(self) noexcept nogil:
-        # y = the sum of the backward differences below the order, which a lane has of its own
-        cdef int i, j, k
-        cdef int order[MOST_LANES]
-        cdef bint takes[MOST_LANES]
-        cdef vt_mask some
-        for i in range(VT_WIDTH):
-            order[i] = seen_order(&self.at.lane[i].seen)
-        memcpy(self.y, self.at.table, self.nv * sizeof(vt_real))
-        for j in range(1, ORDERS):
-            for i in range(VT_WIDTH):
-                takes[i] = j < order[i]
-            some = where(takes)
-            if not vt_any(some):
-                return
-            for k in range(self.nv):
-                self.y[k] = vt_select(some, self.y[k] + self.at.table[j * self.nv + k], self.y[k])
+# ---- a step --------------------------------------------------------------------------------------------
 
-    cdef void learn(self) noexcept nogil:
-        # the new backward differences: the j-th is what order j would have been wrong by
-        cdef int i, j, k
-        cdef int known[MOST_LANES]
-        cdef bint takes[MOST_LANES]
-        cdef vt_mask some
-        cdef vt_real d, e, worst
-        cdef vt_real* row
-        for i in range(VT_WIDTH):
-            known[i] = <int>min(self.at.lane[i].seen.count, <long>ORDERS)
-        memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
-        for j in range(ORDERS + 1):
-            for i in range(VT_WIDTH):
-                takes[i] = j <= known[i]
-            some = where(takes)
-            if not vt_any(some):
-                break
-            row = self.at.table + j * self.nv
-            worst = vt_set1(0.0)
-            for k in range(self.nv):
-                d = self.spare[k]
-                e = d - row[k]
-                row[k] = vt_select(some, d, row[k])
-                self.spare[k] = vt_select(some, e, self.spare[k])
-                worst = vt_max_nan(worst, vt_abs(e))
-            for i in range(VT_WIDTH):
-                if takes[i]:
-                    seen_note(&self.at.lane[i].seen, j, vt_get(worst, i))
-        for i in range(VT_WIDTH):
-            self.at.lane[i].seen.count += 1
 
-    # ---- guesses by the dynamics -----------------------------------------------------------------------------
+cdef void variational_lanes_advance(Lanes self) noexcept nogil:
+    # the substeps of a step
+    cdef int i, s, spent[MOST_LANES]
+    cdef double error[MOST_LANES]
+    for i in range(VT_WIDTH):
+        spent[i], error[i] = 0, 0.0
+    for s in range(self.plan.stages):
+        self.substep_at, self.at, self.h = s, &self.stage[s], self.plan.share[s] * self.plan.h
+        # backwards, where nothing moves, dissipation c leaves M - |h| c/2 of M: its signs say nothing
+        self.required = ODD if self.h < 0.0 and self.solves_forces else self.plan.required
+        variational_lanes_substep(self)
+        for i in range(VT_WIDTH):
+            spent[i] += self.corrections[i]
+            error[i] = max(error[i], self.error[i])
+    for i in range(VT_WIDTH):
+        self.corrections[i], self.error[i] = spent[i], error[i]
 
-    cdef void by_dynamics(self, double share, vt_real* y) noexcept nogil:
-        # y = h v + share h^2 a, M v = p; (v, a) stay
-        cdef double h = self.h
-        cdef int k
-        self.velocity(self.v)
-        self.acceleration_in_step(self.a)
+
+cdef void variational_lanes_substep(Lanes self) noexcept nogil:
+    cdef int i, k
+    cdef bint dynamics = False
+    cdef bint learns[MOST_LANES]
+    cdef Judged* x
+    cdef vt_mask learning
+    self.method.prepare(self)
+    # the first guess: extrapolated, or by the dynamics
+    for i in range(VT_WIDTH):
+        x = &self.at.lane[i]
+        self.corrections[i] = 0
+        x.solves, x.guesses = not self.left[i], x.seen.count < 4
+        dynamics = dynamics or x.solves and x.guesses
+        x.economy.age += 1
+    variational_lanes_extrapolate(self)
+    if dynamics:
+        variational_lanes_guess(self)
+    variational_lanes_iterate(self)
+    self.method.finish(self)
+    lanes_check(self)
+    # what steps to come guess by: increments as they would be if solved further
+    for i in range(VT_WIDTH):
+        x = &self.at.lane[i]
+        learns[i] = (not self.left[i] and self.plan.solver == AUTO and x.economy.have
+                     and self.error[i] > 0.03 * self.plan.tolerance * x.now.scale)
+    learning = where(learns)
+    if vt_any(learning):
+        self.method.solve(self, self.d)
         for k in range(self.nv):
-            y[k] = h * self.v[k]
-            y[k] = y[k] + share * h * h * self.a[k]
-        self.straighten(y)
+            self.y[k] = vt_select(learning, self.y[k] + self.d[k], self.y[k])
+    variational_lanes_learn(self)
+    self.method.pass_on(self)
+    lanes_accept(self)
 
-    cdef void acceleration_in_step(self, vt_real* out) noexcept nogil:
-        # a with which y = h v + s h^2 a, s the first node's share, solves the step where its forces are linear in y:
-        #     (M + s h (damping + slopes of drives)) a = forces, those of drives on the way of y = h v
-        cdef const vt_model* m = self.plan.m
-        cdef double h = self.h, share = self.node_share
-        cdef int i, k
-        if not (self.plan.ndrive and h > 0.0):
-            self.acceleration(self.q, self.v, out)
+
+cdef void variational_lanes_extrapolate(Lanes self) noexcept nogil:
+    # y = the sum of the backward differences below the order, which a lane has of its own
+    cdef int i, j, k
+    cdef int order[MOST_LANES]
+    cdef bint takes[MOST_LANES]
+    cdef vt_mask some
+    for i in range(VT_WIDTH):
+        order[i] = seen_order(&self.at.lane[i].seen)
+    memcpy(self.y, self.at.table, self.nv * sizeof(vt_real))
+    for j in range(1, ORDERS):
+        for i in range(VT_WIDTH):
+            takes[i] = j < order[i]
+        some = where(takes)
+        if not vt_any(some):
             return
         for k in range(self.nv):
-            self.d[k] = h * self.v[k]
-        self.drive_trial(self.d, self.ahead_force, self.ahead_slope)
-        for k in range(self.nv):
-            self.stiff[k] = vt_set1(m.armature[k])
-            self.force[k] = self.tau[k] - m.damping[k] * self.v[k]
-        for i in range(m.nbody):
-            if not joint_multi(&m.body[i]):
-                k = m.body[i].iv
-                self.stiff[k] = self.stiff[k] + share * h * (m.damping[k] + self.ahead_slope[k])
-        if m.rubbing:
-            add_friction(m, 1.0, self.v, -1.0, self.force)
-        for k in range(self.nv):
-            self.force[k] = self.force[k] + self.ahead_force[k]
-        aba_stiff(m, self.stiff, m.g, self.q, self.v, self.force, NULL, out, self.aba)
+            self.y[k] = vt_select(some, self.y[k] + self.at.table[j * self.nv + k], self.y[k])
 
-    cdef void drive_trial(self, const vt_real* y, vt_real* force, vt_real* slope) noexcept nogil:
-        # the forces of the drives, and their slopes, on the way of an increment
-        cdef int k
-        for k in range(self.nv):
-            force[k] = slope[k] = vt_set1(0.0)
-        drive_step(self.plan.drive, self.plan.ndrive, self.q, y, 1.0 - self.node_share, self.h, self.u, force, slope)
 
-    cdef void guess(self) noexcept nogil:
-        # y by the dynamics, of the lanes that ask for it; no motion where that is better, if forces are solved for
-        cdef bint asks[MOST_LANES]
-        cdef bint rests[MOST_LANES]
-        cdef vt_mask some
-        cdef vt_real moving, still
-        cdef int i, k
+cdef void variational_lanes_learn(Lanes self) noexcept nogil:
+    # the new backward differences: the j-th is what order j would have been wrong by
+    cdef int i, j, k
+    cdef int known[MOST_LANES]
+    cdef bint takes[MOST_LANES]
+    cdef vt_mask some
+    cdef vt_real d, e, worst
+    cdef vt_real* row
+    for i in range(VT_WIDTH):
+        known[i] = <int>min(self.at.lane[i].seen.count, <long>ORDERS)
+    memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
+    for j in range(ORDERS + 1):
         for i in range(VT_WIDTH):
-            asks[i] = self.at.lane[i].guesses
-        some = where(asks)
-        self.by_dynamics(0.5, self.d)
+            takes[i] = j <= known[i]
+        some = where(takes)
+        if not vt_any(some):
+            break
+        row = self.at.table + j * self.nv
+        worst = vt_set1(0.0)
         for k in range(self.nv):
-            self.y[k] = vt_select(some, self.d[k], self.y[k])
-        if not self.solves_forces:
-            return
-        moving = self.residual()
-        memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
-        for k in range(self.nv):
-            self.y[k] = vt_select(some, vt_set1(0.0), self.y[k])
-        still = self.residual()
+            d = self.spare[k]
+            e = d - row[k]
+            row[k] = vt_select(some, d, row[k])
+            self.spare[k] = vt_select(some, e, self.spare[k])
+            worst = vt_max_nan(worst, vt_abs(e))
         for i in range(VT_WIDTH):
-            rests[i] = asks[i] and not (not vt_get(still, i) < vt_get(moving, i) and isfinite(vt_get(moving, i)))
-        some = where(rests)
+            if takes[i]:
+                seen_note(&self.at.lane[i].seen, j, vt_get(worst, i))
+    for i in range(VT_WIDTH):
+        self.at.lane[i].seen.count += 1
+
+
+# ---- guesses by the dynamics -----------------------------------------------------------------------------
+
+
+cdef void variational_lanes_by_dynamics(Lanes self, double share, vt_real* y) noexcept nogil:
+    # y = h v + share h^2 a, M v = p; (v, a) stay
+    cdef double h = self.h
+    cdef int k
+    lanes_velocity(self, self.v)
+    variational_lanes_acceleration_in_step(self, self.a)
+    for k in range(self.nv):
+        y[k] = h * self.v[k]
+        y[k] = y[k] + share * h * h * self.a[k]
+    self.method.straighten(self, y)
+
+
+cdef void variational_lanes_acceleration_in_step(Lanes self, vt_real* out) noexcept nogil:
+    # a with which y = h v + s h^2 a, s the first node's share, solves the step where its forces are linear in y:
+    #     (M + s h (damping + slopes of drives)) a = forces, those of drives on the way of y = h v
+    cdef const vt_model* m = self.plan.m
+    cdef double h = self.h, share = self.node_share
+    cdef int i, k
+    if not (self.plan.ndrive and h > 0.0):
+        lanes_acceleration(self, self.q, self.v, out)
+        return
+    for k in range(self.nv):
+        self.d[k] = h * self.v[k]
+    variational_lanes_drive_trial(self, self.d, self.ahead_force, self.ahead_slope)
+    for k in range(self.nv):
+        self.stiff[k] = vt_set1(m.armature[k])
+        self.force[k] = self.tau[k] - m.damping[k] * self.v[k]
+    for i in range(m.nbody):
+        if not joint_multi(&m.body[i]):
+            k = m.body[i].iv
+            self.stiff[k] = self.stiff[k] + share * h * (m.damping[k] + self.ahead_slope[k])
+    if m.rubbing:
+        add_friction(m, 1.0, self.v, -1.0, self.force)
+    for k in range(self.nv):
+        self.force[k] = self.force[k] + self.ahead_force[k]
+    aba_stiff(m, self.stiff, m.g, self.q, self.v, self.force, NULL, out, self.aba)
+
+
+cdef void variational_lanes_drive_trial(Lanes self, const vt_real* y, vt_real* force, vt_real* slope) noexcept nogil:
+    # the forces of the drives, and their slopes, on the way of an increment
+    cdef int k
+    for k in range(self.nv):
+        force[k] = slope[k] = vt_set1(0.0)
+    drive_step(self.plan.drive, self.plan.ndrive, self.q, y, 1.0 - self.node_share, self.h, self.u, force, slope)
+
+
+cdef void variational_lanes_guess(Lanes self) noexcept nogil:
+    # y by the dynamics, of the lanes that ask for it; no motion where that is better, if forces are solved for
+    cdef bint asks[MOST_LANES]
+    cdef bint rests[MOST_LANES]
+    cdef vt_mask some
+    cdef vt_real moving, still
+    cdef int i, k
+    for i in range(VT_WIDTH):
+        asks[i] = self.at.lane[i].guesses
+    some = where(asks)
+    variational_lanes_by_dynamics(self, 0.5, self.d)
+    for k in range(self.nv):
+        self.y[k] = vt_select(some, self.d[k], self.y[k])
+    if not self.solves_forces:
+        return
+    moving = variational_lanes_residual(self)
+    memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
+    for k in range(self.nv):
+        self.y[k] = vt_select(some, vt_set1(0.0), self.y[k])
+    still = variational_lanes_residual(self)
+    for i in range(VT_WIDTH):
+        rests[i] = asks[i] and not (not vt_get(still, i) < vt_get(moving, i) and isfinite(vt_get(moving, i)))
+    some = where(rests)
+    for k in range(self.nv):
+        self.y[k] = vt_select(some, self.y[k], self.spare[k])
+
+
+cdef vt_real variational_lanes_second_guess(Lanes self, const bint* poor, vt_real e) noexcept nogil:
+    # the extrapolation of these lanes is suddenly poor: is what the dynamics say any better?
+    cdef vt_mask some = where(poor)
+    cdef bint back[MOST_LANES]
+    cdef vt_real other
+    cdef int i, k
+    memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
+    variational_lanes_by_dynamics(self, 0.5, self.d)
+    for k in range(self.nv):
+        self.y[k] = vt_select(some, self.d[k], self.y[k])
+    other = variational_lanes_residual(self)
+    for i in range(VT_WIDTH):
+        back[i] = poor[i] and not vt_get(other, i) <= vt_get(e, i)
+        if poor[i]:
+            self.at.lane[i].seen.count = 0
+    some = where(back)
+    if vt_any(some):
         for k in range(self.nv):
-            self.y[k] = vt_select(some, self.y[k], self.spare[k])
+            self.y[k] = vt_select(some, self.spare[k], self.y[k])
+        other = variational_lanes_residual(self)
+    return other
 
-    cdef vt_real second_guess(self, const bint* poor, vt_real e) noexcept nogil:
-        # the extrapolation of these lanes is suddenly poor: is what the dynamics say any better?
-        cdef vt_mask some = where(poor)
-        cdef bint back[MOST_LANES]
-        cdef vt_real other
-        cdef int i, k
-        memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
-        self.by_dynamics(0.5, self.d)
-        for k in range(self.nv):
-            self.y[k] = vt_select(some, self.d[k], self.y[k])
-        other = self.residual()
-        for i in range(VT_WIDTH):
-            back[i] = poor[i] and not vt_get(other, i) <= vt_get(e, i)
-            if poor[i]:
-                self.at.lane[i].seen.count = 0
-        some = where(back)
-        if vt_any(some):
-            for k in range(self.nv):
-                self.y[k] = vt_select(some, self.spare[k], self.y[k])
-            other = self.residual()
-        return other
 
-    # ---- residual ------------------------------------------------------------------------------------------
+# ---- residual ------------------------------------------------------------------------------------------
 
-    cdef vt_real residual(self) noexcept nogil:
-        # r at y, and its size: its largest entry, or max |r_k| sqrt(M_max/M_kk)
-        cdef vt_real e = self.evaluate(), size = vt_set1(0.0)
-        cdef int i, k
-        if self.plan.gain == NULL:
-            return e
-        for k in range(self.nv):
-            size = vt_max_nan(size, self.plan.gain[k] * vt_abs(self.r[k]))
-        for i in range(VT_WIDTH):
-            if not isfinite(vt_get(e, i)):
-                vt_put(&size, i, vt_get(e, i))
-        return size
 
-    cdef vt_real scale_of(self) noexcept nogil:
-        # what the residual is compared with: see `measure` and `energy_scale`
-        cdef const LanePlan* c = &self.plan
-        cdef const vt_tree* tree
-        cdef vt_real size
-        cdef Vec3 P
-        cdef int k
-        if c.gain == NULL:
-            return self.measure()
-        size = self.kinetic()
-        for k in range(c.m.ntree):
-            tree = &c.m.tree[k]
-            P = self.tree_momentum(tree.root)
-            size = size - dot(along_tree(tree, P), P) / vt_set1(tree.mass)
-        size = c.heaviest * vt_sqrt(vt_select(vt_lt(size, vt_set1(0.0)), vt_set1(0.0), size))
-        for k in range(self.nv):
-            size = vt_max_nan(size, c.gain[k] * self.impulse(k))
-        return vt_max_nan(size, largest_in_lanes(self.x, self.nv) * (10.0 * ROUNDING / c.tolerance))
+cdef vt_real variational_lanes_residual(Lanes self) noexcept nogil:
+    # r at y, and its size: its largest entry, or max |r_k| sqrt(M_max/M_kk)
+    cdef vt_real e = self.method.evaluate(self), size = vt_set1(0.0)
+    cdef int i, k
+    if self.plan.gain == NULL:
+        return e
+    for k in range(self.nv):
+        size = vt_max_nan(size, self.plan.gain[k] * vt_abs(self.r[k]))
+    for i in range(VT_WIDTH):
+        if not isfinite(vt_get(e, i)):
+            vt_put(&size, i, vt_get(e, i))
+    return size
 
-    # ---- passes --------------------------------------------------------------------------------------------
 
-    cdef void iterate(self) noexcept nogil:
-        # passes until the equations of each lane hold; lanes that come to no good end leave
-        cdef const LanePlan* c = &self.plan
-        cdef int i, k, most = c.max_iterations
-        cdef int verdict[MOST_LANES]
-        cdef bint corrects[MOST_LANES]
-        cdef bint factors[MOST_LANES]
-        cdef bint poor[MOST_LANES]
-        cdef bint any_poor = False, goes_on
-        cdef vt_real error, size
-        cdef vt_mask some
-        cdef Signs signs
-        cdef Judged* x
-        cdef Pass* p
-        for i in range(VT_WIDTH):
-            p = &self.at.lane[i].now
-            p.solver, p.k, p.most = c.solver, 0, min(<int>PASSES, most) if c.solver == AUTO else most
-            p.error_before, p.turned, p.required, p.sound = 0.0, False, self.required, True
-        error = self.residual()
-        size = self.scale_of()
+cdef vt_real variational_lanes_scale_of(Lanes self) noexcept nogil:
+    # what the residual is compared with: see `measure` and `energy_scale`
+    cdef const LanePlan* c = &self.plan
+    cdef const vt_tree* tree
+    cdef vt_real size
+    cdef Vec3 P
+    cdef int k
+    if c.gain == NULL:
+        return self.method.measure(self)
+    size = self.method.kinetic(self)
+    for k in range(c.m.ntree):
+        tree = &c.m.tree[k]
+        P = self.method.tree_momentum(self, tree.root)
+        size = size - dot(along_tree(tree, P), P) / vt_set1(tree.mass)
+    size = c.heaviest * vt_sqrt(vt_select(vt_lt(size, vt_set1(0.0)), vt_set1(0.0), size))
+    for k in range(self.nv):
+        size = vt_max_nan(size, c.gain[k] * self.method.impulse(self, k))
+    return vt_max_nan(size, largest_in_lanes(self.x, self.nv) * (10.0 * ROUNDING / c.tolerance))
+
+
+# ---- passes --------------------------------------------------------------------------------------------
+
+
+cdef void variational_lanes_iterate(Lanes self) noexcept nogil:
+    # passes until the equations of each lane hold; lanes that come to no good end leave
+    cdef const LanePlan* c = &self.plan
+    cdef int i, k, most = c.max_iterations
+    cdef int verdict[MOST_LANES]
+    cdef bint corrects[MOST_LANES]
+    cdef bint factors[MOST_LANES]
+    cdef bint poor[MOST_LANES]
+    cdef bint any_poor = False, goes_on
+    cdef vt_real error, size
+    cdef vt_mask some
+    cdef Signs signs
+    cdef Judged* x
+    cdef Pass* p
+    for i in range(VT_WIDTH):
+        p = &self.at.lane[i].now
+        p.solver, p.k, p.most = c.solver, 0, min(<int>PASSES, most) if c.solver == AUTO else most
+        p.error_before, p.turned, p.required, p.sound = 0.0, False, self.required, True
+    error = variational_lanes_residual(self)
+    size = variational_lanes_scale_of(self)
+    for i in range(VT_WIDTH):
+        x = &self.at.lane[i]
+        p = &x.now
+        p.error, p.scale = vt_get(error, i), vt_get(size, i)
+        if x.solves and not isfinite(p.scale):
+            variational_lanes_leave(self, i)
+        poor[i] = (x.solves and c.solver == AUTO and p.error > 1e-2 * p.scale
+                   and p.error > 30.0 * x.economy.first and x.seen.count >= 4)
+        any_poor = any_poor or poor[i]
+    if any_poor:
+        error = variational_lanes_second_guess(self, poor, error)
+    for i in range(VT_WIDTH):
+        if self.at.lane[i].solves:
+            self.at.lane[i].now.error = vt_get(error, i)
+            self.at.lane[i].economy.first = self.at.lane[i].now.error
+    while True:
+        goes_on = False
         for i in range(VT_WIDTH):
             x = &self.at.lane[i]
             p = &x.now
-            p.error, p.scale = vt_get(error, i), vt_get(size, i)
-            if x.solves and not isfinite(p.scale):
-                self.leave(i)
-            poor[i] = (x.solves and c.solver == AUTO and p.error > 1e-2 * p.scale
-                       and p.error > 30.0 * x.economy.first and x.seen.count >= 4)
-            any_poor = any_poor or poor[i]
-        if any_poor:
-            error = self.second_guess(poor, error)
-        for i in range(VT_WIDTH):
-            if self.at.lane[i].solves:
-                self.at.lane[i].now.error = vt_get(error, i)
-                self.at.lane[i].economy.first = self.at.lane[i].now.error
-        while True:
-            goes_on = False
-            for i in range(VT_WIDTH):
-                x = &self.at.lane[i]
-                p = &x.now
-                corrects[i] = factors[i] = False
-                if not x.solves:
-                    continue
-                p.goal = max(c.tolerance * p.scale, c.rounding * fabs(self.h))
-                self.error[i] = p.error
-                if p.k > 0 and isfinite(p.error) and c.solver == AUTO:
-                    economy_learn(&x.economy, p)
-                verdict[i] = judge(p, &x.economy, &c.costs)
-                if verdict[i] == DONE:
-                    x.solves = False
-                    continue
-                if verdict[i] == FAIL:
-                    self.leave(i)
-                    continue
-                economy_note(&x.economy, p, verdict[i])
-                corrects[i], factors[i] = True, verdict[i] == FACTOR
-                goes_on = True
-            if not goes_on:
-                break
-            some = where(factors)
-            if vt_any(some):
-                # the operators of these lanes
-                signs_begin(&signs)
-                self.factor(some, &signs)
-                for i in range(VT_WIDTH):
-                    if factors[i]:
-                        x = &self.at.lane[i]
-                        x.sound = soundness_in(&signs, i)
-                        x.economy.have, x.economy.age = True, 0
-            self.solve(self.d)
-            if c.m.rubbing:
-                stop_at_rest(c.m, self.h, self.y, self.d)
-            if c.ndrive:
-                stop_within_effort(c.drive, c.ndrive, self.q, self.y, 1.0 - self.node_share, self.h, self.u, self.d)
-            if c.limited:
-                self.note_correction()
-            some = where(corrects)
-            for k in range(self.nv):
-                self.y[k] = vt_select(some, self.y[k] + self.d[k], self.y[k])
-            error = self.residual()
-            if c.limited:
-                error = self.shorten(corrects, error)
-            for i in range(VT_WIDTH):
-                if corrects[i]:
-                    p = &self.at.lane[i].now
-                    p.sound = self.at.lane[i].sound >= p.required
-                    p.error_before, p.error = p.error, vt_get(error, i)
-                    p.k += 1
-                    self.corrections[i] += 1
-        self.certify()
-
-    cdef void leave(self, int i) noexcept nogil:
-        self.left[i], self.at.lane[i].solves = True, False
-
-    cdef vt_real along(self) noexcept nogil:
-        # r.d of the last correction d
-        cdef vt_real s = vt_set1(0.0)
-        cdef int k
-        for k in range(self.nv):
-            s = s + self.r[k] * self.last[k]
-        return s
-
-    cdef void note_correction(self) noexcept nogil:
-        cdef vt_real slope
-        cdef int i
-        memcpy(self.last, self.d, self.nv * sizeof(vt_real))
-        slope = self.along()
-        for i in range(VT_WIDTH):
-            self.descent[i] = vt_get(slope, i)
-
-    cdef vt_real shorten(self, const bint* corrects, vt_real e) noexcept nogil:
-        # corrections d that go too far, past the corners of the drives' limits: along d the residual falls from r.d < 0
-        # to a zero, as forces that hold back are monotone; they go to about there
-        cdef bint goes[MOST_LANES]
-        cdef double found, share, slope
-        cdef vt_real left, shares = vt_set1(1.0)
-        cdef vt_mask some
-        cdef int i, k, trial
-        for i in range(VT_WIDTH):
-            goes[i] = corrects[i]
-        for trial in range(SHORTER):
-            left = self.along()
-            for i in range(VT_WIDTH):
-                if not goes[i]:
-                    continue
-                slope = self.descent[i]
-                found = vt_get(left, i) if isfinite(vt_get(e, i)) else INFINITY
-                if not slope < 0.0 or found <= -0.5 * slope:
-                    goes[i] = False
-                    continue
-                share = min(max(slope / (slope - found), 0.1), 0.7) if isfinite(vt_get(e, i)) else 0.25
-                self.descent[i] *= share
-                vt_put(&shares, i, share)
-            some = where(goes)
-            if not vt_any(some):
-                return e
-            for k in range(self.nv):
-                self.y[k] = vt_select(some, self.y[k] - (vt_set1(1.0) - shares) * self.last[k], self.y[k])
-                self.last[k] = vt_select(some, self.last[k] * shares, self.last[k])
-            e = self.residual()
-        return e
-
-    # ---- certificate: as follows_prediction ------------------------------------------------------------------
-
-    cdef vt_real turn_of(self, const vt_real* y) noexcept nogil:
-        # the square of the joints' largest turn in an increment; NaN if there is one
-        cdef vt_real most = vt_set1(0.0)
-        cdef int i
-        for i in range(self.plan.m.nbody):
-            most = vt_max_nan(most, joint_turn_square(&self.plan.m.body[i], y))
-        return most
-
-    cdef void certify(self) noexcept nogil:
-        # lanes whose solution does not continue from no motion leave
-        cdef const vt_model* m = self.plan.m
-        cdef vt_real turn = self.turn_of(self.y), by_v, by_a, off, one, two, three
-        cdef double most, far, h = self.h, near = NEAR if self.required == SAME else FARTHER
-        cdef int i, k
-        cdef bint asks = False, lenient = self.required != SAME and self.solves_forces
-        cdef bint steady[MOST_LANES]
-        for i in range(VT_WIDTH):
-            steady[i] = True
-            if not self.left[i]:
-                far = vt_get(turn, i)
-                if not far < HALF_TURN:
-                    self.left[i] = True
-                asks = asks or not far < SHORT_TURN
-        if not asks:
-            return
-        self.by_dynamics(self.node_share, self.d)
-        off = vt_max_nan(largest_in_lanes(self.v, self.nv), largest_in_lanes(self.a, self.nv))
-        for i in range(VT_WIDTH):
-            if not self.left[i] and not vt_get(turn, i) < SHORT_TURN and not isfinite(vt_get(off, i)):
-                self.left[i] = True
-        for k in range(self.nv):
-            self.d[k] = self.y[k] - self.d[k]
-            self.v[k] = h * self.v[k]
-            self.a[k] = h * h * self.a[k]
-        by_v, by_a = self.turn_of(self.v), vt_sqrt(self.turn_of(self.a))
-        for k in range(m.nbody):
-            one, two = joint_turn_square(&m.body[k], self.y), joint_turn_square(&m.body[k], self.d)
-            three = joint_turn_square(&m.body[k], self.a)
-            for i in range(VT_WIDTH):
-                if vt_get(one, i) >= LONG_TURN and (vt_get(two, i) > STEADY or vt_get(three, i) > STEADY):
-                    steady[i] = False
-        off = self.turn_of(self.d)
-        for i in range(VT_WIDTH):
-            if self.left[i] or vt_get(turn, i) < SHORT_TURN:
+            corrects[i] = factors[i] = False
+            if not x.solves:
                 continue
-            most = min(near * max(vt_get(by_v, i), vt_get(by_a, i)), FAR)
-            if not (steady[i] and (vt_get(off, i) <= most * most or (lenient and vt_get(turn, i) < LONG_TURN))):
+            p.goal = max(c.tolerance * p.scale, c.rounding * fabs(self.h))
+            self.error[i] = p.error
+            if p.k > 0 and isfinite(p.error) and c.solver == AUTO:
+                economy_learn(&x.economy, p)
+            verdict[i] = judge(p, &x.economy, &c.costs)
+            if verdict[i] == DONE:
+                x.solves = False
+                continue
+            if verdict[i] == FAIL:
+                variational_lanes_leave(self, i)
+                continue
+            economy_note(&x.economy, p, verdict[i])
+            corrects[i], factors[i] = True, verdict[i] == FACTOR
+            goes_on = True
+        if not goes_on:
+            break
+        some = where(factors)
+        if vt_any(some):
+            # the operators of these lanes
+            signs_begin(&signs)
+            self.method.factor(self, some, &signs)
+            for i in range(VT_WIDTH):
+                if factors[i]:
+                    x = &self.at.lane[i]
+                    x.sound = soundness_in(&signs, i)
+                    x.economy.have, x.economy.age = True, 0
+        self.method.solve(self, self.d)
+        if c.m.rubbing:
+            stop_at_rest(c.m, self.h, self.y, self.d)
+        if c.ndrive:
+            stop_within_effort(c.drive, c.ndrive, self.q, self.y, 1.0 - self.node_share, self.h, self.u, self.d)
+        if c.limited:
+            variational_lanes_note_correction(self)
+        some = where(corrects)
+        for k in range(self.nv):
+            self.y[k] = vt_select(some, self.y[k] + self.d[k], self.y[k])
+        error = variational_lanes_residual(self)
+        if c.limited:
+            error = variational_lanes_shorten(self, corrects, error)
+        for i in range(VT_WIDTH):
+            if corrects[i]:
+                p = &self.at.lane[i].now
+                p.sound = self.at.lane[i].sound >= p.required
+                p.error_before, p.error = p.error, vt_get(error, i)
+                p.k += 1
+                self.corrections[i] += 1
+    variational_lanes_certify(self)
+
+
+cdef void variational_lanes_leave(Lanes self, int i) noexcept nogil:
+    self.left[i], self.at.lane[i].solves = True, False
+
+
+cdef vt_real variational_lanes_along(Lanes self) noexcept nogil:
+    # r.d of the last correction d
+    cdef vt_real s = vt_set1(0.0)
+    cdef int k
+    for k in range(self.nv):
+        s = s + self.r[k] * self.last[k]
+    return s
+
+
+cdef void variational_lanes_note_correction(Lanes self) noexcept nogil:
+    cdef vt_real slope
+    cdef int i
+    memcpy(self.last, self.d, self.nv * sizeof(vt_real))
+    slope = variational_lanes_along(self)
+    for i in range(VT_WIDTH):
+        self.descent[i] = vt_get(slope, i)
+
+
+cdef vt_real variational_lanes_shorten(Lanes self, const bint* corrects, vt_real e) noexcept nogil:
+    # corrections d that go too far, past the corners of the drives' limits: along d the residual falls from r.d < 0
+    # to a zero, as forces that hold back are monotone; they go to about there
+    cdef bint goes[MOST_LANES]
+    cdef double found, share, slope
+    cdef vt_real left, shares = vt_set1(1.0)
+    cdef vt_mask some
+    cdef int i, k, trial
+    for i in range(VT_WIDTH):
+        goes[i] = corrects[i]
+    for trial in range(SHORTER):
+        left = variational_lanes_along(self)
+        for i in range(VT_WIDTH):
+            if not goes[i]:
+                continue
+            slope = self.descent[i]
+            found = vt_get(left, i) if isfinite(vt_get(e, i)) else INFINITY
+            if not slope < 0.0 or found <= -0.5 * slope:
+                goes[i] = False
+                continue
+            share = min(max(slope / (slope - found), 0.1), 0.7) if isfinite(vt_get(e, i)) else 0.25
+            self.descent[i] *= share
+            vt_put(&shares, i, share)
+        some = where(goes)
+        if not vt_any(some):
+            return e
+        for k in range(self.nv):
+            self.y[k] = vt_select(some, self.y[k] - (vt_set1(1.0) - shares) * self.last[k], self.y[k])
+            self.last[k] = vt_select(some, self.last[k] * shares, self.last[k])
+        e = variational_lanes_residual(self)
+    return e
+
+
+# ---- certificate: as follows_prediction ------------------------------------------------------------------
+
+
+cdef vt_real variational_lanes_turn_of(Lanes self, const vt_real* y) noexcept nogil:
+    # the square of the joints' largest turn in an increment; NaN if there is one
+    cdef vt_real most = vt_set1(0.0)
+    cdef int i
+    for i in range(self.plan.m.nbody):
+        most = vt_max_nan(most, joint_turn_square(&self.plan.m.body[i], y))
+    return most
+
+
+cdef void variational_lanes_certify(Lanes self) noexcept nogil:
+    # lanes whose solution does not continue from no motion leave
+    cdef const vt_model* m = self.plan.m
+    cdef vt_real turn = variational_lanes_turn_of(self, self.y), by_v, by_a, off, one, two, three
+    cdef double most, far, h = self.h, near = NEAR if self.required == SAME else FARTHER
+    cdef int i, k
+    cdef bint asks = False, lenient = self.required != SAME and self.solves_forces
+    cdef bint steady[MOST_LANES]
+    for i in range(VT_WIDTH):
+        steady[i] = True
+        if not self.left[i]:
+            far = vt_get(turn, i)
+            if not far < HALF_TURN:
                 self.left[i] = True
+            asks = asks or not far < SHORT_TURN
+    if not asks:
+        return
+    variational_lanes_by_dynamics(self, self.node_share, self.d)
+    off = vt_max_nan(largest_in_lanes(self.v, self.nv), largest_in_lanes(self.a, self.nv))
+    for i in range(VT_WIDTH):
+        if not self.left[i] and not vt_get(turn, i) < SHORT_TURN and not isfinite(vt_get(off, i)):
+            self.left[i] = True
+    for k in range(self.nv):
+        self.d[k] = self.y[k] - self.d[k]
+        self.v[k] = h * self.v[k]
+        self.a[k] = h * h * self.a[k]
+    by_v, by_a = variational_lanes_turn_of(self, self.v), vt_sqrt(variational_lanes_turn_of(self, self.a))
+    for k in range(m.nbody):
+        one, two = joint_turn_square(&m.body[k], self.y), joint_turn_square(&m.body[k], self.d)
+        three = joint_turn_square(&m.body[k], self.a)
+        for i in range(VT_WIDTH):
+            if vt_get(one, i) >= LONG_TURN and (vt_get(two, i) > STEADY or vt_get(three, i) > STEADY):
+                steady[i] = False
+    off = variational_lanes_turn_of(self, self.d)
+    for i in range(VT_WIDTH):
+        if self.left[i] or vt_get(turn, i) < SHORT_TURN:
+            continue
+        most = min(near * max(vt_get(by_v, i), vt_get(by_a, i)), FAR)
+        if not (steady[i] and (vt_get(off, i) <= most * most or (lenient and vt_get(turn, i) < LONG_TURN))):
+            self.left[i] = True
