@@ -120,7 +120,7 @@ def test_accelerations_and_wrenches_are_those_of_the_equations():
     xi = ref.inner(v)
     wrench = ref.weight(vehicle, ref.pose(q)) - vehicle.drag @ xi + u @ vehicle.columns + t * xi
     assert np.abs(vehicle.wrench(t, q, v, u) - wrench).max() < 1e-13
-    field = _vehicles.RigidStepper(7, 6, 3, DT, inputs=u, torque=torque, **vehicle.compiled)
+    field = _vehicles.VehicleStepper(7, 6, 3, DT, inputs=u, torque=torque, method="rigid", **vehicle.compiled)
     a, multipliers = field.acceleration_at(t, q, v)
     expected = ref.acceleration(ref.inertia_of(vehicle), xi, wrench + ref.inner(torque))
     assert np.abs(ref.inner(a) - expected).max() < 1e-12 and multipliers.shape == (0,)
@@ -236,8 +236,8 @@ def test_the_trapezoidal_map_keeps_energy_and_momentum():
 
 
 def lie_stepper(vehicle, h, u=(), **options):
-    return _vehicles.LieStepper(7, 6, len(vehicle.input_names), h, inputs=np.array(u, float), tolerance=1e-14,
-                                max_iterations=50, **vehicle.compiled, **options)  # fmt: skip
+    return _vehicles.VehicleStepper(7, 6, len(vehicle.input_names), h, inputs=np.array(u, float), tolerance=1e-14,
+                                    max_iterations=50, method="lie", **vehicle.compiled, **options)  # fmt: skip
 
 
 def one_step(stepper, q, p, count=1):

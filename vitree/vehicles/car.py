@@ -17,14 +17,14 @@ class Car(NonholonomicVehicle):
     """A car whose wheels roll and do not slip; made by :func:`car`."""
 
     # The equations of the car stand here as constraints and Lagrangian, for the methods of any vehicle; solved for the
-    # rate of psi in CarStepper (_core/vehicles/rolling.pxi), for speed; and over many intervals at once in CarDynamics
+    # rate of psi in car_rate (_core/vehicles/rolling.pxi), for speed; and over many intervals at once in CarDynamics
     # (control/dynamics.py), for optimisation. Tests compare the three.
 
     shape_names = ("psi", "sigma")
     shape_units = {"psi": "rad", "sigma": "1"}  # noqa: RUF012
     input_names = ("torque", "steering")
     driven = {"sigma": "steering"}  # noqa: RUF012
-    compiled_stepper = "CarStepper"
+    compiled_stepper = "car"
 
     mass: float
     inertia: float

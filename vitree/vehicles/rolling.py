@@ -113,7 +113,7 @@ class NonholonomicVehicle(Vehicle):
     driven: Mapping[str, str] = {}
     shape_limits: Mapping[str, float] = {}
     shape_units: Mapping[str, str] = {}
-    #: the class of its compiled steppers, if there is one
+    #: the method of its compiled steppers, if there is one
     compiled_stepper: str = ""
 
     def __init__(self, name: str = "vehicle", *, geometry: Iterable[Geometry] = (), **parameters: Any):

@@ -19,7 +19,7 @@ class Snakeboard(NonholonomicVehicle):
     shape_names = ("psi", "phi")
     shape_units = {"psi": "rad", "phi": "rad"}  # noqa: RUF012
     input_names = ("rotor", "steering")
-    compiled_stepper = "SnakeboardStepper"
+    compiled_stepper = "snakeboard"
 
     mass: float
     half_length: float

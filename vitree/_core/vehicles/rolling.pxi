@@ -31,256 +31,232 @@ cdef inline void along_arc(const double* g, double angle, double length, double*
     g2[2] = g[2] + length * s
 
 
-cdef class RollingStepper(VehicleStepper):
-    """Base: ``order`` 0 is the variational update with quadrature point ``alpha``, 2 and 4 are Runge-Kutta.
+cdef struct RollingStep:
+    int order, size                # entries of y
+    double alpha, limit
+    double* y                      # (size,) the state as the equations have it
 
-    ``parameters`` are those of the vehicle, ``limit`` is that of the second shape coordinate.
-    """
 
-    cdef int order, size                # entries of y
-    cdef double alpha, limit
-    cdef double* y                      # (size,) the state as the equations have it
+cdef int make_rolling(VehicleStepper self, dict options) except -1:
+    cdef double limit = options["limit"], alpha = options.get("alpha", 0.5)
+    cdef int order = options.get("order", 0)
+    self.rolling.order, self.rolling.alpha, self.rolling.limit = order, alpha, limit
+    self.rolling.y = self.memory.scratch_reals(LONGEST)
+    # the answers of the user's functions begin the prediction of the next step's middle
+    if self.ask_inputs is not None:
+        self.lane.drive.u = self.memory.kept_reals(self.shared.schedule.nu)
+    if self.ask_torque is not None:
+        self.lane.drive.tau = self.memory.kept_reals(self.nv)
 
-    def __init__(self, *args, parameters, double limit, int order=0, double alpha=0.5, **options):
-        self.order, self.alpha, self.limit = order, alpha, limit
-        self.y = self.memory.scratch_reals(LONGEST)
-        # the answers of the user's functions begin the prediction of the next step's middle
+    return 0
+
+
+cdef void rolling_begin(VehicleStepper self) noexcept nogil:
+    with gil:
         if self.ask_inputs is not None:
-            self.lane.drive.u = self.memory.kept_reals(self.shared.schedule.nu)
+            memset(self.lane.drive.u, 0, self.shared.schedule.nu * sizeof(double))
         if self.ask_torque is not None:
-            self.lane.drive.tau = self.memory.kept_reals(self.nv)
-        self.set(*parameters)
+            memset(self.lane.drive.tau, 0, self.nv * sizeof(double))
 
-    cdef void begin(self) noexcept nogil:
-        with gil:
-            if self.ask_inputs is not None:
-                memset(self.lane.drive.u, 0, self.shared.schedule.nu * sizeof(double))
-            if self.ask_torque is not None:
-                memset(self.lane.drive.tau, 0, self.nv * sizeof(double))
 
-    cdef void open(self, const double* q, const double* v, double* y) noexcept nogil:
-        pass
+cdef int rolling_under(VehicleStepper self, double t, const double* y) except -1:
+    # u and tau of a time and state
+    self.inputs_at(t)
+    if self.shared.schedule.calls_user:
+        self.method.close(self, y, self.lane.state.q2, self.lane.state.x2)
+        if self.ask(t, self.lane.state.q2, self.lane.state.x2) != OK:
+            raise self.exception
+    return 0
 
-    cdef void close(self, const double* y, double* q, double* v) noexcept nogil:
-        pass
 
-    cdef void rate(self, const double* y, double* dy) noexcept nogil:
-        # of y under u and tau
-        pass
+cdef int rolling_step(VehicleStepper self) noexcept nogil:
+    cdef int status
+    self.method.open(self, self.lane.state.q, self.lane.state.x, self.rolling.y)
+    if self.rolling.order:
+        status = rolling_runge_kutta(self)
+    else:
+        status = rolling_ask_ahead(self) if self.shared.schedule.calls_user else OK
+        if status == OK:
+            status = self.method.update(self)
+    if status != OK:
+        return status
+    self.method.close(self, self.rolling.y, self.lane.state.q2, self.lane.state.x2)
+    return BEYOND_LIMIT if fabs(self.lane.state.q2[1]) > self.rolling.limit else OK
 
-    cdef int update(self) noexcept nogil:
-        # the variational step, from y to y
+
+cdef int rolling_along(VehicleStepper self, double share, const double* slope, double* y) noexcept nogil:
+    # y at a share of the step along a slope, and what the callables answer there
+    cdef int k
+    for k in range(self.rolling.size):
+        y[k] = self.rolling.y[k]
+        if slope != NULL:
+            y[k] += share * self.lane.now.h * slope[k]
+    if not self.shared.schedule.calls_user:
         return OK
+    self.method.close(self, y, self.lane.state.q2, self.lane.state.x2)
+    return self.ask(self.lane.clock.t + share * self.lane.now.h, self.lane.state.q2, self.lane.state.x2)
 
-    def unknowns(self, const double[::1] q, const double[::1] v):
-        """Return y of a state."""
-        cdef Turn turn = self.turn()
-        cdef double y[LONGEST]
-        self.open(entries(q, self.nq, "entries of q"), entries(v, self.nv, "entries of v"), y)
-        return self.array(y, self.size)
 
-    def state_of(self, double t, const double[::1] y):
-        """Return (q, v) of y, under the inputs at a time."""
-        cdef Turn turn = self.turn()
-        self.under(t, entries(y, self.size, "entries of y"))
-        self.close(&y[0], self.lane.state.q2, self.lane.state.x2)
-        return self.array(self.lane.state.q2, self.nq), self.array(self.lane.state.x2, self.nv)
+cdef int rolling_ask_ahead(VehicleStepper self) noexcept nogil:
+    # ask the callables once, at the quadrature point as the rate at the node predicts it; their answers of the step
+    # before, or none at the first, are near enough for that rate
+    cdef double dy[LONGEST]
+    cdef double y[LONGEST]
+    self.method.rate(self, self.rolling.y, dy)
+    return rolling_along(self, self.rolling.alpha, dy, y)
 
-    def rate_at(self, double t, const double[::1] y):
-        """Return the rate of y under the inputs at a time."""
-        cdef Turn turn = self.turn()
-        cdef double dy[LONGEST]
-        self.under(t, entries(y, self.size, "entries of y"))
-        self.rate(&y[0], dy)
-        return self.array(dy, self.size)
 
-    cdef int under(self, double t, const double* y) except -1:
-        # u and tau of a time and state
-        self.inputs_at(t)
-        if self.shared.schedule.calls_user:
-            self.close(y, self.lane.state.q2, self.lane.state.x2)
-            if self.ask(t, self.lane.state.q2, self.lane.state.x2) != OK:
-                raise self.exception
-        return 0
-
-    cdef int step(self) noexcept nogil:
-        cdef int status
-        self.open(self.lane.state.q, self.lane.state.x, self.y)
-        if self.order:
-            status = self.runge_kutta()
-        else:
-            status = self.ask_ahead() if self.shared.schedule.calls_user else OK
-            if status == OK:
-                status = self.update()
-        if status != OK:
-            return status
-        self.close(self.y, self.lane.state.q2, self.lane.state.x2)
-        return BEYOND_LIMIT if fabs(self.lane.state.q2[1]) > self.limit else OK
-
-    cdef int along(self, double share, const double* slope, double* y) noexcept nogil:
-        # y at a share of the step along a slope, and what the callables answer there
-        cdef int k
-        for k in range(self.size):
-            y[k] = self.y[k]
-            if slope != NULL:
-                y[k] += share * self.lane.now.h * slope[k]
-        if not self.shared.schedule.calls_user:
-            return OK
-        self.close(y, self.lane.state.q2, self.lane.state.x2)
-        return self.ask(self.lane.clock.t + share * self.lane.now.h, self.lane.state.q2, self.lane.state.x2)
-
-    cdef int ask_ahead(self) noexcept nogil:
-        # ask the callables once, at the quadrature point as the rate at the node predicts it; their answers of the step
-        # before, or none at the first, are near enough for that rate
-        cdef double dy[LONGEST]
-        cdef double y[LONGEST]
-        self.rate(self.y, dy)
-        return self.along(self.alpha, dy, y)
-
-    cdef int runge_kutta(self) noexcept nogil:
-        # order 2: the explicit midpoint rule; order 4: the classical method
-        cdef double k1[LONGEST]
-        cdef double k2[LONGEST]
-        cdef double k3[LONGEST]
-        cdef double k4[LONGEST]
-        cdef double h = self.lane.now.h
-        cdef int k, n = self.size
-        if self.stage(0.0, NULL, k1) != OK or self.stage(0.5, k1, k2) != OK:
-            return CALLBACK_FAILED
-        if self.order == 2:
-            for k in range(n):
-                self.y[k] += h * k2[k]
-            return OK
-        if self.stage(0.5, k2, k3) != OK or self.stage(1.0, k3, k4) != OK:
-            return CALLBACK_FAILED
+cdef int rolling_runge_kutta(VehicleStepper self) noexcept nogil:
+    # order 2: the explicit midpoint rule; order 4: the classical method
+    cdef double k1[LONGEST]
+    cdef double k2[LONGEST]
+    cdef double k3[LONGEST]
+    cdef double k4[LONGEST]
+    cdef double h = self.lane.now.h
+    cdef int k, n = self.rolling.size
+    if rolling_stage(self, 0.0, NULL, k1) != OK or rolling_stage(self, 0.5, k1, k2) != OK:
+        return CALLBACK_FAILED
+    if self.rolling.order == 2:
         for k in range(n):
-            self.y[k] += h / 6.0 * (k1[k] + 2.0 * (k2[k] + k3[k]) + k4[k])
+            self.rolling.y[k] += h * k2[k]
         return OK
-
-    cdef int stage(self, double share, const double* slope, double* out) noexcept nogil:
-        cdef double y[LONGEST]
-        if self.along(share, slope, y) != OK:
-            return CALLBACK_FAILED
-        self.rate(y, out)
-        return OK
+    if rolling_stage(self, 0.5, k2, k3) != OK or rolling_stage(self, 1.0, k3, k4) != OK:
+        return CALLBACK_FAILED
+    for k in range(n):
+        self.rolling.y[k] += h / 6.0 * (k1[k] + 2.0 * (k2[k] + k3[k]) + k4[k])
+    return OK
 
 
-cdef class CarStepper(RollingStepper):
-    """Kobilarov et al. 2009, section 5.2.1: q = (psi, sigma, pose), y = (q, u), u the rate of psi.
+cdef int rolling_stage(VehicleStepper self, double share, const double* slope, double* out) noexcept nogil:
+    cdef double y[LONGEST]
+    if rolling_along(self, share, slope, y) != OK:
+        return CALLBACK_FAILED
+    self.method.rate(self, y, out)
+    return OK
 
-    xi = (rho sigma u/l, rho u, 0), so that the work of all forces on u is that of
-    u + rho (sigma/l, 1) . (torque, push).
-    """
-
-    cdef double B, c, rho, turn, drag   # I + m rho^2, K rho^2/l^2, rho, rho/l
-
-    def set(self, m, K, I, l, rho, drag):
-        self.size, self.B, self.c = 6, I + m * rho * rho, K * (rho / l) ** 2
-        self.rho, self.turn, self.drag = rho, rho / l, drag
-
-    cdef void open(self, const double* q, const double* v, double* y) noexcept nogil:
-        memcpy(y, q, 5 * sizeof(double))
-        y[5] = v[0]
-
-    cdef void close(self, const double* y, double* q, double* v) noexcept nogil:
-        memcpy(q, y, 5 * sizeof(double))
-        v[0], v[1], v[2], v[3], v[4] = y[5], self.lane.drive.u[1], self.turn * y[1] * y[5], self.rho * y[5], 0.0
-
-    cdef inline double force(self, double sigma) noexcept nogil:
-        cdef double* tau = self.lane.drive.tau
-        return self.lane.drive.u[0] + tau[0] + self.turn * sigma * tau[2] + self.rho * tau[3]
-
-    cdef void rate(self, const double* y, double* dy) noexcept nogil:
-        # (B + c sigma^2) u' + c sigma sigma' u = f - drag u
-        cdef double s, c, sigma = y[1], u = y[5], turning = self.lane.drive.u[1]
-        vt_sincos(y[2], &s, &c)
-        dy[0], dy[1], dy[2] = u, turning, self.turn * sigma * u
-        dy[3], dy[4] = self.rho * u * c, self.rho * u * s
-        dy[5] = (self.force(sigma) - (self.drag + self.c * sigma * turning) * u) / (self.B + self.c * sigma * sigma)
-
-    cdef int update(self) noexcept nogil:
-        # (B + c sigma_k sa_k) u_k = (B + c sigma_k sa_{k-1}) u_{k-1} + h (alpha f_{k-1} + (1 - alpha) f_k), sa_k being
-        # sigma at the quadrature point; a node has P = (B + c sigma^2) u
-        cdef double h = self.lane.now.h, a = self.alpha, sigma = self.y[1], at = sigma + a * h * self.lane.drive.u[1]
-        cdef double sigma2 = sigma + h * self.lane.drive.u[1], p, u, D = self.B + self.c * sigma * at
-        if not D > 0.0:
-            return STEERED_TOO_FAR
-        p = (self.B + self.c * sigma * sigma) * self.y[5] + (1.0 - a) * h * self.force(sigma)
-        u = p / (D + (1.0 - a) * h * self.drag)
-        p = (self.B + self.c * sigma2 * at) * u + a * h * (self.force(sigma2) - self.drag * u)
-        self.y[0] += h * u
-        self.y[1] = sigma2
-        along_arc(self.y + 2, h * self.turn * at * u, h * self.rho * u, self.y + 2)
-        self.y[5] = p / (self.B + self.c * sigma2 * sigma2)
-        return OK
+cdef struct CarNumbers:
+    double B, c, rho, turn, drag   # I + m rho^2, K rho^2/l^2, rho, rho/l
 
 
-cdef class SnakeboardStepper(RollingStepper):
-    """Kobilarov et al. 2009, section 5.2.2: q = (psi, phi, pose), y = (q, P_psi, P_phi, P).
+cdef int make_car(VehicleStepper self, dict options) except -1:
+    make_rolling(self, options)
+    m, K, I, l, rho, drag = options["parameters"]
+    self.rolling.size, self.car.B, self.car.c = 6, I + m * rho * rho, K * (rho / l) ** 2
+    self.car.rho, self.car.turn, self.car.drag = rho, rho / l, drag
+    return 0
 
-    xi = lam e, e = (sin phi, -l cos phi, 0), which is the paper's e_1 over 2 cos phi; P = e . dl/dxi.
-    """
 
-    cdef double ml2, l, I, J2
+cdef void car_open(VehicleStepper self, const double* q, const double* v, double* y) noexcept nogil:
+    memcpy(y, q, 5 * sizeof(double))
+    y[5] = v[0]
 
-    def set(self, m, l, I, J):
-        self.size, self.ml2, self.l, self.I, self.J2 = 8, m * l * l, l, I, 2.0 * J
 
-    cdef void open(self, const double* q, const double* v, double* y) noexcept nogil:
-        cdef double s, c, lam
-        memcpy(y, q, 5 * sizeof(double))
-        vt_sincos(q[1], &s, &c)
-        lam = v[2] * s - v[3] * c / self.l
-        y[5], y[6], y[7] = self.I * (v[0] + lam * s), self.J2 * v[1], self.ml2 * lam + self.I * s * v[0]
+cdef void car_close(VehicleStepper self, const double* y, double* q, double* v) noexcept nogil:
+    memcpy(q, y, 5 * sizeof(double))
+    v[0], v[1], v[2], v[3], v[4] = y[5], self.lane.drive.u[1], self.car.turn * y[1] * y[5], self.car.rho * y[5], 0.0
 
-    cdef void rates(self, const double* y, double s, double* u, double* lam) noexcept nogil:
-        # psi' and lam at a node, s = sin phi
-        lam[0] = (y[7] - s * y[5]) / (self.ml2 - self.I * s * s)
-        u[0] = y[5] / self.I - s * lam[0]
 
-    cdef void close(self, const double* y, double* q, double* v) noexcept nogil:
-        cdef double s, c, lam
-        memcpy(q, y, 5 * sizeof(double))
-        vt_sincos(y[1], &s, &c)
-        self.rates(y, s, v, &lam)
-        v[1], v[2], v[3], v[4] = y[6] / self.J2, lam * s, -lam * self.l * c, 0.0
+cdef inline double car_force(VehicleStepper self, double sigma) noexcept nogil:
+    cdef double* tau = self.lane.drive.tau
+    return self.lane.drive.u[0] + tau[0] + self.car.turn * sigma * tau[2] + self.car.rho * tau[3]
 
-    cdef inline double push(self, double s, double c) noexcept nogil:
-        # e . (torque, force) on the board
-        return s * self.lane.drive.tau[2] - self.l * c * self.lane.drive.tau[3]
 
-    cdef void rate(self, const double* y, double* dy) noexcept nogil:
-        # P_psi' = f_psi, P_phi' = f_phi, P' = I cos(phi) phi' psi'
-        cdef double s, c, st, ct, lam
-        vt_sincos(y[1], &s, &c)
-        vt_sincos(y[2], &st, &ct)
-        self.rates(y, s, dy, &lam)
-        dy[1], dy[2], dy[3], dy[4] = y[6] / self.J2, lam * s, -lam * self.l * c * ct, -lam * self.l * c * st
-        dy[5], dy[6] = self.lane.drive.u[0] + self.lane.drive.tau[0], self.lane.drive.u[1] + self.lane.drive.tau[1]
-        dy[7] = self.I * c * dy[1] * dy[0] + self.push(s, c)
+cdef void car_rate(VehicleStepper self, const double* y, double* dy) noexcept nogil:
+    # (B + c sigma^2) u' + c sigma sigma' u = f - drag u
+    cdef double s, c, sigma = y[1], u = y[5], turning = self.lane.drive.u[1]
+    vt_sincos(y[2], &s, &c)
+    dy[0], dy[1], dy[2] = u, turning, self.car.turn * sigma * u
+    dy[3], dy[4] = self.car.rho * u * c, self.car.rho * u * s
+    dy[5] = (car_force(self, sigma) - (self.car.drag + self.car.c * sigma * turning) * u) / (self.car.B + self.car.c * sigma * sigma)
 
-    cdef int update(self) noexcept nogil:
-        # with phi_a at the quadrature point: I (psi' + lam sin phi_a) = P_psi, and
-        # m l^2 cos(phi - phi_a) lam + I sin(phi) psi' = P at either end
-        cdef double h = self.lane.now.h, a = self.alpha, phi = self.y[1], turn, at, lam, u, D, s, c, sa, ca, f0, f1
-        cdef double* y = self.y
-        f0, f1 = self.lane.drive.u[0] + self.lane.drive.tau[0], self.lane.drive.u[1] + self.lane.drive.tau[1]
-        turn = (y[6] + (1.0 - a) * h * f1) / self.J2
-        at = phi + a * h * turn
-        vt_sincos(phi, &s, &c)
-        vt_sincos(at, &sa, &ca)
-        y[5] += (1.0 - a) * h * f0
-        y[7] += (1.0 - a) * h * self.push(s, c)
-        D = self.ml2 * (c * ca + s * sa) - self.I * s * sa
-        if not D > 0.0:
-            return STEERED_TOO_FAR
-        lam = (y[7] - s * y[5]) / D
-        u = y[5] / self.I - lam * sa
-        y[0] += h * u
-        y[1] = phi + h * turn
-        along_arc(y + 2, h * lam * sa, -h * lam * self.l * ca, y + 2)
-        vt_sincos(y[1], &s, &c)
-        y[5] += a * h * f0
-        y[6] += h * f1
-        y[7] = self.ml2 * (c * ca + s * sa) * lam + self.I * s * u + a * h * self.push(s, c)
-        return OK
+
+cdef int car_update(VehicleStepper self) noexcept nogil:
+    # (B + c sigma_k sa_k) u_k = (B + c sigma_k sa_{k-1}) u_{k-1} + h (alpha f_{k-1} + (1 - alpha) f_k), sa_k being
+    # sigma at the quadrature point; a node has P = (B + c sigma^2) u
+    cdef double h = self.lane.now.h, a = self.rolling.alpha, sigma = self.rolling.y[1], at = sigma + a * h * self.lane.drive.u[1]
+    cdef double sigma2 = sigma + h * self.lane.drive.u[1], p, u, D = self.car.B + self.car.c * sigma * at
+    if not D > 0.0:
+        return STEERED_TOO_FAR
+    p = (self.car.B + self.car.c * sigma * sigma) * self.rolling.y[5] + (1.0 - a) * h * car_force(self, sigma)
+    u = p / (D + (1.0 - a) * h * self.car.drag)
+    p = (self.car.B + self.car.c * sigma2 * at) * u + a * h * (car_force(self, sigma2) - self.car.drag * u)
+    self.rolling.y[0] += h * u
+    self.rolling.y[1] = sigma2
+    along_arc(self.rolling.y + 2, h * self.car.turn * at * u, h * self.car.rho * u, self.rolling.y + 2)
+    self.rolling.y[5] = p / (self.car.B + self.car.c * sigma2 * sigma2)
+    return OK
+
+cdef struct SnakeboardNumbers:
+    double ml2, l, I, J2
+
+
+cdef int make_snakeboard(VehicleStepper self, dict options) except -1:
+    make_rolling(self, options)
+    m, l, I, J = options["parameters"]
+    self.rolling.size, self.board.ml2, self.board.l, self.board.I, self.board.J2 = 8, m * l * l, l, I, 2.0 * J
+    return 0
+
+
+cdef void snakeboard_open(VehicleStepper self, const double* q, const double* v, double* y) noexcept nogil:
+    cdef double s, c, lam
+    memcpy(y, q, 5 * sizeof(double))
+    vt_sincos(q[1], &s, &c)
+    lam = v[2] * s - v[3] * c / self.board.l
+    y[5], y[6], y[7] = self.board.I * (v[0] + lam * s), self.board.J2 * v[1], self.board.ml2 * lam + self.board.I * s * v[0]
+
+
+cdef void snakeboard_rates(VehicleStepper self, const double* y, double s, double* u, double* lam) noexcept nogil:
+    # psi' and lam at a node, s = sin phi
+    lam[0] = (y[7] - s * y[5]) / (self.board.ml2 - self.board.I * s * s)
+    u[0] = y[5] / self.board.I - s * lam[0]
+
+
+cdef void snakeboard_close(VehicleStepper self, const double* y, double* q, double* v) noexcept nogil:
+    cdef double s, c, lam
+    memcpy(q, y, 5 * sizeof(double))
+    vt_sincos(y[1], &s, &c)
+    snakeboard_rates(self, y, s, v, &lam)
+    v[1], v[2], v[3], v[4] = y[6] / self.board.J2, lam * s, -lam * self.board.l * c, 0.0
+
+
+cdef inline double snakeboard_push(VehicleStepper self, double s, double c) noexcept nogil:
+    # e . (torque, force) on the board
+    return s * self.lane.drive.tau[2] - self.board.l * c * self.lane.drive.tau[3]
+
+
+cdef void snakeboard_rate(VehicleStepper self, const double* y, double* dy) noexcept nogil:
+    # P_psi' = f_psi, P_phi' = f_phi, P' = I cos(phi) phi' psi'
+    cdef double s, c, st, ct, lam
+    vt_sincos(y[1], &s, &c)
+    vt_sincos(y[2], &st, &ct)
+    snakeboard_rates(self, y, s, dy, &lam)
+    dy[1], dy[2], dy[3], dy[4] = y[6] / self.board.J2, lam * s, -lam * self.board.l * c * ct, -lam * self.board.l * c * st
+    dy[5], dy[6] = self.lane.drive.u[0] + self.lane.drive.tau[0], self.lane.drive.u[1] + self.lane.drive.tau[1]
+    dy[7] = self.board.I * c * dy[1] * dy[0] + snakeboard_push(self, s, c)
+
+
+cdef int snakeboard_update(VehicleStepper self) noexcept nogil:
+    # with phi_a at the quadrature point: I (psi' + lam sin phi_a) = P_psi, and
+    # m l^2 cos(phi - phi_a) lam + I sin(phi) psi' = P at either end
+    cdef double h = self.lane.now.h, a = self.rolling.alpha, phi = self.rolling.y[1], turn, at, lam, u, D, s, c, sa, ca, f0, f1
+    cdef double* y = self.rolling.y
+    f0, f1 = self.lane.drive.u[0] + self.lane.drive.tau[0], self.lane.drive.u[1] + self.lane.drive.tau[1]
+    turn = (y[6] + (1.0 - a) * h * f1) / self.board.J2
+    at = phi + a * h * turn
+    vt_sincos(phi, &s, &c)
+    vt_sincos(at, &sa, &ca)
+    y[5] += (1.0 - a) * h * f0
+    y[7] += (1.0 - a) * h * snakeboard_push(self, s, c)
+    D = self.board.ml2 * (c * ca + s * sa) - self.board.I * s * sa
+    if not D > 0.0:
+        return STEERED_TOO_FAR
+    lam = (y[7] - s * y[5]) / D
+    u = y[5] / self.board.I - lam * sa
+    y[0] += h * u
+    y[1] = phi + h * turn
+    along_arc(y + 2, h * lam * sa, -h * lam * self.board.l * ca, y + 2)
+    vt_sincos(y[1], &s, &c)
+    y[5] += a * h * f0
+    y[6] += h * f1
+    y[7] = self.board.ml2 * (c * ca + s * sa) * lam + self.board.I * s * u + a * h * snakeboard_push(self, s, c)
+    return OK

@@ -1,21 +1,13 @@
-# Steppers of vehicles. One lane. The contract is that of Stepper; where `step` fails, it forgets what lies behind.
+# What the steppers of vehicles say where they differ. The contract is that of Stepper; where a step fails, they forget
+# what lies behind.
 
-cdef class VehicleStepper(Stepper):
-    """Base of the compiled integrators of vehicles, made as VehicleStepper(nq, nv, nu, h, ...)."""
+cdef class VehicleStepper(Stepper)
 
-    cdef double goal                    # residual accepted, infinite if nothing is solved for
 
-    def __cinit__(self, int nq, int nv, int nu, double h, inputs=None, torque=None, *more, **options):
-        self.goal = INFINITY
-        self.set_up(nq, nv, nu, h, inputs, torque)
-
-    cdef int advance(self) noexcept nogil:
-        cdef int status = Stepper.advance(self)
-        if status != OK:
-            self.begin()
-        return status
-
-    @property
-    def tolerance(self):
-        """Residual accepted as a share of the momentum, or None if steps solve for nothing."""
-        return self.goal if self.goal < INFINITY else None
+cdef struct VehicleMethod:
+    int (*step)(VehicleStepper self) noexcept nogil
+    void (*begin)(VehicleStepper self) noexcept nogil
+    void (*open)(VehicleStepper self, const double* q, const double* v, double* y) noexcept nogil
+    void (*close)(VehicleStepper self, const double* y, double* q, double* v) noexcept nogil
+    void (*rate)(VehicleStepper self, const double* y, double* dy) noexcept nogil
+    int (*update)(VehicleStepper self) noexcept nogil

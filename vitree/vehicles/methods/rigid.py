@@ -36,8 +36,8 @@ class VehicleIntegrator(CompiledIntegrator):
 
     def _make(self, kind: str, **options) -> Any:
         system: Any = self.model
-        return getattr(_vehicles, kind)(system.nq, system.nv, len(system.input_names), self.dt, inputs=self.inputs,
-                                        torque=self.torque, **system.compiled, **options)  # fmt: skip
+        return _vehicles.VehicleStepper(system.nq, system.nv, len(system.input_names), self.dt, inputs=self.inputs,
+                                        torque=self.torque, method=kind, **system.compiled, **options)  # fmt: skip
 
     def _solving(self) -> dict[str, Any]:
         """The checked options of a method that solves equations."""
@@ -80,7 +80,7 @@ class Lie(VehicleIntegrator):
         if name == "exp":
             less = ", whose solution turns by less than half a turn at any step"
             self.remedy = HALVE + ", or take " + option("map", "cayley") + less
-        self.stepper = self._make("LieStepper", map=MAPS[name], alpha=alpha,
+        self.stepper = self._make("lie", map=MAPS[name], alpha=alpha,
                                   **self._solving())  # fmt: skip
 
     @property
@@ -98,7 +98,7 @@ class RungeKutta2(VehicleIntegrator):
 
     def _prepare(self):
         c, b = self.tableau
-        self.stepper = self._make("RungeKuttaVehicle", c=c, b=b)
+        self.stepper = self._make("runge-kutta", c=c, b=b)
 
 
 class RungeKutta4(RungeKutta2):
@@ -122,7 +122,7 @@ class ImplicitRungeKutta2(VehicleIntegrator):
     options = _SOLVING
 
     def _prepare(self):
-        self.stepper = self._make("ImplicitMidpointVehicle", **self._solving())
+        self.stepper = self._make("implicit-midpoint", **self._solving())
 
 
 class LieNewmark(VehicleIntegrator):
@@ -138,7 +138,7 @@ class LieNewmark(VehicleIntegrator):
     options = _SOLVING
 
     def _prepare(self):
-        self.stepper = self._make("NewmarkVehicle", **self._solving())
+        self.stepper = self._make("newmark", **self._solving())
 
 
 class VehicleSciPy(scipy_ode.SciPy):
@@ -149,7 +149,7 @@ class VehicleSciPy(scipy_ode.SciPy):
         super().__init__(model, dt, **options)
 
     def _accelerations(self):
-        return VehicleIntegrator._make(self, "RigidStepper")  # type: ignore[arg-type]
+        return VehicleIntegrator._make(self, "rigid")  # type: ignore[arg-type]
 
 
 class VehicleSciPyRK45(VehicleSciPy, scipy_ode.SciPyRK45):
