@@ -46,3 +46,26 @@ cdef extern from "lane.h" nogil:
     void vt_axes_begin(vt_axes* A, const vt_real* b) noexcept
     void vt_axes_times(const vt_axes* A, const vt_real* b, vt_real* to) noexcept
     void vt_axes_turn(vt_axes* A, const vt_real* b, vt_real* to) noexcept
+
+
+cdef enum:
+    MOST_LANES = 8
+
+
+cdef inline vt_mask where(const bint* asked) noexcept nogil:
+    # a mask of lanes
+    cdef vt_real x = vt_set1(1.0)
+    cdef int k
+    for k in range(VT_WIDTH):
+        if asked[k]:
+            vt_put(&x, k, -1.0)
+    return vt_lt(x, vt_set1(0.0))
+
+
+cdef inline vt_real largest(const vt_real* x, int n) noexcept nogil:
+    # max |x_i|, or NaN if any is
+    cdef vt_real s = vt_set1(0.0)
+    cdef int i
+    for i in range(n):
+        s = vt_max_nan(s, vt_abs(x[i]))
+    return s

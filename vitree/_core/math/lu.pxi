@@ -11,15 +11,6 @@ cdef bint all_finite(const double* x, int n) noexcept nogil:
     return s == 0.0
 
 
-cdef double largest(const double* x, int n) noexcept nogil:
-    # max |x_i|, or NaN if any is
-    cdef int i
-    cdef double s = 0.0
-    for i in range(n):
-        s = vt_max_nan(s, fabs(x[i]))
-    return s
-
-
 cdef inline double inner(const double* a, const double* b, int n) noexcept nogil:
     cdef int k
     cdef double s = 0.0

@@ -33,3 +33,28 @@ cdef inline int soundness_in(const Signs* signs, int lane) noexcept nogil:
 
 cdef inline int soundness(const Signs* signs) noexcept nogil:
     return soundness_in(signs, 0)
+
+
+cdef vt_real largest_turn(const vt_model* m, const vt_real* y) noexcept nogil:
+    # the square of the joints' largest turn in an increment; NaN if there is one
+    cdef vt_real most = vt_set1(0.0)
+    cdef int i
+    for i in range(m.nbody):
+        most = vt_max_nan(most, joint_turn_square(&m.body[i], y))
+    return most
+
+
+cdef vt_real weighted(const double* gain, int n, const vt_real* r, vt_real e) noexcept nogil:
+    # a residual's size: its largest entry, e, or
+    #     max |r_k| sqrt(M_max/M_kk),
+    # which bounds the error of each joint by its share of the kinetic energy. A light joint is starved otherwise
+    cdef vt_real size = vt_set1(0.0)
+    cdef int i, k
+    if gain == NULL:
+        return e
+    for k in range(n):
+        size = vt_max_nan(size, gain[k] * vt_abs(r[k]))
+    for i in range(VT_WIDTH):
+        if not isfinite(vt_get(e, i)):
+            vt_put(&size, i, vt_get(e, i))
+    return size

@@ -11,8 +11,8 @@ cdef struct Seen:       # kept
 
 
 cdef struct Guess:
-    Seen* seen
-    double* table                   # (ORDERS + 1, nv) backward differences of the last increment
+    Seen* seen                      # of each lane
+    vt_real* table                  # (ORDERS + 1, n) backward differences of the last increment
 
 
 cdef int seen_order(const Seen* seen) noexcept nogil:
@@ -30,43 +30,60 @@ cdef void seen_note(Seen* seen, int m, double worst) noexcept nogil:
         seen.score[m + 1] = 0.5 * (worst + seen.score[m + 1]) if seen.count > m + 1 else worst
 
 
-cdef int guess_order(const Guess* g) noexcept nogil:
-    return seen_order(g.seen)
+cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept nogil:
+    # y = the sum of the backward differences below the order: `fixed`, or if it is 0 the one that did best in a lane
+    cdef int i, m, k, most = 1
+    cdef int order[MOST_LANES]
+    cdef bint takes[MOST_LANES]
+    cdef vt_mask some
+    for i in range(VT_WIDTH):
+        order[i] = fixed if fixed else seen_order(&g.seen[i])
+        most = max(most, order[i])
+    memcpy(y, g.table, n * sizeof(vt_real))
+    for m in range(1, most):
+        for i in range(VT_WIDTH):
+            takes[i] = m < order[i]
+        some = where(takes)
+        for k in range(n):
+            y[k] = vt_select(some, y[k] + g.table[m * n + k], y[k])
 
 
-cdef void guess_predict(const Guess* g, int nv, int order, double* y) noexcept nogil:
-    # y = the sum of the backward differences below the order
-    cdef int m, k
-    memcpy(y, g.table, nv * sizeof(double))
-    for m in range(1, order):
-        for k in range(nv):
-            y[k] += g.table[m * nv + k]
-
-
-cdef void guess_learn(Guess* g, int nv, const double* y, double* fresh) noexcept nogil:
-    # the new backward differences: the m-th is what order m would have been wrong by. fresh: memory for (nv,)
-    cdef int m, k, known = <int>min(g.seen.count, ORDERS)
-    cdef double d, e, worst
-    cdef double* row
-    memcpy(fresh, y, nv * sizeof(double))
-    for m in range(known + 1):
-        row = g.table + m * nv
-        worst = 0.0
-        for k in range(nv):
+cdef void guess_learn(Guess* g, int n, const vt_real* y, vt_real* fresh) noexcept nogil:
+    # the new backward differences: the m-th is what order m would have been wrong by. fresh: memory for (n,)
+    cdef int i, m, k, most = 0
+    cdef int known[MOST_LANES]
+    cdef bint takes[MOST_LANES]
+    cdef vt_mask some
+    cdef vt_real d, e, worst
+    cdef vt_real* row
+    for i in range(VT_WIDTH):
+        known[i] = <int>min(g.seen[i].count, ORDERS)
+        most = max(most, known[i])
+    memcpy(fresh, y, n * sizeof(vt_real))
+    for m in range(most + 1):
+        for i in range(VT_WIDTH):
+            takes[i] = m <= known[i]
+        some = where(takes)
+        row = g.table + m * n
+        worst = vt_set1(0.0)
+        for k in range(n):
             d = fresh[k]
             e = d - row[k]
-            row[k] = d
-            fresh[k] = e
-            worst = max(worst, fabs(e))
-        seen_note(g.seen, m, worst)
-    g.seen.count += 1
+            row[k] = vt_select(some, d, row[k])
+            fresh[k] = vt_select(some, e, fresh[k])
+            worst = vt_max_nan(worst, vt_abs(e))
+        for i in range(VT_WIDTH):
+            if takes[i]:
+                seen_note(&g.seen[i], m, vt_get(worst, i))
+    for i in range(VT_WIDTH):
+        g.seen[i].count += 1
 
 
-cdef void guess_scale(Guess* g, int nv, double h) noexcept nogil:
-    # increments of steps of another length
+cdef void guess_scale(Guess* g, int n, double h) noexcept nogil:
+    # increments of steps of another length, which is that of all lanes
     cdef int k
     cdef double ratio = h / g.seen.h
     if ratio != 1.0:
-        for k in range((ORDERS + 1) * nv):
-            g.table[k] *= ratio
+        for k in range((ORDERS + 1) * n):
+            g.table[k] = g.table[k] * ratio
     g.seen.h = h

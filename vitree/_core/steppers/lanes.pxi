@@ -9,9 +9,6 @@ cdef enum:
     LINEAR_TIME_LANES = 2
     MIDPOINT_LANES = 3
 
-cdef enum:
-    MOST_LANES = 8
-
 #: As LARGEST of the steppers
 cdef double MOST_IN_LANES = 1e100
 
@@ -69,25 +66,6 @@ cdef struct LaneMethod:     # what a method does where methods differ: see Metho
 
 cdef inline size_t lane_layout() noexcept nogil:
     return sizeof(LanePlan) + 1000 * sizeof(vt_body) + 100000 * sizeof(vt_drive)
-
-
-cdef inline vt_mask where(const bint* asked) noexcept nogil:
-    # a mask of lanes
-    cdef vt_real x = vt_set1(1.0)
-    cdef int k
-    for k in range(VT_WIDTH):
-        if asked[k]:
-            vt_put(&x, k, -1.0)
-    return vt_lt(x, vt_set1(0.0))
-
-
-cdef inline vt_real largest_in_lanes(const vt_real* x, int n) noexcept nogil:
-    # max |x_i|, or NaN if any is
-    cdef int k
-    cdef vt_real s = vt_set1(0.0)
-    for k in range(n):
-        s = vt_max_nan(s, vt_abs(x[k]))
-    return s
 
 
 cdef inline void blend(vt_mask m, const void* source, void* to, size_t size) noexcept nogil:
@@ -163,7 +141,7 @@ cdef bint lanes_step(Lanes self) noexcept nogil:
 cdef void lanes_check(Lanes self) noexcept nogil:
     # lanes whose trial state is not finite leave
     cdef int i
-    cdef vt_real size = vt_max_nan(largest_in_lanes(self.q2, self.nq), largest_in_lanes(self.x2, self.nv))
+    cdef vt_real size = vt_max_nan(largest(self.q2, self.nq), largest(self.x2, self.nv))
     for i in range(VT_WIDTH):
         if not vt_get(size, i) <= MOST_IN_LANES:
             self.left[i] = True

@@ -71,7 +71,7 @@ cdef vt_real linear_time_lanes_evaluate(Lanes self) noexcept nogil:
         variational_lanes_drive_trial(self, self.y, self.servo_force, self.servo_slope)
         for k in range(self.nv):
             self.r[k] = self.r[k] + -0.5 * self.h * self.servo_force[k]
-    e = largest_in_lanes(self.r, self.nv)
+    e = largest(self.r, self.nv)
     for i in range(VT_WIDTH):
         one = vt_get(e, i)
         self.at.lane[i].now.turned = isfinite(one) and not vt_get(least, i) > 0.0
@@ -82,10 +82,10 @@ cdef vt_real linear_time_lanes_evaluate(Lanes self) noexcept nogil:
 
 cdef vt_real linear_time_lanes_measure(Lanes self) noexcept nogil:
     # max(|p1|, (h/2) |weight|, (h/2) |force|, (h/2) |drive|)
-    cdef vt_real size = vt_max_nan(largest_in_lanes(self.linear.weight1, self.nv), largest_in_lanes(self.tau, self.nv))
+    cdef vt_real size = vt_max_nan(largest(self.linear.weight1, self.nv), largest(self.tau, self.nv))
     if self.plan.ndrive:
-        size = vt_max_nan(size, largest_in_lanes(self.servo_force, self.nv))
-    return vt_max_nan(largest_in_lanes(self.x, self.nv), 0.5 * fabs(self.h) * size)
+        size = vt_max_nan(size, largest(self.servo_force, self.nv))
+    return vt_max_nan(largest(self.x, self.nv), 0.5 * fabs(self.h) * size)
 
 
 cdef vt_real linear_time_lanes_kinetic(Lanes self) noexcept nogil:

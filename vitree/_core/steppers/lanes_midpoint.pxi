@@ -64,16 +64,16 @@ cdef vt_real midpoint_lanes_evaluate(Lanes self) noexcept nogil:
             self.mid.pull[k] = self.servo_force[k] + self.tau[k]
     mid_backward(&self.mid.kernel, NULL)
     mid_residual(&self.mid.kernel, self.x, self.mid.pull, self.r)
-    e = largest_in_lanes(self.r, self.nv)
+    e = largest(self.r, self.nv)
     return vt_select(vt_lt(turn, vt_set1(MID_TURN)), e, vt_set1(INFINITY))
 
 
 cdef vt_real midpoint_lanes_measure(Lanes self) noexcept nogil:
     # max(|p1|, h |dL/dq|, h |force|)
-    cdef vt_real size = vt_max_nan(largest_in_lanes(self.mid.kernel.L_q, self.nv), largest_in_lanes(self.mid.pull, self.nv))
+    cdef vt_real size = vt_max_nan(largest(self.mid.kernel.L_q, self.nv), largest(self.mid.pull, self.nv))
     if self.plan.relative:
-        size = vt_max_nan(size, largest_in_lanes(self.mid.trees.weight, self.nv))
-    return vt_max_nan(largest_in_lanes(self.x, self.nv), fabs(self.h) * size)
+        size = vt_max_nan(size, largest(self.mid.trees.weight, self.nv))
+    return vt_max_nan(largest(self.x, self.nv), fabs(self.h) * size)
 
 
 cdef vt_real midpoint_lanes_kinetic(Lanes self) noexcept nogil:

@@ -3,7 +3,6 @@
 cdef struct Judged:             # what a lane decides by, in a substep
     Economy economy
     Pass now
-    Seen seen
     int sound                   # of the operator at hand
     bint solves                 # passes go on
     bint guesses                # by the dynamics
@@ -11,7 +10,8 @@ cdef struct Judged:             # what a lane decides by, in a substep
 
 cdef struct LaneStage:          # of a substep
     Judged lane[MOST_LANES]
-    vt_real* table              # (ORDERS + 1, nv) as Guess.table
+    Guess guess                 # of its increment
+    Seen seen[MOST_LANES]
 
 
 cdef int make_variational_lanes(Lanes self) except -1:
@@ -25,7 +25,7 @@ cdef int make_variational_lanes(Lanes self) except -1:
         self.ahead_force, self.ahead_slope = lanes_reals(self, n), lanes_reals(self, n)
     self.stage = <LaneStage*>self.scratch.take(stages * sizeof(LaneStage))
     for k in range(stages):
-        self.stage[k].table = lanes_reals(self, (ORDERS + 1) * n)
+        self.stage[k].guess.table, self.stage[k].guess.seen = lanes_reals(self, (ORDERS + 1) * n), self.stage[k].seen
     return 0
 
 
@@ -40,9 +40,10 @@ cdef void variational_lanes_begin(Lanes self) noexcept nogil:
     for s in range(self.plan.stages):
         for i in range(VT_WIDTH):
             memset(&self.stage[s].lane[i], 0, sizeof(Judged))
+            memset(&self.stage[s].seen[i], 0, sizeof(Seen))
             economy_begin(&self.stage[s].lane[i].economy)
         for k in range((ORDERS + 1) * self.nv):
-            self.stage[s].table[k] = vt_set1(0.0)
+            self.stage[s].guess.table[k] = vt_set1(0.0)
 
 
 # ---- a step --------------------------------------------------------------------------------------------
@@ -77,10 +78,10 @@ cdef void variational_lanes_substep(Lanes self) noexcept nogil:
     for i in range(VT_WIDTH):
         x = &self.at.lane[i]
         self.corrections[i] = 0
-        x.solves, x.guesses = not self.left[i], x.seen.count < 4
+        x.solves, x.guesses = not self.left[i], self.at.seen[i].count < 4
         dynamics = dynamics or x.solves and x.guesses
         x.economy.age += 1
-    variational_lanes_extrapolate(self)
+    guess_predict(&self.at.guess, self.nv, 0, self.y)
     if dynamics:
         variational_lanes_guess(self)
     variational_lanes_iterate(self)
@@ -96,60 +97,9 @@ cdef void variational_lanes_substep(Lanes self) noexcept nogil:
         self.method.solve(self, self.d)
         for k in range(self.nv):
             self.y[k] = vt_select(learning, self.y[k] + self.d[k], self.y[k])
-    variational_lanes_learn(self)
+    guess_learn(&self.at.guess, self.nv, self.y, self.spare)
     self.method.pass_on(self)
     lanes_accept(self)
-
-
-cdef void variational_lanes_extrapolate(Lanes self) noexcept nogil:
-    # y = the sum of the backward differences below the order, which a lane has of its own
-    cdef int i, j, k
-    cdef int order[MOST_LANES]
-    cdef bint takes[MOST_LANES]
-    cdef vt_mask some
-    for i in range(VT_WIDTH):
-        order[i] = seen_order(&self.at.lane[i].seen)
-    memcpy(self.y, self.at.table, self.nv * sizeof(vt_real))
-    for j in range(1, ORDERS):
-        for i in range(VT_WIDTH):
-            takes[i] = j < order[i]
-        some = where(takes)
-        if not vt_any(some):
-            return
-        for k in range(self.nv):
-            self.y[k] = vt_select(some, self.y[k] + self.at.table[j * self.nv + k], self.y[k])
-
-
-cdef void variational_lanes_learn(Lanes self) noexcept nogil:
-    # the new backward differences: the j-th is what order j would have been wrong by
-    cdef int i, j, k
-    cdef int known[MOST_LANES]
-    cdef bint takes[MOST_LANES]
-    cdef vt_mask some
-    cdef vt_real d, e, worst
-    cdef vt_real* row
-    for i in range(VT_WIDTH):
-        known[i] = <int>min(self.at.lane[i].seen.count, <long>ORDERS)
-    memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
-    for j in range(ORDERS + 1):
-        for i in range(VT_WIDTH):
-            takes[i] = j <= known[i]
-        some = where(takes)
-        if not vt_any(some):
-            break
-        row = self.at.table + j * self.nv
-        worst = vt_set1(0.0)
-        for k in range(self.nv):
-            d = self.spare[k]
-            e = d - row[k]
-            row[k] = vt_select(some, d, row[k])
-            self.spare[k] = vt_select(some, e, self.spare[k])
-            worst = vt_max_nan(worst, vt_abs(e))
-        for i in range(VT_WIDTH):
-            if takes[i]:
-                seen_note(&self.at.lane[i].seen, j, vt_get(worst, i))
-    for i in range(VT_WIDTH):
-        self.at.lane[i].seen.count += 1
 
 
 # ---- guesses by the dynamics -----------------------------------------------------------------------------
@@ -242,7 +192,7 @@ cdef vt_real variational_lanes_second_guess(Lanes self, const bint* poor, vt_rea
     for i in range(VT_WIDTH):
         back[i] = poor[i] and not vt_get(other, i) <= vt_get(e, i)
         if poor[i]:
-            self.at.lane[i].seen.count = 0
+            self.at.seen[i].count = 0
     some = where(back)
     if vt_any(some):
         for k in range(self.nv):
@@ -255,17 +205,8 @@ cdef vt_real variational_lanes_second_guess(Lanes self, const bint* poor, vt_rea
 
 
 cdef vt_real variational_lanes_residual(Lanes self) noexcept nogil:
-    # r at y, and its size: its largest entry, or max |r_k| sqrt(M_max/M_kk)
-    cdef vt_real e = self.method.evaluate(self), size = vt_set1(0.0)
-    cdef int i, k
-    if self.plan.gain == NULL:
-        return e
-    for k in range(self.nv):
-        size = vt_max_nan(size, self.plan.gain[k] * vt_abs(self.r[k]))
-    for i in range(VT_WIDTH):
-        if not isfinite(vt_get(e, i)):
-            vt_put(&size, i, vt_get(e, i))
-    return size
+    # r at y, and its size
+    return weighted(self.plan.gain, self.nv, self.r, self.method.evaluate(self))
 
 
 cdef vt_real variational_lanes_scale_of(Lanes self) noexcept nogil:
@@ -285,7 +226,7 @@ cdef vt_real variational_lanes_scale_of(Lanes self) noexcept nogil:
     size = c.heaviest * vt_sqrt(vt_select(vt_lt(size, vt_set1(0.0)), vt_set1(0.0), size))
     for k in range(self.nv):
         size = vt_max_nan(size, c.gain[k] * self.method.impulse(self, k))
-    return vt_max_nan(size, largest_in_lanes(self.x, self.nv) * (10.0 * ROUNDING / c.tolerance))
+    return vt_max_nan(size, largest(self.x, self.nv) * (10.0 * ROUNDING / c.tolerance))
 
 
 # ---- passes --------------------------------------------------------------------------------------------
@@ -318,7 +259,7 @@ cdef void variational_lanes_iterate(Lanes self) noexcept nogil:
         if x.solves and not isfinite(p.scale):
             variational_lanes_leave(self, i)
         poor[i] = (x.solves and c.solver == AUTO and p.error > 1e-2 * p.scale
-                   and p.error > 30.0 * x.economy.first and x.seen.count >= 4)
+                   and p.error > 30.0 * x.economy.first and self.at.seen[i].count >= 4)
         any_poor = any_poor or poor[i]
     if any_poor:
         error = variational_lanes_second_guess(self, poor, error)
@@ -441,19 +382,10 @@ cdef vt_real variational_lanes_shorten(Lanes self, const bint* corrects, vt_real
 # ---- certificate: as follows_prediction ------------------------------------------------------------------
 
 
-cdef vt_real variational_lanes_turn_of(Lanes self, const vt_real* y) noexcept nogil:
-    # the square of the joints' largest turn in an increment; NaN if there is one
-    cdef vt_real most = vt_set1(0.0)
-    cdef int i
-    for i in range(self.plan.m.nbody):
-        most = vt_max_nan(most, joint_turn_square(&self.plan.m.body[i], y))
-    return most
-
-
 cdef void variational_lanes_certify(Lanes self) noexcept nogil:
     # lanes whose solution does not continue from no motion leave
     cdef const vt_model* m = self.plan.m
-    cdef vt_real turn = variational_lanes_turn_of(self, self.y), by_v, by_a, off, one, two, three
+    cdef vt_real turn = largest_turn(self.plan.m, self.y), by_v, by_a, off, one, two, three
     cdef double most, far, h = self.h, near = NEAR if self.required == SAME else FARTHER
     cdef int i, k
     cdef bint asks = False, lenient = self.required != SAME and self.solves_forces
@@ -468,7 +400,7 @@ cdef void variational_lanes_certify(Lanes self) noexcept nogil:
     if not asks:
         return
     variational_lanes_by_dynamics(self, self.node_share, self.d)
-    off = vt_max_nan(largest_in_lanes(self.v, self.nv), largest_in_lanes(self.a, self.nv))
+    off = vt_max_nan(largest(self.v, self.nv), largest(self.a, self.nv))
     for i in range(VT_WIDTH):
         if not self.left[i] and not vt_get(turn, i) < SHORT_TURN and not isfinite(vt_get(off, i)):
             self.left[i] = True
@@ -476,14 +408,14 @@ cdef void variational_lanes_certify(Lanes self) noexcept nogil:
         self.d[k] = self.y[k] - self.d[k]
         self.v[k] = h * self.v[k]
         self.a[k] = h * h * self.a[k]
-    by_v, by_a = variational_lanes_turn_of(self, self.v), vt_sqrt(variational_lanes_turn_of(self, self.a))
+    by_v, by_a = largest_turn(self.plan.m, self.v), vt_sqrt(largest_turn(self.plan.m, self.a))
     for k in range(m.nbody):
         one, two = joint_turn_square(&m.body[k], self.y), joint_turn_square(&m.body[k], self.d)
         three = joint_turn_square(&m.body[k], self.a)
         for i in range(VT_WIDTH):
             if vt_get(one, i) >= LONG_TURN and (vt_get(two, i) > STEADY or vt_get(three, i) > STEADY):
                 steady[i] = False
-    off = variational_lanes_turn_of(self, self.d)
+    off = largest_turn(self.plan.m, self.d)
     for i in range(VT_WIDTH):
         if self.left[i] or vt_get(turn, i) < SHORT_TURN:
             continue

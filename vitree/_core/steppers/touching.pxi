@@ -257,7 +257,7 @@ cdef bint foretell(ModelStepper self) noexcept nogil:
     if not (x.fresh and operator_at_hand(self) and self.lane.guess.seen.count and x.past.seen.count > 1):
         return False
     guess_scale(&x.past, x.most_ports, self.lane.now.h)
-    guess_predict(&x.past, x.most_ports, guess_order(&x.past), x.T)
+    guess_predict(&x.past, x.most_ports, 0, x.T)
     memcpy(x.u, x.T, x.ports * sizeof(double))
     x.foretold = True
     return True
@@ -279,7 +279,7 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
     memcpy(x.u, x.T, x.ports * sizeof(double))
     x.foretold = False
     kick_node(self)
-    newton.now.error = self.lane.now.error = weighted(self, largest(newton.r, self.nv))
+    newton.now.error = self.lane.now.error = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
     return newton.now.error
 
 
@@ -325,7 +325,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
         x.foretold = False
         if p.error <= p.goal and not (self.shared.count or self.shared.m.nlocked):
             # the increment holds with the impulses that solve the cones
-            e = weighted(self, largest(newton.r, self.nv))
+            e = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
             if e <= p.goal and touch_residual(self) <= goal:
                 p.error = self.lane.now.error = e
                 kick_node(self)
@@ -352,7 +352,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
 
 cdef bint turns_little(ModelStepper self) noexcept nogil:
     # the certificate of a step that contacts bend: no prediction knows of them
-    cdef double turn = largest_turn(self, self.lane.newton.y)
+    cdef double turn = largest_turn(self.shared.m, self.lane.newton.y)
     show_margin(self, turn, NAN)
     return turn < LONG_TURN or (self.rolls and turn < HALF_TURN and turns_steadily(self))
 

@@ -257,7 +257,7 @@ cdef bint predict(ModelStepper self) noexcept nogil:
     if kind == GUESS_AUTO or kind >= GUESS_EXTRAPOLATE:
         if g.seen.count >= (fixed if kind >= GUESS_EXTRAPOLATE_2 else 4):
             guess_scale(g, self.nv, self.lane.now.h)
-            guess_predict(g, self.nv, fixed if kind >= GUESS_EXTRAPOLATE_2 else guess_order(g), x.y)
+            guess_predict(g, self.nv, fixed if kind >= GUESS_EXTRAPOLATE_2 else 0, x.y)
             lock_increment(self)
             if self.shared.gears and x.own == NULL:
                 predict_multipliers(self)
@@ -278,7 +278,7 @@ cdef void predict_multipliers(ModelStepper self) noexcept nogil:
     cdef Guess* g = self.lane.push_guess
     if g.seen.count >= 4:
         guess_scale(g, self.shared.count, self.lane.now.h)
-        guess_predict(g, self.shared.count, guess_order(g), self.lane.held.lam)
+        guess_predict(g, self.shared.count, 0, self.lane.held.lam)
 
 
 cdef void variational_guess_by_dynamics(ModelStepper self, double share) noexcept nogil:
@@ -405,7 +405,7 @@ cdef double variational_residual(ModelStepper self) noexcept nogil:
         vt_add_row(self.nv, -1.0, x.kick, x.r)
         e = largest(x.r, self.nv)
     if not (self.shared.count or self.shared.m.nlocked):
-        return weighted(self, e)
+        return weighted(self.shared.choices.gain, self.nv, x.r, e)
     if self.shared.count:
         if not self.lane.progress.have_Dh:
             constrain_at(self, self.lane.state.q, held.h, held.Dh1, held.hold1)
@@ -436,21 +436,7 @@ cdef double variational_residual(ModelStepper self) noexcept nogil:
         if self.lane.fronts.planned:
             hold_by_plans(self, x.r)
     clear_locked(self, x.r)
-    return weighted(self, largest(x.r, self.nv)) if isfinite(e) else e
-
-
-cdef double weighted(ModelStepper self, double e) noexcept nogil:
-    # the residual's size: its largest entry, e, or
-    #     max |r_k| sqrt(M_max/M_kk),
-    # which bounds the error of each joint by its share of the kinetic energy. A light joint is starved otherwise
-    cdef const double* gain = self.shared.choices.gain
-    cdef double size = 0.0
-    cdef int k
-    if gain == NULL or not isfinite(e):
-        return e
-    for k in range(self.nv):
-        size = vt_max_nan(size, gain[k] * fabs(self.lane.newton.r[k]))
-    return size
+    return weighted(self.shared.choices.gain, self.nv, x.r, largest(x.r, self.nv)) if isfinite(e) else e
 
 
 cdef double variational_scale(ModelStepper self) noexcept nogil:
@@ -996,22 +982,12 @@ cdef int improve(ModelStepper self, const Pass* p, int verdict) noexcept nogil:
 #   - where joints that turn far are steady, as wheels are: the branch ends at 0.5 to 1.4 rad a step, and the error
 #     of the energy is a tenth of the kinetic energy at 0.9 rad.
 
-cdef double largest_turn(ModelStepper self, const double* y) noexcept nogil:
-    # the square of the joints' largest turn in an increment; NaN if there is one
-    cdef const vt_model* m = self.shared.m
-    cdef double most = 0.0
-    cdef int i
-    for i in range(m.nbody):
-        most = vt_max_nan(most, joint_turn_square(&m.body[i], y))
-    return most
-
-
 cdef bint follows_prediction(ModelStepper self, int required) noexcept nogil:
     # whether |y - (h v + share h^2 a)| <= near max(|h v|^2, |h^2 a|), of the joints that turn, and each that turns far
     # is steady. The prediction knows nothing of what the step treats implicitly
     cdef Newton* x = &self.lane.newton
     cdef const vt_model* m = self.shared.m
-    cdef double h = self.lane.now.h, turn = largest_turn(self, x.y), most, off
+    cdef double h = self.lane.now.h, turn = largest_turn(self.shared.m, x.y), most, off
     cdef int i, k, cause = self.lane.now.cause
     if not turn < HALF_TURN:
         return False
@@ -1028,7 +1004,7 @@ cdef bint follows_prediction(ModelStepper self, int required) noexcept nogil:
         x.d[k] = x.y[k] - x.d[k]
         x.v[k] *= h
         x.a[k] *= h * h
-    most = (NEAR if required == SAME else FARTHER) * max(largest_turn(self, x.v), vt_sqrt(largest_turn(self, x.a)))
+    most = (NEAR if required == SAME else FARTHER) * max(largest_turn(self.shared.m, x.v), vt_sqrt(largest_turn(self.shared.m, x.a)))
     most = min(most, FAR)
     for k in range(m.nlocked):
         x.d[self.shared.locked[k].iv] = x.a[self.shared.locked[k].iv] = 0.0
@@ -1036,7 +1012,7 @@ cdef bint follows_prediction(ModelStepper self, int required) noexcept nogil:
         if joint_turn_square(&m.body[i], x.y) >= LONG_TURN and (
                 joint_turn_square(&m.body[i], x.d) > STEADY or joint_turn_square(&m.body[i], x.a) > STEADY):
             return False
-    off = largest_turn(self, x.d)
+    off = largest_turn(self.shared.m, x.d)
     if off <= most * most or (required != SAME and self.method.solves_forces(self) and turn < LONG_TURN):
         show_margin(self, turn, vt_sqrt(off) / most)
         return True
