@@ -70,7 +70,8 @@ cdef int make_runge_kutta(ModelStepper self, dict options) except -1:
         for j in range(i):
             made.a[i * n + j] = a[i][j]
     self.runge.u, self.runge.v = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
-    self.runge.u_rate, self.runge.v_rate = self.memory.scratch_reals(n * self.nv), self.memory.scratch_reals(n * self.nv)
+    self.runge.u_rate = self.memory.scratch_reals(n * self.nv)
+    self.runge.v_rate = self.memory.scratch_reals(n * self.nv)
     return 0
 
 

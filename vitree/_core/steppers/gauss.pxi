@@ -151,7 +151,8 @@ cdef int make_gauss(ModelStepper self, dict options) except -1:
     self.gauss.start, self.gauss.gathered = self.memory.scratch_reals(3 * m.nbody), self.memory.scratch_reals(m.nq)
     x.start = self.gauss.start
     x.q, x.p, x.q2, x.p2 = self.gauss.q_start, self.gauss.p_start, self.lane.state.q2, self.gauss.p_end
-    self.gauss.V_last, self.gauss.F_last = self.memory.kept_reals(2 * m.nv * lanes), self.memory.kept_reals(2 * m.nv * lanes)
+    self.gauss.V_last = self.memory.kept_reals(2 * m.nv * lanes)
+    self.gauss.F_last = self.memory.kept_reals(2 * m.nv * lanes)
     self.gauss.past = <Extrapolation*>self.memory.kept(sizeof(Extrapolation))
     self.memory.bound_int(&self.gauss.past.steps, 0, 2)
     self.memory.bound_int(&self.gauss.past.way, 0, WAYS - 1)
@@ -187,7 +188,8 @@ cdef int take_nodes(ModelStepper self, nodes, stiff) except -1:
     cdef GaussStep* x = &self.gauss.stages
     cdef int i, j, way, at, n = x.stages
     cdef double* share = self.memory.given_reals(x.lanes)
-    self.gauss.c, self.gauss.b, self.gauss.d = (self.memory.given_reals(n), self.memory.given_reals(n), self.memory.given_reals(n))
+    self.gauss.c, self.gauss.b, self.gauss.d = (self.memory.given_reals(n), self.memory.given_reals(n),
+                                                self.memory.given_reals(n))
     self.gauss.D1, self.gauss.D2 = self.memory.given_reals(n), self.memory.given_reals(n)
     self.gauss.last = self.memory.given_reals(n)
     self.gauss.m = self.memory.given_reals(n * n)
@@ -533,7 +535,8 @@ cdef int gauss_solve_part(ModelStepper self, double t, double h, bint follows) n
     cdef int i, j, status, n = x.stages
     x.h = h
     x.tau = NULL if self.gauss.staged else self.lane.drive.tau
-    self.gauss.pushed = x.floating > 0 and (self.gauss.staged or root_forces(self, x.tau) or root_forces(self, x.m.damping))
+    self.gauss.pushed = x.floating > 0 and (
+        self.gauss.staged or root_forces(self, x.tau) or root_forces(self, x.m.damping))
     for j in range(n):
         self.gauss.hb[j], self.gauss.hd[j] = h * self.gauss.b[j], h * self.gauss.d[j]
         for i in range(x.lanes):
@@ -574,7 +577,8 @@ cdef int gauss_finish(ModelStepper self, int status) noexcept nogil:
         copy_locked(self, self.lane.bodies.inertial, p)
     if not (bounded(self.lane.state.q2, self.nq) and bounded(p, self.nv)):
         return NOT_FINITE
-    resolution_add(&self.gauss.resolving, &self.gauss.stages, self.gauss.last, self.gauss.length, self.gauss.unit, self.lane.clock.t)
+    resolution_add(&self.gauss.resolving, &self.gauss.stages, self.gauss.last, self.gauss.length, self.gauss.unit,
+                       self.lane.clock.t)
     return OK
 
 
@@ -601,7 +605,8 @@ cdef int gauss_guess(ModelStepper self, double t, bint follows) noexcept nogil:
                     x.mu[(3 * b.multi + k) * x.lanes + j] = self.gauss.spin[3 * b.multi + k]
     if follows:
         x.far = self.gauss.past.steps > 1 and self.gauss.past.way > ONE_BACK
-        x.E = <const vt_real*>self.gauss.E + (self.gauss.past.way if self.gauss.past.steps > 1 else ONE_BACK) * 2 * x.stages * x.lanes
+        x.E = <const vt_real*>self.gauss.E + 2 * x.stages * x.lanes * (
+            self.gauss.past.way if self.gauss.past.steps > 1 else ONE_BACK)
         self.gauss.kernels.extrapolate(x)
     else:
         model_velocity(self, self.gauss.q_start, self.gauss.x_start, v)

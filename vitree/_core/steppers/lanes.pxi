@@ -101,7 +101,8 @@ cdef int lanes_take(Lanes self, const double[:, ::1] rows, Py_ssize_t first, int
     return 0
 
 
-cdef const double* lanes_rows_of(Lanes self, const double[:, :, ::1] rows, Py_ssize_t first, long count, int size, what) except? NULL:
+cdef const double* lanes_rows_of(Lanes self, const double[:, :, ::1] rows, Py_ssize_t first, long count, int size,
+                                 what) except? NULL:
     # the rows (steps, size) of the first instance, or NULL where there are no columns
     require_size(rows.shape[2], size, f"columns of {what}")
     if rows.shape[0] < first + self.count or rows.shape[1] < self.steps + count:

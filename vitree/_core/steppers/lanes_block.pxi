@@ -114,8 +114,10 @@ cdef class Lanes:
         self.size = self.method.need(self) + 64 * 100
         self.scratch = Scratch(self.size)
         self.q, self.q2 = lanes_reals(self, m.nq), lanes_reals(self, m.nq)
-        self.x, self.x2, self.tau, self.force = lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n)
-        self.a, self.d, self.v, self.zeros = lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n)
+        self.x, self.x2 = lanes_reals(self, n), lanes_reals(self, n)
+        self.tau, self.force = lanes_reals(self, n), lanes_reals(self, n)
+        self.a, self.d = lanes_reals(self, n), lanes_reals(self, n)
+        self.v, self.zeros = lanes_reals(self, n), lanes_reals(self, n)
         self.u = lanes_reals(self, self.plan.nu)
         self.aba = <AbaBody*>self.scratch.take(m.nbody * sizeof(AbaBody))
         if self.plan.kind == LINEAR_TIME_LANES:
@@ -180,7 +182,8 @@ cdef class Lanes:
             torques, torque_stride = lanes_rows_of(self, given, first, count, self.nv, "torque"), given.shape[1] * self.nv
         if inputs is not None:
             given = inputs
-            signals, signal_stride = lanes_rows_of(self, given, first, count, self.plan.nu, "inputs"), given.shape[1] * self.plan.nu
+            signals = lanes_rows_of(self, given, first, count, self.plan.nu, "inputs")
+            signal_stride = given.shape[1] * self.plan.nu
         with nogil:
             for k in range(count):
                 if torques != NULL:

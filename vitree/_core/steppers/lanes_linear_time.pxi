@@ -21,8 +21,10 @@ cdef int make_linear_time_lanes(Lanes self) except -1:
     make_variational_lanes(self)
     m = self.plan.m
     n = m.nbody
-    self.linear.rhs, self.linear.weight1, self.linear.weight2 = lanes_reals(self, self.nv), lanes_reals(self, self.nv), lanes_reals(self, self.nv)
-    self.linear.node1, self.linear.node2 = <Node*>self.scratch.take(n * sizeof(Node)), <Node*>self.scratch.take(n * sizeof(Node))
+    self.linear.rhs = lanes_reals(self, self.nv)
+    self.linear.weight1, self.linear.weight2 = lanes_reals(self, self.nv), lanes_reals(self, self.nv)
+    self.linear.node1 = <Node*>self.scratch.take(n * sizeof(Node))
+    self.linear.node2 = <Node*>self.scratch.take(n * sizeof(Node))
     self.linear.gains = <Gains*>self.scratch.take(self.plan.stages * n * sizeof(Gains))
     self.linear.multi = <MultiGains*>self.scratch.take(self.plan.stages * m.nmulti * sizeof(MultiGains))
     self.linear.fresh = <Gains*>self.scratch.take(n * sizeof(Gains))

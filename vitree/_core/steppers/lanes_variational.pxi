@@ -19,7 +19,8 @@ cdef int make_variational_lanes(Lanes self) except -1:
     n, stages = self.nv, self.plan.stages
     self.by_momentum, self.node_share = True, 0.5
     self.solves_forces = self.plan.m.damped or self.plan.m.rubbing or self.plan.ndrive > 0
-    self.y, self.r, self.spare, self.last = lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n)
+    self.y, self.r = lanes_reals(self, n), lanes_reals(self, n)
+    self.spare, self.last = lanes_reals(self, n), lanes_reals(self, n)
     if self.plan.ndrive:
         self.servo_force, self.servo_slope, self.stiff = lanes_reals(self, n), lanes_reals(self, n), lanes_reals(self, n)
         self.ahead_force, self.ahead_slope = lanes_reals(self, n), lanes_reals(self, n)

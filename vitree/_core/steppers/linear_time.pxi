@@ -420,7 +420,8 @@ cdef void linear_time_linearise_at_rest(ModelStepper self) noexcept nogil:
 
 
 cdef void linear_time_apply_inverse(ModelStepper self, const double* r, int first, int end, double* d) noexcept nogil:
-    cdef LinearTimeStep* step = linear_time_at(self, self.linear.rest if self.shared.choices.solver == RIQN else self.linear.trial)
+    cdef bint rests = self.shared.choices.solver == RIQN
+    cdef LinearTimeStep* step = linear_time_at(self, self.linear.rest if rests else self.linear.trial)
     lt_solve(step, r, first, end, d)
 
 

@@ -30,7 +30,8 @@ cdef int make_settled(ModelStepper self, dict options) except -1:
     if not n:
         return 0
     self.settled.jumped = self.memory.kept_ints(1, 0, 1)
-    self.settled.node_before, self.settled.node_next = self.memory.kept_reals(self.nq), self.memory.scratch_reals(self.nq)
+    self.settled.node_before = self.memory.kept_reals(self.nq)
+    self.settled.node_next = self.memory.scratch_reals(self.nq)
     self.settled.pushed_before = self.memory.kept_ints(n, 0, 1)
     self.settled.pushed_next = <int*>self.memory.scratch(n * sizeof(int))
     self.settled.told_start = self.memory.scratch_reals(TOLD * n)

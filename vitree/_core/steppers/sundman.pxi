@@ -66,7 +66,8 @@ cdef double potential(ModelStepper self, const double* q) noexcept nogil:
 cdef double density_by(ModelStepper self, double V) noexcept nogil:
     # 1/g, kept from zero where V rises far above E0
     cdef double rate0 = self.shared.choices.rate0
-    return vt_sqrt(max(rate0 * rate0 + 2.0 * (self.sundman.E0[0] - V) / self.sundman.inertia, sundman_least(self) * sundman_least(self)))
+    cdef double least = sundman_least(self)
+    return vt_sqrt(max(rate0 * rate0 + 2.0 * (self.sundman.E0[0] - V) / self.sundman.inertia, least * least))
 
 
 cdef double sundman_least(ModelStepper self) noexcept nogil:

@@ -340,11 +340,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
         for k in range(x.ports):
             o = first_of(x, k)
             vt_add_row(width_of(x, k), before[k], port_answers(self) + k * self.nv + o, newton.d + o)
-    if self.shared.m.rubbing:
-        stop_at_rest(self.shared.m, self.lane.now.h, newton.y, newton.d)
-    if self.shared.ndrive:
-        stop_within_effort(self.shared.drive, self.shared.ndrive, self.lane.state.q, newton.y, 1.0 - self.method.node_share(self),
-                           self.lane.now.h, self.lane.drive.u, newton.d)
+    stop_at_corners(self)
     correct(self)
     kick_node(self)
     return OK

@@ -938,6 +938,18 @@ cdef void note(ModelStepper self, const Pass* p) noexcept nogil:
                 self.lane.operator.linked[0] = 0.0
 
 
+cdef void stop_at_corners(ModelStepper self) noexcept nogil:
+    # corrections end where friction changes its sign, and where drives reach their limits
+    cdef Newton* x = &self.lane.newton
+    cdef double share = 1.0
+    if self.shared.m.rubbing:
+        stop_at_rest(self.shared.m, self.lane.now.h, x.y, x.d)
+    if self.shared.ndrive:
+        share -= self.method.node_share(self)
+        stop_within_effort(self.shared.drive, self.shared.ndrive, self.lane.state.q, x.y, share, self.lane.now.h,
+                           self.lane.drive.u, x.d)
+
+
 cdef int improve(ModelStepper self, const Pass* p, int verdict) noexcept nogil:
     # operator, direction, correction
     cdef Newton* x = &self.lane.newton
@@ -952,11 +964,7 @@ cdef int improve(ModelStepper self, const Pass* p, int verdict) noexcept nogil:
     if p.solver == BROYDEN:
         variational_broyden(self, p.k)
     else:
-        if self.shared.m.rubbing:
-            stop_at_rest(self.shared.m, self.lane.now.h, x.y, x.d)
-        if self.shared.ndrive:
-            stop_within_effort(self.shared.drive, self.shared.ndrive, self.lane.state.q, x.y, 1.0 - self.method.node_share(self),
-                               self.lane.now.h, self.lane.drive.u, x.d)
+        stop_at_corners(self)
     if self.shared.limited:
         x.slope = inner(x.r, x.d, self.nv)
         memcpy(x.last, x.d, self.nv * sizeof(double))
@@ -1004,8 +1012,8 @@ cdef bint follows_prediction(ModelStepper self, int required) noexcept nogil:
         x.d[k] = x.y[k] - x.d[k]
         x.v[k] *= h
         x.a[k] *= h * h
-    most = (NEAR if required == SAME else FARTHER) * max(largest_turn(self.shared.m, x.v), vt_sqrt(largest_turn(self.shared.m, x.a)))
-    most = min(most, FAR)
+    most = max(largest_turn(m, x.v), vt_sqrt(largest_turn(m, x.a)))
+    most = min((NEAR if required == SAME else FARTHER) * most, FAR)
     for k in range(m.nlocked):
         x.d[self.shared.locked[k].iv] = x.a[self.shared.locked[k].iv] = 0.0
     for i in range(m.nbody):

@@ -167,13 +167,15 @@ cdef void car_rate(VehicleStepper self, const double* y, double* dy) noexcept no
     vt_sincos(y[2], &s, &c)
     dy[0], dy[1], dy[2] = u, turning, self.car.turn * sigma * u
     dy[3], dy[4] = self.car.rho * u * c, self.car.rho * u * s
-    dy[5] = (car_force(self, sigma) - (self.car.drag + self.car.c * sigma * turning) * u) / (self.car.B + self.car.c * sigma * sigma)
+    dy[5] = car_force(self, sigma) - (self.car.drag + self.car.c * sigma * turning) * u
+    dy[5] /= self.car.B + self.car.c * sigma * sigma
 
 
 cdef int car_update(VehicleStepper self) noexcept nogil:
     # (B + c sigma_k sa_k) u_k = (B + c sigma_k sa_{k-1}) u_{k-1} + h (alpha f_{k-1} + (1 - alpha) f_k), sa_k being
     # sigma at the quadrature point; a node has P = (B + c sigma^2) u
-    cdef double h = self.lane.now.h, a = self.rolling.alpha, sigma = self.rolling.y[1], at = sigma + a * h * self.lane.drive.u[1]
+    cdef double h = self.lane.now.h, a = self.rolling.alpha, sigma = self.rolling.y[1]
+    cdef double at = sigma + a * h * self.lane.drive.u[1]
     cdef double sigma2 = sigma + h * self.lane.drive.u[1], p, u, D = self.car.B + self.car.c * sigma * at
     if not D > 0.0:
         return STEERED_TOO_FAR

@@ -9,8 +9,8 @@ cdef enum:
     VEHICLE_CAR = 5
     VEHICLE_SNAKEBOARD = 6
 
-VEHICLE_METHODS = {"rigid": VEHICLE_RIGID, "lie": VEHICLE_LIE, "runge-kutta": VEHICLE_RUNGE_KUTTA_STAGES, "implicit-midpoint": VEHICLE_IMPLICIT_MIDPOINT,
-                   "newmark": VEHICLE_NEWMARK, "car": VEHICLE_CAR, "snakeboard": VEHICLE_SNAKEBOARD}
+VEHICLE_METHODS = {"rigid": VEHICLE_RIGID, "lie": VEHICLE_LIE, "runge-kutta": VEHICLE_RUNGE_KUTTA_STAGES,
+                   "implicit-midpoint": VEHICLE_IMPLICIT_MIDPOINT, "newmark": VEHICLE_NEWMARK, "car": VEHICLE_CAR, "snakeboard": VEHICLE_SNAKEBOARD}
 
 
 cdef void nothing_before(VehicleStepper self) noexcept nogil:
