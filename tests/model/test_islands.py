@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vitree as vt
-from vitree._core import scalar
+from vitree.mechanism.plans import separate_islands, span_of
 
 
 class OwnDistance(vt.Constraint):
@@ -148,7 +148,7 @@ def test_springs_between_loops_do_not_tie_them(method):
     ([[0, 1], [2, 3], [1, 2]], [({0, 1, 2, 3}, [0, 1, 2])]), ([[0], None, [3]], [(None, [0, 1, 2])]),
     ([[0], []], [({0}, [0]), (set(), [1])])])  # fmt: skip
 def test_rows_are_divided_by_the_roots_that_they_tie(roots, islands):
-    found = scalar().separate_islands(roots)
+    found = separate_islands(roots)
     assert [(roots, list(rows)) for roots, rows in found] == islands
 
 
@@ -156,7 +156,7 @@ def test_rows_are_divided_by_the_roots_that_they_tie(roots, islands):
     ([0, 0, 2, 2], {2}, (2, 4)), ([0, 1, 0, 1], {0}, (0, 4)), ([0, 1, 0, 1], {1}, (0, 4)), ([0, 1, 1, 3], {1}, (1, 3)),
     ([0, 1, 2, 1, 0, 5], {1}, (1, 4)), ([0, 1], set(), (0, 0))])
 def test_a_span_holds_whole_trees(root, roots, span):
-    assert scalar().span_of(root, roots) == span
+    assert span_of(root, roots) == span
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

@@ -5,6 +5,7 @@ import numpy as np
 
 from vitree.geometry.terrain import HeightField
 from vitree.mechanism.flat import Flat
+from vitree.mechanism.plans import Plan
 
 class CoreModel:
     def __init__(
@@ -20,7 +21,9 @@ class DriveList:
 
 class ConstraintList:
     def ends(self) -> list[tuple[int, int, int, int, int]]: ...
-    def __init__(self, constraints: Sequence[Mapping[str, Any]] = ()) -> None: ...
+    def __init__(
+        self, constraints: Sequence[Mapping[str, Any]] = (), plans: Sequence[Plan] | None = None, bodies: int = 0
+    ) -> None: ...
 
 class ContactList:
     count: int

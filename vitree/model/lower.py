@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -26,7 +26,9 @@ from vitree.mechanism.loads import (
     Wrench,
     input_names,
 )
+from vitree.mechanism.plans import Plan, bodies_of, plan_of
 from vitree.mechanism.tables import pieces
+from vitree.mechanism.ties import Tie
 from vitree.model.contacts import ROD_BOX, Candidates
 from vitree.model.rolling import Wheels, friction_rows, rolling_rows
 from vitree.model.written import Constraint as WrittenConstraint
@@ -170,8 +172,10 @@ def _pair(index: Index, load) -> dict:
 Constraint = PointConstraint | Distance | Coupling | AxisConstraint | Cam | WrittenConstraint
 
 
-def lower_constraints(index: Index, constraints: tuple) -> ConstraintList:
-    """Return constraints as the core takes them.
+def lower_constraints(index: Index, constraints: tuple, plan: Callable[..., Plan] = plan_of) -> ConstraintList:
+    """Return constraints as the core takes them, with the plans of how they are solved for.
+
+    ``plan`` makes them, as :func:`vitree.mechanism.plans.plan_of` does.
 
     Raises
     ------
@@ -180,7 +184,11 @@ def lower_constraints(index: Index, constraints: tuple) -> ConstraintList:
     ModelError
         If a constraint cannot be what it says.
     """
-    return ConstraintList([_constraint(index, c) for c in constraints])
+    rows = [_constraint(index, c) for c in constraints]
+    if not rows:
+        return ConstraintList()
+    bodies, ties = bodies_of(index.flat, index.iv), [Tie.of(row) for row in rows]
+    return ConstraintList(rows, [plan(bodies, ties, whole) for whole in (False, True)], len(bodies.parent))
 
 
 def lower_facing(index: Index, constraints: tuple) -> tuple[np.ndarray, ConstraintList, ConstraintList]:
