@@ -292,13 +292,24 @@ cdef class DriveList:
     cdef vt_drive* list
     cdef readonly int count
 
+cdef struct TouchSpan:  # contacts one after the other that are as far away as a ball about them, or farther
+    int first
+    int end
+    double center[3]        # [m] in body a's core frame
+    double radius           # [m]; negative: none is skipped
+
 cdef class ContactList:
     cdef vt_contact* list
+    cdef TouchSpan* span        # (spans,) or NULL
+    cdef int spans
+    cdef readonly int ports     # rows of the ports if all contacts close
+    cdef list memory
     cdef vt_field field
     cdef object field_owner
     cdef readonly int count
     cdef readonly int patches
     cdef bint yields           # some have springs
+    cdef int take_spans(self, spans) except -1
 
 cdef class ConstraintList:
     cdef vt_constraint* list

@@ -6,6 +6,7 @@ import numpy as np
 from vitree.geometry.terrain import HeightField
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.plans import Plan
+from vitree.mechanism.spans import Spans
 
 class CoreModel:
     def __init__(
@@ -28,4 +29,7 @@ class ConstraintList:
 class ContactList:
     count: int
     patches: int
-    def __init__(self, contacts: Sequence[Mapping[str, Any]] = (), field: HeightField | None = None) -> None: ...
+    ports: int
+    def __init__(
+        self, contacts: Sequence[Mapping[str, Any]] = (), field: HeightField | None = None, spans: Spans | None = None
+    ) -> None: ...

@@ -108,6 +108,13 @@ cdef class Scratch:
         return <void*>at
 
 
+cdef void* room(list memory, Py_ssize_t size) except NULL:
+    # memory that lives as long as the list
+    cdef Scratch block = Scratch(size + 8)
+    memory.append(block)
+    return block.take(size + 8)
+
+
 cdef int copy_table(list memory, vt_table* to, pieces) except -1:
     """Copy (x, c, total) into memory that lives as long as the list."""
     cdef int k
@@ -180,9 +187,12 @@ cdef class DriveList:
 
 
 cdef class ContactList:
-    """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface that some lie on."""
+    """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface that some lie on.
 
-    def __cinit__(self, contacts=(), field=None):
+    ``spans``: a ``Spans`` of mechanism/spans.py; steppers need it where there are contacts.
+    """
+
+    def __cinit__(self, contacts=(), field=None, spans=None):
         cdef int k, j
         cdef const double[:, ::1] coefficients
         cdef vt_contact* e
@@ -225,16 +235,26 @@ cdef class ContactList:
             if e.kind == ROLLS and e.dim != e.holds[0] + e.holds[1] + e.holds[2]:
                 raise ValueError("what rolls has a row for each direction that it holds")
             self.patches = max(self.patches, e.patch + 1)
+        if spans is not None:
+            self.take_spans(spans)
+
+    cdef int take_spans(self, spans) except -1:
+        cdef int k, j
+        cdef const int[:, ::1] rows = spans.rows
+        cdef const double[:, ::1] center = spans.center
+        cdef const double[::1] radius = spans.radius
+        self.memory, self.ports, self.spans = [], spans.ports, rows.shape[0]
+        if self.count != (rows[self.spans - 1, 1] if self.spans else 0):
+            raise ValueError("spans of other contacts")
+        self.span = <TouchSpan*>room(self.memory, self.spans * sizeof(TouchSpan))
+        for k in range(self.spans):
+            self.span[k].first, self.span[k].end, self.span[k].radius = rows[k, 0], rows[k, 1], radius[k]
+            for j in range(3):
+                self.span[k].center[j] = center[k, j]
+        return 0
 
     def __dealloc__(self):
         free(self.list)
-
-
-cdef void* room(list memory, Py_ssize_t size) except NULL:
-    # memory that lives as long as the list
-    cdef Scratch block = Scratch(size + 8)
-    memory.append(block)
-    return block.take(size + 8)
 
 
 cdef int* copied_ints(list memory, array) except NULL:

@@ -104,7 +104,7 @@ class FrontOrder:
         paths += [self.path(self.parent[i]) for i in joints]
         if -1 in bodies:
             paths.append(set())
-        return set(joints).union(*paths) - set.intersection(*paths)
+        return set(joints).union(*paths) - paths[0].intersection(*paths[1:])
 
     def regions(self, first: int, end: int) -> list[tuple[list[int], list[int]]]:
         """Return (bodies, constraints) of all regions, those that hang on others first."""

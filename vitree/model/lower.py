@@ -27,6 +27,7 @@ from vitree.mechanism.loads import (
     input_names,
 )
 from vitree.mechanism.plans import Plan, bodies_of, plan_of
+from vitree.mechanism.spans import spans_of
 from vitree.mechanism.tables import pieces
 from vitree.mechanism.ties import Tie
 from vitree.model.contacts import ROD_BOX, Candidates
@@ -310,7 +311,8 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
             row |= {"kind": _SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
-    return ContactList(rows + rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat), found.terrain)
+    rows += rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat)
+    return ContactList(rows, found.terrain, spans_of(rows))
 
 
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:

@@ -49,7 +49,7 @@ cdef class KickedStepper(LocatingStepper):
         self.lane.progress = progress_make(self.memory)
         self.kicked, self.push = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
         self.gain = self.memory.scratch_reals(self.nv)
-        self.ports_before = self.possible_ports()
+        self.ports_before = self.contacts.ports
         self.u_before = self.memory.scratch_reals(self.ports_before)
         self.z = self.memory.scratch_reals(self.ports_before)
         self.pose_before = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))
