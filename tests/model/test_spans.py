@@ -14,8 +14,8 @@ SEGMENTS = {"kind": 1, "body_a": 0, "body_b": 2}
 
 
 def points(body, count, **more):
-    rng = np.random.default_rng(count)
-    return [PLANE | {"dim": 1, "body_a": body, "point_a": x, "radius_a": 0.1} | more for x in rng.normal(size=(count, 3))]
+    at = np.random.default_rng(count).normal(size=(count, 3))
+    return [PLANE | {"dim": 1, "body_a": body, "point_a": x, "radius_a": 0.1} | more for x in at]
 
 
 def test_a_ball_holds_the_points_of_a_body_on_a_plane():

@@ -64,6 +64,11 @@ def lower_loads(index: Index, loads: tuple, more: tuple = ()) -> LoadList:
     return LoadList([*rows, *more])
 
 
+def of_links(loads: tuple) -> bool:
+    """Return whether the rows of loads have masses or COM of links in them."""
+    return any(isinstance(load, Gravity | Attraction) for load in loads)
+
+
 def lower_drives(index: Index, loads: tuple) -> DriveList:
     """Return the drives among loads as the core takes them.
 

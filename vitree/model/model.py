@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree._core.types import ConstraintList, ContactList, CoreModel
+from vitree._core.types import ConstraintList, ContactList, CoreModel, DriveList, LoadList
 from vitree.arguments import all_finite, axes_of, entries, generator, numbers_of, of_kind, plain_scalar
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.findings import Finding, Report
@@ -31,11 +31,12 @@ from vitree.mechanism.flat import (
     Geometry,
     JointInfo,
     limits_of,
+    same,
 )
-from vitree.mechanism.floating import floating_trees
+from vitree.mechanism.floating import FloatingTree, floating_trees, with_masses
 from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
-from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
+from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, always_regular, why_singular, why_singular_at
 from vitree.mechanism.rolling import Rolling
 from vitree.model import derivatives, dynamics_derivatives, forces, motion
 from vitree.model.calls import in_one_call
@@ -45,15 +46,15 @@ from vitree.model.driven import with_drives
 from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import (
     contact_names,
-    lower_constraints,
     lower_contacts,
     lower_drives,
-    lower_facing,
     lower_loads,
+    of_links,
 )
 from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
 from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row, stacked
+from vitree.model.structure import Structure, structure_of
 from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.unmet import Unmet, unmet_of
 from vitree.model.varied import varied
@@ -181,6 +182,13 @@ class Model(System):
     Featherstone 2008, "Rigid body dynamics algorithms"; Johnson & Murphey 2009.
     """
 
+    index: Index
+    load_list: LoadList
+    drive_list: DriveList
+    singular: str | None
+    _structure: Structure
+    _floating: tuple[FloatingTree, ...]
+    _touching: dict[str, ContactList]
     #: subclasses that a method of this class makes, by its name
     _kinds: ClassVar[dict[str, type[Any]]] = {}
 
@@ -193,8 +201,15 @@ class Model(System):
         set_once(self, name, frozen(value))
 
     def __init__(self, flat: Flat):
-        self.flat = of_kind(flat, Flat, "flat", "the arrays that Tree.flatten() makes, or use Tree.compile()")
-        self.index = Index(flat)
+        self._make(of_kind(flat, Flat, "flat", "the arrays that Tree.flatten() makes, or use Tree.compile()"), None)
+
+    def _make(self, flat: Flat, like: Model | None) -> None:
+        """Make the model of its arrays; ``like``: one of the same arrays, but for numbers that can be varied.
+
+        All that does not follow from such numbers is taken of it.
+        """
+        self.flat = flat
+        self.index = Index(flat) if like is None else like.index.of_numbers(flat)
         self._iq, self._iv = self.index.iq, self.index.iv
         self._nq, self._nv = self.index.nq, self.index.nv
         if len(flat.damping) != self._nv:
@@ -202,20 +217,30 @@ class Model(System):
                 f'the arrays of "{flat.name}" have {len(flat.damping)} velocities and its joints {self._nv}; of a '
                 f"reduced model take model.full.flat"
             )
-        self.constraint_list = lower_constraints(self.index, flat.constraints)
+        self._structure = structure_of(self.index, flat.constraints) if like is None else like._structure
+        self.constraint_list = self._structure.constraint_list
         with np.errstate(all="ignore"):  # what is too large for a double is told where a result needs it
-            self._floating = tuple(floating_trees(flat, self._iv, self.constraint_list.ends()))
+            trees = None if like is None else with_masses(like._floating, like.flat, flat)
+            self._floating = (
+                tuple(floating_trees(flat, self._iv, self.constraint_list.ends())) if trees is None else trees
+            )
             self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv, self._floating)
-            self.singular = why_singular(flat)
+            self.singular = like.singular if like is not None and same(like.flat, flat, OF_MASS) else why_singular(flat)
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
-        self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
-        self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
+        self._facing, self._cosines, self._differences = self._structure.facing
+        if like is not None and flat.loads is like.flat.loads and not of_links(flat.loads):
+            self.load_list, self.drive_list = like.load_list, like.drive_list
+        else:
+            self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
-        require_contacts(self.index, flat)
+        # all that may touch as the core takes it, once it was asked for; dry friction is part of it
+        self._touching = like._touching if like is not None and same(like.flat, flat, ("dry_friction",)) else {}
+        if like is None:
+            require_contacts(self.index, flat)
         if flat.rolling:
-            self.wheels = wheels_of(self.index, flat)
+            self.wheels = wheels_of(self.index, flat) if like is None else like.wheels
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
@@ -447,7 +472,10 @@ class Model(System):
         full = self.full
         if full is not self:
             return full.contact_candidates
-        return candidates_of(self.index, self.flat, self.pose_rows(self.neutral()[None])[0])
+        found = self._structure.found.get("candidates")
+        if found is None:
+            found = candidates_of(self.index, self.flat, self.pose_rows(self.neutral()[None])[0])
+        return self._structure.found.setdefault("candidates", found)
 
     @functools.cached_property
     def contact_list(self) -> ContactList:
@@ -455,7 +483,10 @@ class Model(System):
         full = self.full
         if full is not self:
             return full.contact_list
-        return lower_contacts(self.flat, self.contact_candidates, self.wheels) if self.touches else ContactList()
+        found = self._touching.get("list")
+        if found is None:
+            found = lower_contacts(self.flat, self.contact_candidates, self.wheels) if self.touches else ContactList()
+        return self._touching.setdefault("list", found)
 
     @finite_result
     def contact_gaps(self, q: ArrayLike) -> ContactGaps:
@@ -562,7 +593,13 @@ class Model(System):
 
     def _varied(self, given: Mapping[str, Any]) -> Model:
         """The model with other numbers, of the same kind."""
-        return self._remade(varied(self, given))
+        return self._with_numbers(varied(self, given))
+
+    def _with_numbers(self, flat: Flat) -> Model:
+        """The model of the same arrays but for numbers that can be varied, of the same kind."""
+        made: Model = Model.__new__(Model)
+        made._make(flat, self)
+        return made
 
     def _remade(self, flat: Flat) -> Model:
         """The model of other arrays, of the same kind."""

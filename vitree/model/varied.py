@@ -11,7 +11,7 @@ import numpy as np
 from vitree.arguments import entries, mapping, numbers_of
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.flat import Flat
+from vitree.mechanism.flat import Flat, with_numbers
 from vitree.mechanism.merging import Part, merge
 from vitree.spatial.inertia import body_mass, inertia_tensor
 from vitree.wording import named
@@ -45,7 +45,7 @@ def varied(model: Any, given: Mapping[str, Any]) -> Flat:
         changed["gravity"] = entries(given["gravity"], (3,), "gravity").copy()
     if given.get("gains") is not None:
         changed["loads"] = _drives(model.full, given["gains"])
-    return replace(flat, **changed)
+    return with_numbers(flat, changed)
 
 
 def _links(flat: Flat, given: dict[str, Any]) -> dict[str, Any]:
