@@ -281,6 +281,12 @@ class Model(System):
                 self.require_regular(q[at])
 
     @functools.cached_property
+    def _largest_number(self) -> float:
+        """The largest |number| of the arrays; NaN if there is one."""
+        numbers = [x for x in vars(self.flat).values() if isinstance(x, np.ndarray) and x.dtype == float]
+        return float(np.max([np.abs(x).max(initial=0.0) for x in numbers]))
+
+    @functools.cached_property
     def _regular(self) -> bool:
         return always_regular(self.flat)
 
@@ -454,7 +460,7 @@ class Model(System):
         """Whether wheels roll without slip, or joints have dry friction."""
         return bool(self.flat.rolling) or bool(self.flat.dry_friction.any())
 
-    @property
+    @functools.cached_property
     def touches(self) -> bool:
         """Whether impulses act in steps: of contact, enforced limits, wheels that roll, or dry friction of joints."""
         of_contact = self.limits == "enforce" or any(isinstance(contact, Contact) for contact in self.contacts)
@@ -682,7 +688,7 @@ class Model(System):
         """Names of the inputs that the loads take, in their order."""
         return input_names(self.flat.loads)
 
-    @property
+    @functools.cached_property
     def kinematic_names(self) -> tuple[str, ...]:
         """Names of the joints that are prescribed over time, in the order of their coordinates."""
         return tuple(j.name for j in self.flat.joints if self.flat.kinematic[j.v_slice.start])
