@@ -90,12 +90,14 @@ cdef class CoreModel:
 
 
 cdef class Scratch:
-    def __cinit__(self, size_t size):
-        self.raw = calloc(size + 64 * 32, 1)
+    def __cinit__(self, size_t size, int pieces=32):
+        # for at most so many pieces
+        cdef size_t room = size + 64 * <size_t>pieces
+        self.raw = calloc(room, 1)
         if self.raw == NULL:
             raise MemoryError
         self.next = <char*>self.raw
-        self.end = self.next + size + 64 * 32
+        self.end = self.next + room
 
     def __dealloc__(self):
         free(self.raw)
@@ -110,7 +112,7 @@ cdef class Scratch:
 
 cdef void* room(list memory, Py_ssize_t size) except NULL:
     # memory that lives as long as the list
-    cdef Scratch block = Scratch(size + 8)
+    cdef Scratch block = Scratch(size + 8, 1)
     memory.append(block)
     return block.take(size + 8)
 

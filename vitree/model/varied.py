@@ -76,7 +76,7 @@ def _links(flat: Flat, given: dict[str, Any]) -> dict[str, Any]:
     for body, merged in zip(bodies, merge(groups), strict=True):
         mass[body], com[body], inertia[body] = merged
     return {"mass": mass, "com": com, "inertia": inertia,
-            **{f"link_{name}": tuple(value) for name, value in of_links.items()}}  # fmt: skip
+            **{f"link_{name}": tuple(of_links[name]) for name in given}}  # fmt: skip
 
 
 def _by_name(value: Any, what: str, names: Mapping[str, Any], shape: tuple[int, ...], kind: str) -> dict[str, Any]:
