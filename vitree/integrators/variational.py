@@ -134,7 +134,7 @@ class Variational(CompiledIntegrator):
 
     def _require_plain_steps(self) -> None:
         """Raise an InputError if contacts act in steps of another kind than theirs."""
-        if not getattr(self.model, "touches", False):
+        if not getattr(self.model, "touches", False) or not (self.order > 2 or self.adaptive):
             return
         which, able = " and ".join(acting(self.model)), serving(self.model)
         if self.order > 2:

@@ -231,7 +231,7 @@ class Model(System):
         self._joints, self._frames = self.index.joints, self.index.frames
         self._facing, self._cosines, self._differences = self._structure.facing
         if like is not None and flat.loads is like.flat.loads and not of_links(flat.loads):
-            self.load_list, self.drive_list = like.load_list, like.drive_list
+            self.load_list, self.drive_list, self.input_names = like.load_list, like.drive_list, like.input_names
         else:
             self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
