@@ -75,6 +75,8 @@ FACES = 0.1
 BYPASSED = ("validate_configuration", "_checked", "require_regular", "singular_at", "_regular", "nq", "nv", "nbody",
             "zero_velocity", "pose_rows", "body_poses", "_frame", "_frame_pose", "crba", "energies", "_energies",
             "momenta", "velocities", "_potentials", "_field", "_field_at_rest")  # fmt: skip
+#: Fields of a Flat that are the same of all models that differ in numbers alone. Not what may be written in Python.
+STILL = ("frame_names", "contacts", "rolling", "ground")
 #: Kinds of the joints, one after another, by which a root moves freely in space.
 _FREELY = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
 
@@ -188,7 +190,7 @@ class Model(System):
     singular: str | None
     _structure: Structure
     _floating: tuple[FloatingTree, ...]
-    _touching: dict[str, ContactList]
+    _touching: dict[str, Any]
     #: subclasses that a method of this class makes, by its name
     _kinds: ClassVar[dict[str, type[Any]]] = {}
 
@@ -744,13 +746,24 @@ class Model(System):
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
-                    h.update(repr(_content(value)).encode())
+                    h.update(self._text_of(field.name, value, named=False))
                 elif value is not None if field.name == "ground" else value and field.name in ("contacts", "rolling"):
-                    h.update(repr((field.name, _content(value))).encode())
+                    h.update(self._text_of(field.name, value, named=True))
                 elif field.name == "limits" and value != LIMITS[0]:
                     h.update(repr((field.name, value)).encode())
             vars(self)["_hash"] = h.hexdigest()
         return vars(self)["_hash"]
+
+    def _text_of(self, name: str, value: Any, named: bool) -> bytes:
+        """The content of a field of the arrays, which models share where it does not vary."""
+        kept = self._structure.texts
+        if name in kept:
+            return kept[name]
+        content = _content(value)
+        text = repr((name, content) if named else content).encode()
+        if name in STILL:
+            kept[name] = text
+        return text
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -1311,7 +1324,10 @@ class Model(System):
     @functools.cached_property
     def _contact_names(self) -> tuple[tuple[str, str], ...]:
         """The two that touch, in the order of the contacts."""
-        return tuple(contact_names(self.flat, self.contact_candidates))
+        kept = self._touching if self.full is self else {}
+        if "names" not in kept:
+            kept["names"] = tuple(contact_names(self.flat, self.contact_candidates))
+        return kept["names"]
 
     @functools.cached_property
     def _nothing(self) -> np.ndarray:

@@ -24,11 +24,14 @@ class Structure:
         As :func:`vitree.model.lower.lower_facing` has it.
     found : dict
         Under "candidates" what may touch, once it was asked for.
+    texts : dict
+        The content of fields of the arrays, once a digest was asked for.
     """
 
     constraint_list: ConstraintList
     facing: tuple[np.ndarray, ConstraintList, ConstraintList]
     found: dict[str, Candidates] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
 
 
 def structure_of(index: Index, constraints: tuple[Any, ...]) -> Structure:
