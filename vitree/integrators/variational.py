@@ -110,7 +110,7 @@ class Variational(CompiledIntegrator):
         solver, guess = chosen.get("solver", "auto"), chosen.get("guess", "auto")
         one_of("solver", solver, SOLVERS)
         one_of("guess", guess, GUESSES)
-        if self.model.friction.any() and solver in INEXACT:
+        if solver in INEXACT and self.model.friction.any():
             self.remedy = "take " + option("solver", "auto") + ": this solver does not follow friction"
         self.order = chosen.get("order", 2)
         if real(self.order) not in SHARES:
