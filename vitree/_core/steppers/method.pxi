@@ -63,16 +63,16 @@ cdef struct Method:
     int (*substep)(ModelStepper self, bint leading) noexcept nogil
     int (*attempt)(ModelStepper self) noexcept nogil
     void (*sweep_out)(ModelStepper self) noexcept nogil
-    int (*log_row)(ModelStepper self, long row) noexcept nogil
-    bint (*tells)(ModelStepper self, bint by_momentum, double* v) noexcept nogil
     void (*struck)(ModelStepper self) noexcept nogil
-    int (*step)(ModelStepper self) noexcept nogil
-    void (*begin)(ModelStepper self) noexcept nogil
-    void (*open_step)(ModelStepper self) noexcept nogil
+    bint (*tells)(ModelStepper self, bint by_momentum, double* v) noexcept nogil
     double (*multiplier)(ModelStepper self, int c) noexcept nogil
+    void (*begin)(ModelStepper self) noexcept nogil
     int (*note_part)(ModelStepper self) noexcept nogil
-    void (*close_step)(ModelStepper self) noexcept nogil
+    int (*rows_each)(ModelStepper self) noexcept nogil
     void (*accept)(ModelStepper self) noexcept nogil
+    int (*log_row)(ModelStepper self, long row) noexcept nogil
+    void (*close_step)(ModelStepper self) noexcept nogil
+    int (*step)(ModelStepper self) noexcept nogil
     int (*advance)(ModelStepper self) noexcept nogil
     void (*start_run)(ModelStepper self) noexcept nogil
-    int (*rows_each)(ModelStepper self) noexcept nogil
+    void (*open_step)(ModelStepper self) noexcept nogil

@@ -479,35 +479,35 @@ cdef class ModelStepper(Stepper):
 
     # ---- what a method does ------------------------------------------------------------------------------
 
-    cdef int log_row(self, long row) noexcept nogil:
-        return self.method.log_row(self, row)
+    cdef void struck(self) noexcept nogil:
+        self.method.struck(self)
 
     cdef bint tells(self, bint by_momentum, double* v) noexcept nogil:
         return self.method.tells(self, by_momentum, v)
 
-    cdef void struck(self) noexcept nogil:
-        self.method.struck(self)
-
-    cdef int step(self) noexcept nogil:
-        return self.method.step(self)
+    cdef double multiplier(self, int c) noexcept nogil:
+        return self.method.multiplier(self, c)
 
     cdef void begin(self) noexcept nogil:
         self.method.begin(self)
 
-    cdef void open_step(self) noexcept nogil:
-        self.method.open_step(self)
-
-    cdef double multiplier(self, int c) noexcept nogil:
-        return self.method.multiplier(self, c)
-
     cdef int note_part(self) noexcept nogil:
         return self.method.note_part(self)
+
+    cdef int rows_each(self) noexcept nogil:
+        return self.method.rows_each(self)
+
+    cdef void accept(self) noexcept nogil:
+        self.method.accept(self)
+
+    cdef int log_row(self, long row) noexcept nogil:
+        return self.method.log_row(self, row)
 
     cdef void close_step(self) noexcept nogil:
         self.method.close_step(self)
 
-    cdef void accept(self) noexcept nogil:
-        self.method.accept(self)
+    cdef int step(self) noexcept nogil:
+        return self.method.step(self)
 
     cdef int advance(self) noexcept nogil:
         return self.method.advance(self)
@@ -515,5 +515,5 @@ cdef class ModelStepper(Stepper):
     cdef void start_run(self) noexcept nogil:
         self.method.start_run(self)
 
-    cdef int rows_each(self) noexcept nogil:
-        return self.method.rows_each(self)
+    cdef void open_step(self) noexcept nogil:
+        self.method.open_step(self)

@@ -1,43 +1,43 @@
 # The tables of the methods.
 
-cdef int plain_log_row(ModelStepper self, long row) noexcept nogil:
-    return Stepper.log_row(self, row)
+cdef void plain_struck(ModelStepper self) noexcept nogil:
+    Stepper.struck(self)
 
 
 cdef bint plain_tells(ModelStepper self, bint by_momentum, double* v) noexcept nogil:
     return Stepper.tells(self, by_momentum, v)
 
 
-cdef void plain_struck(ModelStepper self) noexcept nogil:
-    Stepper.struck(self)
-
-
-cdef int plain_step(ModelStepper self) noexcept nogil:
-    return Stepper.step(self)
+cdef double plain_multiplier(ModelStepper self, int c) noexcept nogil:
+    return Stepper.multiplier(self, c)
 
 
 cdef void plain_begin(ModelStepper self) noexcept nogil:
     Stepper.begin(self)
 
 
-cdef void plain_open_step(ModelStepper self) noexcept nogil:
-    Stepper.open_step(self)
-
-
-cdef double plain_multiplier(ModelStepper self, int c) noexcept nogil:
-    return Stepper.multiplier(self, c)
-
-
 cdef int plain_note_part(ModelStepper self) noexcept nogil:
     return Stepper.note_part(self)
+
+
+cdef int plain_rows_each(ModelStepper self) noexcept nogil:
+    return Stepper.rows_each(self)
+
+
+cdef void plain_accept(ModelStepper self) noexcept nogil:
+    Stepper.accept(self)
+
+
+cdef int plain_log_row(ModelStepper self, long row) noexcept nogil:
+    return Stepper.log_row(self, row)
 
 
 cdef void plain_close_step(ModelStepper self) noexcept nogil:
     Stepper.close_step(self)
 
 
-cdef void plain_accept(ModelStepper self) noexcept nogil:
-    Stepper.accept(self)
+cdef int plain_step(ModelStepper self) noexcept nogil:
+    return Stepper.step(self)
 
 
 cdef int plain_advance(ModelStepper self) noexcept nogil:
@@ -48,24 +48,24 @@ cdef void plain_start_run(ModelStepper self) noexcept nogil:
     Stepper.start_run(self)
 
 
-cdef int plain_rows_each(ModelStepper self) noexcept nogil:
-    return Stepper.rows_each(self)
+cdef void plain_open_step(ModelStepper self) noexcept nogil:
+    Stepper.open_step(self)
 
 
 cdef void model_methods(Method* x) noexcept:
-    x.log_row = plain_log_row
-    x.tells = plain_tells
     x.struck = plain_struck
-    x.step = plain_step
-    x.begin = plain_begin
-    x.open_step = plain_open_step
+    x.tells = plain_tells
     x.multiplier = plain_multiplier
+    x.begin = plain_begin
     x.note_part = plain_note_part
-    x.close_step = plain_close_step
+    x.rows_each = plain_rows_each
     x.accept = plain_accept
+    x.log_row = plain_log_row
+    x.close_step = plain_close_step
+    x.step = plain_step
     x.advance = plain_advance
     x.start_run = plain_start_run
-    x.rows_each = plain_rows_each
+    x.open_step = plain_open_step
     x.multiplier = model_multiplier
     x.accept = model_accept
     x.node_share = model_node_share
