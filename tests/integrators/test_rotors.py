@@ -10,6 +10,7 @@ import pytest
 import reference
 from directions import check_direction, slopes
 from loaded_models import SINGLE, conservative_loads, constrained_tree, driving_loads, end_error, fitted, random_tree
+from planned import by_fronts, densely, planned
 from random_models import chain_flat, random_flat, random_state, with_rotors
 
 import vitree as vt
@@ -86,21 +87,14 @@ def test_newton_directions_with_constraints(base, alpha):
 
 @pytest.mark.parametrize("alpha", [0.5, None])
 @pytest.mark.parametrize("seed", [3, 5])
-def test_newton_directions_by_plans(seed, alpha, monkeypatch):
+def test_newton_directions_by_plans(seed, alpha):
     """Islands that are solved for joint by joint, and dense: the same corrections and the same accelerations."""
     model, q, v = constrained_tree(seed, nbody=9, kinds=ALL)
     model = vt.Model(with_rotors(model.flat, 1))
     found = []
-    for rows in (1, 10**9):
-        monkeypatch.setattr(scalar(), "LEAST_FRONT_ROWS", rows)
-        if rows == 1:
-
-            class Cheap(scalar().FrontOrder):
-                def __init__(self, *args):
-                    super().__init__(*args)
-                    self.cost = -np.inf
-
-            monkeypatch.setattr(scalar(), "FrontOrder", Cheap)
+    for plan in (by_fronts, densely):
+        model, made = planned(model, plan)
+        assert any(made.fronts) == (plan is by_fronts)
         check_direction(model, q, v, alpha)
         a = model.forward_dynamics(q, v)
         run = vt.simulate(model, q, 0.3 * v, duration=0.05, dt=1e-3, tolerance=1e-12,

@@ -8,34 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from directions import ALL, check_direction, stepper_of
+from directions import ALL, check_direction
+from planned import by_fronts, densely, planned
 from random_models import random_flat, random_state
 
 import vitree as vt
-from vitree._core import scalar
+from vitree.mechanism.fronts import ELIMINATE, OPEN_ROW, SPARE_ROWS
+from vitree.mechanism.plans import plan_of
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples" / "papers" / "johnson_murphey_2009"))
 import mechanisms
-
-
-@pytest.fixture(autouse=True)
-def always_by_plans(monkeypatch):
-    """As if the dense way cost more at any size."""
-
-    class Cheap(scalar().FrontOrder):
-        def __init__(self, *args):
-            super().__init__(*args)
-            Cheap.made.append(self)
-            self.cost = -np.inf
-
-    Cheap.made = []
-    monkeypatch.setattr(scalar(), "LEAST_FRONT_ROWS", 1)
-    monkeypatch.setattr(scalar(), "FrontOrder", Cheap)
-    return Cheap.made
-
-
-def without_plans(monkeypatch):
-    monkeypatch.setattr(scalar(), "LEAST_FRONT_ROWS", 10**9)
 
 
 def random_tied(rng, bodies, ties, kinds=ALL, base="fixed", **more):
@@ -71,49 +53,55 @@ def drawn(seed, base, **more):
     return model, *random_state(model.flat, rng), rng
 
 
+def fronts_of(model, plan=by_fronts):
+    """The fronts of its islands that have some."""
+    return [front for front in planned(model, plan)[1].fronts if front is not None]
+
+
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("base", ["fixed", "free"])
 @pytest.mark.parametrize("alpha", [None, 0.5, 0.3])
-def test_corrections_are_those_of_the_dense_matrix(alpha, base, seed, always_by_plans):
+def test_corrections_are_those_of_the_dense_matrix(alpha, base, seed):
     model, q, v, _ = drawn(seed, base, damping=seed % 3 == 0)
+    model, plan = planned(model, by_fronts)
+    assert any(plan.fronts)
     if regular(model, q):
         check_direction(model, q, v, alpha, seed)
     else:
         with pytest.raises(ArithmeticError):
             check_direction(model, q, v, alpha, seed)
-    assert always_by_plans
 
 
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("base", ["fixed", "free"])
-def test_accelerations_are_those_of_the_dense_way(base, seed, monkeypatch, always_by_plans):
+def test_accelerations_are_those_of_the_dense_way(base, seed):
     """Of random trees with damping, on joints of one coordinate, and with prescribed joints."""
     model, q, v, rng = drawn(seed, base)
     sizes = [joint.v_slice.stop - joint.v_slice.start for joint in model.joints]
     single = np.repeat(np.equal(sizes, 1), sizes)
     kinematic = single & (rng.uniform(size=model.nv) < 0.2 * (seed % 2))
     model = vt.Model(replace(model.flat, damping=single * rng.uniform(size=model.nv), kinematic=kinematic))
+    model, plan = planned(model, by_fronts)
+    assert any(plan.fronts)
     if not regular(model, q):
         with pytest.raises(vt.ConvergenceError, match="depend on each other"):
             model.forward_dynamics(q, v)
         return
     prescribed = {name: 0.3 for name in model.kinematic_names}
     found = model.forward_dynamics(q, v, prescribed=prescribed)
-    assert always_by_plans
-    without_plans(monkeypatch)
-    exact = model.forward_dynamics(q, v, prescribed=prescribed)
+    exact = planned(model, densely)[0].forward_dynamics(q, v, prescribed=prescribed)
     for one, other in zip(found, exact, strict=True):
         assert np.abs(one - other).max(initial=0.0) <= 1e-8 * np.abs(other).max(initial=1e-9)
 
 
 @pytest.mark.parametrize("options", [{}, {"solver": "recursive-newton"}, {"solver": "frozen"}, {"solver": "broyden"},
                                      {"order": 4}, {"kinetic": "split"}], ids=str)  # fmt: skip
-def test_a_scissor_moves_as_it_does_the_dense_way(options, monkeypatch, always_by_plans):
+def test_a_scissor_moves_as_it_does_the_dense_way(options):
     model, q = mechanisms.scissor(6, 0.9)
+    model, plan = planned(model, by_fronts)
+    assert any(plan.fronts)
     run = vt.simulate(model, q, duration=0.4, dt=2e-3, tolerance=1e-11, **options)
-    assert always_by_plans
-    without_plans(monkeypatch)
-    exact = vt.simulate(model, q, duration=0.4, dt=2e-3, tolerance=1e-11, **options)
+    exact = vt.simulate(planned(model, densely)[0], q, duration=0.4, dt=2e-3, tolerance=1e-11, **options)
     assert np.abs(run.q - exact.q).max() < 1e-8 and np.abs(run.constraint).max() < 1e-12
     assert np.abs(run.multipliers - exact.multipliers)[1:].max() < 1e-4 * np.abs(exact.multipliers[1:]).max()
 
@@ -121,22 +109,22 @@ def test_a_scissor_moves_as_it_does_the_dense_way(options, monkeypatch, always_b
 @pytest.mark.parametrize("order", [2, 4])
 def test_a_scissor_resumes_to_the_last_bit(order):
     model, q = mechanisms.scissor(5, 0.9)
+    model, _ = planned(model, by_fronts)
     whole = vt.simulate(model, q, duration=0.1, dt=2e-3, order=order)
     half = vt.simulate(model, q, duration=0.05, dt=2e-3, order=order)
     rest = vt.simulate(model, duration=0.05, resume=half)
     assert np.array_equal(whole.q[-1], rest.q[-1]) and np.array_equal(whole.p[-1], rest.p[-1])
 
 
-def test_few_bodies_of_a_scissor_are_open_at_a_time(always_by_plans):
+def test_few_bodies_of_a_scissor_are_open_at_a_time():
     for segments in (5, 10, 40):
         model, _ = mechanisms.scissor(segments, 0.9)
-        stepper_of(model, None)
-        order = always_by_plans[-1]
-        assert order.slots <= 3 and order.places <= 6
-        assert len(order.events) <= 20 * segments
+        (front,) = fronts_of(model)
+        assert front.slots <= 3 and front.places <= 6 + SPARE_ROWS
+        assert len(front.events) <= 20 * segments
 
 
-def test_few_legs_of_a_platform_are_open_at_a_time(always_by_plans):
+def test_few_legs_of_a_platform_are_open_at_a_time():
     """Six legs of a universal joint and a slider, fixed to a floating platform by their tips."""
     tree = vt.Tree("platform")
     plate = tree.world.add(vt.free("plate"), vt.body("top", 2.0, inertia=(0.2, 0.2, 0.3)))
@@ -153,39 +141,39 @@ def test_few_legs_of_a_platform_are_open_at_a_time(always_by_plans):
     q[model.joint("plate").q_slice.start + 2] = 1.0
     q[[model.joint(f"s{k}").q_slice.start for k in range(6)]] = 1.0
     q = vt.satisfy_constraints(model, q)
+    model, plan = planned(model, by_fronts)
     check_direction(model, q, np.zeros(model.nv), None)
-    assert always_by_plans[-1].slots <= 4
+    assert [front.slots <= 4 for front in plan.fronts] == [True]
     run = vt.simulate(model, q, duration=0.2, dt=2e-3)
     assert np.abs(run.constraint).max() < 1e-12
 
 
-def test_few_constraints_are_solved_for_densely(monkeypatch):
-    """A plan is made where it costs less: of long scissors, not of a single loop."""
-    monkeypatch.undo()
-    made = []
+def test_few_constraints_are_solved_for_densely():
+    """Fronts are for what costs less by them: for long scissors, not for a single loop."""
+    assert not fronts_of(mechanisms.scissor(2, 0.9)[0], plan_of)
+    assert fronts_of(mechanisms.scissor(20, 0.9)[0], plan_of)
 
-    class Noted(scalar().FrontOrder):
-        def __init__(self, *args):
-            super().__init__(*args)
-            made.append(self)
 
-    monkeypatch.setattr(scalar(), "FrontOrder", Noted)
-    model, q = mechanisms.scissor(2, 0.9)
-    small = vt.simulate(model, q, duration=0.02, dt=2e-3)
-    assert not made
-    model, q = mechanisms.scissor(20, 0.9)
-    vt.simulate(model, q, duration=0.02, dt=2e-3)
-    assert made and small.steps == 10
+def test_fronts_open_and_close_each_row_and_eliminate_each_joint_once():
+    model, _ = mechanisms.scissor(8, 0.9)
+    (front,) = fronts_of(model)
+    kinds, bodies = front.events[:, 0], front.events[:, 1]
+    assert sorted(bodies[kinds == ELIMINATE]) == list(range(model.nbody)) and front.pivots == model.nv
+    opened = [front.rows[row:end] for kind, *_, row, end in front.events if kind == OPEN_ROW]
+    assert sorted(np.concatenate(opened)) == list(range(len(model.constraints)))
+    assert front.pairs[:, 0].max() == front.slots - 1
+    last = np.flatnonzero(kinds == ELIMINATE)[-1]
+    assert ((0 <= front.ready) & (front.ready <= last + 2)).all()
 
 
 @pytest.mark.parametrize("segments", [5, 15])
-def test_a_scissor_passes_the_collinear_configuration(segments, monkeypatch, always_by_plans):
+def test_a_scissor_passes_the_collinear_configuration(segments):
     """There the multipliers' matrix changes its sign, as Dh(q2) Dh(q1)^T does."""
     model, q = mechanisms.scissor(segments, 0.9)
+    model, plan = planned(model, by_fronts)
     run = vt.simulate(model, q, duration=2.0, dt=5e-3)
     x = run.q[:, model.joint("x").q_slice]
-    assert always_by_plans and x.min() < -0.5 < 0.5 < x.max()
-    without_plans(monkeypatch)
-    exact = vt.simulate(model, q, duration=2.0, dt=5e-3)
+    assert any(plan.fronts) and x.min() < -0.5 < 0.5 < x.max()
+    exact = vt.simulate(planned(model, densely)[0], q, duration=2.0, dt=5e-3)
     assert run.settings["halved"] <= exact.settings["halved"] + 1
     assert np.abs(run.q - exact.q)[:150].max() < 1e-4 and np.abs(run.constraint).max() < 1e-11

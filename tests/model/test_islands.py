@@ -9,6 +9,9 @@ import pytest
 
 import vitree as vt
 from vitree._core import scalar
+from vitree._core.types import ConstraintList
+from vitree.mechanism.plans import bodies_of, plan_of, ranges_between, separate_islands, span_of
+from vitree.mechanism.ties import COUPLING, DISTANCE, POINTS, Bodies, Tie
 
 
 class OwnDistance(vt.Constraint):
@@ -148,7 +151,7 @@ def test_springs_between_loops_do_not_tie_them(method):
     ([[0, 1], [2, 3], [1, 2]], [({0, 1, 2, 3}, [0, 1, 2])]), ([[0], None, [3]], [(None, [0, 1, 2])]),
     ([[0], []], [({0}, [0]), (set(), [1])])])  # fmt: skip
 def test_rows_are_divided_by_the_roots_that_they_tie(roots, islands):
-    found = scalar().separate_islands(roots)
+    found = separate_islands(roots)
     assert [(roots, list(rows)) for roots, rows in found] == islands
 
 
@@ -156,7 +159,52 @@ def test_rows_are_divided_by_the_roots_that_they_tie(roots, islands):
     ([0, 0, 2, 2], {2}, (2, 4)), ([0, 1, 0, 1], {0}, (0, 4)), ([0, 1, 0, 1], {1}, (0, 4)), ([0, 1, 1, 3], {1}, (1, 3)),
     ([0, 1, 2, 1, 0, 5], {1}, (1, 4)), ([0, 1], set(), (0, 0))])
 def test_a_span_holds_whole_trees(root, roots, span):
-    assert scalar().span_of(root, roots) == span
+    assert span_of(root, roots) == span
+
+
+BODIES = Bodies((-1, 0, 1, -1, 3), (0, 1, 2, 5, 6), (1, 1, 3, 1, 1), (False, False, False, True, False))
+GEAR, LOOP = Tie(COUPLING, iv_a=0, iv_b=1, factor_a=1.0, factor_b=-2.0), Tie(POINTS, body_a=2, body_b=0)
+
+
+def test_a_plan_has_the_bodies_and_coordinates_of_each_island():
+    other = Tie(DISTANCE, body_a=4, body_b=-1)
+    plan = plan_of(BODIES, [other, LOOP, GEAR])
+    assert plan.islands.tolist() == [[3, 5, 5, 7, 0, 1], [0, 3, 0, 5, 1, 3]]
+    assert plan.members.tolist() == [0, 1, 2] and plan.of.tolist() == [0, 1, 1]
+    assert plan.ranges.tolist() == [[0, 5]] and plan.fronts == (None, None)
+    assert not plan.linear and plan.trains is None and plan.own is None
+    whole = plan_of(BODIES, [other, LOOP, GEAR], whole=True)
+    assert whole.islands.tolist() == [[0, 5, 0, 7, 0, 3]]
+
+
+@pytest.mark.parametrize(("spans", "between"), [
+    ([], [(0, 6)]), ([(4, 6), (1, 2)], [(0, 1), (2, 4)]), ([(0, 3), (3, 6)], [])])
+def test_ranges_lie_between_spans(spans, between):
+    assert ranges_between(spans, 6) == between
+
+
+@pytest.mark.parametrize(("gears", "own"), [
+    ([GEAR], [0]), ([GEAR, Tie(COUPLING, iv_a=0, iv_b=6, factor_a=1.0, factor_b=1.0)], None),
+    ([GEAR, Tie(COUPLING, iv_a=1, iv_b=6, factor_a=1.0, factor_b=-1.0)], [0, 6]),
+    ([Tie(COUPLING, iv_a=5, iv_b=6, factor_a=1.0, factor_b=1.0)], [6])], ids=["one", "shared", "two", "prescribed"])
+def test_gears_have_a_coordinate_of_their_own_where_none_else_takes_it(gears, own):
+    """With a factor of one, and not prescribed."""
+    found = plan_of(BODIES, gears).own
+    assert (found is None) if own is None else found.tolist() == own
+
+
+def test_constraints_for_a_stepper_have_a_plan_of_its_bodies():
+    model, row = bars((0, 1)), {"kind": DISTANCE, "body_a": 0, "body_b": 1, "value": 1.0}
+    ties = [Tie.of(row)]
+    plans = [plan_of(bodies_of(model.flat, model.index.iv), ties, whole) for whole in (False, True)]
+    make = lambda *more: scalar().ModelStepper(model.core, 1.0, constraints=ConstraintList([row], *more))  # noqa: E731
+    make(plans, model.nbody)
+    with pytest.raises(ValueError, match="constraints without a plan of 1; 0 are needed"):
+        make()
+    with pytest.raises(ValueError, match=f"bodies of a plan of 3; {model.nbody} are needed"):
+        make(plans, 3)
+    with pytest.raises(ValueError, match="plans of 1 and 1 of 2 constraints"):
+        ConstraintList([row, row], plans, model.nbody)
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

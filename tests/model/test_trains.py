@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from planned import planned, without_trains
 from random_models import random_flat, random_state, with_rotors
 
 import vitree as vt
-from vitree._core import scalar
+from vitree.mechanism.gears import sorted_gears
+from vitree.mechanism.plans import plan_of
 
 SINGLE = ("revolute", "prismatic", "helical")
 
@@ -62,16 +64,15 @@ def solved(model, q, v, tau, rates=None):
 
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("base", ["fixed", "free"])
-def test_accelerations_and_multipliers_are_those_of_the_dense_equations(base, seed, monkeypatch):
-    made, trains_of = [], scalar().trains_of
-    monkeypatch.setattr(scalar(), "trains_of", lambda gears: made.append(trains_of(gears)) or made[-1])
+def test_accelerations_and_multipliers_are_those_of_the_dense_equations(base, seed):
     model, q, v, tau = drawn(seed, base)
+    model, plan = planned(model, plan_of)
+    assert plan.trains is not None
     a, force = model.forward_dynamics(q, v, tau)
     exact, multipliers, condition = solved(model, q, v, tau)
     assert np.abs(a - exact).max() <= 1e-14 * condition * np.abs(exact).max()
     assert np.abs(force - multipliers).max() <= 1e-14 * condition * np.abs(multipliers).max()
     G = model.constraint_rows(q[None])[1][0]
-    assert made[-1] is not None
     assert np.abs(G @ a).max() <= 1e-14 * np.abs(a).max() * np.abs(G).max()
 
 
@@ -96,13 +97,12 @@ def test_joints_that_gears_pass_may_be_of_any_kind_or_prescribed(kinds, seed):
 
 @pytest.mark.parametrize("method", ["rk4", "semi-implicit-euler", "explicit-euler", "linear-time", "midpoint"])
 @pytest.mark.parametrize("seed", range(4))
-def test_runs_are_those_of_the_dense_way(seed, method, monkeypatch):
+def test_runs_are_those_of_the_dense_way(seed, method):
     model, q, v, _ = drawn(5 + 7 * seed, "free")
     q = vt.satisfy_constraints(model, q)
     v = model.constrained_velocities(q[None], v[None])[0]
     run = vt.simulate(model, q, v, duration=0.02, dt=1e-3, method=method)
-    monkeypatch.setattr(scalar(), "trains_of", lambda gears: None)
-    exact = vt.simulate(vt.Model(model.flat), q, v, duration=0.02, dt=1e-3, method=method)
+    exact = vt.simulate(planned(model, without_trains)[0], q, v, duration=0.02, dt=1e-3, method=method)
     scale = np.abs(exact.v).max()
     assert np.abs(run.v - exact.v).max() <= 1e-7 * scale
     known = slice(1, None) if method in ("linear-time", "midpoint") else slice(None)
@@ -110,9 +110,8 @@ def test_runs_are_those_of_the_dense_way(seed, method, monkeypatch):
 
 
 def test_a_train_has_one_rate():
-    trains_of = scalar().trains_of
     gears = [{1: 1.0, 0: -2.0}, {2: 4.0, 1: 2.0}, {5: 1.0, 4: 1.0}]
-    trains, order = trains_of([list(gear.items()) for gear in gears])
+    trains, order = sorted_gears([list(gear.items()) for gear in gears])
     assert trains == [{1: 1.0, 0: 0.5, 2: -0.5}, {5: 1.0, 4: -1.0}]
     left = [{0, 1}, {1, 2}, {4, 5}]
     for gear, joint, other, factor, other_factor in order:
@@ -128,7 +127,7 @@ def test_a_train_has_one_rate():
     [[(0, 1.0), (1, 1.0)], [(1, 1.0), (2, 1.0)], [(2, 1.0), (0, 1.0)]],
 ], ids=["one joint", "itself", "no factor", "twice", "a circle"])  # fmt: skip
 def test_gears_that_give_no_rate_are_left_alone(gears):
-    assert scalar().trains_of(gears) is None
+    assert sorted_gears(gears) is None
 
 
 def test_a_circle_of_gears_is_named():

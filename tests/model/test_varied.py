@@ -126,6 +126,55 @@ def test_masses_scale_forces_and_gravity_scales_with_time(model):
     assert half.potential_energy(q) == pytest.approx(model.potential_energy(q) / 4)
 
 
+def mixed():
+    """A floating trunk on a ground with a loop, a gear, a spring, drives, dry friction and enforced limits."""
+    tree = vt.Tree("mixed")
+    trunk = tree.world.add(vt.free("base"), vt.body("trunk", 3.0, (0.05, 0.06, 0.04)))
+    for k, x in enumerate((0.25, -0.25)):
+        leg = trunk.add(vt.tx(x), vt.ry(f"hip{k}", lower=-0.5, upper=0.6, dry_friction=0.1 * k), vt.tz(-0.3),
+                        vt.body(f"leg{k}", 1.0, (0.02, 0.02, 0.005)))  # fmt: skip
+        leg.add(vt.ry(f"knee{k}"), vt.tz(-0.2), vt.body(f"foot{k}", 0.5, (0.01,) * 3))
+        tree.contact(vt.Contact(f"foot{k}", shapes=vt.Sphere(0.08)))
+    tree.contact(
+        vt.Ground(friction=0.6), vt.Contact("trunk", points=[(s * 0.2, r * 0.1, 0) for s in (-1, 1) for r in (-1, 1)])
+    )
+    tree.constrain(vt.gear("hip0", "hip1", -1.0), vt.Distance("foot0", "foot1", 0.5))
+    tree.load(vt.Gravity(("leg0",), (0.0, 0.0, -1.0)), vt.Spring("leg0", "leg1", 20.0, 0.4))
+    tree.limits = "enforce"
+    return tree.compile().with_drives({"knee*": (30.0, 1.0)})
+
+
+@pytest.mark.parametrize("given", [
+    {"gravity": (0.1, 0.2, -5.0)}, {"mass": {"trunk": 4.0, "leg0": 0.7}}, {"com": {"leg0": (0.0, 0.01, 0.05)}},
+    {"inertia": {"foot1": np.eye(3) * 0.02}}, {"damping": {"knee0": 0.3}}, {"dry_friction": {"knee1": 0.4}},
+    {"armature": {"hip0": 0.1}}, {"gains": {"knee1": (60.0, 2.0)}}], ids=lambda given: next(iter(given)))  # fmt: skip
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_model_with_other_numbers_runs_as_one_that_is_made_of_its_arrays(method, given):
+    """It shares what does not follow from its numbers with the model that it was made of, before and after that ran."""
+    model = mixed()
+    q = vt.place_on_ground(model, vt.satisfy_constraints(model, model.neutral()))
+    run = lambda model: vt.simulate(model, q, duration=0.2, dt=2e-3, method=method)  # noqa: E731
+    early, before = model.with_parameters(**given), run(model)
+    for other in (early, model.with_parameters(**given)):
+        assert other.constraint_list is model.constraint_list and other.contact_candidates is model.contact_candidates
+        assert (other.contact_list is model.contact_list) == ("dry_friction" not in given)
+        found, exact = run(other), run(vt.Model(other.flat))
+        assert np.array_equal(found.q, exact.q) and np.array_equal(found.v, exact.v)
+        assert other.digest == vt.Model(other.flat).digest != model.digest
+        assert not np.array_equal(found.q, before.q)
+    assert np.array_equal(run(model).q, before.q)
+
+
+def test_a_body_that_gets_its_first_mass_changes_what_floats():
+    tree = vt.Tree("carriage")
+    slide = tree.world.add(vt.tx("x"), vt.body("cart", 0.0))
+    slide.add(vt.ty("y"), vt.body("load", 1.0, (0.1,) * 3))
+    model = tree.compile()
+    heavier = model.with_parameters(mass={"cart": 2.0})
+    assert len(model._floating[0].coordinates) == 2 and len(heavier._floating[0].coordinates) == 1
+    assert model.with_parameters(mass={"load": 3.0})._floating[0].mass == 3.0
+
+
 def test_kinds_of_models_stay_and_have_the_numbers():
     tree = vt.Tree("top")
     tree.world.add(vt.ball("pivot"), vt.body("top", 1.0, (0.1, 0.2, 0.25), com=(0, 0, 0.5)))

@@ -129,6 +129,29 @@ def test_a_run_by_an_integrator_that_served_has_the_bits_of_one_by_its_own(name,
     assert kept(model)
 
 
+WITHOUT_A_PLACE = {
+    "wrenches": lambda m: {"wrenches": {m.link_names[-1]: (0.1, 0.2, 0.0, 1.0, 0.0, 0.3)}},
+    "option": lambda m: {"tolerance": np.float64(1e-10)},
+}
+
+
+@pytest.mark.parametrize("more", WITHOUT_A_PLACE)
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_run_by_an_integrator_of_its_own_leaves_what_one_that_asks_it_leaves(name, method, more, monkeypatch):
+    """Fields follow from the records and the model, also where the integrator goes back to no place."""
+    model = MODELS[name]()
+    q, v = start(model)
+    call = {"dt": 1e-3, "duration": 0.02, "every": 3, "method": method, **WITHOUT_A_PLACE[more](model)}
+    run = vt.simulate(model, q, v, **call)
+    assert not kept(model)
+    monkeypatch.setattr(idle, "_plain", lambda *args: False)
+    asked, own = [], CompiledIntegrator.velocities
+    monkeypatch.setattr(CompiledIntegrator, "velocities", lambda self, *args: asked.append(self) or own(self, *args))
+    same(run, vt.simulate(model, q, v, **call))
+    assert asked
+
+
 def test_integrators_are_told_apart_by_all_that_they_were_made_with():
     model = floating()
     q, v = start(model)

@@ -179,6 +179,103 @@ cdef enum:
     ROLLS = 6           # a disk or a ball that does not slip on such a plane
     RUBS = 7            # dry friction of a coordinate
 
+# How constraints are solved for (mechanism/plans.py): islands, fronts and trains of gears.
+
+cdef enum:              # kinds of events
+    OPEN_BODY = 0       # `slot` takes the body's own matrix
+    OPEN_GUEST = 1      # `slot` is empty: for the body that the region hangs on
+    OPEN_ROW = 2
+    ELIMINATE = 3       # the joint of the body in `slot`; rows: that act on it
+    SHIFT = 4           # the body in `slot` moves with its parent, whose slot is `to`; to < 0: with the world
+    TRY = 5             # close what is open where pivots are safe
+    CLOSE = 6           # close the rows
+    STORE = 7           # `slot` is added to the body's own matrix
+
+cdef struct FrontEvent:
+    int kind
+    int body
+    int slot
+    int to
+    int pivot           # of an elimination: the number of its first coordinate
+    int pair            # from here to the end: the bodies that are open, (slot, body)
+    int pair_end
+    int row             # from here to the end: constraints, by their numbers in the island
+    int row_end
+
+
+cdef struct FrontPlan:
+    FrontEvent* event
+    int count
+    int* pair           # (2 *,)
+    int* row
+    int* ready          # (rows,) the event from which on a constraint acts on no joint that is not eliminated
+    int rows            # of the island
+    int slots           # bodies that are open at a time
+    int places          # constraints that are
+    int pivots          # coordinates; the pivots of constraints come behind
+
+
+cdef struct Island:
+    int body            # the bodies from the first to behind the last
+    int body_end
+    int v               # their coordinates
+    int v_end
+    int row             # its part of `member`
+    int row_end
+    int block           # where its matrix starts among those of all islands
+    FrontPlan* plan     # how it is eliminated in the order of its joints, or NULL: by its dense matrix
+
+
+cdef struct Islands:
+    int count
+    Island* at
+    int* member         # (rows,) the rows, island by island
+    int* of             # (rows,) the island of a row
+    int* apart          # (rows,) whether it has a plan
+    int* range          # (2 range_count,) the bodies that are in no island with a plan: from the first to behind the last
+    int range_count
+
+
+cdef struct TrainShare:     # of a joint on the way from a train's joints to where the train closes
+    int train               # by the order in which they close
+    int to                  # the place of its K at the parent
+    double factor           # the joint's rate over s, or 0: the joint is none of the train's
+
+
+cdef struct TrainGear:      # a gear whose force is what a joint lacks, and what it does to the other joint
+    int gear
+    int iv
+    int other
+    double share            # over the factor of the joint
+    double factor
+
+
+cdef struct TrainPlan:
+    int count
+    int shares
+    int* close              # (nbody + 2,) the first train that closes at a body, and at the world; last bodies first
+    int* first              # (nbody + 1,) the first share of a body
+    int* own                # (nbody,) the share of the body's own train, or -1
+    TrainShare* share       # (shares,) body after body
+    int* stop               # (stops,) bodies that have shares or closing trains, leaves first
+    int stops
+    TrainGear* gear         # (gears,) joints that have one gear left, one after the other
+    int gears
+
+
+cdef class ConstraintPlan:
+    cdef Islands islands
+    cdef TrainPlan trains
+    cdef readonly bint linear   # all constraints are gears
+    cdef readonly bint plain    # so they are, and no island has a plan
+    cdef bint geared            # so they are, and accelerations eliminate them by `trains`
+    cdef int* own               # (rows,) a coordinate that a gear has to itself, or NULL
+    cdef int bodies
+    cdef int rows
+    cdef list memory
+    cdef FrontPlan* take_front(self, front) except NULL
+    cdef int take_trains(self, trains) except -1
+
 cdef class CoreModel:
     cdef vt_model m
     cdef void take_tree(self, vt_tree* to, tree)
@@ -195,17 +292,30 @@ cdef class DriveList:
     cdef vt_drive* list
     cdef readonly int count
 
+cdef struct TouchSpan:  # contacts one after the other that are as far away as a ball about them, or farther
+    int first
+    int end
+    double center[3]        # [m] in body a's core frame
+    double radius           # [m]; negative: none is skipped
+
 cdef class ContactList:
     cdef vt_contact* list
+    cdef TouchSpan* span        # (spans,) or NULL
+    cdef int spans
+    cdef readonly int ports     # rows of the ports if all contacts close
+    cdef list memory
     cdef vt_field field
     cdef object field_owner
     cdef readonly int count
     cdef readonly int patches
     cdef bint yields           # some have springs
+    cdef int take_spans(self, spans) except -1
 
 cdef class ConstraintList:
     cdef vt_constraint* list
     cdef readonly int count
+    cdef readonly ConstraintPlan apart  # island by island, and as one; None: no stepper can take the constraints
+    cdef readonly ConstraintPlan whole
     cdef list memory
 
 cdef class Scratch:

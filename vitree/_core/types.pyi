@@ -5,6 +5,8 @@ import numpy as np
 
 from vitree.geometry.terrain import HeightField
 from vitree.mechanism.flat import Flat
+from vitree.mechanism.plans import Plan
+from vitree.mechanism.spans import Spans
 
 class CoreModel:
     def __init__(
@@ -20,9 +22,14 @@ class DriveList:
 
 class ConstraintList:
     def ends(self) -> list[tuple[int, int, int, int, int]]: ...
-    def __init__(self, constraints: Sequence[Mapping[str, Any]] = ()) -> None: ...
+    def __init__(
+        self, constraints: Sequence[Mapping[str, Any]] = (), plans: Sequence[Plan] | None = None, bodies: int = 0
+    ) -> None: ...
 
 class ContactList:
     count: int
     patches: int
-    def __init__(self, contacts: Sequence[Mapping[str, Any]] = (), field: HeightField | None = None) -> None: ...
+    ports: int
+    def __init__(
+        self, contacts: Sequence[Mapping[str, Any]] = (), field: HeightField | None = None, spans: Spans | None = None
+    ) -> None: ...

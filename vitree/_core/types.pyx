@@ -90,12 +90,14 @@ cdef class CoreModel:
 
 
 cdef class Scratch:
-    def __cinit__(self, size_t size):
-        self.raw = calloc(size + 64 * 32, 1)
+    def __cinit__(self, size_t size, int pieces=32):
+        # for at most so many pieces
+        cdef size_t room = size + 64 * <size_t>pieces
+        self.raw = calloc(room, 1)
         if self.raw == NULL:
             raise MemoryError
         self.next = <char*>self.raw
-        self.end = self.next + size + 64 * 32
+        self.end = self.next + room
 
     def __dealloc__(self):
         free(self.raw)
@@ -106,6 +108,13 @@ cdef class Scratch:
             raise MemoryError("scratch memory is too small")
         self.next = <char*>(at + size)
         return <void*>at
+
+
+cdef void* room(list memory, Py_ssize_t size) except NULL:
+    # memory that lives as long as the list
+    cdef Scratch block = Scratch(size + 8, 1)
+    memory.append(block)
+    return block.take(size + 8)
 
 
 cdef int copy_table(list memory, vt_table* to, pieces) except -1:
@@ -180,9 +189,12 @@ cdef class DriveList:
 
 
 cdef class ContactList:
-    """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface that some lie on."""
+    """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface that some lie on.
 
-    def __cinit__(self, contacts=(), field=None):
+    ``spans``: a ``Spans`` of mechanism/spans.py; steppers need it where there are contacts.
+    """
+
+    def __cinit__(self, contacts=(), field=None, spans=None):
         cdef int k, j
         cdef const double[:, ::1] coefficients
         cdef vt_contact* e
@@ -225,15 +237,102 @@ cdef class ContactList:
             if e.kind == ROLLS and e.dim != e.holds[0] + e.holds[1] + e.holds[2]:
                 raise ValueError("what rolls has a row for each direction that it holds")
             self.patches = max(self.patches, e.patch + 1)
+        if spans is not None:
+            self.take_spans(spans)
+
+    cdef int take_spans(self, spans) except -1:
+        cdef int k, j
+        cdef const int[:, ::1] rows = spans.rows
+        cdef const double[:, ::1] center = spans.center
+        cdef const double[::1] radius = spans.radius
+        self.memory, self.ports, self.spans = [], spans.ports, rows.shape[0]
+        if self.count != (rows[self.spans - 1, 1] if self.spans else 0):
+            raise ValueError("spans of other contacts")
+        self.span = <TouchSpan*>room(self.memory, self.spans * sizeof(TouchSpan))
+        for k in range(self.spans):
+            self.span[k].first, self.span[k].end, self.span[k].radius = rows[k, 0], rows[k, 1], radius[k]
+            for j in range(3):
+                self.span[k].center[j] = center[k, j]
+        return 0
 
     def __dealloc__(self):
         free(self.list)
 
 
-cdef class ConstraintList:
-    """Constraints for the core: mappings with the names of the fields of vt_constraint."""
+cdef int* copied_ints(list memory, array) except NULL:
+    cdef const int[::1] x = np.ascontiguousarray(array, dtype=np.int32).ravel()
+    cdef int* to = <int*>room(memory, x.shape[0] * sizeof(int))
+    cdef Py_ssize_t k
+    for k in range(x.shape[0]):
+        to[k] = x[k]
+    return to
 
-    def __cinit__(self, constraints=()):
+
+cdef class ConstraintPlan:
+    """How constraints are solved for: a ``Plan`` of mechanism/plans.py, in memory of the core."""
+
+    def __cinit__(self, plan, int bodies):
+        cdef int k, c, block = 0
+        cdef Islands* x = &self.islands
+        cdef Island* on
+        cdef const int[:, ::1] at = plan.islands
+        self.memory, self.bodies, self.rows = [], bodies, len(plan.members)
+        self.linear = self.plain = plan.linear
+        x.count, x.range_count = at.shape[0], len(plan.ranges)
+        x.at = <Island*>room(self.memory, x.count * sizeof(Island))
+        x.member, x.of = copied_ints(self.memory, plan.members), copied_ints(self.memory, plan.of)
+        x.range, x.apart = copied_ints(self.memory, plan.ranges), <int*>room(self.memory, self.rows * sizeof(int))
+        for k, front in enumerate(plan.fronts):
+            on = &x.at[k]
+            on.body, on.body_end, on.v, on.v_end = at[k, 0], at[k, 1], at[k, 2], at[k, 3]
+            on.row, on.row_end, on.block = at[k, 4], at[k, 5], block
+            block += (on.row_end - on.row) * (on.row_end - on.row)
+            if front is not None:
+                on.plan, self.plain = self.take_front(front), False
+            for c in range(on.row, on.row_end):
+                x.apart[x.member[c]] = on.plan != NULL
+        if plan.own is not None:
+            self.own = copied_ints(self.memory, plan.own)
+        if plan.trains is not None:
+            self.take_trains(plan.trains)
+
+    cdef FrontPlan* take_front(self, front) except NULL:
+        cdef FrontPlan* p = <FrontPlan*>room(self.memory, sizeof(FrontPlan))
+        p.count, p.rows = len(front.events), len(front.ready)
+        p.slots, p.places, p.pivots = front.slots, front.places, front.pivots
+        p.event = <FrontEvent*>copied_ints(self.memory, front.events)  # as many numbers, in this order
+        p.pair, p.row = copied_ints(self.memory, front.pairs), copied_ints(self.memory, front.rows)
+        p.ready = copied_ints(self.memory, front.ready)
+        return p
+
+    cdef int take_trains(self, trains) except -1:
+        cdef TrainPlan* p = &self.trains
+        cdef int k
+        cdef const int[:, ::1] shares = trains.shares, gears = trains.gears
+        cdef const double[::1] factors = trains.factors
+        cdef const double[:, ::1] ratios = trains.ratios
+        p.close, p.first = copied_ints(self.memory, trains.close), copied_ints(self.memory, trains.first)
+        p.own, p.stop = copied_ints(self.memory, trains.own), copied_ints(self.memory, trains.stop)
+        p.stops, p.shares, p.gears, p.count = len(trains.stop), len(factors), len(gears), p.close[self.bodies + 1]
+        p.share = <TrainShare*>room(self.memory, p.shares * sizeof(TrainShare))
+        for k in range(p.shares):
+            p.share[k].train, p.share[k].to, p.share[k].factor = shares[k, 0], shares[k, 1], factors[k]
+        p.gear = <TrainGear*>room(self.memory, p.gears * sizeof(TrainGear))
+        for k in range(p.gears):
+            p.gear[k].gear, p.gear[k].iv, p.gear[k].other = gears[k, 0], gears[k, 1], gears[k, 2]
+            p.gear[k].share, p.gear[k].factor = ratios[k, 0], ratios[k, 1]
+        self.geared = True
+        return 0
+
+
+cdef class ConstraintList:
+    """Constraints for the core: mappings with the names of the fields of vt_constraint.
+
+    ``plans``: how they are solved for island by island, and as one island. Steppers need them where there are
+    constraints. ``bodies``: how many the plans are of.
+    """
+
+    def __cinit__(self, constraints=(), plans=None, int bodies=0):
         cdef int k, j
         cdef vt_constraint* e
         self.memory = []
@@ -253,6 +352,10 @@ cdef class ConstraintList:
                 e.direction[j], e.other[j] = one.get("direction", (0.0,) * 3)[j], one.get("other", (0.0,) * 3)[j]
             if "table" in one:
                 copy_table(self.memory, &e.table, one["table"])
+        if plans is not None:
+            self.apart, self.whole = (ConstraintPlan(plan, bodies) for plan in plans)
+            if self.apart.rows != self.count or self.whole.rows != self.count:
+                raise ValueError(f"plans of {self.apart.rows} and {self.whole.rows} of {self.count} constraints")
 
     def ends(self):
         """What each constraint acts on: (kind, body_a, body_b, iv_a, iv_b); -1: the world, or none."""

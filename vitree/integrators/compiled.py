@@ -122,12 +122,11 @@ class CompiledIntegrator(Integrator):
     def facts(self) -> Facts:
         """All that does not change from run to run."""
         model = self.model
-        numbers = [x for x in vars(model.flat).values() if isinstance(x, np.ndarray) and x.dtype == float]
         return Facts(
             self.name, self.uses_momentum, self.settings, self.chosen, self._mark(), bool(model.constraints),
             faces=any(getattr(each, "facing", None) is not None for each in model.constraints),
             bare=not model.constraints and model._regular and not getattr(model, "touches", False),
-            ordinary=not model.loads and all(np.abs(x).max(initial=0.0) <= ORDINARY for x in numbers),
+            ordinary=not model.loads and model._largest_number <= ORDINARY,
         )  # fmt: skip
 
     def _mark(self) -> bytes:

@@ -43,7 +43,9 @@ class Place:
     def __init__(self, kind: type[Integrator], model: Any, dt: float, options: Mapping[str, Any], torque: Any,
                  given: Any):  # fmt: skip
         self.model = model
-        self.key = _key(kind, model, dt, options, torque, given)
+        #: whether nothing but the states and the model is to be asked when the run is over
+        self.plain = _plain(kind, model, options, given)
+        self.key = _key(kind, dt, options, torque, given) if self.plain else None
         integrator: Any = None
         if self.key is not None:
             with _lock:
@@ -71,19 +73,10 @@ class Place:
             idle[self.key] = integrator
 
 
-def _key(kind: type, model: Any, dt: float, options: Mapping[str, Any], torque: Any, given: Any) -> tuple | None:
+def _key(kind: type, dt: float, options: Mapping[str, Any], torque: Any, given: Any) -> tuple | None:
     """What integrators that stand for each other have in common; None of those that are made for one run."""
-    if getattr(kind, "reusable", None) is not kind or given.wrenches is not None or given.prescribed is not None:
-        return None
-    if given.pushes:
-        return None
-    own = vars(model)
-    if "_idle" not in own:
-        own["_idle"] = {} if _fits(model) else None
     inputs = given.inputs
-    if own["_idle"] is None or not (inputs is None or type(inputs) is np.ndarray or callable(inputs)):
-        return None
-    if "adapt" in options:  # the state of the step density outlasts the run
+    if given.wrenches is not None or not (inputs is None or type(inputs) is np.ndarray or callable(inputs)):
         return None
     if not options:
         return kind, dt, _sort(torque), _sort(inputs)
@@ -91,6 +84,16 @@ def _key(kind: type, model: Any, dt: float, options: Mapping[str, Any], torque: 
         if type(value) not in _PLAIN:
             return None
     return kind, dt, _sort(torque), _sort(inputs), *[(name, type(x), repr(x)) for name, x in options.items()]
+
+
+def _plain(kind: type, model: Any, options: Mapping[str, Any], given: Any) -> bool:
+    """Whether the states of a run, and its model, say all that an outcome has."""
+    if getattr(kind, "reusable", None) is not kind or given.prescribed is not None or given.pushes:
+        return False
+    own = vars(model)
+    if "_idle" not in own:
+        own["_idle"] = {} if _fits(model) else None
+    return own["_idle"] is not None and "adapt" not in options  # the state of the step density outlasts the run
 
 
 def windows_of(pushes: Iterable[Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -62,6 +63,15 @@ _MORE = ("rate", "density", "inertia", "energy")
 BURDEN = 1e3
 
 
+@functools.lru_cache
+def _moments(shares: tuple[float, ...]) -> np.ndarray:
+    """Where steps composed of substeps ask for prescribed motion: where these begin, and in their middles."""
+    bounds = np.concatenate(([0.0], np.cumsum(shares)[:-1], [1.0]))
+    found = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
+    found.flags.writeable = False
+    return found
+
+
 class Variational(CompiledIntegrator):
     """Base of the two variational integrators: the state is (q, p), and a step solves for the next q.
 
@@ -100,7 +110,7 @@ class Variational(CompiledIntegrator):
         solver, guess = chosen.get("solver", "auto"), chosen.get("guess", "auto")
         one_of("solver", solver, SOLVERS)
         one_of("guess", guess, GUESSES)
-        if self.model.friction.any() and solver in INEXACT:
+        if solver in INEXACT and self.model.friction.any():
             self.remedy = "take " + option("solver", "auto") + ": this solver does not follow friction"
         self.order = chosen.get("order", 2)
         if real(self.order) not in SHARES:
@@ -115,8 +125,7 @@ class Variational(CompiledIntegrator):
         solved = solving(chosen, TOLERANCES[self.order])
         halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
         events, shares = events_of(chosen, self.model), SHARES[self.order]
-        bounds = np.concatenate(([0.0], np.cumsum(shares)[:-1], [1.0]))
-        self.moments = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
+        self.moments = _moments(shares)
         return {
             "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares,
             "halvings": whole_from("halvings", halvings, 0, 20), "events": events, **solved, **self._norm(),
@@ -125,7 +134,7 @@ class Variational(CompiledIntegrator):
 
     def _require_plain_steps(self) -> None:
         """Raise an InputError if contacts act in steps of another kind than theirs."""
-        if not getattr(self.model, "touches", False):
+        if not getattr(self.model, "touches", False) or not (self.order > 2 or self.adaptive):
             return
         which, able = " and ".join(acting(self.model)), serving(self.model)
         if self.order > 2:

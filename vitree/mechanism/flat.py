@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -245,11 +245,7 @@ class Flat:
         if not len(self.link_names) == len(self.link_parent) == len(self.link_mass) == len(self.link_com) == len(
                 self.link_inertia):  # fmt: skip
             raise ModelError("link_names, link_parent, link_mass, link_com and link_inertia must have as many entries")
-        for name, axes in (("link_mass", ()), ("link_com", (3,)), ("link_inertia", (3, 3))) if self.link_names else ():
-            given = getattr(self, name)
-            x = array(given, (len(self.link_names), *axes), name)
-            if not all(type(part) in (float, tuple, np.ndarray) for part in given):
-                object.__setattr__(self, name, tuple(x if axes else x.tolist()))
+        _require_links(self, _OF_LINKS)
         for name in ("frame_names", "link_names", "link_parent"):
             nothing = type(None) if name == "link_parent" else str
             if not all(issubclass(kind, str | nothing) for kind in {*map(type, getattr(self, name))}):
@@ -266,6 +262,32 @@ class Flat:
         _freeze(self)
 
 
+def with_numbers(flat: Flat, changed: Mapping[str, Any]) -> Flat:
+    """Return a mechanism with other arrays, links' numbers and loads, which are checked; all else stays as it is.
+
+    Raises
+    ------
+    ModelError
+        If an array cannot be what it says.
+    """
+    made: Flat = object.__new__(Flat)
+    vars(made).update(vars(flat))
+    vars(made).update({name: several(value, name, "a sequence") if name in _TUPLES else value
+                       for name, value in changed.items()})  # fmt: skip
+    vars(made).update(_sound_arrays(made, changed))
+    _require_links(made, changed)
+    vars(made).update({name: frozen(getattr(made, name)) for name in changed})
+    return made
+
+
+def same(one: Flat, other: Flat, names: Iterable[str]) -> bool:
+    """Return whether two mechanisms have the same bits in some arrays."""
+    return all(
+        getattr(one, name) is getattr(other, name) or getattr(one, name).tobytes() == getattr(other, name).tobytes()
+        for name in names
+    )
+
+
 #: Fields of a Flat that models of earlier versions are without: zero or more, and zero where nothing is given.
 ADDED = ("armature", "dry_friction", "limit_restitution")
 #: Fields of a Flat that are no arrays, but sequences.
@@ -273,8 +295,11 @@ _TUPLES = ("frame_names", "link_names", "link_parent", "link_mass", "link_com", 
            "constraints", "loads", "contacts", "rolling")  # fmt: skip
 
 
-def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
-    """Return the arrays of a mechanism with their types, or raise a ModelError: the core reads them as they say."""
+def _sound_arrays(flat: Flat, changed: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """Return the arrays of a mechanism with their types, or raise a ModelError: the core reads them as they say.
+
+    Of those that are named, if names are given: the others are sound.
+    """
     n, nv, frames = (_rows(getattr(flat, name), name) for name in ("kind", "damping", "frame_body"))
     shapes = {
         "gravity": (3,), "kind": n, "parent": n, "E": (*n, 3, 3), "p": (*n, 3), "pitch": n, "mass": n, "com": (*n, 3),
@@ -285,6 +310,9 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     found = {}
     for name, shape in shapes.items():
         given = getattr(flat, name)
+        if changed is not None and name not in changed:
+            found[name] = given
+            continue
         kind = {"kinematic": "b", "kind": "iu", "parent": "iu", "frame_body": "iu"}.get(name, "")
         if kind and not (isinstance(given, np.ndarray) and (given.dtype.kind in kind or not given.size)):
             raise ModelError(f"{name} is {shown(given)}; it must be an array of {_WORDS[kind]}")
@@ -314,6 +342,17 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     return found
 
 
+def _require_links(flat: Flat, names: Collection[str]) -> None:
+    """Raise a ModelError if numbers of links that are named have a wrong shape or are not finite."""
+    for name, axes in _OF_LINKS.items() if flat.link_names else ():
+        if name not in names:
+            continue
+        given = getattr(flat, name)
+        x = array(given, (len(flat.link_names), *axes), name)
+        if not all(type(part) in (float, tuple, np.ndarray) for part in given):
+            object.__setattr__(flat, name, tuple(x if axes else x.tolist()))
+
+
 def _rows(value: Any, name: str) -> tuple[int, ...]:
     """Return the first axis of the shape of an array."""
     try:
@@ -322,6 +361,8 @@ def _rows(value: Any, name: str) -> tuple[int, ...]:
         raise ModelError(f"{name} is {shown(value)}; it must be an array: {told(error)}") from None
 
 
+#: Numbers of links, with the shape of one.
+_OF_LINKS: dict[str, tuple[int, ...]] = {"link_mass": (), "link_com": (3,), "link_inertia": (3, 3)}
 _WORDS = {"b": "truth values", "iu": "whole numbers"}
 #: The largest whole number of the arrays.
 _MOST = np.iinfo(np.int32).max

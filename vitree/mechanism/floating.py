@@ -60,10 +60,7 @@ def floating_trees(flat: Flat, iv: np.ndarray, ends: Sequence[tuple[int, ...]] =
         What constraints act on, (kind, body_a, body_b, iv_a, iv_b).
     """
     kind, parent, found = np.asarray(flat.kind), np.asarray(flat.parent), []
-    tree = np.arange(len(parent))
-    for i in range(len(parent)):
-        if parent[i] >= 0:
-            tree[i] = tree[parent[i]]
+    tree = _roots(parent)
     for root in np.flatnonzero(parent < 0):
         axes, coordinates, at, E, free = [], [], int(root), np.eye(3), -1
         while kind[at] in (FREE, PRISMATIC):
@@ -87,6 +84,28 @@ def floating_trees(flat: Flat, iv: np.ndarray, ends: Sequence[tuple[int, ...]] =
         tied = any(_ties(tree, int(root), coordinates, end) for end in ends)
         found.append(FloatingTree(int(root), P, np.array(coordinates), np.linalg.pinv(A, LEAST).T, free, mass, tied))
     return found
+
+
+def with_masses(trees: Sequence[FloatingTree], before: Flat, flat: Flat) -> tuple[FloatingTree, ...] | None:
+    """Return the floating trees of a mechanism that differs in numbers alone from the one ``before``, of ``trees``.
+
+    None where bodies with mass are no longer the same, which may change the directions.
+    """
+    if flat.mass is before.mass:
+        return tuple(trees)
+    if not np.array_equal(flat.mass > 0, before.mass > 0) or (flat.mass < 0).any() or (before.mass < 0).any():
+        return None
+    tree = _roots(flat.parent)
+    return tuple(each._replace(mass=float(flat.mass[tree == each.root].sum())) for each in trees)
+
+
+def _roots(parent: np.ndarray) -> np.ndarray:
+    """Return the root of the tree of each body."""
+    tree = np.arange(len(parent))
+    for i, up in enumerate(parent.tolist()):
+        if up >= 0:
+            tree[i] = tree[up]
+    return tree
 
 
 def _ties(tree: np.ndarray, root: int, coordinates: Sequence[int], end: tuple[int, ...]) -> bool:

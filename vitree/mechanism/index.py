@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,12 @@ class Index:
         self.iq, self.iv, self.quaternions = frozen((self.iq, self.iv, self.quaternions))
         self.joints = {joint.name: joint for joint in flat.joints}
         self.frames = {name: k for k, name in enumerate(flat.frame_names)}
+
+    def of_numbers(self, flat: Flat) -> Index:
+        """Return that of the same joints and frames in the arrays of a mechanism with other numbers."""
+        made: Index = copy(self)
+        made.flat = flat
+        return made
 
     def joint(self, name: str) -> JointInfo:
         """Return the description of the joint ``name``; raise an UnknownNameError if there is none."""

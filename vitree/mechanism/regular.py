@@ -12,6 +12,8 @@ LEAST = 1e-12
 #: The same in one configuration, relative to the terms whose difference it is: below it, accelerations have lost nine
 #: of their sixteen digits. And these terms, relative to those for all axes, where rounding is all that is left.
 LEAST_AT, LEAST_ALONE = 1e-9, 1e-14
+#: Fields of a Flat that decide it and can be varied.
+OF_MASS = ("mass", "com", "inertia", "armature")
 #: The reach of what slides [m].
 FAR = 1e100
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -26,7 +26,10 @@ from vitree.mechanism.loads import (
     Wrench,
     input_names,
 )
+from vitree.mechanism.plans import Plan, bodies_of, plan_of
+from vitree.mechanism.spans import spans_of
 from vitree.mechanism.tables import pieces
+from vitree.mechanism.ties import Tie
 from vitree.model.contacts import ROD_BOX, Candidates
 from vitree.model.rolling import Wheels, friction_rows, rolling_rows
 from vitree.model.written import Constraint as WrittenConstraint
@@ -59,6 +62,11 @@ def lower_loads(index: Index, loads: tuple, more: tuple = ()) -> LoadList:
         if not isinstance(load, Potential | Force | Drive):
             rows += _rows(index, load, inputs)
     return LoadList([*rows, *more])
+
+
+def of_links(loads: tuple) -> bool:
+    """Return whether the rows of loads have masses or COM of links in them."""
+    return any(isinstance(load, Gravity | Attraction) for load in loads)
 
 
 def lower_drives(index: Index, loads: tuple) -> DriveList:
@@ -170,8 +178,10 @@ def _pair(index: Index, load) -> dict:
 Constraint = PointConstraint | Distance | Coupling | AxisConstraint | Cam | WrittenConstraint
 
 
-def lower_constraints(index: Index, constraints: tuple) -> ConstraintList:
-    """Return constraints as the core takes them.
+def lower_constraints(index: Index, constraints: tuple, plan: Callable[..., Plan] = plan_of) -> ConstraintList:
+    """Return constraints as the core takes them, with the plans of how they are solved for.
+
+    ``plan`` makes them, as :func:`vitree.mechanism.plans.plan_of` does.
 
     Raises
     ------
@@ -180,7 +190,11 @@ def lower_constraints(index: Index, constraints: tuple) -> ConstraintList:
     ModelError
         If a constraint cannot be what it says.
     """
-    return ConstraintList([_constraint(index, c) for c in constraints])
+    rows = [_constraint(index, c) for c in constraints]
+    if not rows:
+        return ConstraintList()
+    bodies, ties = bodies_of(index.flat, index.iv), [Tie.of(row) for row in rows]
+    return ConstraintList(rows, [plan(bodies, ties, whole) for whole in (False, True)], len(bodies.parent))
 
 
 def lower_facing(index: Index, constraints: tuple) -> tuple[np.ndarray, ConstraintList, ConstraintList]:
@@ -302,7 +316,8 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
             row |= {"kind": _SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
-    return ContactList(rows + rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat), found.terrain)
+    rows += rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat)
+    return ContactList(rows, found.terrain, spans_of(rows))
 
 
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree._core.types import ConstraintList, ContactList, CoreModel
+from vitree._core.types import ConstraintList, ContactList, CoreModel, DriveList, LoadList
 from vitree.arguments import all_finite, axes_of, entries, generator, numbers_of, of_kind, plain_scalar
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.findings import Finding, Report
@@ -31,11 +31,12 @@ from vitree.mechanism.flat import (
     Geometry,
     JointInfo,
     limits_of,
+    same,
 )
-from vitree.mechanism.floating import floating_trees
+from vitree.mechanism.floating import FloatingTree, floating_trees, with_masses
 from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
-from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
+from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, always_regular, why_singular, why_singular_at
 from vitree.mechanism.rolling import Rolling
 from vitree.model import derivatives, dynamics_derivatives, forces, motion
 from vitree.model.calls import in_one_call
@@ -45,15 +46,15 @@ from vitree.model.driven import with_drives
 from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import (
     contact_names,
-    lower_constraints,
     lower_contacts,
     lower_drives,
-    lower_facing,
     lower_loads,
+    of_links,
 )
 from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
 from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row, stacked
+from vitree.model.structure import Structure, structure_of
 from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.unmet import Unmet, unmet_of
 from vitree.model.varied import varied
@@ -74,6 +75,8 @@ FACES = 0.1
 BYPASSED = ("validate_configuration", "_checked", "require_regular", "singular_at", "_regular", "nq", "nv", "nbody",
             "zero_velocity", "pose_rows", "body_poses", "_frame", "_frame_pose", "crba", "energies", "_energies",
             "momenta", "velocities", "_potentials", "_field", "_field_at_rest")  # fmt: skip
+#: Fields of a Flat that are the same of all models that differ in numbers alone. Not what may be written in Python.
+STILL = ("frame_names", "contacts", "rolling", "ground")
 #: Kinds of the joints, one after another, by which a root moves freely in space.
 _FREELY = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
 
@@ -181,6 +184,13 @@ class Model(System):
     Featherstone 2008, "Rigid body dynamics algorithms"; Johnson & Murphey 2009.
     """
 
+    index: Index
+    load_list: LoadList
+    drive_list: DriveList
+    singular: str | None
+    _structure: Structure
+    _floating: tuple[FloatingTree, ...]
+    _touching: dict[str, Any]
     #: subclasses that a method of this class makes, by its name
     _kinds: ClassVar[dict[str, type[Any]]] = {}
 
@@ -193,8 +203,15 @@ class Model(System):
         set_once(self, name, frozen(value))
 
     def __init__(self, flat: Flat):
-        self.flat = of_kind(flat, Flat, "flat", "the arrays that Tree.flatten() makes, or use Tree.compile()")
-        self.index = Index(flat)
+        self._make(of_kind(flat, Flat, "flat", "the arrays that Tree.flatten() makes, or use Tree.compile()"), None)
+
+    def _make(self, flat: Flat, like: Model | None) -> None:
+        """Make the model of its arrays; ``like``: one of the same arrays, but for numbers that can be varied.
+
+        All that does not follow from such numbers is taken of it.
+        """
+        self.flat = flat
+        self.index = Index(flat) if like is None else like.index.of_numbers(flat)
         self._iq, self._iv = self.index.iq, self.index.iv
         self._nq, self._nv = self.index.nq, self.index.nv
         if len(flat.damping) != self._nv:
@@ -202,20 +219,30 @@ class Model(System):
                 f'the arrays of "{flat.name}" have {len(flat.damping)} velocities and its joints {self._nv}; of a '
                 f"reduced model take model.full.flat"
             )
-        self.constraint_list = lower_constraints(self.index, flat.constraints)
+        self._structure = structure_of(self.index, flat.constraints) if like is None else like._structure
+        self.constraint_list = self._structure.constraint_list
         with np.errstate(all="ignore"):  # what is too large for a double is told where a result needs it
-            self._floating = tuple(floating_trees(flat, self._iv, self.constraint_list.ends()))
+            trees = None if like is None else with_masses(like._floating, like.flat, flat)
+            self._floating = (
+                tuple(floating_trees(flat, self._iv, self.constraint_list.ends())) if trees is None else trees
+            )
             self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv, self._floating)
-            self.singular = why_singular(flat)
+            self.singular = like.singular if like is not None and same(like.flat, flat, OF_MASS) else why_singular(flat)
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
-        self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
-        self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
+        self._facing, self._cosines, self._differences = self._structure.facing
+        if like is not None and flat.loads is like.flat.loads and not of_links(flat.loads):
+            self.load_list, self.drive_list, self.input_names = like.load_list, like.drive_list, like.input_names
+        else:
+            self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
-        require_contacts(self.index, flat)
+        # all that may touch as the core takes it, once it was asked for; dry friction is part of it
+        self._touching = like._touching if like is not None and same(like.flat, flat, ("dry_friction",)) else {}
+        if like is None:
+            require_contacts(self.index, flat)
         if flat.rolling:
-            self.wheels = wheels_of(self.index, flat)
+            self.wheels = wheels_of(self.index, flat) if like is None else like.wheels
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
@@ -254,6 +281,12 @@ class Model(System):
             at = np.unravel_index(int(regular.argmin()), q.shape[:-1])
             with in_row(at):
                 self.require_regular(q[at])
+
+    @functools.cached_property
+    def _largest_number(self) -> float:
+        """The largest |number| of the arrays; NaN if there is one."""
+        numbers = [x for x in vars(self.flat).values() if isinstance(x, np.ndarray) and x.dtype == float]
+        return float(np.max([np.abs(x).max(initial=0.0) for x in numbers]))
 
     @functools.cached_property
     def _regular(self) -> bool:
@@ -429,7 +462,7 @@ class Model(System):
         """Whether wheels roll without slip, or joints have dry friction."""
         return bool(self.flat.rolling) or bool(self.flat.dry_friction.any())
 
-    @property
+    @functools.cached_property
     def touches(self) -> bool:
         """Whether impulses act in steps: of contact, enforced limits, wheels that roll, or dry friction of joints."""
         of_contact = self.limits == "enforce" or any(isinstance(contact, Contact) for contact in self.contacts)
@@ -447,7 +480,10 @@ class Model(System):
         full = self.full
         if full is not self:
             return full.contact_candidates
-        return candidates_of(self.index, self.flat, self.pose_rows(self.neutral()[None])[0])
+        found = self._structure.found.get("candidates")
+        if found is None:
+            found = candidates_of(self.index, self.flat, self.pose_rows(self.neutral()[None])[0])
+        return self._structure.found.setdefault("candidates", found)
 
     @functools.cached_property
     def contact_list(self) -> ContactList:
@@ -455,7 +491,10 @@ class Model(System):
         full = self.full
         if full is not self:
             return full.contact_list
-        return lower_contacts(self.flat, self.contact_candidates, self.wheels) if self.touches else ContactList()
+        found = self._touching.get("list")
+        if found is None:
+            found = lower_contacts(self.flat, self.contact_candidates, self.wheels) if self.touches else ContactList()
+        return self._touching.setdefault("list", found)
 
     @finite_result
     def contact_gaps(self, q: ArrayLike) -> ContactGaps:
@@ -562,7 +601,13 @@ class Model(System):
 
     def _varied(self, given: Mapping[str, Any]) -> Model:
         """The model with other numbers, of the same kind."""
-        return self._remade(varied(self, given))
+        return self._with_numbers(varied(self, given))
+
+    def _with_numbers(self, flat: Flat) -> Model:
+        """The model of the same arrays but for numbers that can be varied, of the same kind."""
+        made: Model = Model.__new__(Model)
+        made._make(flat, self)
+        return made
 
     def _remade(self, flat: Flat) -> Model:
         """The model of other arrays, of the same kind."""
@@ -645,7 +690,7 @@ class Model(System):
         """Names of the inputs that the loads take, in their order."""
         return input_names(self.flat.loads)
 
-    @property
+    @functools.cached_property
     def kinematic_names(self) -> tuple[str, ...]:
         """Names of the joints that are prescribed over time, in the order of their coordinates."""
         return tuple(j.name for j in self.flat.joints if self.flat.kinematic[j.v_slice.start])
@@ -701,13 +746,24 @@ class Model(System):
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
-                    h.update(repr(_content(value)).encode())
+                    h.update(self._text_of(field.name, value, named=False))
                 elif value is not None if field.name == "ground" else value and field.name in ("contacts", "rolling"):
-                    h.update(repr((field.name, _content(value))).encode())
+                    h.update(self._text_of(field.name, value, named=True))
                 elif field.name == "limits" and value != LIMITS[0]:
                     h.update(repr((field.name, value)).encode())
             vars(self)["_hash"] = h.hexdigest()
         return vars(self)["_hash"]
+
+    def _text_of(self, name: str, value: Any, named: bool) -> bytes:
+        """The content of a field of the arrays, which models share where it does not vary."""
+        kept = self._structure.texts
+        if name in kept:
+            return kept[name]
+        content = _content(value)
+        text = repr((name, content) if named else content).encode()
+        if name in STILL:
+            kept[name] = text
+        return text
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -1268,7 +1324,10 @@ class Model(System):
     @functools.cached_property
     def _contact_names(self) -> tuple[tuple[str, str], ...]:
         """The two that touch, in the order of the contacts."""
-        return tuple(contact_names(self.flat, self.contact_candidates))
+        kept = self._touching if self.full is self else {}
+        if "names" not in kept:
+            kept["names"] = tuple(contact_names(self.flat, self.contact_candidates))
+        return kept["names"]
 
     @functools.cached_property
     def _nothing(self) -> np.ndarray:

@@ -123,6 +123,9 @@ class ReducedModel(Model, made_by="reduced"):
     def _remade(self, flat: Flat) -> ReducedModel:
         return ReducedModel(Model(flat))
 
+    def _with_numbers(self, flat: Flat) -> ReducedModel:
+        return ReducedModel(self.full._with_numbers(flat))
+
     # ---- coordinates ------------------------------------------------------------------------------
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from vitree.arguments import entries, mapping, numbers_of
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.flat import Flat
+from vitree.mechanism.flat import Flat, with_numbers
 from vitree.mechanism.merging import Part, merge
 from vitree.spatial.inertia import body_mass, inertia_tensor
 from vitree.wording import named
@@ -45,7 +45,7 @@ def varied(model: Any, given: Mapping[str, Any]) -> Flat:
         changed["gravity"] = entries(given["gravity"], (3,), "gravity").copy()
     if given.get("gains") is not None:
         changed["loads"] = _drives(model.full, given["gains"])
-    return replace(flat, **changed)
+    return with_numbers(flat, changed)
 
 
 def _links(flat: Flat, given: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _links(flat: Flat, given: dict[str, Any]) -> dict[str, Any]:
     for body, merged in zip(bodies, merge(groups), strict=True):
         mass[body], com[body], inertia[body] = merged
     return {"mass": mass, "com": com, "inertia": inertia,
-            **{f"link_{name}": tuple(value) for name, value in of_links.items()}}  # fmt: skip
+            **{f"link_{name}": tuple(of_links[name]) for name in given}}  # fmt: skip
 
 
 def _by_name(value: Any, what: str, names: Mapping[str, Any], shape: tuple[int, ...], kind: str) -> dict[str, Any]:

@@ -77,6 +77,10 @@ class RunArguments:
         return self.all_of({**vars(self), **own})
 
 
+#: What to change where records take more memory than there is.
+SHORTER, FEWER = Text("shorten ", keyword("duration")), Text("record fewer of them with ", keyword("every"))
+
+
 def require_room(model: System, given: RunArguments, schedule: Schedule) -> None:
     """Raise an InputError if the records of a run take more memory than is available."""
     if schedule.adaptive:
@@ -84,13 +88,12 @@ def require_room(model: System, given: RunArguments, schedule: Schedule) -> None
     rows = schedule.steps // given.every + 1
     # states with momenta, energies, momentum and centre of mass; time, residual, iterations; constraints
     size = 8.0 * rows * (model.nq + 2 * model.nv + 16 + 2 * len(model.constraints))
-    shorter = Text("shorten ", keyword("duration"))
     if given.dense:  # stages of gauss, of each step
         order = real(given.options.get("order", 8))
         stages = next((count for known, count in STAGES.items() if known == order), max(STAGES.values()))
         size += 8.0 * stages * schedule.steps * model.nv
-        require_memory(f"the stages of {schedule.steps} steps", size, Text("leave out ", keyword("dense")), shorter)
-    require_memory(f"the records of {rows} states", size, Text("record fewer of them with ", keyword("every")), shorter)
+        require_memory(f"the stages of {schedule.steps} steps", size, Text("leave out ", keyword("dense")), SHORTER)
+    require_memory(f"the records of {rows} states", size, FEWER, SHORTER)
 
 
 #: Names of the arguments that every method takes.

@@ -51,8 +51,7 @@ class Running:
         self.acting = wrenches_told(given.wrenches, given.wrench_axes, given.pushes)
         self.keeps_energy = not given.driven
         integrator: Any = place.integrator
-        #: whether nothing but the states and the model is to be asked when the run is over
-        self.plain = place.key is not None
+        self.plain = place.plain
         self.records: Records
         self.watched: Monitors | None = None
         if self.plain and not integrator.facts.constrained and _asks_little(given, schedule):

@@ -6,6 +6,11 @@
 # displacement at node 2, eighteen, and as many wrenches, the last six at node 1. M has the equations of all that is open;
 # a pivot leaves M - u l, u its column and l its row over the pivot.
 
+#: A pivot is safe if it is this share of the terms that it is the sum of
+cdef double SAFE_PIVOT = 0.01
+#: A constraint acts on a joint by rounding errors alone below this share of its wrench
+cdef double NEGLIGIBLE = 1e-6
+
 cdef enum:
     MOST_PAIRS = 3          # of wrenches (n, f), or of displacements (w, v), that belong to a body
 
@@ -124,26 +129,6 @@ cdef void front_give_rows(FrontBody* x, const vt_model* m, double* row, double* 
     cdef int i
     for i in range(m.nbody):
         x[i].row, x[i].col = row + block * m.body[i].iv, col + block * m.body[i].iv
-
-
-cdef int front_plan_make(FrontPlan* p, Memory memory, order) except -1:
-    cdef int k
-    p.count, p.rows, p.slots, p.pivots = len(order.events), len(order.held), order.slots, order.pivots
-    p.places = min(order.places + SPARE_ROWS, p.rows)
-    p.event = <FrontEvent*>memory.given(p.count * sizeof(FrontEvent))
-    p.pair = <int*>memory.given(2 * len(order.pairs) * sizeof(int))
-    p.row, p.ready = <int*>memory.given(len(order.rows) * sizeof(int)), <int*>memory.given(p.rows * sizeof(int))
-    for k, (kind, body, slot, to, pivot, pair, pair_end, row, row_end) in enumerate(order.events):
-        p.event[k].kind, p.event[k].body, p.event[k].slot, p.event[k].to = kind, body, slot, to
-        p.event[k].pivot, p.event[k].pair, p.event[k].pair_end = pivot, pair, pair_end
-        p.event[k].row, p.event[k].row_end = row, row_end
-    for k, (slot, body) in enumerate(order.pairs):
-        p.pair[2 * k], p.pair[2 * k + 1] = slot, body
-    for k, row in enumerate(order.rows):
-        p.row[k] = row
-    for k, event in enumerate(order.ready):
-        p.ready[k] = event
-    return 0
 
 
 # ---- vectors over what is open -----------------------------------------------------------------------

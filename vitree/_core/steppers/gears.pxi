@@ -5,33 +5,6 @@
 # The rate of a train is eliminated where the train closes. Outwards it is found at that body, before the joints that
 # hang on it. What a joint of a train lacks is then the force of its gears.
 
-cdef struct TrainShare:     # of a joint on the way from a train's joints to where the train closes
-    int train               # by the order in which they close
-    int to                  # the place of its K at the parent
-    double factor           # the joint's rate over s, or 0: the joint is none of the train's
-
-
-cdef struct TrainGear:      # a gear whose force is what a joint lacks, and what it does to the other joint
-    int gear
-    int iv
-    int other
-    double share            # over the factor of the joint
-    double factor
-
-
-cdef struct TrainPlan:      # given
-    int count
-    int shares
-    int* close              # (nbody + 2,) the first train that closes at a body, and at the world; last bodies first
-    int* first              # (nbody + 1,) the first share of a body
-    int* own                # (nbody,) the share of the body's own train, or -1
-    TrainShare* share       # (shares,) body after body
-    int* stop               # (stops,) bodies that have shares or closing trains, leaves first
-    int stops
-    TrainGear* gear         # (gears,) joints that have one gear left, one after the other
-    int gears
-
-
 cdef struct TrainWork:      # scratch. Places: one for each share, then one for each train where it closes
     Vec3* Kn                # (shares + count,)
     Vec3* Kf
@@ -42,102 +15,13 @@ cdef struct TrainWork:      # scratch. Places: one for each share, then one for 
     double* lack            # (nv,) of the joints of trains
 
 
-def trains_of(gears):
-    """Sort gears ((joint, factor), ...) to trains, or return None where a train has not one rate.
-
-    Returns the trains, a dict (joint: rate) each, and gears (number, joint, other, factor, other factor), of which each
-    is the only one that its joint has left.
-    """
-    at = {}
-    for k, joints in enumerate(gears):
-        if len({joint for joint, _ in joints}) != 2 or not all(factor for _, factor in joints):
-            return None
-        for joint, _ in joints:
-            at.setdefault(joint, []).append(k)
-    trains, order, seen = [], [], set()
-    for start in at:
-        if start in seen:
-            continue
-        rates, reached, found = {start: 1.0}, [start], []
-        for joint in reached:
-            for k in at[joint]:
-                (a, fa), (b, fb) = gears[k] if gears[k][0][0] == joint else gears[k][::-1]
-                if b in rates:
-                    if all(k != known[0] for known in found):
-                        return None
-                    continue
-                rates[b] = -fa / fb * rates[a]
-                found.append((k, b, a, fb, fa))
-                reached.append(b)
-        seen.update(reached)
-        trains.append(rates)
-        order += found[::-1]
-    return trains, order
-
-
-cdef bint trains_make(TrainPlan* p, TrainWork* x, Memory memory, const vt_model* m, const vt_constraint* list,
-                      int count) except -1:
-    # whether the gears can be eliminated so: no circles of gears, no prescribed joints in trains, and on their ways
-    # joints of one coordinate only
-    cdef int i, k
-    body_of = {m.body[i].iv: i for i in range(m.nbody) if not joint_multi(&m.body[i])}
-    gears = [[(body_of[iv], factor) for iv, factor in (
-        (list[k].iv_a, list[k].factor_a), (list[k].iv_b, list[k].factor_b)) if iv >= 0] for k in range(count)]
-    sorted_out = trains_of(gears)
-    if sorted_out is None:
-        return False
-    trains, order = sorted_out
-    closing, passing = [[] for _ in range(m.nbody + 1)], [{} for _ in range(m.nbody)]
-    for rates in trains:
-        paths = []
-        for i in rates:
-            path = [i]
-            while i >= 0:
-                i = m.body[i].parent
-                path.append(i)
-            paths.append(path)
-        top = max(set(paths[0][1:]).intersection(*[path[1:] for path in paths]))
-        for path in paths:
-            for i in path[:path.index(top)]:
-                if joint_multi(&m.body[i]) or (m.body[i].locked and i in rates):
-                    return False
-                passing[i][id(rates)] = rates.get(i, 0.0)
-        closing[m.nbody - 1 - top].append(id(rates))
-    rank = {train: k for k, train in enumerate([train for trains in closing for train in trains])}
-    place = {}
-    p.count, p.shares = len(trains), sum([len(own) for own in passing])
-    p.close, p.first = <int*>memory.given((m.nbody + 2) * sizeof(int)), <int*>memory.given((m.nbody + 1) * sizeof(int))
-    p.own, p.stop = <int*>memory.given(m.nbody * sizeof(int)), <int*>memory.given(m.nbody * sizeof(int))
-    p.share = <TrainShare*>memory.given(p.shares * sizeof(TrainShare))
-    for i in range(m.nbody):
-        p.first[i], p.own[i] = len(place), -1
-        for train in sorted(passing[i], key=rank.get):
-            k = place[i, train] = len(place)
-            p.share[k].train, p.share[k].factor = rank[train], passing[i][train]
-            p.share[k].to = place.get((m.body[i].parent, train), p.shares + rank[train])
-            if passing[i][train]:
-                p.own[i] = k
-    p.first[m.nbody] = len(place)
-    k = 0
-    for i in range(m.nbody + 1):
-        p.close[i] = k
-        k += len(closing[i])
-    p.close[m.nbody + 1] = k
-    p.stops = 0
-    for i in range(m.nbody - 1, -1, -1):
-        if passing[i] or closing[m.nbody - 1 - i]:
-            p.stop[p.stops] = i
-            p.stops += 1
-    p.gear, p.gears = <TrainGear*>memory.given(count * sizeof(TrainGear)), count
-    for k, (gear, joint, other, factor, other_factor) in enumerate(order):
-        p.gear[k].gear, p.gear[k].iv, p.gear[k].other = gear, m.body[<int>joint].iv, m.body[<int>other].iv
-        p.gear[k].share, p.gear[k].factor = 1.0 / factor, other_factor
+cdef int trains_make(TrainWork* x, Memory memory, const TrainPlan* p, int nv) except -1:
     x.Kn = <Vec3*>memory.scratch((p.shares + p.count) * sizeof(Vec3))
     x.Kf = <Vec3*>memory.scratch((p.shares + p.count) * sizeof(Vec3))
-    x.along, x.lack = memory.scratch_reals(p.shares), memory.scratch_reals(m.nv)
+    x.along, x.lack = memory.scratch_reals(p.shares), memory.scratch_reals(nv)
     x.rest, x.rate = memory.scratch_reals(p.count), memory.scratch_reals(p.count)
     x.D = memory.scratch_reals(p.count * p.count)
-    return True
+    return 0
 
 
 cdef inline void train_along(TrainWork* x, int first, int end, const vt_body* b, Vec3 z) noexcept nogil:

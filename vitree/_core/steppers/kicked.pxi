@@ -45,7 +45,7 @@ cdef int make_explicit(ModelStepper self, dict options) except -1:
     self.lane.progress = progress_make(self.memory)
     self.explicit.kicked, self.explicit.push = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
     self.explicit.gain = self.memory.scratch_reals(self.nv)
-    self.explicit.ports_before = possible_ports(self)
+    self.explicit.ports_before = self.contacts.ports
     self.explicit.u_before = self.memory.scratch_reals(self.explicit.ports_before)
     self.explicit.z = self.memory.scratch_reals(self.explicit.ports_before)
     self.explicit.pose_before = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))

@@ -320,6 +320,7 @@ cdef struct Shared:
     bint plain                  # so they are, and no island has a plan: Dh stays as it is, and asks for no poses
     bint geared                 # so they are, and accelerations eliminate them by this plan
     TrainPlan trains
+    int* own                    # (count,) a coordinate that a gear has to itself, or NULL
     bint user_rests             # loads and constraints written in Python: potentials,
     bint user_moves             # forces,
     bint user_constrains        # constraints

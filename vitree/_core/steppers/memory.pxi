@@ -13,7 +13,7 @@ cdef class Piece:
     cdef size_t size
 
     def __cinit__(self, size_t size):
-        self.owner, self.size = Scratch(size + 8), size
+        self.owner, self.size = Scratch(size + 8, 1), size
         self.at = <char*>self.owner.take(size + 8)
 
 

@@ -437,14 +437,19 @@ cdef bint reach_by_plan(ModelStepper self, int island, const double* goal, doubl
 cdef int divide(ModelStepper self, bint whole) except -1:
     # the islands of the constraints
     cdef Shared* s = &self.shared
-    cdef int k
-    islands_make(&s.islands, self.memory, s.m, s.constraint, s.count, whole)
-    s.gears = s.plain = s.count > 0
-    for k in range(s.count):
-        s.gears = s.gears and s.constraint[k].kind == COUPLING
-        s.plain = s.gears and s.plain and not s.islands.apart[k]
+    cdef ConstraintPlan plan = self.constraints.whole if whole else self.constraints.apart
+    if plan is None:
+        require_size(s.count, 0, "constraints without a plan")
+        s.islands.range, s.islands.range_count = <int*>self.memory.given(2 * sizeof(int)), s.m.nbody > 0
+        s.islands.range[1] = s.m.nbody
+        return 0
+    require_size(plan.bodies, s.m.nbody, "bodies of a plan")
+    s.islands, s.gears, s.plain, s.geared = plan.islands, plan.linear, plan.plain, plan.geared
+    s.own = plan.own
     fronts_make(&self.lane.fronts, self.memory, &s.islands, s.m)
-    s.geared = s.plain and trains_make(&s.trains, &self.lane.trains, self.memory, s.m, s.constraint, s.count)
+    if s.geared:
+        s.trains = plan.trains
+        trains_make(&self.lane.trains, self.memory, &s.trains, s.m.nv)
     return 0
 
 

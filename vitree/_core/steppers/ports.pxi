@@ -17,63 +17,19 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
         self.elastic = self.elastic or self.touch[k].restitution > 0.0
         self.rolls = self.rolls or self.touch[k].kind == ROLLS
     if self.ntouch:
+        if self.contacts.span == NULL:
+            raise ValueError(f"{self.ntouch} contacts without their spans")
         touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
-                      self.shared.count, possible_ports(self))
+                      self.shared.count, self.contacts.ports)
         self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
                                           self.memory.scratch_reals(3 * self.ntouch))
         self.hold_start = self.memory.scratch_reals(self.ntouch)
         self.way_beside = self.memory.scratch_reals(3 * self.ntouch)
         self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
-        find_spans(self)
+        self.own_touch.span, self.own_touch.spans = self.contacts.span, self.contacts.spans
+        # where contacts may bounce it matters how fast each closes
+        self.own_touch.balls = not (self.elastic or self.events)
     return 0
-
-
-cdef int find_spans(ModelStepper self) except -1:
-    # points of one body on one plane, one after the other, and the ball about them
-    cdef Touching* x = &self.own_touch
-    cdef const vt_contact* e
-    cdef const vt_contact* f
-    cdef TouchSpan* on
-    cdef double low, high, away
-    cdef int c = 0, k, j
-    x.span = <TouchSpan*>realloc(NULL, self.ntouch * sizeof(TouchSpan))
-    if x.span == NULL:
-        raise MemoryError
-    while c < self.ntouch:
-        e, on = &self.touch[c], &x.span[x.spans]
-        x.spans += 1
-        on.first, on.end, on.radius = c, c + 1, -1.0
-        while e.kind == ON_PLANE and on.end < self.ntouch:
-            f = &self.touch[on.end]
-            if f.kind != ON_PLANE or f.body_a != e.body_a or f.offset != e.offset or f.normal[0] != e.normal[0] or \
-                    f.normal[1] != e.normal[1] or f.normal[2] != e.normal[2]:
-                break
-            on.end += 1
-        c = on.end
-        if self.elastic or self.events or on.end - on.first < 2:
-            continue        # where contacts may bounce it matters how fast each closes
-        for j in range(3):
-            low, high = INFINITY, -INFINITY
-            for k in range(on.first, on.end):
-                low, high = min(low, self.touch[k].point_a[j]), max(high, self.touch[k].point_a[j])
-            on.center[j] = 0.5 * (low + high)
-        on.radius = 0.0
-        for k in range(on.first, on.end):
-            away = 0.0
-            for j in range(3):
-                away += (self.touch[k].point_a[j] - on.center[j]) ** 2
-            on.radius = max(on.radius, (1.0 + 1e-12) * vt_sqrt(away) + self.touch[k].radius_a)
-    return 0
-
-
-cdef int possible_ports(ModelStepper self):
-    # the rows of ports if all contacts close
-    cdef int k, limits = 0
-    touched = set()
-    for k in range(self.ntouch):
-        limits += on_coordinate(&self.touch[k])
-        touched |= {self.touch[k].body_a, self.touch[k].body_b}
-    return 6 * len(touched - {-1}) + limits
 
 
 # ---- what lies behind --------------------------------------------------------------------------------
@@ -241,7 +197,7 @@ cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, co
     for k in range(self.own_touch.spans):
         on = &self.own_touch.span[k]
         apart = 0.0
-        if on.radius >= 0.0:
+        if self.own_touch.balls and on.radius >= 0.0:
             e = &self.touch[on.first]
             apart = dot(constant3(e.normal), placed(pose, e.body_a, on.center)) - e.offset - on.radius
         for c in range(on.first, on.end):

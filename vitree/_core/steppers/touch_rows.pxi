@@ -21,13 +21,6 @@ cdef enum:                  # whether a contact pushed in the last step
     ARRIVED = 2             # it closed, and rebounds at this node
 
 
-cdef struct TouchSpan:      # contacts one after the other that are as far away as a ball about them, or farther
-    int first
-    int end
-    double center[3]        # [m] in body a's core frame
-    double radius           # [m]; negative: none is skipped
-
-
 cdef struct TouchTree:      # bodies that hang together, and their coordinates
     int body
     int body_end
@@ -62,8 +55,9 @@ cdef struct Touching:
     int* owner_past         # (most_ports,) what each of their rows belonged to
     Guess past              # (most_ports,) the wrenches of past steps' impulses in the ports
     # of the model
-    TouchSpan* span         # (spans,)
+    const TouchSpan* span   # (spans,)
     int spans
+    bint balls              # contacts outside the ball of their span are far away
     TouchTree* tree         # (trees + 1,) the last is all of them
     int trees
     int* tree_of_body       # (nbody,)
@@ -226,7 +220,6 @@ cdef void touching_free(Touching* x) noexcept nogil:
     free(x.hit.G)
     free(x.rows)
     free(x.W1)
-    free(x.span)
 
 
 cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:

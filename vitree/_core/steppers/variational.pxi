@@ -46,7 +46,7 @@ cdef int make_variational(ModelStepper self, dict options) except -1:
     newton_make(&lane.newton, self.memory, n, self.shared.count, c.extra, broyden)
     lane.newton.share = 1.0
     if self.shared.plain and c.solver != BROYDEN:
-        find_own(self)
+        lane.newton.own = self.shared.own
     lane.guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
     lane.push_guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
     lane.economies = <Economy*>self.memory.kept(c.stages * sizeof(Economy))
@@ -58,30 +58,6 @@ cdef int make_variational(ModelStepper self, dict options) except -1:
         operator_make(&lane.operators[k], self.memory, n, self.shared.count, c.extra, self.method.dense(self),
                       &self.shared.islands if self.shared.plain else NULL)
     use(self, 0)
-    return 0
-
-
-cdef int find_own(ModelStepper self) except -1:
-    # a coordinate for each gear that no other has: its equation gives the multiplier
-    cdef int c
-    cdef const vt_constraint* e
-    sharing, own = {}, []
-    for c in range(self.shared.count):
-        e = &self.shared.constraint[c]
-        for iv in {e.iv_a, e.iv_b} - {-1}:
-            sharing[iv] = sharing.get(iv, 0) + 1
-    for c in range(self.shared.m.nlocked):
-        sharing[self.shared.locked[c].iv] = 2
-    for c in range(self.shared.count):
-        e = &self.shared.constraint[c]
-        alone = [iv for iv, factor in ((e.iv_a, e.factor_a), (e.iv_b, e.factor_b))
-                 if sharing.get(iv) == 1 and abs(factor) == 1.0]
-        if not alone:
-            return 0
-        own.append(alone[0])
-    self.lane.newton.own = <int*>self.memory.given(self.shared.count * sizeof(int))
-    for c in range(self.shared.count):
-        self.lane.newton.own[c] = own[c]
     return 0
 
 

@@ -1,63 +1,87 @@
-# The order in which an island's joints and constraints are eliminated so that few bodies and constraints are open at a
-# time (frontal elimination: Irons 1970, Duff & Reid 1983). Constraints that share joints make a region; its bodies are
-# eliminated from the leaves, after all that hangs on them. A constraint opens with the first joint that it depends on,
-# and closes as soon as its pivot is safe, at the latest behind the region's last joint.
+"""Fronts: the order in which an island's joints and constraints are eliminated, so that few are open at a time.
 
-cdef enum:              # kinds of events
-    OPEN_BODY = 0       # `slot` takes the body's own matrix
-    OPEN_GUEST = 1      # `slot` is empty: for the body that the region hangs on
-    OPEN_ROW = 2
-    ELIMINATE = 3       # the joint of the body in `slot`; rows: that act on it
-    SHIFT = 4           # the body in `slot` moves with its parent, whose slot is `to`; to < 0: with the world
-    TRY = 5             # close what is open where pivots are safe
-    CLOSE = 6           # close the rows
-    STORE = 7           # `slot` is added to the body's own matrix
+Frontal elimination (Irons 1970, Duff & Reid 1983). Constraints that share joints make a region; its bodies are
+eliminated from the leaves, after all that hangs on them. A constraint opens with the first joint that it depends on,
+and closes as soon as its pivot is safe, at the latest behind the region's last joint.
+"""
 
-#: Islands with fewer constraints are solved densely, and those with fewer gears and nothing else
-LEAST_FRONT_ROWS = 16
-LEAST_FRONT_GEARS = 64
-#: Places for constraints that wait for a safe pivot
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from vitree.mechanism.ties import COUPLING, Tie
+
+#: Kinds of events of ``_core/types.pxd``.
+OPEN_BODY, OPEN_GUEST, OPEN_ROW, ELIMINATE, SHIFT, TRY, CLOSE, STORE = range(8)
+#: Islands with fewer constraints are solved densely, and those with fewer gears and nothing else.
+LEAST_ROWS, LEAST_GEARS = 16, 64
+#: Places for constraints that wait for a safe pivot.
 SPARE_ROWS = 6
-#: A pivot is safe if it is this share of the terms that it is the sum of
-cdef double SAFE_PIVOT = 0.01
-#: A constraint acts on a joint by rounding errors alone below this share of its wrench
-cdef double NEGLIGIBLE = 1e-6
 
 
-cdef struct FrontEvent:
-    int kind
-    int body
-    int slot
-    int to
-    int pivot           # of an elimination: the number of its first coordinate
-    int pair            # from here to the end: the bodies that are open, (slot, body)
-    int pair_end
-    int row             # from here to the end: constraints, by their numbers in the island
-    int row_end
+class Fronts(NamedTuple):
+    """The events of an island, in arrays of int32.
+
+    Attributes
+    ----------
+    events : (n, 9) array
+        Kind, body, slot, the parent's slot, the number of the first pivot; from where to where ``pairs`` and ``rows``
+        are its.
+    pairs : (m, 2) array
+        Slots and the bodies that are open in them.
+    rows : (k,) array
+        Constraints, by their numbers in the island.
+    ready : (constraints,) array
+        The event from which on each constraint acts on no joint that is not eliminated.
+    slots, places, pivots : int
+        Bodies and constraints that are open at a time, and coordinates; the pivots of constraints come behind.
+    """
+
+    events: np.ndarray
+    pairs: np.ndarray
+    rows: np.ndarray
+    ready: np.ndarray
+    slots: int
+    places: int
+    pivots: int
 
 
-cdef struct FrontPlan:
-    FrontEvent* event
-    int count
-    int* pair           # (2 *,)
-    int* row
-    int* ready          # (rows,) the event from which on a constraint acts on no joint that is not eliminated
-    int rows            # of the island
-    int slots           # bodies that are open at a time
-    int places          # constraints that are
-    int pivots          # coordinates; the pivots of constraints come behind
+class FrontRule(Protocol):
+    """Says whether an island is solved by fronts, before and after an order is known."""
+
+    def __call__(self, ties: Sequence[Tie], bodies: int, order: FrontOrder | None = None) -> bool: ...
+
+
+def cheaper(ties: Sequence[Tie], bodies: int, order: FrontOrder | None = None) -> bool:
+    """Return whether an order may cost less than the dense matrix of an island of so many bodies, or does."""
+    rows = len(ties)
+    if order is None:
+        return rows >= (LEAST_GEARS if all(tie.kind == COUPLING for tie in ties) else LEAST_ROWS)
+    return 4 * order.cost + 400 * bodies < rows * (300 * bodies + rows * bodies + rows * rows)
 
 
 class FrontOrder:
     """The events of an island of the bodies from ``first`` to ``end``.
 
-    ``parent``, ``coordinates``: of all bodies; those of locked joints have no coordinate. ``held``: the bodies and the
-    joints that a constraint acts on.
+    Parameters
+    ----------
+    parent, coordinates : sequences of int
+        Of all bodies; those of locked joints have no coordinate.
+    held : sequence of pairs
+        The bodies, and those of the joints, that each constraint acts on; a body of -1 is the world.
+    first, end : int
     """
 
-    def __init__(self, parent, coordinates, held, first, end):
+    def __init__(self, parent: Sequence[int], coordinates: Sequence[int],
+                 held: Sequence[tuple[Collection[int], Collection[int]]], first: int, end: int):  # fmt: skip
         self.parent, self.coordinates, self.held = parent, coordinates, held
-        self.events, self.pairs, self.rows, self.ready = [], [], [], [0] * len(held)
+        self.events: list[tuple[int, ...]] = []
+        self.pairs: list[tuple[int, int]] = []
+        self.rows: list[int] = []
+        self.ready = [0] * len(held)
         self.slots = self.places = self.pivots = 0
         self.cost = 0.0
         self.support = [self.supports(bodies, joints) for bodies, joints in held]
@@ -66,24 +90,27 @@ class FrontOrder:
         for bodies, rows in self.regions(first, end):
             self.eliminate(bodies, rows)
 
-    def path(self, body):
+    def path(self, body: int) -> set[int]:
+        """Return a body and those that carry it."""
         found = set()
         while body >= 0:
             found.add(body)
             body = self.parent[body]
         return found
 
-    def supports(self, bodies, joints):
-        """The bodies whose joints a constraint depends on."""
+    def supports(self, bodies: Collection[int], joints: Collection[int]) -> set[int]:
+        """Return the bodies whose joints a constraint depends on."""
         paths = [self.path(i) for i in bodies if i >= 0]
-        paths += [self.path(self.parent[i]) for i in joints] + [set()] * (-1 in bodies)
-        return set(joints).union(*paths) - set.intersection(*paths)
+        paths += [self.path(self.parent[i]) for i in joints]
+        if -1 in bodies:
+            paths.append(set())
+        return set(joints).union(*paths) - paths[0].intersection(*paths[1:])
 
-    def regions(self, first, end):
-        """(bodies, constraints) of all regions, those that hang on others first."""
+    def regions(self, first: int, end: int) -> list[tuple[list[int], list[int]]]:
+        """Return (bodies, constraints) of all regions, those that hang on others first."""
         leader = {i: i for i in range(first, end)}
 
-        def leads(i):
+        def leads(i: int) -> int:
             while leader[i] != i:
                 leader[i] = leader[leader[i]]
                 i = leader[i]
@@ -94,45 +121,49 @@ class FrontOrder:
             for i in support:
                 other = leads(i)
                 leader[max(one, other)] = one = min(one, other)
-        found = {}
+        found: dict[int, tuple[list[int], list[int]]] = {}
         for i in range(first, end):
             found.setdefault(leads(i), ([], []))[0].append(i)
         for c, support in enumerate(self.support):
             found[leads(min(support))][1].append(c)
         # the first body of a region is that of the least number: its parent belongs to the region before
-        level = {}
+        level: dict[int, int] = {}
         for i in found:
             level[i] = level[leads(self.parent[i])] + 1 if self.parent[i] >= 0 else 0
         return [found[i] for i in sorted(found, key=lambda i: (-level[i], -i))]
 
-    def eliminate(self, bodies, rows):
+    def eliminate(self, bodies: Sequence[int], rows: Sequence[int]) -> None:
+        """Add the events of a region."""
         top = self.parent[bodies[0]]
         inside = set(bodies)
         children = {i: sum(1 for j in bodies if self.parent[j] == i) for i in bodies} if len(bodies) > 1 else {}
-        touching = {i: [] for i in bodies}
+        touching: dict[int, list[int]] = {i: [] for i in bodies}
         for c in rows:
             for i in self.support[c]:
                 touching[i].append(c)
         joints_left = {c: len(self.held[c][1]) for c in rows}
-        place, free, opened, open_rows, credit = {}, [], set(), 0, 0
+        place: dict[int, int] = {}
+        free: list[int] = []
+        opened: set[int] = set()
+        open_rows, credit = 0, 0
         candidates = {i for i in bodies if not children.get(i)}
 
-        def needed(i):
+        def needed(i: int) -> set[int]:
             return {i}.union(*(self.held[c][0] for c in touching[i] if c not in opened)) - {-1}
 
-        def after(i):
+        def after(i: int) -> tuple[int, int, int]:
             new = len(needed(i) - place.keys())
             up = self.parent[i]
             return new - (up < 0 or up in place), sum(c not in opened for c in touching[i]), -i
 
-        def put(i):
+        def put(i: int) -> bool:
             if i not in place:
                 place[i] = free.pop() if free else len(place)
                 self.slots = max(self.slots, len(place))
                 return True
             return False
 
-        def emit(kind, i=0, slot=0, to=-1, rows=()):
+        def emit(kind: int, i: int = 0, slot: int = 0, to: int = -1, rows: Sequence[int] = ()) -> None:
             pair, row = len(self.pairs), len(self.rows)
             if kind in (OPEN_ROW, ELIMINATE, TRY, CLOSE):
                 self.pairs += sorted((at, body) for body, at in place.items())
@@ -186,27 +217,10 @@ class FrontOrder:
         if top >= 0:
             emit(STORE, top, slot=place[top])
 
-
-cdef object front_order(const vt_model* m, const vt_constraint* list, members, body_of, int first, int end):
-    # of an island, or None where its constraints are better solved for densely
-    cdef const vt_constraint* e
-    cdef int i, rows = len(members), bodies = end - first
-    if rows < (LEAST_FRONT_GEARS if all([list[<int>c].kind == COUPLING for c in members]) else LEAST_FRONT_ROWS):
-        return None
-    held = []
-    for c in members:
-        e = &list[<int>c]
-        if e.kind == USER:
-            return None
-        pair = (e.body_a, e.body_b) if e.kind not in (COUPLING, PROFILE) else ()
-        if e.kind == POINTS and not e.local:
-            # a direction of the world: turning both bodies together changes it
-            pair += (-1,)
-        held.append((pair, [body_of[iv] for iv in (e.iv_a, e.iv_b) if iv in body_of]))
-    if any([not {i for i in range(first, end) if joint_multi(&m.body[i])}.isdisjoint(joints) for _, joints in held]):
-        return None
-    order = FrontOrder([m.body[i].parent for i in range(m.nbody)],
-                       [0 if m.body[i].locked else joint_nv(&m.body[i]) for i in range(m.nbody)], held, first, end)
-    if not order.events:
-        return None
-    return order if 4 * order.cost + 400 * bodies < rows * (300 * bodies + rows * bodies + rows * rows) else None
+    def fronts(self) -> Fronts:
+        """Return the events in arrays."""
+        return Fronts(
+            np.array(self.events, np.int32).reshape(-1, 9), np.array(self.pairs, np.int32).reshape(-1, 2),
+            np.array(self.rows, np.int32), np.array(self.ready, np.int32), self.slots,
+            min(self.places + SPARE_ROWS, len(self.held)), self.pivots,
+        )  # fmt: skip
