@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import reference
 from random_models import random_flat, random_state, with_rotors
 
-from vitree._core import _cpu, lanes, widths
+from vitree._core import ONE_LANE, _cpu, built, lanes, widths
 from vitree.integrators.base import Records
 from vitree.mechanism.flat import BALL, FREE, KINDS
 from vitree.model.model import Model
 
 SCALAR = ("revolute", "prismatic", "helical")
 BUILT = widths()
+#: the builds of one lane that this CPU runs; VITREE_WIDTHS=all makes all
+BUILDS = [name for width, name in ONE_LANE.items() if _cpu.runs(width) and built(name)]
+of_builds = pytest.mark.skipif(len(BUILDS) < 2, reason="one build of one lane only")
 
 
 def trees(kinds, bases):
@@ -154,9 +158,7 @@ def check_builds(stepper, draw, **options):
     model = Model(flat)
     q, v = random_state(flat, np.random.default_rng(9))
     ends = []
-    for width, build in ((1, "_x1"), (4, "_x1_avx2"), (8, "_x1_avx512")):
-        if not (_cpu.runs(width) and importlib.util.find_spec(f"vitree._core.{build}")):
-            continue
+    for build in BUILDS:
         core = importlib.import_module(f"vitree._core.{build}")
         tableau = {"tableau": ([[0, 0], [0.5, 0]], [0, 1], [0, 0.5]), "moments": ((0, 1), 2)}
         more = tableau if stepper == "runge-kutta" else options

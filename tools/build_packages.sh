@@ -30,6 +30,7 @@ umask 022
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 export PIP_CONSTRAINT=$PWD/tools/build_constraints.txt
+export VITREE_WIDTHS=all  # a wheel is for all CPUs of its platform
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 

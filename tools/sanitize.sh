@@ -29,7 +29,7 @@ find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -cf - | tar -xf - -C "$copy"
 cd "$copy"
 
-# setup.py compiles with -O3, which takes a minute and a half on two cores; -g keeps the names for reports. It has
+# setup.py compiles with -O3, one lane for the platform's baseline; -g keeps the names for reports. It has
 # -fwrapv as well: overflow of whole numbers is no report.
 checks="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 VITREE_WIDTHS=1 CFLAGS="-g -g1 -fno-omit-frame-pointer $checks" LDFLAGS="$checks" \

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import reference
-from kernel_checks import check_builds
+from kernel_checks import check_builds, of_builds
 from random_models import random_flat, random_state, with_rotors
 
 from vitree._core import lanes, widths
@@ -131,7 +131,7 @@ def test_sine_and_cosine_are_good_to_an_ulp(width):
     assert np.isnan(out[:9]).all()
 
 
-@pytest.mark.skipif(4 not in widths(), reason="one build of one lane only")
+@of_builds
 @pytest.mark.parametrize(("stepper", "options"), [
     ("euler", {}), ("runge-kutta", {}), ("linear-time", {}), ("linear-time", {"split": True}), ("midpoint", {})], ids=str)  # fmt: skip
 def test_all_builds_of_one_lane_give_the_same_bits(stepper, options):

@@ -25,7 +25,6 @@ from robot_texts import TWO_LINKS as TWO
 
 import vitree as vt
 from vitree import cli
-from vitree._core import widths
 from vitree.integrators.variational import INEXACT, SOLVERS
 from vitree.mechanism.flat import KIND_NV, KINDS
 from vitree.tree.sexpr import read_sexpr, write_sexpr
@@ -113,7 +112,7 @@ def test_every_width_gives_the_same_bits(kernel, width):
     kernels.check_widths(kernel, width, TREES)
 
 
-@pytest.mark.skipif(4 not in widths(), reason="one build of one lane only")
+@kernels.of_builds
 @pytest.mark.parametrize("stepper", ["euler", "runge-kutta", "linear-time", "midpoint"])
 def test_all_builds_of_one_lane_give_the_same_bits(stepper):
     kernels.check_builds(stepper, lambda *args, **more: rubbing(random_flat(*args, **more)))

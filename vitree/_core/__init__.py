@@ -10,7 +10,10 @@ from functools import cache
 
 from vitree.errors import InputError
 
-if any(importlib.util.find_spec(f"{__name__}.{part}") is None for part in ("_cpu", "_x1")):
+if not all(
+    any(importlib.util.find_spec(f"{__name__}.{name}") for name in names)
+    for names in (("_cpu",), ("_x1", "_x1_avx2", "_x1_avx512"))
+):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     raise ImportError(
         f"the folder {root} holds vitree's source without its compiled core for Python "
@@ -21,11 +24,39 @@ if any(importlib.util.find_spec(f"{__name__}.{part}") is None for part in ("_cpu
 from vitree._core import _cpu
 
 WIDTHS = (1, 2, 4, 8)
+#: One lane, compiled for the registers of CPUs that run so many lanes
+ONE_LANE = {8: "_x1_avx512", 4: "_x1_avx2", 1: "_x1"}
+
+
+def built(name: str) -> bool:
+    """Return whether a module of the core was built."""
+    return importlib.util.find_spec(f"{__name__}.{name}") is not None
 
 
 def widths() -> list[int]:
-    """Return the numbers of lanes that were built and that this CPU runs."""
-    return [w for w in WIDTHS if _cpu.runs(w) and importlib.util.find_spec(f"{__name__}._x{w}")]
+    """Return the numbers of lanes that were built and that this CPU runs; one lane is one of them."""
+    return [w for w in WIDTHS if w == 1 or (_cpu.runs(w) and built(f"_x{w}"))]
+
+
+def one_lane() -> str:
+    """Return the name of the module of one lane whose registers this CPU has.
+
+    Raises
+    ------
+    ImportError
+        If the core was built for other CPUs alone.
+    """
+    for w, name in ONE_LANE.items():
+        if _cpu.runs(w) and built(name):
+            return name
+    known = " and ".join(name.removeprefix("_x1_") for name in ONE_LANE.values() if built(name))
+    raise ImportError(
+        f"the compiled core in {os.path.dirname(os.path.abspath(__file__))} needs a CPU with {known}, and this CPU has "
+        "none: compile vitree on this machine, or with VITREE_WIDTHS=all in the environment, for all CPUs"
+    )
+
+
+one_lane()
 
 
 @cache
@@ -49,8 +80,9 @@ def width() -> int:
 
 
 def lanes(w: int):
-    """Return the compiled module of width ``w``."""
-    return importlib.import_module(f"{__name__}._x{w}")
+    """Return the compiled module of width ``w``: of one lane the platform's baseline, if that was built."""
+    name = f"_x{w}"
+    return importlib.import_module(f"{__name__}.{name if w > 1 or built(name) else one_lane()}")
 
 
 @cache
@@ -66,9 +98,7 @@ def scalar():
     Another module, of at most as many lanes as batches use, takes some of a state's bodies for lanes: four of them do
     best, beyond that memory is in the way. All choices give the same bits.
     """
-    builds = {8: "_x1_avx512", 4: "_x1_avx2", 1: "_x1"}
-    name = next(x for w, x in builds.items() if _cpu.runs(w) and importlib.util.find_spec(f"{__name__}.{x}"))
-    module = importlib.import_module(f"{__name__}.{name}")
+    module = importlib.import_module(f"{__name__}.{one_lane()}")
     helps = max(w for w in widths() if w <= min(width(), 4))
     module.take_bodies_of(lanes(helps).bodies_abreast() if helps > 1 else 0)
     return module
@@ -77,7 +107,8 @@ def scalar():
 def stages(count: int) -> tuple[int, int]:
     """Return how many lanes the stages of a step fill, and the kernels for them of a compiled module.
 
-    The lanes are ``count`` rounded up to a power of two. The module has as many of them as batches use, at most.
+    The lanes are 4 or 8 on every machine, since results depend on them. The module has as many of them as batches use,
+    at most; results do not depend on it.
     """
-    filled = next(w for w in WIDTHS if w >= count)
+    filled = 4 if count <= 4 else 8
     return filled, lanes(max(w for w in widths() if w <= min(width(), filled))).stages_abreast()

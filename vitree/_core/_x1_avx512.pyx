@@ -1,4 +1,0 @@
-include "kernels.pxi"
-include "steppers.pxi"
-include "calls.pxi"
-include "told.pxi"
