@@ -205,7 +205,7 @@ def test_every_ingredient_is_in_the_key(monkeypatch):
 def test_a_stepper_is_of_one_lane_alone(monkeypatch):
     """An edit of a stepper compiles no module of several lanes."""
     texts_of = setup_file(monkeypatch)["texts_of"]
-    stepper = {"vitree/_core/steppers/stepper.pxi", "vitree/_core/steppers/gauss.pxi"}
+    stepper = {"vitree/_core/engine/stepper.pxi", "vitree/_core/gauss/gauss.pxi"}
     assert stepper <= set(texts_of("vitree/_core/_scalar.pyx"))
     assert not stepper & set(texts_of("vitree/_core/_wide.pyx"))
 

@@ -1,6 +1,6 @@
 """What acts on a mechanism at a state: accelerations under everything, the forces of closed contacts, joint reactions.
 
-Whatever reads the forces of a state asks here. The equations are those of ``_core/steppers/forces.pxi``.
+Whatever reads the forces of a state asks here. The equations are those of ``_core/contact/forces.pxi``.
 """
 
 from __future__ import annotations

@@ -833,5 +833,5 @@ gauss_offered.layout = (sizeof(GaussBody) + 100 * sizeof(GaussInertia) + 10000 *
 
 
 def stages_abreast():
-    """The address of what this module does for the stages of a step: ``make_gauss`` of steppers/gauss.pxi takes it."""
+    """The address of what this module does for the stages of a step: ``make_gauss`` of gauss/gauss.pxi takes it."""
     return <size_t>&gauss_offered

@@ -37,7 +37,7 @@ class WrittenStepper:
     """A state (t, q, x) of a vehicle and the means to advance it, in Python; x is the velocity v.
 
     ``inputs`` and ``torque`` are None, arrays, or callables (t, q, v); ``inputs`` may have a row a step. An integrator
-    uses this stepper as it uses the compiled ones, and the contract is theirs (``_core/steppers/stepper.pxi``). Only
+    uses this stepper as it uses the compiled ones, and the contract is theirs (``_core/engine/stepper.pxi``). Only
     errors differ: a step that fails raises here, and returns a status there.
 
     1. ``step`` reads the clock, the state (q, x), the inputs u and the forces tau. It writes the state at t + h to

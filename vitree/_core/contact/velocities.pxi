@@ -2,7 +2,7 @@
 #
 # The p (or v) of a state is that before the node's kick: what stands on the ground has p = -h m g/2 there. Everybody is
 # told the velocity of `settle` instead, in which contacts that pushed in the last step do not close: the records, a run
-# that is held, and the functions of the user's. Of velocities within a step see `settle_ahead`, and kicked.pxi.
+# that is held, and the functions of the user's. Of velocities within a step see `settle_ahead`, and explicit.pxi.
 
 #: [m] contacts of a start that are nearer than this take part in what is told of its middle
 cdef double AT_START = 1e-6

@@ -1,4 +1,4 @@
-# Steps of variational methods in lanes: as variational.pxi, of several instances at once.
+# Steps of variational methods in lanes: as engine/newton.pxi, of several instances at once.
 
 cdef struct Judged:             # what a lane decides by, in a substep
     Economy economy

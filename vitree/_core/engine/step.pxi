@@ -3,7 +3,7 @@
 #
 #   - External wrenches, torque and loads enter where a trial is evaluated: in the `step` of explicit methods and of Gauss,
 #     in `prepare` (at node 1) and `evaluate` (in the middle) of the variational ones. All stand in the method's table.
-#   - Impacts are applied at node 1, in `open_touches` (impacts.pxi). The impulses of contacts that are closed there, or
+#   - Impacts are applied at node 1, in `open_touches` (contact/impacts.pxi). The impulses of contacts that are closed there, or
 #     that the trial closes, are solved for together with the trial, in `iterate_touches`.
 
 cdef int whole_step(ModelStepper self) noexcept nogil:

@@ -1,4 +1,4 @@
-# What variational steps are judged by, of one lane and of several: see "certificate" in variational.pxi.
+# What variational steps are judged by, of one lane and of several: see "certificate" in newton.pxi.
 
 cdef enum:
     PASSES = 12         # most corrections before the solver "auto" starts anew with exact directions

@@ -518,7 +518,7 @@ cdef class ModelStepper(Stepper):
             pass_node_on(self)
 
     cdef bint tells(self, bint by_momentum, double* v) noexcept nogil:
-        # the velocity in which contacts that pushed do not close: see settled.pxi
+        # the velocity in which contacts that pushed do not close: see contact/velocities.pxi
         if not self.ntouch:
             return Stepper.tells(self, by_momentum, v)
         if not settles_here(self) and (by_momentum or pushed_any(self)):
