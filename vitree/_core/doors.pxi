@@ -4,6 +4,8 @@
 # The doors look alike on purpose: each lists its arrays, and calls one kernel. Cython has no functions over kernels of
 # different signatures that would cost nothing.
 
+from libc.stdint cimport uintptr_t
+
 cdef inline void gather(const double* rows, Py_ssize_t count, Py_ssize_t columns, Py_ssize_t first,
                         vt_real* to) noexcept nogil:
     cdef Py_ssize_t i, lane, row
@@ -183,22 +185,19 @@ def batch_rnea_derivatives(CoreModel model, const double[::1] gravity, const dou
     cdef const vt_model* m = &model.m
     cdef const double* g = entries(gravity, 3, "numbers of gravity")
     cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2 + COLUMN) * m.nv + 3,
-                              m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody)))
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2) * m.nv, slope_size(m))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bv = rows.input(v, m.nv)
     cdef vt_real* ba = rows.input(a, m.nv)
     cdef vt_real* oq = rows.output(by_q, m.nv * m.nv)
     cdef vt_real* ov = rows.output(by_v, m.nv * m.nv)
     cdef vt_real* oa = rows.output(by_a, m.nv * m.nv)
-    cdef vt_real* column = rows.reals(COLUMN * m.nv + 3)
-    cdef AbaBody* x = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
-    cdef SlopeBody* body = <SlopeBody*>rows.take(m.nbody * sizeof(SlopeBody))
+    cdef SlopeWork w = slope_work(m, <char*>rows.take(slope_size(m)))
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
-            slope_motion(m, g, bq, bv, ba, x)
-            inverse_slopes(m, g, bv, x, body, column, m.nv, oq, ov, oa)
+            slope_motion(m, g, bq, bv, ba, w.x)
+            inverse_slopes(m, g, bv, w.x, w.body, w.column, m.nv, oq, ov, oa)
             rows.scatter(k)
 
 
@@ -208,14 +207,14 @@ def batch_aba_derivatives(CoreModel model, const double[::1] gravity, const doub
     cdef const vt_model* m = &model.m
     cdef const double* g = entries(gravity, 3, "numbers of gravity")
     cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2) * m.nv + slope_reals(m), slope_size(m))
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2) * m.nv, slope_size(m))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bv = rows.input(v, m.nv)
     cdef vt_real* bt = rows.input(tau, m.nv)
     cdef vt_real* oq = rows.output(by_q, m.nv * m.nv)
     cdef vt_real* ov = rows.output(by_v, m.nv * m.nv)
     cdef vt_real* ot = rows.output(by_tau, m.nv * m.nv)
-    cdef SlopeWork w = slope_work(m, rows)
+    cdef SlopeWork w = slope_work(m, <char*>rows.take(slope_size(m)))
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
@@ -228,10 +227,10 @@ def batch_inverse_mass(CoreModel model, const double[:, ::1] q, double[:, ::1] o
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t k
     cdef int i
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + m.nv * m.nv + slope_reals(m), slope_size(m))
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + m.nv * m.nv, slope_size(m))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bo = rows.output(out, m.nv * m.nv)
-    cdef SlopeWork w = slope_work(m, rows)
+    cdef SlopeWork w = slope_work(m, <char*>rows.take(slope_size(m)))
     with nogil:
         for i in range(m.nv):
             w.acc[i] = vt_set1(0.0)
@@ -241,24 +240,32 @@ def batch_inverse_mass(CoreModel model, const double[:, ::1] q, double[:, ::1] o
             rows.scatter(k)
 
 
-cdef Py_ssize_t slope_reals(const vt_model* m) noexcept:
-    return (3 * whole_columns(m.nv) + 1 + COLUMN) * m.nv + 3
+cdef inline void* piece(char** room, size_t size) noexcept nogil:
+    # of memory that is there, on a cache line of its own
+    cdef uintptr_t at = (<uintptr_t>room[0] + 63) & ~(<uintptr_t>63)
+    room[0] = <char*>(at + size)
+    return <void*>at
 
 
-cdef size_t slope_size(const vt_model* m) noexcept:
-    return (m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody) + STRIP * sizeof(Columns) + 1) + m.nv * sizeof(Pivot))
+cdef size_t slope_size(const vt_model* m) noexcept nogil:
+    # bytes of memory for derivatives, with what ten pieces lose between cache lines
+    return (64 * 11 + ((3 * whole_columns(m.nv) + 1 + COLUMN) * m.nv + 3) * sizeof(vt_real)
+            + m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody) + STRIP * sizeof(Columns) + 1) + m.nv * sizeof(Pivot))
 
 
-cdef SlopeWork slope_work(const vt_model* m, Blocks rows) except *:
+cdef SlopeWork slope_work(const vt_model* m, char* room) noexcept nogil:
     cdef SlopeWork w
-    cdef Py_ssize_t matrix = m.nv * whole_columns(m.nv)
-    w.column, w.acc = rows.reals(COLUMN * m.nv + 3), rows.reals(m.nv)
-    w.by_q, w.by_v, w.inverse = rows.reals(matrix), rows.reals(matrix), rows.reals(matrix)
-    w.x = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
-    w.body = <SlopeBody*>rows.take(m.nbody * sizeof(SlopeBody))
-    w.pivot = <Pivot*>rows.take(m.nv * sizeof(Pivot))
-    w.y = <Columns*>rows.take(m.nbody * STRIP * sizeof(Columns))
-    w.related = <char*>rows.take(m.nbody)
+    cdef size_t matrix = <size_t>m.nv * whole_columns(m.nv) * sizeof(vt_real)
+    w.column = <vt_real*>piece(&room, (COLUMN * m.nv + 3) * sizeof(vt_real))
+    w.acc = <vt_real*>piece(&room, m.nv * sizeof(vt_real))
+    w.by_q = <vt_real*>piece(&room, matrix)
+    w.by_v = <vt_real*>piece(&room, matrix)
+    w.inverse = <vt_real*>piece(&room, matrix)
+    w.x = <AbaBody*>piece(&room, m.nbody * sizeof(AbaBody))
+    w.body = <SlopeBody*>piece(&room, m.nbody * sizeof(SlopeBody))
+    w.pivot = <Pivot*>piece(&room, m.nv * sizeof(Pivot))
+    w.y = <Columns*>piece(&room, m.nbody * STRIP * sizeof(Columns))
+    w.related = <char*>piece(&room, m.nbody)
     return w
 
 

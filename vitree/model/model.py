@@ -1415,6 +1415,7 @@ class Model(System):
         doors(q).batch_crba(self.core, rows, out.reshape(len(rows), self.nv**2))
         return out
 
+    @in_one_call
     @on_stacks
     @finite_result
     def inverse_mass_matrix(self, q: Any) -> np.ndarray:
@@ -1430,6 +1431,7 @@ class Model(System):
         self._require_regular(q)
         return dynamics_derivatives.inverse_mass_matrix(self, q)
 
+    @functools.partial(in_one_call, made=dynamics_derivatives.RneaDerivatives)
     @on_stacks
     @finite_result
     def rnea_derivatives(self, q: Any, v: Any, a: Any) -> dynamics_derivatives.RneaDerivatives:
@@ -1453,6 +1455,7 @@ class Model(System):
         """
         return dynamics_derivatives.rnea_derivatives(self, q, v, a)
 
+    @functools.partial(in_one_call, made=dynamics_derivatives.AbaDerivatives)
     @on_stacks
     @finite_result
     def aba_derivatives(self, q: Any, v: Any, tau: Any) -> dynamics_derivatives.AbaDerivatives:
