@@ -163,9 +163,7 @@ cdef class Calls:
         self.frame_X[:, :3, :3], self.frame_X[:, :3, 3], self.frame_X[:, 3, 3] = E, p, 1.0
         if not all([0 <= row < rows for row in frames.values()] + [-1 <= on < m.nbody for on in self.frame_body]):
             raise ValueError(f"frames of other bodies; there are {m.nbody}")
-        self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 10 * m.nv + 6 * m.nbody) + m.nbody * (
-            sizeof(Pose) + sizeof(Articulated)
-            + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
+        self.size = room_size(m)
         self.slope_size = self.size + slope_size(m)
 
     cdef char* room(self, char** own, bint slopes=False) except NULL:
@@ -369,29 +367,8 @@ cdef inline void turn_columns(const vt_model* m, const Mat3* R, const double* fr
         out[i] = out[i] + 0.0       # no zeros with a sign
 
 
-cdef struct Job:                # what a kernel is asked for
-    const double* x[3]          # the arrays of the arguments in their order, NULL for one that is left out
-    int body
-    const double* frame         # its pose on the body, (4, 4)
-    bint local
-    const vt_load* load         # of the potentials
-    int loads
-    double* out[3]
-
-
-ctypedef void (*Run)(const vt_model* m, const Job* job, char* room) noexcept nogil
-
-
 cdef void run_validate(const vt_model* m, const Job* job, char* room) noexcept nogil:
     memcpy(job.out[0], job.x[0], m.nq * sizeof(double))
-
-
-cdef void run_integrate(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    integrate(m, job.x[0], job.x[1], job.out[0])
-
-
-cdef void run_difference(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    difference(m, job.x[0], job.x[1], job.out[0])
 
 
 cdef void run_poses(const vt_model* m, const Job* job, char* room) noexcept nogil:
@@ -419,20 +396,6 @@ cdef void run_frame_jacobian(const vt_model* m, const Job* job, char* room) noex
     jacobian_columns(m, job.body, place, columns if local else job.out[0], pose)
     if local:
         turn_columns(m, &pose[job.body].R, job.frame, columns, job.out[0])
-
-
-cdef void run_rnea(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    rnea(m, m.g, job.x[0], job.x[1], job.x[2], job.out[0], <RneaBody*>piece(&room, 0))
-
-
-cdef void run_aba(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    aba(m, m.g, job.x[0], job.x[1], job.x[2], NULL, job.out[0], <AbaBody*>piece(&room, 0))
-
-
-cdef void run_crba(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
-    cdef double* wrench = <double*>piece(&room, 6 * m.nv * sizeof(double))
-    crba(m, job.x[0], job.out[0], <CrbaBody*>piece(&room, 0), pose, wrench)
 
 
 cdef inline double* zeros_of(int count, char** room) noexcept nogil:
@@ -490,23 +453,6 @@ cdef void run_center_of_mass(const vt_model* m, const Job* job, char* room) noex
     memcpy(job.out[0], e + 8, 3 * sizeof(double))
 
 
-cdef void run_rnea_derivatives(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    cdef SlopeWork w = slope_work(m, room)
-    slope_motion(m, m.g, job.x[0], job.x[1], job.x[2], w.x)
-    inverse_slopes(m, m.g, job.x[1], w.x, w.body, w.column, m.nv, job.out[0], job.out[1], job.out[2])
-
-
-cdef void run_aba_derivatives(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    cdef SlopeWork w = slope_work(m, room)
-    forward_slopes(m, m.g, job.x[0], job.x[1], job.x[2], &w, job.out[0], job.out[1], job.out[2])
-
-
-cdef void run_inverse_mass(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    cdef SlopeWork w = slope_work(m, room)
-    memset(w.acc, 0, m.nv * sizeof(double))
-    mass_inverse(m, job.x[0], w.acc, &w, job.out[0])
-
-
 # ---- the table --------------------------------------------------------------------------------------
 
 cdef enum:
@@ -539,8 +485,9 @@ cdef int kernel(str name, const char* inputs, const char* outputs, int asks, Run
 
 
 # The arguments of each method: q and v for arrays of nq and nv numbers (V if it may be left out), n for the name of a
-# frame, x for that of axes. Arguments behind those, and of other names, are not answered. Its results: arrays of nq (q),
-# nv (v), 6 and 3 numbers, of (nv, nv) M, (6, nv) J, (4, 4) X and (nbody, 4, 4) B, or a number (1); several are a named tuple.
+# frame, x for that of axes. Arguments behind those, and of other names, are not answered. Its results: arrays of
+# nq (q), nv (v), 6 and 3 numbers, of (nv, nv) M, (6, nv) J, (4, 4) X and (nbody, 4, 4) B, or a number (1); several are a
+# named tuple.
 kernel("validate_configuration", b"q", b"q", 0, run_validate)
 kernel("integrate", b"qv", b"q", 0, run_integrate)
 kernel("difference", b"qq", b"v", 0, run_difference)
@@ -681,7 +628,7 @@ cdef class Call:
         else:
             result = calls.result(self.kernel.outputs[0])
             job.out[0] = data(<cnp.ndarray>result)
-        job.load, job.loads = calls.loads.list, calls.loads.count
+        job.gravity, job.load, job.loads = m.g, calls.loads.list, calls.loads.count
         room = calls.room(&own, slopes)
         for k in range(2):
             if turned & 1 << k:
