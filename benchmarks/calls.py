@@ -82,6 +82,9 @@ def own_calls(model: vt.Model) -> dict:
         "aba": lambda: model.aba(q, v, a),
         "forward_dynamics": lambda: model.forward_dynamics(q, v, a),
         "crba": lambda: model.crba(q),
+        "rnea_derivatives": lambda: model.rnea_derivatives(q, v, a),
+        "aba_derivatives": lambda: model.aba_derivatives(q, v, a),
+        "inverse_mass_matrix": lambda: model.inverse_mass_matrix(q),
         "static_force": lambda: model.static_force(q),
         "body_poses": lambda: model.body_poses(q),
         "frame_poses": lambda: model.frame_poses(q),
@@ -108,6 +111,7 @@ def kernels(model: vt.Model) -> dict:
     c, g = model.core, model.gravity
     k = model.frame_names.index(farthest(model))
     body, point = int(model.flat.frame_body[k]), np.ascontiguousarray(model.flat.frame_p[k])
+    slopes = np.empty((3, STATES, model.nv**2))
     energy = lambda: core.batch_energy(c, q, v, energies)  # noqa: E731
     poses_of = lambda: core.batch_poses(c, q, poses)  # noqa: E731
     jacobian = lambda: core.batch_jacobian(c, q, body, point, jacobians)  # noqa: E731
@@ -118,6 +122,9 @@ def kernels(model: vt.Model) -> dict:
         "aba": aba,
         "forward_dynamics": aba,
         "crba": lambda: core.batch_crba(c, q, matrix),
+        "rnea_derivatives": lambda: core.batch_rnea_derivatives(c, g, q, v, a, *slopes),
+        "aba_derivatives": lambda: core.batch_aba_derivatives(c, g, q, v, a, *slopes),
+        "inverse_mass_matrix": lambda: core.batch_inverse_mass(c, q, matrix),
         "body_poses": poses_of, "frame_poses": poses_of, "frame_pose": poses_of,
         "frame_jacobian": jacobian, "frame_jacobian, local": jacobian,
         "kinetic_energy": energy, "potential_energy": energy, "center_of_mass": energy, "momentum": energy,
@@ -163,6 +170,9 @@ def pinocchio_calls(text: str, free: bool, name: str) -> dict:
         "forward_dynamics 2": lambda: pin.aba(model, data, q, v, a, world),
         "crba": lambda: pin.crba(model, data, q, local),
         "crba 2": lambda: pin.crba(model, data, q, world),
+        "rnea_derivatives": lambda: pin.computeRNEADerivatives(model, data, q, v, a),
+        "aba_derivatives": lambda: pin.computeABADerivatives(model, data, q, v, a),
+        "inverse_mass_matrix": lambda: pin.computeMinverse(model, data, q),
         "static_force": lambda: pin.computeGeneralizedGravity(model, data, q),
         "bodies, left in data": lambda: pin.forwardKinematics(model, data, q),
         "body_poses": bodies,

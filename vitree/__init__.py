@@ -42,7 +42,6 @@ from vitree.model.placing import place_on_ground
 from vitree.model.reduced import ReducedModel
 from vitree.model.stance import Stance, stance
 from vitree.model.written import Constraint, Force, Potential, check_derivatives
-from vitree.moved import know_old_names as _know_old_names
 from vitree.results.sweep import Sweep
 from vitree.run.compare import compare
 from vitree.run.comparison import Comparison
@@ -245,6 +244,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_PARTS})
-
-
-_know_old_names()

@@ -133,6 +133,7 @@ def test_sine_and_cosine_are_good_to_an_ulp(width):
 
 @of_builds
 @pytest.mark.parametrize(("stepper", "options"), [
-    ("euler", {}), ("runge-kutta", {}), ("linear-time", {}), ("linear-time", {"split": True}), ("midpoint", {})], ids=str)  # fmt: skip
+    ("euler", {}), ("runge-kutta", {}), ("linear-time", {}), ("linear-time", {"split": True}), ("midpoint", {}),
+], ids=str)  # fmt: skip
 def test_all_builds_of_one_lane_give_the_same_bits(stepper, options):
     check_builds(stepper, random_flat, **options)

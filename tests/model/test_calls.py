@@ -20,6 +20,7 @@ from random_models import chain_flat, random_flat
 import vitree as vt
 from vitree._core import scalar
 from vitree.mechanism.flat import KINDS
+from vitree.model.dynamics_derivatives import AbaDerivatives, RneaDerivatives
 from vitree.model.model import BYPASSED, Accelerations
 
 core = scalar()
@@ -29,6 +30,12 @@ METHODS = {
     "frame_pose": "fq", "frame_jacobian": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q",
     "momentum_from_velocity": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
     "lagrangian": "qv", "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "static_force": "q",
+    "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
+}  # fmt: skip
+
+#: The named tuples that methods return.
+MADE = {
+    "forward_dynamics": Accelerations, "rnea_derivatives": RneaDerivatives, "aba_derivatives": AbaDerivatives,
 }  # fmt: skip
 
 
@@ -135,8 +142,7 @@ def in_bits(result):
 
 def call_of(name):
     """The compiled call of a method."""
-    made = Accelerations if name == "forward_dynamics" else None
-    return core.Call(name, tuple(inspect.signature(getattr(vt.Model, name)).parameters)[1:], made)
+    return core.Call(name, tuple(inspect.signature(getattr(vt.Model, name)).parameters)[1:], MADE.get(name))
 
 
 def answered(model, name, given, more=None):
@@ -189,7 +195,9 @@ def test_models_are_regular_always_mostly_and_never():
     for name in METHODS:
         given = arguments(name, values)
         assert outcome(model, name, given) == outcome(careful(model), name, given)
-        assert answered(model, name, given) == (name not in ("aba", "velocity_from_momentum", "forward_dynamics"))
+        assert answered(model, name, given) == (
+            name not in ("aba", "velocity_from_momentum", "forward_dynamics", "aba_derivatives", "inverse_mass_matrix")
+        )
 
 
 def hinges():
@@ -203,7 +211,8 @@ def hinges():
 def test_configurations_that_are_singular(angle):
     model = hinges()
     twin, q, v = careful(model), np.array([0.2, angle, 0.4]), np.array([0.1, -0.2, 0.3])
-    for name in ("aba", "velocity_from_momentum", "forward_dynamics", "static_force"):
+    for name in ("aba", "velocity_from_momentum", "forward_dynamics", "static_force", "aba_derivatives",
+                 "inverse_mass_matrix"):  # fmt: skip
         given = arguments(name, {"q": q, "v": v})
         assert outcome(model, name, given) == outcome(twin, name, given)
     regular = model.singular_at(q) is None

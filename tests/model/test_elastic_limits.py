@@ -152,10 +152,6 @@ def test_it_is_written_copied_and_part_of_the_digest(tmp_path):
     assert "(limit-restitution 0.5)" in text and "(limits enforce)" in text
     assert vt.load_sexpr(text).limit_restitution.tolist() == [0.5, 0.5]
     assert vt.write_sexpr(vt.read_sexpr(text)) == text
-    older = {key: value for key, value in vars(model.flat).items() if key != "limit_restitution"}
-    kept = object.__new__(type(model.flat))
-    kept.__setstate__(older)  # a pickle of a version that knew of none
-    assert kept.limit_restitution.tolist() == [0.0]
     run = vt.simulate(model, [0.5], duration=1.0, dt=1e-3)
     again = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
     assert vt.simulate(model, duration=0.5, resume=again).q[0].tobytes() == run.q[-1].tobytes()

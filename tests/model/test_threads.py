@@ -20,6 +20,8 @@ import vitree as vt
 from vitree._core import scalar
 from vitree.errors import CallableError, VitreeError
 from vitree.mechanism.flat import KINDS
+from vitree.model.dynamics_derivatives import AbaDerivatives, RneaDerivatives
+from vitree.model.model import Accelerations
 from vitree.results.recording import NAMES_OF_FIELDS
 
 core = scalar()
@@ -30,6 +32,7 @@ METHODS = {
     "frame_jacobian": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q", "momentum_from_velocity": "qv",
     "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q", "lagrangian": "qv",
     "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "static_force": "q",
+    "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
     "joint_reactions": "qv", "lagrangian_derivatives": "qv", "drive_forces": "qv",
 }  # fmt: skip
 
@@ -168,7 +171,8 @@ def test_compiled_code_answers_with_rooms_apart():
             if name in ("joint_reactions", "lagrangian_derivatives", "drive_forces"):
                 continue
             named = tuple(inspect.signature(getattr(vt.Model, name)).parameters)[1:]
-            made = vt.model.model.Accelerations if name == "forward_dynamics" else None
+            made = {"forward_dynamics": Accelerations, "rnea_derivatives": RneaDerivatives,
+                    "aba_derivatives": AbaDerivatives}.get(name)  # fmt: skip
             assert core.Call(name, named, made).answer(model._calls, model, tuple(given), {}) is not None
     finally:
         core.keep_rooms_apart(before)

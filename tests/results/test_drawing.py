@@ -118,7 +118,7 @@ def test_files_keep_the_film(tmp_path):
     np.testing.assert_array_equal(film_of(loaded).poses, film.poses)
     again = vt.Trajectory.load(loaded.save(tmp_path / "again.npz"))
     np.testing.assert_array_equal(film_of(again).poses, film.poses)
-    with pytest.raises(InputError, match="older version"):
+    with pytest.raises(InputError, match="neither a model nor pictures"):
         film_of(replace(loaded, film=None))
 
 

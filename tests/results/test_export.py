@@ -1,16 +1,14 @@
-"""Data for other programs: exact, with names and units, whole files only; files of older versions load."""
+"""Data for other programs: exact, with names and units, whole files only."""
 
 from __future__ import annotations
 
 import csv
 import json
-import runpy
 import sys
 import types
 
 import numpy as np
 import pytest
-from places import ROOT
 from random_models import chain_flat
 from recorded import make
 from scipy.spatial.transform import Rotation
@@ -26,7 +24,6 @@ from vitree.run.convert import convert
 from vitree.run.simulate import simulate
 from vitree.run.trajectory import Trajectory
 
-OLD = runpy.run_path(str(ROOT / "tools" / "make_old_runs.py"))
 ODD = np.array([[np.nan, -0.0, np.inf], [5e-324, 1 / 3, -1e308]])
 HIP = ("hip.qx", "hip.qy", "hip.qz", "hip.qw"), ("hip.wx", "hip.wy", "hip.wz")
 
@@ -48,29 +45,6 @@ def scalar(**changes) -> Trajectory:
     """A run of joints with one coordinate each."""
     names = ("shoulder", "elbow", "slide")
     return make(nq=3, nv=3, **({"joint_names": names, "q_names": names, "v_names": names} | changes))
-
-
-# ---- older files ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["format1", "format2-first", "format2"])
-def test_files_of_older_versions_load(name):
-    old = Trajectory.load(ROOT / "tests" / "data" / f"run-{name}.npz")
-    missing = {
-        "format1": {"constraint", "multipliers", "constraint_names", "checkpoint", "monitors"},
-        "format2-first": {"checkpoint", "monitors"},
-    }.get(name, set())
-    for key, value in OLD["values"]().items():
-        found = getattr(old, key)
-        if key in missing:
-            assert not (found if isinstance(found, dict) else np.size(found)), key
-        elif key == "monitors":
-            assert {name: rows.tolist() for name, rows in found.items()} == {k: x.tolist() for k, x in value.items()}
-        elif isinstance(value, np.ndarray):
-            assert np.array_equal(found, value), key
-        else:
-            assert found == value, key
-    assert {path.stem for path in (ROOT / "tests" / "data").glob("run-*.npz")} == {f"run-{x}" for x in OLD["VERSIONS"]}
 
 
 def test_versions_name_what_a_result_depends_on():

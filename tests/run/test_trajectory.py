@@ -104,13 +104,14 @@ def test_what_is_no_archive_is_said_to_be_none(name, tmp_path):
     assert "pickle" not in str(caught.value)
 
 
-def test_a_later_format_is_refused_with_the_remedy(tmp_path):
+@pytest.mark.parametrize(("number", "remedy"), [(FORMAT + 1, "upgrade vitree"), (FORMAT - 1, "simulate again")])
+def test_another_format_is_refused_with_the_remedy(number, remedy, tmp_path):
     path = make().save(tmp_path / "run.npz")
     with np.load(path) as file:
         parts = dict(file)
-    header = json.loads(str(parts["header"])) | {"format": FORMAT + 1}
+    header = json.loads(str(parts["header"])) | {"format": number}
     np.savez(path, **(parts | {"header": np.array(json.dumps(header))}))
-    with pytest.raises(InputError, match="upgrade"):
+    with pytest.raises(InputError, match=rf"its format is {number}, .* reads format {FORMAT}: {remedy}"):
         Trajectory.load(path)
 
 

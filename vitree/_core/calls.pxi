@@ -1,5 +1,7 @@
 # Methods of a model on one state, each in one call: the checks of the arguments, the kernel, the check of the result.
 #
+# A line of the table at the end of this file is all that a method needs here beside its kernel.
+#
 # Only the common case is answered: exact arrays of finite doubles in order, and a result that is finite. The answer to
 # all else is None, and the method in Python converts the arguments or says what is wrong with them.
 #
@@ -15,7 +17,7 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.stdint cimport uintptr_t
+from libc.string cimport strlen
 
 cnp.import_array()
 
@@ -28,8 +30,8 @@ cdef extern from "numpy/arrayobject.h":
 cdef cnp.dtype DOUBLE = np.dtype(float)
 cdef PyArray_ArrFuncs* NUMPY = PyDataType_GetArrFuncs(<cnp.PyArray_Descr*>DOUBLE)
 
-#: Bodies above which the lock is let go.
-cdef int SMALL = 64
+#: Bodies above which the lock is let go, and those for derivatives.
+cdef int SMALL = 64, SMALL_OF_SLOPES = 8
 #: How far from unit length a quaternion may be, and how far one that is taken as it is.
 cdef double QUATERNION_TOLERANCE = 1e-6, QUATERNION_EXACT = 4e-16
 
@@ -54,53 +56,6 @@ cdef enum Regular:
     ALWAYS
     MOSTLY                      # or not known to be always
     NEVER
-
-
-cdef enum Which:
-    VALIDATE
-    INTEGRATE
-    DIFFERENCE
-    BODY_POSES
-    FRAME_POSES
-    FRAME_POSE
-    FRAME_JACOBIAN
-    RNEA
-    ABA
-    CRBA
-    MOMENTA
-    VELOCITIES
-    KINETIC_ENERGY
-    POTENTIAL_ENERGY
-    LAGRANGIAN
-    MOMENTUM
-    CENTER_OF_MASS
-    FORWARD_DYNAMICS
-    STATIC_FORCE
-
-
-# Of each method: its number, and its arguments: q and v for arrays of nq and nv numbers (V if it may be left out), n
-# for the name of a frame, x for that of axes. Arguments behind those, and of other names, are not answered.
-cdef dict METHODS = {
-    "validate_configuration": (VALIDATE, b"q"),
-    "integrate": (INTEGRATE, b"qv"),
-    "difference": (DIFFERENCE, b"qq"),
-    "body_poses": (BODY_POSES, b"q"),
-    "frame_poses": (FRAME_POSES, b"q"),
-    "frame_pose": (FRAME_POSE, b"nq"),
-    "frame_jacobian": (FRAME_JACOBIAN, b"nqx"),
-    "rnea": (RNEA, b"qvv"),
-    "aba": (ABA, b"qvv"),
-    "crba": (CRBA, b"q"),
-    "momentum_from_velocity": (MOMENTA, b"qv"),
-    "velocity_from_momentum": (VELOCITIES, b"qv"),
-    "kinetic_energy": (KINETIC_ENERGY, b"qv"),
-    "potential_energy": (POTENTIAL_ENERGY, b"q"),
-    "lagrangian": (LAGRANGIAN, b"qv"),
-    "momentum": (MOMENTUM, b"qv"),
-    "center_of_mass": (CENTER_OF_MASS, b"q"),
-    "forward_dynamics": (FORWARD_DYNAMICS, b"qvV"),
-    "static_force": (STATIC_FORCE, b"q"),
-}
 
 
 # ---- arguments --------------------------------------------------------------------------------------
@@ -174,13 +129,6 @@ cdef inline double* data(cnp.ndarray x) noexcept:
     return <double*>cnp.PyArray_DATA(x)
 
 
-cdef inline void* piece(char** room, size_t size) noexcept nogil:
-    # on a cache line of its own
-    cdef uintptr_t at = (<uintptr_t>room[0] + 63) & ~(<uintptr_t>63)
-    room[0] = <char*>(at + size)
-    return <void*>at
-
-
 # ---- a model ----------------------------------------------------------------------------------------
 
 @cython.final
@@ -196,7 +144,7 @@ cdef class Calls:
     cdef bint written               # has loads or constraints in Python, or contacts with springs
     cdef Regular regular            # whether its mass matrix is
     cdef double felt, moved         # shares of inertia (`pivots`) above which it is, in one configuration
-    cdef size_t size                # bytes of memory for a call
+    cdef size_t size, slope_size    # bytes of memory for a call, and for one of derivatives
     cdef dict frames
     cdef list frame_body
     cdef cnp.ndarray frame_X        # (n, 4, 4) poses on the bodies
@@ -215,26 +163,43 @@ cdef class Calls:
         self.frame_X[:, :3, :3], self.frame_X[:, :3, 3], self.frame_X[:, 3, 3] = E, p, 1.0
         if not all([0 <= row < rows for row in frames.values()] + [-1 <= on < m.nbody for on in self.frame_body]):
             raise ValueError(f"frames of other bodies; there are {m.nbody}")
-        self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 10 * m.nv + 6 * m.nbody) + m.nbody * (
-            sizeof(Pose) + sizeof(Articulated)
-            + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
+        self.size = room_size(m)
+        self.slope_size = self.size + slope_size(m)
 
-    cdef char* room(self, char** own) except NULL:
+    cdef char* room(self, char** own, bint slopes=False) except NULL:
         # memory that is this call's until the lock is let go; or its own, which it frees
         global shared_room, shared_size
         cdef char* more
+        cdef size_t size = self.slope_size if slopes else self.size
         own[0] = NULL
-        if rooms_apart or self.core.m.nbody > SMALL:
-            own[0] = <char*>PyMem_Malloc(self.size)
+        if rooms_apart or self.core.m.nbody > (SMALL_OF_SLOPES if slopes else SMALL):
+            own[0] = <char*>PyMem_Malloc(size)
             if own[0] == NULL:
                 raise MemoryError
             return own[0]
-        if self.size > shared_size:
-            more = <char*>realloc(shared_room, self.size)
+        if size > shared_size:
+            more = <char*>realloc(shared_room, size)
             if more == NULL:
                 raise MemoryError
-            shared_room, shared_size = more, self.size
+            shared_room, shared_size = more, size
         return shared_room
+
+    cdef cnp.ndarray result(self, char shape):
+        # an array of a shape of the table
+        cdef const vt_model* m = &self.core.m
+        if shape == c"q":
+            return new_array(1, m.nq)
+        if shape == c"v":
+            return new_array(1, m.nv)
+        if shape == c"M":
+            return new_array(2, m.nv, m.nv)
+        if shape == c"J":
+            return new_array(2, 6, m.nv)
+        if shape == c"X":
+            return new_array(2, 4, 4)
+        if shape == c"B":
+            return new_array(3, m.nbody, 4, 4)
+        return new_array(1, 6 if shape == c"6" else 3)
 
     # ---- quaternions
 
@@ -402,59 +367,149 @@ cdef inline void turn_columns(const vt_model* m, const Mat3* R, const double* fr
         out[i] = out[i] + 0.0       # no zeros with a sign
 
 
-cdef struct Job:                # what a kernel is asked for
-    int which
-    const double* q
-    const double* b             # the second argument, NULL for zeros
-    const double* c             # the third
-    int body
-    const double* frame         # its pose on the body, (4, 4)
-    bint local
-    const vt_load* load         # of the potentials
-    int loads
-    double* out
+cdef void run_validate(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    memcpy(job.out[0], job.x[0], m.nq * sizeof(double))
 
 
-cdef void run_kernel(const vt_model* m, const Job* job, char* room) noexcept nogil:
+cdef void run_poses(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    poses_of(m, job.x[0], <Pose*>piece(&room, m.nbody * sizeof(Pose)), job.out[0])
+
+
+cdef void run_frame_pose(const vt_model* m, const Job* job, char* room) noexcept nogil:
     cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
-    cdef size_t size = 6 * (m.nv + m.nbody) * sizeof(double)
-    cdef double* zeros = <double*>piece(&room, size)
     cdef double X[16]
-    cdef void* bodies = piece(&room, 0)
-    cdef const double* q = job.q
-    cdef double* out = job.out
-    if job.which == INTEGRATE:
-        integrate(m, q, job.b, out)
-    elif job.which == DIFFERENCE:
-        difference(m, q, job.b, out)
-    elif job.which == BODY_POSES:
-        poses_of(m, q, pose, out)
-    elif job.which == FRAME_POSE:
-        place_path(m, q, job.body, pose, <int*>bodies)
-        put_pose(&pose[job.body], X)
-        pose_product(X, job.frame, out)
-    elif job.which == FRAME_JACOBIAN:
-        place_path(m, q, job.body, pose, <int*>bodies)
-        X[0], X[1], X[2] = job.frame[3], job.frame[7], job.frame[11]
-        jacobian_columns(m, job.body, X, zeros if job.local else out, pose)
-        if job.local:
-            turn_columns(m, &pose[job.body].R, job.frame, zeros, out)
-    elif job.which == RNEA:
-        rnea(m, m.g, q, job.b, job.c, out, <RneaBody*>bodies)
-    elif job.which == ABA:
-        aba(m, m.g, q, job.b, job.c, NULL, out, <AbaBody*>bodies)
-    elif job.which == CRBA:
-        crba(m, q, out, <CrbaBody*>bodies, pose, zeros)
-    else:
-        memset(zeros, 0, size)
-        if job.which == MOMENTA:
-            rnea(m, NO_GRAVITY, q, zeros, job.b, out, <RneaBody*>bodies)
-        elif job.which == VELOCITIES:
-            aba(m, NO_GRAVITY, q, zeros, job.b, NULL, out, <AbaBody*>bodies)
-        else:
-            energy(m, q, zeros if job.b == NULL else job.b, out, pose, <VelocityBody*>bodies)
-            if job.loads:
-                out[1] += load_potential(job.load, job.loads, q, pose, zeros)
+    if job.body < 0:
+        memcpy(job.out[0], job.frame, 16 * sizeof(double))
+        return
+    place_path(m, job.x[0], job.body, pose, <int*>piece(&room, 0))
+    put_pose(&pose[job.body], X)
+    pose_product(X, job.frame, job.out[0])
+
+
+cdef void run_frame_jacobian(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
+    cdef double* columns = <double*>piece(&room, 6 * m.nv * sizeof(double))
+    cdef bint local = job.local and job.body >= 0
+    cdef double place[3]
+    place_path(m, job.x[0], job.body, pose, <int*>piece(&room, 0))
+    place[0], place[1], place[2] = job.frame[3], job.frame[7], job.frame[11]
+    jacobian_columns(m, job.body, place, columns if local else job.out[0], pose)
+    if local:
+        turn_columns(m, &pose[job.body].R, job.frame, columns, job.out[0])
+
+
+cdef inline double* zeros_of(int count, char** room) noexcept nogil:
+    cdef double* zeros = <double*>piece(room, count * sizeof(double))
+    memset(zeros, 0, count * sizeof(double))
+    return zeros
+
+
+cdef void run_momenta(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef double* zeros = zeros_of(m.nv, &room)
+    rnea(m, NO_GRAVITY, job.x[0], zeros, job.x[1], job.out[0], <RneaBody*>piece(&room, 0))
+
+
+cdef void run_velocities(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef double* zeros = zeros_of(m.nv, &room)
+    aba(m, NO_GRAVITY, job.x[0], zeros, job.x[1], NULL, job.out[0], <AbaBody*>piece(&room, 0))
+
+
+cdef inline void energies_of(const vt_model* m, const Job* job, char* room, double* e) noexcept nogil:
+    # e: kinetic, potential, momentum (6), centre of mass (3)
+    cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
+    cdef double* zeros = zeros_of(6 * (m.nv + m.nbody), &room)
+    energy(m, job.x[0], zeros if job.x[1] == NULL else job.x[1], e, pose, <VelocityBody*>piece(&room, 0))
+    if job.loads:
+        e[1] += load_potential(job.load, job.loads, job.x[0], pose, zeros)
+
+
+cdef void run_kinetic_energy(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef double e[11]
+    energies_of(m, job, room, e)
+    job.out[0][0] = e[0]
+
+
+cdef void run_potential_energy(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef double e[11]
+    energies_of(m, job, room, e)
+    job.out[0][0] = e[1]
+
+
+cdef void run_lagrangian(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef double e[11]
+    energies_of(m, job, room, e)
+    job.out[0][0] = e[0] - e[1]
+
+
+cdef void run_momentum(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef double e[11]
+    energies_of(m, job, room, e)
+    memcpy(job.out[0], e + 2, 6 * sizeof(double))
+
+
+cdef void run_center_of_mass(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef double e[11]
+    energies_of(m, job, room, e)
+    memcpy(job.out[0], e + 8, 3 * sizeof(double))
+
+
+# ---- the table --------------------------------------------------------------------------------------
+
+cdef enum:
+    REGULAR = 1                 # the mass matrix must be regular
+    POTENTIALS = 2              # not of models with loads in Python, or contacts with springs
+    FRAMES = 4                  # the poses of bodies are those of frames by their names
+    SLOPES = 8                  # needs the memory of derivatives
+    MOVES = 16                  # the acceleration by all that the model has
+    RESTS = 32                  # ... at rest, as forces
+
+
+cdef struct Kernel:
+    const char* inputs
+    const char* outputs
+    int asks
+    Run run
+
+
+cdef Kernel KERNELS[32]
+#: Names of methods, and their rows.
+cdef dict METHODS = {}
+
+
+cdef int kernel(str name, const char* inputs, const char* outputs, int asks, Run run) except -1:
+    cdef int row = len(METHODS)
+    require_size(min(row, 31), row, "kernels")
+    KERNELS[row].inputs, KERNELS[row].outputs, KERNELS[row].asks, KERNELS[row].run = inputs, outputs, asks, run
+    METHODS[name] = row
+    return 0
+
+
+# The arguments of each method: q and v for arrays of nq and nv numbers (V if it may be left out), n for the name of a
+# frame, x for that of axes. Arguments behind those, and of other names, are not answered. Its results: arrays of
+# nq (q), nv (v), 6 and 3 numbers, of (nv, nv) M, (6, nv) J, (4, 4) X and (nbody, 4, 4) B, or a number (1); several are a
+# named tuple.
+kernel("validate_configuration", b"q", b"q", 0, run_validate)
+kernel("integrate", b"qv", b"q", 0, run_integrate)
+kernel("difference", b"qq", b"v", 0, run_difference)
+kernel("body_poses", b"q", b"B", 0, run_poses)
+kernel("frame_poses", b"q", b"B", FRAMES, run_poses)
+kernel("frame_pose", b"nq", b"X", 0, run_frame_pose)
+kernel("frame_jacobian", b"nqx", b"J", 0, run_frame_jacobian)
+kernel("rnea", b"qvv", b"v", 0, run_rnea)
+kernel("aba", b"qvv", b"v", REGULAR, run_aba)
+kernel("crba", b"q", b"M", 0, run_crba)
+kernel("momentum_from_velocity", b"qv", b"v", 0, run_momenta)
+kernel("velocity_from_momentum", b"qv", b"v", REGULAR, run_velocities)
+kernel("kinetic_energy", b"qv", b"1", POTENTIALS, run_kinetic_energy)
+kernel("potential_energy", b"q", b"1", POTENTIALS, run_potential_energy)
+kernel("lagrangian", b"qv", b"1", POTENTIALS, run_lagrangian)
+kernel("momentum", b"qv", b"6", POTENTIALS, run_momentum)
+kernel("center_of_mass", b"q", b"3", POTENTIALS, run_center_of_mass)
+kernel("rnea_derivatives", b"qvv", b"MMM", SLOPES, run_rnea_derivatives)
+kernel("aba_derivatives", b"qvv", b"MMM", SLOPES | REGULAR, run_aba_derivatives)
+kernel("inverse_mass_matrix", b"q", b"M", SLOPES | REGULAR, run_inverse_mass)
+kernel("forward_dynamics", b"qvV", b"v", MOVES | POTENTIALS | REGULAR, NULL)
+kernel("static_force", b"q", b"v", RESTS | POTENTIALS, NULL)
 
 
 # ---- a method ---------------------------------------------------------------------------------------
@@ -466,16 +521,15 @@ cdef class Call:
     ``made``: the kind of named tuple that it returns, if it does.
     """
 
-    cdef int which
+    cdef Kernel kernel
     cdef readonly int count         # of the arguments that are answered
-    cdef const char* kinds
-    cdef bytes owner
+    cdef int results
     cdef tuple names
     cdef type made
 
     def __cinit__(self, str name, tuple names, type made=None):
-        self.which, self.owner = METHODS[name]
-        self.kinds, self.count = self.owner, len(self.owner)
+        self.kernel = KERNELS[<int>METHODS[name]]
+        self.count, self.results = strlen(self.kernel.inputs), strlen(self.kernel.outputs)
         self.names, self.made = names[: self.count], made
         if len(self.names) != self.count:
             raise ValueError(f"{name} has fewer arguments than its call")
@@ -507,129 +561,101 @@ cdef class Call:
         return None if calls is None else self.of_slots(calls, model, slot)
 
     cdef object of_slots(self, Calls calls, model, PyObject** slot):
-        cdef PyObject* found
-        cdef const double* x[4]
-        cdef int turned = 0, frame = -1, j, one
-        cdef bint local = False
         cdef const vt_model* m = &calls.core.m
+        cdef PyObject* found
+        cdef const double* x
+        cdef int turned = 0, n = 0, frame, j, one
+        cdef char kind
+        cdef Job job
+        if calls.written and self.kernel.asks & POTENTIALS:
+            return None
+        memset(&job, 0, sizeof(Job))
+        job.body = -1
         for j in range(self.count):
-            x[j] = NULL
-            if slot[j] == NULL or (<object>slot[j] is None and self.kinds[j] == c"V"):
-                if self.kinds[j] == c"V" or self.kinds[j] == c"x":
+            kind = self.kernel.inputs[j]
+            if slot[j] == NULL or (<object>slot[j] is None and kind == c"V"):
+                if kind == c"V" or kind == c"x":
                     continue
                 return None
-            if self.kinds[j] == c"q":
-                x[j] = numbers(slot[j], m.nq)
-                if x[j] == NULL:
-                    return None
-                one = calls.turned(x[j])
-                if one < 0:
-                    return None
-                turned |= one << j
-            elif self.kinds[j] == c"n":
+            if kind == c"n":
                 if type(<object>slot[j]) is not str:
                     return None
                 found = PyDict_GetItem(calls.frames, <object>slot[j])
                 if found == NULL:
                     return None
                 frame = <object>found
-            elif self.kinds[j] == c"x":
+                job.body, job.frame = calls.frame_body[frame], data(calls.frame_X) + 16 * frame
+            elif kind == c"x":
                 if type(<object>slot[j]) is not str:
                     return None
-                local = <str>slot[j] == "local"
-                if not local and <str>slot[j] != "world":
+                job.local = <str>slot[j] == "local"
+                if not job.local and <str>slot[j] != "world":
                     return None
             else:
-                x[j] = numbers(slot[j], m.nv)
-                if x[j] == NULL:
+                x = numbers(slot[j], m.nq if kind == c"q" else m.nv)
+                if x == NULL:
                     return None
-        if self.which == FORWARD_DYNAMICS or self.which == STATIC_FORCE:
-            return self.of_field(model, calls, x, turned)
-        return self.of_kernel(model, calls, x, turned, frame, local)
+                if kind == c"q":
+                    one = calls.turned(x)
+                    if one < 0:
+                        return None
+                    turned |= one << n
+                job.x[n] = x
+                n += 1
+        if self.kernel.run == NULL:
+            return self.of_field(model, calls, job.x, turned)
+        return self.of_kernel(model, calls, &job, turned)
 
-    cdef object of_kernel(self, model, Calls calls, const double** x, int turned, int frame, bint local):
+    cdef object of_kernel(self, model, Calls calls, Job* job, int turned):
         cdef const vt_model* m = &calls.core.m
-        cdef cnp.ndarray out = None
-        cdef double energies[11]
-        cdef const double* p
-        cdef Job job
-        cdef Py_ssize_t size, k
-        cdef int which = self.which
+        cdef int asks = self.kernel.asks, k
+        cdef bint slopes = asks & SLOPES, found
+        cdef cnp.ndarray out
+        cdef object result = None
+        cdef double number = 0.0
         cdef char* room
         cdef char* own
-        cdef Regular regular = ALWAYS
-        cdef bint found = True
-        # the array of the result, before any memory is written
-        job.which, job.body, job.local = which, -1, local
-        if which == BODY_POSES or which == FRAME_POSES:
-            job.which = BODY_POSES
-            out, size = new_array(3, m.nbody, 4, 4), 16 * m.nbody
-        elif which == FRAME_POSE:
-            job.body, job.frame = calls.frame_body[frame], data(calls.frame_X) + 16 * frame
-            out, size = new_array(2, 4, 4), 16
-            if job.body < 0:
-                memcpy(data(out), job.frame, 16 * sizeof(double))
-                return out
-        elif which == FRAME_JACOBIAN:
-            job.body, job.frame = calls.frame_body[frame], data(calls.frame_X) + 16 * frame
-            job.local = local and job.body >= 0
-            out, size = new_array(2, 6, m.nv), 6 * m.nv
-        elif which == CRBA:
-            out, size = new_array(2, m.nv, m.nv), m.nv * m.nv
-        elif which == INTEGRATE or which == VALIDATE:
-            out, size = new_array(1, m.nq), m.nq
-        elif which >= KINETIC_ENERGY:
-            if calls.written:
-                return None
-            size = 11
+        cdef Regular regular = calls.regular_of(model) if asks & REGULAR else ALWAYS
+        if regular == NEVER:
+            return None
+        # the arrays of the result, before any memory is written
+        if self.results > 1:
+            result = [calls.result(self.kernel.outputs[k]) for k in range(self.results)]
+            for k in range(self.results):
+                job.out[k] = data(<cnp.ndarray>(<list>result)[k])
+        elif self.kernel.outputs[0] == c"1":
+            job.out[0] = &number
         else:
-            if which == ABA or which == VELOCITIES:
-                regular = calls.regular_of(model)
-                if regular == NEVER:
-                    return None
-            out, size = new_array(1, m.nv), m.nv
-        job.out = &energies[0] if out is None else data(out)
-        job.load, job.loads = calls.loads.list, calls.loads.count
-        k = 1 if which == FRAME_JACOBIAN or which == FRAME_POSE else 0
-        job.q, job.b, job.c = x[k], x[1] if self.count > 1 else NULL, x[2] if self.count > 2 else NULL
-        room = calls.room(&own)
-        if turned & 1 << k:
-            job.q = calls.straightened(job.q, &room)
-        if which == DIFFERENCE and turned & 2:
-            job.b = calls.straightened(job.b, &room)
-        if which == VALIDATE:
-            memcpy(job.out, job.q, m.nq * sizeof(double))
-        elif m.nbody <= SMALL:
-            found = regular == ALWAYS or calls.regular_at(job.q, room)
+            result = calls.result(self.kernel.outputs[0])
+            job.out[0] = data(<cnp.ndarray>result)
+        job.gravity, job.load, job.loads = m.g, calls.loads.list, calls.loads.count
+        room = calls.room(&own, slopes)
+        for k in range(2):
+            if turned & 1 << k:
+                job.x[k] = calls.straightened(job.x[k], &room)
+        if m.nbody <= (SMALL_OF_SLOPES if slopes else SMALL):
+            found = regular == ALWAYS or calls.regular_at(job.x[0], room)
             if found:
-                run_kernel(m, &job, room)
+                self.kernel.run(m, job, room)
         else:
             with nogil:
-                found = regular == ALWAYS or calls.regular_at(job.q, room)
+                found = regular == ALWAYS or calls.regular_at(job.x[0], room)
                 if found:
-                    run_kernel(m, &job, room)
+                    self.kernel.run(m, job, room)
         PyMem_Free(own)
         if not found:
             return None
-        if which < KINETIC_ENERGY:
-            if not finite_numbers(job.out, size):
-                return None
-            if which == FRAME_POSES:
-                return calls.frame_poses(data(out))
-            return out
-        if which == KINETIC_ENERGY or which == POTENTIAL_ENERGY or which == LAGRANGIAN:
-            if which == KINETIC_ENERGY:
-                energies[1] = energies[0]
-            elif which == LAGRANGIAN:
-                energies[1] = energies[0] - energies[1]
-            return energies[1] if finite_numbers(&energies[1], 1) else None
-        p = &energies[2] if which == MOMENTUM else &energies[8]
-        size = 6 if which == MOMENTUM else 3
-        if not finite_numbers(p, size):
+        if result is None:
+            return number if finite_numbers(&number, 1) else None
+        if self.results > 1:
+            for out in <list>result:
+                if not finite_numbers(data(out), cnp.PyArray_SIZE(out)):
+                    return None
+            return named_tuple(self.made, tuple(<list>result))
+        out = <cnp.ndarray>result
+        if not finite_numbers(data(out), cnp.PyArray_SIZE(out)):
             return None
-        out = new_array(1, size)
-        memcpy(data(out), p, size * sizeof(double))
-        return out
+        return calls.frame_poses(data(out)) if asks & FRAMES else out
 
     cdef object of_field(self, model, Calls calls, const double** x, int turned):
         # accelerations with all that the model has
@@ -640,10 +666,10 @@ cdef class Call:
         cdef const double* v
         cdef char* room
         cdef char* own
-        cdef bint found, rests = self.which == STATIC_FORCE
+        cdef bint found, rests = self.kernel.asks & RESTS
         cdef Job job
         cdef Regular regular = ALWAYS if rests else calls.regular_of(model)
-        if calls.written or m.nbody > SMALL or regular == NEVER:
+        if m.nbody > SMALL or regular == NEVER:
             return None
         field = calls.taken_field(rests)
         if field is None:
@@ -670,10 +696,10 @@ cdef class Call:
             memcpy(data(pushes), field.lane.held.push, field.shared.count * sizeof(double))
             found = found and finite_numbers(data(a), m.nv)
         if found and rests:
-            job.which, job.out = CRBA, data(M)
+            job.out[0] = data(M)
             # the mass matrix is that of the method crba, which looks at the quaternions again
-            job.q = calls.straightened(q, &room) if turned else q
-            run_kernel(m, &job, room)
+            job.x[0] = calls.straightened(q, &room) if turned else q
+            run_crba(m, &job, room)
             found = finite_numbers(data(M), m.nv * m.nv)
         PyMem_Free(own)
         calls.give_field(field, rests)

@@ -1,8 +1,8 @@
 # The doors from Python: check nothing but sizes (Blocks does), release the GIL, run the kernels over blocks of
 # VT_WIDTH rows. Arrays have one row an instance; a short last block repeats its last row.
 #
-# The doors look alike on purpose: each lists its arrays, and calls one kernel. Cython has no functions over kernels of
-# different signatures that would cost nothing.
+# Kernels of one signature (runs.pxi) have a line each. The other doors look alike on purpose: each lists its arrays,
+# and calls one kernel.
 
 cdef inline void gather(const double* rows, Py_ssize_t count, Py_ssize_t columns, Py_ssize_t first,
                         vt_real* to) noexcept nogil:
@@ -96,170 +96,74 @@ cdef class Blocks:
                 scatter(self.rows[k].lanes, self.count, self.rows[k].columns, block * VT_WIDTH, self.rows[k].write)
 
 
-def batch_integrate(CoreModel model, const double[:, ::1] q, const double[:, ::1] d, double[:, ::1] q2):
+cdef int over_rows(CoreModel model, Run run, const double* gravity, const char* shapes, tuple arrays,
+                   size_t more=0) except -1:
+    # run a kernel over rows. shapes: of the arguments, nq (q) or nv (v), and in capitals of the results, which may also
+    # be nv nv (M); more: bytes of memory beyond room_size
     cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + m.nv)
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bd = rows.input(d, m.nv)
-    cdef vt_real* bo = rows.output(q2, m.nq)
+    cdef Py_ssize_t k, block, reals = 0, inputs = 0, outputs = 0
+    cdef Py_ssize_t columns[8]
+    cdef Job job
+    cdef Blocks rows
+    cdef char* room
+    for k in range(len(arrays)):
+        if shapes[k] == c"q" or shapes[k] == c"Q":
+            columns[k] = m.nq
+        else:
+            columns[k] = <Py_ssize_t>m.nv * m.nv if shapes[k] == c"M" else m.nv
+        reals += columns[k] + 1
+    rows = Blocks(len(arrays[0]), reals, room_size(m) + more)
+    memset(&job, 0, sizeof(Job))
+    job.gravity = gravity
+    for k in range(len(arrays)):
+        if shapes[k] == c"q" or shapes[k] == c"v":
+            job.x[inputs] = rows.input(arrays[k], columns[k])
+            inputs += 1
+        else:
+            job.out[outputs] = rows.output(arrays[k], columns[k])
+            outputs += 1
+    room = <char*>rows.take(room_size(m) + more)
     with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            integrate(m, bq, bd, bo)
-            rows.scatter(k)
+        for block in range(rows.blocks()):
+            rows.gather(block)
+            run(m, &job, room)
+            rows.scatter(block)
+    return 0
 
 
-def batch_difference(CoreModel model, const double[:, ::1] q, const double[:, ::1] q2, double[:, ::1] d):
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + m.nv)
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* b2 = rows.input(q2, m.nq)
-    cdef vt_real* bd = rows.output(d, m.nv)
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            difference(m, bq, b2, bd)
-            rows.scatter(k)
+def batch_integrate(CoreModel model, q, d, q2):
+    over_rows(model, run_integrate, NULL, b"qvQ", (q, d, q2))
 
 
-def batch_rnea(CoreModel model, const double[::1] gravity, const double[:, ::1] q,
-               const double[:, ::1] v, const double[:, ::1] a, double[:, ::1] tau):
-    cdef const vt_model* m = &model.m
-    cdef const double* g = entries(gravity, 3, "numbers of gravity")
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + 3 * m.nv, m.nbody * sizeof(RneaBody))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bv = rows.input(v, m.nv)
-    cdef vt_real* ba = rows.input(a, m.nv)
-    cdef vt_real* bt = rows.output(tau, m.nv)
-    cdef RneaBody* body = <RneaBody*>rows.take(m.nbody * sizeof(RneaBody))
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            rnea(m, g, bq, bv, ba, bt, body)
-            rows.scatter(k)
+def batch_difference(CoreModel model, q, q2, d):
+    over_rows(model, run_difference, NULL, b"qqV", (q, q2, d))
 
 
-def batch_aba(CoreModel model, const double[::1] gravity, const double[:, ::1] q,
-              const double[:, ::1] v, const double[:, ::1] tau, double[:, ::1] acc):
-    cdef const vt_model* m = &model.m
-    cdef const double* g = entries(gravity, 3, "numbers of gravity")
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + 3 * m.nv, m.nbody * sizeof(AbaBody))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bv = rows.input(v, m.nv)
-    cdef vt_real* bt = rows.input(tau, m.nv)
-    cdef vt_real* ba = rows.output(acc, m.nv)
-    cdef AbaBody* body = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            aba(m, g, bq, bv, bt, NULL, ba, body)
-            rows.scatter(k)
+def batch_rnea(CoreModel model, const double[::1] gravity, q, v, a, tau):
+    over_rows(model, run_rnea, entries(gravity, 3, "numbers of gravity"), b"qvvV", (q, v, a, tau))
 
 
-def batch_crba(CoreModel model, const double[:, ::1] q, double[:, ::1] M):
-    # M: (n, nv * nv)
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + (m.nv + 6) * m.nv, m.nbody * (sizeof(CrbaBody) + sizeof(Pose)))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bm = rows.output(M, m.nv * m.nv)
-    cdef vt_real* wrench = rows.reals(6 * m.nv)
-    cdef CrbaBody* body = <CrbaBody*>rows.take(m.nbody * sizeof(CrbaBody))
-    cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            crba(m, bq, bm, body, pose, wrench)
-            rows.scatter(k)
+def batch_aba(CoreModel model, const double[::1] gravity, q, v, tau, acc):
+    over_rows(model, run_aba, entries(gravity, 3, "numbers of gravity"), b"qvvV", (q, v, tau, acc))
 
 
-def batch_rnea_derivatives(CoreModel model, const double[::1] gravity, const double[:, ::1] q, const double[:, ::1] v,
-                           const double[:, ::1] a, double[:, ::1] by_q, double[:, ::1] by_v, double[:, ::1] by_a):
-    # by_q, by_v, by_a: (n, nv * nv)
-    cdef const vt_model* m = &model.m
-    cdef const double* g = entries(gravity, 3, "numbers of gravity")
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2 + COLUMN) * m.nv + 3,
-                              m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody)))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bv = rows.input(v, m.nv)
-    cdef vt_real* ba = rows.input(a, m.nv)
-    cdef vt_real* oq = rows.output(by_q, m.nv * m.nv)
-    cdef vt_real* ov = rows.output(by_v, m.nv * m.nv)
-    cdef vt_real* oa = rows.output(by_a, m.nv * m.nv)
-    cdef vt_real* column = rows.reals(COLUMN * m.nv + 3)
-    cdef AbaBody* x = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
-    cdef SlopeBody* body = <SlopeBody*>rows.take(m.nbody * sizeof(SlopeBody))
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            slope_motion(m, g, bq, bv, ba, x)
-            inverse_slopes(m, g, bv, x, body, column, m.nv, oq, ov, oa)
-            rows.scatter(k)
+def batch_crba(CoreModel model, q, M):
+    # M: (n, nv * nv), as all matrices
+    over_rows(model, run_crba, NULL, b"qM", (q, M))
 
 
-def batch_aba_derivatives(CoreModel model, const double[::1] gravity, const double[:, ::1] q, const double[:, ::1] v,
-                          const double[:, ::1] tau, double[:, ::1] by_q, double[:, ::1] by_v, double[:, ::1] by_tau):
-    # by_q, by_v, by_tau: (n, nv * nv)
-    cdef const vt_model* m = &model.m
-    cdef const double* g = entries(gravity, 3, "numbers of gravity")
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2) * m.nv + slope_reals(m), slope_size(m))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bv = rows.input(v, m.nv)
-    cdef vt_real* bt = rows.input(tau, m.nv)
-    cdef vt_real* oq = rows.output(by_q, m.nv * m.nv)
-    cdef vt_real* ov = rows.output(by_v, m.nv * m.nv)
-    cdef vt_real* ot = rows.output(by_tau, m.nv * m.nv)
-    cdef SlopeWork w = slope_work(m, rows)
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            forward_slopes(m, g, bq, bv, bt, &w, oq, ov, ot)
-            rows.scatter(k)
+def batch_rnea_derivatives(CoreModel model, const double[::1] gravity, q, v, a, by_q, by_v, by_a):
+    over_rows(model, run_rnea_derivatives, entries(gravity, 3, "numbers of gravity"), b"qvvMMM",
+              (q, v, a, by_q, by_v, by_a), slope_size(&model.m))
 
 
-def batch_inverse_mass(CoreModel model, const double[:, ::1] q, double[:, ::1] out):
-    # out: (n, nv * nv)
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k
-    cdef int i
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + m.nv * m.nv + slope_reals(m), slope_size(m))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bo = rows.output(out, m.nv * m.nv)
-    cdef SlopeWork w = slope_work(m, rows)
-    with nogil:
-        for i in range(m.nv):
-            w.acc[i] = vt_set1(0.0)
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            mass_inverse(m, bq, w.acc, &w, bo)
-            rows.scatter(k)
+def batch_aba_derivatives(CoreModel model, const double[::1] gravity, q, v, tau, by_q, by_v, by_tau):
+    over_rows(model, run_aba_derivatives, entries(gravity, 3, "numbers of gravity"), b"qvvMMM",
+              (q, v, tau, by_q, by_v, by_tau), slope_size(&model.m))
 
 
-cdef Py_ssize_t slope_reals(const vt_model* m) noexcept:
-    return (3 * whole_columns(m.nv) + 1 + COLUMN) * m.nv + 3
-
-
-cdef size_t slope_size(const vt_model* m) noexcept:
-    return (m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody) + STRIP * sizeof(Columns) + 1) + m.nv * sizeof(Pivot))
-
-
-cdef SlopeWork slope_work(const vt_model* m, Blocks rows) except *:
-    cdef SlopeWork w
-    cdef Py_ssize_t matrix = m.nv * whole_columns(m.nv)
-    w.column, w.acc = rows.reals(COLUMN * m.nv + 3), rows.reals(m.nv)
-    w.by_q, w.by_v, w.inverse = rows.reals(matrix), rows.reals(matrix), rows.reals(matrix)
-    w.x = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
-    w.body = <SlopeBody*>rows.take(m.nbody * sizeof(SlopeBody))
-    w.pivot = <Pivot*>rows.take(m.nv * sizeof(Pivot))
-    w.y = <Columns*>rows.take(m.nbody * STRIP * sizeof(Columns))
-    w.related = <char*>rows.take(m.nbody)
-    return w
+def batch_inverse_mass(CoreModel model, q, out):
+    over_rows(model, run_inverse_mass, NULL, b"qM", (q, out), slope_size(&model.m))
 
 
 def batch_pivots(CoreModel model, const double[:, ::1] q, double[:, ::1] out):

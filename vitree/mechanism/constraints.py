@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,7 +76,7 @@ class PointConstraint(_Named, words='point "{a}" - "{b}" {axis}'):
     axis: tuple[float, float, float]
     axes: str = "world"
     offset: float = 0.0
-    label: str | None = field(default=None, metadata={"since": "0.2.0"})
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Distance(_Named, words='distance "{a}" - "{b}"'):
     a: str
     b: str
     length: float | str
-    label: str | None = field(default=None, metadata={"since": "0.2.0"})
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Coupling:
 
     factors: Mapping[str, float]
     value: float = 0.0
-    label: str | None = field(default=None, metadata={"since": "0.2.0"})
+    label: str | None = None
 
     @property
     def name(self) -> str:
@@ -161,8 +161,8 @@ class AxisConstraint(_Named, words='axis "{a}" {axis_a} - "{b}" {axis_b}'):
     axis_a: tuple[float, float, float]
     axis_b: tuple[float, float, float]
     cosine: float = 0.0
-    facing: tuple[float, float, float] | None = field(default=None, metadata={"since": "0.2.0"})
-    label: str | None = field(default=None, metadata={"since": "0.2.0"})
+    facing: tuple[float, float, float] | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Cam(_Named, words='cam "{follower}" by "{driver}"'):
     positions: tuple
     profile: Any
     periodic: bool = False
-    label: str | None = field(default=None, metadata={"since": "0.2.0"})
+    label: str | None = None
 
     def __post_init__(self) -> None:
         for name, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):

@@ -256,9 +256,6 @@ class Flat:
 
     def __setstate__(self, state):
         vars(self).update(state)
-        for name in ADDED:
-            if getattr(self, name) is None:  # a pickle of a version that knew of none
-                vars(self)[name] = np.zeros(len(self.damping))
         _freeze(self)
 
 
@@ -288,8 +285,8 @@ def same(one: Flat, other: Flat, names: Iterable[str]) -> bool:
     )
 
 
-#: Fields of a Flat that models of earlier versions are without: zero or more, and zero where nothing is given.
-ADDED = ("armature", "dry_friction", "limit_restitution")
+#: Fields of a Flat that are zero or more, and zero where nothing is given.
+_ZERO_OR_MORE = ("armature", "dry_friction", "limit_restitution")
 #: Fields of a Flat that are no arrays, but sequences.
 _TUPLES = ("frame_names", "link_names", "link_parent", "link_mass", "link_com", "link_inertia", "joints", "geometry",
            "constraints", "loads", "contacts", "rolling")  # fmt: skip
@@ -334,7 +331,7 @@ def _sound_arrays(flat: Flat, changed: Collection[str] | None = None) -> dict[st
     ):
         if len(starts) == len(found[name]) and found[name][(starts == BALL) | (starts == FREE)].any():
             raise ModelError(f"ball and free joints {word}")
-    for name in ADDED:
+    for name in _ZERO_OR_MORE:
         if not (np.isfinite(found[name]) & (found[name] >= 0)).all():
             raise ModelError(f"{name} has negative numbers, or ones that are not finite; it must be zero or more")
     if (found["limit_restitution"] > 1).any():

@@ -57,6 +57,11 @@ class AbaDerivatives(NamedTuple):
     by_torque: np.ndarray
 
 
+#: Compiled calls on one state, whose answer is None where the functions below are needed.
+_RNEA = core.Call("rnea_derivatives", ("q", "v", "a"), RneaDerivatives)
+_MASS = core.Call("inverse_mass_matrix", ("q",))
+
+
 def _matrices(count: int, q: np.ndarray, nv: int) -> tuple[np.ndarray, np.ndarray]:
     """Return so many stacks of matrices (count, ..., nv, nv), and the same memory in rows."""
     lead = q.shape[:-1]
@@ -105,7 +110,7 @@ def forward_dynamics_derivatives(
     u = np.zeros(nu) if given is None else entries(given, (nu,), "inputs")
     # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
     a = model.forward_dynamics(q, v, tau, contacts="none", **more).acceleration
-    inverse = rnea_derivatives(model, q, v, a)
+    inverse = _RNEA.quick(model._calls, model, q, v, a) or rnea_derivatives(model, q, v, a)
     _, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
     of_joints = core.joint_slopes(model.core, model.drive_list, q, v, u)
     by_q += np.diag(of_joints[0]) - inverse.by_q
@@ -114,7 +119,8 @@ def forward_dynamics_derivatives(
         of_written = model.written.tangent(float(more["t"]), q, v, u)
         by_q += of_written[0]
         by_v += of_written[1]
-    response = _constrained(model, q, inverse_mass_matrix(model, q))
+    of_mass = _MASS.quick(model._calls, model, q)
+    response = _constrained(model, q, inverse_mass_matrix(model, q) if of_mass is None else of_mass)
     return AbaDerivatives(response @ by_q, response @ by_v, response)
 
 

@@ -17,10 +17,9 @@ from vitree._core.types import ConstraintList, ContactList, CoreModel, DriveList
 from vitree.arguments import all_finite, axes_of, entries, generator, numbers_of, of_kind, plain_scalar
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.findings import Finding, Report
-from vitree.mechanism.contacts import LIMITS, Contact, Ground
+from vitree.mechanism.contacts import Contact, Ground
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
-    ADDED,
     BALL,
     FREE,
     KIND_NV,
@@ -120,15 +119,13 @@ class LagrangianDerivatives(NamedTuple):
 def _content(x):
     """The content of a load or constraint, in types whose repr does not depend on how a number was given.
 
-    Fields that came later are left out where they are None, so that digests stay. Vehicles have a ``_content`` of their
-    own. Digests are made of both, and old checkpoints of old digests.
+    Digests are made of it. Vehicles have a ``_content`` of their own.
     """
     if isinstance(x, Written):
         return x.content
     x = plain_scalar(x)
     if is_dataclass(x):
-        values = ((getattr(x, field.name), field.metadata.get("since")) for field in fields(x))
-        return type(x).__name__, *(_content(value) for value, since in values if since is None or value is not None)
+        return type(x).__name__, *(_content(getattr(x, field.name)) for field in fields(x))
     if isinstance(x, Mapping):
         return [(key, _content(value)) for key, value in x.items()]
     if isinstance(x, np.ndarray) and x.dtype == float:
@@ -136,6 +133,10 @@ def _content(x):
     if isinstance(x, list | tuple | np.ndarray):
         return [_content(value) for value in x]
     return float(x) if isinstance(x, Real) and not isinstance(x, bool) else x
+
+
+#: Fields of a Flat that are no arrays, and that the dynamics depend on.
+_DYNAMIC = ("frame_names", "constraints", "loads", "contacts", "ground", "limits", "rolling")
 
 
 class Model(System):
@@ -741,26 +742,19 @@ class Model(System):
             h = hashlib.sha256()
             for field in fields(Flat):
                 value = getattr(self.flat, field.name)
-                if field.name in ADDED and not value.any():
-                    continue  # digests of models without are those of versions that knew of none
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
-                elif field.name in ("frame_names", "constraints", "loads"):
-                    h.update(self._text_of(field.name, value, named=False))
-                elif value is not None if field.name == "ground" else value and field.name in ("contacts", "rolling"):
-                    h.update(self._text_of(field.name, value, named=True))
-                elif field.name == "limits" and value != LIMITS[0]:
-                    h.update(repr((field.name, value)).encode())
+                elif field.name in _DYNAMIC:
+                    h.update(self._text_of(field.name, value))
             vars(self)["_hash"] = h.hexdigest()
         return vars(self)["_hash"]
 
-    def _text_of(self, name: str, value: Any, named: bool) -> bytes:
+    def _text_of(self, name: str, value: Any) -> bytes:
         """The content of a field of the arrays, which models share where it does not vary."""
         kept = self._structure.texts
         if name in kept:
             return kept[name]
-        content = _content(value)
-        text = repr((name, content) if named else content).encode()
+        text = repr((name, _content(value))).encode()
         if name in STILL:
             kept[name] = text
         return text
@@ -1476,6 +1470,7 @@ class Model(System):
         doors(q).batch_crba(self.core, rows, out.reshape(len(rows), self.nv**2))
         return out
 
+    @in_one_call
     @on_stacks
     @finite_result
     def inverse_mass_matrix(self, q: Any) -> np.ndarray:
@@ -1491,6 +1486,7 @@ class Model(System):
         self._require_regular(q)
         return dynamics_derivatives.inverse_mass_matrix(self, q)
 
+    @functools.partial(in_one_call, made=dynamics_derivatives.RneaDerivatives)
     @on_stacks
     @finite_result
     def rnea_derivatives(self, q: Any, v: Any, a: Any) -> dynamics_derivatives.RneaDerivatives:
@@ -1514,6 +1510,7 @@ class Model(System):
         """
         return dynamics_derivatives.rnea_derivatives(self, q, v, a)
 
+    @functools.partial(in_one_call, made=dynamics_derivatives.AbaDerivatives)
     @on_stacks
     @finite_result
     def aba_derivatives(self, q: Any, v: Any, tau: Any) -> dynamics_derivatives.AbaDerivatives:

@@ -152,7 +152,7 @@ def momentum(source, axes=None, *, dt: float | None = None):
     a curve comes near it.
 
     The ground, loads or constraints change the momentum of other systems. For these the momentum itself is drawn,
-    linear scale; so it is for runs from files of older versions, which do not say whether the system moves freely.
+    linear scale; so it is for runs of which it is not known whether the system moves freely.
 
     Arguments, result and errors as for :func:`energy`.
     """

@@ -133,7 +133,6 @@ class ContactLog:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({name: read_only(value) for name, value in state.items()})
-        vars(self).setdefault("nodes", None)
 
     @property
     def record(self) -> np.ndarray:

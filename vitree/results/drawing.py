@@ -168,7 +168,7 @@ class Drawing:
         kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
         parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
         bodies, extent = tuple(content["bodies"]), float(content["extent"])
-        ground = None if content.get("ground") is None else Surface(**_tuples(content["ground"]))
+        ground = None if content["ground"] is None else Surface(**_tuples(content["ground"]))
         drawing = cls(name=str(content["name"]), bodies=bodies, extent=extent, ground=ground, **parts)
         drawing._check()
         return drawing

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -30,7 +30,7 @@ from vitree.writing import replacing
 
 R = TypeVar("R", bound=Recording)
 
-#: Version of the file format; a reader refuses files of a later one.
+#: Number of the file format; files of another one are refused.
 FORMAT = 3
 #: Units by field; "joint" means m or rad by the kind of the joint.
 UNITS = {
@@ -58,8 +58,6 @@ UNITS = {
     "film: t": "s",
     "film: poses": "m, and quaternion (x, y, z, w); world axes",
 }
-#: Fields that files of format 1 lack.
-_SINCE_2 = ("constraint_names", "constraint", "multipliers")
 #: Fields that are None in most runs.
 _OPTIONAL = ("stages", "halves")
 #: Prefix of the names of monitors in files.
@@ -142,7 +140,7 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
     Raises
     ------
     InputError
-        If the file is missing, damaged, of another kind or of a later format.
+        If the file is missing, damaged, of another kind or of another format.
     """
     path = path_of(path)
     remedy = "give a run, as 'vitree simulate' or Trajectory.save writes it"
@@ -152,15 +150,14 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             header = json.loads(str(file["header"]))
             if header.get("kind") != "vitree trajectory":
                 raise ValueError("its header is of another kind")
-            if header["format"] > FORMAT:
+            if header["format"] != FORMAT:
+                remedy = "upgrade vitree" if header["format"] > FORMAT else "simulate again, and save that run"
                 raise InputError(
-                    f"format {header['format']}, written by vitree {header.get('vitree')}; "
-                    f"this vitree reads up to format {FORMAT}: upgrade it"
+                    f"its format is {shown(header['format'])}, written by vitree {shown(header.get('vitree'))}; "
+                    f"this vitree reads format {FORMAT}: {remedy}"
                 )
-            later = set(_SINCE_2) if header["format"] < 2 else set()
-            _check_header(header, set(NAMES) - later)
-            required = set(shapes()) - later
-            names = [name for name in (*shapes(), "checkpoint", *_OPTIONAL) if name in file or name in required]
+            _check_header(header, NAMES)
+            names = [*shapes(), "checkpoint", *(name for name in _OPTIONAL if name in file)]
             arrays: dict[str, Any] = {name: file[name] for name in names}
             monitors = [name for name in file.names if name.startswith(_MONITOR)]
             arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in monitors}
@@ -180,7 +177,7 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             if "drawing" in header:
                 drawing = Drawing.from_plain(header["drawing"])
                 arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"], os.path.abspath(path))
-        return kind(**{name: header[name] for name in _header_names() if name not in later}, **arrays)
+        return kind(**{name: header[name] for name in _header_names()}, **arrays)
     except FileNotFoundError:
         raise InputError(f"there is no file {brief(path)}; {remedy}") from None
     except InputError as error:
@@ -195,7 +192,7 @@ def _header_names() -> list[str]:
     return [f.name for f in fields(Recording) if f.name not in (*shapes(), *_APART)]
 
 
-def _check_header(header: dict[str, Any], names: set[str]) -> None:
+def _check_header(header: dict[str, Any], names: Iterable[str]) -> None:
     """Raise a ValueError if an entry of a header has another type or length than in a header of ours."""
     counts = {"q": len(header["q_names"]), "v": len(header["v_names"]), "p": len(header["v_names"])}
     about = header.get("about", {})

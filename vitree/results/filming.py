@@ -23,14 +23,14 @@ def film_of(run: Recording) -> Film:
     Raises
     ------
     InputError
-        If the trajectory has neither a system nor a film, like one loaded from a file of an older version.
+        If the trajectory has neither a system nor a film.
     """
     if not len(run):
         raise InputError(f'the trajectory of "{run.model_name}" has no records to draw')
     if run.system is None:
         if run.film is None:
             raise InputError(
-                f'the trajectory of "{run.model_name}" has no pictures, because its file is of an older version; give '
+                f'the trajectory of "{run.model_name}" has neither a model nor pictures; give '
                 f'its model, as in view(traj, model=...) or "vitree view run.npz --robot NAME"'
             )
         return run.film

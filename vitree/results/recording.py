@@ -176,9 +176,6 @@ class Recording:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        if "_source" not in state:
-            for name in ("stages", "drive", "halves"):
-                vars(self).setdefault(name, None)  # of pickles of older versions
         self._freeze()
 
     def _freeze(self) -> None:

@@ -37,8 +37,7 @@ CONTACT = {"point": "m", "normal": "1", "impulse": "N s", "force": "N", "slip": 
 def units_of(traj: Recording) -> dict[str, tuple[str, ...]]:
     """Return the unit of each entry of q, v and p; "1" for a number without one.
 
-    A trajectory from a file of an older version does not know which joints turn and which slide. Its units say "rad or
-    m".
+    A trajectory without a system does not know which joints turn and which slide. Its units say "rad or m".
 
     Parameters
     ----------
@@ -65,8 +64,8 @@ def about(traj: Recording) -> dict[str, Any] | None:
     dict or None
         ``units`` of the entries of q, v and p; ``gravity`` in world axes, a list of 3 float [m/s^2]; ``total_mass``
         [kg]; ``only_falls``, whether only gravity changes the momentum of the undriven system; ``conservative``,
-        whether nothing changes its energy; ``only_loses``, whether damping and friction alone change it (files since
-        0.2.0). None for a file of an older version.
+        whether nothing changes its energy; ``only_loses``, whether damping and friction alone change it. None where
+        the system is not known.
     """
     system = traj.system
     if system is None:

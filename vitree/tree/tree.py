@@ -86,10 +86,6 @@ class Tree:
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
         self.world = Frame(self, None, Fixed())
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # pickles of versions without contacts
-        vars(self).update({"contacts": [], "rolling": [], "ground": None, "limits": LIMITS[0], **state})
-
     def _claim(self, chain: list[Element]) -> None:
         """Check the names of new elements and keep them, all or none."""
         # a joint of several coordinates has a name of its own
