@@ -10,6 +10,7 @@ import io
 import logging
 import os
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -236,45 +237,86 @@ def _write(
 @contextlib.contextmanager
 def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None], Any]]:
     """Open a page whose canvas has a size [pixels]; yield what draws it at a time [s] and returns its pixels."""
-    _, sync_api, Image = _require()
+    _, sync_api, _ = _require()
     logging.getLogger("asyncio").addFilter(_tells_more)  # the same filter twice is one
-    with tempfile.TemporaryDirectory() as folder, sync_api.sync_playwright() as tool:
-        file = Path(folder) / "page.html"
-        file.write_text(page, encoding="utf-8")
-        browser = _launched(tool)
+    with _interrupts_between_frames() as interrupted:
         try:
-            context = browser.new_context(viewport={"width": size[0], "height": size[1]})
-            context.set_default_timeout(1000 * PATIENCE)
-            context.set_offline(True)
-            tab = context.new_page()
-            tab.add_init_script(_STEPPED)
-            # On a slow machine the page would take fewer pixels, unless their density is fixed.
-            tab.goto(file.as_uri() + "?fixedDpr=1")
+            with tempfile.TemporaryDirectory() as folder, sync_api.sync_playwright() as tool:
+                file = Path(folder) / "page.html"
+                file.write_text(page, encoding="utf-8")
+                browser = _launched(tool)
+                try:
+                    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+                    context.set_default_timeout(1000 * PATIENCE)
+                    context.set_offline(True)
+                    tab = context.new_page()
+                    tab.add_init_script(_STEPPED)
+                    # On a slow machine the page would take fewer pixels, unless their density is fixed.
+                    tab.goto(file.as_uri() + "?fixedDpr=1")
+                    yield _taker(tab, size, interrupted)
+                finally:
+                    browser.close()
+        except Exception:  # Ctrl-C in a terminal ends the browser as well
+            interrupted()
+            raise
 
-            seen: list[tuple[int, int]] = []
 
-            def take(t: float | None) -> Any:
-                found = tab.evaluate("t => vitreeFrame(t)", t)
-                if found is None:
-                    return None
-                seen.append((found["width"], found["height"]))
-                if seen[-1] != size:
-                    # The bar of the page takes some of the height; the canvas follows the window a little later.
-                    if len(seen) > REST and set(seen[-REST:]) == {seen[-1]}:
-                        window = tab.viewport_size
-                        tab.set_viewport_size({"width": max(window["width"] + size[0] - seen[-1][0], 1),
-                                               "height": max(window["height"] + size[1] - seen[-1][1], 1)})  # fmt: skip
-                        seen.clear()
-                    return None
-                if t is None:
-                    return found["seconds"]
-                picture = Image.open(io.BytesIO(base64.b64decode(found["picture"].partition(",")[2]))).convert("RGBA")
-                paper = Image.new("RGBA", picture.size, "white")
-                return np.array(Image.alpha_composite(paper, picture).convert("RGB"))
+def _taker(tab: Any, size: tuple[int, int], interrupted: Callable[[], None]) -> Callable[[float | None], Any]:
+    """Return what draws a page at a time, as :func:`_opened` yields it."""
+    _, _, Image = _require()
+    seen: list[tuple[int, int]] = []
 
-            yield take
-        finally:
-            browser.close()
+    def take(t: float | None) -> Any:
+        interrupted()
+        found = tab.evaluate("t => vitreeFrame(t)", t)
+        interrupted()
+        if found is None:
+            return None
+        seen.append((found["width"], found["height"]))
+        if seen[-1] != size:
+            # The bar of the page takes some of the height; the canvas follows the window a little later.
+            if len(seen) > REST and set(seen[-REST:]) == {seen[-1]}:
+                window = tab.viewport_size
+                tab.set_viewport_size({"width": max(window["width"] + size[0] - seen[-1][0], 1),
+                                       "height": max(window["height"] + size[1] - seen[-1][1], 1)})  # fmt: skip
+                seen.clear()
+            return None
+        if t is None:
+            return found["seconds"]
+        picture = Image.open(io.BytesIO(base64.b64decode(found["picture"].partition(",")[2]))).convert("RGBA")
+        paper = Image.new("RGBA", picture.size, "white")
+        return np.array(Image.alpha_composite(paper, picture).convert("RGB"))
+
+    return take
+
+
+@contextlib.contextmanager
+def _interrupts_between_frames() -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C wait until a frame is drawn; yield what raises a KeyboardInterrupt if there was one.
+
+    Within Playwright's loop the exception leaves calls that never return. A second Ctrl-C does not wait.
+    """
+    noted: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        noted.append(number)
+
+    def check() -> None:
+        if noted:
+            raise KeyboardInterrupt
+
+    own = threading.current_thread() is threading.main_thread()
+    if not own or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield check
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    check()
 
 
 def _tells_more(record: logging.LogRecord) -> bool:
