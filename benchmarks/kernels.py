@@ -15,7 +15,7 @@ import numpy as np
 import peers
 
 import vitree as vt
-from vitree._core import WIDTHS, _cpu, lanes, scalar
+from vitree._core import lanes, scalar, widths
 
 
 def timings(model: vt.Model, kernels, count: int = peers.STATES) -> dict[str, float]:
@@ -53,9 +53,8 @@ def main() -> None:
             rows["pinocchio, C++ -march=native"] = peers.pinocchio_cpp(text, free, ("-march=native",))
         rows["mujoco, Python"] = peers.mujoco_kernels(text, free)
         rows["vitree again"] = timings(model, scalar())
-        for width in WIDTHS[1:]:
-            if _cpu.runs(width):
-                rows[f"vitree, {width} lanes, a state"] = timings(model, lanes(width))
+        for width in widths()[1:]:
+            rows[f"vitree, {width} lanes, a state"] = timings(model, lanes(width))
         own = {name: min(rows["vitree"][name], rows["vitree again"][name]) for name in names}
         print(f"\n{robot}: {model.nbody} bodies, {model.nv} degrees of freedom; us per call (vitree's share of it)")
         print(f"{'':32s}" + "".join(f"{name:>18s}" for name in names))
