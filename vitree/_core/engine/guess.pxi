@@ -35,6 +35,7 @@ cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept n
     cdef int i, m, k, most = 1
     cdef int order[MOST_LANES]
     cdef bint takes[MOST_LANES]
+    cdef const vt_real* row
     cdef vt_mask some
     for i in range(VT_WIDTH):
         order[i] = fixed if fixed else seen_order(&g.seen[i])
@@ -44,8 +45,13 @@ cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept n
         for i in range(VT_WIDTH):
             takes[i] = m < order[i]
         some = where(takes)
-        for k in range(n):
-            y[k] = vt_select(some, y[k] + g.table[m * n + k], y[k])
+        row = g.table + m * n
+        if vt_all(some):
+            for k in range(n):
+                y[k] = y[k] + row[k]
+        else:
+            for k in range(n):
+                y[k] = vt_select(some, y[k] + row[k], y[k])
 
 
 cdef void guess_learn(Guess* g, int n, const vt_real* y, vt_real* fresh) noexcept nogil:
@@ -66,12 +72,20 @@ cdef void guess_learn(Guess* g, int n, const vt_real* y, vt_real* fresh) noexcep
         some = where(takes)
         row = g.table + m * n
         worst = vt_set1(0.0)
-        for k in range(n):
-            d = fresh[k]
-            e = d - row[k]
-            row[k] = vt_select(some, d, row[k])
-            fresh[k] = vt_select(some, e, fresh[k])
-            worst = vt_max_nan(worst, vt_abs(e))
+        if vt_all(some):
+            for k in range(n):
+                d = fresh[k]
+                e = d - row[k]
+                row[k] = d
+                fresh[k] = e
+                worst = vt_max(worst, vt_abs(e))
+        else:
+            for k in range(n):
+                d = fresh[k]
+                e = d - row[k]
+                row[k] = vt_select(some, d, row[k])
+                fresh[k] = vt_select(some, e, fresh[k])
+                worst = vt_max(worst, vt_abs(e))
         for i in range(VT_WIDTH):
             if takes[i]:
                 seen_note(&g.seen[i], m, vt_get(worst, i))
