@@ -60,7 +60,7 @@ def floating_trees(flat: Flat, iv: np.ndarray, ends: Sequence[tuple[int, ...]] =
         What constraints act on, (kind, body_a, body_b, iv_a, iv_b).
     """
     kind, parent, found = np.asarray(flat.kind), np.asarray(flat.parent), []
-    tree = _roots(parent)
+    tree = roots_of(parent)
     for root in np.flatnonzero(parent < 0):
         axes, coordinates, at, E, free = [], [], int(root), np.eye(3), -1
         while kind[at] in (FREE, PRISMATIC):
@@ -95,12 +95,12 @@ def with_masses(trees: Sequence[FloatingTree], before: Flat, flat: Flat) -> tupl
         return tuple(trees)
     if not np.array_equal(flat.mass > 0, before.mass > 0) or (flat.mass < 0).any() or (before.mass < 0).any():
         return None
-    tree = _roots(flat.parent)
+    tree = roots_of(flat.parent)
     return tuple(each._replace(mass=float(flat.mass[tree == each.root].sum())) for each in trees)
 
 
-def _roots(parent: np.ndarray) -> np.ndarray:
-    """Return the root of the tree of each body."""
+def roots_of(parent: np.ndarray) -> np.ndarray:
+    """Return the root (nbody,) of the tree that each body is of."""
     tree = np.arange(len(parent))
     for i, up in enumerate(parent.tolist()):
         if up >= 0:

@@ -24,6 +24,7 @@ from vitree.geometry.distances import (
 from vitree.geometry.shapes import Box, Disk
 from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
+from vitree.mechanism.floating import roots_of
 from vitree.mechanism.index import Index
 from vitree.spatial.checks import frozen
 
@@ -327,15 +328,6 @@ def whole_pairs(flat: Flat) -> np.ndarray:
     whole[:-1, :-1] = root[:, None] == root
     whole[-1, :-1] = whole[:-1, -1] = ~floats
     return whole
-
-
-def roots_of(parent: np.ndarray) -> np.ndarray:
-    """Return the root (nbody,) of the tree that each body is of."""
-    root = np.arange(len(parent))
-    for i, above in enumerate(parent.tolist()):
-        if above >= 0:
-            root[i] = root[above]
-    return root
 
 
 def _apart(index: Index, flat: Flat) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,8 @@ from vitree.arguments import of_kind
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import FREE, PRISMATIC, limits_of
-from vitree.model.contacts import named_side, roots_of
+from vitree.mechanism.floating import roots_of
+from vitree.model.contacts import named_side
 from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel

@@ -14,9 +14,10 @@ from vitree.arguments import numbers_of, of_kind, plain_scalar, real, several
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.flat import FREE, KIND_NV, limits_of
+from vitree.mechanism.floating import roots_of
 from vitree.model.closure import require_consistent
 from vitree.model.cones import Problem
-from vitree.model.contacts import gap_numbers, named_side, roots_of
+from vitree.model.contacts import gap_numbers, named_side
 from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.model.placing import require_clear, way_of

@@ -62,11 +62,6 @@ cdef void explicit_begin(ModelStepper self) noexcept nogil:
         self.own_touch.have_ports[0] = False
 
 
-cdef void explicit_struck(ModelStepper self) noexcept nogil:
-    # contacts go on
-    pass
-
-
 cdef void explicit_accept(ModelStepper self) noexcept nogil:
     model_accept(self)
     if self.ntouch:

@@ -20,7 +20,7 @@ cdef void field_methods(Method* x) noexcept:
 
 
 cdef void explicit_methods(Method* x) noexcept:
-    # (q2, v2) = F_h(q1, v1)
+    # (q2, v2) = F_h(q1, v1). Where v is changed from outside, contacts go on
     field_methods(x)
     x.begin, x.accept, x.struck, x.multiplier = explicit_begin, explicit_accept, nothing, explicit_multiplier
     x.prepare, x.attempt, x.give_up, x.conclude = explicit_prepare, explicit_attempt, nothing, nothing_to_conclude
