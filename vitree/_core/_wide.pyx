@@ -1,1 +1,2 @@
 include "kernels.pxi"
+include "lanes/steps.pxi"

@@ -1,7 +1,7 @@
 # Everything that is compiled once for each width.
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, NAN, fabs, floor, isfinite, log, signbit
+from libc.math cimport INFINITY, NAN, fabs, floor, isfinite, log, signbit, sqrt
 from libc.string cimport memcpy, memset
 
 from vitree._core.types cimport *
@@ -32,11 +32,9 @@ include "engine/guess.pxi"
 include "engine/factor_reuse.pxi"
 include "engine/certificate.pxi"
 include "sizes.pxi"
-include "lanes/lanes.pxi"
-include "lanes/variational.pxi"
-include "lanes/linear_time.pxi"
-include "lanes/midpoint.pxi"
-include "lanes/block.pxi"
 include "runs.pxi"
 include "doors.pxi"
 include "se3_doors.pxi"
+
+#: Lanes: states, or instances, that go side by side
+VT_LANES = VT_WIDTH

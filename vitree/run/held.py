@@ -49,7 +49,7 @@ class Block:
         """Return the block of this thread, which the next instances may take."""
         own = vars(self._own)
         if "lanes" not in own:
-            own["lanes"] = self.module.lanes(self.address, self.integrator.stepper)
+            own["lanes"] = self.module.ModelStepper(self.address, self.integrator.stepper)
         return own["lanes"]
 
 

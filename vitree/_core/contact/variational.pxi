@@ -341,7 +341,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
             o = first_of(x, k)
             vt_add_row(width_of(x, k), before[k], port_answers(self) + k * self.nv + o, newton.d + o)
     stop_at_corners(self)
-    correct(self)
+    correct(self, EACH)
     kick_node(self)
     return OK
 
@@ -349,7 +349,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
 cdef bint turns_little(ModelStepper self) noexcept nogil:
     # the certificate of a step that contacts bend: no prediction knows of them
     cdef double turn = largest_turn(self.shared.m, self.lane.newton.y)
-    show_margin(self, turn, NAN)
+    show_margin(self, 0, turn, NAN)
     return turn < LONG_TURN or (self.rolls and turn < HALF_TURN and turns_steadily(self))
 
 

@@ -1,114 +1,16 @@
-# The mechanics that every stepper of a model needs: loads, prescribed motion, constraints, accelerations. One lane.
-
-
-cdef double model_multiplier(ModelStepper self, int c) noexcept nogil:
-    return self.lane.held.push[c]
-
-
-cdef void model_accept(ModelStepper self) noexcept nogil:
-    Stepper.accept(self)
-    if self.lane.bodies.predicts:
-        memcpy(self.lane.bodies.v_last, self.lane.bodies.v_node, self.nv * sizeof(double))
-
-
-# ---- loads and constraints written in Python -----------------------------------------------------
-
-
-cdef bint may_ask(ModelStepper self, const double* q, const double* v) noexcept nogil:
-    # whether a function written in Python can be asked: nothing failed before, and the state is finite
-    return (self.lane.now.cause != CALLBACK_FAILED and bounded(q, self.nq)
-            and (v == NULL or bounded(v, self.nv)))
-
-
-cdef void written_loads(ModelStepper self, int which, double t, const double* q, const double* v, double* tau) noexcept nogil:
-    # tau += the loads written in Python; NaN if they fail
-    cdef int k
-    if not may_ask(self, q, v):
-        for k in range(self.nv):
-            tau[k] = NAN
-        return
-    with gil:
-        try:
-            if which & RESTING and self.shared.user_rests:
-                add_written(self, self.user.rest(self.array(q, self.nq)), t, "a potential's gradient", tau)
-            if which & RATES and self.shared.user_moves:
-                add_written(self, 
-                    self.user.move(t, self.array(q, self.nq), self.array(v, self.nv),
-                                   self.array(self.lane.drive.u, self.shared.schedule.nu)), t, "a force", tau)
-        except BaseException as error:
-            self.fail(error)
-            for k in range(self.nv):
-                tau[k] = NAN
-
-
-cdef int add_written(ModelStepper self, force, double t, what, double* tau) except -1:
-    cdef int k
-    self.read(force, self.nv, self.lane.bodies.inertial, f"{what} at t = {t:.9g} s")
-    for k in range(self.nv):
-        tau[k] += self.lane.bodies.inertial[k]
-    return 0
-
-
-cdef void written_constraints(ModelStepper self, const double* q, double* h, double* Dh) noexcept nogil:
-    # the rows of constraints written in Python; NaN if they fail
-    cdef int c, k
-    cdef const double[::1] row
-    if not may_ask(self, q, NULL):
-        no_constraints(self, h)
-        return
-    with gil:
-        try:
-            at = self.array(q, self.nq)
-            for c, one in self.user.constraints:
-                value, gradient = one(at)
-                h[c] = value
-                row = gradient
-                for k in range(self.nv):
-                    Dh[c * self.nv + k] = row[k]
-        except BaseException as error:
-            self.fail(error)
-            no_constraints(self, h)
-
-
-cdef void written_accelerations(ModelStepper self, const double* q, const double* v, double* out) noexcept nogil:
-    # D2h(v, v) of constraints written in Python; NaN if they fail
-    cdef int c
-    if not may_ask(self, q, v):
-        no_constraints(self, out)
-        return
-    with gil:
-        try:
-            for c, value in self.user.constraint_accelerations(self.array(q, self.nq), self.array(v, self.nv)):
-                out[c] = value
-        except BaseException as error:
-            self.fail(error)
-            no_constraints(self, out)
-
-
-cdef void no_constraints(ModelStepper self, double* out) noexcept nogil:
-    cdef int c
-    for c in range(self.shared.count):
-        out[c] = NAN
-
-
-# ---- drives --------------------------------------------------------------------------------------
-
+# The dynamics that steps of a model begin with, of one instance or of several, a lane each. What one instance alone has
+# (mechanics.pxi) comes in by `accelerate_under`.
 
 cdef void drive_trial(ModelStepper self, double share) noexcept nogil:
     # the forces of the drives, and their slopes, a share on the way of the trial
     cdef Servos* x = &self.lane.servos
-    memset(x.force, 0, self.nv * sizeof(double))
-    memset(x.slope, 0, self.nv * sizeof(double))
+    memset(x.force, 0, self.nv * sizeof(vt_real))
+    memset(x.slope, 0, self.nv * sizeof(vt_real))
     drive_step(self.shared.drive, self.shared.ndrive, self.lane.state.q, self.lane.newton.y, share, self.lane.now.h,
                self.lane.drive.u, x.force, x.slope)
 
 
-cdef double model_node_share(ModelStepper self) noexcept nogil:
-    # of the step's impulse, that of the first node
-    return 0.5
-
-
-cdef void acceleration_in_step(ModelStepper self, double t, const double* q, const double* v, double* out) noexcept nogil:
+cdef void acceleration_in_step(ModelStepper self, double t, const vt_real* q, const vt_real* v, vt_real* out) noexcept nogil:
     # a with which y = h v + s h^2 a, s the first node's share, solves the step where its forces are linear in y:
     #     (M + s h (damping + slopes of drives)) a = forces, those of drives on the way of y = h v
     cdef Servos* x = &self.lane.servos
@@ -120,37 +22,41 @@ cdef void acceleration_in_step(ModelStepper self, double t, const double* q, con
         return
     for k in range(self.nv):
         x.ahead_y[k] = h * v[k]
-    memset(x.ahead_force, 0, self.nv * sizeof(double))
-    memset(x.ahead_slope, 0, self.nv * sizeof(double))
-    drive_step(self.shared.drive, self.shared.ndrive, q, x.ahead_y, 1.0 - share, h, self.lane.drive.u,
-               x.ahead_force, x.ahead_slope)
-    memcpy(x.stiff, m.armature, self.nv * sizeof(double))
+        x.stiff[k] = vt_set1(m.armature[k])
+    memset(x.ahead_force, 0, self.nv * sizeof(vt_real))
+    memset(x.ahead_slope, 0, self.nv * sizeof(vt_real))
+    drive_step(self.shared.drive, self.shared.ndrive, q, x.ahead_y, 1.0 - share, h, self.lane.drive.u, x.ahead_force,
+               x.ahead_slope)
     for i in range(m.nbody):
         if not joint_multi(&m.body[i]):
             k = m.body[i].iv
-            x.stiff[k] += share * h * (m.damping[k] + x.ahead_slope[k])
-    x.model = m[0]
-    x.model.armature, x.model.rotors = x.stiff, True
-    self.shared.m, x.ahead = &x.model, True
+            x.stiff[k] = x.stiff[k] + share * h * (m.damping[k] + x.ahead_slope[k])
+    x.ahead = True
     model_acceleration(self, t, q, v, out)
-    self.shared.m, x.ahead = m, False
+    x.ahead = False
 
 
-cdef void note_drives(ModelStepper self, bint leading) noexcept nogil:
-    # the impulses of the drives in the substep that was solved. leading: the first of a step
-    cdef Servos* x = &self.lane.servos
-    cdef const vt_drive* d
-    cdef double h = self.lane.now.h
+cdef void model_acceleration(ModelStepper self, double t, const vt_real* q, const vt_real* v, vt_real* out) noexcept nogil:
+    # M a = tau - damping v - friction + drives + loads - c(q, v) - gravity + Dh^T lam, Dh a = -D2h(v, v)
+    # (Johnson & Murphey 2009, eqs. 28, 29, 36)
+    cdef const vt_model* m = self.shared.m
+    cdef vt_real* force = self.lane.bodies.force
     cdef int k
-    if leading:
-        x.spent = 0.0
-        memset(x.impulse, 0, self.shared.ndrive * sizeof(double))
-    x.spent += h
-    for k in range(self.shared.ndrive):
-        d = &self.shared.drive[k]
-        x.impulse[k] += h * drive_at(
-            d, self.lane.state.q[d.iq] + (1.0 - self.method.node_share(self)) * self.lane.newton.y[d.iv],
-            self.lane.newton.y[d.iv] / h, self.lane.drive.u).force
+    for k in range(self.nv):
+        force[k] = self.lane.drive.tau[k] - m.damping[k] * v[k]
+    if m.rubbing:
+        add_friction(m, 1.0, v, -1.0, force)
+    if self.lane.servos.ahead:
+        for k in range(self.nv):
+            force[k] = force[k] + self.lane.servos.ahead_force[k]
+    elif self.shared.ndrive:
+        add_drives(self.shared.drive, self.shared.ndrive, q, v, self.lane.drive.u, force)
+    accelerate_under(self, t, q, v, force, out)
+
+
+cdef double model_node_share(ModelStepper self) noexcept nogil:
+    # of the step's impulse, that of the first node
+    return 0.5
 
 
 cdef bint model_solves_forces(ModelStepper self) noexcept nogil:
@@ -158,317 +64,5 @@ cdef bint model_solves_forces(ModelStepper self) noexcept nogil:
     return self.shared.m.damped or self.shared.m.rubbing or self.shared.ndrive > 0
 
 
-# ---- loads ---------------------------------------------------------------------------------------
-
-
 cdef bint model_loaded(ModelStepper self) noexcept nogil:
     return self.shared.nload > 0 or self.shared.user_rests or self.shared.user_moves
-
-
-cdef void place_bodies(ModelStepper self, const double* q, const double* v) noexcept nogil:
-    # pose and twist of the bodies at (q, v)
-    cdef int i
-    forward_kinematics(self.shared.m, q, self.lane.bodies.pose)
-    for i in range(self.shared.m.nbody):
-        twist_of(self.shared.m, i, v, self.lane.bodies.pose, self.lane.bodies.twist)
-
-
-cdef BodiesAt bodies_at(ModelStepper self, const double* q, const double* v) noexcept nogil:
-    # what the loads see, where pose and twist are those of (q, v)
-    cdef BodiesAt at
-    at.m, at.q, at.v, at.u = self.shared.m, q, v, self.lane.drive.u
-    at.pose, at.twist = self.lane.bodies.pose, self.lane.bodies.twist
-    return at
-
-
-cdef void apply_to_bodies(ModelStepper self, int which, double t, const double* q, const double* v) noexcept nogil:
-    # wrenches and joint forces of all loads, where pose and twist are those of (q, v)
-    apply_list(self, self.shared.load, self.shared.nload, which, q, v)
-    apply_written(self, which, t, q, v)
-
-
-cdef void apply_list(ModelStepper self, const vt_load* list, int count, int which, const double* q,
-                     const double* v) noexcept nogil:
-    # the same of some loads
-    cdef Bodies* b = &self.lane.bodies
-    cdef BodiesAt at = bodies_at(self, q, v)
-    memset(b.wrench, 0, 6 * self.shared.m.nbody * sizeof(double))
-    memset(b.load_force, 0, self.nv * sizeof(double))
-    apply_loads(&at, list, count, which, b.wrench, b.load_force)
-
-
-cdef void apply_written(ModelStepper self, int which, double t, const double* q, const double* v) noexcept nogil:
-    # and what those written in Python add
-    if self.shared.user_rests or self.shared.user_moves:
-        written_loads(self, which, t, q, v, self.lane.bodies.load_force)
-
-
-cdef void project_wrenches(ModelStepper self, double* tau) noexcept nogil:
-    # tau += J^T wrench of each body
-    cdef Bodies* b = &self.lane.bodies
-    cdef int i
-    for i in range(self.shared.m.nbody):
-        add_wrench_row(self.shared.m, b.pose, i, load3(b.wrench + 6 * i), load3(b.wrench + 6 * i + 3), tau)
-
-
-# ---- prescribed motion ---------------------------------------------------------------------------
-
-
-cdef const double* motion_row(ModelStepper self, int ahead) noexcept nogil:
-    # (3, nlocked) of the row so many behind the first of the step, or NULL
-    cdef long row = min(self.lane.now.first_row + ahead, self.shared.motion_count - 1)
-    return NULL if self.shared.motion == NULL else self.shared.motion + row * 3 * self.shared.m.nlocked
-
-
-cdef void lock_rates(ModelStepper self, int ahead) noexcept nogil:
-    # rates of the prescribed coordinates; they rest where no motion is given
-    cdef const double* row = motion_row(self, ahead)
-    cdef int k, n = self.shared.m.nlocked
-    if n:
-        memset(self.lane.prescribed.v, 0, self.nv * sizeof(double))
-        memset(self.lane.prescribed.a, 0, self.nv * sizeof(double))
-    if row != NULL:
-        for k in range(n):
-            self.lane.prescribed.v[self.shared.locked[k].iv] = row[n + k]
-            self.lane.prescribed.a[self.shared.locked[k].iv] = row[2 * n + k]
-
-
-cdef double locked_at(ModelStepper self, int k, int ahead) noexcept nogil:
-    # the k-th prescribed coordinate
-    cdef const double* row = motion_row(self, ahead)
-    return self.lane.state.q[self.shared.locked[k].iq] if row == NULL else row[k]
-
-
-cdef void lock_node(ModelStepper self, int ahead) noexcept nogil:
-    # the prescribed coordinates of q2, to the last bit
-    cdef int k
-    for k in range(self.shared.m.nlocked):
-        self.lane.state.q2[self.shared.locked[k].iq] = locked_at(self, k, ahead)
-
-
-cdef void lock_end(ModelStepper self) noexcept nogil:
-    # the trial (q2, v2) moves as prescribed
-    cdef int k
-    if self.shared.m.nlocked:
-        lock_rates(self, self.rows_each())
-        lock_node(self, self.rows_each())
-        copy_locked(self, self.lane.prescribed.v, self.lane.state.x2)
-
-
-cdef void copy_locked(ModelStepper self, const double* rates, double* to) noexcept nogil:
-    cdef int k
-    for k in range(self.shared.m.nlocked):
-        to[self.shared.locked[k].iv] = rates[self.shared.locked[k].iv]
-
-
-cdef void clear_locked(ModelStepper self, double* row) noexcept nogil:
-    cdef int k
-    for k in range(self.shared.m.nlocked):
-        row[self.shared.locked[k].iv] = 0.0
-
-
-# ---- velocities and accelerations ----------------------------------------------------------------
-
-
-cdef void model_acceleration(ModelStepper self, double t, const double* q, const double* v, double* out) noexcept nogil:
-    # M a = tau - damping v - friction + drives + loads - c(q, v) - gravity + Dh^T lam, Dh a = -D2h(v, v)
-    # (Johnson & Murphey 2009, eqs. 28, 29, 36)
-    cdef const vt_model* m = self.shared.m
-    cdef Bodies* b = &self.lane.bodies
-    cdef double* wrench = NULL
-    cdef int k
-    for k in range(self.nv):
-        b.force[k] = self.lane.drive.tau[k] - m.damping[k] * v[k]
-    if m.rubbing:
-        add_friction(m, 1.0, v, -1.0, b.force)
-    if self.lane.servos.ahead:
-        vt_add_row(self.nv, 1.0, self.lane.servos.ahead_force, b.force)
-    elif self.shared.ndrive:
-        add_drives(self.shared.drive, self.shared.ndrive, q, v, self.lane.drive.u, b.force)
-    if model_loaded(self) or (self.shared.count and not self.shared.geared):
-        place_bodies(self, q, v)
-    if model_loaded(self):
-        apply_to_bodies(self, RESTING | RATES, t, q, v)
-        for k in range(self.nv):
-            b.force[k] += b.load_force[k]
-        wrench = b.wrench
-    if m.nlocked:
-        # what the prescribed accelerations and the velocities take, on the right
-        if wrench != NULL:
-            project_wrenches(self, b.force)
-        rnea(m, m.g, q, v, self.lane.prescribed.a, b.inertial, b.rnea)
-        respond(self, q, b.force, self.lane.prescribed.a, out)
-    else:
-        accelerate(self, m.g, q, v, b.force, wrench, out)
-    if self.shared.count and not self.shared.geared:
-        hold_accelerations(self, q, v, out)
-
-
-cdef void respond(ModelStepper self, const double* q, const double* force, const double* rates, double* out) noexcept nogil:
-    # M out = force - inertial on the coordinates that are not prescribed; `rates` on those that are
-    cdef Bodies* b = &self.lane.bodies
-    cdef int k
-    for k in range(self.nv):
-        b.force[k] = force[k] - b.inertial[k]
-    accelerate(self, NO_GRAVITY, q, self.shared.zeros, b.force, NULL, out)
-    copy_locked(self, rates, out)
-
-
-cdef void accelerate(ModelStepper self, const double* gravity, const double* q, const double* v, const double* tau,
-                     const double* wrench, double* out) noexcept nogil:
-    # aba, and the multipliers where gears are eliminated on the way
-    if self.shared.geared:
-        aba_of_trains(&self.shared.trains, &self.lane.trains, self.shared.m, gravity, q, v, tau, wrench, out,
-                      self.lane.held.push, self.lane.bodies.aba)
-    else:
-        aba(self.shared.m, gravity, q, v, tau, wrench, out, self.lane.bodies.aba)
-
-
-cdef void hold_accelerations(ModelStepper self, const double* q, const double* v, double* out) noexcept nogil:
-    # out += M^-1 Dh^T lam so that Dh out = -D2h(v, v)
-    cdef Bodies* b = &self.lane.bodies
-    cdef Holonomic* c = &self.lane.held
-    cdef BodiesAt at = bodies_at(self, q, v)
-    cdef int k
-    constraint_accelerations(&at, self.shared.constraint, self.shared.count, b.bias, c.push)
-    if self.shared.user_constrains:
-        written_accelerations(self, q, v, c.push)
-    constrain_at(self, q, c.h, c.Dh1, c.hold1)
-    for k in range(self.shared.count):
-        c.h[k] = -c.push[k]
-    reach(self, c.Dh1, c.h, out)
-
-
-cdef void constrain_at(ModelStepper self, const double* q, double* h, double* Dh, Hold* hold) noexcept nogil:
-    # poses, h and what the constraints do at q: their rows Dh where these are needed
-    cdef const Island* on
-    cdef int c
-    for c in range(self.shared.count):
-        if not self.shared.islands.apart[c]:
-            on = model_island(self, c)
-            memset(Dh + c * self.nv + on.v, 0, (on.v_end - on.v) * sizeof(double))
-    constraints(self.shared.m, self.shared.constraint, self.shared.count, q,
-                NULL if self.shared.plain else self.lane.bodies.pose, h, Dh, hold, self.shared.islands.apart)
-    if self.shared.user_constrains:
-        written_constraints(self, q, h, Dh)
-
-
-cdef void reach(ModelStepper self, const double* Dh, const double* goal, double* x) noexcept nogil:
-    # x += M^-1 Dh^T lam with (Dh M^-1 Dh^T) lam = goal - Dh x; NaN where the constraints depend on each other.
-    # M is that of the `aba` before
-    cdef Holonomic* held = &self.lane.held
-    cdef int k
-    for k in range(self.shared.islands.count):
-        if not (reach_on(self, &self.shared.islands.at[k], Dh, goal, x) if self.shared.islands.at[k].plan == NULL
-                else reach_by_plan(self, k, goal, x)):
-            x[0] = NAN
-            return
-    for k in range(self.shared.count):
-        held.push[self.shared.islands.member[k]] = held.found[k]
-
-
-cdef bint reach_on(ModelStepper self, const Island* on, const double* Dh, const double* goal, double* x) noexcept nogil:
-    # the same on an island; whether it could be done
-    cdef Holonomic* held = &self.lane.held
-    cdef const int* member = self.shared.islands.member + on.row
-    cdef int c, e, k, entries, n = self.nv, width = on.v_end - on.v, rows = on.row_end - on.row
-    cdef double* found = held.found + on.row
-    cdef double* schur = held.schur + on.block
-    cdef const double* row
-    for c in range(rows):
-        aba_response(self.shared.m, Dh + member[c] * n, on.body, on.body_end, held.response + member[c] * n,
-                     self.lane.bodies.aba)
-    for c in range(rows):
-        row = Dh + member[c] * n + on.v
-        entries = nonzeros(row, width, held.columns)
-        found[c] = goal[member[c]] - inner_at(row, x + on.v, held.columns, entries)
-        for e in range(rows):
-            schur[c * rows + e] = inner_at(row, held.response + member[e] * n + on.v, held.columns, entries)
-    if not all_finite(found, rows) or lu_factor(schur, rows, held.order) != OK:
-        if self.lane.now.cause == OK and all_finite(schur, rows * rows):
-            self.lane.now.cause = DEPENDENT
-        return False
-    lu_solve(schur, rows, held.order, found)
-    for c in range(rows):
-        row = held.response + member[c] * n
-        for k in range(on.v, on.v_end):
-            x[k] += found[c] * row[k]
-    return True
-
-
-cdef bint reach_by_plan(ModelStepper self, int island, const double* goal, double* x) noexcept nogil:
-    # the same on an island that has a plan, with no Dh
-    cdef const Island* on = &self.shared.islands.at[island]
-    cdef const int* member = self.shared.islands.member + on.row
-    cdef const vt_model* m = self.shared.m
-    cdef Holonomic* held = &self.lane.held
-    cdef Fronts* fronts = &self.lane.fronts
-    cdef FrontWork* work = &fronts.rest_work[island]
-    cdef FrontBody* body = fronts.rest_body
-    cdef double* found = held.found + on.row
-    cdef double* lack = held.schur
-    cdef double* d = self.lane.bodies.inertial
-    cdef int c, k, rows = on.row_end - on.row
-    cdef Signs signs
-    bodies_at_rest(m, self.lane.bodies.pose, on.body, on.body_end, body)
-    constraint_rates(m, self.shared.constraint, held.hold1, member, rows, on.body, on.body_end, body, x,
-                     work.x, found)
-    for c in range(rows):
-        found[c] = goal[member[c]] - found[c]
-    if not all_finite(found, rows):
-        return False
-    signs_begin(&signs)
-    if front_factor(on.plan, work, &fronts.rest[island], m, body, self.shared.constraint, member, held.hold1,
-                    held.hold1, &signs) != OK:
-        if self.lane.now.cause == OK:
-            self.lane.now.cause = DEPENDENT
-        return False
-    for c in range(rows):
-        lack[member[c]] = -found[c]
-    memset(d + on.v, 0, (on.v_end - on.v) * sizeof(double))
-    front_solve(on.plan, work, &fronts.rest[island], m, body, fronts.none, 0.0, lack, member, d, found)
-    for c in range(rows):
-        found[c] = -found[c]
-    for k in range(on.v, on.v_end):
-        x[k] += d[k]
-    return True
-
-
-cdef int divide(ModelStepper self, bint whole) except -1:
-    # the islands of the constraints
-    cdef Shared* s = &self.shared
-    cdef ConstraintPlan plan = self.constraints.whole if whole else self.constraints.apart
-    if plan is None:
-        require_size(s.count, 0, "constraints without a plan")
-        s.islands.range, s.islands.range_count = <int*>self.memory.given(2 * sizeof(int)), s.m.nbody > 0
-        s.islands.range[1] = s.m.nbody
-        return 0
-    require_size(plan.bodies, s.m.nbody, "bodies of a plan")
-    s.islands, s.gears, s.plain, s.geared = plan.islands, plan.linear, plan.plain, plan.geared
-    s.own = plan.own
-    fronts_make(&self.lane.fronts, self.memory, &s.islands, s.m)
-    if s.geared:
-        s.trains = plan.trains
-        trains_make(&self.lane.trains, self.memory, &s.trains, s.m.nv)
-    return 0
-
-
-cdef const Island* model_island(ModelStepper self, int row) noexcept nogil:
-    return &self.shared.islands.at[self.shared.islands.of[row]]
-
-
-cdef void model_velocity(ModelStepper self, const double* q, const double* p, double* out) noexcept nogil:
-    # M v = p + Dh^T nu with Dh v = 0 and prescribed rates
-    cdef const vt_model* m = self.shared.m
-    cdef Holonomic* held = &self.lane.held
-    if m.nlocked:
-        lock_rates(self, 0)
-        rnea(m, NO_GRAVITY, q, self.shared.zeros, self.lane.prescribed.v, self.lane.bodies.inertial,
-             self.lane.bodies.rnea)
-        respond(self, q, p, self.lane.prescribed.v, out)
-    else:
-        accelerate(self, NO_GRAVITY, q, self.shared.zeros, p, NULL, out)
-    if self.shared.count and not self.shared.geared:
-        constrain_at(self, q, held.h, held.Dh1, held.hold1)
-        memset(held.h, 0, self.shared.count * sizeof(double))
-        reach(self, held.Dh1, held.h, out)

@@ -1,5 +1,16 @@
 # Extrapolation of the increments of past steps, of the order that did best lately.
 
+cdef enum:              # first guesses of an increment
+    GUESS_AUTO = 0
+    GUESS_CURRENT = 1
+    GUESS_EULER = 2
+    GUESS_SEMI_IMPLICIT = 3
+    GUESS_ABA = 4
+    GUESS_EXTRAPOLATE = 5
+    GUESS_EXTRAPOLATE_2 = 6
+    GUESS_EXTRAPOLATE_3 = 7
+    GUESS_EXTRAPOLATE_4 = 8
+
 cdef enum:
     ORDERS = 8          # highest order of extrapolation tried
 

@@ -107,7 +107,7 @@ cdef class Memory:
         # what counts
         return self.bound(LONGS, at, 1, 0, MOST_LONG)
 
-    cdef int bound_reals(self, vt_real* at, Py_ssize_t count, double low, double high) except -1:
+    cdef int bound_reals(self, const void* at, Py_ssize_t count, double low, double high) except -1:
         return self.bound(REALS, at, count, low, high)
 
     cdef int* kept_ints(self, Py_ssize_t count, int low, int high) except NULL:

@@ -1,7 +1,5 @@
 # What a method does where methods differ: an entry is a function. Behind the functions stands the table of each method.
 
-cdef class ModelStepper(Stepper)
-
 cdef enum:              # methods
     METHOD_FIELD = 0
     METHOD_EULER = 1
@@ -13,55 +11,52 @@ cdef enum:              # methods
     METHOD_COUNT = 7
 
 
+ctypedef void (*MethodAction)(ModelStepper self) noexcept nogil
+ctypedef int (*MethodStage)(ModelStepper self) noexcept nogil
+ctypedef double (*MethodShare)(ModelStepper self) noexcept nogil
+ctypedef vt_real (*MethodSize)(ModelStepper self) noexcept nogil
+ctypedef int (*MethodCount)(ModelStepper self) except? -1
+
+
 cdef struct Method:
     # of every method
-    void (*begin)(ModelStepper self) noexcept nogil
-    void (*accept)(ModelStepper self) noexcept nogil
-    void (*struck)(ModelStepper self) noexcept nogil
+    MethodAction begin, accept, struck
     double (*multiplier)(ModelStepper self, int c) noexcept nogil
-    int (*step)(ModelStepper self) noexcept nogil
+    MethodStage step
     # a trial from node 1, without contacts; what follows if it fails, or is accepted
-    int (*prepare)(ModelStepper self) noexcept nogil
-    int (*attempt)(ModelStepper self) noexcept nogil
-    void (*give_up)(ModelStepper self) noexcept nogil
+    MethodStage prepare, attempt
+    MethodAction give_up
     void (*conclude)(ModelStepper self, bint leading) noexcept nogil
     # a trial with contacts: what it begins with, the passes for it and the impulses, and impulses where it ends
     void (*first_guess)(ModelStepper self, bint joined) noexcept nogil
-    void (*guess_again)(ModelStepper self) noexcept nogil
-    int (*iterate_touches)(ModelStepper self) noexcept nogil
-    int (*finish)(ModelStepper self) noexcept nogil
-    void (*push_late)(ModelStepper self) noexcept nogil
+    MethodAction guess_again
+    MethodStage iterate_touches, finish
+    MethodAction push_late
     # a discretisation of the action: residual, operator, solution
-    int (*open_node)(ModelStepper self) noexcept nogil
-    double (*evaluate)(ModelStepper self) noexcept nogil
-    double (*measure)(ModelStepper self) noexcept nogil
-    double (*kinetic)(ModelStepper self) noexcept nogil
+    MethodStage open_node
+    MethodSize evaluate, measure, kinetic
     Vec3 (*tree_momentum)(ModelStepper self, int root) noexcept nogil
-    double (*impulse)(ModelStepper self, int k) noexcept nogil
-    int (*linearise)(ModelStepper self) noexcept nogil
-    void (*linearise_at_rest)(ModelStepper self) noexcept nogil
-    void (*apply_inverse)(ModelStepper self, const double* r, int first, int end, double* d) noexcept nogil
-    void (*sweep_out)(ModelStepper self) noexcept nogil
-    void (*pass_on)(ModelStepper self) noexcept nogil
-    void (*leave)(ModelStepper self) noexcept nogil
-    void (*guess_by_dynamics)(ModelStepper self, double share) noexcept nogil
+    vt_real (*impulse)(ModelStepper self, int k) noexcept nogil
+    MethodStage linearise
+    void (*apply_inverse)(ModelStepper self, const vt_real* r, int first, int end, vt_real* d) noexcept nogil
+    MethodAction linearise_at_rest, sweep_out, pass_on, leave
+    void (*guess_by_dynamics)(ModelStepper self, double share, const bint* some) noexcept nogil
     # its increments
-    void (*middle)(ModelStepper self) noexcept nogil
+    MethodAction middle
     void (*increment_to)(ModelStepper self, const double* q2) noexcept nogil
-    void (*reach_node)(ModelStepper self, const double* y, double* q2) noexcept nogil
+    void (*reach_node)(ModelStepper self, const vt_real* y, vt_real* q2) noexcept nogil
     void (*by_increments)(ModelStepper self, int first, int end, double* row) noexcept nogil
-    void (*by_velocities)(ModelStepper self, double* y) noexcept nogil
-    double (*node_share)(ModelStepper self) noexcept nogil
+    void (*by_velocities)(ModelStepper self, vt_real* y) noexcept nogil
+    MethodShare node_share
     # what it solves for, and by what
     bint (*solves_forces)(ModelStepper self) noexcept nogil
     double (*weight)(ModelStepper self) except? -1
-    int (*coupled_rows)(ModelStepper self) except? -1
+    MethodCount coupled_rows
     bint (*dense)(ModelStepper self) noexcept nogil
-    int (*front_block)(ModelStepper self) except? -1
+    MethodCount front_block
     # islands of constraints that have a plan
     void (*place_front)(ModelStepper self, int i, FrontBody* x, bint whole) noexcept nogil
-    double (*front_sense)(ModelStepper self) noexcept nogil
-    double (*front_share)(ModelStepper self) noexcept nogil
+    MethodShare front_sense, front_share
     void (*note_joints)(ModelStepper self, int first, int end, Signs* signs) noexcept nogil
     void (*end_front)(ModelStepper self, int first, int end, double* d) noexcept nogil
     void (*apply_by_plans)(ModelStepper self, const double* r, double* d, double* z) noexcept nogil

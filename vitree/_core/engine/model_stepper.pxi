@@ -76,7 +76,9 @@ cdef class ModelStepper(Stepper):
     cdef GaussState gauss
     cdef SundmanStep sundman
     cdef LinearTimeLane linear
+    cdef Springs springs                # that linear-time steps solve for
     cdef MidpointLane mid
+    cdef TreeResidual by_tree
 
     def __cinit__(self, CoreModel model, double h, torque=None, int nu=0, inputs=None, user=None, str method="field",
                   **options):

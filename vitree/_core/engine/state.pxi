@@ -1,5 +1,5 @@
-# What a stepper of a model holds, by owner. A `Lane` has all that differs between two instances of a batch, `Shared`
-# all that they have in common. A function beside each struct makes its arrays, and says which of them a run resumes
+# What a stepper of a model holds, by owner. A `Lane` has all that differs between two instances of a batch, and numbers of
+# VT_WIDTH instances where several go side by side; `Shared` has all that they have in common. A function beside each struct makes its arrays, and says which of them a run resumes
 # from (memory.kept), which each step writes before it reads them (memory.scratch), and which are arguments
 # (memory.given).
 
@@ -13,23 +13,11 @@ cdef struct Bodies:
     double* twist               # (nbody, 6)
     double* bias                # (nbody, 6) accelerations where the coordinates do not accelerate
     double* load_force          # (nv,) joint forces of the loads
-    double* force               # (nv,) joint forces of the accelerations at hand
+    vt_real* force              # (nv,) joint forces of the accelerations at hand
     double* inertial            # (nv,) joint forces of M a, or of a load written in Python
     double* v_node              # (nv,) velocity where the step starts
     double* v_last              # and where the step before started
     bint predicts               # steps ask at their predicted middle, which takes v_last
-
-
-cdef int bodies_make(Bodies* x, Memory memory, const vt_model* m) except -1:
-    x.pose = <Pose*>memory.scratch(m.nbody * sizeof(Pose))
-    x.aba = <AbaBody*>memory.scratch(m.nbody * sizeof(AbaBody))
-    x.rnea = <RneaBody*>memory.scratch(m.nbody * sizeof(RneaBody)) if m.nlocked else NULL
-    x.wrench, x.twist = memory.scratch_reals(6 * m.nbody), memory.scratch_reals(6 * m.nbody)
-    x.bias = memory.scratch_reals(6 * m.nbody)
-    x.load_force, x.force = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
-    x.inertial, x.v_node = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
-    x.v_last = memory.kept_reals(m.nv)
-    return 0
 
 
 cdef struct Prescribed:         # rates of the prescribed coordinates, zero elsewhere
@@ -37,19 +25,14 @@ cdef struct Prescribed:         # rates of the prescribed coordinates, zero else
     double* a
 
 
-cdef int prescribed_make(Prescribed* x, Memory memory, int nv) except -1:
-    x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
-    return 0
-
-
 cdef struct Servos:             # drives, and springs that are solved for, at a trial of the step
-    double* force               # (nv,) [N or N m]
-    double* slope               # (nv,) -h dforce/dy, or NULL: there are none
+    vt_real* force              # (nv,) [N or N m]
+    vt_real* slope              # (nv,) -h dforce/dy, or NULL: there are none
     bint ahead                  # accelerations are those of a step: see `acceleration_in_step`
-    double* ahead_y             # (nv,) h v
-    double* ahead_force         # the same as force and slope, there
-    double* ahead_slope
-    double* stiff               # (nv,) armature, and the slopes as some more of it
+    vt_real* ahead_y            # (nv,) h v
+    vt_real* ahead_force        # the same as force and slope, there
+    vt_real* ahead_slope
+    vt_real* stiff              # (nv,) armature, and the slopes as some more of it
     vt_model model              # that has it
     double spent                # [s] the substeps of the step at hand so far, and (ndrive,) [N s or N m s] impulses
     double* impulse
@@ -60,7 +43,7 @@ cdef int servos_make(Servos* x, Memory memory, int count, int nv) except -1:
     if count:
         x.force, x.slope, x.ahead_y = memory.scratch_reals(nv), memory.scratch_reals(nv), memory.scratch_reals(nv)
         x.ahead_force, x.ahead_slope = memory.scratch_reals(nv), memory.scratch_reals(nv)
-        x.stiff, x.impulse = memory.scratch_reals(nv), memory.scratch_reals(count)
+        x.stiff, x.impulse = memory.scratch_reals(nv), <double*>memory.scratch_reals(count)
     return 0
 
 
@@ -81,82 +64,6 @@ cdef struct Holonomic:          # h(q) = 0
     double* tangent             # (count,) what makes the start's momentum tangent to the constraints
     double* force               # (count,) multipliers as forces at the last step's start
     double* found               # (count,) multipliers of accelerations and velocities, island by island
-
-
-cdef int holonomic_make(Holonomic* x, Memory memory, int count, int nv) except -1:
-    x.h, x.push = memory.scratch_reals(count), memory.scratch_reals(count)
-    x.Dh1, x.Dh2 = memory.kept_reals(count * nv), memory.scratch_reals(count * nv)
-    x.hold1, x.hold2 = <Hold*>memory.kept(count * sizeof(Hold)), <Hold*>memory.scratch(count * sizeof(Hold))
-    x.response, x.schur = memory.scratch_reals(count * nv), memory.scratch_reals(count * count)
-    x.order = <int*>memory.scratch(count * sizeof(int))
-    x.columns = <int*>memory.scratch(nv * sizeof(int))
-    x.lam = memory.kept_reals(count)
-    x.tangent, x.force = memory.scratch_reals(count), memory.scratch_reals(count)
-    x.found = memory.scratch_reals(count)
-    return 0
-
-
-cdef struct Fronts:             # of the islands that have a plan
-    FrontBody* rest_body        # (nbody,) for M and Dh
-    FrontWork* rest_work        # (islands,)
-    FrontFactors* rest          # (islands,)
-    int planned                 # islands that steps solve by their plans
-    int block                   # of steps
-    FrontBody* body             # (nbody,) for a step
-    FrontWork* work             # (islands,)
-    FrontFactors* factors       # (islands,) of each substep
-    Pose* pose1                 # (nbody,) at nodes 1 and 2
-    Pose* pose2
-    double* rows                # (stages, nv, block) what bodies' `row` and `col` are
-    double* columns
-    double* none                # (nv,) zeros
-
-
-cdef int fronts_make(Fronts* x, Memory memory, const Islands* islands, const vt_model* m) except -1:
-    cdef const FrontPlan* plan
-    cdef int k, planned = 0
-    x.rest_work = <FrontWork*>memory.given(islands.count * sizeof(FrontWork))
-    x.rest = <FrontFactors*>memory.given(islands.count * sizeof(FrontFactors))
-    for k in range(islands.count):
-        plan = islands.at[k].plan
-        if plan != NULL:
-            front_work_make(&x.rest_work[k], memory, plan, front_size(plan, 6, False), m.nbody)
-            front_factors_make(&x.rest[k], memory, plan, &x.rest_work[k].z, 0)
-            planned += 1
-    if planned:
-        x.none = memory.given_reals(m.nv)
-        x.rest_body = <FrontBody*>memory.given(m.nbody * sizeof(FrontBody))
-        front_bodies_make(x.rest_body, memory, m, 6, False)
-        front_give_rows(x.rest_body, m, memory.scratch_reals(6 * m.nv), memory.scratch_reals(6 * m.nv), 6)
-    return 0
-
-
-cdef int fronts_of_steps(Fronts* x, Memory memory, const Islands* islands, const vt_model* m, int stages, int block,
-                         bint turns, bint second_order) except -1:
-    cdef const FrontPlan* plan
-    cdef int k, planned = 0
-    x.block = block
-    x.work = <FrontWork*>memory.given(islands.count * sizeof(FrontWork))
-    x.factors = <FrontFactors*>memory.given(islands.count * sizeof(FrontFactors))
-    for k in range(islands.count):
-        plan = islands.at[k].plan
-        if plan != NULL:
-            front_work_make(&x.work[k], memory, plan, front_size(plan, block, turns), m.nbody)
-            front_factors_make(&x.factors[k], memory, plan, &x.work[k].z, stages)
-            planned += 1
-    x.planned = planned
-    if planned:
-        x.body = <FrontBody*>memory.given(m.nbody * sizeof(FrontBody))
-        front_bodies_make(x.body, memory, m, block, second_order)
-        x.pose1, x.pose2 = <Pose*>memory.kept(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
-        x.rows, x.columns = memory.kept_reals(stages * m.nv * block), memory.kept_reals(stages * m.nv * block)
-    return 0
-
-
-cdef inline void fronts_use(Fronts* x, const vt_model* m, int stage) noexcept nogil:
-    # the rows and columns of a substep
-    cdef Py_ssize_t at = <Py_ssize_t>stage * m.nv * x.block
-    front_give_rows(x.body, m, x.rows + at, x.columns + at, x.block)
 
 
 # ---- the solution of a step's equations --------------------------------------------------------------
@@ -195,25 +102,29 @@ cdef int economy_bounds(Economy* x, Memory memory) except -1:
 
 
 cdef int guess_make(Guess* x, Memory memory, int nv) except -1:
-    x.seen = <Seen*>memory.kept(sizeof(Seen))
+    x.seen = <Seen*>memory.kept(VT_WIDTH * sizeof(Seen))
     memory.bound_long(&x.seen.count)
     x.table = memory.kept_reals((ORDERS + 1) * nv)
     return 0
 
 
 cdef struct Newton:
-    Pass* now
-    double* y                   # (nv,) the unknown increment
-    double* spare               # (nv,) another one
-    double* r                   # (nv,) the residual
-    double* d                   # (nv,) the correction of y
-    double* v                   # (nv,) velocity and acceleration that guesses are made of
-    double* a
+    Pass* now                   # of each lane
+    bint solves[MOST_LANES]     # passes of a lane go on
+    bint guesses[MOST_LANES]    # its y is guessed by the dynamics
+    bint factors[MOST_LANES]    # it takes another operator
+    int status[MOST_LANES]      # how its passes ended
+    vt_real* y                  # (nv,) the unknown increment
+    vt_real* spare              # (nv,) another one
+    vt_real* r                  # (nv,) the residual
+    vt_real* d                  # (nv,) the correction of y
+    vt_real* v                  # (nv,) velocity and acceleration that guesses are made of
+    vt_real* a
     double* z                   # (count,) corrections of the multipliers
     const double* kick          # (nv,) impulse of the momentum where the step starts, or NULL
-    double* last                # (nv,) and (count,) the last ones, and the residual along them before
+    vt_real* last               # (nv,) and (count,) the last ones, and the residual along them before
     double* last_z
-    double slope
+    double slope[MOST_LANES]
     int* own                    # (count,) a coordinate that a gear has to itself, or NULL: multipliers are guessed
     double* w                   # (count + extra,) the same, island by island, and what loads answer with
     double* A                   # the islands' Schur complements, of at most (count, count)
@@ -227,15 +138,15 @@ cdef struct Newton:
 
 cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_ssize_t broyden) except -1:
     # broyden: numbers that one of its corrections has, times the corrections, or 0
-    x.now = <Pass*>memory.scratch(sizeof(Pass))
+    x.now = <Pass*>memory.scratch(VT_WIDTH * sizeof(Pass))
     x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.kick = NULL
-    x.last, x.last_z = memory.scratch_reals(nv), memory.scratch_reals(count)
-    x.z, x.w = memory.scratch_reals(count), memory.scratch_reals(count + extra)
-    x.A, x.order = memory.scratch_reals(count * count), <int*>memory.scratch(count * sizeof(int))
-    x.past, x.past_size = memory.scratch_reals(broyden), memory.scratch_reals(broyden)
+    x.last, x.last_z = memory.scratch_reals(nv), <double*>memory.scratch_reals(count)
+    x.z, x.w = <double*>memory.scratch_reals(count), <double*>memory.scratch_reals(count + extra)
+    x.A, x.order = <double*>memory.scratch_reals(count * count), <int*>memory.scratch(count * sizeof(int))
+    x.past, x.past_size = <double*>memory.scratch_reals(broyden), <double*>memory.scratch_reals(broyden)
     return 0
 
 
@@ -250,24 +161,24 @@ cdef struct Operator:           # of a substep: J - C^T R, and what it answers; 
     double* linked              # the step for which B, S and their responses may serve further factorisations, or 0
     double* J                   # (nv, nv) factors of a dense J, or NULL
     int* order                  # (nv,) its pivots
-    int* sound                  # by the pivots' signs: SAME, EVEN or ODD
+    int* sound                  # by the pivots' signs, of each lane: SAME, EVEN or ODD
 
 
 cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense,
                       const Islands* plain) except -1:
     # plain: the islands, if all constraints are gears and no island has a plan, or NULL
     cdef int k
-    x.C, x.R = memory.kept_reals(extra * nv), memory.kept_reals(extra * nv)
-    x.response, x.B = memory.kept_reals((count + extra) * nv), memory.kept_reals(extra * extra)
-    x.B_order, x.linked = memory.kept_ints(extra, 0, extra - 1), memory.kept_reals(1)
+    x.C, x.R = <double*>memory.kept_reals(extra * nv), <double*>memory.kept_reals(extra * nv)
+    x.response, x.B = <double*>memory.kept_reals((count + extra) * nv), <double*>memory.kept_reals(extra * extra)
+    x.B_order, x.linked = memory.kept_ints(extra, 0, extra - 1), <double*>memory.kept_reals(1)
     if plain != NULL:
-        x.S, x.S_order = memory.kept_reals(count * count), memory.kept_ints(count, 0, count - 1)
+        x.S, x.S_order = <double*>memory.kept_reals(count * count), memory.kept_ints(count, 0, count - 1)
         for k in range(plain.count):
             memory.bound(INTS, x.S_order + plain.at[k].row, plain.at[k].row_end - plain.at[k].row, 0,
                          plain.at[k].row_end - plain.at[k].row - 1)
-    x.sound = <int*>memory.kept(sizeof(int))
+    x.sound = <int*>memory.kept(VT_WIDTH * sizeof(int))
     if dense:
-        x.J, x.order = memory.kept_reals(nv * nv), memory.kept_ints(nv, 0, nv - 1)
+        x.J, x.order = <double*>memory.kept_reals(nv * nv), memory.kept_ints(nv, 0, nv - 1)
     return 0
 
 
@@ -297,6 +208,10 @@ cdef struct Choices:            # how a variational step is solved
     double density_given        # [1/s] at the start, or NaN: the density of the speed there
 
 
+cdef enum:
+    SUBSTEP_ROWS = 2            # rows of prescribed motion in a substep
+
+
 cdef struct Locked:             # a prescribed coordinate
     int iq
     int iv
@@ -324,13 +239,14 @@ cdef struct Shared:
     bint user_rests             # loads and constraints written in Python: potentials,
     bint user_moves             # forces,
     bint user_constrains        # constraints
-    double* zeros               # (max(nv, 6 nbody),)
+    vt_real* zeros              # (max(nv, 6 nbody),)
     Choices choices
 
 
 cdef struct Lane:
+    bint left[MOST_LANES]       # the steps of a lane end here: those of one instance go on
     Clock* clock
-    Now* now
+    Now* now                    # of each lane
     State state
     Drive drive
     Bodies bodies
@@ -343,9 +259,9 @@ cdef struct Lane:
     Progress* progress
     Guess* guess                # of the substep at hand: of its increment, and of its multipliers
     Guess* push_guess
-    Economy* economy
+    Economy* economy            # of each lane
     Operator* operator
     Guess* guesses              # (stages,): each substep has its own
     Guess* push_guesses
-    Economy* economies
+    Economy* economies          # (stages, lanes)
     Operator* operators

@@ -88,14 +88,14 @@ cdef double sundman_slope_size(ModelStepper self) noexcept nogil:
 # ---- the equations -----------------------------------------------------------------------------------
 
 
-cdef void sundman_guess_by_dynamics(ModelStepper self, double share) noexcept nogil:
+cdef void sundman_guess_by_dynamics(ModelStepper self, double share, const bint* some) noexcept nogil:
     # of the step at the start, then at the middle where that leads
     cdef State* at = &self.lane.state
     self.lane.now.h = length_by(self, density_by(self, potential_at(self, at.q)))
-    variational_guess_by_dynamics(self, share)
+    variational_guess_by_dynamics(self, share, some)
     advance(self.shared.m, at.q, self.mid.alpha, self.lane.newton.y, at.q2)
     self.lane.now.h = length_by(self, density_by(self, potential_at(self, at.q2)))
-    variational_guess_by_dynamics(self, share)
+    variational_guess_by_dynamics(self, share, some)
 
 
 cdef void sundman_sweep_out(ModelStepper self) noexcept nogil:

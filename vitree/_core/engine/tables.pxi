@@ -1,9 +1,5 @@
 # The tables of the methods: a function an entry. Entries that a method has no use for are NULL.
 
-cdef void nothing(ModelStepper self) noexcept nogil:
-    pass
-
-
 cdef void nothing_to_conclude(ModelStepper self, bint leading) noexcept nogil:
     pass
 
@@ -46,29 +42,24 @@ cdef void gauss_methods(Method* x) noexcept:
 cdef void variational_methods(Method* x) noexcept:
     # what discretisations have in common
     field_methods(x)
+    variational_entries(x)
     x.begin, x.accept, x.struck = variational_begin, variational_accept, variational_struck
     x.multiplier = variational_multiplier
     x.attempt, x.give_up, x.conclude = variational_attempt, variational_give_up, variational_conclude
     x.first_guess, x.guess_again = variational_first_guess, variational_guess_again
     x.iterate_touches, x.push_late = variational_iterate_touches, variational_push_late
-    x.pass_on, x.leave, x.guess_by_dynamics = nothing, nothing, variational_guess_by_dynamics
     x.reach_node, x.increment_to = variational_reach_node, variational_increment_to
-    x.by_velocities, x.weight, x.dense = variational_by_velocities, variational_weight, variational_dense
+    x.weight, x.dense = variational_weight, variational_dense
     x.front_sense, x.front_share = variational_front_sense, variational_front_share
     x.end_front, x.apply_by_plans = variational_end_front, variational_apply_by_plans
 
 
 cdef void linear_time_methods(Method* x) noexcept:
     variational_methods(x)
-    x.prepare = linear_time_prepare
-    x.finish = linear_time_finish
-    x.open_node, x.evaluate, x.measure = linear_time_open_node, linear_time_evaluate, linear_time_measure
-    x.kinetic, x.tree_momentum, x.impulse = linear_time_kinetic, linear_time_tree_momentum, linear_time_impulse
-    x.linearise, x.linearise_at_rest = linear_time_linearise, linear_time_linearise_at_rest
-    x.apply_inverse, x.pass_on, x.leave = linear_time_apply_inverse, linear_time_pass_on, linear_time_leave
+    linear_time_entries(x)
+    x.open_node, x.linearise_at_rest = linear_time_open_node, linear_time_linearise_at_rest
     x.middle, x.increment_to, x.reach_node = linear_time_middle, linear_time_increment_to, linear_time_reach_node
-    x.by_increments, x.by_velocities = linear_time_by_increments, linear_time_by_velocities
-    x.solves_forces, x.weight = linear_time_solves_forces, linear_time_weight
+    x.by_increments, x.solves_forces, x.weight = linear_time_by_increments, linear_time_solves_forces, linear_time_weight
     x.coupled_rows, x.front_block = linear_time_coupled_rows, linear_time_front_block
     x.place_front, x.front_share = linear_time_place_front, linear_time_front_share
     x.note_joints, x.end_front = linear_time_note_joints, linear_time_end_front
@@ -76,13 +67,9 @@ cdef void linear_time_methods(Method* x) noexcept:
 
 cdef void midpoint_methods(Method* x) noexcept:
     variational_methods(x)
-    x.prepare = midpoint_prepare
-    x.finish = midpoint_finish
-    x.open_node, x.evaluate, x.measure = midpoint_open_node, midpoint_evaluate, midpoint_measure
-    x.kinetic, x.tree_momentum, x.impulse = midpoint_kinetic, midpoint_tree_momentum, midpoint_impulse
-    x.linearise, x.linearise_at_rest = midpoint_linearise, midpoint_linearise_at_rest
-    x.apply_inverse, x.sweep_out = midpoint_apply_inverse, midpoint_sweep_out
-    x.middle, x.by_increments, x.node_share = midpoint_middle, midpoint_by_increments, midpoint_node_share
+    midpoint_entries(x)
+    x.open_node, x.linearise_at_rest = midpoint_open_node, midpoint_linearise_at_rest
+    x.middle, x.by_increments = midpoint_middle, midpoint_by_increments
     x.coupled_rows, x.dense, x.front_block = midpoint_coupled_rows, midpoint_dense, midpoint_front_block
     x.place_front, x.front_sense, x.note_joints = midpoint_place_front, midpoint_front_sense, midpoint_note_joints
     x.apply_by_plans = midpoint_apply_by_plans

@@ -1,22 +1,13 @@
-# The baselines: explicit and semi-implicit Euler, Runge-Kutta-Munthe-Kaas.
-
-cdef double explicit_multiplier(ModelStepper self, int c) noexcept nogil:
-    return self.lane.held.force[c]
-
-
-cdef void note_multipliers(ModelStepper self) noexcept nogil:
-    memcpy(self.lane.held.force, self.lane.held.push, self.shared.count * sizeof(double))
+# The baselines: explicit and semi-implicit Euler, Runge-Kutta-Munthe-Kaas; of one instance or of several, a lane each.
 
 cdef struct EulerStep:
     bint semi_implicit
-    double* a                      # (nv,)
-    double* dq                     # (nv,)
+    vt_real* a                     # (nv,)
+    vt_real* dq                    # (nv,)
 
 
-cdef int make_euler(ModelStepper self, dict options) except -1:
-    cdef bint semi_implicit = options.get("semi_implicit", False)
-    self.euler.semi_implicit = semi_implicit
-    self.euler.a, self.euler.dq = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
+cdef int euler_make(EulerStep* x, Memory memory, int nv, bint semi_implicit) except -1:
+    x.semi_implicit, x.a, x.dq = semi_implicit, memory.scratch_reals(nv), memory.scratch_reals(nv)
     return 0
 
 
@@ -25,7 +16,7 @@ cdef int euler_step(ModelStepper self) noexcept nogil:
     cdef State* at = &self.lane.state
     cdef double h = self.lane.now.h
     cdef int k
-    cdef double* v
+    cdef vt_real* v
     if self.shared.schedule.calls_user and ask_within(self, self.lane.clock.t, 0.0, at.q, at.x) != OK:
         return CALLBACK_FAILED
     lock_rates(self, 0)
@@ -40,6 +31,7 @@ cdef int euler_step(ModelStepper self) noexcept nogil:
     lock_end(self)
     return OK
 
+
 cdef struct Tableau:            # given
     int stages
     double* a                   # (stages, stages)
@@ -50,28 +42,16 @@ cdef struct Tableau:            # given
 
 cdef struct RungeKuttaStep:
     Tableau tableau
-    double* u                      # (nv,) the stage: exponential coordinates and velocity
-    double* v
-    double* u_rate                 # (stages, nv)
-    double* v_rate
+    vt_real* u                     # (nv,) the stage: exponential coordinates and velocity
+    vt_real* v
+    vt_real* u_rate                # (stages, nv)
+    vt_real* v_rate
 
 
-cdef int make_runge_kutta(ModelStepper self, dict options) except -1:
-    tableau, moments = options["tableau"], options["moments"]
-    cdef Tableau* made = &self.runge.tableau
-    cdef int i, j, n
-    a, b, c = tableau
-    n = made.stages = len(b)
-    made.a = self.memory.given_reals(n * n)
-    made.b, made.c = self.memory.given_reals(n), self.memory.given_reals(n)
-    made.row, self.motion_rows = <int*>self.memory.given(n * sizeof(int)), moments[1]
-    for i in range(n):
-        made.b[i], made.c[i], made.row[i] = b[i], c[i], moments[0][i]
-        for j in range(i):
-            made.a[i * n + j] = a[i][j]
-    self.runge.u, self.runge.v = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
-    self.runge.u_rate = self.memory.scratch_reals(n * self.nv)
-    self.runge.v_rate = self.memory.scratch_reals(n * self.nv)
+cdef int runge_kutta_make(RungeKuttaStep* x, Memory memory, int nv) except -1:
+    cdef int n = x.tableau.stages * nv
+    x.u, x.v = memory.scratch_reals(nv), memory.scratch_reals(nv)
+    x.u_rate, x.v_rate = memory.scratch_reals(n), memory.scratch_reals(n)
     return 0
 
 
@@ -79,14 +59,14 @@ cdef void sum_stages(ModelStepper self, const double* weight, int count) noexcep
     # u = h sum w_j u'_j, v = v_1 + h sum w_j v'_j, and the configuration q2 = q (+) u
     cdef int j, k
     cdef double w
-    memset(self.runge.u, 0, self.nv * sizeof(double))
-    memcpy(self.runge.v, self.lane.state.x, self.nv * sizeof(double))
+    memset(self.runge.u, 0, self.nv * sizeof(vt_real))
+    memcpy(self.runge.v, self.lane.state.x, self.nv * sizeof(vt_real))
     for j in range(count):
         if weight[j] != 0.0:
             w = self.lane.now.h * weight[j]
             for k in range(self.nv):
-                self.runge.u[k] += w * self.runge.u_rate[j * self.nv + k]
-                self.runge.v[k] += w * self.runge.v_rate[j * self.nv + k]
+                self.runge.u[k] = self.runge.u[k] + w * self.runge.u_rate[j * self.nv + k]
+                self.runge.v[k] = self.runge.v[k] + w * self.runge.v_rate[j * self.nv + k]
     integrate(self.shared.m, self.lane.state.q, self.runge.u, self.lane.state.q2)
 
 
@@ -107,6 +87,6 @@ cdef int runge_kutta_step(ModelStepper self) noexcept nogil:
         if i == 0:
             note_multipliers(self)
     sum_stages(self, tableau.b, tableau.stages)
-    memcpy(at.x2, self.runge.v, self.nv * sizeof(double))
+    memcpy(at.x2, self.runge.v, self.nv * sizeof(vt_real))
     lock_end(self)
     return OK

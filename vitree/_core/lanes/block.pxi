@@ -1,131 +1,189 @@
-# The table of each kind of steps in lanes, and the block of instances for Python.
+# A block of instances for Python, and how it takes a step.
 
-cdef void straightens_nothing(Lanes self, vt_real* y) noexcept nogil:
-    pass
-
-
-cdef void passes_nothing_on(Lanes self) noexcept nogil:
-    pass
-
-
-cdef LaneMethod lane_method(int kind) noexcept:
-    cdef LaneMethod x
-    memset(&x, 0, sizeof(LaneMethod))
-    x.need, x.begin, x.advance = explicit_lanes_need, lanes_begin, explicit_lanes_advance
-    x.straighten, x.pass_on = straightens_nothing, passes_nothing_on
-    if kind == LINEAR_TIME_LANES:
-        x.need = linear_time_lanes_need
-        x.begin = linear_time_lanes_begin
-        x.advance = variational_lanes_advance
-        x.prepare = linear_time_lanes_prepare
-        x.evaluate = linear_time_lanes_evaluate
-        x.measure = linear_time_lanes_measure
-        x.kinetic = linear_time_lanes_kinetic
-        x.tree_momentum = linear_time_lanes_tree_momentum
-        x.impulse = linear_time_lanes_impulse
-        x.factor = linear_time_lanes_factor
-        x.solve = linear_time_lanes_solve
-        x.straighten = linear_time_lanes_straighten
-        x.finish = linear_time_lanes_finish
-        x.pass_on = linear_time_lanes_pass_on
-    elif kind == MIDPOINT_LANES:
-        x.need = midpoint_lanes_need
-        x.begin = variational_lanes_begin
-        x.advance = variational_lanes_advance
-        x.prepare = midpoint_lanes_prepare
-        x.evaluate = midpoint_lanes_evaluate
-        x.measure = midpoint_lanes_measure
-        x.kinetic = midpoint_lanes_kinetic
-        x.tree_momentum = midpoint_lanes_tree_momentum
-        x.impulse = midpoint_lanes_impulse
-        x.factor = midpoint_lanes_factor
-        x.solve = midpoint_lanes_solve
-        x.finish = midpoint_lanes_finish
-    return x
+cdef Method TABLES[METHOD_COUNT]
+TABLES[METHOD_EULER].step = euler_step
+TABLES[METHOD_RUNGE_KUTTA].step = runge_kutta_step
+variational_entries(&TABLES[METHOD_LINEAR_TIME])
+linear_time_entries(&TABLES[METHOD_LINEAR_TIME])
+variational_entries(&TABLES[METHOD_MIDPOINT])
+midpoint_entries(&TABLES[METHOD_MIDPOINT])
 
 
-cdef class Lanes:
+cdef int take_rows(ModelStepper self, const double[:, ::1] rows, Py_ssize_t first, int size, vt_real* to, what) except -1:
+    require_size(rows.shape[1], size, f"columns of {what}")
+    if not (0 <= first < rows.shape[0] or rows.shape[0] == 1):
+        raise ValueError(f"row {first} of {rows.shape[0]}")
+    if size:
+        gather(&rows[0, 0], rows.shape[0], size, min(first, rows.shape[0] - 1), to)
+    return 0
+
+
+cdef const double* rows_of(ModelStepper self, const double[:, :, ::1] rows, Py_ssize_t first, long count, int size,
+                                 what) except? NULL:
+    # the rows (steps, size) of the first instance, or NULL where there are no columns
+    require_size(rows.shape[2], size, f"columns of {what}")
+    if rows.shape[0] < first + self.count or rows.shape[1] < self.steps + count:
+        raise ValueError(f"{what} of {rows.shape[0]} instances and {rows.shape[1]} steps")
+    return &rows[first, 0, 0] if size else NULL
+
+
+cdef void row_of_step(ModelStepper self, const double* rows, Py_ssize_t stride, int size, vt_real* to) noexcept nogil:
+    # that of the step at hand, of each instance
+    cdef int i, k
+    cdef Py_ssize_t at
+    for i in range(VT_WIDTH):
+        at = min(i, self.count - 1) * stride + self.steps * size
+        for k in range(size):
+            vt_put(&to[k], i, rows[at + k])
+
+
+# ---- a step ------------------------------------------------------------------------------------------
+
+
+cdef bint advance_block(ModelStepper self) noexcept nogil:
+    # a step of all lanes; whether any goes on
+    cdef Choices* c = &self.shared.choices
+    cdef int i, s
+    cdef bint goes_on = False
+    for i in range(VT_WIDTH):
+        self.corrections[i], self.error[i] = 0, 0.0
+    if self.kind == METHOD_LINEAR_TIME or self.kind == METHOD_MIDPOINT:
+        for s in range(c.stages):
+            use(self, s)
+            self.lane.now.h = c.share[s] * self.shared.schedule.span
+            advance_substep(self)
+    else:
+        self.lane.now.h = self.shared.schedule.span
+        self.method.step(self)
+        accept_block(self)
+    for i in range(VT_WIDTH):
+        if not self.lane.left[i]:
+            goes_on = True
+            self.taken[i] += 1
+            self.total[i] += self.corrections[i]
+            self.most[i] = max(self.most[i], self.corrections[i])
+    return goes_on
+
+
+cdef void advance_substep(ModelStepper self) noexcept nogil:
+    # of a variational method; lanes whose equations are not solved leave
+    cdef int i
+    self.method.prepare(self)
+    variational_attempt(self)
+    for i in range(VT_WIDTH):
+        self.lane.left[i] = self.lane.left[i] or self.lane.newton.status[i] != OK
+        self.corrections[i] += self.lane.now[i].iterations
+        self.error[i] = max(self.error[i], self.lane.now[i].error)
+    learn(self)
+    self.method.pass_on(self)
+    accept_block(self)
+
+
+cdef void accept_block(ModelStepper self) noexcept nogil:
+    # the trial state becomes the state; lanes where it is not finite leave
+    cdef State* at = &self.lane.state
+    cdef vt_real size = vt_max_nan(largest(at.q2, self.nq), largest(at.x2, self.nv))
+    cdef int i
+    for i in range(VT_WIDTH):
+        self.lane.left[i] = self.lane.left[i] or not vt_get(size, i) <= MOST
+    at.q, at.q2 = at.q2, at.q
+    at.x, at.x2 = at.x2, at.x
+
+
+cdef void begin_block(ModelStepper self) noexcept nogil:
+    # no step lies behind
+    cdef int k
+    if not (self.kind == METHOD_LINEAR_TIME or self.kind == METHOD_MIDPOINT):
+        return
+    for k in range(self.shared.choices.stages * VT_WIDTH):
+        memset(&self.lane.economies[k], 0, sizeof(Economy))
+        economy_begin(&self.lane.economies[k])
+    for k in range(self.shared.choices.stages):
+        memset(self.lane.guesses[k].seen, 0, VT_WIDTH * sizeof(Seen))
+        memset(self.lane.guesses[k].table, 0, (ORDERS + 1) * self.nv * sizeof(vt_real))
+    self.method.leave(self)
+
+
+# ---- how it is made ------------------------------------------------------------------------------------
+
+
+cdef int make_steps(ModelStepper self, const LanePlan* plan) except -1:
+    # the parts of the method
+    cdef const vt_model* m = self.shared.m
+    cdef Memory memory = self.memory
+    cdef int stages = self.shared.choices.stages
+    self.method = &TABLES[self.kind]
+    if self.kind == METHOD_EULER:
+        return euler_make(&self.euler, memory, self.nv, plan.semi_implicit)
+    if self.kind == METHOD_RUNGE_KUTTA:
+        self.runge.tableau = plan.tableau
+        return runge_kutta_make(&self.runge, memory, self.nv)
+    newton_of_steps(self, 0, False, NULL)
+    if self.kind == METHOD_LINEAR_TIME:
+        linear_time_make(&self.linear, memory, m, stages)
+        self.linear.kernel.slope, self.linear.kernel.split = self.lane.servos.slope, plan.split
+        self.linear.force = self.lane.drive.tau
+        self.aside, self.aside_multi = memory.scratch(m.nbody * sizeof(Gains)), memory.scratch(m.nmulti * sizeof(MultiGains))
+        return 0
+    midpoint_make(&self.mid, memory, m, stages)
+    self.mid.alpha, self.mid.relative = plan.alpha, plan.relative
+    self.mid.kernel.alpha, self.mid.kernel.increment = plan.alpha, self.lane.newton.y
+    self.mid.kernel.slope, self.mid.kernel.trees = self.lane.servos.slope, NULL
+    self.mid.force = memory.scratch_reals(self.nv) if self.shared.ndrive else self.lane.drive.tau
+    if plan.relative:
+        mid_trees_place(&self.mid.trees, memory.scratch(mid_trees_size(m)), m)
+        self.mid.trees.direct, self.mid.kernel.trees = True, &self.mid.trees
+    self.aside, self.aside_multi = memory.scratch(m.nbody * sizeof(MidSolve)), memory.scratch(m.nmulti * sizeof(MidMulti))
+    return 0
+
+
+cdef class ModelStepper:
     """A block of instances, each with a state (q, x), that steps of one length advance together.
 
     ``address`` : of a plan, which ``owner`` keeps alive.
     """
 
-    cdef LaneMethod method
-    cdef LanePlan plan
+    cdef const Method* method
+    cdef int kind
+    cdef int nq, nv
+    cdef Memory memory
+    cdef Shared shared
+    cdef Lane lane
+    cdef EulerStep euler
+    cdef RungeKuttaStep runge
+    cdef LinearTimeLane linear
+    cdef MidpointLane mid
     cdef object owner
-    cdef Scratch scratch
+    cdef void* aside                    # what some lanes keep of their operator while others take another one
+    cdef void* aside_multi
     cdef readonly int width
     cdef readonly int count             # instances; the lanes beyond repeat the last one
-    cdef readonly Py_ssize_t size       # [bytes]
-    cdef int nq
-    cdef int nv
     cdef bint by_momentum               # x is p
-    cdef bint left[MOST_LANES]          # the lane left the common way
     cdef long steps                     # since the start
     cdef long taken[MOST_LANES]         # steps of a lane before it left
     cdef int corrections[MOST_LANES]    # of its last step
     cdef long total[MOST_LANES]         # of all its steps, and the most of one
     cdef int most[MOST_LANES]
     cdef double error[MOST_LANES]       # last residual of it
-    cdef vt_real* q                     # the state, and the trial state
-    cdef vt_real* x
-    cdef vt_real* q2
-    cdef vt_real* x2
-    cdef vt_real* tau                   # (nv,)
-    cdef vt_real* u                     # (nu,)
-    cdef vt_real* force                 # (nv,) of an acceleration
-    cdef vt_real* zeros                 # (nv,)
-    cdef vt_real* a                     # (nv,) acceleration
-    cdef vt_real* v
-    cdef vt_real* d
-    cdef AbaBody* aba
-    cdef vt_real* u_rate                # (stages, nv)
-    cdef vt_real* v_rate
-    cdef LaneStage* stage
-    cdef LaneStage* at                  # that of the substep at hand
-    cdef int substep_at                 # its number
-    cdef double h                       # [s] its length
-    cdef double node_share              # of the step's impulse, that of the first node
-    cdef int required                   # signs that its operator must have
-    cdef bint solves_forces             # a step solves for forces
-    cdef vt_real* y                     # (nv,) the increment, the residual, and what may be overwritten
-    cdef vt_real* r
-    cdef vt_real* spare
-    cdef vt_real* servo_force           # (nv,) of drives at a trial, and -h dforce/dy; NULL without them
-    cdef vt_real* servo_slope
-    cdef vt_real* ahead_force           # the same on the way of h v
-    cdef vt_real* ahead_slope
-    cdef vt_real* stiff                 # (nv,) armature, with these slopes as some more of it
-    cdef vt_real* last                  # (nv,) the last correction
-    cdef double descent[MOST_LANES]     # r.d of it
-    cdef LinearTimeLanesState linear
-    cdef MidpointLanesState mid
 
     def __init__(self, size_t address, owner):
+        cdef const LanePlan* plan = <const LanePlan*>address
+        cdef Memory memory = Memory()
         cdef const vt_model* m
-        cdef int n
-        self.owner, self.plan, self.width = owner, (<LanePlan*>address)[0], VT_WIDTH
-        if self.plan.layout != lane_layout():
+        if plan.layout != lane_layout():
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
-        self.method = lane_method(self.plan.kind)
-        m = self.plan.m
-        n = self.nv = m.nv
-        self.nq = m.nq
-        self.size = self.method.need(self) + 64 * 100
-        self.scratch = Scratch(self.size)
-        self.q, self.q2 = lanes_reals(self, m.nq), lanes_reals(self, m.nq)
-        self.x, self.x2 = lanes_reals(self, n), lanes_reals(self, n)
-        self.tau, self.force = lanes_reals(self, n), lanes_reals(self, n)
-        self.a, self.d = lanes_reals(self, n), lanes_reals(self, n)
-        self.v, self.zeros = lanes_reals(self, n), lanes_reals(self, n)
-        self.u = lanes_reals(self, self.plan.nu)
-        self.aba = <AbaBody*>self.scratch.take(m.nbody * sizeof(AbaBody))
-        if self.plan.kind == LINEAR_TIME_LANES:
-            make_linear_time_lanes(self)
-        elif self.plan.kind == MIDPOINT_LANES:
-            make_midpoint_lanes(self)
-        else:
-            make_explicit_lanes(self)
+        self.owner, self.width, self.memory, self.kind, self.shared = owner, VT_WIDTH, memory, plan.kind, plan.shared
+        m = self.shared.m
+        self.nq, self.nv = m.nq, m.nv
+        self.by_momentum = self.kind == METHOD_LINEAR_TIME or self.kind == METHOD_MIDPOINT
+        self.lane.clock, self.lane.now = clock_make(memory), <Now*>memory.scratch(VT_WIDTH * sizeof(Now))
+        state_make(&self.lane.state, memory, m.nq, m.nv)
+        self.lane.drive.u, self.lane.drive.tau = memory.given_reals(self.shared.schedule.nu), memory.given_reals(m.nv)
+        self.lane.bodies.aba = <AbaBody*>memory.scratch(m.nbody * sizeof(AbaBody))
+        self.lane.bodies.force = memory.scratch_reals(m.nv)
+        self.shared.zeros = memory.given_reals(m.nv)
+        servos_make(&self.lane.servos, memory, self.shared.ndrive, m.nv)
+        make_steps(self, plan)
 
     def start(self, const double[:, ::1] q, const double[:, ::1] x, Py_ssize_t first):
         """Take states from the rows of q (n, nq) and of p or v (n, nv) from ``first`` on, as many as there are lanes."""
@@ -136,21 +194,21 @@ cdef class Lanes:
         if not 0 <= first < q.shape[0]:
             raise ValueError(f"row {first} of {q.shape[0]}")
         self.count, self.steps = <int>min(<Py_ssize_t>VT_WIDTH, q.shape[0] - first), 0
-        gather(&q[0, 0] if self.nq else NULL, q.shape[0], self.nq, first, self.q)
-        gather(&x[0, 0] if self.nv else NULL, x.shape[0], self.nv, first, self.x)
+        gather(&q[0, 0] if self.nq else NULL, q.shape[0], self.nq, first, self.lane.state.q)
+        gather(&x[0, 0] if self.nv else NULL, x.shape[0], self.nv, first, self.lane.state.x)
         for i in range(VT_WIDTH):
-            self.left[i] = i >= self.count
+            self.lane.left[i] = i >= self.count
             self.taken[i] = self.corrections[i] = self.total[i] = self.most[i] = 0
             self.error[i] = 0.0
-        self.method.begin(self)
+        begin_block(self)
 
     def set_torque(self, const double[:, ::1] torque, Py_ssize_t first):
         """Let joint forces (n, nv) act from here on, the rows from ``first`` on; one row acts on all."""
-        lanes_take(self, torque, first, self.nv, self.tau, "torque")
+        take_rows(self, torque, first, self.nv, self.lane.drive.tau, "torque")
 
     def set_inputs(self, const double[:, ::1] inputs, Py_ssize_t first):
         """Let inputs (n, nu) act from here on, likewise."""
-        lanes_take(self, inputs, first, self.plan.nu, self.u, "inputs")
+        take_rows(self, inputs, first, self.shared.schedule.nu, self.lane.drive.u, "inputs")
 
     def run(self, long count, long every, torque, inputs, double[:, :, ::1] q, double[:, :, ::1] x,
             int[:, ::1] iterations, double[:, ::1] residual, Py_ssize_t first, long row):
@@ -179,28 +237,28 @@ cdef class Lanes:
         require_size(x.shape[2], self.nv, "columns of p or v")
         if torque is not None:
             given = torque
-            torques, torque_stride = lanes_rows_of(self, given, first, count, self.nv, "torque"), given.shape[1] * self.nv
+            torques, torque_stride = rows_of(self, given, first, count, self.nv, "torque"), given.shape[1] * self.nv
         if inputs is not None:
             given = inputs
-            signals = lanes_rows_of(self, given, first, count, self.plan.nu, "inputs")
-            signal_stride = given.shape[1] * self.plan.nu
+            signals = rows_of(self, given, first, count, self.shared.schedule.nu, "inputs")
+            signal_stride = given.shape[1] * self.shared.schedule.nu
         with nogil:
             for k in range(count):
                 if torques != NULL:
-                    lanes_take_row(self, torques, torque_stride, self.nv, self.tau)
+                    row_of_step(self, torques, torque_stride, self.nv, self.lane.drive.tau)
                 if signals != NULL:
-                    lanes_take_row(self, signals, signal_stride, self.plan.nu, self.u)
+                    row_of_step(self, signals, signal_stride, self.shared.schedule.nu, self.lane.drive.u)
                 if any_left:
-                    any_left = lanes_step(self)
+                    any_left = advance_block(self)
                 self.steps += 1
                 if self.steps % every == 0:
                     for i in range(self.count):
-                        if self.left[i]:
+                        if self.lane.left[i]:
                             continue
                         for n in range(self.nq):
-                            q[first + i, row, n] = vt_get(self.q[n], i)
+                            q[first + i, row, n] = vt_get(self.lane.state.q[n], i)
                         for n in range(self.nv):
-                            x[first + i, row, n] = vt_get(self.x[n], i)
+                            x[first + i, row, n] = vt_get(self.lane.state.x[n], i)
                         iterations[first + i, row] = self.corrections[i]
                         residual[first + i, row] = self.error[i]
                     row += 1
@@ -209,13 +267,18 @@ cdef class Lanes:
     def done(self):
         """Of each instance: steps taken, whether it left the common way, corrections of all steps and the most of one."""
         cdef int i
-        return [(self.taken[i], bool(self.left[i]), self.total[i], self.most[i]) for i in range(self.count)]
+        return [(self.taken[i], bool(self.lane.left[i]), self.total[i], self.most[i]) for i in range(self.count)]
+
+    @property
+    def size(self):
+        """Bytes of its memory."""
+        return self.memory.size
 
     @property
     def any_left(self):
         """Whether an instance left the common way."""
         cdef int i
-        return any([self.left[i] for i in range(self.count)])
+        return any([self.lane.left[i] for i in range(self.count)])
 
     def look(self, double[:, ::1] q, double[:, ::1] v, Py_ssize_t first):
         """Write the states to the rows of q (n, nq) and v (n, nv) from ``first`` on."""
@@ -225,14 +288,9 @@ cdef class Lanes:
             raise ValueError(f"{q.shape[0]} rows; {first + self.count} are needed")
         if not (self.nq and self.nv):
             return
-        scatter(self.q, first + self.count, self.nq, first, &q[0, 0])
+        scatter(self.lane.state.q, first + self.count, self.nq, first, &q[0, 0])
         if self.by_momentum:
-            lanes_velocity(self, self.v)
-            scatter(self.v, first + self.count, self.nv, first, &v[0, 0])
+            model_velocity(self, self.lane.state.q, self.lane.state.x, self.lane.newton.v)
+            scatter(self.lane.newton.v, first + self.count, self.nv, first, &v[0, 0])
         else:
-            scatter(self.x, first + self.count, self.nv, first, &v[0, 0])
-
-
-def lanes(size_t address, owner):
-    """Lanes for a plan, the address of which `lane_plan` returned; ``owner`` keeps it alive."""
-    return Lanes(address, owner)
+            scatter(self.lane.state.x, first + self.count, self.nv, first, &v[0, 0])

@@ -11,59 +11,6 @@ cdef double SAFE_PIVOT = 0.01
 #: A constraint acts on a joint by rounding errors alone below this share of its wrench
 cdef double NEGLIGIBLE = 1e-6
 
-cdef enum:
-    MOST_PAIRS = 3          # of wrenches (n, f), or of displacements (w, v), that belong to a body
-
-
-cdef struct FrontBody:      # world axes, about the body's origin
-    double* A               # (block, block) its wrenches by its displacements, with those of all that hangs on it
-    double* row             # (nv of the joint, block)
-    double* col             # (nv, block)
-    double* own_row         # (nv, block) what is added to row A and to A col, or NULL
-    double* own_col
-    double* D               # (nv, nv)
-    Vec3 t_row[MOST_PAIRS]  # from the parent's origin
-    Vec3 t_col[MOST_PAIRS]
-    Mat3 R_row[MOST_PAIRS]  # its axes, where factors turn with them
-    Mat3 R_col[MOST_PAIRS]
-
-
-cdef struct FrontSize:
-    int block               # numbers that belong to a body
-    int end                 # behind those of the bodies that are open: constraints
-    int width               # all that is open
-    bint turns              # factors are kept in the bodies' axes
-    double sense            # a factor that makes the pivots of joints positive where nothing moves
-
-
-cdef struct FrontFactors:   # kept: steps to come may use them again
-    double* u               # (pivots + rows, width)
-    double* l
-    double* inverse         # (pivots + rows, 6) a joint's rows and columns
-    int* closed             # (rows,) the event that closed a constraint
-    int* partner            # (rows,) the constraint whose equation was taken for it
-
-
-cdef struct FrontWork:
-    FrontSize z
-    double* M               # (width, width)
-    double* size            # (width,) the sum of the terms of a constraint's own entry
-    double* scale           # (width,) its largest wrench
-    double* F               # (width,) right side of all that is open, then the solution
-    double* rate            # (pivots + rows,) right side of a pivot, over it
-    double* u               # (6, width) in world axes
-    double* l
-    double* hung            # (nbody, block) right sides of what hangs on a body
-    double* x               # (nbody, block) displacements
-    int* at                 # (rows,) the place of a constraint, or -1
-    int* held               # (width,) the constraint in a place, or -1
-    int* run                # (2 slots + 2,) first and end of the runs of what is open
-    int runs
-    int* line               # (rows,) constraints in the order in which they closed, and the places that they had
-    int* left
-    int used                # behind the last place in use
-
-
 cdef FrontSize front_size(const FrontPlan* p, int block, bint turns):
     cdef FrontSize z
     z.block, z.end, z.turns, z.sense = block, block * p.slots, turns, 1.0
@@ -770,3 +717,53 @@ cdef void add_held(const vt_model* m, const vt_constraint* list, const Hold* hol
 cdef inline void add_six(double* to, double s, Vec3 n, Vec3 f) noexcept nogil:
     store3(to, axpy(s, n, load3(to)))
     store3(to + 3, axpy(s, f, load3(to + 3)))
+
+
+# ---- those of a model ----------------------------------------------------------------------------------
+
+
+cdef int fronts_make(Fronts* x, Memory memory, const Islands* islands, const vt_model* m) except -1:
+    cdef const FrontPlan* plan
+    cdef int k, planned = 0
+    x.rest_work = <FrontWork*>memory.given(islands.count * sizeof(FrontWork))
+    x.rest = <FrontFactors*>memory.given(islands.count * sizeof(FrontFactors))
+    for k in range(islands.count):
+        plan = islands.at[k].plan
+        if plan != NULL:
+            front_work_make(&x.rest_work[k], memory, plan, front_size(plan, 6, False), m.nbody)
+            front_factors_make(&x.rest[k], memory, plan, &x.rest_work[k].z, 0)
+            planned += 1
+    if planned:
+        x.none = memory.given_reals(m.nv)
+        x.rest_body = <FrontBody*>memory.given(m.nbody * sizeof(FrontBody))
+        front_bodies_make(x.rest_body, memory, m, 6, False)
+        front_give_rows(x.rest_body, m, memory.scratch_reals(6 * m.nv), memory.scratch_reals(6 * m.nv), 6)
+    return 0
+
+
+cdef int fronts_of_steps(Fronts* x, Memory memory, const Islands* islands, const vt_model* m, int stages, int block,
+                         bint turns, bint second_order) except -1:
+    cdef const FrontPlan* plan
+    cdef int k, planned = 0
+    x.block = block
+    x.work = <FrontWork*>memory.given(islands.count * sizeof(FrontWork))
+    x.factors = <FrontFactors*>memory.given(islands.count * sizeof(FrontFactors))
+    for k in range(islands.count):
+        plan = islands.at[k].plan
+        if plan != NULL:
+            front_work_make(&x.work[k], memory, plan, front_size(plan, block, turns), m.nbody)
+            front_factors_make(&x.factors[k], memory, plan, &x.work[k].z, stages)
+            planned += 1
+    x.planned = planned
+    if planned:
+        x.body = <FrontBody*>memory.given(m.nbody * sizeof(FrontBody))
+        front_bodies_make(x.body, memory, m, block, second_order)
+        x.pose1, x.pose2 = <Pose*>memory.kept(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
+        x.rows, x.columns = memory.kept_reals(stages * m.nv * block), memory.kept_reals(stages * m.nv * block)
+    return 0
+
+
+cdef inline void fronts_use(Fronts* x, const vt_model* m, int stage) noexcept nogil:
+    # the rows and columns of a substep
+    cdef Py_ssize_t at = <Py_ssize_t>stage * m.nv * x.block
+    front_give_rows(x.body, m, x.rows + at, x.columns + at, x.block)

@@ -5,16 +5,6 @@
 # The rate of a train is eliminated where the train closes. Outwards it is found at that body, before the joints that
 # hang on it. What a joint of a train lacks is then the force of its gears.
 
-cdef struct TrainWork:      # scratch. Places: one for each share, then one for each train where it closes
-    Vec3* Kn                # (shares + count,)
-    Vec3* Kf
-    double* along           # (shares,) S^T K of the joint
-    double* rest            # (count,)
-    double* D               # (count, count), above the diagonal
-    double* rate            # (count,) s
-    double* lack            # (nv,) of the joints of trains
-
-
 cdef int trains_make(TrainWork* x, Memory memory, const TrainPlan* p, int nv) except -1:
     x.Kn = <Vec3*>memory.scratch((p.shares + p.count) * sizeof(Vec3))
     x.Kf = <Vec3*>memory.scratch((p.shares + p.count) * sizeof(Vec3))

@@ -171,11 +171,7 @@ cdef inline WrenchSlope slope_axpy(vt_real s, WrenchSlope A, WrenchSlope B) noex
 
 cdef inline Mat3 add_scaled(vt_real s, Mat3 A, Mat3 B) noexcept nogil:
     # s A + B
-    cdef Mat3 r
-    r.x = axpy(s, A.x, B.x)
-    r.y = axpy(s, A.y, B.y)
-    r.z = axpy(s, A.z, B.z)
-    return r
+    return mat3(axpy(s, A.x, B.x), axpy(s, A.y, B.y), axpy(s, A.z, B.z))
 
 
 cdef inline Mat3 ddlog_block(Vec3 w, vt_real gamma, vt_real gamma1, Vec3 c) noexcept nogil:

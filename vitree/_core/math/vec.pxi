@@ -99,62 +99,43 @@ cdef inline Vec3 tmul(Mat3 R, Vec3 a) noexcept nogil:
     return vec3(dot(R.x, a), dot(R.y, a), dot(R.z, a))
 
 
-cdef inline Mat3 mul3(Mat3 A, Mat3 B) noexcept nogil:
+cdef inline Mat3 mat3(Vec3 x, Vec3 y, Vec3 z) noexcept nogil:
+    # of its columns
     cdef Mat3 r
-    r.x = mul(A, B.x)
-    r.y = mul(A, B.y)
-    r.z = mul(A, B.z)
+    r.x, r.y, r.z = x, y, z
     return r
+
+
+cdef inline Mat3 mul3(Mat3 A, Mat3 B) noexcept nogil:
+    return mat3(mul(A, B.x), mul(A, B.y), mul(A, B.z))
 
 
 cdef inline Mat3 transpose(Mat3 A) noexcept nogil:
-    cdef Mat3 r
-    r.x = vec3(A.x.x, A.y.x, A.z.x)
-    r.y = vec3(A.x.y, A.y.y, A.z.y)
-    r.z = vec3(A.x.z, A.y.z, A.z.z)
-    return r
+    return mat3(vec3(A.x.x, A.y.x, A.z.x), vec3(A.x.y, A.y.y, A.z.y), vec3(A.x.z, A.y.z, A.z.z))
 
 
 cdef inline Mat3 add3(Mat3 A, Mat3 B) noexcept nogil:
-    cdef Mat3 r
-    r.x = add(A.x, B.x)
-    r.y = add(A.y, B.y)
-    r.z = add(A.z, B.z)
-    return r
+    return mat3(add(A.x, B.x), add(A.y, B.y), add(A.z, B.z))
 
 
 cdef inline Mat3 sub3(Mat3 A, Mat3 B) noexcept nogil:
-    cdef Mat3 r
-    r.x = sub(A.x, B.x)
-    r.y = sub(A.y, B.y)
-    r.z = sub(A.z, B.z)
-    return r
+    return mat3(sub(A.x, B.x), sub(A.y, B.y), sub(A.z, B.z))
 
 
 cdef inline Mat3 outer(vt_real s, Vec3 a, Vec3 b, Mat3 A) noexcept nogil:
     # A + s a b^T
-    cdef Mat3 r
     cdef Vec3 c = scale(s, a)
-    r.x = axpy(b.x, c, A.x)
-    r.y = axpy(b.y, c, A.y)
-    r.z = axpy(b.z, c, A.z)
-    return r
+    return mat3(axpy(b.x, c, A.x), axpy(b.y, c, A.y), axpy(b.z, c, A.z))
 
 
 cdef inline Mat3 zero33() noexcept nogil:
-    cdef Mat3 r
-    r.x = zero3()
-    r.y = zero3()
-    r.z = zero3()
-    return r
+    return mat3(zero3(), zero3(), zero3())
 
 
 cdef inline Mat3 identity3() noexcept nogil:
-    cdef Mat3 r
-    r.x = vec3(vt_set1(1.0), vt_set1(0.0), vt_set1(0.0))
-    r.y = vec3(vt_set1(0.0), vt_set1(1.0), vt_set1(0.0))
-    r.z = vec3(vt_set1(0.0), vt_set1(0.0), vt_set1(1.0))
-    return r
+    return mat3(vec3(vt_set1(1.0), vt_set1(0.0), vt_set1(0.0)),
+                vec3(vt_set1(0.0), vt_set1(1.0), vt_set1(0.0)),
+                vec3(vt_set1(0.0), vt_set1(0.0), vt_set1(1.0)))
 
 
 cdef inline Mat3 plus_diagonal(Mat3 A, vt_real s) noexcept nogil:
@@ -166,29 +147,19 @@ cdef inline Mat3 plus_diagonal(Mat3 A, vt_real s) noexcept nogil:
 
 cdef inline Mat3 hat(Vec3 a) noexcept nogil:
     # hat(a) b = a x b
-    cdef Mat3 r
-    r.x = vec3(vt_set1(0.0), a.z, -a.y)
-    r.y = vec3(-a.z, vt_set1(0.0), a.x)
-    r.z = vec3(a.y, -a.x, vt_set1(0.0))
-    return r
+    return mat3(vec3(vt_set1(0.0), a.z, -a.y), vec3(-a.z, vt_set1(0.0), a.x), vec3(a.y, -a.x, vt_set1(0.0)))
 
 
 cdef inline Mat3 cross_mat(Vec3 a, Mat3 B) noexcept nogil:
     # hat(a) B
-    cdef Mat3 r
-    r.x = cross(a, B.x)
-    r.y = cross(a, B.y)
-    r.z = cross(a, B.z)
-    return r
+    return mat3(cross(a, B.x), cross(a, B.y), cross(a, B.z))
 
 
 cdef inline Mat3 mat_cross(Mat3 A, Vec3 b) noexcept nogil:
     # A hat(b)
-    cdef Mat3 r
-    r.x = sub(scale(b.z, A.y), scale(b.y, A.z))
-    r.y = sub(scale(b.x, A.z), scale(b.z, A.x))
-    r.z = sub(scale(b.y, A.x), scale(b.x, A.y))
-    return r
+    return mat3(sub(scale(b.z, A.y), scale(b.y, A.z)),
+                sub(scale(b.x, A.z), scale(b.z, A.x)),
+                sub(scale(b.y, A.x), scale(b.x, A.y)))
 
 
 cdef inline Sym3 constant_sym(const double* a) noexcept nogil:
@@ -264,11 +235,7 @@ cdef inline Sym3 minus_outer(Sym3 A, vt_real s, Vec3 a) noexcept nogil:
 
 
 cdef inline Mat3 full(Sym3 A) noexcept nogil:
-    cdef Mat3 r
-    r.x = vec3(A.xx, A.xy, A.xz)
-    r.y = vec3(A.xy, A.yy, A.yz)
-    r.z = vec3(A.xz, A.yz, A.zz)
-    return r
+    return mat3(vec3(A.xx, A.xy, A.xz), vec3(A.xy, A.yy, A.yz), vec3(A.xz, A.yz, A.zz))
 
 
 cdef inline Sym3 rotate_sym(Mat3 R, Sym3 A) noexcept nogil:
@@ -385,12 +352,10 @@ cdef inline Quat quat_normalised(Quat a) noexcept nogil:
 
 
 cdef inline Mat3 quat_matrix(Quat a) noexcept nogil:
-    cdef Mat3 r
     cdef vt_real x = a.x + a.x, y = a.y + a.y, z = a.z + a.z
-    r.x = vec3(1.0 - (y * a.y + z * a.z), x * a.y + z * a.w, x * a.z - y * a.w)
-    r.y = vec3(x * a.y - z * a.w, 1.0 - (x * a.x + z * a.z), y * a.z + x * a.w)
-    r.z = vec3(x * a.z + y * a.w, y * a.z - x * a.w, 1.0 - (x * a.x + y * a.y))
-    return r
+    return mat3(vec3(1.0 - (y * a.y + z * a.z), x * a.y + z * a.w, x * a.z - y * a.w),
+                vec3(x * a.y - z * a.w, 1.0 - (x * a.x + z * a.z), y * a.z + x * a.w),
+                vec3(x * a.z + y * a.w, y * a.z - x * a.w, 1.0 - (x * a.x + y * a.y)))
 
 
 # ---- twists, wrenches and the matrices between them --------------------------------------------------
@@ -459,8 +424,6 @@ cdef inline void put_matrix(Mat3 A, vt_real* to, int width) noexcept nogil:
 
 
 cdef inline Mat3 take_matrix(const vt_real* a, int width) noexcept nogil:
-    cdef Mat3 r
-    r.x = vec3(a[0], a[width], a[2 * width])
-    r.y = vec3(a[1], a[width + 1], a[2 * width + 1])
-    r.z = vec3(a[2], a[width + 2], a[2 * width + 2])
-    return r
+    return mat3(vec3(a[0], a[width], a[2 * width]),
+                vec3(a[1], a[width + 1], a[2 * width + 1]),
+                vec3(a[2], a[width + 2], a[2 * width + 2]))

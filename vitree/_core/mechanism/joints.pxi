@@ -2,8 +2,8 @@
 #
 #   every joint           joint_nv, joint_pose
 #   one coordinate        joint_column, joint_project_own, joint_add_motion (inverse dynamics), joint_add_bias (forward
-#                         dynamics), joint_pairing, joint_remainder, joint_add, joint_inertia_column, joint_block_column
-#                         and _row; of the linear-time method joint_turns, joint_slides, joint_half_turn,
+#                         dynamics), joint_pairing, joint_remainder, joint_add, joint_inertia_column, joint_times,
+#                         joint_tmul; of the linear-time method joint_turns, joint_slides, joint_half_turn,
 #                         joint_increment
 #   several coordinates   joint_order, joint_twist_of, joint_twist_to, joint_moved, joint_motion, joint_reduce,
 #                         joint_respond, joint_accelerate. All else takes their twists from joint_expand; a ball's have
@@ -36,20 +36,12 @@ cdef inline int joint_nv(const vt_body* b) noexcept nogil:
 # ---- poses and retractions -----------------------------------------------------------------------
 
 cdef inline Mat3 constant_rotation(const double* E) noexcept nogil:
-    cdef Mat3 r
-    r.x = constant3(E)
-    r.y = constant3(E + 3)
-    r.z = constant3(E + 6)
-    return r
+    return mat3(constant3(E), constant3(E + 3), constant3(E + 6))
 
 
 cdef inline Mat3 turned_z(Mat3 R, vt_real sine, vt_real cosine) noexcept nogil:
     # R Rz(angle)
-    cdef Mat3 r
-    r.x = axpy(sine, R.y, scale(cosine, R.x))
-    r.y = sub(scale(cosine, R.y), scale(sine, R.x))
-    r.z = R.z
-    return r
+    return mat3(axpy(sine, R.y, scale(cosine, R.x)), sub(scale(cosine, R.y), scale(sine, R.x)), R.z)
 
 
 cdef inline void joint_pose(const vt_body* b, const vt_real* q, Mat3* R, Vec3* p) noexcept nogil:
@@ -486,34 +478,20 @@ cdef inline void joint_increment(const vt_body* b, Mat3 R, const vt_real* y, vt_
         move[0] = mul(R, move[0])
 
 
-cdef inline void joint_block_column(const vt_body* b, const Block* A, Vec3 z, Vec3* n, Vec3* f) noexcept nogil:
-    # (n, f) = A S of one coordinate
-    cdef vt_real pitch
+cdef inline Vec3 joint_times(const vt_body* b, Mat3 turn, Mat3 slide, Vec3 z) noexcept nogil:
+    # what two matrices make of the turn and the slide of one coordinate along z
     if b.kind == REVOLUTE:
-        n[0] = mul(A.nw, z)
-        f[0] = mul(A.fw, z)
-    elif b.kind == PRISMATIC:
-        n[0] = mul(A.nv, z)
-        f[0] = mul(A.fv, z)
-    else:
-        pitch = vt_set1(b.pitch)
-        n[0] = axpy(pitch, mul(A.nv, z), mul(A.nw, z))
-        f[0] = axpy(pitch, mul(A.fv, z), mul(A.fw, z))
+        return mul(turn, z)
+    if b.kind == PRISMATIC:
+        return mul(slide, z)
+    return axpy(vt_set1(b.pitch), mul(slide, z), mul(turn, z))
 
 
-cdef inline void joint_block_row(const vt_body* b, const Block* A, Vec3 z, Vec3* w, Vec3* v) noexcept nogil:
-    # (w, v) = A^T S of one coordinate: the function above with rows for columns
-    cdef vt_real pitch
+cdef inline Vec3 joint_tmul(const vt_body* b, Mat3 turn, Mat3 slide, Vec3 z) noexcept nogil:
+    # and their transposes
     if b.kind == REVOLUTE:
-        w[0] = tmul(A.nw, z)
-        v[0] = tmul(A.nv, z)
-    elif b.kind == PRISMATIC:
-        w[0] = tmul(A.fw, z)
-        v[0] = tmul(A.fv, z)
-    else:
-        pitch = vt_set1(b.pitch)
-        w[0] = axpy(pitch, tmul(A.fw, z), tmul(A.nw, z))
-        v[0] = axpy(pitch, tmul(A.fv, z), tmul(A.nv, z))
+        return tmul(turn, z)
+    return tmul(slide, z) if b.kind == PRISMATIC else axpy(vt_set1(b.pitch), tmul(slide, z), tmul(turn, z))
 
 
 cdef inline void joint_logarithm(const vt_body* b, const vt_real* y, vt_real* e) noexcept nogil:

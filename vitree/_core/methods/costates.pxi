@@ -1,6 +1,15 @@
 # Products with the maps of a run's steps, none of which is formed: costates from its end to its start, motions from its
 # start to its end. One lane.
 
+cdef int require_maps(const double[:, ::1] K, const double[:, ::1] added, double[:, ::1] states, int nv) except -1:
+    require_size(K.shape[1], 4 * nv * nv, "columns of K")
+    require_size(added.shape[0], K.shape[0], "rows of what is added")
+    require_size(added.shape[1], 2 * nv, "columns of what is added")
+    require_size(states.shape[0], K.shape[0] + 1, "rows of states")
+    require_size(states.shape[1], 2 * nv, "columns of states")
+    return 0
+
+
 def sweep_costates(CoreModel model, const double[:, ::1] K, const double[:, ::1] g, double[:, ::1] costates):
     """Fill rows of costates (n + 1, 2 nv) from the last, which is given: each is A^T of the next one, and its row of g.
 
@@ -13,11 +22,7 @@ def sweep_costates(CoreModel model, const double[:, ::1] K, const double[:, ::1]
     cdef double* mu = <double*>scratch.take(nv * sizeof(double))
     cdef int* before = <int*>scratch.take(nv * sizeof(int))
     cdef NodeSlopes blocks
-    require_size(K.shape[1], 4 * nv * nv, "columns of K")
-    require_size(g.shape[0], n, "rows of g")
-    require_size(g.shape[1], 2 * nv, "columns of g")
-    require_size(costates.shape[0], n + 1, "rows of costates")
-    require_size(costates.shape[1], 2 * nv, "columns of costates")
+    require_maps(K, g, costates, nv)
     if nv == 0:
         return
     with nogil:
@@ -56,11 +61,7 @@ def push_motions(CoreModel model, const double[:, ::1] K, const double[:, ::1] k
     cdef int* before = <int*>scratch.take(nv * sizeof(int))
     cdef const double* early
     cdef double* late
-    require_size(K.shape[1], 4 * nv * nv, "columns of K")
-    require_size(kicks.shape[0], n, "rows of kicks")
-    require_size(kicks.shape[1], 2 * nv, "columns of kicks")
-    require_size(motions.shape[0], n + 1, "rows of motions")
-    require_size(motions.shape[1], 2 * nv, "columns of motions")
+    require_maps(K, kicks, motions, nv)
     if nv == 0:
         return
     with nogil:

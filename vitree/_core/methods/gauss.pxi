@@ -254,16 +254,25 @@ cdef void gauss_extrapolate(GaussStep* step) noexcept nogil:
 
 cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
     # Q_i = q0 + h sum a_ij V_j, and of several coordinates q1 = q0 + h sum b_j V_j
-    cdef const vt_model* m = step.m
-    cdef const vt_body* b
-    cdef int i, k, blocks = gauss_blocks(step)
+    cdef int i
     gauss_lines(step, step.line_q, step.q, step.V, step.Q)
-    for i in range(m.nbody if m.nmulti else 0):
-        b = &m.body[i]
-        if joint_multi(b):
-            for k in range(turn_at(b)):
-                step.q2[b.iq + k] = step.q[b.iq + k] + gauss_sum(step, step.hb, step.V + (b.iv + k) * blocks)
-            gauss_turn(step, b, rounds)
+    gauss_ends(step, True, step.q, step.V, step.q2)
+    for i in range(step.m.nbody if step.m.nmulti else 0):
+        if joint_multi(&step.m.body[i]):
+            gauss_turn(step, &step.m.body[i], rounds)
+
+
+cdef void gauss_ends(const GaussStep* step, bint of_q, const double* start, const vt_real* rate, double* end) noexcept nogil:
+    # start + h sum b_j rate_j of coordinates along lines, of joints that have several
+    cdef const vt_body* b
+    cdef int i, k, at
+    for i in range(step.m.nbody if step.m.nmulti else 0):
+        b = &step.m.body[i]
+        if not joint_multi(b):
+            continue
+        at = b.iq if of_q else b.iv
+        for k in range(turn_at(b)):
+            end[at + k] = start[at + k] + gauss_sum(step, step.hb, rate + (b.iv + k) * gauss_blocks(step))
 
 
 cdef void gauss_lines(const GaussStep* step, const int* at, const double* start, const vt_real* rate,
@@ -311,16 +320,12 @@ cdef void gauss_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nog
 
 cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
     # P_i = p0 + h sum a_ij F_j, and of several coordinates p1 = p0 + h sum b_j F_j
-    cdef const vt_model* m = step.m
-    cdef const vt_body* b
-    cdef int i, k, blocks = gauss_blocks(step)
+    cdef int i
     gauss_lines(step, step.line_v, step.p, step.F, step.P)
-    for i in range(m.nbody if m.nmulti else 0):
-        b = &m.body[i]
-        if joint_multi(b):
-            for k in range(b.iv, b.iv + turn_at(b)):
-                step.p2[k] = step.p[k] + gauss_sum(step, step.hb, step.F + k * blocks)
-            gauss_balance_turn(step, b, rounds)
+    gauss_ends(step, False, step.p, step.F, step.p2)
+    for i in range(step.m.nbody if step.m.nmulti else 0):
+        if joint_multi(&step.m.body[i]):
+            gauss_balance_turn(step, &step.m.body[i], rounds)
 
 
 cdef void gauss_balance_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:

@@ -357,11 +357,9 @@ cdef inline Mat3 torque_derivative(const Trial* z, vt_real gamma1, Mat3 L, Mat3 
 
 cdef inline Mat3 two_hats(Vec3 a, Vec3 b) noexcept nogil:
     # hat(a) hat(b) = b a^T - (a.b) 1
-    cdef Mat3 r
-    r.x = vec3(-(a.y * b.y) - a.z * b.z, a.x * b.y, a.x * b.z)
-    r.y = vec3(a.y * b.x, -(a.x * b.x) - a.z * b.z, a.y * b.z)
-    r.z = vec3(a.z * b.x, a.z * b.y, -(a.x * b.x) - a.y * b.y)
-    return r
+    return mat3(vec3(-(a.y * b.y) - a.z * b.z, a.x * b.y, a.x * b.z),
+                vec3(a.y * b.x, -(a.x * b.x) - a.z * b.z, a.y * b.z),
+                vec3(a.z * b.x, a.z * b.y, -(a.x * b.x) - a.y * b.y))
 
 
 cdef inline void lt_add_split_block(const vt_body* b, const Node* x, const Trial* z, Vec3 first, Vec3 second,
@@ -468,10 +466,10 @@ cdef inline void lt_eliminate(const LinearTimeStep* step, int i, Signs* signs) n
     cdef Gains* gains = &step.gains[i]
     cdef Block* A = &step.solve[i].A
     cdef Mat3 R = step.node[i].R
-    cdef Vec3 Un, Uf, Wn, Wf
+    cdef Vec3 Un, Uf, Wn, Wf, z = turned(trial, R.z)
     cdef vt_real D
-    joint_block_column(b, A, turned(trial, R.z), &Un, &Uf)
-    joint_block_row(b, A, R.z, &Wn, &Wf)
+    Un, Uf = joint_times(b, A.nw, A.nv, z), joint_times(b, A.fw, A.fv, z)
+    Wn, Wf = joint_tmul(b, A.nw, A.fw, R.z), joint_tmul(b, A.nv, A.fv, R.z)
 
     # D = S1^T U + armature + (h/2) (damping + slope of friction)
     D = vt_set1(1.0) / lt_slopes(step, b, joint_pairing(b, R.z, Un, Uf))

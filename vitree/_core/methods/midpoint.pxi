@@ -426,11 +426,7 @@ cdef inline void mid_hand_down(Vec3 t, MidBlock* e, MidBlock* up) noexcept nogil
 
 
 cdef inline Mat3 load33(const vt_real* a) noexcept nogil:
-    cdef Mat3 r
-    r.x = load3(a)
-    r.y = load3(a + 3)
-    r.z = load3(a + 6)
-    return r
+    return mat3(load3(a), load3(a + 3), load3(a + 6))
 
 
 cdef inline void mid_body_block(const vt_body* b, const MidBody* a, Vec3 g,

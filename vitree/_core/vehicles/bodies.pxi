@@ -57,11 +57,7 @@ cdef inline Six apply(const Blocks* A, Six x) noexcept nogil:
 
 
 cdef inline Mat3 scaled(double s, Mat3 A) noexcept nogil:
-    cdef Mat3 r
-    r.x = scale(s, A.x)
-    r.y = scale(s, A.y)
-    r.z = scale(s, A.z)
-    return r
+    return mat3(scale(s, A.x), scale(s, A.y), scale(s, A.z))
 
 
 cdef inline Mat3 inverse_rows(Mat3 A) noexcept nogil:

@@ -1,0 +1,114 @@
+# What steps of one instance alone have, in lanes: nothing.
+
+cdef inline void lock_increment(ModelStepper self) noexcept nogil: pass
+cdef inline void lock_node(ModelStepper self, int ahead) noexcept nogil: pass
+cdef inline void lock_rates(ModelStepper self, int ahead) noexcept nogil: pass
+cdef inline void lock_end(ModelStepper self) noexcept nogil: pass
+cdef inline void scale_by_motion(ModelStepper self, Pass* p) noexcept nogil: pass
+cdef inline void ask_at_start(ModelStepper self) noexcept nogil: pass
+cdef inline bint ask_in_middle(ModelStepper self) noexcept nogil: return True
+cdef inline int ask_within(ModelStepper self, double t, double share, const vt_real* q, const vt_real* v) noexcept nogil: return OK
+cdef inline vt_real kicked_residual(ModelStepper self, vt_real e) noexcept nogil: return e
+cdef inline vt_real held_residual(ModelStepper self, vt_real e) noexcept nogil: return e
+cdef inline double held_error(ModelStepper self, const Pass* p, double closed) noexcept nogil: return p.error
+cdef inline double variational_closed(ModelStepper self) noexcept nogil: return 0.0
+cdef inline void predict_multipliers(ModelStepper self) noexcept nogil: pass
+cdef inline void learn_multipliers(ModelStepper self) noexcept nogil: pass
+cdef inline void correct_multipliers(ModelStepper self) noexcept nogil: pass
+cdef inline void shorten_multipliers(ModelStepper self, double share) noexcept nogil: pass
+cdef inline void no_multipliers(ModelStepper self) noexcept nogil: pass
+cdef inline void note_multipliers(ModelStepper self) noexcept nogil: pass
+cdef inline void note_tangent(ModelStepper self) noexcept nogil: pass
+cdef inline void variational_broyden(ModelStepper self, int k) noexcept nogil: pass
+cdef inline const vt_real* wrench_at_node(ModelStepper self, double t, const vt_real* q) noexcept nogil: return NULL
+cdef inline const vt_real* load_middle(ModelStepper self) noexcept nogil: return NULL
+cdef inline void add_load_forces(ModelStepper self, vt_real* weight) noexcept nogil: pass
+cdef inline bint inputs_load(ModelStepper self) noexcept nogil: return False
+cdef inline int predict_forces(ModelStepper self) noexcept nogil: return OK
+cdef inline int predict_answers(ModelStepper self) noexcept nogil: return OK
+cdef inline void forces_in_middle(ModelStepper self) noexcept nogil: pass
+cdef inline void place_springs(ModelStepper self) noexcept nogil: pass
+cdef inline void spring_trial(ModelStepper self) noexcept nogil: pass
+cdef inline void couple_springs(ModelStepper self, const LinearTimeStep* step, bint moved) noexcept nogil: pass
+cdef inline void push_springs(ModelStepper self, const LinearTimeStep* step, vt_real* force) noexcept nogil: pass
+cdef inline int linear_time_dense_operator(ModelStepper self, const LinearTimeStep* step) noexcept nogil: return OK
+cdef inline void sweep_tree(ModelStepper self) noexcept nogil: pass
+cdef inline void project_on_tree(ModelStepper self) noexcept nogil: pass
+cdef inline void midpoint_answer_at_rest(ModelStepper self, const vt_real* r, vt_real* d) noexcept nogil: pass
+
+
+cdef inline int linearise_by(ModelStepper self, const vt_model* m, double left) noexcept nogil:
+    factor_joints(self, m, NULL, NULL)
+    return OK
+
+
+# ---- the dynamics, and the operator of all joints --------------------------------------------------------
+
+
+cdef void model_velocity(ModelStepper self, const vt_real* q, const vt_real* p, vt_real* out) noexcept nogil:
+    # M v = p
+    aba(self.shared.m, NO_GRAVITY, q, self.shared.zeros, p, NULL, out, self.lane.bodies.aba)
+
+
+cdef void accelerate_under(ModelStepper self, double t, const vt_real* q, const vt_real* v, vt_real* force,
+                           vt_real* out) noexcept nogil:
+    # M a = force - c(q, v) - gravity
+    cdef const vt_model* m = self.shared.m
+    if self.lane.servos.ahead:
+        aba_stiff(m, self.lane.servos.stiff, m.g, q, v, force, NULL, out, self.lane.bodies.aba)
+    else:
+        aba(m, m.g, q, v, force, NULL, out, self.lane.bodies.aba)
+
+
+cdef int variational_factor(ModelStepper self) noexcept nogil:
+    # -dr/dy at y, of the lanes that take another operator
+    cdef Newton* x = &self.lane.newton
+    cdef Operator* op = self.lane.operator
+    cdef vt_mask some = where(x.factors)
+    cdef bint all = vt_all(some)
+    cdef int i, sound[MOST_LANES]
+    memcpy(sound, op.sound, VT_WIDTH * sizeof(int))
+    if not all:
+        keep_operator(self, some, False)
+    self.method.linearise(self)
+    if not all:
+        keep_operator(self, some, True)
+    for i in range(VT_WIDTH):
+        if x.factors[i]:
+            self.lane.economy[i].have, self.lane.economy[i].age = True, 0
+        else:
+            op.sound[i] = sound[i]
+    return OK
+
+
+cdef void keep_operator(ModelStepper self, vt_mask some, bint back) noexcept nogil:
+    # what it is made of is put aside; or is put back to the lanes that keep theirs
+    cdef const vt_model* m = self.shared.m
+    cdef int stage = self.lane.newton.stage
+    if self.kind == METHOD_LINEAR_TIME:
+        keep_lanes(some, back, self.linear.gains + stage * m.nbody, self.aside, m.nbody * sizeof(Gains))
+        keep_lanes(some, back, self.linear.multi + stage * m.nmulti, self.aside_multi, m.nmulti * sizeof(MultiGains))
+    else:
+        keep_lanes(some, back, self.mid.work + stage * m.nbody, self.aside, m.nbody * sizeof(MidSolve))
+        keep_lanes(some, back, self.mid.multi + stage * m.nmulti, self.aside_multi, m.nmulti * sizeof(MidMulti))
+
+
+cdef inline void keep_lanes(vt_mask some, bint back, void* at, void* aside, size_t size) noexcept nogil:
+    cdef vt_real* x = <vt_real*>at
+    cdef const vt_real* y = <const vt_real*>aside
+    cdef size_t k
+    if not back:
+        memcpy(aside, at, size)
+        return
+    for k in range(size // sizeof(vt_real)):
+        x[k] = vt_select(some, x[k], y[k])
+
+
+cdef int direction(ModelStepper self) noexcept nogil:
+    # the correction d of y: J d = r
+    cdef Newton* x = &self.lane.newton
+    cdef int i
+    self.method.apply_inverse(self, x.r, 0, self.shared.m.nbody, x.d)
+    for i in range(VT_WIDTH):
+        x.now[i].sound = self.lane.operator.sound[i] >= x.now[i].required
+    return OK

@@ -1,0 +1,21 @@
+# Steps of several instances at once, an instance a lane, on models without loads, constraints, contacts and prescribed
+# motion: the text of engine/, with VT_WIDTH instances in each number. A lane that leaves the common way (a step to be halved,
+# another branch, a state that blows up) is left to a stepper of one instance.
+
+include "../engine/status.pxi"
+include "../engine/memory.pxi"
+include "../engine/parts.pxi"
+include "../loops/parts.pxi"
+include "../engine/state.pxi"
+
+cdef class ModelStepper
+
+include "../engine/method.pxi"
+include "../engine/dynamics.pxi"
+include "../engine/newton.pxi"
+include "../engine/linear_time.pxi"
+include "../engine/midpoint.pxi"
+include "../explicit/runge_kutta.pxi"
+include "plan.pxi"
+include "alone.pxi"
+include "block.pxi"
