@@ -396,8 +396,8 @@ cdef void run_energies(const vt_model* m, const Job* job, char* room) noexcept n
 
 # Methods on one state alone. Arguments beside those in doors.pxi: nv numbers that may be left out (V), the names of a
 # frame (n) and of axes (x). Arguments behind those, and of other names, are not answered. Results: (4, 4) X,
-# (nbody, 4, 4) B, and of energies the kinetic (k), the potential (u), the Lagrangian (l), the momentum (6) and the centre
-# of mass (3). Several are a named tuple.
+# (nbody, 4, 4) B, and of energies the kinetic (k), the potential (u), the Lagrangian (l), the momentum (6) and the
+# centre of mass (3). Several are a named tuple.
 kernel("validate_configuration", b"q", b"q", 0, run_validate)
 kernel("body_poses", b"q", b"B", 0, run_poses)
 kernel("frame_poses", b"q", b"B", FRAMES, run_poses)

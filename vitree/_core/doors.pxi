@@ -173,7 +173,8 @@ cdef class Door:
                 arrays.append(given[k])
         self.over_rows(m, &job, Blocks(len(arrays[0]), size), arrays, columns)
 
-    cdef int over_rows(self, const vt_model* m, Job* job, Blocks rows, list arrays, const Py_ssize_t* columns) except -1:
+    cdef int over_rows(self, const vt_model* m, Job* job, Blocks rows, list arrays,
+                       const Py_ssize_t* columns) except -1:
         cdef int k, inputs = len(arrays) - strlen(self.kernel.outputs)
         cdef Py_ssize_t block
         # kernels write their memory before they read it: to fill it with zeros takes a tenth of a block of derivatives
@@ -197,10 +198,10 @@ cdef int door(str name, const char* inputs, const char* outputs, int asks, Run r
     return 0
 
 
-# A line makes the door for rows of a method, its name behind `batch_`, and the kernel of its call on one state. Arguments
-# in their order: gravity (g), arrays of nq (q) and nv (v) numbers a row, constraints (l) and their number (c), a body (b)
-# and a point of it (p). Results: those, 2 nv (2), (nv, nv) M, (6, nv) J, 11 of energies (E), (nbody, 3, 4) of poses (P),
-# and of each constraint nv (D).
+# A line makes the door for rows of a method, its name behind `batch_`, and the kernel of its call on one state.
+# Arguments in their order: gravity (g), arrays of nq (q) and nv (v) numbers a row, constraints (l) and a number of each
+# (c), a body (b) and a point of it (p). Results: those, 2 nv (2), (nv, nv) M, (6, nv) J, 11 of energies (E),
+# (nbody, 3, 4) of poses (P), and of each constraint nv (D).
 door("integrate", b"qv", b"q", 0, run_integrate)
 door("difference", b"qq", b"v", 0, run_difference)
 door("rnea", b"gqvv", b"v", 0, run_rnea)

@@ -114,7 +114,8 @@ cdef void run_energy(const vt_model* m, const Job* job, char* room) noexcept nog
     # kinetic, potential, momentum (6), centre of mass (3); the poses of the bodies stay at the begin of the memory
     cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
     cdef vt_real* zeros = zeros_of(m.nv, &room)
-    energy(m, job.x[0], zeros if job.x[1] == NULL else <vt_real*>job.x[1], job.out[0], pose, <VelocityBody*>piece(&room, 0))
+    energy(m, job.x[0], zeros if job.x[1] == NULL else <vt_real*>job.x[1], job.out[0], pose,
+           <VelocityBody*>piece(&room, 0))
 
 
 cdef inline void put_pose(const Pose* pose, vt_real* X) noexcept nogil:
@@ -158,8 +159,9 @@ cdef void run_jacobian(const vt_model* m, const Job* job, char* room) noexcept n
 
 
 cdef void run_constraints(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef Pose* pose = <Pose*>piece(&room, 0)
     memset(job.out[1], 0, job.constraints * m.nv * sizeof(vt_real))
-    constraints(m, job.constraint, job.constraints, job.x[0], <Pose*>piece(&room, 0), job.out[0], job.out[1], NULL, NULL)
+    constraints(m, job.constraint, job.constraints, job.x[0], pose, job.out[0], job.out[1], NULL, NULL)
 
 
 cdef void run_constraint_slopes(const vt_model* m, const Job* job, char* room) noexcept nogil:
