@@ -124,7 +124,7 @@ def kernels(model: vt.Model) -> dict:
         "crba": lambda: core.batch_crba(c, q, matrix),
         "rnea_derivatives": lambda: core.batch_rnea_derivatives(c, g, q, v, a, *slopes),
         "aba_derivatives": lambda: core.batch_aba_derivatives(c, g, q, v, a, *slopes),
-        "inverse_mass_matrix": lambda: core.batch_inverse_mass(c, q, matrix),
+        "inverse_mass_matrix": lambda: core.batch_inverse_mass_matrix(c, q, matrix),
         "body_poses": poses_of, "frame_poses": poses_of, "frame_pose": poses_of,
         "frame_jacobian": jacobian, "frame_jacobian, local": jacobian,
         "kinetic_energy": energy, "potential_energy": energy, "center_of_mass": energy, "momentum": energy,

@@ -36,7 +36,7 @@ def own_calls(model: vt.Model) -> dict[str, tuple[int, dict]]:
         return {
             "rnea_derivatives": lambda: module.batch_rnea_derivatives(core, g, q, v, a, *out),
             "aba_derivatives": lambda: module.batch_aba_derivatives(core, g, q, v, a, *out),
-            "inverse_mass_matrix": lambda: module.batch_inverse_mass(core, q, out[0]),
+            "inverse_mass_matrix": lambda: module.batch_inverse_mass_matrix(core, q, out[0]),
         }
 
     def methods(q, v, a):

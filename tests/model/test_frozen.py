@@ -206,7 +206,7 @@ def test_the_doors_of_the_core_check_every_array(change):
         "batch_linear_time": [0.01, rows(nq), rows(nv), rows(nv), rows(nv), rows(3 * nv)],
         "batch_midpoint": [(0.01, 0.5), rows(nq), rows(nv), rows(nv), rows(nv), rows(3 * nv), rows(6 * nb)],
         "load_potentials": [model.load_list, rows(nq)],
-        "batch_inverse_mass": [rows(nq), rows(nv * nv)],
+        "batch_inverse_mass_matrix": [rows(nq), rows(nv * nv)],
         "batch_rnea_derivatives": [g, rows(nq), rows(nv), rows(nv), *[rows(nv * nv)] * 3],
         "batch_aba_derivatives": [g, rows(nq), rows(nv), rows(nv), *[rows(nv * nv)] * 3],
         "batch_linear_time_slopes": [(0.01, True, 0), model.drive_list, rows(nq), rows(nq), rows(0), rows(4 * nv * nv),

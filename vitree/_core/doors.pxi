@@ -1,8 +1,11 @@
 # The doors from Python: check nothing but sizes (Blocks does), release the GIL, run the kernels over blocks of
 # VT_WIDTH rows. Arrays have one row an instance; a short last block repeats its last row.
 #
-# Kernels of one signature (runs.pxi) have a line each. The other doors look alike on purpose: each lists its arrays,
-# and calls one kernel.
+# Kernels of one signature (runs.pxi) have a line each of one table. The other doors look alike on purpose: each lists
+# its arrays, and calls the kernels of one step.
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+
 
 cdef inline void gather(const double* rows, Py_ssize_t count, Py_ssize_t columns, Py_ssize_t first,
                         vt_real* to) noexcept nogil:
@@ -38,23 +41,31 @@ cdef struct Rows:       # an array of a row each instance, and the lanes of the 
     vt_real* lanes
 
 
+cdef enum:
+    CHUNK = 1024            # numbers of each lane for which memory is taken at once
+
+
 @cython.final
 cdef class Blocks:
-    """The arrays of a door, and its memory: ``reals`` numbers of each lane and ``size`` bytes for the kernels."""
+    """The arrays of a door, and its memory: at first of ``size`` bytes, and more where that ends."""
 
     cdef Scratch scratch
+    cdef list memory
     cdef Rows rows[8]
     cdef int arrays
     cdef Py_ssize_t count
 
-    def __cinit__(self, Py_ssize_t count, Py_ssize_t reals, size_t size=0):
+    def __cinit__(self, Py_ssize_t count, size_t size=CHUNK * sizeof(vt_real)):
         self.count = count
-        self.scratch = Scratch((reals + 16) * sizeof(vt_real) + size)
+        self.scratch = Scratch(size)
 
     cdef vt_real* reals(self, Py_ssize_t count) except NULL:
-        return <vt_real*>self.scratch.take((count + 1) * sizeof(vt_real))
+        return <vt_real*>self.take(count * sizeof(vt_real))
 
     cdef void* take(self, size_t size) except NULL:
+        if size + 64 > <size_t>(self.scratch.end - self.scratch.next):
+            self.memory = [self.memory, self.scratch]       # which lives as long
+            self.scratch = Scratch(max(size, <size_t>(CHUNK * sizeof(vt_real))))
         return self.scratch.take(size + 1)
 
     cdef vt_real* input(self, const double[:, ::1] a, Py_ssize_t columns) except NULL:
@@ -96,189 +107,128 @@ cdef class Blocks:
                 scatter(self.rows[k].lanes, self.count, self.rows[k].columns, block * VT_WIDTH, self.rows[k].write)
 
 
-cdef int over_rows(CoreModel model, Run run, const double* gravity, const char* shapes, tuple arrays,
-                   size_t more=0) except -1:
-    # run a kernel over rows. shapes: of the arguments, nq (q) or nv (v), and in capitals of the results, which may also
-    # be nv nv (M); more: bytes of memory beyond room_size
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k, block, reals = 0, inputs = 0, outputs = 0
-    cdef Py_ssize_t columns[8]
-    cdef Job job
-    cdef Blocks rows
-    cdef char* room
-    for k in range(len(arrays)):
-        if shapes[k] == c"q" or shapes[k] == c"Q":
-            columns[k] = m.nq
-        else:
-            columns[k] = <Py_ssize_t>m.nv * m.nv if shapes[k] == c"M" else m.nv
-        reals += columns[k] + 1
-    rows = Blocks(len(arrays[0]), reals, room_size(m) + more)
-    memset(&job, 0, sizeof(Job))
-    job.gravity = gravity
-    for k in range(len(arrays)):
-        if shapes[k] == c"q" or shapes[k] == c"v":
-            job.x[inputs] = rows.input(arrays[k], columns[k])
-            inputs += 1
-        else:
-            job.out[outputs] = rows.output(arrays[k], columns[k])
-            outputs += 1
-    room = <char*>rows.take(room_size(m) + more)
-    with nogil:
-        for block in range(rows.blocks()):
-            rows.gather(block)
-            run(m, &job, room)
-            rows.scatter(block)
+# ---- doors of one kernel ----------------------------------------------------------------------------
+
+cdef Py_ssize_t columns_of(const vt_model* m, const Job* job, char shape) noexcept:
+    # the numbers in a row of an array, by its letter in the table
+    if shape == c"q":
+        return m.nq
+    if shape == c"v":
+        return m.nv
+    if shape == c"M":
+        return <Py_ssize_t>m.nv * m.nv
+    if shape == c"J":
+        return 6 * m.nv
+    if shape == c"2":
+        return 2 * m.nv
+    if shape == c"P":
+        return 12 * m.nbody
+    if shape == c"E":
+        return 11
+    return job.constraints * (m.nv if shape == c"D" else 1)
+
+
+@cython.final
+cdef class Door:
+    """A kernel over rows of states: called with a model, the arguments and the arrays of the results."""
+
+    cdef Kernel kernel
+    cdef readonly str __name__
+
+    def __cinit__(self, str name, int row):
+        self.kernel, self.__name__ = KERNELS[row], name
+
+    def __reduce__(self):
+        return self.__name__
+
+    def __call__(self, CoreModel model, *given):
+        cdef const vt_model* m = &model.m
+        cdef int k, n = 0, inputs = strlen(self.kernel.inputs), count = inputs + strlen(self.kernel.outputs)
+        cdef size_t size = 0
+        cdef Py_ssize_t columns[8]
+        cdef ConstraintList held
+        cdef char shape
+        cdef Job job
+        cdef list arrays = []
+        if len(given) != count:
+            raise TypeError(f"{self.__name__} takes a model and {count} arguments, not {len(given)}")
+        memset(&job, 0, sizeof(Job))
+        for k in range(count):
+            shape = self.kernel.inputs[k] if k < inputs else self.kernel.outputs[k - inputs]
+            if shape == c"g":
+                job.gravity = entries(given[k], 3, "numbers of gravity")
+            elif shape == c"p":
+                memcpy(job.point, entries(given[k], 3, "coordinates of a point"), sizeof(job.point))
+            elif shape == c"b":
+                job.body = given[k]
+                if not -1 <= job.body < m.nbody:
+                    raise ValueError(f"no body {job.body}; there are {m.nbody}")
+            elif shape == c"l":
+                held = given[k]
+                job.constraint, job.constraints = held.list, held.count
+            else:
+                columns[n] = columns_of(m, &job, shape)
+                size += (columns[n] + 1) * sizeof(vt_real)
+                n += 1
+                arrays.append(given[k])
+        self.over_rows(m, &job, Blocks(len(arrays[0]), size), arrays, columns)
+
+    cdef int over_rows(self, const vt_model* m, Job* job, Blocks rows, list arrays,
+                       const Py_ssize_t* columns) except -1:
+        cdef int k, inputs = len(arrays) - strlen(self.kernel.outputs)
+        cdef Py_ssize_t block
+        # kernels write their memory before they read it: to fill it with zeros takes a tenth of a block of derivatives
+        cdef bytes memory = PyBytes_FromStringAndSize(NULL, memory_of(m, self.kernel.asks))
+        cdef char* room = PyBytes_AS_STRING(memory)
+        for k in range(len(arrays)):
+            if k < inputs:
+                job.x[k] = rows.input(arrays[k], columns[k])
+            else:
+                job.out[k - inputs] = rows.output(arrays[k], columns[k])
+        with nogil:
+            for block in range(rows.blocks()):
+                rows.gather(block)
+                self.kernel.run(m, job, room)
+                rows.scatter(block)
+        return 0
+
+
+cdef int door(str name, const char* inputs, const char* outputs, int asks, Run run) except -1:
+    globals()["batch_" + name] = Door("batch_" + name, kernel(name, inputs, outputs, asks, run))
     return 0
 
 
-def batch_integrate(CoreModel model, q, d, q2):
-    over_rows(model, run_integrate, NULL, b"qvQ", (q, d, q2))
+# A line makes the door for rows of a method, its name behind `batch_`, and the kernel of its call on one state.
+# Arguments in their order: gravity (g), arrays of nq (q) and nv (v) numbers a row, constraints (l) and a number of each
+# (c), a body (b) and a point of it (p). Results: those, 2 nv (2), (nv, nv) M, (6, nv) J, 11 of energies (E),
+# (nbody, 3, 4) of poses (P), and of each constraint nv (D).
+door("integrate", b"qv", b"q", 0, run_integrate)
+door("difference", b"qq", b"v", 0, run_difference)
+door("rnea", b"gqvv", b"v", 0, run_rnea)
+door("aba", b"gqvv", b"v", REGULAR, run_aba)
+door("crba", b"q", b"M", 0, run_crba)
+door("rnea_derivatives", b"gqvv", b"MMM", SLOPES, run_rnea_derivatives)
+door("aba_derivatives", b"gqvv", b"MMM", SLOPES | REGULAR, run_aba_derivatives)
+door("inverse_mass_matrix", b"q", b"M", SLOPES | REGULAR, run_inverse_mass)
+door("pivots", b"q", b"2", ROWS, run_pivots)
+door("energy", b"qv", b"E", ROWS, run_energy)
+door("poses", b"q", b"P", ROWS, run_poses)
+door("jacobian", b"qbp", b"J", ROWS, run_jacobian)
+door("constraints", b"lq", b"cD", ROWS, run_constraints)
+door("constraint_slopes", b"lqc", b"M", SWEEPS | ROWS, run_constraint_slopes)
 
 
-def batch_difference(CoreModel model, q, q2, d):
-    over_rows(model, run_difference, NULL, b"qqV", (q, q2, d))
+# ---- doors of the pieces of a step ------------------------------------------------------------------
 
-
-def batch_rnea(CoreModel model, const double[::1] gravity, q, v, a, tau):
-    over_rows(model, run_rnea, entries(gravity, 3, "numbers of gravity"), b"qvvV", (q, v, a, tau))
-
-
-def batch_aba(CoreModel model, const double[::1] gravity, q, v, tau, acc):
-    over_rows(model, run_aba, entries(gravity, 3, "numbers of gravity"), b"qvvV", (q, v, tau, acc))
-
-
-def batch_crba(CoreModel model, q, M):
-    # M: (n, nv * nv), as all matrices
-    over_rows(model, run_crba, NULL, b"qM", (q, M))
-
-
-def batch_rnea_derivatives(CoreModel model, const double[::1] gravity, q, v, a, by_q, by_v, by_a):
-    over_rows(model, run_rnea_derivatives, entries(gravity, 3, "numbers of gravity"), b"qvvMMM",
-              (q, v, a, by_q, by_v, by_a), slope_size(&model.m))
-
-
-def batch_aba_derivatives(CoreModel model, const double[::1] gravity, q, v, tau, by_q, by_v, by_tau):
-    over_rows(model, run_aba_derivatives, entries(gravity, 3, "numbers of gravity"), b"qvvMMM",
-              (q, v, tau, by_q, by_v, by_tau), slope_size(&model.m))
-
-
-def batch_inverse_mass(CoreModel model, q, out):
-    over_rows(model, run_inverse_mass, NULL, b"qM", (q, out), slope_size(&model.m))
-
-
-def batch_pivots(CoreModel model, const double[:, ::1] q, double[:, ::1] out):
-    # out: (n, 2 nv)
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + 3 * m.nv, m.nbody * (sizeof(AbaBody) + sizeof(Articulated)))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bo = rows.output(out, 2 * m.nv)
-    cdef vt_real* none = rows.reals(m.nv)
-    cdef AbaBody* body = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
-    cdef Articulated* terms = <Articulated*>rows.take(m.nbody * sizeof(Articulated))
-    with nogil:
-        for k in range(m.nv):
-            none[k] = vt_set1(0.0)
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            pivots(m, bq, none, bo, body, terms)
-            rows.scatter(k)
-
-
-def batch_energy(CoreModel model, const double[:, ::1] q, const double[:, ::1] v, double[:, ::1] out):
-    # out: (n, 11): kinetic, potential, momentum (6), centre of mass (3)
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + m.nv + 11, m.nbody * (sizeof(Pose) + sizeof(VelocityBody)))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bv = rows.input(v, m.nv)
-    cdef vt_real* bo = rows.output(out, 11)
-    cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    cdef VelocityBody* body = <VelocityBody*>rows.take(m.nbody * sizeof(VelocityBody))
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            energy(m, bq, bv, bo, pose, body)
-            rows.scatter(k)
-
-
-def batch_poses(CoreModel model, const double[:, ::1] q, double[:, ::1] out):
-    # out: (n, 12 nbody): rows of the upper 3x4 of each body's X_WB
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k
-    cdef int i
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + 12 * m.nbody, m.nbody * sizeof(Pose))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bo = rows.output(out, 12 * m.nbody)
-    cdef vt_real* X
-    cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            forward_kinematics(m, bq, pose)
-            for i in range(m.nbody):
-                X = &bo[12 * i]
-                put_matrix(pose[i].R, X, 4)
-                X[3], X[7], X[11] = pose[i].o.x, pose[i].o.y, pose[i].o.z
-            rows.scatter(k)
-
-
-def batch_jacobian(CoreModel model, const double[:, ::1] q, int body, const double[::1] point,
-                   double[:, ::1] J):
-    # J: (n, 6 nv)
-    cdef const vt_model* m = &model.m
-    cdef const double* at = entries(point, 3, "coordinates of a point")
-    cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + 6 * m.nv, m.nbody * sizeof(Pose))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bj = rows.output(J, 6 * m.nv)
-    cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    if not -1 <= body < m.nbody:
-        raise ValueError(f"no body {body}; there are {m.nbody}")
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            jacobian(m, bq, body, at, bj, pose)
-            rows.scatter(k)
-
-
-def batch_constraints(CoreModel model, ConstraintList list, const double[:, ::1] q, double[:, ::1] h,
-                      double[:, ::1] Dh):
-    # h: (n, count), Dh: (n, count * nv)
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k
-    cdef int j, count = list.count
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + count * (m.nv + 1), m.nbody * sizeof(Pose))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bh = rows.output(h, count)
-    cdef vt_real* bd = rows.output(Dh, count * m.nv)
-    cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            for j in range(count * m.nv):
-                bd[j] = vt_set1(0.0)
-            constraints(m, list.list, count, bq, pose, bh, bd, NULL, NULL)
-            rows.scatter(k)
-
-
-def batch_constraint_slopes(CoreModel model, ConstraintList list, const double[:, ::1] q, const double[:, ::1] lam,
-                            double[:, ::1] out):
-    # the derivative of Dh^T lam by body displacements. lam: (n, count), out: (n, nv * nv)
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t k
-    cdef int count = list.count
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + count + m.nv * m.nv, m.nbody * sizeof(Pose) + 2 * m.nv * sizeof(Swept))
-    cdef vt_real* bq = rows.input(q, m.nq)
-    cdef vt_real* bl = rows.input(lam, count)
-    cdef vt_real* bo = rows.output(out, m.nv * m.nv)
-    cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    cdef Swept* swept = <Swept*>rows.take(2 * m.nv * sizeof(Swept))
-    with nogil:
-        for k in range(rows.blocks()):
-            rows.gather(k)
-            constraint_slopes(m, list.list, count, bq, pose, bl, swept, bo)
-            rows.scatter(k)
+cdef LinearTimeStep lt_step(Blocks rows, const vt_model* m, double h, int split, vt_real* increment) except *:
+    # with its memory, but for that of the factors
+    cdef LinearTimeStep step
+    memset(&step, 0, sizeof(LinearTimeStep))
+    step.m, step.h, step.split, step.increment = m, h, split, increment
+    step.node = <Node*>rows.take(m.nbody * sizeof(Node))
+    step.trial = <Trial*>rows.take(m.nbody * sizeof(Trial))
+    step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
+    return step
 
 
 def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const double[:, ::1] p,
@@ -289,8 +239,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int k, nv = m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 7 * nv, m.nmulti * sizeof(MultiGains)
-                              + m.nbody * (sizeof(Node) + sizeof(Trial) + sizeof(Solve) + sizeof(Gains)))
+    cdef Blocks rows = Blocks(q.shape[0])
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bp = rows.input(p, nv)
     cdef vt_real* by = rows.input(y, nv)
@@ -299,15 +248,11 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
     cdef vt_real* q2 = rows.reals(m.nq)
     cdef vt_real* weight = rows.reals(nv)
     cdef vt_real least
-    cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
-    cdef LinearTimeStep step
+    cdef LinearTimeStep step = lt_step(rows, m, h, split, by)
+    cdef Node* node = step.node
     cdef Signs signs
-    step.m, step.h, step.node, step.increment = m, h, node, by
-    step.trial = <Trial*>rows.take(m.nbody * sizeof(Trial))
-    step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
     step.gains = <Gains*>rows.take(m.nbody * sizeof(Gains))
     step.multi = <MultiGains*>rows.take(m.nmulti * sizeof(MultiGains))
-    step.split, step.slope = split, NULL
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)
@@ -350,9 +295,7 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + u.shape[1] + nv * (8 * nv + 8), m.nmulti * sizeof(MultiGains)
-                              + nv * (sizeof(NodeColumn) + sizeof(int))
-                              + m.nbody * (2 * sizeof(Node) + sizeof(Trial) + sizeof(Solve) + sizeof(Weighed)))
+    cdef Blocks rows = Blocks(q.shape[0])
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
     cdef vt_real* bu = rows.input(u, u.shape[1])
@@ -364,20 +307,15 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
     cdef vt_real* weight = rows.reals(nv)
     cdef vt_real* space = rows.reals(4 * nv * nv) if form == 1 else bo
     cdef int* before = <int*>rows.take(nv * sizeof(int))
-    cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef NodeColumn* column = <NodeColumn*>rows.take(nv * sizeof(NodeColumn))
     cdef Weighed* subtree = <Weighed*>rows.take(m.nbody * sizeof(Weighed))
     cdef vt_real least
     cdef int k
-    cdef LinearTimeStep step
+    cdef LinearTimeStep step = lt_step(rows, m, rule[0], rule[1], y)
     cdef NodeSlopes K
     cdef DriveSlopes slopes
-    step.m, step.node, step.increment, step.slope = m, node, y, NULL
-    step.h, step.split = rule[:2]
     require_signals(drives.list, drives.count, u.shape[1], rule[2])
-    step.trial = <Trial*>rows.take(m.nbody * sizeof(Trial))
-    step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
     slopes.position, slopes.rate, slopes.free = bs, bs + nv, bs + 2 * nv
     with nogil:
         coordinates_before(m, before)
@@ -386,10 +324,10 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
         for block in range(rows.blocks()):
             rows.gather(block)
             lt_increment(m, bq, bq2, y)
-            lt_node(m, bq, step.split, node)
+            lt_node(m, bq, step.split, step.node)
             lt_node(m, bq2, step.split, node2)
             lt_trial(&step, &least)
-            lt_weight(m, node, NULL, step.solve, weight)
+            lt_weight(m, step.node, NULL, step.solve, weight)
             for k in range(nv):
                 weight[k] = 0.5 * step.h * weight[k]
             lt_residual(&step, weight, be)
@@ -405,13 +343,19 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
             rows.scatter(block)
 
 
-cdef MidTrees* mid_trees_of(MidTrees* x, Blocks rows, const vt_model* m, bint relative) except? NULL:
-    # what the kernels keep of the trees that float, or NULL
-    if not relative:
-        return NULL
-    x.direct = True
-    mid_trees_place(x, rows.take(mid_trees_size(m)), m)
-    return x
+cdef MidStep mid_step(Blocks rows, const vt_model* m, double h, double alpha, bint relative, vt_real* increment,
+                      MidTrees* trees) except *:
+    # with its memory, but for that of the factors; with what the kernels keep of the trees that float, if it is relative
+    cdef MidStep step
+    memset(&step, 0, sizeof(MidStep))
+    step.m, step.h, step.alpha, step.increment = m, h, alpha, increment
+    if relative:
+        step.trees, trees.direct = trees, True
+        mid_trees_place(trees, rows.take(mid_trees_size(m)), m)
+    step.L_rate, step.L_q = rows.reals(m.nv), rows.reals(m.nv)
+    step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
+    step.multi = <MidMulti*>rows.take(m.nmulti * sizeof(MidMulti))
+    return step
 
 
 def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
@@ -422,9 +366,7 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int i, k, nv = m.nv, size = m.nv * m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 3 * m.nq + u.shape[1] + nv * (16 * nv + 13), mid_trees_size(m) + m.nmulti * (sizeof(MidMaps) + sizeof(MidMulti))
-                              + nv * (sizeof(MidColumn) + sizeof(TreeColumn) + sizeof(int))
-                              + m.nbody * (sizeof(MidBody) + sizeof(MidInertia)))
+    cdef Blocks rows = Blocks(q.shape[0])
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
     cdef vt_real* bu = rows.input(u, u.shape[1])
@@ -444,18 +386,12 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef MidMaps* own = <MidMaps*>rows.take(m.nmulti * sizeof(MidMaps))
     cdef vt_real* rest = rows.reals(nv)
     cdef TreeColumn* motion = <TreeColumn*>rows.take(nv * sizeof(TreeColumn))
-    cdef MidStep step
     cdef MidTrees trees
+    cdef MidStep step = mid_step(rows, m, rule[0], rule[1], len(rule) > 3 and rule[3], y, &trees)
     cdef MidSlopes L
     cdef NodeSlopes K
     cdef DriveSlopes slopes
-    step.m, step.increment, step.slope = m, y, NULL
-    step.h, step.alpha = rule[:2]
-    step.trees = mid_trees_of(&trees, rows, m, len(rule) > 3 and rule[3])
     require_signals(drives.list, drives.count, u.shape[1], rule[2])
-    step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
-    step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
-    step.multi = <MidMulti*>rows.take(m.nmulti * sizeof(MidMulti))
     L.qq, L.qv, L.vq, L.vv = space, space + size, space + 2 * size, space + 3 * size
     L.spare_q, L.spare_v = space + 4 * size, space + 5 * size
     slopes.position, slopes.rate, slopes.free = bs, bs + nv, bs + 2 * nv
@@ -505,27 +441,22 @@ def batch_linear_time_masses(CoreModel model, rule, const double[:, ::1] q, cons
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 3 * nv + WEIGHED * m.nbody + 3,
-                              m.nbody * (2 * sizeof(Node) + sizeof(Trial) + sizeof(Displaced)))
+    cdef Blocks rows = Blocks(q.shape[0])
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
     cdef vt_real* b1 = rows.input(d1, nv)
     cdef vt_real* b2 = rows.input(d2, nv)
     cdef vt_real* bo = rows.output(out, WEIGHED * m.nbody + 3)
     cdef vt_real* y = rows.reals(nv)
-    cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef Displaced* x = <Displaced*>rows.take(m.nbody * sizeof(Displaced))
+    cdef LinearTimeStep step = lt_step(rows, m, rule[0], rule[1], y)
     cdef vt_real least
-    cdef LinearTimeStep step
-    step.m, step.node, step.increment, step.slope = m, node, y, NULL
-    step.h, step.split = rule
-    step.trial = <Trial*>rows.take(m.nbody * sizeof(Trial))
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)
             lt_increment(m, bq, bq2, y)
-            lt_node(m, bq, step.split, node)
+            lt_node(m, bq, step.split, step.node)
             lt_node(m, bq2, step.split, node2)
             lt_trial(&step, &least)
             lt_mass_slopes(&step, node2, b1, b2, x, bo, bo + WEIGHED * m.nbody)
@@ -540,8 +471,7 @@ def batch_midpoint_masses(CoreModel model, rule, const double[:, ::1] q, const d
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 5 * nv + WEIGHED * m.nbody + 3,
-                              mid_trees_size(m) + m.nbody * (sizeof(MidBody) + sizeof(Displaced) + sizeof(Vec3)))
+    cdef Blocks rows = Blocks(q.shape[0])
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* by = rows.input(y, nv)
     cdef vt_real* be = rows.input(eta, nv)
@@ -552,12 +482,8 @@ def batch_midpoint_masses(CoreModel model, rule, const double[:, ::1] q, const d
     cdef Vec3* move = <Vec3*>rows.take(m.nbody * sizeof(Vec3))
     cdef vt_real* qm = rows.reals(m.nq)
     cdef Displaced* x = <Displaced*>rows.take(m.nbody * sizeof(Displaced))
-    cdef MidStep step
     cdef MidTrees trees
-    step.m, step.increment, step.slope = m, by, NULL
-    step.h, step.alpha = rule[:2]
-    step.trees = mid_trees_of(&trees, rows, m, len(rule) > 2 and rule[2])
-    step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
+    cdef MidStep step = mid_step(rows, m, rule[0], rule[1], len(rule) > 2 and rule[2], by, &trees)
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)
@@ -577,8 +503,7 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv, nw = 0 if wrench is None else 6 * m.nbody
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 8 * nv + nw, mid_trees_size(m) + m.nmulti * sizeof(MidMulti)
-                              + m.nbody * (sizeof(MidBody) + sizeof(MidBlock) + sizeof(MidSolve)))
+    cdef Blocks rows = Blocks(q.shape[0])
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bp = rows.input(p, nv)
     cdef vt_real* by = rows.input(y, nv)
@@ -586,17 +511,11 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
     cdef vt_real* bw = rows.input(wrench, nw) if nw else NULL
     cdef vt_real* bo = rows.output(out, 3 * nv)
     cdef vt_real* qm = rows.reals(m.nq)
-    cdef MidStep step
     cdef MidTrees trees
+    cdef MidStep step = mid_step(rows, m, rule[0], rule[1], len(rule) > 2 and rule[2], by, &trees)
     cdef Signs signs
-    step.m, step.increment, step.slope = m, by, NULL
-    step.h, step.alpha = rule[:2]
-    step.trees = mid_trees_of(&trees, rows, m, len(rule) > 2 and rule[2])
-    step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
-    step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
     step.block = <MidBlock*>rows.take(m.nbody * sizeof(MidBlock))
     step.work = <MidSolve*>rows.take(m.nbody * sizeof(MidSolve))
-    step.multi = <MidMulti*>rows.take(m.nmulti * sizeof(MidMulti))
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)
@@ -615,7 +534,7 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
 def batch_elementary(const double[:, ::1] x, double[:, ::1] out):
     # out: (n, 2): sine and cosine, for the tests of the polynomials
     cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(x.shape[0], 3)
+    cdef Blocks rows = Blocks(x.shape[0])
     cdef vt_real* bx = rows.input(x, 1)
     cdef vt_real* bo = rows.output(out, 2)
     for k in range(rows.blocks()):

@@ -8,14 +8,22 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from vitree._core import scalar
+from vitree.model.finite import finite_result
+from vitree.model.stacks import on_stacks
 
 Method = TypeVar("Method", bound=Callable)
 
-#: a method by the names of its arguments
-SAME_ARGUMENTS = """
+#: A method by the names of its arguments: to pack arguments and keywords takes longer than some kernels.
+CALLED = """
 def called(self, {0}):
-    found = quick(self._calls, self, {0})
+    found = answer(self._calls, self, {0})
     return method(self, {0}) if found is None else found
+"""
+#: The same of one with arguments that are for the method alone.
+CALLED_BEYOND = """
+def called(self, {0}, *more, **named):
+    found = None if more or named else answer(self._calls, self, {0})
+    return method(self, {0}, *more, **named) if found is None else found
 """
 
 
@@ -27,22 +35,19 @@ def in_one_call(method: Method, made: type[Any] | None = None) -> Method:
     Parameters
     ----------
     method : callable
-        One of those that ``_core/calls.pxi`` lists.
+        One of those that ``_core/doors.pxi`` and ``_core/calls.pxi`` list.
     made : type, optional
         The named tuple that it returns.
     """
-    parameters = list(inspect.signature(method).parameters.values())[1:]
-    names = tuple(parameter.name for parameter in parameters)
-    call = scalar().Call(method.__name__, names, made)
-    answer = call.answer
-
-    def called(self, *arguments, **more):
-        found = answer(self._calls, self, arguments, more)
-        return method(self, *arguments, **more) if found is None else found
-
-    if len(names) == call.count:  # to pack arguments and keywords takes longer than some kernels
-        scope = {"method": method, "quick": call.quick}
-        exec(SAME_ARGUMENTS.format(", ".join(names)), scope)
-        called = scope["called"]
-        called.__defaults__ = tuple(x.default for x in parameters if x.default is not x.empty)
+    call, parameters = scalar().Call(method.__name__, made), list(inspect.signature(method).parameters.values())[1:]
+    answered = parameters[: call.count]
+    scope: dict[str, Any] = {"method": method, "answer": call.answer}
+    exec((CALLED if answered == parameters else CALLED_BEYOND).format(", ".join(x.name for x in answered)), scope)
+    called = scope["called"]
+    called.__defaults__ = tuple(x.default for x in answered if x.default is not x.empty)
     return functools.wraps(method)(called)  # type: ignore[return-value]
+
+
+def of_states(method: Method, made: type[Any] | None = None) -> Method:
+    """A method of states that is answered in one call; else stacks of states are, and results must be finite."""
+    return in_one_call(on_stacks(finite_result(method)), made)

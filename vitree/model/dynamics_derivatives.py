@@ -58,8 +58,8 @@ class AbaDerivatives(NamedTuple):
 
 
 #: Compiled calls on one state, whose answer is None where the functions below are needed.
-_RNEA = core.Call("rnea_derivatives", ("q", "v", "a"), RneaDerivatives)
-_MASS = core.Call("inverse_mass_matrix", ("q",))
+_RNEA = core.Call("rnea_derivatives", RneaDerivatives)
+_MASS = core.Call("inverse_mass_matrix")
 
 
 def _matrices(count: int, q: np.ndarray, nv: int) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +86,7 @@ def aba_derivatives(model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -
 def inverse_mass_matrix(model: Any, q: np.ndarray) -> np.ndarray:
     """Return the inverse of the mass matrix (..., nv, nv) at q (..., nq) [1/kg, 1/(kg m) or 1/(kg m^2)]."""
     found, rows = _matrices(1, q, model.nv)
-    doors(q).batch_inverse_mass(model.core, as_rows(q), *rows)
+    doors(q).batch_inverse_mass_matrix(model.core, as_rows(q), *rows)
     return found[0]
 
 
@@ -110,7 +110,7 @@ def forward_dynamics_derivatives(
     u = np.zeros(nu) if given is None else entries(given, (nu,), "inputs")
     # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
     a = model.forward_dynamics(q, v, tau, contacts="none", **more).acceleration
-    inverse = _RNEA.quick(model._calls, model, q, v, a) or rnea_derivatives(model, q, v, a)
+    inverse = _RNEA.answer(model._calls, model, q, v, a) or rnea_derivatives(model, q, v, a)
     _, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
     of_joints = core.joint_slopes(model.core, model.drive_list, q, v, u)
     by_q += np.diag(of_joints[0]) - inverse.by_q
@@ -119,7 +119,7 @@ def forward_dynamics_derivatives(
         of_written = model.written.tangent(float(more["t"]), q, v, u)
         by_q += of_written[0]
         by_v += of_written[1]
-    of_mass = _MASS.quick(model._calls, model, q)
+    of_mass = _MASS.answer(model._calls, model, q)
     response = _constrained(model, q, inverse_mass_matrix(model, q) if of_mass is None else of_mass)
     return AbaDerivatives(response @ by_q, response @ by_v, response)
 

@@ -38,7 +38,7 @@ from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, always_regular, why_singular, why_singular_at
 from vitree.mechanism.rolling import Rolling
 from vitree.model import derivatives, dynamics_derivatives, forces, motion
-from vitree.model.calls import in_one_call
+from vitree.model.calls import in_one_call, of_states
 from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
 from vitree.model.cut import Cut, cut_at
 from vitree.model.driven import with_drives
@@ -847,9 +847,7 @@ class Model(System):
                 found[turned, i : i + 4] = x[turned] / length[turned][:, None]
         return found
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def integrate(self, q: Any, dq: Any) -> np.ndarray:
         """Return the configuration (..., nq) [m or rad] that a displacement in body axes leads to.
 
@@ -873,9 +871,7 @@ class Model(System):
                 rate[iq] = v[iv]
         return rate
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def difference(self, q0: Any, q1: Any) -> np.ndarray:
         """Return the displacement (..., nv) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``.
 
@@ -887,9 +883,7 @@ class Model(System):
 
     # ---- kinematics -----------------------------------------------------------------------------
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def body_poses(self, q: Any) -> np.ndarray:
         """Return the pose X_WB in the world of each moving body's core frame, (..., nbody, 4, 4) [m]."""
         rows = self.pose_rows(as_rows(q))
@@ -904,17 +898,13 @@ class Model(System):
         (wide() if len(q) > 1 else core).batch_poses(self.core, q, rows)
         return rows.reshape(len(q), self.nbody, 3, 4)
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def frame_poses(self, q: Any) -> dict[str, np.ndarray]:
         """Return the pose in the world, (..., 4, 4) [m], of every named frame."""
         bodies = self.body_poses(q)
         return {name: self._frame_pose(k, bodies) for name, k in self._frames.items()}
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def frame_pose(self, name: str, q: Any) -> np.ndarray:
         """Return the pose of the frame ``name`` in the world, (..., 4, 4) [m].
 
@@ -929,9 +919,7 @@ class Model(System):
     def _frame_pose(self, k: int, bodies: np.ndarray) -> np.ndarray:
         return pose_of(self.flat, k, bodies)
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def frame_jacobian(self, name: str, q: Any, axes: str = "world") -> np.ndarray:
         """Return the Jacobian (..., 6, nv) of a frame's velocity by v [rad and m, per rad or m].
 
@@ -1022,9 +1010,7 @@ class Model(System):
             return row_by_row(self, functools.partial(self.frame_acceleration, name, axes=axes), q=q, v=v, a=a)
         return motion.frame_acceleration(self, name, q, v, a, axes)
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def center_of_mass(self, q: Any) -> np.ndarray:
         """Return the centre of mass of everything that moves, in the world, (..., 3) [m]."""
         return np.ascontiguousarray(self._energies(q, None)[..., 8:])
@@ -1088,9 +1074,7 @@ class Model(System):
 
     # ---- dynamics -------------------------------------------------------------------------------
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def lagrangian(self, q: Any, v: Any) -> Any:
         """Return kinetic minus potential energy [J], without contacts, a number; an array (...) of many states."""
         energies = self._energies(q, v)
@@ -1395,9 +1379,7 @@ class Model(System):
             raise no_result(self, "joint_reactions", given)
         return dict(zip(frames.names, rows, strict=True))
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def static_force(self, q: Any) -> np.ndarray:
         """Return the joint forces (..., nv) [N or N m] of gravity and of those loads that have a potential: its -dV/dq.
 
@@ -1420,9 +1402,7 @@ class Model(System):
         kept = self._potentials()
         return core.ModelStepper(self.core, 1.0, loads=lower_loads(self.index, kept), user=self._written_of(kept, ()))
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def rnea(self, q: Any, v: Any, a: Any) -> np.ndarray:
         """Return the joint forces (..., nv) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
 
@@ -1437,9 +1417,7 @@ class Model(System):
         doors(q).batch_rnea(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(a), as_rows(out))
         return out
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def aba(self, q: Any, v: Any, tau: Any) -> np.ndarray:
         """Return the acceleration (..., nv) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
 
@@ -1455,9 +1433,7 @@ class Model(System):
         doors(q).batch_aba(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(tau), as_rows(out))
         return out
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def crba(self, q: Any) -> np.ndarray:
         """Return the mass matrix, (..., nv, nv), symmetric [kg, kg m or kg m^2], with the armature on its diagonal.
 
@@ -1470,9 +1446,7 @@ class Model(System):
         doors(q).batch_crba(self.core, rows, out.reshape(len(rows), self.nv**2))
         return out
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def inverse_mass_matrix(self, q: Any) -> np.ndarray:
         """Return the inverse of the mass matrix, (..., nv, nv), symmetric [1/kg, 1/(kg m) or 1/(kg m^2)].
 
@@ -1486,9 +1460,7 @@ class Model(System):
         self._require_regular(q)
         return dynamics_derivatives.inverse_mass_matrix(self, q)
 
-    @functools.partial(in_one_call, made=dynamics_derivatives.RneaDerivatives)
-    @on_stacks
-    @finite_result
+    @functools.partial(of_states, made=dynamics_derivatives.RneaDerivatives)
     def rnea_derivatives(self, q: Any, v: Any, a: Any) -> dynamics_derivatives.RneaDerivatives:
         """Return the derivatives of :meth:`rnea` by q, v and a, (..., nv, nv).
 
@@ -1510,9 +1482,7 @@ class Model(System):
         """
         return dynamics_derivatives.rnea_derivatives(self, q, v, a)
 
-    @functools.partial(in_one_call, made=dynamics_derivatives.AbaDerivatives)
-    @on_stacks
-    @finite_result
+    @functools.partial(of_states, made=dynamics_derivatives.AbaDerivatives)
     def aba_derivatives(self, q: Any, v: Any, tau: Any) -> dynamics_derivatives.AbaDerivatives:
         """Return the derivatives of :meth:`aba` by q, v and the joint forces, (..., nv, nv).
 
@@ -1579,24 +1549,18 @@ class Model(System):
         more = {"t": t, "inputs": inputs, "prescribed": prescribed}
         return dynamics_derivatives.forward_dynamics_derivatives(self, q, v, tau, more)
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def velocity_from_momentum(self, q: Any, p: Any) -> np.ndarray:
         """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s]."""
         self._require_regular(q)
         return self.velocities(as_rows(q), as_rows(p)).reshape(p.shape)
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def kinetic_energy(self, q: Any, v: Any) -> Any:
         """Return the kinetic energy [J], that of the rotors (``armature``) with it; an array (...) of many states."""
         return plain_number(self._energies(q, v)[..., 0])
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def potential_energy(self, q: Any) -> Any:
         """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and that of springs.
 
@@ -1605,9 +1569,7 @@ class Model(System):
         """
         return plain_number(self._energies(q, None)[..., 1])
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def momentum(self, q: Any, v: Any) -> np.ndarray:
         """Return the momentum (..., 6): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes.
 

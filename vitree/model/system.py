@@ -13,9 +13,9 @@ import numpy as np
 from vitree._core import scalar
 from vitree.arguments import as_numbers, entries
 from vitree.errors import InputError
-from vitree.model.calls import in_one_call
-from vitree.model.finite import finite_result, no_result
-from vitree.model.stacks import as_rows, in_row, on_stacks
+from vitree.model.calls import of_states
+from vitree.model.finite import no_result
+from vitree.model.stacks import as_rows, in_row
 from vitree.wording import named
 
 plain = scalar().plain
@@ -250,9 +250,7 @@ class System(ABC):
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return the velocities (n, nv) [m/s or rad/s] of rows of configurations q (n, nq) and momenta p (n, nv)."""
 
-    @in_one_call
-    @on_stacks
-    @finite_result
+    @of_states
     def momentum_from_velocity(self, q: Any, v: Any) -> np.ndarray:
         """Return the momentum (..., nv) [kg m/s or kg m^2/s] of a velocity v (..., nv) at q (..., nq)."""
         return self.momenta(as_rows(q), as_rows(v)).reshape(v.shape)
