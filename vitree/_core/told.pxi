@@ -11,8 +11,8 @@ def step_contacts(ModelStepper stepper):
         The configuration (nq,) of doubles where the step began; and of each contact an int, whether it pushed in the
         step before.
     """
-    cdef Turn turn = stepper.turn()
-    cdef Touching* x = &stepper.own_touch
+    cdef Busy busy = stepper.busy()
+    cdef Touching* x = &stepper.contact
     cdef const vt_contact* e
     cdef size_t size = stepper.nq * sizeof(double)
     cdef bytes start = PyBytes_FromStringAndSize(NULL, size + stepper.ntouch * sizeof(int))
@@ -58,7 +58,7 @@ def gap_count(ModelStepper stepper):
 
 def gaps_here(ModelStepper stepper, double[::1] gaps):
     """Write the gaps (n,) [m] of all that may meet at the state."""
-    cdef Turn turn = stepper.turn()
+    cdef Busy busy = stepper.busy()
     cdef const double* q = stepper.lane.state.q
     cdef const Pose* pose
     cdef Touch at
@@ -76,8 +76,8 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
 
     ``signs`` (contacts,) say how each counts: 1, -1 or 0; ``about``: three numbers [m], the point for the torque.
     """
-    cdef Turn turn = stepper.turn()
-    cdef Touching* x = &stepper.own_touch
+    cdef Busy busy = stepper.busy()
+    cdef Touching* x = &stepper.contact
     cdef const double* q = stepper.settled.node_before
     cdef const double* told
     cdef const vt_contact* e

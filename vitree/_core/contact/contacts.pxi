@@ -19,16 +19,16 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
     if self.ntouch:
         if self.contacts.span == NULL:
             raise ValueError(f"{self.ntouch} contacts without their spans")
-        touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
+        touching_make(&self.contact, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
                       self.shared.count, self.contacts.ports)
         self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
                                           self.memory.scratch_reals(3 * self.ntouch))
         self.hold_start = self.memory.scratch_reals(self.ntouch)
         self.way_beside = self.memory.scratch_reals(3 * self.ntouch)
         self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
-        self.own_touch.span, self.own_touch.spans = self.contacts.span, self.contacts.spans
+        self.contact.span, self.contact.spans = self.contacts.span, self.contacts.spans
         # where contacts may bounce it matters how fast each closes
-        self.own_touch.balls = not (self.elastic or self.events)
+        self.contact.balls = not (self.elastic or self.events)
     return 0
 
 
@@ -37,7 +37,7 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
 
 cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
     # what is told of contacts so far in the step
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double* to
     cdef int c
     for c in range(self.ntouch):
@@ -54,7 +54,7 @@ cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
 
 cdef void keep_touch(ModelStepper self) noexcept nogil:
     # the impulses, and which way each contact slid; what is told of a step taken in parts is their sum, and the last slip
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double* told
     cdef Vec3 lam, way
     cdef double size
@@ -104,7 +104,7 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
 cdef void keep_standing(ModelStepper self, int k) noexcept nogil:
     # of a member that acts at every step. Of dry friction way has which way the coordinate moved, and the length of the
     # step; a coordinate that stands keeps its place, as a wheel that holds its normal
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int j, c = x.member[k], o = x.cones.row[k]
     cdef double* told = x.told + TOLD * c
     x.active[c], x.hold[c] = PUSHED, x.target[c]
@@ -122,7 +122,7 @@ cdef void keep_standing(ModelStepper self, int k) noexcept nogil:
 cdef void admit(ModelStepper self, int c) noexcept nogil:
     # whether a contact is in the solve from the beginning, and its least gap at the step's end: errors of a resting
     # contact do not add up
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e = &self.touch[c]
     if stands(e):
         x.target[c] = x.hold[c] if x.active[c] and not (e.kind == RUBS and x.way[3 * c] != 0.0) else x.here[c].gap
@@ -136,13 +136,13 @@ cdef void admit(ModelStepper self, int c) noexcept nogil:
 cdef inline void face(ModelStepper self, int c) noexcept nogil:
     # t1 and t2 at node 1
     if self.touch[c].kind != ROLLS:
-        across(&self.own_touch.here[c])
+        across(&self.contact.here[c])
 
 
 cdef Vec3 world_impulse(ModelStepper self, int k, const double* lam) noexcept nogil:
     # of a member, in world axes; of a coordinate its one number
-    cdef const vt_contact* e = &self.touch[self.own_touch.member[k]]
-    cdef const Touch* at = &self.own_touch.here[self.own_touch.member[k]]
+    cdef const vt_contact* e = &self.touch[self.contact.member[k]]
+    cdef const Touch* at = &self.contact.here[self.contact.member[k]]
     cdef Vec3 f
     cdef int j
     if on_coordinate(e):
@@ -153,7 +153,7 @@ cdef Vec3 world_impulse(ModelStepper self, int k, const double* lam) noexcept no
             f = axpy(lam[j], way_of(at, way_at(e, j)), f)
         return f
     f = scale(lam[0], at.n)
-    if self.own_touch.cones.dim[k] == 3:
+    if self.contact.cones.dim[k] == 3:
         f = axpy(lam[1], at.t1, axpy(lam[2], at.t2, f))
     return f
 
@@ -172,7 +172,7 @@ cdef void stand_bodies(ModelStepper self, const double* q, Pose* pose, double* a
 
 cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
     # bodies and contacts at node 1, which may be node 2 of the step behind
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int c
     if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
         x.pose1, x.pose2 = x.pose2, x.pose1
@@ -183,7 +183,7 @@ cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
 
 
 cdef void place_end(ModelStepper self, const double* q) noexcept nogil:
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     stand_bodies(self, q, x.pose2, x.at2, &x.placed2)
     place_touches(self, q, x.pose2, x.here, x.there)
 
@@ -194,14 +194,14 @@ cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, co
     cdef const vt_contact* e
     cdef double apart
     cdef int k, c
-    for k in range(self.own_touch.spans):
-        on = &self.own_touch.span[k]
+    for k in range(self.contact.spans):
+        on = &self.contact.span[k]
         apart = 0.0
-        if self.own_touch.balls and on.radius >= 0.0:
+        if self.contact.balls and on.radius >= 0.0:
             e = &self.touch[on.first]
             apart = dot(constant3(e.normal), placed(pose, e.body_a, on.center)) - e.offset - on.radius
         for c in range(on.first, on.end):
-            if apart > 0.0 and not (self.own_touch.within[c] == INSIDE or self.own_touch.active[c]):
+            if apart > 0.0 and not (self.contact.within[c] == INSIDE or self.contact.active[c]):
                 to[c].gap = apart
             else:
                 touch_at(&self.touch[c], q, pose, NULL if before == NULL else &before[c], &to[c])
@@ -209,12 +209,12 @@ cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, co
 
 cdef inline bint comes_in(ModelStepper self, int c) noexcept nogil:
     # whether the trial closes it beyond where it was
-    return self.own_touch.within[c] == OUTSIDE and self.own_touch.there[c].gap < self.own_touch.target[c] - 1e-13
+    return self.contact.within[c] == OUTSIDE and self.contact.there[c].gap < self.contact.target[c] - 1e-13
 
 
 cdef bint join(ModelStepper self) noexcept nogil:
     # contacts that the trial closes beyond where they were come in; whether there are any
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int c
     cdef bint more = False
     place_end(self, self.lane.state.q2)
@@ -231,7 +231,7 @@ cdef bint join(ModelStepper self) noexcept nogil:
 
 cdef void contact_remember(ModelStepper self) noexcept nogil:
     # the impulses, as a guess
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k
     for k in range(x.count):
         store3(x.guess + 3 * x.member[k], world_impulse(self, k, x.cones.lam + x.cones.row[k]))
@@ -242,8 +242,8 @@ cdef void contact_remember(ModelStepper self) noexcept nogil:
 
 cdef int contact_gather(ModelStepper self) noexcept nogil:
     # the contacts in the solve: their cones, guesses, ports and the rows at node 1
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
     cdef const vt_contact* e
     cdef const Touch* at
     cdef Vec3 lam
@@ -290,8 +290,8 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
 
 cdef void bound_friction(ModelStepper self, int k, double share) noexcept nogil:
     # of a member: mu share lam_n, half of it against the slip of the last step
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
     cdef const Touch* at = &x.here[x.member[k]]
     cdef Vec3 way = load3(x.way + 3 * x.member[k])
     y.mu[k] = share * self.touch[x.member[k]].friction
@@ -304,14 +304,14 @@ cdef inline int tree_of(ModelStepper self, int c) noexcept nogil:
     # of the body that a contact touches, or the first of two
     cdef const vt_contact* e = &self.touch[c]
     if on_coordinate(e):
-        return self.own_touch.tree_of_v[e.iv]
-    return self.own_touch.tree_of_body[e.body_a if e.body_a >= 0 else e.body_b]
+        return self.contact.tree_of_v[e.iv]
+    return self.contact.tree_of_body[e.body_a if e.body_a >= 0 else e.body_b]
 
 
 cdef bint trees_apart(ModelStepper self) noexcept nogil:
     # whether steps couple trees by contacts alone
     cdef Choices* c = &self.shared.choices
-    if self.own_touch.trees < 2 or self.shared.count:
+    if self.contact.trees < 2 or self.shared.count:
         return False
     if self.settling or self.kind == METHOD_FIELD:
         return True
@@ -321,7 +321,7 @@ cdef bint trees_apart(ModelStepper self) noexcept nogil:
 
 cdef void group_contacts(ModelStepper self) noexcept nogil:
     # members that hang together, group by group
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef TouchGroup* g
     cdef int* root = x.group_of_tree
     cdef int k, t, a, b, c, at
@@ -377,7 +377,7 @@ cdef void group_contacts(ModelStepper self) noexcept nogil:
 
 cdef int place_ports(ModelStepper self) noexcept nogil:
     # a port for each body and coordinate that is touched, and the contacts' rows in them at node 1
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef TouchGroup* g
     cdef int k, i, t, n, group, side, body, status, ports = 0, nv = self.nv
@@ -431,7 +431,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
 
 cdef void centre_patches(ModelStepper self) noexcept nogil:
     # the mean of the points of each patch, in its body
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef int k, p
     memset(x.patch_count, 0, self.contacts.patches * sizeof(int))
@@ -449,16 +449,16 @@ cdef void centre_patches(ModelStepper self) noexcept nogil:
 
 cdef Vec3 body_point(ModelStepper self, int c) noexcept nogil:
     # the material point of body a, in the body
-    return tmul(self.own_touch.pose1[self.touch[c].body_a].R, self.own_touch.here[c].arm_a)
+    return tmul(self.contact.pose1[self.touch[c].body_a].R, self.contact.here[c].arm_a)
 
 
 cdef bint on_patch(ModelStepper self, int c) noexcept nogil:
-    return self.touch[c].patch >= 0 and self.own_touch.patch_count[self.touch[c].patch] > 1
+    return self.touch[c].patch >= 0 and self.contact.patch_count[self.touch[c].patch] > 1
 
 
 cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
     # the rows of all contacts in the ports; end: of the gap and the slip by displacements at node 2
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef const Touch* at
     cdef const Touch* before
@@ -521,12 +521,12 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
 cdef Vec3 carried_arm(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius) noexcept nogil:
     # of the material point at node 2; of a sphere that rolls, of the centre at node 2 and the lever -radius n
     cdef Vec3 lever = scale(-radius, n)
-    return add(mul(pose[body].R, tmul(self.own_touch.pose1[body].R, sub(arm, lever))), lever)
+    return add(mul(pose[body].R, tmul(self.contact.pose1[body].R, sub(arm, lever))), lever)
 
 
 cdef void along_ports(ModelStepper self, const TouchRow* W, const double* v, double* out) noexcept nogil:
     # the rate of a row by a velocity
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k
     out[0] = 0.0
     if W.a >= 0:
@@ -539,7 +539,7 @@ cdef void along_ports(ModelStepper self, const TouchRow* W, const double* v, dou
 
 cdef void sum_wrenches(ModelStepper self, const double* lam, double* u) noexcept nogil:
     # u = W1 lam, what impulses are as wrenches in the ports
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k
     memset(u, 0, x.ports * sizeof(double))
     for k in range(x.cones.n):
@@ -548,14 +548,14 @@ cdef void sum_wrenches(ModelStepper self, const double* lam, double* u) noexcept
 
 cdef void gather_push(ModelStepper self) noexcept nogil:
     # u of the impulses at hand
-    sum_wrenches(self, self.own_touch.cones.lam, self.own_touch.u)
-    self.own_touch.foretold = False
+    sum_wrenches(self, self.contact.cones.lam, self.contact.u)
+    self.contact.foretold = False
 
 
 cdef void couple_contacts(ModelStepper self, const double* P, const TouchRow* W2) noexcept nogil:
     # G = W2^T P W1
-    cdef Touching* x = &self.own_touch
-    cdef Cones part
+    cdef Touching* x = &self.contact
+    cdef ContactProblem part
     cdef int k
     x.coupling, x.coupled = P, W2
     for k in range(x.groups):
@@ -564,10 +564,10 @@ cdef void couple_contacts(ModelStepper self, const double* P, const TouchRow* W2
         x.cones.least_held = max(part.least_held, x.cones.least_held if k else 0.0)
 
 
-cdef void cut_cones(ModelStepper self, int group, Cones* part) noexcept nogil:
+cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept nogil:
     # the problem of a group
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
     cdef const TouchGroup* g = &x.group[group]
     cdef int k = g.member, o = g.row, i
     part[0] = y[0]
@@ -584,8 +584,8 @@ cdef void cut_cones(ModelStepper self, int group, Cones* part) noexcept nogil:
 
 cdef double map_contacts(ModelStepper self) noexcept nogil:
     # w and F of the impulses; returns the largest |F|
-    cdef Touching* x = &self.own_touch
-    cdef Cones part
+    cdef Touching* x = &self.contact
+    cdef ContactProblem part
     cdef double most = 0.0
     cdef int k
     for k in range(x.groups):
@@ -596,9 +596,9 @@ cdef double map_contacts(ModelStepper self) noexcept nogil:
 
 cdef double solve_contacts(ModelStepper self, double goal) noexcept nogil:
     # impulses with |F| <= goal, group by group; returns the largest |F|
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
-    cdef Cones part
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef ContactProblem part
     cdef double most = 0.0
     cdef int k, o
     for k in range(x.groups):
@@ -614,12 +614,12 @@ cdef double solve_contacts(ModelStepper self, double goal) noexcept nogil:
 
 
 cdef double* contact_P(ModelStepper self) noexcept nogil:
-    return self.own_touch.P if self.own_touch.ports <= self.own_touch.most_ports else self.own_touch.P_room
+    return self.contact.P if self.contact.ports <= self.contact.most_ports else self.contact.P_room
 
 
 cdef bint ports_at_hand(ModelStepper self) noexcept nogil:
     # whether P is there, of a step behind
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k
     if not (x.have_ports[0] and x.ports <= x.most_ports):
         return False
@@ -631,7 +631,7 @@ cdef bint ports_at_hand(ModelStepper self) noexcept nogil:
 
 cdef void keep_ports(ModelStepper self, bint found) noexcept nogil:
     # P is there, for these ports, or it is not
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     x.have_ports[0] = found and x.ports <= x.most_ports
     if x.have_ports[0]:
         memcpy(x.owner_kept, x.owner, x.ports * sizeof(int))
@@ -644,7 +644,7 @@ cdef void keep_ports(ModelStepper self, bint found) noexcept nogil:
 
 cdef void measure_touches(ModelStepper self) noexcept nogil:
     # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial at q2; of contacts that yield see `yield_member`
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef const Touch* at
     cdef double inverse = 1.0 / self.lane.now.h, hold
@@ -686,7 +686,7 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
 cdef void yield_member(ModelStepper self, int k) noexcept nogil:
     # the law of a contact that yields about the trial, lam = A + A' (gap2 - gap), as w + give lam = 0; and the bound
     # of its friction, mu times both of its impulses
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e = &self.touch[x.member[k]]
     cdef double h = self.lane.now.h, A, B, slope
     spring_impulses(e, h, x.here[x.member[k]].gap, x.there[x.member[k]].gap, &A, &B, &slope)
@@ -698,7 +698,7 @@ cdef void yield_member(ModelStepper self, int k) noexcept nogil:
 
 cdef void push_end(ModelStepper self) noexcept nogil:
     # `late`, J(q2)^T of the impulses of contacts that yield which act where the solved step ends
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double A, B, slope
     cdef int k, c
     x.ends_pushed = False
@@ -718,7 +718,7 @@ cdef void push_end(ModelStepper self) noexcept nogil:
 
 cdef void push_normal(ModelStepper self, int c, double size, double* out) noexcept nogil:
     # out (nv,) += J(q2)^T of an impulse along the normal
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e = &self.touch[c]
     cdef const Touch* at = &x.there[c]
     cdef double f[6]
@@ -732,7 +732,7 @@ cdef void push_normal(ModelStepper self, int c, double size, double* out) noexce
 
 cdef void slide_patches(ModelStepper self) noexcept nogil:
     # the displacement of each patch's centre, and how far it turns about the normal
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef const Pose* before
     cdef const Pose* after
@@ -749,14 +749,14 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
 
 cdef double touch_goal(ModelStepper self) noexcept nogil:
     # the natural residual that will do [m/s]: b holds the velocities without impulses
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
                TOUCH_ROUNDING * reach_of_bodies(self) / fabs(self.lane.now.h))
 
 
 cdef double reach_of_bodies(ModelStepper self) noexcept nogil:
     # the largest distance from the origin, at least a metre
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double size = 1.0
     cdef int i
     for i in range(self.shared.m.nbody):
@@ -766,9 +766,9 @@ cdef double reach_of_bodies(ModelStepper self) noexcept nogil:
 
 cdef double touch_residual(ModelStepper self) noexcept nogil:
     # the natural residual [m/s] of the impulses and the velocities as they are; leaves b of the problem
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
-    cdef Cones part
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef ContactProblem part
     cdef int k
     for k in range(y.n):
         y.b[k] = 0.0
@@ -792,17 +792,17 @@ cdef void spread_row(ModelStepper self, const TouchRow* W, double* out) noexcept
     cdef int k
     if W.a >= 0:
         for k in range(W.size):
-            vt_add_row(self.nv, W.on_a[k], self.own_touch.rows + (W.a + k) * self.nv, out)
+            vt_add_row(self.nv, W.on_a[k], self.contact.rows + (W.a + k) * self.nv, out)
     if W.b >= 0:
         for k in range(6):
-            vt_add_row(self.nv, W.on_b[k], self.own_touch.rows + (W.b + k) * self.nv, out)
+            vt_add_row(self.nv, W.on_b[k], self.contact.rows + (W.b + k) * self.nv, out)
 
 
 # ---- what is told of a step that was not solved ------------------------------------------------------
 
 
 cdef void note_worst(ModelStepper self) noexcept nogil:
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k, j
     x.residual, x.worst = -1.0, -1
     for k in range(x.count):

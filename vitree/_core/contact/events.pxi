@@ -55,7 +55,7 @@ cdef void put_back_start(ModelStepper self, const Clock* before) noexcept nogil:
 
 cdef int step_by_events(ModelStepper self) noexcept nogil:
     # a whole step in parts that end where contacts close; leaves the state as it was if one fails
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef Clock* clock = self.lane.clock
     cdef Clock before = clock[0]
     cdef Now* now = self.lane.now
@@ -104,7 +104,7 @@ cdef inline void lose_history(ModelStepper self) noexcept nogil:
 cdef int locate(ModelStepper self, bint pushed) noexcept nogil:
     # the step at hand, if no contact closes in it; else that of the length h with which the least of the new gaps is
     # zero at the end, by Newton's method within brackets, h -= gap/(d gap/dt)
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef Now* now = self.lane.now
     cdef double low = 0.0, high = now.h, zero = min(ROOT * reach_of_bodies(self), 0.5 * CLOSED_GAP)
     cdef double gap = new_gap(self)
@@ -135,7 +135,7 @@ cdef int locate(ModelStepper self, bint pushed) noexcept nogil:
 
 cdef int attempt_anew(ModelStepper self, bint pushed) noexcept nogil:
     # from the same state, after contacts or the length were changed
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int c, status
     for c in range(self.ntouch):
         if x.within[c] == INSIDE and not (x.active[c] or stands(&self.touch[c])):
@@ -151,7 +151,7 @@ cdef int attempt_anew(ModelStepper self, bint pushed) noexcept nogil:
 cdef bint take_in_slow(ModelStepper self) noexcept nogil:
     # contacts that close too slowly to bounce need no instant: the step is to hold them at the gap zero. They arrive
     # with v^2 = rate^2 - 2 a gap. Whether there are any
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double h = self.lane.now.h, rate, a
     cdef bint found = False
     cdef int c
@@ -170,13 +170,13 @@ cdef bint take_in_slow(ModelStepper self) noexcept nogil:
 
 cdef void move_to_end(ModelStepper self) noexcept nogil:
     # the bodies' twists where the trial ends
-    end_velocity(self, self.own_touch.v2)
-    move_bodies(self, self.own_touch.pose2, self.own_touch.v2)
+    end_velocity(self, self.contact.v2)
+    move_bodies(self, self.contact.pose2, self.contact.v2)
 
 
 cdef double new_gap(ModelStepper self) noexcept nogil:
     # the least at the trial's end of the contacts that pass
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double least = INFINITY
     cdef int c
     for c in range(self.ntouch):
@@ -187,7 +187,7 @@ cdef double new_gap(ModelStepper self) noexcept nogil:
 
 cdef double newton_length(ModelStepper self) noexcept nogil:
     # the step to the first contact, by the rates of the gaps at the trial's end; 0 if they do not tell
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double found = INFINITY, rate
     cdef int c
     move_to_end(self)
@@ -204,7 +204,7 @@ cdef double newton_length(ModelStepper self) noexcept nogil:
 
 cdef void fall_by_velocities(ModelStepper self, double* fall) noexcept nogil:
     # (contacts,) from the speeds at which gaps change at node 1, their accelerations by those at node 2
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double h = fabs(self.lane.now.h)
     cdef int c
     move_to_end(self)

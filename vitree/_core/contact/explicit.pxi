@@ -59,7 +59,7 @@ cdef void explicit_begin(ModelStepper self) noexcept nogil:
     begin_contacts(self)
     if self.ntouch:
         memset(self.lane.progress, 0, sizeof(Progress))
-        self.own_touch.have_ports[0] = False
+        self.contact.have_ports[0] = False
 
 
 cdef void explicit_accept(ModelStepper self) noexcept nogil:
@@ -129,13 +129,13 @@ cdef void explicit_first_guess(ModelStepper self, bint joined) noexcept nogil:
 
 
 cdef void explicit_guess_again(ModelStepper self) noexcept nogil:
-    memset(self.own_touch.guess, 0, 3 * self.ntouch * sizeof(double))
-    self.own_touch.have_ports[0] = False
+    memset(self.contact.guess, 0, 3 * self.ntouch * sizeof(double))
+    self.contact.have_ports[0] = False
 
 
 cdef void explicit_push_late(ModelStepper self) noexcept nogil:
     # v2 += M(q2)^-1 of the impulses where the step ends
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k
     model_velocity(self, self.lane.state.q2, self.shared.zeros, x.still)
     model_velocity(self, self.lane.state.q2, x.late, self.explicit.gain)
@@ -155,13 +155,13 @@ cdef void stand_still(ModelStepper self) noexcept nogil:
     # M(q1), and the velocity of no momentum
     cdef AbaBody* aba = self.lane.bodies.aba
     self.lane.bodies.aba = self.explicit.aba1
-    model_velocity(self, self.lane.state.q, self.shared.zeros, self.own_touch.still)
+    model_velocity(self, self.lane.state.q, self.shared.zeros, self.contact.still)
     self.lane.bodies.aba = aba
 
 
 cdef void respond_at_node(ModelStepper self, const double* push, double* v) noexcept nogil:
     # M(q1)^-1 of an impulse, the constraints held
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k
     if explicit_plain(self):
         aba_response(self.shared.m, push, 0, self.shared.m.nbody, v, self.explicit.aba1)
@@ -174,7 +174,7 @@ cdef void respond_at_node(ModelStepper self, const double* push, double* v) noex
 
 cdef void explicit_answer_ports(ModelStepper self) noexcept nogil:
     # P = rows M^-1 rows^T at node 1
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double* P = contact_P(self)
     cdef int k, j, nv = self.nv
     for k in range(x.ports):
@@ -186,7 +186,7 @@ cdef void explicit_answer_ports(ModelStepper self) noexcept nogil:
 
 cdef void kick(ModelStepper self) noexcept nogil:
     # v1+ = v1 + M^-1 rows^T u, v1 behind the blow of an impact
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const double* v = x.v if x.opened else self.lane.state.x
     cdef int k
     memset(self.explicit.push, 0, self.nv * sizeof(double))
@@ -202,7 +202,7 @@ cdef void kick(ModelStepper self) noexcept nogil:
 
 
 cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double e, goal, limit, before = INFINITY, first = INFINITY
     cdef int k, status
     if not ports_at_hand(self):
@@ -251,7 +251,7 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
 
 cdef void note_ports(ModelStepper self) noexcept nogil:
     # the impulses of this pass, and where bodies are
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     memcpy(self.explicit.u_before, x.u, x.ports * sizeof(double))
     memcpy(self.explicit.pose_before, x.pose2, self.shared.m.nbody * sizeof(Pose))
     memcpy(self.explicit.q_before, self.lane.state.q2, self.nq * sizeof(double))
@@ -259,7 +259,7 @@ cdef void note_ports(ModelStepper self) noexcept nogil:
 
 cdef int difference_ports(ModelStepper self) noexcept nogil:
     # P by differences of F_h about this pass
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double* P = contact_P(self)
     cdef double size, u
     cdef int k, j, n = x.ports, status
@@ -282,7 +282,7 @@ cdef int difference_ports(ModelStepper self) noexcept nogil:
 
 cdef double measure_ports(ModelStepper self) noexcept nogil:
     # z, motion of the ports from where they were noted to node 2, over h; returns the size of positions
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double inverse = 1.0 / self.lane.now.h, size = 1.0
     cdef const Pose* now
     cdef const Pose* then
@@ -304,7 +304,7 @@ cdef double measure_ports(ModelStepper self) noexcept nogil:
 
 cdef void learn_ports(ModelStepper self) noexcept nogil:
     # P += (z - P du) (D du)^T/(du^T D du), D the diagonal of P, so that P du = z is what ports did (Broyden 1965)
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double* P = contact_P(self)
     cdef double* du = self.explicit.u_before
     cdef double heard = KICK_HEARD * 2e-16 * measure_ports(self) / fabs(self.lane.now.h), square = 0.0, most = 0.0

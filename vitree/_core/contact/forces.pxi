@@ -26,7 +26,7 @@ cdef double AT_REST = 1e-7
 
 cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept nogil:
     # the members: contacts that are closed at (q, v) and do not open, with their rows and ports
-    cdef Touching* x = &s.own_touch
+    cdef Touching* x = &s.contact
     cdef const vt_contact* e
     cdef double speed
     cdef int c
@@ -59,7 +59,7 @@ cdef inline double given_force(const vt_contact* e, const Touch* at, double spee
 
 cdef void row_rates(ModelStepper s, const Touch* list, double* out) noexcept nogil:
     # J v of the members' rows where bodies have the twists at hand; tangents stay those of node 1, but of what rolls
-    cdef Touching* x = &s.own_touch
+    cdef Touching* x = &s.contact
     cdef const vt_contact* e
     cdef const Touch* at
     cdef double more
@@ -98,7 +98,7 @@ cdef void row_bias(ModelStepper s, const double* q, const double* v, const int* 
     # out = (dJ/dt) v of the members' rows, by a central difference of fourth order along v; bodies are moved that lie
     # between ports and the world
     cdef const vt_model* m = s.shared.m
-    cdef Touching* x = &s.own_touch
+    cdef Touching* x = &s.contact
     cdef double fastest = largest(v, s.nv), share, weight, way
     cdef double* at = s.lane.state.q2
     cdef vt_axes axes
@@ -129,8 +129,8 @@ cdef void row_bias(ModelStepper s, const double* q, const double* v, const int* 
 
 cdef void state_laws(ModelStepper s, const double* v, double slow) noexcept nogil:
     # what the forces of the members obey by the velocities of their rows; what slips no faster than `slow` sticks
-    cdef Touching* x = &s.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &s.contact
+    cdef ContactProblem* y = &x.cones
     cdef const vt_contact* e
     cdef double one, other, size
     cdef int k, o
@@ -150,7 +150,7 @@ cdef void state_laws(ModelStepper s, const double* v, double slow) noexcept nogi
                 lead_against(y, k, one / size, other / size)
 
 
-cdef inline void lead_against(Cones* y, int k, double one, double other) noexcept nogil:
+cdef inline void lead_against(ContactProblem* y, int k, double one, double other) noexcept nogil:
     # friction is known: against a unit direction
     y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * one, -y.mu[k] * other
     y.mu[k] = 0.0
@@ -158,8 +158,8 @@ cdef inline void lead_against(Cones* y, int k, double one, double other) noexcep
 
 cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
     # the forces of the members, where cones.b has what their rows do without them; returns the residual as a share of b
-    cdef Touching* x = &s.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &s.contact
+    cdef ContactProblem* y = &x.cones
     cdef const vt_contact* e
     cdef double* given = x.total
     cdef double size = largest(y.b, y.n), left = 0.0, soft
@@ -193,8 +193,8 @@ cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
 cdef int closed_accelerations(ModelStepper s, double t, const double* q, const double* v, double slow,
                               double* a) noexcept nogil:
     # a, and the forces of the members in cones.lam and as wrenches in the ports in u
-    cdef Touching* x = &s.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &s.contact
+    cdef ContactProblem* y = &x.cones
     cdef int* path = <int*>x.v
     cdef int k, on_path, status, nv = s.nv
     model_acceleration(s, t, q, v, a)
@@ -222,14 +222,14 @@ cdef int closed_accelerations(ModelStepper s, double t, const double* q, const d
 cdef void port_rates(ModelStepper s, const double* v, double* out) noexcept nogil:
     # how a velocity moves the ports, (ports,)
     cdef int k
-    for k in range(s.own_touch.ports):
-        out[k] = vt_inner(s.nv, s.own_touch.rows + k * s.nv, v)
+    for k in range(s.contact.ports):
+        out[k] = vt_inner(s.nv, s.contact.rows + k * s.nv, v)
 
 
 cdef void answer_members(ModelStepper s, const double* q, const int* path, int on_path) noexcept nogil:
     # P = rows M^-1 rows^T as `answer_at_rest` has it, behind `acceleration` at q. Where M alone answers, its factors are at
     # hand, and the responses are those of the bodies on the path, zero elsewhere
-    cdef Touching* x = &s.own_touch
+    cdef Touching* x = &s.contact
     cdef double* P = x.P_room
     cdef int k, j, nv = s.nv
     if not s.answers_by_factors:
@@ -245,7 +245,7 @@ cdef void answer_members(ModelStepper s, const double* q, const int* path, int o
 cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
     # the body that is touched, or that a limited coordinate moves
     cdef const vt_model* m = s.shared.m
-    cdef int i = s.own_touch.owner[port], iv
+    cdef int i = s.contact.owner[port], iv
     if i < 0:
         iv, i = s.touch[-1 - i].iv, m.nbody - 1
         while m.body[i].iv > iv:
@@ -255,7 +255,7 @@ cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
 
 cdef int paths_of_ports(ModelStepper s, int* path) noexcept nogil:
     # the bodies between ports and the world in their order, (nbody,) at most; returns how many
-    cdef Touching* x = &s.own_touch
+    cdef Touching* x = &s.contact
     cdef const vt_model* m = s.shared.m
     cdef int i, k, count = 0
     memset(path, 0, m.nbody * sizeof(int))
@@ -273,7 +273,7 @@ cdef int paths_of_ports(ModelStepper s, int* path) noexcept nogil:
 
 cdef void push_accelerations(ModelStepper s, double* a) noexcept nogil:
     # a += M^-1 J^T f
-    cdef Touching* x = &s.own_touch
+    cdef Touching* x = &s.contact
     cdef int k
     sum_wrenches(s, x.cones.lam, x.u)
     if s.answers_by_factors:
@@ -289,7 +289,7 @@ cdef void push_accelerations(ModelStepper s, double* a) noexcept nogil:
 
 cdef void hold_again(ModelStepper s, double t, const double* q, const double* v, double* a) noexcept nogil:
     # the multipliers of constraints with the forces of the members as joint forces
-    cdef Touching* x = &s.own_touch
+    cdef Touching* x = &s.contact
     cdef double* tau = s.lane.drive.tau
     cdef double* rates = s.lane.prescribed.a
     cdef int k
@@ -305,7 +305,7 @@ cdef void hold_again(ModelStepper s, double t, const double* q, const double* v,
 cdef object member_rows(ModelStepper s, const double* v):
     # (members, STATE_ROW): 0, number, force on the first in world axes, slip velocity there, gap; then where the force acts
     # and the normal, NaN of coordinates
-    cdef Touching* x = &s.own_touch
+    cdef Touching* x = &s.contact
     cdef const vt_contact* e
     cdef double[:, ::1] view
     cdef Vec3 f
@@ -346,7 +346,7 @@ cdef object member_rows(ModelStepper s, const double* v):
 
 cdef object member_wrenches(ModelStepper s):
     # (nbody, 6): what the members put on bodies, (couple, force) about their origins in world axes
-    cdef Touching* x = &s.own_touch
+    cdef Touching* x = &s.contact
     cdef double[:, ::1] view
     cdef int k = 0, j
     out = np.zeros((s.shared.m.nbody, 6))
@@ -365,8 +365,8 @@ cdef int forces_for(ModelStepper s, double t, const double* q, const double* v, 
                     double slow, double* found) noexcept nogil:
     # the acceleration nearest to a wanted one, in the metric of M, that forces of members give which the wanted one allows:
     # its difference to the wanted one is what joint forces are left to do
-    cdef Touching* x = &s.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &s.contact
+    cdef ContactProblem* y = &x.cones
     cdef double* rate = NULL
     cdef int* path = <int*>x.v
     cdef double size = 0.0, one
@@ -444,7 +444,7 @@ def accelerations_with_contacts(ModelStepper field, double t, const double[::1] 
     place of impulses, then points and normals, the wrenches (nbody, 6) that they put on the bodies, (couple, force) about
     the bodies' origins in world axes, and the status.
     """
-    cdef Turn turn = field.turn()
+    cdef Busy busy = field.busy()
     cdef const double* at = entries(q, field.nq, "entries of q")
     cdef const double* moving = entries(v, field.nv, "entries of v")
     cdef int status
@@ -468,7 +468,7 @@ def acceleration_left(ModelStepper field, double t, const double[::1] q, const d
 
     Returns it (nv,), the number of the contact that forbids the acceleration or -1, and the status.
     """
-    cdef Turn turn = field.turn()
+    cdef Busy busy = field.busy()
     cdef const double* at = entries(q, field.nq, "entries of q")
     cdef const double* moving = entries(v, field.nv, "entries of v")
     cdef const double* wanted = entries(a, field.nv, "entries of a")
@@ -476,7 +476,7 @@ def acceleration_left(ModelStepper field, double t, const double[::1] q, const d
     out = np.empty(field.nv)
     cdef double[::1] view = out
     set_state_rates(field, a)
-    field.own_touch.worst = -1
+    field.contact.worst = -1
     with nogil:
         status = forces_for(field, t, at, moving, wanted, STICKS, &view[0])
         for k in range(field.nv):
@@ -485,7 +485,7 @@ def acceleration_left(ModelStepper field, double t, const double[::1] q, const d
         raise field.exception
     if status == NO_MEMORY:
         raise MemoryError
-    return out, field.own_touch.worst, status
+    return out, field.contact.worst, status
 
 
 # ---- what joints transmit ----------------------------------------------------------------------------
@@ -499,7 +499,7 @@ def joint_wrenches(ModelStepper field, const double[::1] q, const double[::1] v,
     their ``multipliers`` (count,), and of contacts (nbody, 6), (couple, force) about the bodies' origins in world axes, or
     None. ``axes`` (n, 3, 3) and ``place`` (n, 3) [m] are in the bodies' core frames.
     """
-    cdef Turn turn = field.turn()
+    cdef Busy busy = field.busy()
     cdef const vt_model* m = field.shared.m
     cdef Bodies* b = &field.lane.bodies
     cdef Holonomic* held = &field.lane.held

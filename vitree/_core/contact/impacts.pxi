@@ -45,7 +45,7 @@ cdef int make_impacts(ModelStepper self) except -1:
 
 cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogil:
     # contacts at node 1. pushed: some did in the last step, and are in the solve; free: a step without was taken
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int c
     place_start(self, self.lane.state.q)
     x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
@@ -65,9 +65,9 @@ cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogi
 cdef int settle(ModelStepper self, const double* q, double* v, double share) noexcept nogil:
     # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, a share of
     # these at most, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
-    cdef Cones* z = &x.hit
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef ContactProblem* z = &x.hit
     cdef double gave
     cdef int k, status
     place_start(self, q)
@@ -92,7 +92,7 @@ cdef int settle(ModelStepper self, const double* q, double* v, double share) noe
 
 cdef int impact_rebound(ModelStepper self, double* v) noexcept nogil:
     # v of the state after the impact of what was stopped in the last step, which then has no part in `settle`
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int c, status
     place_start(self, self.lane.state.q)
     for c in range(self.ntouch):
@@ -112,7 +112,7 @@ cdef int impact_rebound(ModelStepper self, double* v) noexcept nogil:
 cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
     # the problem of contacts within, which are placed at q, in the metric of M. Which way they slid says nothing there,
     # and is kept
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k, status
     for k in range(self.ntouch):
         if x.within[k] == INSIDE:
@@ -132,7 +132,7 @@ cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
 
 cdef void push_by(ModelStepper self, double* v) noexcept nogil:
     # v += M^-1 J^T lam of that problem
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k
     sum_wrenches(self, x.cones.lam, x.u)
     for k in range(x.ports):
@@ -141,8 +141,8 @@ cdef void push_by(ModelStepper self, double* v) noexcept nogil:
 
 cdef void choose_owed(ModelStepper self) noexcept nogil:
     # the problem without friction of contacts
-    cdef const Cones* y = &self.own_touch.cones
-    cdef Cones* z = &self.own_touch.hit
+    cdef const ContactProblem* y = &self.contact.cones
+    cdef ContactProblem* z = &self.contact.hit
     cdef int k, j, i, l, n = 0
     z.count = y.count
     for k in range(y.count):
@@ -163,8 +163,8 @@ cdef void choose_owed(ModelStepper self) noexcept nogil:
 
 cdef void take_owed(ModelStepper self) noexcept nogil:
     # the impulses of that problem
-    cdef Cones* y = &self.own_touch.cones
-    cdef const Cones* z = &self.own_touch.hit
+    cdef ContactProblem* y = &self.contact.cones
+    cdef const ContactProblem* z = &self.contact.hit
     cdef int k, j
     memset(y.lam, 0, y.n * sizeof(double))
     for k in range(y.count):
@@ -213,13 +213,13 @@ cdef void end_velocity(ModelStepper self, double* v) noexcept nogil:
     model_velocity(self, self.lane.state.q2, self.lane.state.x2, v)
     if self.shared.count:
         # the rows of the constraints are those of node 1
-        model_velocity(self, self.lane.state.q, self.lane.state.x, self.own_touch.still)
+        model_velocity(self, self.lane.state.q, self.lane.state.x, self.contact.still)
 
 
 cdef void measure_falls(ModelStepper self, double* fall) noexcept nogil:
     # (contacts,) from the speeds at which gaps change at node 1, their accelerations over a free step; by velocities over
     # parts of steps, which may be short, and of methods whose configurations do not know accelerations
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double h = fabs(self.lane.now.h)
     cdef int c
     if by_velocity(self) or x.whole_h > 0.0:
@@ -230,12 +230,12 @@ cdef void measure_falls(ModelStepper self, double* fall) noexcept nogil:
 
 
 cdef inline bint closed_here(ModelStepper self, int c) noexcept nogil:
-    return self.own_touch.here[c].gap <= CLOSED_GAP or self.own_touch.within[c] == STRIKES
+    return self.contact.here[c].gap <= CLOSED_GAP or self.contact.within[c] == STRIKES
 
 
 cdef bint may_strike(ModelStepper self, int c) noexcept nogil:
     # whether its blow is asked for at this node or the next
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e = &self.touch[c]
     if x.active[c] or x.within[c] == OPEN:
         return False
@@ -247,7 +247,7 @@ cdef bint may_strike(ModelStepper self, int c) noexcept nogil:
 cdef int meet(ModelStepper self, bint* free) noexcept nogil:
     # which contacts strike at this node, with the blow that they give, and which at the next. A contact bounces if
     # e |v_n| > max(slowest, 2 h |a_n|): shorter rebounds are none. free: a step without contacts was taken
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h), speed, least
     cdef bint some = self.elastic, near = False, hit, bounces = False
@@ -302,13 +302,13 @@ cdef int meet(ModelStepper self, bint* free) noexcept nogil:
 cdef inline void rebound_next(ModelStepper self, int c) noexcept nogil:
     # it closes in this step, and rebounds at the next node
     if stops(&self.touch[c]):
-        self.own_touch.arrives[c] = True
+        self.contact.arrives[c] = True
     else:
-        self.own_touch.within[c] = REBOUNDS
+        self.contact.within[c] = REBOUNDS
 
 
 cdef void forget_rebounds(ModelStepper self) noexcept nogil:
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int c
     for c in range(self.ntouch):
         x.arrives[c] = False
@@ -319,7 +319,7 @@ cdef void forget_rebounds(ModelStepper self) noexcept nogil:
 cdef void let_bounce(ModelStepper self) noexcept nogil:
     # by the velocities at node 1 after an impact there, and how gaps change over the trial. Where impacts are located none
     # is let through
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h)
     cdef bint any = False
     cdef int c
@@ -342,7 +342,7 @@ cdef void let_bounce(ModelStepper self) noexcept nogil:
 cdef bint strike_more(ModelStepper self, double h, bint* near, int* status) noexcept nogil:
     # others take part in the impact that it sets moving so that they close in this step, and that rebound; where impacts are
     # located those that close at once. near: their accelerations are known. Whether there are any
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double speed
     cdef bint found = False
     cdef int c
@@ -369,7 +369,7 @@ cdef bint strike_more(ModelStepper self, double h, bint* near, int* status) noex
 
 cdef int learn_falls(ModelStepper self) noexcept nogil:
     # the accelerations of the gaps over a step without contacts, from the speeds before an impact
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int status = self.method.attempt(self)
     if status == OK:
         place_end(self, self.lane.state.q2)
@@ -382,8 +382,8 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
     # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
     # on these, with friction, and v += (1 + e)(v0 - v). bounces: e is not 0. Contacts that follow take part as soon as
     # their gaps have closed at the velocities between
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
     cdef int c, k, j, count, all, sweep, status, o, nv = self.nv
     cdef double size, rest
     cdef bint arrived = False
@@ -463,8 +463,8 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
 cdef bint close_next(ModelStepper self, double least, double* rest) noexcept nogil:
     # go on to where the first of the gaps closes at the velocities at hand, in the rest of the step; behind it those that are
     # closed where the step begins do. Whether there are any. least: speeds below it are none
-    cdef Touching* x = &self.own_touch
-    cdef const Cones* y = &x.cones
+    cdef Touching* x = &self.contact
+    cdef const ContactProblem* y = &x.cones
     cdef double t = INFINITY
     cdef bint found = False
     cdef int k
@@ -491,8 +491,8 @@ cdef bint close_next(ModelStepper self, double least, double* rest) noexcept nog
 cdef void take_back(ModelStepper self) noexcept nogil:
     # where contacts were stopped in the last step, those that hang together with them approach as if none had pushed:
     # u -= G lam
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
     cdef int k, o
     for k in range(x.groups):
         x.group[k].arrived = False
@@ -508,9 +508,9 @@ cdef void take_back(ModelStepper self) noexcept nogil:
 cdef void part_again(ModelStepper self, int count, bint bounce) noexcept nogil:
     # the approaching contacts part with e of their approach, u += G (1 + e) lam. Contacts of one e never gain energy;
     # where a group of several would, all of them take the least
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
-    cdef Cones* z = &x.hit
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef ContactProblem* z = &x.hit
     cdef TouchGroup* g
     cdef int again, k, j, o
     cdef double e, step
@@ -550,14 +550,14 @@ cdef void part_again(ModelStepper self, int count, bint bounce) noexcept nogil:
 
 cdef TouchGroup* group_of(ModelStepper self, int k) noexcept nogil:
     # of a member
-    return &self.own_touch.group[self.own_touch.group_of_tree[tree_of(self, self.own_touch.member[k])]]
+    return &self.contact.group[self.contact.group_of_tree[tree_of(self, self.contact.member[k])]]
 
 
 cdef void choose_hit(ModelStepper self, const int* chosen, int count) noexcept nogil:
     # the problem of some members alone
-    cdef Touching* x = &self.own_touch
-    cdef const Cones* y = &x.cones
-    cdef Cones* z = &x.hit
+    cdef Touching* x = &self.contact
+    cdef const ContactProblem* y = &x.cones
+    cdef ContactProblem* z = &x.hit
     cdef int k, j, i, l, a, b, n = 0
     z.count = count
     for k in range(count):
@@ -579,7 +579,7 @@ cdef void choose_hit(ModelStepper self, const int* chosen, int count) noexcept n
 
 cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
     # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double* P = x.P_room
     cdef int k, j, nv = self.nv
     model_velocity(self, q, self.shared.zeros, x.still)

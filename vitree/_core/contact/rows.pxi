@@ -94,7 +94,7 @@ cdef struct Touching:
     int* bad                # (contacts,) members that an impact still closes
     double* apart           # (members,) [m] gaps that are still to close in an impact
     double* total           # (rows of the cones,) their impulses
-    Cones hit               # those of them that are solved for
+    ContactProblem hit               # those of them that are solved for
     double* kick            # (nv,) the impulse of the contacts, and of an impact
     double* late            # (nv,) the impulse of contacts that yield where the step ends, of momenta
     double* late_of         # (contacts, 3) and of each, world axes; of those in the solve
@@ -133,7 +133,7 @@ cdef struct Touching:
     double* r               # (nv,) the residual, kept while ports are answered
     double* h               # (count,) and what the constraints lack
     double* w               # (rows of the cones,) velocities as they are
-    Cones cones
+    ContactProblem cones
     # what is told of a step that was not solved
     int cut                 # corrections whose problem was not solved
     int worst               # the contact, or -1

@@ -12,7 +12,7 @@ cdef double TOUCH_CONTRACTION = 0.05
 
 
 cdef void variational_accept(ModelStepper self) noexcept nogil:
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int c
     model_accept(self)
     if not self.ntouch:
@@ -27,7 +27,7 @@ cdef void variational_accept(ModelStepper self) noexcept nogil:
 
 cdef void learn_push(ModelStepper self) noexcept nogil:
     # u, for the guesses of steps to come
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k
     cdef bint same = x.ports <= x.most_ports
     for k in range(x.most_ports if same else 0):
@@ -50,14 +50,14 @@ cdef void learn_push(ModelStepper self) noexcept nogil:
 
 cdef void variational_first_guess(ModelStepper self, bint joined) noexcept nogil:
     # of the increment and, where constraints have just closed, the tangent of the start. joined: the trial at hand will do
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef int k
     if joined:
         return
     self.lane.now.iterations = 0
     self.lane.now.contraction = NAN
-    self.lane.economy.age += 1
+    self.lane.reuse.age += 1
     if self.lane.progress.opening and self.shared.count:
         model_velocity(self, self.lane.state.q, self.lane.state.x, newton.v)
         memcpy(self.lane.held.tangent, self.lane.held.push, self.shared.count * sizeof(double))
@@ -82,12 +82,12 @@ cdef void variational_guess_again(ModelStepper self) noexcept nogil:
 
 cdef void variational_push_late(ModelStepper self) noexcept nogil:
     # p2 += the impulses of springs of contacts where the step ends
-    vt_add_row(self.nv, 1.0, self.own_touch.late, self.lane.state.x2)
+    vt_add_row(self.nv, 1.0, self.contact.late, self.lane.state.x2)
 
 
 cdef void kick_node(ModelStepper self) noexcept nogil:
     # kick = J1^T lam = (rows)^T u, and the impulse of an impact
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k
     self.lane.newton.kick = x.kick
     if x.opened:
@@ -102,17 +102,17 @@ cdef void kick_node(ModelStepper self) noexcept nogil:
 
 
 cdef bint operator_at_hand(ModelStepper self) noexcept nogil:
-    return not self.rolls and self.lane.economy.have and ports_at_hand(self)
+    return not self.rolls and self.lane.reuse.have and ports_at_hand(self)
 
 
 cdef double* port_answers(ModelStepper self) noexcept nogil:
-    return (self.own_touch.answers if self.own_touch.ports <= self.own_touch.most_ports
-            else self.own_touch.answers_room)
+    return (self.contact.answers if self.contact.ports <= self.contact.most_ports
+            else self.contact.answers_room)
 
 
 cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
     # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: what the step's operator answers, the constraints held
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef double* P = contact_P(self)
     cdef double scaled = -1.0 / self.lane.now.h
@@ -146,7 +146,7 @@ cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
 
 cdef void see_ports(ModelStepper self) noexcept nogil:
     # P of the rows at the trial: where some depend on each other, those of G must do so as well
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef double* P = contact_P(self)
     cdef double scaled = -1.0 / self.lane.now.h
     cdef int i, k, j
@@ -162,7 +162,7 @@ cdef void see_ports(ModelStepper self) noexcept nogil:
 
 cdef void place_rows2(ModelStepper self) noexcept nogil:
     # the rows at node 2, by increments
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int k, nv = self.nv
     write_rows(self, x.there, x.pose2, x.W2, True)
     for k in range(self.shared.m.nbody):
@@ -180,7 +180,7 @@ cdef void place_rows2(ModelStepper self) noexcept nogil:
 
 cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
     # Newton's corrections of the increment and, at its velocities, impulses that solve the cones
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef Pass* p = self.lane.newton.now
     cdef double closed = 0.0, e, found, before = INFINITY, found_before = INFINITY, goal = 0.0
     cdef bint have = operator_at_hand(self), old = have
@@ -253,7 +253,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
 
 cdef bint foretell(ModelStepper self) noexcept nogil:
     # u from that of past steps, where the increment is from those as well
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     if not (x.fresh and operator_at_hand(self) and self.lane.guess.seen.count and x.past.seen.count > 1):
         return False
     guess_scale(&x.past, x.most_ports, self.lane.now.h)
@@ -265,7 +265,7 @@ cdef bint foretell(ModelStepper self) noexcept nogil:
 
 cdef double stay(ModelStepper self, double e) noexcept nogil:
     # the impulses at hand rather than u foretold, where they will do; returns the residual
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef int k
     sum_wrenches(self, x.cones.lam, x.T)
@@ -286,8 +286,8 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
 cdef int correct_touches(ModelStepper self) noexcept nogil:
     # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - W2^T P u,  lam that solves the cones,
     # y += -(dr/dy)^-1 (r - J1^T lam + rows^T u),  u = W1 lam
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
     cdef Newton* newton = &self.lane.newton
     cdef Pass* p = newton.now
     cdef double* before = x.change
@@ -358,7 +358,7 @@ cdef bint turns_steadily(ModelStepper self) noexcept nogil:
     cdef Newton* newton = &self.lane.newton
     cdef int k, i
     for k in range(self.nv):
-        newton.spare[k] = self.lane.state.x[k] + self.own_touch.kick[k]
+        newton.spare[k] = self.lane.state.x[k] + self.contact.kick[k]
     model_velocity(self, self.lane.state.q, newton.spare, newton.v)
     for k in range(self.nv):
         newton.spare[k] = self.lane.now.h * newton.v[k]

@@ -43,7 +43,7 @@ cdef int make_settled(ModelStepper self, dict options) except -1:
 
 cdef void begin_contacts(ModelStepper self) noexcept nogil:
     # no contact pushed in the last step
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     if not self.ntouch:
         return
     memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
@@ -60,20 +60,20 @@ cdef void begin_contacts(ModelStepper self) noexcept nogil:
 
 cdef void note_touch(ModelStepper self) noexcept nogil:
     # what contacts keep where a step starts
-    memcpy(self.lam_start, self.own_touch.lam, 3 * self.ntouch * sizeof(double))
-    memcpy(self.way_start, self.own_touch.way, 3 * self.ntouch * sizeof(double))
-    memcpy(self.hold_start, self.own_touch.hold, self.ntouch * sizeof(double))
-    memcpy(self.active_start, self.own_touch.active, self.ntouch * sizeof(int))
-    memcpy(self.settled.told_start, self.own_touch.told, TOLD * self.ntouch * sizeof(double))
+    memcpy(self.lam_start, self.contact.lam, 3 * self.ntouch * sizeof(double))
+    memcpy(self.way_start, self.contact.way, 3 * self.ntouch * sizeof(double))
+    memcpy(self.hold_start, self.contact.hold, self.ntouch * sizeof(double))
+    memcpy(self.active_start, self.contact.active, self.ntouch * sizeof(int))
+    memcpy(self.settled.told_start, self.contact.told, TOLD * self.ntouch * sizeof(double))
     self.settled.jumped_start = self.settled.jumped[0]
 
 
 cdef void put_back_touch(ModelStepper self) noexcept nogil:
-    memcpy(self.own_touch.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
-    memcpy(self.own_touch.way, self.way_start, 3 * self.ntouch * sizeof(double))
-    memcpy(self.own_touch.hold, self.hold_start, self.ntouch * sizeof(double))
-    memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
-    memcpy(self.own_touch.told, self.settled.told_start, TOLD * self.ntouch * sizeof(double))
+    memcpy(self.contact.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
+    memcpy(self.contact.way, self.way_start, 3 * self.ntouch * sizeof(double))
+    memcpy(self.contact.hold, self.hold_start, self.ntouch * sizeof(double))
+    memcpy(self.contact.active, self.active_start, self.ntouch * sizeof(int))
+    memcpy(self.contact.told, self.settled.told_start, TOLD * self.ntouch * sizeof(double))
     self.settled.jumped[0] = self.settled.jumped_start
 
 
@@ -92,14 +92,14 @@ cdef void pass_node_on(ModelStepper self) noexcept nogil:
 
 cdef inline bint settled_pushed(ModelStepper self, int c) noexcept nogil:
     # whether a contact did in the last step
-    cdef const double* told = self.own_touch.told + TOLD * c
+    cdef const double* told = self.contact.told + TOLD * c
     return (told[0] != 0.0 or told[1] != 0.0 or told[2] != 0.0
-            or (stands(&self.touch[c]) and self.own_touch.active[c] != 0))
+            or (stands(&self.touch[c]) and self.contact.active[c] != 0))
 
 
 cdef const Pose* poses_at(ModelStepper self, const double* q) noexcept nogil:
     # of the bodies at q: the step's own, where they are there
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
         return x.pose2
     if x.placed1 and memcmp(x.at1, q, self.nq * sizeof(double)) == 0:
@@ -121,7 +121,7 @@ cdef bint pushed_any(ModelStepper self) noexcept nogil:
 
 cdef int settle_node(ModelStepper self, double* v) noexcept nogil:
     # v (nv,) of the state as it is told: see `settle`
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef bint rebounds = False
     cdef int c, status
     if not pushed_any(self):
@@ -149,8 +149,8 @@ cdef int settle_ahead(ModelStepper self, double* v, bint* some) noexcept nogil:
     # v, half a step ahead of a start by the dynamics without contacts, so that contacts that are closed there and
     # wheels hold: v + M^-1 J^T nu, gap + (h/2) d(gap)/dt >= 0, friction within its cones. No step lies behind that
     # would tell their forces
-    cdef Touching* x = &self.own_touch
-    cdef Cones* y = &x.cones
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
     cdef double half = 0.5 * self.lane.now.h
     cdef int c, k, status
     some[0] = False

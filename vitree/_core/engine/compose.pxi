@@ -66,7 +66,7 @@ cdef bint may_halve(ModelStepper self, int status) noexcept nogil:
 
 cdef int halve(ModelStepper self, int status) noexcept nogil:
     # a step that cannot be solved, in 2, 4, 8 ... equal parts; the status of the whole step where none are
-    cdef Touching* touch = &self.own_touch
+    cdef Touching* touch = &self.contact
     cdef Now* now = self.lane.now
     cdef int k, count = 1, spent = now.iterations, worst = touch.worst
     cdef double error = now.error, residual = touch.residual

@@ -26,8 +26,8 @@ cdef int variational_factor(ModelStepper self) noexcept nogil:
     if not linked:
         op.linked[0] = h if self.shared.choices.links and op.sound[0] != WRONG else 0.0
     self.lane.progress.factorisations += 1
-    self.lane.economy.have = True
-    self.lane.economy.age = 0
+    self.lane.reuse.have = True
+    self.lane.reuse.age = 0
     return OK
 
 

@@ -41,7 +41,7 @@ cdef struct Costs:      # in evaluations of the residual
     double factor       # of a factorisation
 
 
-cdef struct Economy:    # kept
+cdef struct FactorReuse:    # kept
     int have                        # an operator is at hand
     int reused                      # the last correction was made with it
     int age                         # steps since it was made
@@ -50,7 +50,7 @@ cdef struct Economy:    # kept
     double first                    # residual of the last guess
 
 
-cdef void economy_begin(Economy* x) noexcept nogil:
+cdef void reuse_begin(FactorReuse* x) noexcept nogil:
     x.have = x.reused = False
     x.age = 0
     x.contraction = 0.01
@@ -64,7 +64,7 @@ cdef double passes(double contraction, double goal, double e) noexcept nogil:
     return 1.0 if n <= 1.0 else <double>(<int>n + (1 if n > <int>n else 0))
 
 
-cdef void economy_learn(Economy* x, const Pass* p) noexcept nogil:
+cdef void reuse_learn(FactorReuse* x, const Pass* p) noexcept nogil:
     # the constants, from the pass that took the residual to where it is
     cdef double q = p.error / p.error_before
     if x.reused and x.age > 0:
@@ -75,7 +75,7 @@ cdef void economy_learn(Economy* x, const Pass* p) noexcept nogil:
         x.newton_constant = max(q, 0.8 * x.newton_constant + 0.2 * q)
 
 
-cdef bint reuse_is_cheaper(const Pass* p, const Economy* x, const Costs* cost) noexcept nogil:
+cdef bint reuse_is_cheaper(const Pass* p, const FactorReuse* x, const Costs* cost) noexcept nogil:
     # cost of the corrections with the operator at hand <= cost of a factorisation and of the corrections after it
     cdef double q = p.error / p.error_before if p.k > 0 else x.contraction * x.age if x.have else 1.0
     cdef double exact = min(x.newton_constant * p.error / p.scale, 0.5)
@@ -83,7 +83,7 @@ cdef bint reuse_is_cheaper(const Pass* p, const Economy* x, const Costs* cost) n
                          <= cost.factor + cost.correction * passes(exact, p.goal, p.error))
 
 
-cdef int judge(const Pass* p, const Economy* x, const Costs* cost) noexcept nogil:
+cdef int judge(const Pass* p, const FactorReuse* x, const Costs* cost) noexcept nogil:
     # what to do after a pass. Nothing is changed: a verdict depends on these numbers and on nothing else
     if p.error <= p.goal:
         return DONE if p.sound else FAIL
@@ -97,7 +97,7 @@ cdef int judge(const Pass* p, const Economy* x, const Costs* cost) noexcept nogi
     return FACTOR if p.k == 0 else REUSE
 
 
-cdef void economy_note(Economy* x, const Pass* p, int verdict) noexcept nogil:
+cdef void reuse_note(FactorReuse* x, const Pass* p, int verdict) noexcept nogil:
     # what a verdict means for the operator at hand
     if p.solver != AUTO:
         return
@@ -107,6 +107,6 @@ cdef void economy_note(Economy* x, const Pass* p, int verdict) noexcept nogil:
         x.contraction *= 0.998
 
 
-def judged(Pass p, Economy economy, Costs cost):
+def judged(Pass p, FactorReuse reuse, Costs cost):
     """The verdict after a pass, one of the values of VERDICTS; the arguments are mappings of the structs' fields."""
-    return judge(&p, &economy, &cost)
+    return judge(&p, &reuse, &cost)

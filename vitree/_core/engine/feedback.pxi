@@ -14,7 +14,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
 
     Returns the status, and how many steps were taken.
     """
-    cdef Turn turn = stepper.turn()
+    cdef Busy busy = stepper.busy()
     cdef const vt_model* m = stepper.shared.m
     cdef State* state = &stepper.lane.state
     cdef Py_ssize_t steps = controls.shape[0], i = 0
@@ -52,7 +52,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
     if not nv:
         return OK, 0
     if asks and stepper.before is None:
-        stepper.before = Before(stepper.memory)
+        stepper.before = Backup(stepper.memory)
     stepper.require_rows(stepper.lane.clock.steps - stepper.shared.schedule.begun + steps)
     memcpy(&q[0, 0], state.q, stepper.nq * sizeof(double))
     memcpy(&p[0, 0], state.x, nv * sizeof(double))

@@ -59,7 +59,7 @@ cdef class ModelStepper(Stepper):
     cdef bint rolls                     # there are rows that hold, which may depend on each other
     cdef double slowest                 # [m/s] slower approaches do not rebound
     cdef int events                     # most contacts that are located in a step
-    cdef Touching own_touch
+    cdef Touching contact
     cdef bint settling                  # contacts are gathered for a velocity at a node, not for a step
     cdef double* way_beside
     cdef double* lam_start              # the kept arrays where the step starts
@@ -111,7 +111,7 @@ cdef class ModelStepper(Stepper):
         make_method(self, options)
 
     def __dealloc__(self):
-        touching_free(&self.own_touch)
+        touching_free(&self.contact)
         free(self.located.part_log.at)
         free(self.located.push_log.at)
 
@@ -122,7 +122,7 @@ cdef class ModelStepper(Stepper):
 
     def set_motion(self, rows):
         """Take the prescribed motion from the state's time on, (2 substeps + 1, 3, nlocked)."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef const double[:, :, ::1] moved
         self.shared.motion = NULL
         if self.shared.m.nlocked:
@@ -143,7 +143,7 @@ cdef class ModelStepper(Stepper):
         Under gravity, loads, damping, friction, torque and inputs; ``prescribed``: accelerations (nv,) of the locked
         coordinates, the others' entries are not used.
         """
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef int k, iv
         cdef const double* a
         cdef const double* at = entries(q, self.nq, "entries of q")
@@ -171,7 +171,7 @@ cdef class ModelStepper(Stepper):
 
     def drive_forces_at(self, double t, const double[::1] q, const double[::1] v):
         """Forces (ndrive,) of the drives at a time and state."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef const double* at = entries(q, self.nq, "entries of q")
         cdef const double* moving = entries(v, self.nv, "entries of v")
         cdef const vt_drive* d
@@ -217,9 +217,9 @@ cdef class ModelStepper(Stepper):
         impulse where the step ends, and the derivatives of that where it starts and of this by the gaps at both, (k, 5);
         the normals there (k, 3), and the rows (k, nv) by which impulses act there.
         """
-        cdef Turn turn = self.turn()
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
+        cdef Busy busy = self.busy()
+        cdef Touching* x = &self.contact
+        cdef ContactProblem* y = &x.cones
         cdef int c, k, j, o, status, nv = self.nv
         cdef double A, slope, gap
         cdef double[:, ::1] J
@@ -280,12 +280,12 @@ cdef class ModelStepper(Stepper):
     @property
     def worst_contact(self):
         """The contact that the last step left unsolved, or -1."""
-        return self.own_touch.worst if self.ntouch else -1
+        return self.contact.worst if self.ntouch else -1
 
     @property
     def worst_residual(self):
         """What it lacks [m/s], and its gap [m]."""
-        return self.own_touch.residual, self.own_touch.there[self.own_touch.worst].gap
+        return self.contact.residual, self.contact.there[self.contact.worst].gap
 
     def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v, double behind=0.5,
                           Py_ssize_t first=-1):
@@ -296,8 +296,8 @@ cdef class ModelStepper(Stepper):
         share of a step's forces that acts at its end; ``first`` the row to which the first step from a start led, in
         which contacts gave 1 - behind of a step's impulse. The stepper forgets its state.
         """
-        cdef Turn turn = self.turn()
-        cdef Touching* x = &self.own_touch
+        cdef Busy busy = self.busy()
+        cdef Touching* x = &self.contact
         cdef Py_ssize_t k = 0, row, end = log.shape[0]
         cdef bint rebounds
         cdef int c
@@ -342,7 +342,7 @@ cdef class ModelStepper(Stepper):
 
     def pushed_here(self):
         """Return the contacts that pushed in the last step, as :meth:`take_contacts` has them, of row 0."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef Log log
         memset(&log, 0, sizeof(Log))
         status = log_told(self, &log, 0) if self.ntouch and pushed_any(self) else OK
@@ -354,7 +354,7 @@ cdef class ModelStepper(Stepper):
 
     def log_parts(self, bint logs):
         """Keep where parts of steps end, for :meth:`take_parts`, or not."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.located.logs_parts, self.located.part_log.count, self.located.push_log.count = logs, 0, 0
 
     def take_parts(self):
@@ -363,7 +363,7 @@ cdef class ModelStepper(Stepper):
         They are rows (m, 2 + nq + nv) of the number of the step, t, q and p or v; and the contacts of the step so far
         there (n, TOUCHED), as :meth:`take_contacts` has them, by rows of the others.
         """
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         return taken(&self.located.part_log, 2 + self.nq + self.nv), taken(&self.located.push_log, TOUCHED)
 
     @property
@@ -383,7 +383,7 @@ cdef class ModelStepper(Stepper):
 
     def keep_stages(self, rows):
         """Write the velocities of the stages of the steps from here on to an array (steps, nv, stages), or None."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.require_kind(self.kind == METHOD_GAUSS)
         cdef double[:, :, ::1] view
         self.stages_owner, self.gauss.stages_out = None, NULL
@@ -418,7 +418,7 @@ cdef class ModelStepper(Stepper):
 
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
         """Momentum (nv,) at (t, q) of the step that leads to q2; free of what constraints take up."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.require_kind(self.kind >= METHOD_LINEAR_TIME)
         cdef Newton* x = &self.lane.newton
         if self.shared.choices.stages > 1:
@@ -442,7 +442,7 @@ cdef class ModelStepper(Stepper):
 
         Returns the residual (nv,), the constraints (m,), and the solver's correction of both. Forgets the state.
         """
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.require_kind(self.kind >= METHOD_LINEAR_TIME)
         cdef Newton* x = &self.lane.newton
         cdef int* own = x.own
@@ -473,7 +473,7 @@ cdef class ModelStepper(Stepper):
 
     def density_here(self):
         """Step density [1/s] at the state; None if it cannot be told."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef double density = NAN
         if self.shared.choices.adapt != DENSITY:
             return None

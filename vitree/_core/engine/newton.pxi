@@ -39,7 +39,7 @@ cdef void use(ModelStepper self, int stage) noexcept nogil:
     # each substep of a composition has its own guess and operator
     self.lane.newton.stage = stage
     self.lane.guess, self.lane.push_guess = &self.lane.guesses[stage], &self.lane.push_guesses[stage]
-    self.lane.economy = &self.lane.economies[stage * VT_WIDTH]
+    self.lane.reuse = &self.lane.reuses[stage * VT_WIDTH]
     self.lane.operator = &self.lane.operators[stage]
 
 
@@ -338,12 +338,12 @@ cdef vt_real first_pass(ModelStepper self, vt_real e, double* closed) noexcept n
         if not isfinite(x.now[i].scale):
             x.solves[i], x.status[i] = False, NOT_FINITE
         poor[i] = (x.solves[i] and x.now[i].solver == AUTO and vt_get(e, i) > 1e-2 * x.now[i].scale
-                   and vt_get(e, i) > 30.0 * self.lane.economy[i].first and self.lane.guess.seen[i].count >= 4)
+                   and vt_get(e, i) > 30.0 * self.lane.reuse[i].first and self.lane.guess.seen[i].count >= 4)
     if any_of(poor):
         e = second_guess(self, poor, e)
     for i in range(VT_WIDTH):
         if x.solves[i]:
-            self.lane.economy[i].first = vt_get(e, i)
+            self.lane.reuse[i].first = vt_get(e, i)
     return e
 
 
@@ -363,26 +363,26 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
         if self.shared.count:
             p.error = held_error(self, p, closed)
         note(self, i)
-        verdict = judge(p, &self.lane.economy[i], &c.costs)
+        verdict = judge(p, &self.lane.reuse[i], &c.costs)
         if verdict == DONE or verdict == FAIL:
             x.solves[i] = False
             x.status[i] = (OK if verdict == DONE else WRONG_BRANCH if p.error <= p.goal
                            else TURNED_TOO_FAR if p.turned else NOT_CONVERGED)
             continue
-        economy_note(&self.lane.economy[i], p, verdict)
+        reuse_note(&self.lane.reuse[i], p, verdict)
         x.factors[i] = verdict == FACTOR
     return any_of(x.solves)
 
 
 cdef void note(ModelStepper self, int i) noexcept nogil:
-    # what a pass of a lane tells the caller and the economy
+    # what a pass of a lane tells the caller and the reuse
     cdef const Pass* p = &self.lane.newton.now[i]
     self.lane.now[i].error = p.error
     if p.k > 0 and isfinite(p.error):
         self.lane.now[i].contraction = p.error / p.error_before
         if p.solver == AUTO:
-            economy_learn(&self.lane.economy[i], p)
-            if not self.lane.economy[i].reused and self.lane.now[i].contraction > LINKED:
+            reuse_learn(&self.lane.reuse[i], p)
+            if not self.lane.reuse[i].reused and self.lane.now[i].contraction > LINKED:
                 self.lane.operator.linked[0] = 0.0
 
 
@@ -525,7 +525,7 @@ cdef int variational_attempt(ModelStepper self) noexcept nogil:
     extrapolated = predict(self)
     for i in range(VT_WIDTH):
         self.lane.now[i].contraction = NAN
-        self.lane.economy[i].age += 1
+        self.lane.reuse[i].age += 1
     variational_iterate(self, solver, required)
     if VT_WIDTH > 1:
         # lanes whose equations are not solved are left to steps of one instance
@@ -559,7 +559,7 @@ cdef void learn(ModelStepper self) noexcept nogil:
     if not (c.guess == GUESS_AUTO or c.guess >= GUESS_EXTRAPOLATE):
         return
     for i in range(VT_WIDTH):
-        further[i] = (not self.lane.left[i] and c.solver == AUTO and self.lane.economy[i].have
+        further[i] = (not self.lane.left[i] and c.solver == AUTO and self.lane.reuse[i].have
                       and (self.shared.gears or not self.shared.count)
                       and self.lane.now[i].error > 0.03 * c.tolerance * x.now[i].scale)
     if any_of(further) and direction(self) == OK:
@@ -586,11 +586,11 @@ cdef int newton_of_steps(ModelStepper self, Py_ssize_t broyden, bint dense, cons
     lane.newton.share = 1.0
     lane.guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
     lane.push_guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
-    lane.economies = <Economy*>self.memory.kept(c.stages * VT_WIDTH * sizeof(Economy))
+    lane.reuses = <FactorReuse*>self.memory.kept(c.stages * VT_WIDTH * sizeof(FactorReuse))
     lane.operators = <Operator*>self.memory.given(c.stages * sizeof(Operator))
     for k in range(c.stages):
         for i in range(VT_WIDTH):
-            economy_bounds(&lane.economies[k * VT_WIDTH + i], self.memory)
+            reuse_bounds(&lane.reuses[k * VT_WIDTH + i], self.memory)
         guess_make(&lane.guesses[k], self.memory, n)
         guess_make(&lane.push_guesses[k], self.memory, count)
         operator_make(&lane.operators[k], self.memory, n, count, c.extra, dense, plain)

@@ -91,7 +91,7 @@ cdef Progress* progress_make(Memory memory) except NULL:
     return x
 
 
-cdef int economy_bounds(Economy* x, Memory memory) except -1:
+cdef int reuse_bounds(FactorReuse* x, Memory memory) except -1:
     memory.bound_int(&x.have, 0, 1)
     memory.bound_int(&x.reused, 0, 1)
     memory.bound_int(&x.age, 0, MOST_INT)
@@ -259,9 +259,9 @@ cdef struct Lane:
     Progress* progress
     Guess* guess                # of the substep at hand: of its increment, and of its multipliers
     Guess* push_guess
-    Economy* economy            # of each lane
+    FactorReuse* reuse            # of each lane
     Operator* operator
     Guess* guesses              # (stages,): each substep has its own
     Guess* push_guesses
-    Economy* economies          # (stages, lanes)
+    FactorReuse* reuses          # (stages, lanes)
     Operator* operators

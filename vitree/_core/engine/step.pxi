@@ -30,7 +30,7 @@ cdef int substep(ModelStepper self, bint leading) noexcept nogil:
     cdef int status = self.method.prepare(self)
     if status != OK:
         return status
-    self.own_touch.leading = leading and not self.parted
+    self.contact.leading = leading and not self.parted
     self.lane.newton.kick = NULL
     status = solve_with_contacts(self) if self.ntouch else self.method.attempt(self)
     self.lane.newton.kick = NULL
@@ -52,12 +52,12 @@ cdef int solve_with_contacts(ModelStepper self) noexcept nogil:
     cdef int status = open_touches(self, &pushed, &free)
     if status == OK:
         status = solve_opened(self, pushed, free)
-    return locate(self, pushed) if status == OK and self.own_touch.left else status
+    return locate(self, pushed) if status == OK and self.contact.left else status
 
 
 cdef int solve_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
     # a trial of the length at hand. pushed: contacts did in the last step; free: a trial without them is at hand
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int status = OK
     cdef bint joined = not (pushed or x.opened)
     x.solved = False
@@ -77,7 +77,7 @@ cdef int solve_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
 
 cdef int solve_touches(ModelStepper self) noexcept nogil:
     # trial and impulses together, until no contact is missing
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int status
     while True:
         status = contact_gather(self)

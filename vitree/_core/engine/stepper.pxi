@@ -8,7 +8,7 @@
 #   5. `accept` makes the trial state the state.
 #   6. `begin` forgets all that lies before the state that was just set.
 #   7. The next steps depend on the kept memory, on the arguments, and on nothing else (Memory).
-#   8. A method for Python that uses arrays of the stepper takes its turn first (Turn). So one caller has the memory: no
+#   8. A method for Python that uses arrays of the stepper makes the stepper busy first (Busy). So one caller has the memory: no
 #      other thread, and no function of the user's that a step asks.
 
 from cpython.buffer cimport (PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release,
@@ -106,7 +106,7 @@ cdef bint overdue(double* since, long step) noexcept nogil:
     return True
 
 
-cdef class Desk:
+cdef class ArgumentBuffer:
     """An array, the copies of which are handed to the user's functions."""
 
     cdef object array
@@ -136,7 +136,7 @@ cdef enum:
     CAREFUL = -1
 
 
-cdef class Window:
+cdef class BufferView:
     """A view of doubles in the memory of a stepper, which lives as long as the view."""
 
     cdef object owner
@@ -149,8 +149,8 @@ cdef class Window:
         self.owner = owner
 
     @staticmethod
-    cdef Window of(owner, double* at, int n, bint fixed):
-        cdef Window made = Window(owner)
+    cdef BufferView of(owner, double* at, int n, bint fixed):
+        cdef BufferView made = BufferView(owner)
         made.at, made.shape[0], made.strides[0], made.fixed = at, n, sizeof(double), fixed
         return made
 
@@ -162,7 +162,7 @@ cdef class Window:
         found.shape, found.strides, found.suboffsets, found.internal = self.shape, self.strides, NULL, NULL
 
 
-cdef class Before:
+cdef class Backup:
     """The kept memory as it was before a step, for steps in which a function of the user's may fail."""
 
     cdef Scratch owner
@@ -248,7 +248,7 @@ cdef extern from *:
 @cython.final
 @cython.no_gc
 @cython.freelist(8)
-cdef class Turn:
+cdef class Busy:
     """The right to use the memory of a stepper, for as long as the object lives: one method of it at a time has one."""
 
     cdef Stepper of
@@ -286,15 +286,15 @@ cdef class Stepper:
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
-    cdef Before before                  # made by the first run that may ask the user's functions
+    cdef Backup before                  # made by the first run that may ask the user's functions
     cdef double* asked                  # (led_count,) joint forces as `go` takes them: those of the joints that lead
     cdef int* led                       # (led_count,) where they act, or NULL: everywhere
     cdef int led_count
-    cdef Desk q_desk                    # and the arrays that they are given
-    cdef Desk v_desk
+    cdef ArgumentBuffer q_desk                    # and the arrays that they are given
+    cdef ArgumentBuffer v_desk
     cdef readonly object exception      # raised by a callable
     cdef bint parted                    # the state lies within a step
-    cdef int in_use                     # somebody has a turn
+    cdef int in_use                     # somebody uses the memory
 
     def __dealloc__(self):
         free(self.log.at)
@@ -306,9 +306,9 @@ cdef class Stepper:
         self.lane.clock = clock_make(self.memory)
         self.lane.now = <Now*>self.memory.scratch(sizeof(Now))
 
-    cdef Turn turn(self):
+    cdef Busy busy(self):
         # the caller's, until it lets go of it
-        cdef Turn made = Turn.__new__(Turn)
+        cdef Busy made = Busy.__new__(Busy)
         if taken_already(&self.in_use):
             raise VitreeError(AT_WORK)
         made.of = self
@@ -332,7 +332,7 @@ cdef class Stepper:
 
     def drive(self, inputs, torque):
         """Take other inputs and another torque, of the kinds that the stepper was made with."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef Schedule* plan = &self.shared.schedule
         cdef const double[:, ::1] rows
         self.ask_inputs, self.ask_torque = inputs if callable(inputs) else None, torque if callable(torque) else None
@@ -355,7 +355,7 @@ cdef class Stepper:
         Returns whether it was done: where they are no plain arrays of finite doubles, or a function or rows act,
         nothing was.
         """
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef Drive* drive = &self.lane.drive
         cdef int nu = self.shared.schedule.nu
         if torque is not None and (self.ask_torque is not None or not take(torque, self.nv, NULL)):
@@ -369,7 +369,7 @@ cdef class Stepper:
 
     def release(self):
         """Let go of the user's functions and arrays, and of all that lies behind: as it was made."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef Schedule* plan = &self.shared.schedule
         self.ask_inputs = self.ask_torque = None
         with cython.critical_section(self):
@@ -383,7 +383,7 @@ cdef class Stepper:
 
     def clear(self):
         """Forget all that lies behind, as it was made."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.memory.clear()
 
     @property
@@ -433,7 +433,7 @@ cdef class Stepper:
 
     def set_state(self, double t, const double[::1] q, const double[::1] x):
         """Start from time t, configuration q and momentum p (or velocity v); forget all history."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.place(t, entries(q, self.nq, "entries of q"), entries(x, self.nv, "entries of p or v"))
 
     cdef void place(self, double t, const double* q, const double* x) noexcept nogil:
@@ -457,7 +457,7 @@ cdef class Stepper:
 
     def set_steps(self, spans, ends):
         """Take steps (n,) [s] from the state on that end at the times ends[1:], (n + 1,)."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef const double[::1] h, t
         h = spans = np.ascontiguousarray(spans, dtype=float)
         t = ends = np.ascontiguousarray(ends, dtype=float)
@@ -476,30 +476,30 @@ cdef class Stepper:
 
     def state(self):
         """Return (t, q, x), copies."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         return self.lane.clock.t, self.array(self.lane.state.q, self.nq), self.array(self.lane.state.x, self.nv)
 
     def history(self):
         """Return all that the next steps depend on, as bytes for :meth:`set_history`."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         return self.memory.content()
 
     def set_history(self, bytes kept):
         """Go on from a history, of a stepper made with the same arguments."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.memory.restore(kept)
         self.start_run()
 
     def spoil(self):
         """Fill the memory from which no run may resume with NaN: for tests."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.memory.spoil()
         self.start_run()
 
     def watch(self, rows):
         """Write of each recorded step: contraction, turn [rad], distance, estimate of the error, and the forces of n
         drives [N or N m], to an array (rows, 4 + n), or None: no more."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef double[:, ::1] view
         self.watched_owner, self.watched_out, self.watched_count = rows, NULL, 0
         if rows is not None:
@@ -509,7 +509,7 @@ cdef class Stepper:
 
     def log_contacts(self, bint logs):
         """Keep the contacts that pushed in recorded steps, for :meth:`take_contacts`, or not."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.logs, self.log.count = logs, 0
 
     def take_contacts(self):
@@ -518,22 +518,22 @@ cdef class Stepper:
         Columns: the row of the record, the number of the contact, the impulse [N s] on the first body at the step's
         start, world axes (of a limit: one number), the slip velocity [m/s], and the gap [m] at the step's end.
         """
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         return taken(&self.log, TOUCHED)
 
     def log_drive(self, bint logs):
         """Keep the joint forces and inputs of recorded steps, for :meth:`take_drive`, or not."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         self.logs_drive, self.drive_log.count = logs, 0
 
     def take_drive(self):
         """Return what drove the steps kept since it was last taken, (n, 1 + nv + nu): record, joint forces, inputs."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         return taken(&self.drive_log, 1 + self.nv + self.shared.schedule.nu)
 
     def drive_here(self):
         """What drove the step just taken, (1, 1 + nv + nu): 0, joint forces, inputs."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef Log log = [NULL, 0, 0]
         try:
             if self.drive_to(&log, 0) != OK:
@@ -558,7 +558,7 @@ cdef class Stepper:
 
     def keep_pushes(self, pushes, long every):
         """Write the multipliers where each `every`-th step of the run starts to the rows of an array (rows, count)."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef double[:, ::1] view = pushes
         self.pushes_owner, self.pushes_out, self.pushes_every = pushes, &view[0, 0], every
 
@@ -573,7 +573,7 @@ cdef class Stepper:
         than 0 the state is that before the failed step; where a function of the user's failed, so is all that the next
         steps depend on. Steps are counted from where the run began or was resumed.
         """
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef Clock* clock = self.lane.clock
         cdef Now* now = self.lane.now
         cdef Schedule* plan = &self.shared.schedule
@@ -587,7 +587,7 @@ cdef class Stepper:
         if count < 0 or every < 1 or stride < 1 or row < 0:
             raise ValueError(f"{count} steps, every {every}, {stride} from row {row}: no such run")
         if asks and self.before is None:
-            self.before = Before(self.memory)
+            self.before = Backup(self.memory)
         self.require_rows(clock.steps - plan.begun + count)
         written = (clock.steps - plan.begun + count) // every - (clock.steps - plan.begun) // every
         if written and not (
@@ -660,7 +660,7 @@ cdef class Stepper:
         Returns the status. It is CAREFUL, and nothing was done, where the arguments are no int and plain arrays of
         finite doubles, or what acts already is not finite.
         """
-        # a turn without an object, which would take a twentieth of a short step
+        # busy without an object, which would take a twentieth of a short step
         if taken_already(&self.in_use):
             raise VitreeError(AT_WORK)
         try:
@@ -691,7 +691,7 @@ cdef class Stepper:
         if not (all_finite(drive.tau, self.nv) and all_finite(drive.u, self.shared.schedule.nu)):
             return CAREFUL
         if asks and self.before is None:
-            self.before = Before(self.memory)
+            self.before = Backup(self.memory)
         self.require_rows(self.lane.clock.steps - self.shared.schedule.begun + count)
         with nogil:
             for k in range(count):
@@ -712,11 +712,11 @@ cdef class Stepper:
 
     def go_part(self, double h, bint last):
         """Advance by a part of a step, h [s], the clock's count by one after the last part; return the status."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef double whole = self.lane.now.h
         cdef int status
         if self.asks() and self.before is None:
-            self.before = Before(self.memory)
+            self.before = Backup(self.memory)
         self.require_rows(self.lane.clock.steps - self.shared.schedule.begun + 1)
         if self.parted and self.note_part() != OK:
             return NO_MEMORY
@@ -735,7 +735,7 @@ cdef class Stepper:
 
     def strike(self, const double[::1] x):
         """Change p (or v) at the state by a blow; what lies behind says no more what comes."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         memcpy(self.lane.state.x, entries(x, self.nv, "entries of p or v"), self.nv * sizeof(double))
         self.struck()
 
@@ -748,7 +748,7 @@ cdef class Stepper:
 
     def lead(self, indices):
         """Take joint forces, in :meth:`go`, on these coordinates alone, none on the others."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef int k
         self.led_count = len(indices)
         self.led = <int*>self.memory.given(self.led_count * sizeof(int))
@@ -759,16 +759,16 @@ cdef class Stepper:
     def windows(self):
         """The arrays q (nq,) and p or v (nv,), read-only, the torque (nv,) and the inputs (nu,), where steps have them."""
         cdef int nu = self.shared.schedule.nu
-        cdef Window torque = Window.of(self, self.lane.drive.tau, self.nv, False)
+        cdef BufferView torque = BufferView.of(self, self.lane.drive.tau, self.nv, False)
         if self.led != NULL:
-            torque = Window.of(self, self.asked, self.led_count, False)
+            torque = BufferView.of(self, self.asked, self.led_count, False)
         return tuple(np.asarray(window) for window in (
-            Window.of(self, self.lane.state.q, self.nq, True), Window.of(self, self.lane.state.x, self.nv, True),
-            torque, Window.of(self, self.lane.drive.u, nu, False)))
+            BufferView.of(self, self.lane.state.q, self.nq, True), BufferView.of(self, self.lane.state.x, self.nv, True),
+            torque, BufferView.of(self, self.lane.drive.u, nu, False)))
 
     def row(self, records, long row):
         """Write the state to a row of the records, with what is known of the step that led to it."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef double[::1] t = records.t, error = records.residual
         cdef double[:, ::1] q = records.q, x = records.x, multipliers = records.multipliers
         cdef int[::1] iterations = records.iterations
@@ -787,7 +787,7 @@ cdef class Stepper:
 
         ``by_momentum`` says whether x is the momentum.
         """
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         require_size(out.shape[0], self.nv, "entries of v")
         return self.tells(by_momentum, &out[0] if self.nv else NULL)
 
@@ -804,7 +804,7 @@ cdef class Stepper:
 
     def look(self, bint by_momentum):
         """The state: t, q (nq,) and v (nv,) as the records have it, copies; None if v cannot be told."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef double* v = self.lane.state.x2
         if not self.tells(by_momentum, v):
             return None
@@ -915,7 +915,7 @@ cdef class Stepper:
         with gil:
             try:
                 if self.q_desk is None:
-                    self.q_desk, self.v_desk = Desk(self.nq), Desk(self.nv)
+                    self.q_desk, self.v_desk = ArgumentBuffer(self.nq), ArgumentBuffer(self.nv)
                 if self.ask_torque is not None:
                     self.answer(self.ask_torque, t, q, v, self.nv, self.lane.drive.tau, "torque")
                     self.note_power(v)
@@ -950,7 +950,7 @@ cdef class Stepper:
     @property
     def inner_states(self):
         """States between the halves of steps that were taken in halves since the start, rows (m, 1 + nq + nv) of t, q and p or v."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef double[:, ::1] view
         cdef Log* log = &self.inner_log
         out = np.empty((log.count, 1 + self.nq + self.nv))

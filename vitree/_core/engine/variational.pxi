@@ -133,13 +133,13 @@ cdef void forget(ModelStepper self) noexcept nogil:
     cdef int k
     for k in range(self.shared.choices.stages):
         self.lane.guesses[k].seen.count = 0
-        self.lane.economies[k].have = False
+        self.lane.reuses[k].have = False
         self.lane.operators[k].linked[0] = 0.0
     self.lane.progress.have_Dh = False
     no_multipliers(self)
     self.method.leave(self)
     if self.ntouch:
-        self.own_touch.have_ports[0] = False
+        self.contact.have_ports[0] = False
 
 
 cdef void variational_begin(ModelStepper self) noexcept nogil:
@@ -147,7 +147,7 @@ cdef void variational_begin(ModelStepper self) noexcept nogil:
     cdef int k
     begin_contacts(self)
     for k in range(self.shared.choices.stages):
-        economy_begin(&self.lane.economies[k])
+        reuse_begin(&self.lane.reuses[k])
     forget(self)
     use(self, 0)
     memset(progress, 0, sizeof(Progress))
@@ -157,7 +157,7 @@ cdef void variational_begin(ModelStepper self) noexcept nogil:
 cdef void variational_struck(ModelStepper self) noexcept nogil:
     # the counts of the run stay. The momentum is that before the node's kick: dry friction of joints that stood owes half
     # of its last impulse
-    cdef Touching* x = &self.own_touch
+    cdef Touching* x = &self.contact
     cdef int c
     forget(self)
     self.lane.clock.h_last, self.lane.clock.restarted, self.lane.progress.opening = 0.0, True, True
@@ -169,7 +169,7 @@ cdef void variational_struck(ModelStepper self) noexcept nogil:
 cdef void variational_give_up(ModelStepper self) noexcept nogil:
     # what led to a trial that failed is no guess of another one
     self.lane.guess.seen.count = 0
-    self.lane.economy.have = False
+    self.lane.reuse.have = False
     no_multipliers(self)
 
 

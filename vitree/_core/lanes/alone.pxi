@@ -75,7 +75,7 @@ cdef int variational_factor(ModelStepper self) noexcept nogil:
         keep_operator(self, some, True)
     for i in range(VT_WIDTH):
         if x.factors[i]:
-            self.lane.economy[i].have, self.lane.economy[i].age = True, 0
+            self.lane.reuse[i].have, self.lane.reuse[i].age = True, 0
         else:
             op.sound[i] = sound[i]
     return OK

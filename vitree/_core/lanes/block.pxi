@@ -96,8 +96,8 @@ cdef void begin_block(ModelStepper self) noexcept nogil:
     if not (self.kind == METHOD_LINEAR_TIME or self.kind == METHOD_MIDPOINT):
         return
     for k in range(self.shared.choices.stages * VT_WIDTH):
-        memset(&self.lane.economies[k], 0, sizeof(Economy))
-        economy_begin(&self.lane.economies[k])
+        memset(&self.lane.reuses[k], 0, sizeof(FactorReuse))
+        reuse_begin(&self.lane.reuses[k])
     for k in range(self.shared.choices.stages):
         memset(self.lane.guesses[k].seen, 0, VT_WIDTH * sizeof(Seen))
         memset(self.lane.guesses[k].table, 0, (ORDERS + 1) * self.nv * sizeof(vt_real))

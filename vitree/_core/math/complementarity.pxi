@@ -34,7 +34,7 @@ cdef double CONE_PROXIMAL = 1e-7
 cdef double CONE_SHIFT = 1e-13
 
 
-cdef struct Cones:
+cdef struct ContactProblem:
     int count               # contacts
     int n                   # rows
     int room                # rows that the arrays have room for
@@ -83,7 +83,7 @@ cdef struct Cones:
     long sweeps
 
 
-cdef int cones_room(Cones* x, int count, int n, int ports) noexcept nogil:
+cdef int cones_room(ContactProblem* x, int count, int n, int ports) noexcept nogil:
     # make room for so many contacts, rows and ports; what they held is lost
     cdef size_t rows, reals, most
     cdef double* at
@@ -115,7 +115,7 @@ cdef int cones_room(Cones* x, int count, int n, int ports) noexcept nogil:
     return OK
 
 
-cdef double pushes(const Cones* x, const double* lam) noexcept nogil:
+cdef double pushes(const ContactProblem* x, const double* lam) noexcept nogil:
     # the sum of the normal impulses of contacts
     cdef int k
     cdef double s = 0.0
@@ -127,7 +127,7 @@ cdef double pushes(const Cones* x, const double* lam) noexcept nogil:
 
 # ---- G -------------------------------------------------------------------------------------------------
 
-cdef void cones_formed(Cones* x) noexcept nogil:
+cdef void cones_formed(ContactProblem* x) noexcept nogil:
     # G is given
     cdef int k
     x.W1, x.formed = NULL, True
@@ -136,7 +136,7 @@ cdef void cones_formed(Cones* x) noexcept nogil:
     x.least_held = held_least(x)
 
 
-cdef double held_least(const Cones* x) noexcept nogil:
+cdef double held_least(const ContactProblem* x) noexcept nogil:
     # rows may hold what cannot move, as a wheel's normal in a planar mechanism
     cdef int i, k
     cdef double most = 0.0
@@ -147,13 +147,13 @@ cdef double held_least(const Cones* x) noexcept nogil:
     return LEAST_HELD * most
 
 
-cdef void cones_product(Cones* x, const TouchRow* W1, const TouchRow* W2, const double* P, int width, int first,
+cdef void cones_product(ContactProblem* x, const TouchRow* W1, const TouchRow* W2, const double* P, int width, int first,
                         int ports, int whole) noexcept nogil:
     # G = W2^T P W1, and what yields; `diagonal` is not made
     x.W1, x.W2, x.P, x.width, x.first, x.ports, x.whole, x.formed = W1, W2, P, width, first, ports, whole, False
 
 
-cdef void cones_diagonal(Cones* x) noexcept nogil:
+cdef void cones_diagonal(ContactProblem* x) noexcept nogil:
     # of a product
     cdef int k, o, width = x.width
     cdef double s
@@ -186,7 +186,7 @@ cdef inline double port_block(const double* a, int rows, const double* P, int wi
     return s
 
 
-cdef void cones_form(Cones* x) noexcept nogil:
+cdef void cones_form(ContactProblem* x) noexcept nogil:
     # the numbers of G, where they are a product
     cdef const TouchRow* W
     cdef int k, j, i, n = x.n
@@ -208,7 +208,7 @@ cdef void cones_form(Cones* x) noexcept nogil:
         x.G[x.row[k] * (n + 1)] += x.give[k]
 
 
-cdef void cone_velocities(Cones* x, const double* lam, double* w) noexcept nogil:
+cdef void cone_velocities(ContactProblem* x, const double* lam, double* w) noexcept nogil:
     # w = G lam + b
     cdef int k, n = x.n
     if x.W1 == NULL:
@@ -228,13 +228,13 @@ cdef void cone_velocities(Cones* x, const double* lam, double* w) noexcept nogil
 
 # ---- the natural map -----------------------------------------------------------------------------------
 
-cdef double cone_map(Cones* x, const double* lam, double* w, double* F, bint derive) noexcept nogil:
+cdef double cone_map(ContactProblem* x, const double* lam, double* w, double* F, bint derive) noexcept nogil:
     # w and F at lam, and F's derivatives if asked for; returns the largest |F|
     cone_velocities(x, lam, w)
     return cone_judge(x, lam, w, F, derive)
 
 
-cdef double cone_judge(Cones* x, const double* lam, const double* w, double* F, bint derive) noexcept nogil:
+cdef double cone_judge(ContactProblem* x, const double* lam, const double* w, double* F, bint derive) noexcept nogil:
     # the same, of velocities at hand
     cdef int i, j, o
     cdef double most = 0.0
@@ -246,7 +246,7 @@ cdef double cone_judge(Cones* x, const double* lam, const double* w, double* F, 
     return most
 
 
-cdef inline void cone_law(const Cones* x, int i, const double* lam, const double* w, double* F, double* S,
+cdef inline void cone_law(const ContactProblem* x, int i, const double* lam, const double* w, double* F, double* S,
                           double* L) noexcept nogil:
     # F of one contact and, unless they are NULL, its derivatives S by w and L by lam, (3, 3); of one row the first entries
     cdef int o = x.row[i]
@@ -296,7 +296,7 @@ cdef inline void cone_law(const Cones* x, int i, const double* lam, const double
         L[6] -= rt * x.mu[i] * u1
 
 
-cdef void cone_slope(Cones* x) noexcept nogil:
+cdef void cone_slope(ContactProblem* x) noexcept nogil:
     # J = (by_w) G + (by_lam)
     cdef int i, j, k, o, n = x.n
     cdef double* J
@@ -339,7 +339,7 @@ cdef void cholesky_solve(const double* A, int n, double* b) noexcept nogil:
             b[k] -= A[i * n + k] * b[i]
 
 
-cdef void normal_equations(Cones* x, double* most) noexcept nogil:
+cdef void normal_equations(ContactProblem* x, double* most) noexcept nogil:
     # JJ = J^T J, its largest entry, and g = J^T F
     cdef int i, j, k, n = x.n
     cdef const double* row
@@ -359,7 +359,7 @@ cdef void normal_equations(Cones* x, double* most) noexcept nogil:
         most[0] = max(most[0], x.JJ[i * n + i])
 
 
-cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
+cdef bint cone_plain(ContactProblem* x, double* square) noexcept nogil:
     # an undamped correction, (J + shift diag G) d = F; whether it takes |F|^2 down well. The shift is proximal: zeros stay,
     # and of impulses that are not unique those near the guess are taken
     cdef int i, k, n = x.n
@@ -388,7 +388,7 @@ cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
     return False
 
 
-cdef inline double proximal(const Cones* x, int i, int j) noexcept nogil:
+cdef inline double proximal(const ContactProblem* x, int i, int j) noexcept nogil:
     # the shift of a row; of planar mechanisms some rows are zeros
     cdef const double* diagonal = x.diagonal + x.row[i]
     if x.law[i] == HOLD:
@@ -396,7 +396,7 @@ cdef inline double proximal(const Cones* x, int i, int j) noexcept nogil:
     return CONE_PROXIMAL * (diagonal[j] if diagonal[j] > 0.0 else diagonal[0])
 
 
-cdef bint cone_block(const Cones* x, int i, double* D) noexcept nogil:
+cdef bint cone_block(const ContactProblem* x, int i, double* D) noexcept nogil:
     # D^-1 of one contact: by_lam, what yields and the shift. Its first row has one entry
     cdef int o = x.row[i], j
     cdef const double* L = x.by_lam + 3 * o
@@ -434,7 +434,7 @@ cdef inline void six_columns(const double* a, const double* B, int width, double
                  + (a[4] * B[4 * width + k] + a[5] * B[5 * width + k]))
 
 
-cdef bint cone_through_ports(Cones* x) noexcept nogil:
+cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
     # trial = (D + S W2^T P W1)^-1 F, D = L and what yields and the shift, block by block:
     #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   trial = D^-1 (F - S W2^T y)
     cdef int i, j, k, l, o, dim, m = x.ports
@@ -511,7 +511,7 @@ cdef bint cone_through_ports(Cones* x) noexcept nogil:
     return True
 
 
-cdef bint cone_correct(Cones* x, double* nu, double* square) noexcept nogil:
+cdef bint cone_correct(ContactProblem* x, double* nu, double* square) noexcept nogil:
     # a damped correction that takes |F|^2 down, and another damping; whether there is one
     cdef int i, k, n = x.n
     cdef double most, other
@@ -536,7 +536,7 @@ cdef bint cone_correct(Cones* x, double* nu, double* square) noexcept nogil:
     return False
 
 
-cdef void cone_take(Cones* x) noexcept nogil:
+cdef void cone_take(ContactProblem* x) noexcept nogil:
     # the trial becomes the point
     x.lam, x.trial = x.trial, x.lam
     x.w, x.trial_w = x.trial_w, x.w
@@ -544,7 +544,7 @@ cdef void cone_take(Cones* x) noexcept nogil:
     cone_judge(x, x.lam, x.w, x.F, True)
 
 
-cdef double cone_solve(Cones* x, double goal) noexcept nogil:
+cdef double cone_solve(ContactProblem* x, double goal) noexcept nogil:
     # lam with |F| <= goal from the guess, else by way of contacts that creep, from sweeps, from anywhere; returns the
     # largest |F|
     cdef int k, i
@@ -576,7 +576,7 @@ cdef double cone_solve(Cones* x, double goal) noexcept nogil:
     return cone_map(x, x.lam, x.w, x.F, False)
 
 
-cdef double cone_creep(Cones* x, double goal) noexcept nogil:
+cdef double cone_creep(ContactProblem* x, double goal) noexcept nogil:
     # where bodies cannot stick without a contradiction they creep, by |w| much below rho |lam|: along what G does not see F
     # has a slope of that ratio, below each damping. The same map with a rho of that size shows it
     cdef int k, i, j
@@ -597,7 +597,7 @@ cdef double cone_creep(Cones* x, double goal) noexcept nogil:
     return e
 
 
-cdef double cone_stride(Cones* x, double share, double goal) noexcept nogil:
+cdef double cone_stride(ContactProblem* x, double share, double goal) noexcept nogil:
     # undamped corrections of the map with this share, rows of one size, shortened until F falls; returns the largest |F| of
     # the whole share
     cdef int at, k, i, n = x.n
@@ -641,7 +641,7 @@ cdef double cone_stride(Cones* x, double share, double goal) noexcept nogil:
     return e
 
 
-cdef double cone_descend(Cones* x, double goal) noexcept nogil:
+cdef double cone_descend(ContactProblem* x, double goal) noexcept nogil:
     # damped corrections
     cdef int k
     cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), behind = INFINITY
@@ -660,7 +660,7 @@ cdef double cone_descend(Cones* x, double goal) noexcept nogil:
 
 # ---- sweeps ------------------------------------------------------------------------------------------
 
-cdef double cone_sweep(Cones* x, double goal) noexcept nogil:
+cdef double cone_sweep(ContactProblem* x, double goal) noexcept nogil:
     # each contact solved exactly in turn, the others held
     cdef int sweep, i
     cdef double found = INFINITY, behind = INFINITY
@@ -679,7 +679,7 @@ cdef double cone_sweep(Cones* x, double goal) noexcept nogil:
     return found
 
 
-cdef void cone_alone(const Cones* x, int i, double* lam) noexcept nogil:
+cdef void cone_alone(const ContactProblem* x, int i, double* lam) noexcept nogil:
     # the exact impulse of one contact where the others are held; stays as it is where no push leads apart
     cdef int n = x.n, o = x.row[i], j, k
     cdef const double* G = x.G + o * n
@@ -742,7 +742,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     natural residual [m/s] that will do, and laws (0: contact, 1: rows that hold, 2: a row that rubs). Returns lam, w, the
     natural residual, corrections and sweeps.
     """
-    cdef Cones x
+    cdef ContactProblem x
     cdef int k, n = sum(dim), count = len(dim)
     cdef const double[:, ::1] given = np.ascontiguousarray(G, dtype=float)
     memset(&x, 0, sizeof(x))

@@ -109,7 +109,7 @@ cdef class VehicleStepper(Stepper):
 
     def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):
         """Acceleration (nv,) at a time and state, and no multipliers."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef Six a
         out = np.empty(6)
         cdef double[::1] view = out
@@ -127,21 +127,21 @@ cdef class VehicleStepper(Stepper):
 
     def unknowns(self, const double[::1] q, const double[::1] v):
         """Return y of a state."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef double y[LONGEST]
         self.method.open(self, entries(q, self.nq, "entries of q"), entries(v, self.nv, "entries of v"), y)
         return self.array(y, self.rolling.size)
 
     def state_of(self, double t, const double[::1] y):
         """Return (q, v) of y, under the inputs at a time."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         rolling_under(self, t, entries(y, self.rolling.size, "entries of y"))
         self.method.close(self, &y[0], self.lane.state.q2, self.lane.state.x2)
         return self.array(self.lane.state.q2, self.nq), self.array(self.lane.state.x2, self.nv)
 
     def rate_at(self, double t, const double[::1] y):
         """Return the rate of y under the inputs at a time."""
-        cdef Turn turn = self.turn()
+        cdef Busy busy = self.busy()
         cdef double dy[LONGEST]
         rolling_under(self, t, entries(y, self.rolling.size, "entries of y"))
         self.method.rate(self, &y[0], dy)
