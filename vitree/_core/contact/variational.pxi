@@ -59,8 +59,7 @@ cdef void variational_first_guess(ModelStepper self, bint joined) noexcept nogil
     self.lane.now.contraction = NAN
     self.lane.reuse.age += 1
     if self.lane.progress.opening and self.shared.count:
-        model_velocity(self, self.lane.state.q, self.lane.state.x, newton.v)
-        memcpy(self.lane.held.tangent, self.lane.held.push, self.shared.count * sizeof(double))
+        note_tangent(self)
     if x.opened:
         # behind an impact: y = h v
         self.lane.guess.seen.count = 0
@@ -197,12 +196,12 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
         if not isfinite(e):
             return TURNED_TOO_FAR if p.turned else NOT_CONVERGED
         if k == 0:
-            p.scale = self.method.measure(self) if self.shared.choices.gain == NULL else energy_scale(self)
+            p.scale = variational_scale(self)
             if self.shared.count:
                 closed = variational_closed(self)
         p.scale = vt_max_nan(p.scale, largest(x.kick, self.nv))
         if self.shared.m.nlocked and k <= 2:
-            p.scale = vt_max_nan(p.scale, motion_scale(self))
+            scale_by_motion(self, p)
         p.goal = max(self.shared.choices.tolerance * p.scale, self.shared.choices.rounding * fabs(self.lane.now.h))
         if self.shared.count:
             e = vt_max_nan(e, largest(self.lane.held.h, self.shared.count) * (p.goal / closed))

@@ -47,7 +47,7 @@ cdef bint advance_block(ModelStepper self) noexcept nogil:
     cdef bint goes_on = False
     for i in range(VT_WIDTH):
         self.corrections[i], self.error[i] = 0, 0.0
-    if self.kind == METHOD_LINEAR_TIME or self.kind == METHOD_MIDPOINT:
+    if self.by_momentum:
         for s in range(c.stages):
             use(self, s)
             self.lane.now.h = c.share[s] * self.shared.schedule.span
@@ -93,7 +93,7 @@ cdef void accept_block(ModelStepper self) noexcept nogil:
 cdef void begin_block(ModelStepper self) noexcept nogil:
     # no step lies behind
     cdef int k
-    if not (self.kind == METHOD_LINEAR_TIME or self.kind == METHOD_MIDPOINT):
+    if not self.by_momentum:
         return
     for k in range(self.shared.choices.stages * VT_WIDTH):
         memset(&self.lane.reuses[k], 0, sizeof(FactorReuse))

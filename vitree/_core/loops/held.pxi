@@ -150,8 +150,9 @@ cdef double held_error(ModelStepper self, const Pass* p, double closed) noexcept
     return vt_max_nan(p.error, largest(self.lane.held.h, self.shared.count) * (p.goal / closed))
 
 
-cdef double motion_scale(ModelStepper self) noexcept nogil:
-    # the momentum that prescribed coordinates bring along, M y/h: alone, and with the others, which may cancel it
+cdef void scale_by_motion(ModelStepper self, Pass* p) noexcept nogil:
+    # the scale of the step counts the momentum that prescribed coordinates bring along, M y/h: alone, and with the
+    # others, which may cancel it
     cdef Bodies* b = &self.lane.bodies
     cdef double* alone = self.lane.prescribed.v
     cdef double size
@@ -160,11 +161,7 @@ cdef double motion_scale(ModelStepper self) noexcept nogil:
     rnea(self.shared.m, NO_GRAVITY, self.lane.state.q, self.shared.zeros, alone, b.inertial, b.rnea)
     size = largest(b.inertial, self.nv) / self.lane.now.h
     rnea(self.shared.m, NO_GRAVITY, self.lane.state.q, self.shared.zeros, self.lane.newton.y, b.inertial, b.rnea)
-    return vt_max_nan(size, largest(b.inertial, self.nv) / self.lane.now.h)
-
-
-cdef void scale_by_motion(ModelStepper self, Pass* p) noexcept nogil:
-    p.scale = vt_max_nan(p.scale, motion_scale(self))
+    p.scale = vt_max_nan(p.scale, vt_max_nan(size, largest(b.inertial, self.nv) / self.lane.now.h))
 
 
 cdef double variational_closed(ModelStepper self) noexcept nogil:

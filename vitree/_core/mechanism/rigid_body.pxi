@@ -616,13 +616,6 @@ cdef void energy(const vt_model* m, const vt_real* q, const vt_real* v, vt_real*
     store3(out + 8, scale(vt_set1(1.0) / mass, first))
 
 
-cdef void jacobian(const vt_model* m, const vt_real* q, int body, const double* point, vt_real* J,
-                   Pose* pose) noexcept nogil:
-    # J: (6, nv), rows (angular, linear) of the point (given in the core frame), in world axes
-    forward_kinematics(m, q, pose)
-    jacobian_columns(m, body, point, J, pose)
-
-
 cdef void jacobian_columns(const vt_model* m, int body, const double* point, vt_real* J,
                            const Pose* pose) noexcept nogil:
     # the same from the poses of the bodies from the root to this one
