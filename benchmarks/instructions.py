@@ -3,9 +3,10 @@
     python benchmarks/instructions.py [--smoke] [--save counts.json] [--against counts.json]
 
 Prints a line each for a step of linear-time and midpoint and a call of rnea, aba and crba, on the chain of ten and,
-where example-robot-data is installed, on a floating Talos; and for the steps of the marionette of Johnson & Murphey
-2008, which swings on six strings (constraints) of lengths at rest. Only the counted calls are collected: a small
-library, made with the C compiler and valgrind's header, zeroes the counter before them and writes it after them.
+where example-robot-data is installed, on a floating Talos; for the steps of a human figure that stands on its feet; and
+for those of the marionette of Johnson & Murphey 2008, which swings on six strings (constraints) of lengths at rest. Only
+the counted calls are collected: a small library, made with the C compiler and valgrind's header, zeroes the counter
+before them and writes it after them.
 ``--against`` prints the ratio to figures that ``--save`` wrote, of another version say; count both with builds of the
 same compiler flags.
 
@@ -34,7 +35,8 @@ from vitree.integrators.base import Records
 
 STEPS = ("linear-time", "midpoint")
 KERNELS = ("rnea", "aba", "crba")
-CASES = {"chain10": (*STEPS, *KERNELS), "talos": (*STEPS, *KERNELS), "marionette": STEPS}
+CASES = {"chain10": (*STEPS, *KERNELS), "talos": (*STEPS, *KERNELS), "human": STEPS, "marionette": STEPS}
+OF_DATA = ("talos", "human")
 ROWS = 100  # states in one call from Python
 COUNT = 200  # steps
 TREE = pathlib.Path(__file__).parents[1]
@@ -54,6 +56,11 @@ def load(robot: str):
         import mechanisms
 
         return mechanisms.marionette()
+    if robot == "human":
+        import contact
+
+        standing = contact.Vitree(robot, vt.find_robot(robot))
+        return standing.model, standing.q
     model = vt.load_urdf(CHAIN) if robot == "chain10" else vt.load_urdf(vt.find_robot(robot), base="free")
     return model, model.neutral()
 
@@ -62,8 +69,9 @@ def prepared(robot: str, what: str):
     """Return a function that does what is counted."""
     (model, q0), rng = load(robot), np.random.default_rng(0)
     if what in STEPS:
-        # strings hold no velocity that is drawn
-        q, v = q0, np.zeros(model.nv) if model.constraints else rng.uniform(-1, 1, model.nv)
+        # strings hold no velocity that is drawn, and who stands has none
+        still = model.constraints or model.contacts
+        q, v = q0, np.zeros(model.nv) if still else rng.uniform(-1, 1, model.nv)
         integrator = vt.METHODS[what](model, 1e-3)
         integrator.start(0.0, q, model.momentum_from_velocity(q, v))
         records = Records(np.empty(9), np.empty((9, model.nq)), np.empty((9, model.nv)), np.empty(9, np.intc),
@@ -127,11 +135,12 @@ def main() -> None:
               "VITREE_WIDTHS=all)")  # fmt: skip
         return
     cases, base = dict(CASES), json.loads(arguments.against.read_text()) if arguments.against else {}
-    try:
-        vt.find_robot("talos")
-    except vt.VitreeError as error:
-        print(f"without Talos: {error}")
-        del cases["talos"]
+    for robot in OF_DATA:
+        try:
+            vt.find_robot(robot)
+        except vt.VitreeError as error:
+            print(f"without {robot}: {error}")
+            del cases[robot]
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         library = pathlib.Path(folder) / "switch.so"

@@ -18,9 +18,11 @@ INPUTS = {"push": 0.7, "turn": -0.5, "drive": 1.1}
 
 
 def stepper_of(model, alpha, **more):
-    """Of the midpoint rule, or of linear-time without alpha."""
+    """Of the midpoint rule, of linear-time without alpha, or of the method with the name ``alpha``."""
     inputs = {name: x for name, x in INPUTS.items() if name in model.input_names}
-    method, options = ("linear-time", {}) if alpha is None else ("midpoint", {"alpha": alpha})
+    method, options = ("linear-time" if alpha is None else alpha, {})
+    if isinstance(alpha, float):
+        method, options = "midpoint", {"alpha": alpha}
     return vt.METHODS[method](model, H, inputs=inputs, **options, **more).stepper
 
 

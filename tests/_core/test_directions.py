@@ -20,7 +20,7 @@ import vitree as vt
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alpha", [0.3, 0.5, 0.7, None])
+@pytest.mark.parametrize("alpha", [0.3, 0.5, 0.7, None, "implicit-euler"])
 @pytest.mark.parametrize("base", ["fixed", "free"])
 @pytest.mark.parametrize("seed", range(3))
 def test_newton_directions_under_all_loads_at_once(seed, base, alpha):
@@ -44,7 +44,7 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("alpha", [0.4, None], ids=["midpoint", "linear-time"])
+@pytest.mark.parametrize("alpha", [0.4, None, "implicit-euler"], ids=["midpoint", "linear-time", "implicit-euler"])
 @pytest.mark.parametrize("load", HARD.values(), ids=HARD)
 @pytest.mark.parametrize("seed", range(4, 7))
 def test_newton_directions_under_each_load(seed, load, alpha):
@@ -53,7 +53,7 @@ def test_newton_directions_under_each_load(seed, load, alpha):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alpha", [0.3, 0.5, None])
+@pytest.mark.parametrize("alpha", [0.3, 0.5, None, "implicit-euler"])
 @pytest.mark.parametrize("base", ["fixed", "free"])
 @pytest.mark.parametrize("solver", ["recursive-newton", "newton"])
 @pytest.mark.parametrize("seed", [3, 4, 5])

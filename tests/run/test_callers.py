@@ -373,13 +373,13 @@ def test_controllers_are_not_asked_after_the_run(method, way):
         calls.clear()
         found = vt.simulate(model, q0, every=every, **{way: controller}, **options, **more)
         asked = {"explicit-euler": 10, "semi-implicit-euler": 10, "rk4": 40, "rk8": 120, "linear-time": 11,
-                 "midpoint": 11}.get(method)  # fmt: skip
+                 "midpoint": 11, "implicit-euler": 11}.get(method)  # fmt: skip
         assert asked is None or len(calls) == asked
         assert method.startswith("scipy") or method == "rk8" or (np.diff(calls) > -1e-15).all()
         known = vt.simulate(model, q0, every=every, **{way: constant}, **options).multipliers
         if method.startswith("scipy"):
             assert np.isnan(found.multipliers).all() and np.isfinite(known).all()
-        elif method in ("linear-time", "midpoint"):
+        elif vt.METHODS[method].uses_momentum:
             assert np.array_equal(found.multipliers, known, equal_nan=True)
         else:
             assert np.array_equal(found.multipliers[:-1], known[:-1]) and np.isnan(found.multipliers[-1]).all()

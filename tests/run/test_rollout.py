@@ -24,7 +24,7 @@ METHODS = [
     ("linear-time", {"tolerance": 1e-4}, 0.02), ("midpoint", {}, 0.01), ("midpoint", {"order": 4}, 0.01),
     ("midpoint", {"norm": "energy"}, 0.02), ("midpoint", {"alpha": 0.4}, 0.01),
     ("midpoint", {"solver": "frozen"}, 0.005), ("midpoint", {"solver": "recursive-newton"}, 0.01), ("rk4", {}, 0.01),
-    ("rk8", {}, 0.01),
+    ("rk8", {}, 0.01), ("implicit-euler", {}, 0.01),
     ("explicit-euler", {}, 0.002), ("semi-implicit-euler", {}, 0.002),
 ]  # fmt: skip
 IDS = [f"{name}-{'-'.join(map(str, options.values()))}".rstrip("-") for name, options, _ in METHODS]

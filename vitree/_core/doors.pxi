@@ -348,7 +348,8 @@ cdef MidStep mid_step(Blocks rows, const vt_model* m, double h, double alpha, bi
     # with its memory, but for that of the factors; with what the kernels keep of the trees that float, if it is relative
     cdef MidStep step
     memset(&step, 0, sizeof(MidStep))
-    step.m, step.h, step.alpha, step.increment = m, h, alpha, increment
+    step.m, step.h, step.increment = m, h, increment
+    mid_rule(&step, alpha, False)
     if relative:
         step.trees, trees.direct = trees, True
         mid_trees_place(trees, rows.take(mid_trees_size(m)), m)

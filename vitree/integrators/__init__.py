@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vitree.integrators import explicit, gauss, scipy_ode, variational
+from vitree.integrators import explicit, gauss, implicit_euler, scipy_ode, variational
 from vitree.integrators.base import Integrator
 from vitree.integrators.registered import Methods
 from vitree.model.system import METHODS_OF
@@ -13,6 +13,7 @@ _KINDS: tuple[type[Integrator], ...] = (
     gauss.Gauss,
     explicit.ExplicitEuler,
     explicit.SemiImplicitEuler,
+    implicit_euler.ImplicitEuler,
     explicit.RungeKutta4,
     explicit.RungeKutta8,
     *scipy_ode.VARIANTS,

@@ -73,7 +73,7 @@ def _moments(shares: tuple[float, ...]) -> np.ndarray:
 
 
 class Variational(CompiledIntegrator):
-    """Base of the two variational integrators: the state is (q, p), and a step solves for the next q.
+    """Base of the variational integrators and implicit Euler: the state is (q, p), and a step solves for the next q.
 
     A step ends when the residual is below ``tolerance`` times the largest momentum or impulse. The
     residual is carried into p, so that momentum is kept to round-off at any tolerance.
@@ -84,7 +84,7 @@ class Variational(CompiledIntegrator):
     @property
     def asks_midway(self) -> bool:  # type: ignore[override]
         """Whether the user's functions are asked once, at the predicted middle of a step: not in compositions."""
-        return self.order == 2
+        return self.order <= 2
     order = 2
     symplectic = True
     conserves_momentum = True
@@ -112,19 +112,21 @@ class Variational(CompiledIntegrator):
         one_of("guess", guess, GUESSES)
         if solver in INEXACT and self.model.friction.any():
             self.remedy = "take " + option("solver", "auto") + ": this solver does not follow friction"
-        self.order = chosen.get("order", 2)
-        if real(self.order) not in SHARES:
-            text = option("order", self.order) + f" is not known; choose from {', '.join(map(str, SHARES))}"
+        order = chosen.get("order", 2)
+        if real(order) not in SHARES:
+            text = option("order", order) + f" is not known; choose from {', '.join(map(str, SHARES))}"
             raise InputError(text, choices=SHARES)
+        if "order" in self.options:
+            self.order = order
         if self.order > 2 and (self.model.friction.any() or self.model.damping.any()):
             self.beside = (
                 "; or take " + option("order", 2) + ": substeps back in time have no solution where damping or "
                 "friction stops a joint within about the substep"
             )
         self._require_plain_steps()
-        solved = solving(chosen, TOLERANCES[self.order])
+        solved = solving(chosen, TOLERANCES[order])
         halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
-        events, shares = events_of(chosen, self.model), SHARES[self.order]
+        events, shares = events_of(chosen, self.model), SHARES[order]
         self.moments = _moments(shares)
         return {
             "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares,
@@ -215,9 +217,10 @@ class Variational(CompiledIntegrator):
 
     @property
     def settings(self):
+        order = {"order": 2} if "order" in self.options else {}
         return {
-            "solver": "auto", "guess": "auto", "order": 2, "tolerance": TOLERANCES[self.order], "max_iterations": 30,
-            "norm": self.default_norm, **self.chosen,
+            "solver": "auto", "guess": "auto", **order, "tolerance": TOLERANCES[self.chosen.get("order", 2)],
+            "max_iterations": 30, "norm": self.default_norm, **self.chosen,
         }  # fmt: skip
 
     def start_between(self, t, q0, q1):

@@ -300,7 +300,8 @@ class _Steps:
     def momentum_balance(self) -> np.ndarray:
         """Gravity acts on the nodes' centres of mass, or on that of the middle configuration.
 
-        By ``kinetic="relative"`` trees that float have it at the nodes.
+        By ``kinetic="relative"`` trees that float have it at the nodes. Implicit Euler has that of trees on free joints
+        where steps start, turned as they end.
         """
         model, midpoint, behind = self.model, self.integrator.name == "midpoint", self.integrator.at_end
         found = model.energies(self.q, self.velocities)
@@ -314,6 +315,11 @@ class _Steps:
                     bodies = carried(model.flat.parent, tree.root)
                     nodes, between = (_moments(model, x, bodies) for x in (self.q, middle))
                     c += (0.5 * (nodes[1:] + nodes[:-1]) - between) @ tree.directions / model.total_mass
+        elif self.integrator.name == "implicit-euler":
+            c, origins = found[1:, 8:].copy(), model.pose_rows(self.q)[..., 3]
+            for root in np.flatnonzero(np.asarray(model.flat.parent) < 0).tolist():
+                mass = model.flat.mass[carried(model.flat.parent, root)].sum()
+                c -= np.diff(origins[:, root], axis=0) * (mass / model.total_mass)
         h, dt = np.diff(self.t), self.integrator.dt
         h = np.where(np.abs(h - dt) < 1e-6 * dt, dt, h)  # without the rounding of times
         weight = float(model.total_mass) * h[:, None] * np.asarray(model.gravity)

@@ -247,6 +247,7 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
     cdef const vt_contact* e
     cdef const Touch* at
     cdef Vec3 lam
+    cdef double share = self.method.node_share(self)
     cdef int c, j, k = 0, n = 0, status
     for c in range(self.ntouch):
         if x.within[c] == INSIDE:
@@ -270,11 +271,12 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
         if on_coordinate(e):
             y.lam[n] = x.guess[3 * c]
             if e.kind == RUBS:
-                # of dry friction half against the motion of the last step; where it stood all is open
-                y.mu[k] = 0.5 * e.friction * fabs(self.lane.now.h)
-                y.lead[2 * k] = x.way[3 * c + 2] - 0.5 * e.friction * x.way[3 * c + 1] * x.way[3 * c]
+                # of dry friction the last step's share at its node 2 is against the motion of that step; where it stood all
+                # is open
+                y.mu[k] = share * e.friction * fabs(self.lane.now.h)
+                y.lead[2 * k] = x.way[3 * c + 2] - (1.0 - share) * e.friction * x.way[3 * c + 1] * x.way[3 * c]
                 if x.way[3 * c] == 0.0:
-                    y.mu[k] += 0.5 * e.friction * x.way[3 * c + 1]
+                    y.mu[k] += (1.0 - share) * e.friction * x.way[3 * c + 1]
         elif e.kind == ROLLS:
             for j in range(e.dim):
                 y.lam[n + j] = dot(load3(x.guess + 3 * c), way_of(at, way_at(e, j)))

@@ -78,8 +78,9 @@ cdef int settle(ModelStepper self, const double* q, double* v, double share) noe
         along_ports(self, &x.W1[k], v, &y.b[k])
     for k in range(y.count):
         if y.law[k] == RUB:
-            # half of that of the step that led here
-            y.mu[k] = 0.5 * self.touch[x.member[k]].friction * fabs(x.guess[3 * x.member[k] + 1])
+            # what the step that led here has of it at its node 2
+            y.mu[k] = (1.0 - self.method.node_share(self)) * self.touch[x.member[k]].friction * (
+                fabs(x.guess[3 * x.member[k] + 1]))
     gave = pushes(y, y.lam)
     cone_solve(y, 1e-13 * largest(y.b, y.n))
     if not pushes(y, y.lam) < share * gave:

@@ -25,8 +25,8 @@ cdef void acceleration_in_step(ModelStepper self, double t, const vt_real* q, co
         x.stiff[k] = vt_set1(m.armature[k])
     memset(x.ahead_force, 0, self.nv * sizeof(vt_real))
     memset(x.ahead_slope, 0, self.nv * sizeof(vt_real))
-    drive_step(self.shared.drive, self.shared.ndrive, q, x.ahead_y, 1.0 - share, h, self.lane.drive.u, x.ahead_force,
-               x.ahead_slope)
+    drive_step(self.shared.drive, self.shared.ndrive, q, x.ahead_y, self.method.force_share(self), h, self.lane.drive.u,
+               x.ahead_force, x.ahead_slope)
     for i in range(m.nbody):
         if not joint_multi(&m.body[i]):
             k = m.body[i].iv
@@ -55,7 +55,7 @@ cdef void model_acceleration(ModelStepper self, double t, const vt_real* q, cons
 
 
 cdef double model_node_share(ModelStepper self) noexcept nogil:
-    # of the step's impulse, that of the first node
+    # of the step's impulse, that of the first node; and where on its way drives act
     return 0.5
 
 

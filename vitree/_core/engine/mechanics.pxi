@@ -134,7 +134,7 @@ cdef void note_drives(ModelStepper self, bint leading) noexcept nogil:
     for k in range(self.shared.ndrive):
         d = &self.shared.drive[k]
         x.impulse[k] += h * drive_at(
-            d, self.lane.state.q[d.iq] + (1.0 - self.method.node_share(self)) * self.lane.newton.y[d.iv],
+            d, self.lane.state.q[d.iq] + self.method.force_share(self) * self.lane.newton.y[d.iv],
             self.lane.newton.y[d.iv] / h, self.lane.drive.u).force
 
 

@@ -47,7 +47,7 @@ cdef struct Method:
     void (*reach_node)(ModelStepper self, const vt_real* y, vt_real* q2) noexcept nogil
     void (*by_increments)(ModelStepper self, int first, int end, double* row) noexcept nogil
     void (*by_velocities)(ModelStepper self, vt_real* y) noexcept nogil
-    MethodShare node_share
+    MethodShare node_share, force_share
     # what it solves for, and by what
     bint (*solves_forces)(ModelStepper self) noexcept nogil
     double (*weight)(ModelStepper self) except? -1

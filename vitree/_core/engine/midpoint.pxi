@@ -15,7 +15,6 @@ cdef struct MidpointLane:               # what a lane owns of this discretisatio
     double* turning                     # (nbody, 27) how the loads change: see load_tangents
     double* stiffness                   # (nv,)
     MidTrees trees                      # that float
-    double alpha
     bint tree                           # the residual is that of the tree's derivatives
     bint relative                       # of trees that float, the COM's kinetic energy is taken from node to node
     const double* turning_now           # of the operator at hand, or NULL
@@ -58,7 +57,12 @@ cdef int midpoint_prepare(ModelStepper self) noexcept nogil:
 
 
 cdef double midpoint_node_share(ModelStepper self) noexcept nogil:
-    return 1.0 - self.mid.alpha
+    # the weight of trees that float is shared by both nodes, whatever alpha is
+    return 0.5 if self.mid.relative else self.mid.kernel.start
+
+
+cdef double midpoint_force_share(ModelStepper self) noexcept nogil:
+    return self.mid.kernel.alpha
 
 
 # ---- residual ------------------------------------------------------------------------------------
@@ -86,7 +90,7 @@ cdef vt_real midpoint_evaluate(ModelStepper self) noexcept nogil:
         wrench = load_middle(self)
         force = self.mid.force
     if self.shared.ndrive:
-        drive_trial(self, self.mid.alpha)
+        drive_trial(self, self.mid.kernel.alpha)
         for k in range(self.nv):
             self.mid.force[k] = self.lane.servos.force[k] + force[k]
     if not self.mid.tree:
@@ -169,4 +173,4 @@ cdef void midpoint_entries(Method* x) noexcept:
     x.prepare, x.sweep_out, x.evaluate, x.measure = midpoint_prepare, midpoint_sweep_out, midpoint_evaluate, midpoint_measure
     x.kinetic, x.tree_momentum, x.impulse = midpoint_kinetic, midpoint_tree_momentum, midpoint_impulse
     x.linearise, x.apply_inverse = midpoint_linearise, midpoint_apply_inverse
-    x.finish, x.node_share = midpoint_finish, midpoint_node_share
+    x.finish, x.node_share, x.force_share = midpoint_finish, midpoint_node_share, midpoint_force_share

@@ -20,7 +20,8 @@ cdef int make_midpoint(ModelStepper self, dict options) except -1:
     cdef bint caching = options.get("caching", True)
     cdef bint relative = options.get("relative", False)
     cdef int k, rows
-    self.mid.alpha, self.mid.tree, self.mid.relative = alpha, tree, relative and self.shared.m.ntree > 0
+    mid_rule(&self.mid.kernel, alpha, options.get("backward", False))
+    self.mid.tree, self.mid.relative = tree, relative and self.shared.m.ntree > 0
     self.shared.choices.written = self.shared.user_rests or self.shared.user_moves
     make_variational(self, options)
     if alpha != 0.5:
@@ -29,8 +30,7 @@ cdef int make_midpoint(ModelStepper self, dict options) except -1:
     midpoint_make(&self.mid, self.memory, self.shared.m, self.shared.choices.stages)
     self.mid.rate, self.mid.stiffness = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
     self.mid.turning = self.memory.scratch_reals(27 * self.shared.m.nbody)
-    self.mid.kernel.alpha, self.mid.kernel.increment = alpha, self.lane.newton.y
-    self.mid.kernel.slope = self.lane.servos.slope
+    self.mid.kernel.increment, self.mid.kernel.slope = self.lane.newton.y, self.lane.servos.slope
     self.mid.kernel.trees = NULL
     if self.mid.relative:
         mid_trees_place(&self.mid.trees, self.memory.scratch(mid_trees_size(self.shared.m)), self.shared.m)
@@ -117,7 +117,7 @@ cdef void midpoint_middle(ModelStepper self) noexcept nogil:
     cdef int k
     for k in range(self.nv):
         x.v[k] = x.y[k] / self.lane.now.h
-    advance(self.shared.m, self.lane.state.q, self.mid.alpha, x.y, self.lane.state.q2)
+    advance(self.shared.m, self.lane.state.q, self.mid.kernel.alpha, x.y, self.lane.state.q2)
 
 
 # ---- residual ------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ cdef void sweep_tree(ModelStepper self) noexcept nogil:
     cdef double* y = self.lane.newton.y
     cdef int k
     for k in range(self.nv):
-        self.mid.qm[k] = self.lane.state.q[k] + self.mid.alpha * y[k]
+        self.mid.qm[k] = self.lane.state.q[k] + self.mid.kernel.alpha * y[k]
         self.mid.rate[k] = y[k] / self.lane.now.h
     tree_sweep(self.shared.m, self.mid.qm, self.mid.rate, &self.by_tree.derivatives, self.mid.L_rate,
                self.mid.L_q, self.by_tree.caching)
@@ -138,7 +138,7 @@ cdef const double* load_middle(ModelStepper self) noexcept nogil:
     # the loads at q_m: their wrenches, and `force` of tau and theirs
     cdef int k
     place_middle(self)
-    apply_to_bodies(self, RESTING | RATES, self.lane.clock.t + self.mid.alpha * self.lane.now.h, self.mid.qm, self.mid.rate)
+    apply_to_bodies(self, RESTING | RATES, self.lane.clock.t + self.mid.kernel.alpha * self.lane.now.h, self.mid.qm, self.mid.rate)
     for k in range(self.nv):
         self.mid.force[k] = self.lane.drive.tau[k] + self.lane.bodies.load_force[k]
     return self.lane.bodies.wrench
@@ -193,7 +193,7 @@ cdef int linearise_by(ModelStepper self, const vt_model* m, double left) noexcep
         if status != OK:
             return status
     if self.shared.choices.written:
-        written_tangent(self, self.mid.alpha * self.lane.now.h, 1.0)
+        written_tangent(self, self.mid.kernel.alpha * self.lane.now.h, 1.0)
         if self.lane.now.cause == CALLBACK_FAILED:
             return CALLBACK_FAILED
     rows = self.shared.choices.extra
@@ -201,7 +201,7 @@ cdef int linearise_by(ModelStepper self, const vt_model* m, double left) noexcep
         rows -= 6 * m.ntree
         mid_tree_rows(midpoint_at(self), op.C + rows * self.nv, op.R + rows * self.nv)
     for k in range(rows):
-        mid_row(m, stage_multi(self), True, 1.0 - self.mid.alpha, op.C + k * self.nv)
+        mid_row(m, stage_multi(self), True, self.mid.kernel.start, op.C + k * self.nv)
     return OK
 
 
@@ -213,7 +213,7 @@ cdef void load_slopes(ModelStepper self, const vt_model* m, double left) noexcep
     place_middle(self)
     at = bodies_at(self, self.mid.qm, self.mid.rate)
     at.m = m
-    load_tangents(&at, self.shared.load, self.shared.nload, left * self.mid.alpha * self.lane.now.h, self.mid.turning,
+    load_tangents(&at, self.shared.load, self.shared.nload, left * self.mid.kernel.alpha * self.lane.now.h, self.mid.turning,
                   self.mid.stiffness, op.C, op.R)
     if m.nmulti:
         # rows by displacements at q_m become rows by y
@@ -256,7 +256,7 @@ cdef void tree_matrix(ModelStepper self, const double* turning, const double* st
     cdef TreeResidual* x = &self.by_tree
     cdef double* J = self.lane.operator.J
     cdef int i, j, n = self.nv
-    cdef double a = self.mid.alpha, share = 1.0 - self.mid.alpha, h = self.lane.now.h
+    cdef double a = self.mid.kernel.alpha, share = self.mid.kernel.start, h = self.lane.now.h
     tree_second(m, &x.derivatives, x.L_vv, x.L_vq, x.L_qq, x.caching)
     for i in range(n):
         for j in range(n):
@@ -282,7 +282,7 @@ cdef void written_tangent(ModelStepper self, double by_q, double by_rate) noexce
     with gil:
         try:
             by_configuration, by_velocity = self.user.tangent(
-                self.lane.clock.t + self.mid.alpha * self.lane.now.h, self.array(self.mid.qm, self.nq),
+                self.lane.clock.t + self.mid.kernel.alpha * self.lane.now.h, self.array(self.mid.qm, self.nq),
                 self.array(self.mid.rate, n), self.array(self.lane.drive.u, self.shared.schedule.nu))
             dq, dv = by_configuration, by_velocity
             for k in range(n):

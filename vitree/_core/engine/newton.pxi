@@ -258,13 +258,11 @@ cdef void correct(ModelStepper self, const bint* asked) noexcept nogil:
 cdef void stop_at_corners(ModelStepper self) noexcept nogil:
     # corrections end where friction changes its sign, and where drives reach their limits
     cdef Newton* x = &self.lane.newton
-    cdef double share = 1.0
     if self.shared.m.rubbing:
         stop_at_rest(self.shared.m, self.lane.now.h, x.y, x.d)
     if self.shared.ndrive:
-        share -= self.method.node_share(self)
-        stop_within_effort(self.shared.drive, self.shared.ndrive, self.lane.state.q, x.y, share, self.lane.now.h,
-                           self.lane.drive.u, x.d)
+        stop_within_effort(self.shared.drive, self.shared.ndrive, self.lane.state.q, x.y, self.method.force_share(self),
+                           self.lane.now.h, self.lane.drive.u, x.d)
 
 
 # ---- passes -----------------------------------------------------------------------------------------
@@ -600,7 +598,8 @@ cdef int newton_of_steps(ModelStepper self, Py_ssize_t broyden, bint dense, cons
 
 cdef void variational_entries(Method* x) noexcept:
     # what discretisations have in common
-    x.guess_by_dynamics, x.node_share, x.solves_forces = variational_guess_by_dynamics, model_node_share, model_solves_forces
+    x.guess_by_dynamics, x.solves_forces = variational_guess_by_dynamics, model_solves_forces
+    x.node_share = x.force_share = model_node_share
     x.pass_on, x.leave, x.by_velocities = nothing, nothing, straightens_nothing
 
 

@@ -93,7 +93,7 @@ cdef void sundman_guess_by_dynamics(ModelStepper self, double share, const bint*
     cdef State* at = &self.lane.state
     self.lane.now.h = length_by(self, density_by(self, potential_at(self, at.q)))
     variational_guess_by_dynamics(self, share, some)
-    advance(self.shared.m, at.q, self.mid.alpha, self.lane.newton.y, at.q2)
+    advance(self.shared.m, at.q, self.mid.kernel.alpha, self.lane.newton.y, at.q2)
     self.lane.now.h = length_by(self, density_by(self, potential_at(self, at.q2)))
     variational_guess_by_dynamics(self, share, some)
 

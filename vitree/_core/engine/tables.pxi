@@ -12,7 +12,8 @@ cdef void field_methods(Method* x) noexcept:
     # accelerations and forces of states; no steps
     x.begin = x.struck = begin_contacts
     x.accept, x.multiplier = model_accept, model_multiplier
-    x.node_share, x.solves_forces = model_node_share, model_solves_forces
+    x.node_share = x.force_share = model_node_share
+    x.solves_forces = model_solves_forces
 
 
 cdef void explicit_methods(Method* x) noexcept:

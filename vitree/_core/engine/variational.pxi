@@ -155,15 +155,15 @@ cdef void variational_begin(ModelStepper self) noexcept nogil:
 
 
 cdef void variational_struck(ModelStepper self) noexcept nogil:
-    # the counts of the run stay. The momentum is that before the node's kick: dry friction of joints that stood owes half
-    # of its last impulse
+    # the counts of the run stay. The momentum is that before the node's kick: dry friction of joints that stood owes the
+    # share of its last impulse that is node 2's
     cdef Touching* x = &self.contact
     cdef int c
     forget(self)
     self.lane.clock.h_last, self.lane.clock.restarted, self.lane.progress.opening = 0.0, True, True
     for c in range(self.ntouch):
         if self.touch[c].kind == RUBS and x.way[3 * c] == 0.0:
-            x.way[3 * c + 1], x.way[3 * c + 2] = 0.0, 0.5 * x.lam[3 * c]
+            x.way[3 * c + 1], x.way[3 * c + 2] = 0.0, (1.0 - self.method.node_share(self)) * x.lam[3 * c]
 
 
 cdef void variational_give_up(ModelStepper self) noexcept nogil:

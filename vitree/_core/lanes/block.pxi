@@ -126,8 +126,8 @@ cdef int make_steps(ModelStepper self, const LanePlan* plan) except -1:
         self.aside, self.aside_multi = memory.scratch(m.nbody * sizeof(Gains)), memory.scratch(m.nmulti * sizeof(MultiGains))
         return 0
     midpoint_make(&self.mid, memory, m, stages)
-    self.mid.alpha, self.mid.relative = plan.alpha, plan.relative
-    self.mid.kernel.alpha, self.mid.kernel.increment = plan.alpha, self.lane.newton.y
+    mid_rule(&self.mid.kernel, plan.alpha, plan.backward)
+    self.mid.relative, self.mid.kernel.increment = plan.relative, self.lane.newton.y
     self.mid.kernel.slope, self.mid.kernel.trees = self.lane.servos.slope, NULL
     self.mid.force = memory.scratch_reals(self.nv) if self.shared.ndrive else self.lane.drive.tau
     if plan.relative:

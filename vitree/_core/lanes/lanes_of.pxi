@@ -20,5 +20,6 @@ def lane_plan(ModelStepper stepper):
     plan = <LanePlan*>stepper.memory.given(sizeof(LanePlan))
     plan.layout, plan.kind, plan.shared = lane_layout(), stepper.kind, s[0]
     plan.tableau, plan.semi_implicit = stepper.runge.tableau, stepper.euler.semi_implicit
-    plan.split, plan.alpha, plan.relative = stepper.linear.kernel.split, stepper.mid.alpha, stepper.mid.relative
+    plan.split, plan.relative = stepper.linear.kernel.split, stepper.mid.relative
+    plan.alpha, plan.backward = stepper.mid.kernel.alpha, stepper.mid.kernel.backward
     return <size_t>plan

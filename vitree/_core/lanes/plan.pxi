@@ -8,6 +8,7 @@ cdef struct LanePlan:
     bint semi_implicit          # of Euler
     int split                   # of linear-time
     double alpha                # of midpoint
+    bint backward
     bint relative
 
 

@@ -99,7 +99,10 @@ cdef struct MidTrees:       # NULL where kinetic energies are the paper's
 cdef struct MidStep:            # what the kernels of one step work on; arrays of a body each
     const vt_model* m
     double h
-    double alpha
+    double alpha                # where on the way L and the forces are taken
+    double start                # shares of their impulses at nodes 1 and 2: 1 - alpha and alpha, or 1 and 0
+    double end
+    bint backward               # the latter: alpha = 1, backward Euler's rule
     const vt_real* increment    # (nv,) y
     MidBody* body
     MidBlock* block
@@ -109,6 +112,13 @@ cdef struct MidStep:            # what the kernels of one step work on; arrays o
     vt_real* L_q
     const vt_real* slope        # (nv,) of the forces that the step solves for, or NULL
     MidTrees* trees
+
+
+cdef void mid_rule(MidStep* x, double alpha, bint backward) noexcept nogil:
+    # the midpoint rule, or backward Euler's, of alpha = 1
+    x.alpha, x.start, x.end, x.backward = alpha, 1.0 - alpha, alpha, backward
+    if backward:
+        x.start, x.end = 1.0, 0.0
 
 
 # ---- the residual -------------------------------------------------------------------------------
@@ -220,11 +230,12 @@ cdef void mid_backward(const MidStep* step, const vt_real* wrench) noexcept nogi
 
 
 cdef void mid_residual(const MidStep* step, const vt_real* p1, const vt_real* tau, vt_real* r) noexcept nogil:
-    # r = -(p1 + D1 Ld + f-): forces share themselves between the ends as 1 - alpha and alpha.
+    # r = -(p1 + D1 Ld + f-): forces share themselves between the ends as 1 - alpha and alpha. Backward Euler's rule has
+    # all of them here: r = p(q2, y/h) - h (dL/dq + f) - p1.
     # Leaves in `multi` what the rest of the step takes of the joints of several coordinates
     cdef const vt_model* m = step.m
     cdef int i
-    cdef double h = step.h, share = 1.0 - step.alpha
+    cdef double h = step.h, share = step.start
     for i in range(m.nv):
         r[i] = step.L_rate[i] - p1[i] - share * (h * (step.L_q[i] + tau[i]) - m.damping[i] * step.increment[i])
     if m.rubbing:
@@ -246,13 +257,18 @@ cdef void mid_residual_multi(const MidStep* step, int i, const vt_real* p1, cons
     cdef vt_real a = vt_set1(-step.alpha), inverse = vt_set1(1.0 / step.h)
     cdef Vec3 w, v, n, f, en, ef
     cdef AdMatrix Eb
-    # Psi = dexp_{-alpha xi}, Ea = 1 - alpha Psi dlog_{-xi}
+    # Psi = dexp_{-alpha xi}, Ea = 1 - alpha Psi dlog_{-xi}; backward Ea is the turn of Ad_{exp(-xi)} = Psi dlog_xi: a
+    # wrench about the joint's origin at node 2 acts about its origin at node 1
     joint_expand(b, step.increment, &w, &v)
     g.Psi = dexp_matrix(scale(a, w), scale(a, v))
     g.dlog = dlog_matrix(w, v)
-    Eb = ad_mul(g.Psi, ad_flip(g.dlog))
-    g.Ea.d = plus_diagonal(add_scaled(a, Eb.d, zero33()), vt_set1(1.0))
-    g.Ea.e = add_scaled(a, Eb.e, zero33())
+    if step.backward:
+        g.Ea = ad_mul(g.Psi, g.dlog)
+        g.Ea.e = zero33()
+    else:
+        Eb = ad_mul(g.Psi, ad_flip(g.dlog))
+        g.Ea.d = plus_diagonal(add_scaled(a, Eb.d, zero33()), vt_set1(1.0))
+        g.Ea.e = add_scaled(a, Eb.e, zero33())
     # F = ad_U^T pi + gam + tau - damping y/h
     joint_expand(b, step.L_rate, &g.n, &g.f)
     for k in range(b.iv, b.iv + b.nv):
@@ -269,11 +285,11 @@ cdef void mid_end(const MidStep* step, const vt_real* r, const vt_real* tau, vt_
     # p2 = D2 Ld + f+, less what is left of the residual
     cdef const vt_model* m = step.m
     cdef int i
-    cdef double h = step.h, alpha = step.alpha
+    cdef double h = step.h, share = step.end
     for i in range(m.nv):
-        p2[i] = step.L_rate[i] + alpha * (h * (step.L_q[i] + tau[i]) - m.damping[i] * step.increment[i]) - r[i]
+        p2[i] = step.L_rate[i] + share * (h * (step.L_q[i] + tau[i]) - m.damping[i] * step.increment[i]) - r[i]
     if m.rubbing:
-        add_friction(m, h, step.increment, -alpha, p2)
+        add_friction(m, h, step.increment, -share, p2)
     if m.nmulti:
         for i in range(m.nbody):
             if joint_multi(&m.body[i]):
@@ -291,10 +307,11 @@ cdef void mid_end_multi(const MidStep* step, int i, const vt_real* r, vt_real* p
     cdef Vec3 w, v, n, f, en, ef, rn, rf, move
     cdef Quat turn
     cdef Mat3 T
-    ad_pull(g.Ea, g.Fn, g.Ff, &en, &ef)
     ad_pull(ad_flip(g.dlog), g.n, g.f, &n, &f)
-    n = axpy(h, sub(g.Fn, en), n)
-    f = axpy(h, sub(g.Ff, ef), f)
+    if not step.backward:
+        ad_pull(g.Ea, g.Fn, g.Ff, &en, &ef)
+        n = axpy(h, sub(g.Fn, en), n)
+        f = axpy(h, sub(g.Ff, ef), f)
     joint_expand(b, step.increment, &w, &v)
     joint_expand(b, r, &rn, &rf)
     exp_se3(w, v, &turn, &move)
@@ -307,7 +324,7 @@ cdef void mid_end_multi(const MidStep* step, int i, const vt_real* r, vt_real* p
 cdef inline void mid_row(const vt_model* m, const MidMulti* multi, bint ends, double share,
                          vt_real* row) noexcept nogil:
     # a row (nv,) by body displacements at q_m: its product with d(q_m)/dy over alpha, or if `ends` with Ea
-    # (1 - alpha, called share, on one coordinate), by which forces at q_m act on the start
+    # (share on one coordinate), by which forces at q_m act on the start
     cdef int i
     cdef const vt_body* b
     cdef Vec3 n, f
@@ -479,7 +496,7 @@ cdef inline void mid_maps(const MidStep* step, int i, Twelve* own_l, Twelve* own
     cdef const MidBody* a = &step.body[i]
     cdef MidSolve* e = &step.work[i]
     cdef double h = step.h, alpha = step.alpha
-    cdef vt_real share = vt_set1((1.0 - alpha) * h), alf = vt_set1(alpha), inverse = vt_set1(1.0 / h)
+    cdef vt_real share = vt_set1(step.start * h), alf = vt_set1(alpha), inverse = vt_set1(1.0 / h)
     cdef Vec3 sw, sv, aw, av, n, f
     # S and ad_V S
     joint_column(b, a.R, 0, &sw, &sv)
@@ -492,13 +509,13 @@ cdef inline void mid_maps(const MidStep* step, int i, Twelve* own_l, Twelve* own
     e.Gam.part[2] = add(scale(alf, aw), scale(inverse, sw))
     e.Gam.part[3] = add(scale(alf, av), scale(inverse, sv))
 
-    # R: h (1 - alpha) ad_V S - S of the momentum, h (1 - alpha) S of gravity's wrench
+    # R: h start ad_V S - S of the momentum, h start S of gravity's wrench
     e.R.part[0] = sub(scale(share, aw), sw)
     e.R.part[1] = sub(scale(share, av), sv)
     e.R.part[2] = scale(share, sw)
     e.R.part[3] = scale(share, sv)
 
-    # l = R A + h (1 - alpha) (change of ad_V S).pi = -h (1 - alpha) (ad_S^T pi).dV
+    # l = R A + h start (change of ad_V S).pi = -h start (ad_S^T pi).dV
     n = add(cross(sw, a.n), cross(sv, a.f))
     f = cross(sw, a.f)
     own_l.part[2] = scale(share, n)
@@ -513,17 +530,17 @@ cdef inline void mid_maps(const MidStep* step, int i, Twelve* own_l, Twelve* own
 
 cdef inline vt_real mid_slopes(const MidStep* step, const vt_body* b, const vt_real* stiffness,
                                vt_real D) noexcept nogil:
-    # D - armature/h - (1 - alpha) (damping + slopes of friction and drives + alpha h stiffness)
-    cdef double h = step.h, alpha = step.alpha
-    D = D - vt_set1((1.0 - alpha) * step.m.damping[b.iv])
+    # D - armature/h - start (damping + slopes of friction and drives + alpha h stiffness)
+    cdef double h = step.h, share = step.start
+    D = D - vt_set1(share * step.m.damping[b.iv])
     if step.m.rotors:
         D = D - vt_set1(step.m.armature[b.iv] / h)
     if step.m.rubbing:
-        D = D - (1.0 - alpha) * friction_slope(step.m, b.iv, vt_set1(1.0 / h) * step.increment[b.iv])
+        D = D - share * friction_slope(step.m, b.iv, vt_set1(1.0 / h) * step.increment[b.iv])
     if step.slope != NULL:
-        D = D - (1.0 - alpha) * step.slope[b.iv]
+        D = D - share * step.slope[b.iv]
     if stiffness != NULL:
-        D = D - (1.0 - alpha) * alpha * h * stiffness[b.iv]
+        D = D - share * step.alpha * h * stiffness[b.iv]
     return D
 
 
@@ -633,23 +650,31 @@ cdef inline void mid_second_order(const MidStep* step, int i, vt_real* H) noexce
     cdef const MidMulti* g = &step.multi[b.multi]
     cdef vt_real h = vt_set1(step.h), alf = vt_set1(step.alpha)
     cdef Vec3 xw, xv, w, v
-    cdef WrenchSlope Q, T
+    cdef WrenchSlope Q, T, turn
     cdef AdMatrix whole
     joint_expand(b, step.increment, &xw, &xv)
-    # d(dlog_xi^T (pi + h alpha Psi^T F)), with what alpha xi in Psi adds to it
-    ad_pull(g.Psi, g.Fn, g.Ff, &w, &v)
-    Q = slope_pull(g.Psi, ddlog_pull(scale(-alf, xw), scale(-alf, xv), w, v))
-    T = ddlog_pull(xw, xv, axpy(h * alf, w, g.n), axpy(h * alf, v, g.f))
-    T = slope_axpy(h * alf * alf, slope_pull(g.dlog, Q), T)
-    # what F turns by: Ad_{exp(-alpha xi)} = Ea + alpha Psi dlog_xi
-    whole = ad_mul(g.Psi, g.dlog)
-    whole.d = add_scaled(alf, whole.d, g.Ea.d)
-    whole.e = add_scaled(alf, whole.e, g.Ea.e)
-    T = slope_axpy(h * alf, slope_pull(whole, slope_push(wrench_slope(g.Fn, g.Ff), g.Psi)), T)
-    # and pi
-    T = slope_axpy(vt_set1(1.0), slope_pull(g.Ea, wrench_slope(g.n, g.f)), T)
+    if step.backward:
+        # d(dlog_xi^T pi), with what Ea^T F turns by: Ea depends on the turn alone
+        T = slope_axpy(vt_set1(1.0), slope_pull(g.Ea, wrench_slope(g.n, g.f)), ddlog_pull(xw, xv, g.n, g.f))
+        put_matrix(T.K, &H[3], 6)
+        whole.d, whole.e = g.Psi.d, zero33()
+        turn = slope_pull(g.Ea, slope_push(wrench_slope(g.Fn, g.Ff), whole))
+        T = slope_axpy(h, turn, T)
+    else:
+        # d(dlog_xi^T (pi + h alpha Psi^T F)), with what alpha xi in Psi adds to it
+        ad_pull(g.Psi, g.Fn, g.Ff, &w, &v)
+        Q = slope_pull(g.Psi, ddlog_pull(scale(-alf, xw), scale(-alf, xv), w, v))
+        T = ddlog_pull(xw, xv, axpy(h * alf, w, g.n), axpy(h * alf, v, g.f))
+        T = slope_axpy(h * alf * alf, slope_pull(g.dlog, Q), T)
+        # what F turns by: Ad_{exp(-alpha xi)} = Ea + alpha Psi dlog_xi
+        whole = ad_mul(g.Psi, g.dlog)
+        whole.d = add_scaled(alf, whole.d, g.Ea.d)
+        whole.e = add_scaled(alf, whole.e, g.Ea.e)
+        T = slope_axpy(h * alf, slope_pull(whole, slope_push(wrench_slope(g.Fn, g.Ff), g.Psi)), T)
+        # and pi
+        T = slope_axpy(vt_set1(1.0), slope_pull(g.Ea, wrench_slope(g.n, g.f)), T)
+        put_matrix(T.K, &H[3], 6)
     put_matrix(T.M, &H[0], 6)
-    put_matrix(T.K, &H[3], 6)
     put_matrix(T.K, &H[18], 6)
     put_matrix(zero33(), &H[21], 6)
 
