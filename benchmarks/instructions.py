@@ -4,9 +4,9 @@
 
 Prints a line each for a step of linear-time and midpoint and a call of rnea, aba and crba, on the chain of ten and,
 where example-robot-data is installed, on a floating Talos; for the steps of a human figure that stands on its feet; and
-for those of the marionette of Johnson & Murphey 2008, which swings on six strings (constraints) of lengths at rest. Only
-the counted calls are collected: a small library, made with the C compiler and valgrind's header, zeroes the counter
-before them and writes it after them.
+for those of the marionette of Johnson & Murphey 2008, which swings on six strings (constraints) of lengths at rest.
+Only the counted calls are collected: a small library, made with the C compiler and valgrind's header, zeroes the
+counter before them and writes it after them.
 ``--against`` prints the ratio to figures that ``--save`` wrote, of another version say; count both with builds of the
 same compiler flags.
 

@@ -102,7 +102,7 @@ def test_what_is_built_for_a_cpu_is_what_it_loads(runs, monkeypatch):
 
     def load(name):
         loaded.add(name.removeprefix("vitree._core."))
-        return SimpleNamespace(take_bodies_of=id, bodies_abreast=lambda: 1, stages_abreast=lambda: 1)
+        return SimpleNamespace(take_bodies_of=id, bodies_in_lanes=lambda: 1, stages_in_lanes=lambda: 1)
 
     monkeypatch.delenv("VITREE_WIDTH", raising=False)
     monkeypatch.setattr(_core, "_cpu", SimpleNamespace(runs=lambda width: width in runs))

@@ -17,7 +17,7 @@ from vitree._core import scalar, wide
 from vitree.integrators import METHODS
 from vitree.integrators.base import Records
 from vitree.integrators.compiled import FIRST_CHUNK
-from vitree.run import abreast, batch
+from vitree.run import batch, lanes
 from vitree.run.held import Held
 from vitree.run.outcome import Outcome
 
@@ -94,7 +94,7 @@ def test_a_door_for_many_rows_looks_at_signals(soon, pendulum):
 
 def test_instances_under_way_end_when_the_rollout_is_interrupted(pendulum, monkeypatch):
     started, kept = threading.Event(), []
-    run, take = abreast.run, batch.Batch.take
+    run, take = lanes.run, batch.Batch.take
 
     def begun(model, given):
         started.set()
@@ -104,7 +104,7 @@ def test_instances_under_way_end_when_the_rollout_is_interrupted(pendulum, monke
         assert started.wait(60)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(abreast, "run", begun)
+    monkeypatch.setattr(lanes, "run", begun)
     monkeypatch.setattr(batch, "wait", interrupted)
     monkeypatch.setattr(batch.Batch, "take", lambda self, k, *of: (kept.append(k), take(self, k, *of)))
     with pytest.raises(KeyboardInterrupt):
@@ -135,9 +135,9 @@ def test_blocks_in_lanes_take_few_steps_at_once_where_steps_are_slow(pendulum, m
             counts.append(count)
             return self.lanes.run(count, *more)
 
-    lanes = abreast.Block.lanes
-    monkeypatch.setattr(abreast.Block, "lanes", lambda self: Watched(lanes(self)))
-    monkeypatch.setattr(abreast.time, "perf_counter", lambda: float(next(clock)))
+    known = lanes.Block.lanes
+    monkeypatch.setattr(lanes.Block, "lanes", lambda self: Watched(known(self)))
+    monkeypatch.setattr(lanes.time, "perf_counter", lambda: float(next(clock)))
     found = vt.rollout(pendulum, np.full((8, 2), 0.3), duration=0.1, dt=1e-3, threads=1)
     # each group of blocks begins with a few steps, and takes one at once as soon as these are slow
     assert max(counts) <= FIRST_CHUNK and counts[1] == 1 and counts.count(FIRST_CHUNK) <= 2

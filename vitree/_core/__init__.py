@@ -100,7 +100,7 @@ def scalar():
     """
     module = importlib.import_module(f"{__name__}.{one_lane()}")
     helps = max(w for w in widths() if w <= min(width(), 4))
-    module.take_bodies_of(lanes(helps).bodies_abreast() if helps > 1 else 0)
+    module.take_bodies_of(lanes(helps).bodies_in_lanes() if helps > 1 else 0)
     return module
 
 
@@ -111,4 +111,4 @@ def stages(count: int) -> tuple[int, int]:
     at most; results do not depend on it.
     """
     filled = 4 if count <= 4 else 8
-    return filled, lanes(max(w for w in widths() if w <= min(width(), filled))).stages_abreast()
+    return filled, lanes(max(w for w in widths() if w <= min(width(), filled))).stages_in_lanes()

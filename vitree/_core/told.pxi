@@ -25,9 +25,9 @@ def step_contacts(ModelStepper stepper):
     rows = new_array(2, n, TOUCHED)
     row = data(rows)
     # before the first step there is none
-    memcpy(to, stepper.settled.node_before if n else stepper.lane.state.q, size)
+    memcpy(to, stepper.post_contact.node_before if n else stepper.lane.state.q, size)
     if stepper.ntouch:
-        memcpy(to + size, stepper.settled.pushed_before, stepper.ntouch * sizeof(int))
+        memcpy(to + size, stepper.post_contact.pushed_before, stepper.ntouch * sizeof(int))
     for c in range(stepper.ntouch if n else 0):
         if not settled_pushed(stepper, c):
             continue
@@ -78,7 +78,7 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
     """
     cdef Busy busy = stepper.busy()
     cdef Touching* x = &stepper.contact
-    cdef const double* q = stepper.settled.node_before
+    cdef const double* q = stepper.post_contact.node_before
     cdef const double* told
     cdef const vt_contact* e
     cdef const Pose* pose = NULL
@@ -98,11 +98,11 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
     # the mean gaps of patches where the step began, of the points that push or pushed in the step before
     for c in range(stepper.ntouch):
         e = &stepper.touch[c]
-        if e.patch < 0 or not (stepper.settled.pushed_before[c] or settled_pushed(stepper, c) or e.stiffness != INFINITY):
+        if e.patch < 0 or not (stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or e.stiffness != INFINITY):
             continue
         touch_at(e, q, pose, NULL, &at)
         # springs take part where they are pressed, whether they push or not
-        if stepper.settled.pushed_before[c] or settled_pushed(stepper, c) or at.gap < 0.0:
+        if stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or at.gap < 0.0:
             x.patch_count[e.patch] += 1
             x.patch_turn[e.patch] += at.gap
     for c in range(stepper.ntouch):

@@ -250,7 +250,7 @@ cdef struct TrainGear:      # a gear whose force is what a joint lacks, and what
     double factor
 
 
-cdef struct TrainPlan:
+cdef struct GearTrainPlan:
     int count
     int shares
     int* close              # (nbody + 2,) the first train that closes at a body, and at the world; last bodies first
@@ -265,7 +265,7 @@ cdef struct TrainPlan:
 
 cdef class ConstraintPlan:
     cdef Islands islands
-    cdef TrainPlan trains
+    cdef GearTrainPlan trains
     cdef readonly bint linear   # all constraints are gears
     cdef readonly bint plain    # so they are, and no island has a plan
     cdef bint geared            # so they are, and accelerations eliminate them by `trains`

@@ -306,7 +306,7 @@ cdef class ConstraintPlan:
         return p
 
     cdef int take_trains(self, trains) except -1:
-        cdef TrainPlan* p = &self.trains
+        cdef GearTrainPlan* p = &self.trains
         cdef int k
         cdef const int[:, ::1] shares = trains.shares, gears = trains.gears
         cdef const double[::1] factors = trains.factors

@@ -330,7 +330,7 @@ class CompiledIntegrator(Integrator):
             beside = scalar().ModelStepper(model.core, self.dt, method="linear-time", contacts=model.contact_list,
                                            constraints=model.constraint_list, user=model.written)  # fmt: skip
             first = np.flatnonzero(t == self.stepper.first)
-            beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v, self.at_end,
+            beside.post_contact_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v, self.at_end,
                                      int(first[0]) if len(first) else -1)  # fmt: skip
         return v
 

@@ -18,12 +18,12 @@ from vitree.memory import require_memory
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.varied import PARAMETERS
-from vitree.run.abreast import in_lanes, one_by_one, side_by_side
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.batch import Batch
 from vitree.run.checks import checked, require_cut
 from vitree.run.held import Block
 from vitree.run.instances import Instances
+from vitree.run.lanes import in_lanes, one_by_one, side_by_side
 from vitree.run.rollouts import QUANTITIES, Rollout
 from vitree.wording import Argument, Text, keyword, named
 

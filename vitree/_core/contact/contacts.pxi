@@ -67,7 +67,7 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
     for c in range(self.ntouch):
         x.told[TOLD * c + 6] = x.there[c].gap + 0.0     # no zero is negative
         for j in range(3 if x.opened else 0):
-            x.told[TOLD * c + j] += x.struck[3 * c + j]
+            x.told[TOLD * c + j] += x.impact_impulses[3 * c + j]
     if not x.solved:
         x.have_ports[0] = False
         x.past.seen.count = 0
@@ -315,7 +315,7 @@ cdef bint trees_apart(ModelStepper self) noexcept nogil:
     cdef Choices* c = &self.shared.choices
     if self.contact.trees < 2 or self.shared.count:
         return False
-    if self.settling or self.kind == METHOD_FIELD:
+    if self.at_node or self.kind == METHOD_FIELD:
         return True
     # P of explicit methods learns of all ports at once
     return not by_velocity(self) and c.extra == 0 and c.solver != RIQN and not self.method.dense(self)

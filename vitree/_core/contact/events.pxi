@@ -142,7 +142,7 @@ cdef int attempt_anew(ModelStepper self, bint pushed) noexcept nogil:
             x.within[c] = OUTSIDE
     status = OK
     if not by_velocity(self):
-        self.lane.newton.kick = NULL
+        self.lane.newton.impulse = NULL
         forget(self)
         status = self.method.prepare(self)
     return solve_opened(self, pushed, False) if status == OK else status

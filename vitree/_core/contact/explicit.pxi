@@ -14,7 +14,7 @@ cdef double KICK_SHARE = 1e-2
 #: A pass that leaves more than this share asks for P by differences
 cdef double KICK_SLOW = 0.3
 #: Their wrenches move the ports by this share of the velocities
-cdef double KICK_DIFFERENCE = 1e-6
+cdef double IMPULSE_DIFFERENCE = 1e-6
 #: Passes that leave so many times what the first began with lead nowhere
 cdef double KICK_ASTRAY = 100.0
 #: P learns from passes that move ports by more than so many roundings
@@ -22,7 +22,7 @@ cdef double KICK_HEARD = 1e5
 
 
 cdef struct ExplicitContact:
-    double* kicked                 # (nv,) v1+
+    double* v_after                # (nv,) v1+
     double* push                   # (nv,) the impulse J1^T lam
     double* gain                   # (nv,) M^-1 of it
     double* u_before               # (ports,) of the pass before
@@ -31,9 +31,9 @@ cdef struct ExplicitContact:
     Pose* pose_before              # (nbody,) node 2 of the pass before
     double* q_before               # (nq,) the same
     AbaBody* aba1                  # (nbody,) M at node 1
-    double* settled                # (nv,) v as it is told of node 1
+    double* post_contact           # (nv,) v as it is told of node 1
     double* told                   # (nv,) and of a stage
-    const double* base             # what stages are told about: `settled`, or the velocity after a blow
+    const double* base             # what stages are told about: `post_contact`, or the velocity after an impact
     bint shifts                    # it differs from that of the steps
 
 
@@ -43,7 +43,7 @@ cdef int make_explicit(ModelStepper self, dict options) except -1:
         return 0
     self.shared.choices.halvings = options.get("halvings", 0)
     self.lane.progress = progress_make(self.memory)
-    self.explicit.kicked, self.explicit.push = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
+    self.explicit.v_after, self.explicit.push = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
     self.explicit.gain = self.memory.scratch_reals(self.nv)
     self.explicit.ports_before = self.contacts.ports
     self.explicit.u_before = self.memory.scratch_reals(self.explicit.ports_before)
@@ -51,7 +51,7 @@ cdef int make_explicit(ModelStepper self, dict options) except -1:
     self.explicit.pose_before = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))
     self.explicit.q_before = self.memory.scratch_reals(self.nq)
     self.explicit.aba1 = <AbaBody*>self.memory.scratch(self.shared.m.nbody * sizeof(AbaBody))
-    self.explicit.settled, self.explicit.told = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
+    self.explicit.post_contact, self.explicit.told = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
     return 0
 
 
@@ -72,19 +72,19 @@ cdef void explicit_accept(ModelStepper self) noexcept nogil:
 
 
 #
-# A step begins with the whole kick, M^-1 J^T lam = g: its stages have velocities from v1 + g on, and what stands would
-# seem to move. They are told v with the kick spread over the step instead, at a share c of it
-#     settled v1 + (v - (v1 + g)) + c g,
+# A step begins with the whole impulse, M^-1 J^T lam = g: its stages have velocities from v1 + g on, and what stands would
+# seem to move. They are told v with the impulse spread over the step instead, at a share c of it
+#     post-contact v1 + (v - (v1 + g)) + c g,
 # which begins with the velocity that is told of the node.
 
 cdef int open_asks(ModelStepper self) noexcept nogil:
     self.explicit.shifts = False
     if not self.shared.schedule.calls_user:
         return OK
-    memcpy(self.explicit.settled, self.lane.state.x, self.nv * sizeof(double))
+    memcpy(self.explicit.post_contact, self.lane.state.x, self.nv * sizeof(double))
     memset(self.explicit.gain, 0, self.nv * sizeof(double))
-    self.explicit.base, self.explicit.shifts = self.explicit.settled, pushed_any(self)
-    return settle_node(self, self.explicit.settled)
+    self.explicit.base, self.explicit.shifts = self.explicit.post_contact, pushed_any(self)
+    return post_contact_velocity_here(self, self.explicit.post_contact)
 
 
 cdef int ask_within(ModelStepper self, double t, double share, const double* q, const double* v) noexcept nogil:
@@ -184,8 +184,8 @@ cdef void explicit_answer_ports(ModelStepper self) noexcept nogil:
     keep_ports(self, True)
 
 
-cdef void kick(ModelStepper self) noexcept nogil:
-    # v1+ = v1 + M^-1 rows^T u, v1 behind the blow of an impact
+cdef void apply_impulse(ModelStepper self) noexcept nogil:
+    # v1+ = v1 + M^-1 rows^T u, v1 after an impact
     cdef Touching* x = &self.contact
     cdef const double* v = x.v if x.opened else self.lane.state.x
     cdef int k
@@ -194,8 +194,8 @@ cdef void kick(ModelStepper self) noexcept nogil:
         vt_add_row(self.nv, x.u[k], x.rows + k * self.nv, self.explicit.push)
     respond_at_node(self, self.explicit.push, self.explicit.gain)
     for k in range(self.nv):
-        self.explicit.kicked[k] = v[k] + self.explicit.gain[k]
-    self.explicit.base, self.explicit.shifts = x.v if x.opened else self.explicit.settled, True
+        self.explicit.v_after[k] = v[k] + self.explicit.gain[k]
+    self.explicit.base, self.explicit.shifts = x.v if x.opened else self.explicit.post_contact, True
 
 
 # ---- passes ------------------------------------------------------------------------------------------
@@ -210,8 +210,8 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
     gather_push(self)
     x.cut = 0
     for k in range(KICK_PASSES):
-        kick(self)
-        status = step_from(self, self.explicit.kicked)
+        apply_impulse(self)
+        status = step_from(self, self.explicit.v_after)
         if status != OK:
             return status
         self.lane.now.iterations += 1
@@ -263,14 +263,14 @@ cdef int difference_ports(ModelStepper self) noexcept nogil:
     cdef double* P = contact_P(self)
     cdef double size, u
     cdef int k, j, n = x.ports, status
-    size = KICK_DIFFERENCE * (largest(self.explicit.kicked, self.nv) + largest(x.w, x.cones.n))
+    size = IMPULSE_DIFFERENCE * (largest(self.explicit.v_after, self.nv) + largest(x.w, x.cones.n))
     for k in range(n):
         respond_at_node(self, x.rows + k * self.nv, x.response + k * self.nv)
         u = largest(x.response + k * self.nv, self.nv)
         u = size / u if u > 0.0 else 0.0
-        vt_add_row(self.nv, u, x.response + k * self.nv, self.explicit.kicked)
-        status = step_from(self, self.explicit.kicked)
-        vt_add_row(self.nv, -u, x.response + k * self.nv, self.explicit.kicked)
+        vt_add_row(self.nv, u, x.response + k * self.nv, self.explicit.v_after)
+        status = step_from(self, self.explicit.v_after)
+        vt_add_row(self.nv, -u, x.response + k * self.nv, self.explicit.v_after)
         if status != OK:
             return status
         stand_bodies(self, self.lane.state.q2, x.pose2, x.at2, &x.placed2)

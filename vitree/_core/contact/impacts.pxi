@@ -17,14 +17,14 @@ cdef double MOVED = 1e-9
 #: A pair closes if it does so faster than this share of the velocities
 cdef double CLOSING = 1e-12
 #: Contacts that stay owe a share of the last impulse at a node; those that owe so much more of it close anew
-cdef double OWED = 0.1
+cdef double END_IMPULSE_SLACK = 0.1
 #: An impact gains energy if it does so by more than this share of its terms
 cdef double GAINED = 1e-12
 
 
-cdef inline double owed_share(double behind, bint first) noexcept nogil:
+cdef inline double end_impulse_share(double behind, bint first) noexcept nogil:
     # the most that contacts that stay owe of their impulses in the last step: from a start they gave 1 - behind of a step's
-    return (behind + OWED) / (1.0 - behind if first and behind < 1.0 else 1.0)
+    return (behind + END_IMPULSE_SLACK) / (1.0 - behind if first and behind < 1.0 else 1.0)
 
 
 cdef inline bint stops(const vt_contact* e) noexcept nogil:
@@ -59,10 +59,10 @@ cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogi
     return meet(self, free) if self.elastic or self.events else OK
 
 
-# ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ------
+# ---- velocities at nodes: p is that before the node's impulses, half of which closed contacts have yet to give ------
 
 
-cdef int settle(ModelStepper self, const double* q, double* v, double share) noexcept nogil:
+cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, double share) noexcept nogil:
     # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, a share of
     # these at most, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
     cdef Touching* x = &self.contact
@@ -84,15 +84,15 @@ cdef int settle(ModelStepper self, const double* q, double* v, double share) noe
     gave = pushes(y, y.lam)
     cone_solve(y, 1e-13 * largest(y.b, y.n))
     if not pushes(y, y.lam) < share * gave:
-        choose_owed(self)
+        choose_frictionless(self)
         cone_solve(z, 1e-13 * largest(z.b, z.n))
-        take_owed(self)
+        take_frictionless(self)
     push_by(self, v)
     return OK
 
 
 cdef int impact_rebound(ModelStepper self, double* v) noexcept nogil:
-    # v of the state after the impact of what was stopped in the last step, which then has no part in `settle`
+    # v of the state after the impact of what was stopped in the last step, which `post_contact_velocity` then leaves out
     cdef Touching* x = &self.contact
     cdef int c, status
     place_start(self, self.lane.state.q)
@@ -120,9 +120,9 @@ cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
             face(self, k)
     memcpy(self.way_beside, x.way, 3 * self.ntouch * sizeof(double))
     memset(x.way, 0, 3 * self.ntouch * sizeof(double))
-    self.settling = True
+    self.at_node = True
     status = contact_gather(self)
-    self.settling = False
+    self.at_node = False
     memcpy(x.way, self.way_beside, 3 * self.ntouch * sizeof(double))
     if status == OK:
         status = cones_room(&x.hit, x.cones.count, x.cones.n, 0)
@@ -140,7 +140,7 @@ cdef void push_by(ModelStepper self, double* v) noexcept nogil:
         vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
 
 
-cdef void choose_owed(ModelStepper self) noexcept nogil:
+cdef void choose_frictionless(ModelStepper self) noexcept nogil:
     # the problem without friction of contacts
     cdef const ContactProblem* y = &self.contact.cones
     cdef ContactProblem* z = &self.contact.hit
@@ -162,7 +162,7 @@ cdef void choose_owed(ModelStepper self) noexcept nogil:
     cones_formed(z)
 
 
-cdef void take_owed(ModelStepper self) noexcept nogil:
+cdef void take_frictionless(ModelStepper self) noexcept nogil:
     # the impulses of that problem
     cdef ContactProblem* y = &self.contact.cones
     cdef const ContactProblem* z = &self.contact.hit
@@ -235,18 +235,18 @@ cdef inline bint closed_here(ModelStepper self, int c) noexcept nogil:
 
 
 cdef bint may_strike(ModelStepper self, int c) noexcept nogil:
-    # whether its blow is asked for at this node or the next
+    # whether its impulse is asked for at this node or the next
     cdef Touching* x = &self.contact
     cdef const vt_contact* e = &self.touch[c]
     if x.active[c] or x.within[c] == OPEN:
         return False
-    # where impacts are located the others give their blow as well
+    # where impacts are located the others give their impulses as well
     return e.restitution > 0.0 or (self.events > 0 and closed_here(self, c) and e.stiffness == INFINITY
                                    and not stands(e))
 
 
 cdef int meet(ModelStepper self, bint* free) noexcept nogil:
-    # which contacts strike at this node, with the blow that they give, and which at the next. A contact bounces if
+    # which contacts strike at this node, with the impulse that they give, and which at the next. A contact bounces if
     # e |v_n| > max(slowest, 2 h |a_n|): shorter rebounds are none. free: a step without contacts was taken
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
@@ -390,7 +390,7 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
     cdef bint arrived = False
     for c in range(self.ntouch):
         x.bad[c] = x.within[c]
-        # what rolls does so in a blow as well; dry friction has no part in it
+        # what rolls does so in an impact as well; dry friction has no part in it
         x.within[c] = OUTSIDE if self.touch[c].kind == RUBS or not (
             closed_here(self, c) or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED
             or x.within[c] == FOLLOWS) else INSIDE
@@ -447,14 +447,14 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
                 for j in range(y.dim[x.bad[count + k]]):
                     x.total[o + j] += x.hit.lam[x.hit.row[k] + j]
                     add_column(y.n, x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
-    # the blow, and the velocity after it
-    memset(x.struck, 0, 3 * self.ntouch * sizeof(double))
+    # the impulse of the impact, and the velocity after it
+    memset(x.impact_impulses, 0, 3 * self.ntouch * sizeof(double))
     for k in range(y.count):
-        store3(x.struck + 3 * x.member[k], world_impulse(self, k, x.total + y.row[k]))
+        store3(x.impact_impulses + 3 * x.member[k], world_impulse(self, k, x.total + y.row[k]))
     sum_wrenches(self, x.total, x.u)
-    memset(x.blow, 0, nv * sizeof(double))
+    memset(x.impact, 0, nv * sizeof(double))
     for k in range(x.ports):
-        vt_add_row(nv, x.u[k], x.rows + k * nv, x.blow)
+        vt_add_row(nv, x.u[k], x.rows + k * nv, x.impact)
         vt_add_row(nv, x.u[k], x.response + k * nv, x.v)
     x.opened = True
     x.count = 0

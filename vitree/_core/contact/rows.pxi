@@ -79,9 +79,9 @@ cdef struct Touching:
     int* within             # (contacts,) whether it is one of them
     int count
     int solved              # the step was solved with these contacts
-    int opened              # the step begins with an impact: `blow` acts
-    double* blow            # (nv,) the impulse of an impact
-    double* struck          # (contacts, 3) and those of its contacts, world axes
+    int opened              # the step begins with an impact: `impact` acts
+    double* impact          # (nv,) the impulse of an impact
+    double* impact_impulses # (contacts, 3) and those of its contacts, world axes
     int leading             # this part of a step is its first
     double whole_h          # [s] the whole step, where contacts are located; else 0
     int left                # so many may still be
@@ -95,7 +95,7 @@ cdef struct Touching:
     double* apart           # (members,) [m] gaps that are still to close in an impact
     double* total           # (rows of the cones,) their impulses
     ContactProblem hit               # those of them that are solved for
-    double* kick            # (nv,) the impulse of the contacts, and of an impact
+    double* impulse         # (nv,) the impulse of the contacts, and of an impact
     double* late            # (nv,) the impulse of contacts that yield where the step ends, of momenta
     double* late_of         # (contacts, 3) and of each, world axes; of those in the solve
     int ends_pushed         # there is one
@@ -124,7 +124,7 @@ cdef struct Touching:
     double* u               # (ports,) the impulses as wrenches in the ports
     int fresh               # nothing was tried in this step
     int foretold            # u is that of past steps, not of the impulses at hand
-    int settled             # nothing is left to correct
+    int corrected           # nothing is left to correct
     TouchRow* W1            # (rows of the cones,)
     TouchRow* W2
     double* T               # (ports,)
@@ -159,7 +159,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
     x.guess_beside = memory.scratch_reals(3 * contacts)
     x.guess, x.told = memory.scratch_reals(3 * contacts), memory.kept_reals(TOLD * contacts)
-    x.struck = memory.scratch_reals(3 * contacts)
+    x.impact_impulses = memory.scratch_reals(3 * contacts)
     x.member, x.listed = <int*>memory.scratch(contacts * sizeof(int)), <int*>memory.scratch(contacts * sizeof(int))
     x.within = <int*>memory.scratch(contacts * sizeof(int))
     x.speed, x.fall = memory.scratch_reals(contacts), memory.scratch_reals(contacts)
@@ -168,7 +168,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.apart = memory.scratch_reals(contacts)
     x.v2, x.arrives = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
     x.late, x.late_of = memory.scratch_reals(m.nv), memory.scratch_reals(3 * contacts)
-    x.blow, x.kick, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
+    x.impact, x.impulse, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.h = memory.scratch_reals(count)
     x.patch_count = <int*>memory.scratch(patches * sizeof(int))
     x.patch_centre = <Vec3*>memory.scratch(patches * sizeof(Vec3))

@@ -17,12 +17,12 @@ cdef void variational_accept(ModelStepper self) noexcept nogil:
     model_accept(self)
     if not self.ntouch:
         return
-    memcpy(self.settled.active_before, x.active, self.ntouch * sizeof(int))
+    memcpy(self.post_contact.active_before, x.active, self.ntouch * sizeof(int))
     keep_touch(self)
-    self.settled.jumped[0] = x.opened
+    self.post_contact.jumped[0] = x.opened
     for c in range(self.ntouch):
-        if x.active[c] and not self.settled.active_before[c] and not stands(&self.touch[c]):
-            self.settled.jumped[0] = True
+        if x.active[c] and not self.post_contact.active_before[c] and not stands(&self.touch[c]):
+            self.post_contact.jumped[0] = True
 
 
 cdef void learn_push(ModelStepper self) noexcept nogil:
@@ -85,16 +85,16 @@ cdef void variational_push_late(ModelStepper self) noexcept nogil:
 
 
 cdef void kick_node(ModelStepper self) noexcept nogil:
-    # kick = J1^T lam = (rows)^T u, and the impulse of an impact
+    # impulse = J1^T lam = (rows)^T u, and the impulse of an impact
     cdef Touching* x = &self.contact
     cdef int k
-    self.lane.newton.kick = x.kick
+    self.lane.newton.impulse = x.impulse
     if x.opened:
-        memcpy(x.kick, x.blow, self.nv * sizeof(double))
+        memcpy(x.impulse, x.impact, self.nv * sizeof(double))
     else:
-        memset(x.kick, 0, self.nv * sizeof(double))
+        memset(x.impulse, 0, self.nv * sizeof(double))
     for k in range(x.ports):
-        vt_add_row(width_of(x, k), x.u[k], x.rows + k * self.nv + first_of(x, k), x.kick + first_of(x, k))
+        vt_add_row(width_of(x, k), x.u[k], x.rows + k * self.nv + first_of(x, k), x.impulse + first_of(x, k))
 
 
 # ---- the operator ------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
     cdef double closed = 0.0, e, found, before = INFINITY, found_before = INFINITY, goal = 0.0
     cdef bint have = operator_at_hand(self), old = have
     cdef int k, status
-    p.solver, p.k, p.most, p.turned, p.required, p.sound = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
+    p.solver, p.k, p.most, p.turned, p.required_signs, p.signs_ok = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
     if not foretell(self):
         gather_push(self)
     kick_node(self)
@@ -199,7 +199,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             p.scale = variational_scale(self)
             if self.shared.count:
                 closed = variational_closed(self)
-        p.scale = vt_max_nan(p.scale, largest(x.kick, self.nv))
+        p.scale = vt_max_nan(p.scale, largest(x.impulse, self.nv))
         if self.shared.m.nlocked and k <= 2:
             scale_by_motion(self, p)
         p.goal = max(self.shared.choices.tolerance * p.scale, self.shared.choices.rounding * fabs(self.lane.now.h))
@@ -221,7 +221,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                 goal = touch_goal(self)
                 if e <= p.goal and found <= goal:
                     x.passes += k
-                    return OK if p.sound and turns_little(self) else WRONG_BRANCH
+                    return OK if p.signs_ok and turns_little(self) else WRONG_BRANCH
         if k > 0 and have:
             place_rows2(self)
         if not have or not ((e <= p.goal or e < TOUCH_CONTRACTION * before)
@@ -242,9 +242,9 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
         if status != OK:
             return status
         self.lane.now.iterations += 1
-        if x.settled:
+        if x.corrected:
             x.passes += k
-            return OK if p.sound and turns_little(self) else WRONG_BRANCH
+            return OK if p.signs_ok and turns_little(self) else WRONG_BRANCH
         before, found_before = e, x.before
     note_worst(self)
     return NOT_CONVERGED
@@ -294,7 +294,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     cdef const TouchGroup* g
     cdef int i, k, o, n = y.n
     cdef int status = direction(self)
-    x.settled = False
+    x.corrected = False
     if status != OK:
         return status
     for i in range(x.groups):
@@ -328,7 +328,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
             if e <= p.goal and touch_residual(self) <= goal:
                 p.error = self.lane.now.error = e
                 kick_node(self)
-                x.settled = True
+                x.corrected = True
                 return OK
     if self.shared.count:
         status = direction(self)
@@ -353,11 +353,11 @@ cdef bint turns_little(ModelStepper self) noexcept nogil:
 
 
 cdef bint turns_steadily(ModelStepper self) noexcept nogil:
-    # whether wheels that turn far do so as they begin: y = h M^-1 (p1 + kick), nearly
+    # whether wheels that turn far do so as they begin: y = h M^-1 (p1 + impulse), nearly
     cdef Newton* newton = &self.lane.newton
     cdef int k, i
     for k in range(self.nv):
-        newton.spare[k] = self.lane.state.x[k] + self.contact.kick[k]
+        newton.spare[k] = self.lane.state.x[k] + self.contact.impulse[k]
     model_velocity(self, self.lane.state.q, newton.spare, newton.v)
     for k in range(self.nv):
         newton.spare[k] = self.lane.now.h * newton.v[k]

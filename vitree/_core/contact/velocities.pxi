@@ -1,17 +1,17 @@
 # The velocities that are told of states in contact, and what is told of the step just taken. One lane.
 #
-# The p (or v) of a state is that before the node's kick: what stands on the ground has p = -h m g/2 there. Everybody is
-# told the velocity of `settle` instead, in which contacts that pushed in the last step do not close: the records, a run
-# that is held, and the functions of the user's. Of velocities within a step see `settle_ahead`, and explicit.pxi.
+# The p (or v) of a state is that before the node's impulses: of a body that stands on the ground p = -h m g/2. Records, runs
+# that are held and the user's functions have the velocity of `post_contact_velocity` instead, in which contacts that
+# pushed in the last step do not close. For velocities within a step see `post_contact_velocity_ahead` and explicit.pxi.
 
 #: [m] contacts of a start that are nearer than this take part in what is told of its middle
 cdef double AT_START = 1e-6
 
 
-cdef struct SettledStates:
+cdef struct PostContact:
     double behind
     double first
-    int* jumped                    # kept: the last step had a blow, or contacts that closed
+    int* jumped                    # kept: the last step had an impact, or contacts that closed
     double* node_before            # kept (nq,) where the step just taken began
     int* pushed_before             # kept (contacts,) whether it pushed in the step before that
     double* node_next              # (nq,) the same of the step at hand
@@ -24,20 +24,20 @@ cdef struct SettledStates:
     int placed_told
 
 
-cdef int make_settled(ModelStepper self, dict options) except -1:
+cdef int make_post_contact(ModelStepper self, dict options) except -1:
     cdef int n = self.ntouch
-    self.settled.behind = options.get("behind", 0.5)
+    self.post_contact.behind = options.get("behind", 0.5)
     if not n:
         return 0
-    self.settled.jumped = self.memory.kept_ints(1, 0, 1)
-    self.settled.node_before = self.memory.kept_reals(self.nq)
-    self.settled.node_next = self.memory.scratch_reals(self.nq)
-    self.settled.pushed_before = self.memory.kept_ints(n, 0, 1)
-    self.settled.pushed_next = <int*>self.memory.scratch(n * sizeof(int))
-    self.settled.told_start = self.memory.scratch_reals(TOLD * n)
-    self.settled.active_before = <int*>self.memory.scratch(n * sizeof(int))
-    self.settled.pose_told = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))
-    self.settled.at_told = self.memory.scratch_reals(self.nq)
+    self.post_contact.jumped = self.memory.kept_ints(1, 0, 1)
+    self.post_contact.node_before = self.memory.kept_reals(self.nq)
+    self.post_contact.node_next = self.memory.scratch_reals(self.nq)
+    self.post_contact.pushed_before = self.memory.kept_ints(n, 0, 1)
+    self.post_contact.pushed_next = <int*>self.memory.scratch(n * sizeof(int))
+    self.post_contact.told_start = self.memory.scratch_reals(TOLD * n)
+    self.post_contact.active_before = <int*>self.memory.scratch(n * sizeof(int))
+    self.post_contact.pose_told = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))
+    self.post_contact.at_told = self.memory.scratch_reals(self.nq)
     return 0
 
 
@@ -53,9 +53,9 @@ cdef void begin_contacts(ModelStepper self) noexcept nogil:
     memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
     x.past.seen.count = 0
     x.passes = 0
-    if self.settled.jumped != NULL:
-        self.settled.jumped[0] = False
-        memset(self.settled.pushed_before, 0, self.ntouch * sizeof(int))
+    if self.post_contact.jumped != NULL:
+        self.post_contact.jumped[0] = False
+        memset(self.post_contact.pushed_before, 0, self.ntouch * sizeof(int))
 
 
 cdef void note_touch(ModelStepper self) noexcept nogil:
@@ -64,8 +64,8 @@ cdef void note_touch(ModelStepper self) noexcept nogil:
     memcpy(self.way_start, self.contact.way, 3 * self.ntouch * sizeof(double))
     memcpy(self.hold_start, self.contact.hold, self.ntouch * sizeof(double))
     memcpy(self.active_start, self.contact.active, self.ntouch * sizeof(int))
-    memcpy(self.settled.told_start, self.contact.told, TOLD * self.ntouch * sizeof(double))
-    self.settled.jumped_start = self.settled.jumped[0]
+    memcpy(self.post_contact.told_start, self.contact.told, TOLD * self.ntouch * sizeof(double))
+    self.post_contact.jumped_start = self.post_contact.jumped[0]
 
 
 cdef void put_back_touch(ModelStepper self) noexcept nogil:
@@ -73,21 +73,21 @@ cdef void put_back_touch(ModelStepper self) noexcept nogil:
     memcpy(self.contact.way, self.way_start, 3 * self.ntouch * sizeof(double))
     memcpy(self.contact.hold, self.hold_start, self.ntouch * sizeof(double))
     memcpy(self.contact.active, self.active_start, self.ntouch * sizeof(int))
-    memcpy(self.contact.told, self.settled.told_start, TOLD * self.ntouch * sizeof(double))
-    self.settled.jumped[0] = self.settled.jumped_start
+    memcpy(self.contact.told, self.post_contact.told_start, TOLD * self.ntouch * sizeof(double))
+    self.post_contact.jumped[0] = self.post_contact.jumped_start
 
 
 cdef void note_node(ModelStepper self) noexcept nogil:
     # where the step at hand begins, and what pushed in the step before
     cdef int c
-    memcpy(self.settled.node_next, self.lane.state.q, self.nq * sizeof(double))
+    memcpy(self.post_contact.node_next, self.lane.state.q, self.nq * sizeof(double))
     for c in range(self.ntouch):
-        self.settled.pushed_next[c] = settled_pushed(self, c)
+        self.post_contact.pushed_next[c] = settled_pushed(self, c)
 
 
 cdef void pass_node_on(ModelStepper self) noexcept nogil:
-    memcpy(self.settled.node_before, self.settled.node_next, self.nq * sizeof(double))
-    memcpy(self.settled.pushed_before, self.settled.pushed_next, self.ntouch * sizeof(int))
+    memcpy(self.post_contact.node_before, self.post_contact.node_next, self.nq * sizeof(double))
+    memcpy(self.post_contact.pushed_before, self.post_contact.pushed_next, self.ntouch * sizeof(int))
 
 
 cdef inline bint settled_pushed(ModelStepper self, int c) noexcept nogil:
@@ -104,8 +104,8 @@ cdef const Pose* poses_at(ModelStepper self, const double* q) noexcept nogil:
         return x.pose2
     if x.placed1 and memcmp(x.at1, q, self.nq * sizeof(double)) == 0:
         return x.pose1
-    stand_bodies(self, q, self.settled.pose_told, self.settled.at_told, &self.settled.placed_told)
-    return self.settled.pose_told
+    stand_bodies(self, q, self.post_contact.pose_told, self.post_contact.at_told, &self.post_contact.placed_told)
+    return self.post_contact.pose_told
 
 
 # ---- velocities --------------------------------------------------------------------------------------
@@ -119,8 +119,8 @@ cdef bint pushed_any(ModelStepper self) noexcept nogil:
     return False
 
 
-cdef int settle_node(ModelStepper self, double* v) noexcept nogil:
-    # v (nv,) of the state as it is told: see `settle`
+cdef int post_contact_velocity_here(ModelStepper self, double* v) noexcept nogil:
+    # v (nv,) of the state as it is told: see `post_contact_velocity`
     cdef Touching* x = &self.contact
     cdef bint rebounds = False
     cdef int c, status
@@ -138,14 +138,15 @@ cdef int settle_node(ModelStepper self, double* v) noexcept nogil:
     status = impact_rebound(self, v) if rebounds else OK
     if status != OK:
         return status
-    return settle(self, self.lane.state.q, v, owed_share(self.settled.behind, self.lane.clock.steps == 1))
+    return post_contact_velocity(self, self.lane.state.q, v,
+                                 end_impulse_share(self.post_contact.behind, self.lane.clock.steps == 1))
 
 
-cdef bint settles_here(ModelStepper self) noexcept nogil:
+cdef bint has_post_contact_velocity(ModelStepper self) noexcept nogil:
     return not (self.shared.user_constrains or self.shared.m.nlocked)
 
 
-cdef int settle_ahead(ModelStepper self, double* v, bint* some) noexcept nogil:
+cdef int post_contact_velocity_ahead(ModelStepper self, double* v, bint* some) noexcept nogil:
     # v, half a step ahead of a start by the dynamics without contacts, so that contacts that are closed there and
     # wheels hold: v + M^-1 J^T nu, gap + (h/2) d(gap)/dt >= 0, friction within its cones. No step lies behind that
     # would tell their forces

@@ -27,12 +27,12 @@ cdef double FAR = 0.5
 cdef double ROUNDING = 2e-16
 
 
-cdef inline int soundness_in(const Signs* signs, int lane) noexcept nogil:
+cdef inline int pivot_signs_in(const Signs* signs, int lane) noexcept nogil:
     return SAME if vt_get(signs.least, lane) > 0.0 else EVEN if vt_get(signs.all, lane) > 0.0 else ODD
 
 
 cdef inline int soundness(const Signs* signs) noexcept nogil:
-    return soundness_in(signs, 0)
+    return pivot_signs_in(signs, 0)
 
 
 cdef vt_real largest_turn(const vt_model* m, const vt_real* y) noexcept nogil:

@@ -5,26 +5,26 @@ cdef int variational_factor(ModelStepper self) noexcept nogil:
     cdef Operator* op = self.lane.operator
     cdef int k, status, n = self.nv, count = self.shared.count
     cdef double h = self.lane.now.h
-    cdef bint linked = self.lane.newton.now.solver == AUTO and op.linked[0] == h
+    cdef bint reused_for_h = self.lane.newton.now.solver == AUTO and op.reused_for_h[0] == h
     if self.shared.choices.solver == RIQN:
         self.method.linearise_at_rest(self)
-        self.lane.operator.sound[0] = SAME
+        self.lane.operator.pivot_signs[0] = SAME
     else:
         status = self.method.linearise(self)
         if status == OK and self.lane.fronts.planned:
             status = linearise_by_plans(self)
         if status != OK:
             return status
-    if self.shared.choices.extra and not linked and variational_couple(self) != OK:
+    if self.shared.choices.extra and not reused_for_h and variational_couple(self) != OK:
         return NOT_CONVERGED
-    if not (self.shared.plain and linked):
+    if not (self.shared.plain and reused_for_h):
         for k in range(count):
             if model_island(self, k).plan == NULL:
                 variational_solve(self, self.lane.held.Dh1 + k * n, model_island(self, k), op.response + k * n)
-    if self.shared.plain and not linked and factor_gears(self) != OK:
+    if self.shared.plain and not reused_for_h and factor_gears(self) != OK:
         return DEPENDENT
-    if not linked:
-        op.linked[0] = h if self.shared.choices.links and op.sound[0] != WRONG else 0.0
+    if not reused_for_h:
+        op.reused_for_h[0] = h if self.shared.choices.reuses_answers and op.pivot_signs[0] != WRONG else 0.0
     self.lane.progress.factorisations += 1
     self.lane.reuse.have = True
     self.lane.reuse.age = 0
@@ -44,7 +44,7 @@ cdef int variational_couple(ModelStepper self) noexcept nogil:
     if lu_factor(op.B, extra, op.B_order) != OK:
         return NOT_CONVERGED
     if lu_sign(op.B, extra, op.B_order) < 0:
-        op.sound[0] = WRONG
+        op.pivot_signs[0] = WRONG
     return OK
 
 
@@ -91,9 +91,9 @@ cdef int factor_dense(ModelStepper self) noexcept nogil:
         return DEPENDENT
     # where nothing moves J is -M/h, but for the prescribed rows
     if lu_sign(J, n, self.lane.operator.order) == sign_at_rest(self, n - self.shared.m.nlocked):
-        self.lane.operator.sound[0] = SAME
+        self.lane.operator.pivot_signs[0] = SAME
     else:
-        self.lane.operator.sound[0] = ODD
+        self.lane.operator.pivot_signs[0] = ODD
     return OK
 
 
@@ -109,7 +109,7 @@ cdef int direction(ModelStepper self) noexcept nogil:
     cdef Operator* op = self.lane.operator
     cdef int k, status
     variational_solve(self, x.r, NULL, x.d)
-    x.now.sound = op.sound[0] >= x.now.required
+    x.now.signs_ok = op.pivot_signs[0] >= x.now.required_signs
     for k in range(self.shared.islands.count):
         if self.shared.islands.at[k].plan != NULL:
             continue

@@ -20,7 +20,7 @@ cdef enum:              # what to do after a pass
     FACTOR = 2          # factor an operator, and correct with it
     FAIL = 3
 
-VERDICTS = {"done": DONE, "reuse": REUSE, "factor": FACTOR, "fail": FAIL}
+ACTIONS = {"done": DONE, "reuse": REUSE, "factor": FACTOR, "fail": FAIL}
 
 
 cdef struct Pass:               # scratch: a pass of the solver, in plain numbers
@@ -32,8 +32,8 @@ cdef struct Pass:               # scratch: a pass of the solver, in plain number
     double goal                 # residual accepted
     double scale                # of the residual: the largest momentum or impulse
     int turned                  # a body turned by half a turn or more
-    int required                # signs that the operator's pivots must have: SAME or EVEN
-    int sound                   # they have these
+    int required_signs          # signs that the operator's pivots must have: SAME or EVEN
+    int signs_ok                # they have these
 
 
 cdef struct Costs:      # in evaluations of the residual
@@ -83,10 +83,10 @@ cdef bint reuse_is_cheaper(const Pass* p, const FactorReuse* x, const Costs* cos
                          <= cost.factor + cost.correction * passes(exact, p.goal, p.error))
 
 
-cdef int judge(const Pass* p, const FactorReuse* x, const Costs* cost) noexcept nogil:
-    # what to do after a pass. Nothing is changed: a verdict depends on these numbers and on nothing else
+cdef int next_action(const Pass* p, const FactorReuse* x, const Costs* cost) noexcept nogil:
+    # what to do after a pass. Nothing is changed: an action depends on these numbers and on nothing else
     if p.error <= p.goal:
-        return DONE if p.sound else FAIL
+        return DONE if p.signs_ok else FAIL
     if not isfinite(p.error) or p.k == p.most:
         return FAIL
     if p.solver == RECURSIVE_NEWTON or p.solver == NEWTON:
@@ -97,16 +97,16 @@ cdef int judge(const Pass* p, const FactorReuse* x, const Costs* cost) noexcept 
     return FACTOR if p.k == 0 else REUSE
 
 
-cdef void reuse_note(FactorReuse* x, const Pass* p, int verdict) noexcept nogil:
-    # what a verdict means for the operator at hand
+cdef void reuse_note(FactorReuse* x, const Pass* p, int action) noexcept nogil:
+    # what an action means for the operator at hand
     if p.solver != AUTO:
         return
-    x.reused = verdict == REUSE
+    x.reused = action == REUSE
     if p.k == 0 and x.have and not x.reused:
         # the learnt contraction grows old: the operator is tried again some time
         x.contraction *= 0.998
 
 
-def judged(Pass p, FactorReuse reuse, Costs cost):
-    """The verdict after a pass, one of the values of VERDICTS; the arguments are mappings of the structs' fields."""
-    return judge(&p, &reuse, &cost)
+def action_after(Pass p, FactorReuse reuse, Costs cost):
+    """The action after a pass, one of the values of ACTIONS; the arguments are mappings of the structs' fields."""
+    return next_action(&p, &reuse, &cost)

@@ -20,7 +20,7 @@ ctypedef int (*MethodCount)(ModelStepper self) except? -1
 
 cdef struct Method:
     # of every method
-    MethodAction begin, accept, struck
+    MethodAction begin, accept, on_impulse
     double (*multiplier)(ModelStepper self, int c) noexcept nogil
     MethodStage step
     # a trial from node 1, without contacts; what follows if it fails, or is accepted

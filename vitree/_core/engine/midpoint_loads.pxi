@@ -26,7 +26,7 @@ cdef int make_midpoint(ModelStepper self, dict options) except -1:
     make_variational(self, options)
     if alpha != 0.5:
         # J has a symmetric part (2 alpha - 1) dp/dq, which the mass matrix of light links need not outweigh
-        self.shared.choices.required = ODD
+        self.shared.choices.required_signs = ODD
     midpoint_make(&self.mid, self.memory, self.shared.m, self.shared.choices.stages)
     self.mid.rate, self.mid.stiffness = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
     self.mid.turning = self.memory.scratch_reals(27 * self.shared.m.nbody)

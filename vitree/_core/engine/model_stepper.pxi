@@ -23,7 +23,7 @@ cdef int make_method(ModelStepper self, dict options) except -1:
     make_impacts(self)
     if self.kind == METHOD_FIELD:
         return 0
-    make_settled(self, options)
+    make_post_contact(self, options)
     make_located(self)
     if self.kind == METHOD_EULER or self.kind == METHOD_RUNGE_KUTTA:
         make_explicit(self, options)
@@ -60,7 +60,7 @@ cdef class ModelStepper(Stepper):
     cdef double slowest                 # [m/s] slower approaches do not rebound
     cdef int events                     # most contacts that are located in a step
     cdef Touching contact
-    cdef bint settling                  # contacts are gathered for a velocity at a node, not for a step
+    cdef bint at_node                   # contacts are gathered for a velocity at a node, not for a step
     cdef double* way_beside
     cdef double* lam_start              # the kept arrays where the step starts
     cdef double* way_start
@@ -68,7 +68,7 @@ cdef class ModelStepper(Stepper):
     cdef int* active_start
     cdef bint answers_by_factors        # M alone answers, by the operations of `velocity` with its factors at hand
     cdef object stages_owner
-    cdef SettledStates settled
+    cdef PostContact post_contact
     cdef LocatedSteps located
     cdef ExplicitContact explicit
     cdef EulerStep euler
@@ -287,8 +287,8 @@ cdef class ModelStepper(Stepper):
         """What it lacks [m/s], and its gap [m]."""
         return self.contact.residual, self.contact.there[self.contact.worst].gap
 
-    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v, double behind=0.5,
-                          Py_ssize_t first=-1):
+    def post_contact_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v,
+                                double behind=0.5, Py_ssize_t first=-1):
         """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
 
         p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. Where contacts closed that rebound at the node, it
@@ -332,13 +332,13 @@ cdef class ModelStepper(Stepper):
             memcpy(self.lane.state.q, &q[row, 0], self.nq * sizeof(double))
             if rebounds and impact_rebound(self, &v[row, 0]) != OK:
                 raise MemoryError
-            if settle(self, &q[row, 0], &v[row, 0], owed_share(behind, row == first)) != OK:
+            if post_contact_velocity(self, &q[row, 0], &v[row, 0], end_impulse_share(behind, row == first)) != OK:
                 raise MemoryError
 
     @property
     def first(self):
         """Time [s] at which the first step from a start ended; NaN if unknown."""
-        return self.settled.first
+        return self.post_contact.first
 
     def pushed_here(self):
         """Return the contacts that pushed in the last step, as :meth:`take_contacts` has them, of row 0."""
@@ -494,8 +494,8 @@ cdef class ModelStepper(Stepper):
     cdef void begin(self) noexcept nogil:
         self.method.begin(self)
 
-    cdef void struck(self) noexcept nogil:
-        self.method.struck(self)
+    cdef void on_impulse(self) noexcept nogil:
+        self.method.on_impulse(self)
 
     cdef double multiplier(self, int c) noexcept nogil:
         return self.method.multiplier(self, c)
@@ -505,7 +505,7 @@ cdef class ModelStepper(Stepper):
 
     cdef void start_run(self) noexcept nogil:
         Stepper.start_run(self)
-        self.settled.first = self.lane.clock.t if self.lane.clock.steps == 1 else NAN
+        self.post_contact.first = self.lane.clock.t if self.lane.clock.steps == 1 else NAN
 
     cdef void open_step(self) noexcept nogil:
         Stepper.open_step(self)
@@ -515,7 +515,7 @@ cdef class ModelStepper(Stepper):
     cdef void close_step(self) noexcept nogil:
         Stepper.close_step(self)
         if self.lane.clock.steps == 1:
-            self.settled.first = self.lane.clock.t
+            self.post_contact.first = self.lane.clock.t
         if self.ntouch:
             pass_node_on(self)
 
@@ -523,9 +523,9 @@ cdef class ModelStepper(Stepper):
         # the velocity in which contacts that pushed do not close: see contact/velocities.pxi
         if not self.ntouch:
             return Stepper.tells(self, by_momentum, v)
-        if not settles_here(self) and (by_momentum or pushed_any(self)):
+        if not has_post_contact_velocity(self) and (by_momentum or pushed_any(self)):
             return False
-        return Stepper.tells(self, by_momentum, v) and settle_node(self, v) == OK
+        return Stepper.tells(self, by_momentum, v) and post_contact_velocity_here(self, v) == OK
 
     cdef int log_row(self, long row) noexcept nogil:
         return log_told(self, &self.log, row)

@@ -8,7 +8,7 @@
 # operators) is behind functions that do nothing in lanes/stepper.pxi.
 
 #: A factorisation whose correction leaves more than this share takes the answers of loads anew the next time
-cdef double LINKED = 1e-4
+cdef double REUSES_ANSWERS = 1e-4
 
 #: All lanes
 cdef bint EACH[MOST_LANES]
@@ -102,7 +102,7 @@ cdef void increment_by_dynamics(ModelStepper self, double share, vt_real* y) noe
 
 
 cdef void guess_rest(ModelStepper self, const bint* some) noexcept nogil:
-    # the dynamics know nothing of what the step treats implicitly: a damped light link that is struck hardly moves,
+    # the dynamics know nothing of what the step treats implicitly: a damped light link hardly moves after an impulse,
     # where M^-1 p turns it far. No motion, from which an exact direction leads to (M/h + c/2)^-1 p, may be better
     cdef Newton* x = &self.lane.newton
     cdef bint back[MOST_LANES]
@@ -124,7 +124,7 @@ cdef void guess_rest(ModelStepper self, const bint* some) noexcept nogil:
 
 
 cdef vt_real second_guess(ModelStepper self, const bint* poor, vt_real e) noexcept nogil:
-    # the extrapolation of some lanes is suddenly poor, as after a blow: is what the dynamics say any better?
+    # the extrapolation of some lanes is suddenly poor, as after an impulse: is what the dynamics say any better?
     cdef Newton* x = &self.lane.newton
     cdef bint back[MOST_LANES]
     cdef vt_real other
@@ -154,8 +154,8 @@ cdef vt_real variational_residual(ModelStepper self) noexcept nogil:
         return vt_set1(NAN)
     e = self.method.evaluate(self)
     self.lane.progress.residuals += 1
-    if x.kick != NULL:
-        e = kicked_residual(self, e)
+    if x.impulse != NULL:
+        e = impulse_residual(self, e)
     if self.shared.count or self.shared.m.nlocked:
         return held_residual(self, e)
     return weighted(self.shared.choices.gain, self.nv, x.r, e)
@@ -191,7 +191,7 @@ cdef void note_signs(ModelStepper self, const Signs* signs) noexcept nogil:
     # what the pivots of an operator say of it
     cdef int i
     for i in range(VT_WIDTH):
-        self.lane.operator.sound[i] = soundness_in(signs, i)
+        self.lane.operator.pivot_signs[i] = pivot_signs_in(signs, i)
 
 
 cdef vt_real along_correction(ModelStepper self, const vt_real* d) noexcept nogil:
@@ -268,7 +268,7 @@ cdef void stop_at_corners(ModelStepper self) noexcept nogil:
 # ---- passes -----------------------------------------------------------------------------------------
 
 
-cdef void variational_iterate(ModelStepper self, int solver, int required) noexcept nogil:
+cdef void variational_iterate(ModelStepper self, int solver, int required_signs) noexcept nogil:
     # passes until the step's equations hold in each lane that solves, by operators of the signs required; the lanes'
     # status says how they ended
     cdef Newton* x = &self.lane.newton
@@ -280,7 +280,7 @@ cdef void variational_iterate(ModelStepper self, int solver, int required) noexc
     for i in range(VT_WIDTH):
         p = &x.now[i]
         p.solver, p.k, p.most = solver, 0, min(<int>PASSES, c.max_iterations) if solver == AUTO else c.max_iterations
-        p.error_before, p.turned, p.required, p.sound = 0.0, False, required, True
+        p.error_before, p.turned, p.required_signs, p.signs_ok = 0.0, False, required_signs, True
         x.status[i] = OK
     while True:
         e = variational_residual(self)
@@ -302,7 +302,7 @@ cdef void variational_iterate(ModelStepper self, int solver, int required) noexc
             end_passes(self, status)
             return
         k += 1
-    certify(self, required)
+    certify(self, required_signs)
 
 
 cdef void end_passes(ModelStepper self, int status) noexcept nogil:
@@ -350,7 +350,7 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
     cdef Newton* x = &self.lane.newton
     cdef Choices* c = &self.shared.choices
     cdef Pass* p
-    cdef int i, verdict
+    cdef int i, action
     for i in range(VT_WIDTH):
         x.factors[i] = False
         if not x.solves[i]:
@@ -361,14 +361,14 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
         if self.shared.count:
             p.error = held_error(self, p, closed)
         note(self, i)
-        verdict = judge(p, &self.lane.reuse[i], &c.costs)
-        if verdict == DONE or verdict == FAIL:
+        action = next_action(p, &self.lane.reuse[i], &c.costs)
+        if action == DONE or action == FAIL:
             x.solves[i] = False
-            x.status[i] = (OK if verdict == DONE else WRONG_BRANCH if p.error <= p.goal
+            x.status[i] = (OK if action == DONE else WRONG_BRANCH if p.error <= p.goal
                            else TURNED_TOO_FAR if p.turned else NOT_CONVERGED)
             continue
-        reuse_note(&self.lane.reuse[i], p, verdict)
-        x.factors[i] = verdict == FACTOR
+        reuse_note(&self.lane.reuse[i], p, action)
+        x.factors[i] = action == FACTOR
     return any_of(x.solves)
 
 
@@ -380,8 +380,8 @@ cdef void note(ModelStepper self, int i) noexcept nogil:
         self.lane.now[i].contraction = p.error / p.error_before
         if p.solver == AUTO:
             reuse_learn(&self.lane.reuse[i], p)
-            if not self.lane.reuse[i].reused and self.lane.now[i].contraction > LINKED:
-                self.lane.operator.linked[0] = 0.0
+            if not self.lane.reuse[i].reused and self.lane.now[i].contraction > REUSES_ANSWERS:
+                self.lane.operator.reused_for_h[0] = 0.0
 
 
 cdef int improve(ModelStepper self, int solver) noexcept nogil:
@@ -431,15 +431,15 @@ cdef int improve(ModelStepper self, int solver) noexcept nogil:
 #     of the energy is a tenth of the kinetic energy at 0.9 rad.
 
 
-cdef void certify(ModelStepper self, int required) noexcept nogil:
+cdef void certify(ModelStepper self, int required_signs) noexcept nogil:
     # lanes whose solution does not continue from no motion: |y - (h v + share h^2 a)| <= near max(|h v|^2, |h^2 a|), of
     # the joints that turn, and each that turns far is steady. The prediction knows nothing of what the step treats
     # implicitly
     cdef Newton* x = &self.lane.newton
     cdef const vt_model* m = self.shared.m
     cdef vt_real turn = largest_turn(m, x.y), by_v, by_a, off, size
-    cdef double h = self.lane.now.h, near = NEAR if required == SAME else FARTHER, most, far
-    cdef bint lenient = required != SAME and self.method.solves_forces(self)
+    cdef double h = self.lane.now.h, near = NEAR if required_signs == SAME else FARTHER, most, far
+    cdef bint lenient = required_signs != SAME and self.method.solves_forces(self)
     cdef bint asks[MOST_LANES]
     cdef int i, k, cause = self.lane.now.cause
     for i in range(VT_WIDTH):
@@ -514,7 +514,7 @@ cdef void show_margin(ModelStepper self, int i, double turn, double off) noexcep
 cdef int variational_attempt(ModelStepper self) noexcept nogil:
     # guess, passes, node 2
     cdef Newton* x = &self.lane.newton
-    cdef int i, solver = self.shared.choices.solver, required = signs_required(self)
+    cdef int i, solver = self.shared.choices.solver, required_signs = signs_required(self)
     cdef bint extrapolated
     for i in range(VT_WIDTH):
         self.lane.now[i].iterations = 0
@@ -524,7 +524,7 @@ cdef int variational_attempt(ModelStepper self) noexcept nogil:
     for i in range(VT_WIDTH):
         self.lane.now[i].contraction = NAN
         self.lane.reuse[i].age += 1
-    variational_iterate(self, solver, required)
+    variational_iterate(self, solver, required_signs)
     if VT_WIDTH > 1:
         # lanes whose equations are not solved are left to steps of one instance
         self.method.finish(self)
@@ -536,7 +536,7 @@ cdef int variational_attempt(ModelStepper self) noexcept nogil:
         x.solves[0] = True
         self.method.guess_by_dynamics(self, self.method.node_share(self), EACH)
         guess_rest(self, EACH)
-        variational_iterate(self, RECURSIVE_NEWTON if solver == AUTO else solver, min(required, EVEN))
+        variational_iterate(self, RECURSIVE_NEWTON if solver == AUTO else solver, min(required_signs, EVEN))
     return self.method.finish(self) if x.status[0] == OK else x.status[0]
 
 
@@ -544,7 +544,7 @@ cdef int signs_required(ModelStepper self) noexcept nogil:
     # backwards, where nothing moves, dissipation c leaves M - |h| c/2 of M: its signs say nothing
     if self.lane.now.h < 0.0 and (self.method.solves_forces(self) or model_loaded(self)):
         return ODD
-    return self.shared.choices.required
+    return self.shared.choices.required_signs
 
 
 cdef void learn(ModelStepper self) noexcept nogil:

@@ -1,7 +1,7 @@
 # What a stepper of a model holds, by owner. A `Lane` has all that differs between two instances of a batch, and numbers of
-# VT_WIDTH instances where several go side by side; `Shared` has all that they have in common. A function beside each struct makes its arrays, and says which of them a run resumes
-# from (memory.kept), which each step writes before it reads them (memory.scratch), and which are arguments
-# (memory.given).
+# VT_WIDTH instances where several go side by side; `Shared` has all that they have in common. A function beside each
+# struct makes its arrays, and says which of them a run resumes from (memory.kept), which each step writes before it reads
+# them (memory.scratch), and which are arguments (memory.given).
 
 # ---- bodies, loads and accelerations ---------------------------------------------------------------
 
@@ -121,7 +121,7 @@ cdef struct Newton:
     vt_real* v                  # (nv,) velocity and acceleration that guesses are made of
     vt_real* a
     double* z                   # (count,) corrections of the multipliers
-    const double* kick          # (nv,) impulse of the momentum where the step starts, or NULL
+    const double* impulse       # (nv,) impulse of the momentum where the step starts, or NULL
     vt_real* last               # (nv,) and (count,) the last ones, and the residual along them before
     double* last_z
     double slope[MOST_LANES]
@@ -142,7 +142,7 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_
     x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
-    x.kick = NULL
+    x.impulse = NULL
     x.last, x.last_z = memory.scratch_reals(nv), <double*>memory.scratch_reals(count)
     x.z, x.w = <double*>memory.scratch_reals(count), <double*>memory.scratch_reals(count + extra)
     x.A, x.order = <double*>memory.scratch_reals(count * count), <int*>memory.scratch(count * sizeof(int))
@@ -158,10 +158,10 @@ cdef struct Operator:           # of a substep: J - C^T R, and what it answers; 
     int* B_order                # (extra,) its pivots
     double* S                   # (count, count) factors of plain islands' Dh (response), or NULL
     int* S_order                # (count,) their pivots
-    double* linked              # the step for which B, S and their responses may serve further factorisations, or 0
+    double* reused_for_h        # the step for which B, S and their responses may serve further factorisations, or 0
     double* J                   # (nv, nv) factors of a dense J, or NULL
     int* order                  # (nv,) its pivots
-    int* sound                  # by the pivots' signs, of each lane: SAME, EVEN or ODD
+    int* pivot_signs            # by the pivots' signs, of each lane: SAME, EVEN or ODD
 
 
 cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense,
@@ -170,13 +170,13 @@ cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra,
     cdef int k
     x.C, x.R = <double*>memory.kept_reals(extra * nv), <double*>memory.kept_reals(extra * nv)
     x.response, x.B = <double*>memory.kept_reals((count + extra) * nv), <double*>memory.kept_reals(extra * extra)
-    x.B_order, x.linked = memory.kept_ints(extra, 0, extra - 1), <double*>memory.kept_reals(1)
+    x.B_order, x.reused_for_h = memory.kept_ints(extra, 0, extra - 1), <double*>memory.kept_reals(1)
     if plain != NULL:
         x.S, x.S_order = <double*>memory.kept_reals(count * count), memory.kept_ints(count, 0, count - 1)
         for k in range(plain.count):
             memory.bound(INTS, x.S_order + plain.at[k].row, plain.at[k].row_end - plain.at[k].row, 0,
                          plain.at[k].row_end - plain.at[k].row - 1)
-    x.sound = <int*>memory.kept(VT_WIDTH * sizeof(int))
+    x.pivot_signs = <int*>memory.kept(VT_WIDTH * sizeof(int))
     if dense:
         x.J, x.order = <double*>memory.kept_reals(nv * nv), memory.kept_ints(nv, 0, nv - 1)
     return 0
@@ -199,8 +199,8 @@ cdef struct Choices:            # how a variational step is solved
     int extra                   # rows by which loads couple the joints
     bint written                # the last nv of these are those of loads written in Python
     bint stiff                  # springs are solved for: a poor guess has forces that never act, and its scale is not the step's
-    bint links                  # they change little from step to step
-    int required                # signs that a step's operator must have: SAME, or ODD where they say nothing
+    bint reuses_answers             # they change little from step to step
+    int required_signs          # signs that a step's operator must have: SAME, or ODD where they say nothing
     Costs costs
     int adapt                   # how steps adapt themselves, or 0
     double pace                 # [1] step times density
@@ -234,7 +234,7 @@ cdef struct Shared:
     bint gears                  # all constraints are linear in q: nothing of them is left to correct by a good guess
     bint plain                  # so they are, and no island has a plan: Dh stays as it is, and asks for no poses
     bint geared                 # so they are, and accelerations eliminate them by this plan
-    TrainPlan trains
+    GearTrainPlan trains
     int* own                    # (count,) a coordinate that a gear has to itself, or NULL
     bint user_rests             # loads and constraints written in Python: potentials,
     bint user_moves             # forces,
@@ -253,7 +253,7 @@ cdef struct Lane:
     Prescribed prescribed
     Holonomic held
     Fronts fronts
-    TrainWork trains
+    GearTrainWork trains
     Servos servos
     Newton newton
     Progress* progress

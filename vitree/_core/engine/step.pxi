@@ -31,9 +31,9 @@ cdef int substep(ModelStepper self, bint leading) noexcept nogil:
     if status != OK:
         return status
     self.contact.leading = leading and not self.parted
-    self.lane.newton.kick = NULL
+    self.lane.newton.impulse = NULL
     status = solve_with_contacts(self) if self.ntouch else self.method.attempt(self)
-    self.lane.newton.kick = NULL
+    self.lane.newton.impulse = NULL
     if status == OK:
         status = self.checked()
     elif self.lane.now.cause == CALLBACK_FAILED:

@@ -734,16 +734,16 @@ cdef class Stepper:
         return status
 
     def strike(self, const double[::1] x):
-        """Change p (or v) at the state by a blow; what lies behind says no more what comes."""
+        """Add an impulse to p (or v) at the state. The steps before say nothing of those that follow."""
         cdef Busy busy = self.busy()
         memcpy(self.lane.state.x, entries(x, self.nv, "entries of p or v"), self.nv * sizeof(double))
-        self.struck()
+        self.on_impulse()
 
     cdef int note_part(self) noexcept nogil:
         # a part of a step begins within it
         return OK
 
-    cdef void struck(self) noexcept nogil:
+    cdef void on_impulse(self) noexcept nogil:
         self.begin()
 
     def lead(self, indices):

@@ -10,7 +10,7 @@ cdef int nothing_to_finish(ModelStepper self) noexcept nogil:
 
 cdef void field_methods(Method* x) noexcept:
     # accelerations and forces of states; no steps
-    x.begin = x.struck = begin_contacts
+    x.begin = x.on_impulse = begin_contacts
     x.accept, x.multiplier = model_accept, model_multiplier
     x.node_share = x.force_share = model_node_share
     x.solves_forces = model_solves_forces
@@ -19,7 +19,7 @@ cdef void field_methods(Method* x) noexcept:
 cdef void explicit_methods(Method* x) noexcept:
     # (q2, v2) = F_h(q1, v1). Where v is changed from outside, contacts go on
     field_methods(x)
-    x.begin, x.accept, x.struck, x.multiplier = explicit_begin, explicit_accept, nothing, explicit_multiplier
+    x.begin, x.accept, x.on_impulse, x.multiplier = explicit_begin, explicit_accept, nothing, explicit_multiplier
     x.prepare, x.attempt, x.give_up, x.conclude = explicit_prepare, explicit_attempt, nothing, nothing_to_conclude
     x.first_guess, x.guess_again = explicit_first_guess, explicit_guess_again
     x.iterate_touches, x.finish, x.push_late = explicit_iterate_touches, nothing_to_finish, explicit_push_late
@@ -37,14 +37,14 @@ cdef void runge_kutta_methods(Method* x) noexcept:
 
 cdef void gauss_methods(Method* x) noexcept:
     field_methods(x)
-    x.begin, x.accept, x.struck, x.step = gauss_begin, gauss_accept, gauss_struck, gauss_step
+    x.begin, x.accept, x.on_impulse, x.step = gauss_begin, gauss_accept, gauss_on_impulse, gauss_step
 
 
 cdef void variational_methods(Method* x) noexcept:
     # what discretisations have in common
     field_methods(x)
     variational_entries(x)
-    x.begin, x.accept, x.struck = variational_begin, variational_accept, variational_struck
+    x.begin, x.accept, x.on_impulse = variational_begin, variational_accept, variational_on_impulse
     x.multiplier = variational_multiplier
     x.attempt, x.give_up, x.conclude = variational_attempt, variational_give_up, variational_conclude
     x.first_guess, x.guess_again = variational_first_guess, variational_guess_again

@@ -41,14 +41,14 @@ cdef int choose(ModelStepper self, dict options) except -1:
     c.stages, c.share = len(shares), self.memory.given_reals(len(shares))
     for k in range(c.stages):
         c.share[k] = shares[k]
-    c.required = SAME
+    c.required_signs = SAME
     choose_norm(self, options.get("inertia_scale"))
     c.rounding += ROUNDING * drive_weight(self)
     self.shared.limited = False
     for k in range(self.shared.ndrive):
         self.shared.limited = self.shared.limited or self.shared.drive[k].effort != INFINITY
     c.implicit, c.extra = c.stages > 1, self.method.coupled_rows(self)
-    c.links = not self.shared.choices.written
+    c.reuses_answers = not self.shared.choices.written
     return 0
 
 
@@ -134,7 +134,7 @@ cdef void forget(ModelStepper self) noexcept nogil:
     for k in range(self.shared.choices.stages):
         self.lane.guesses[k].seen.count = 0
         self.lane.reuses[k].have = False
-        self.lane.operators[k].linked[0] = 0.0
+        self.lane.operators[k].reused_for_h[0] = 0.0
     self.lane.progress.have_Dh = False
     no_multipliers(self)
     self.method.leave(self)
@@ -154,8 +154,8 @@ cdef void variational_begin(ModelStepper self) noexcept nogil:
     progress.opening, progress.density = True, NAN
 
 
-cdef void variational_struck(ModelStepper self) noexcept nogil:
-    # the counts of the run stay. The momentum is that before the node's kick: dry friction of joints that stood owes the
+cdef void variational_on_impulse(ModelStepper self) noexcept nogil:
+    # the counts of the run stay. The momentum is that before the node's impulses: dry friction of joints that stood owes the
     # share of its last impulse that is node 2's
     cdef Touching* x = &self.contact
     cdef int c

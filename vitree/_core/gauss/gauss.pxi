@@ -266,10 +266,10 @@ cdef int take_model(ModelStepper self) except -1:
 cdef void gauss_begin(ModelStepper self) noexcept nogil:
     memset(self.lane.progress, 0, sizeof(Progress))
     memset(self.gauss.resolved, 0, sizeof(Resolution))
-    self.struck()
+    self.on_impulse()
 
 
-cdef void gauss_struck(ModelStepper self) noexcept nogil:
+cdef void gauss_on_impulse(ModelStepper self) noexcept nogil:
     self.gauss.past.steps = 0
 
 

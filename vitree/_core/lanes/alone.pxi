@@ -8,7 +8,7 @@ cdef inline void scale_by_motion(ModelStepper self, Pass* p) noexcept nogil: pas
 cdef inline void ask_at_start(ModelStepper self) noexcept nogil: pass
 cdef inline bint ask_in_middle(ModelStepper self) noexcept nogil: return True
 cdef inline int ask_within(ModelStepper self, double t, double share, const vt_real* q, const vt_real* v) noexcept nogil: return OK
-cdef inline vt_real kicked_residual(ModelStepper self, vt_real e) noexcept nogil: return e
+cdef inline vt_real impulse_residual(ModelStepper self, vt_real e) noexcept nogil: return e
 cdef inline vt_real held_residual(ModelStepper self, vt_real e) noexcept nogil: return e
 cdef inline double held_error(ModelStepper self, const Pass* p, double closed) noexcept nogil: return p.error
 cdef inline double variational_closed(ModelStepper self) noexcept nogil: return 0.0
@@ -66,8 +66,8 @@ cdef int variational_factor(ModelStepper self) noexcept nogil:
     cdef Operator* op = self.lane.operator
     cdef vt_mask some = where(x.factors)
     cdef bint all = vt_all(some)
-    cdef int i, sound[MOST_LANES]
-    memcpy(sound, op.sound, VT_WIDTH * sizeof(int))
+    cdef int i, signs_ok[MOST_LANES]
+    memcpy(signs_ok, op.pivot_signs, VT_WIDTH * sizeof(int))
     if not all:
         keep_operator(self, some, False)
     self.method.linearise(self)
@@ -77,7 +77,7 @@ cdef int variational_factor(ModelStepper self) noexcept nogil:
         if x.factors[i]:
             self.lane.reuse[i].have, self.lane.reuse[i].age = True, 0
         else:
-            op.sound[i] = sound[i]
+            op.pivot_signs[i] = signs_ok[i]
     return OK
 
 
@@ -110,5 +110,5 @@ cdef int direction(ModelStepper self) noexcept nogil:
     cdef int i
     self.method.apply_inverse(self, x.r, 0, self.shared.m.nbody, x.d)
     for i in range(VT_WIDTH):
-        x.now[i].sound = self.lane.operator.sound[i] >= x.now[i].required
+        x.now[i].signs_ok = self.lane.operator.pivot_signs[i] >= x.now[i].required_signs
     return OK

@@ -5,7 +5,7 @@
 # The rate of a train is eliminated where the train closes. Outwards it is found at that body, before the joints that
 # hang on it. What a joint of a train lacks is then the force of its gears.
 
-cdef int trains_make(TrainWork* x, Memory memory, const TrainPlan* p, int nv) except -1:
+cdef int trains_make(GearTrainWork* x, Memory memory, const GearTrainPlan* p, int nv) except -1:
     x.Kn = <Vec3*>memory.scratch((p.shares + p.count) * sizeof(Vec3))
     x.Kf = <Vec3*>memory.scratch((p.shares + p.count) * sizeof(Vec3))
     x.along, x.lack = memory.scratch_reals(p.shares), memory.scratch_reals(nv)
@@ -14,14 +14,14 @@ cdef int trains_make(TrainWork* x, Memory memory, const TrainPlan* p, int nv) ex
     return 0
 
 
-cdef inline void train_along(TrainWork* x, int first, int end, const vt_body* b, Vec3 z) noexcept nogil:
+cdef inline void train_along(GearTrainWork* x, int first, int end, const vt_body* b, Vec3 z) noexcept nogil:
     # S^T K of all shares of a body's joint
     cdef int k
     for k in range(first, end):
         x.along[k] = joint_pairing(b, z, x.Kn[k], x.Kf[k])
 
 
-cdef inline void train_pass(const TrainPlan* p, TrainWork* x, const vt_body* b, int first, int end,
+cdef inline void train_pass(const GearTrainPlan* p, GearTrainWork* x, const vt_body* b, int first, int end,
                             const AbaBody* s) noexcept nogil:
     # through an eliminated joint: K - U D^-1 S^T K, to the parent
     cdef int j, k, at
@@ -39,7 +39,7 @@ cdef inline void train_pass(const TrainPlan* p, TrainWork* x, const vt_body* b, 
         hand_down(n, f, s.t, &x.Kn[p.share[k].to], &x.Kf[p.share[k].to])
 
 
-cdef inline void train_join(const TrainPlan* p, TrainWork* x, const vt_model* m, int i, const double* tau,
+cdef inline void train_join(const GearTrainPlan* p, GearTrainWork* x, const vt_model* m, int i, const double* tau,
                             AbaBody* body) noexcept nogil:
     # a joint of a train: it moves by its factor times s, and the parent feels the whole inertia
     cdef const vt_body* b = &m.body[i]
@@ -72,14 +72,14 @@ cdef inline void train_join(const TrainPlan* p, TrainWork* x, const vt_model* m,
         hand_down(n, f, s.t, &up.I.bn, &up.I.bf)
 
 
-cdef inline void train_without(const TrainPlan* p, TrainWork* x, int c, int at, int place, double l) noexcept nogil:
+cdef inline void train_without(const GearTrainPlan* p, GearTrainWork* x, int c, int at, int place, double l) noexcept nogil:
     # another train takes what the eliminated one, c, was for it
     x.rest[at] -= l * x.rest[c]
     x.Kn[place] = axpy(-l, x.Kn[p.shares + c], x.Kn[place])
     x.Kf[place] = axpy(-l, x.Kf[p.shares + c], x.Kf[place])
 
 
-cdef inline void train_close(const TrainPlan* p, TrainWork* x, int first, int end, int open_first, int open_end,
+cdef inline void train_close(const GearTrainPlan* p, GearTrainWork* x, int first, int end, int open_first, int open_end,
                              Articulated* I) noexcept nogil:
     # eliminate the trains that close at a body, whose shares are those from open_first on; I: NULL at the world
     cdef int c, k, j, at
@@ -115,7 +115,7 @@ cdef inline void train_close(const TrainPlan* p, TrainWork* x, int first, int en
             I.bf = axpy(r, f, I.bf)
 
 
-cdef inline void train_rates(const TrainPlan* p, TrainWork* x, int first, int end, int open_first, int open_end,
+cdef inline void train_rates(const GearTrainPlan* p, GearTrainWork* x, int first, int end, int open_first, int open_end,
                              Vec3 dw, Vec3 a) noexcept nogil:
     # of the trains that close at a body which accelerates so
     cdef int c, k
@@ -131,7 +131,7 @@ cdef inline void train_rates(const TrainPlan* p, TrainWork* x, int first, int en
         x.rate[c] = D[c] * s
 
 
-cdef inline void train_accelerate(const TrainPlan* p, TrainWork* x, const vt_model* m, int i, const double* gravity,
+cdef inline void train_accelerate(const GearTrainPlan* p, GearTrainWork* x, const vt_model* m, int i, const double* gravity,
                                   double u, double* acc, AbaBody* body) noexcept nogil:
     # a joint of a train, whose parent is done, and what it lacks: S^T (I a + bias + sum K s) + armature r - tau
     #     = U.a + armature r - u, r its acceleration
@@ -146,7 +146,7 @@ cdef inline void train_accelerate(const TrainPlan* p, TrainWork* x, const vt_mod
         x.lack[b.iv] += m.armature[b.iv] * r
 
 
-cdef void aba_of_trains(const TrainPlan* p, TrainWork* x, const vt_model* m, const double* gravity, const double* q,
+cdef void aba_of_trains(const GearTrainPlan* p, GearTrainWork* x, const vt_model* m, const double* gravity, const double* q,
                         const double* v, const double* tau, const double* wrench, double* acc, double* mu,
                         AbaBody* body) noexcept nogil:
     # aba, and the multipliers of the gears

@@ -32,7 +32,7 @@ cdef int predict_middle(ModelStepper self, double* v, double* a, double* d) noex
     cdef int status
     cdef bint held = False
     model_velocity(self, at.q, at.x, v)
-    status = settle_node(self, v)
+    status = post_contact_velocity_here(self, v)
     if status != OK:
         return status
     if self.lane.clock.restarted:
@@ -40,7 +40,7 @@ cdef int predict_middle(ModelStepper self, double* v, double* a, double* d) noex
         if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, v) != OK:
             return CALLBACK_FAILED
         acceleration_in_step(self, self.lane.clock.t, at.q, v, a)
-    elif self.ntouch and self.settled.jumped[0]:
+    elif self.ntouch and self.post_contact.jumped[0]:
         # an impact tells no acceleration
         memset(a, 0, self.nv * sizeof(double))
     else:
@@ -51,7 +51,7 @@ cdef int predict_middle(ModelStepper self, double* v, double* a, double* d) noex
         d[k] = h * (0.5 * v[k] + 0.125 * h * a[k])
         v[k] += 0.5 * h * a[k]
     if self.lane.clock.restarted:
-        status = settle_ahead(self, v, &held)
+        status = post_contact_velocity_ahead(self, v, &held)
         if status != OK:
             return status
         for k in range(self.nv if held else 0):
@@ -97,11 +97,11 @@ cdef void note_tangent(ModelStepper self) noexcept nogil:
 # ---- residual ------------------------------------------------------------------------------------------
 
 
-cdef double kicked_residual(ModelStepper self, double e) noexcept nogil:
+cdef double impulse_residual(ModelStepper self, double e) noexcept nogil:
     # r - the impulse of the momentum where the step starts
     if not isfinite(e):
         return e
-    vt_add_row(self.nv, -1.0, self.lane.newton.kick, self.lane.newton.r)
+    vt_add_row(self.nv, -1.0, self.lane.newton.impulse, self.lane.newton.r)
     return largest(self.lane.newton.r, self.nv)
 
 

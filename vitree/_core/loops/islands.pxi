@@ -19,7 +19,7 @@ cdef int multiply_on(ModelStepper self, const Island* on) noexcept nogil:
         lu_solve(A, rows, x.order, w)
         # where nothing moves A is -h Dh M^-1 Dh^T
         if sign != sign_at_rest(self, rows) and sign != sign_between_nodes(self, on, rows):
-            x.now.sound = False
+            x.now.signs_ok = False
     for c in range(rows):
         vt_add_row(on.v_end - on.v, w[c], self.lane.operator.response + member[c] * self.nv + on.v, x.d + on.v)
     return OK
@@ -81,7 +81,7 @@ cdef int factor_gears(ModelStepper self) noexcept nogil:
         if lu_factor(S, rows, op.S_order + on.row) != OK:
             return DEPENDENT
         if lu_sign(S, rows, op.S_order + on.row) != sign_at_rest(self, rows):
-            op.sound[0] = WRONG
+            op.pivot_signs[0] = WRONG
     return OK
 
 
@@ -123,11 +123,11 @@ cdef int linearise_by_plans(ModelStepper self) noexcept nogil:
                         self.shared.islands.member + on.row, held.hold1, held.hold2, &signs) != OK:
             return DEPENDENT
         if soundness(&signs) != SAME:
-            self.lane.operator.sound[0] = min(self.lane.operator.sound[0], soundness_between_nodes(self, on, signs.all))
+            self.lane.operator.pivot_signs[0] = min(self.lane.operator.pivot_signs[0], pivot_signs_between_nodes(self, on, signs.all))
     return OK
 
 
-cdef int soundness_between_nodes(ModelStepper self, const Island* on, double all) noexcept nogil:
+cdef int pivot_signs_between_nodes(ModelStepper self, const Island* on, double all) noexcept nogil:
     # the signs of an island apart: those of its joints alone, and that of the multipliers' matrix, det(J) times which
     # is `all`. Where the step passes a singular configuration it is that of det(Dh2 Dh1^T)
     cdef const vt_model* m = self.shared.m

@@ -69,7 +69,7 @@ cdef struct Fronts:             # of the islands that have a plan
     double* none                # (nv,) zeros
 
 
-cdef struct TrainWork:      # scratch. Places: one for each share, then one for each train where it closes
+cdef struct GearTrainWork:      # scratch. Places: one for each share, then one for each train where it closes
     Vec3* Kn                # (shares + count,)
     Vec3* Kf
     double* along           # (shares,) S^T K of the joint

@@ -20,7 +20,7 @@ cdef enum:
     X2_ROW = 6
     Y1_ROW = 9
     Y2_ROW = 15
-    STRIP = 4           # how many vectors of columns are solved for abreast
+    STRIP = 4           # how many vectors of columns are solved for at once
 
 cdef struct SlopeBody:
     CrbaBody all        # inertia of all that is outboard
@@ -241,7 +241,7 @@ cdef struct Pivot:      # of a coordinate, as if a joint of several were as many
     Vec3 Uf
     vt_real Dinv
 
-cdef struct Columns:    # of several columns abreast: a wrench (n, f), or an acceleration (dw, a)
+cdef struct Columns:    # of several columns at once: a wrench (n, f), or an acceleration (dw, a)
     vt_columns nx
     vt_columns ny
     vt_columns nz

@@ -1,4 +1,4 @@
-# The bodies of one state as lanes (abreast.pxi). Arrays are those of a kernel of one lane: structs of doubles, in the
+# The bodies of one state as lanes (body_lanes.pxi). Arrays are those of a kernel of one lane: structs of doubles, in the
 # order of the structs here, so that `part` finds a field and vt_gather takes several that follow each other.
 
 cdef inline int blocks_of(int count) noexcept nogil:
@@ -20,7 +20,7 @@ cdef inline vt_real* inside(void* whole, const void* field) noexcept nogil:
     return <vt_real*>whole + part(whole, field)
 
 
-cdef void half_turns_abreast(const vt_model* m, const double* y, double* trial) noexcept nogil:
+cdef void half_turns_in_lanes(const vt_model* m, const double* y, double* trial) noexcept nogil:
     cdef Trial z
     cdef int block, k, i
     cdef Py_ssize_t trials = sizeof(Trial) // sizeof(vt_real)
@@ -34,7 +34,7 @@ cdef void half_turns_abreast(const vt_model* m, const double* y, double* trial) 
         vt_scatter(inside(&z, &z.sine), trial + i * trials + part(&z, &z.sine), trials, 2)
 
 
-cdef void momenta_abreast(const vt_model* m, const double* node, double* trial, bint split) noexcept nogil:
+cdef void momenta_in_lanes(const vt_model* m, const double* node, double* trial, bint split) noexcept nogil:
     cdef Node x
     cdef Trial z
     cdef Sym3 Ic
@@ -68,7 +68,7 @@ cdef void momenta_abreast(const vt_model* m, const double* node, double* trial, 
                 memset(to + k * trials + part(&z, &z.N), 0, 6 * sizeof(double))
 
 
-cdef void turn_gains_abreast(int first, int end, const double* node, const double* trial, const double* gains,
+cdef void turn_gains_in_lanes(int first, int end, const double* node, const double* trial, const double* gains,
                              double* solve) noexcept nogil:
     cdef Node x
     cdef Trial z
@@ -86,7 +86,7 @@ cdef void turn_gains_abreast(int first, int end, const double* node, const doubl
         vt_scatter(inside(&s, &s.Un), solve + i * solves + part(&s, &s.Un), solves, 15)
 
 
-cdef void middles_abreast(const vt_model* m, double* body) noexcept nogil:
+cdef void middles_in_lanes(const vt_model* m, double* body) noexcept nogil:
     cdef MidBody s
     cdef Sym3 Ic
     cdef Vec3 com
@@ -109,12 +109,12 @@ cdef void middles_abreast(const vt_model* m, double* body) noexcept nogil:
         vt_scatter(inside(&s, &s.n), at + part(&s, &s.n), mids, 12)
 
 
-offered.lanes, offered.half_turns, offered.momenta = VT_WIDTH, half_turns_abreast, momenta_abreast
-offered.turn_gains, offered.middles = turn_gains_abreast, middles_abreast
+offered.lanes, offered.half_turns, offered.momenta = VT_WIDTH, half_turns_in_lanes, momenta_in_lanes
+offered.turn_gains, offered.middles = turn_gains_in_lanes, middles_in_lanes
 offered.layout = (sizeof(Node) + 100 * sizeof(Trial) + 10000 * (sizeof(Gains) + 100 * sizeof(Solve))
                   + 1000 * sizeof(MidBody)) // sizeof(vt_real) + sizeof(vt_body)
 
 
-def bodies_abreast():
+def bodies_in_lanes():
     """The address of what this module does for those of one lane: ``take_bodies_of`` takes it."""
     return <size_t>&offered

@@ -837,6 +837,6 @@ gauss_offered.layout = (sizeof(GaussBody) + 100 * sizeof(GaussInertia) + 10000 *
                         + 100 * sizeof(GaussMulti))) // sizeof(vt_real) + sizeof(vt_body) + sizeof(GaussStep)
 
 
-def stages_abreast():
+def stages_in_lanes():
     """The address of what this module does for the stages of a step: ``make_gauss`` of gauss/gauss.pxi takes it."""
     return <size_t>&gauss_offered

@@ -186,7 +186,7 @@ cdef void lt_trial(const LinearTimeStep* step, vt_real* least) noexcept nogil:
 cdef inline void lt_half_turns(const vt_model* m, const vt_real* y, Trial* trial) noexcept nogil:
     cdef int i
     if shared_out(m.nbody):
-        abreast.half_turns(m, <const double*>y, <double*>trial)
+        body_lanes.half_turns(m, <const double*>y, <double*>trial)
         return
     for i in range(m.nbody):
         joint_half_turn(&m.body[i], y, &trial[i].sine, &trial[i].cosine)
@@ -197,7 +197,7 @@ cdef inline void lt_momenta(const vt_model* m, const Node* x, int split, Trial* 
     cdef int i
     cdef const vt_body* b
     if split != BY_TREE and shared_out(m.nbody):
-        abreast.momenta(m, <const double*>x, <double*>z, split)
+        body_lanes.momenta(m, <const double*>x, <double*>z, split)
         return
     for i in range(m.nbody):
         b = &m.body[i]
@@ -650,7 +650,7 @@ cdef inline void lt_turn_gains(const LinearTimeStep* step, int first, int end) n
     # the gains of one coordinate in world axes, as the bodies stand
     cdef int i
     if shared_out(end - first):
-        abreast.turn_gains(first, end, <const double*>step.node, <const double*>step.trial, <const double*>step.gains,
+        body_lanes.turn_gains(first, end, <const double*>step.node, <const double*>step.trial, <const double*>step.gains,
                            <double*>step.solve)
         return
     for i in range(first, end):

@@ -156,7 +156,7 @@ cdef void mid_forward(const MidStep* step, const vt_real* q1, vt_real* qm) noexc
                 s.v = axpy(rate, v, s.v)
 
     if shared_out(m.nbody):
-        abreast.middles(m, <double*>step.body)
+        body_lanes.middles(m, <double*>step.body)
     else:
         for i in range(m.nbody):
             b = &m.body[i]

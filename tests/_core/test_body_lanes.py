@@ -22,7 +22,7 @@ def helped():
     """Return a function that lets the module of so many lanes help, 0 for none; undone after the test."""
 
     def choose(width: int) -> None:
-        scalar().take_bodies_of(lanes(width).bodies_abreast() if width else 0)
+        scalar().take_bodies_of(lanes(width).bodies_in_lanes() if width else 0)
 
     yield choose
     scalar.cache_clear()

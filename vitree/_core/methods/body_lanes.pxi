@@ -8,7 +8,7 @@ ctypedef void (*TurnGains)(int first, int end, const double* node, const double*
                            double* solve) noexcept nogil
 ctypedef void (*Middles)(const vt_model* m, double* body) noexcept nogil
 
-cdef struct Abreast:    # what a module of more lanes does for one of one lane
+cdef struct BodyLanes:    # what a module of more lanes does for one of one lane
     int lanes           # zero: nothing
     size_t layout       # of the structs that both modules know
     HalfTurns half_turns
@@ -16,20 +16,20 @@ cdef struct Abreast:    # what a module of more lanes does for one of one lane
     TurnGains turn_gains
     Middles middles
 
-cdef Abreast abreast    # of the module that helps this one
-cdef Abreast offered    # what this module does for others
+cdef BodyLanes body_lanes    # of the module that helps this one
+cdef BodyLanes offered    # what this module does for others
 
 
 cdef inline bint shared_out(int count) noexcept nogil:
     # whether so many bodies fill the lanes of the module that helps
-    return VT_WIDTH == 1 and abreast.lanes > 0 and count >= abreast.lanes
+    return VT_WIDTH == 1 and body_lanes.lanes > 0 and count >= body_lanes.lanes
 
 
 def take_bodies_of(size_t address):
-    """Take the help of another module; ``address`` is what its ``bodies_abreast`` returned, or 0 for no help."""
-    global abreast
-    abreast.lanes = 0
+    """Take the help of another module; ``address`` is what its ``bodies_in_lanes`` returned, or 0 for no help."""
+    global body_lanes
+    body_lanes.lanes = 0
     if address:
-        if (<Abreast*>address).layout != offered.layout:
+        if (<BodyLanes*>address).layout != offered.layout:
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
-        abreast = (<Abreast*>address)[0]
+        body_lanes = (<BodyLanes*>address)[0]
