@@ -20,6 +20,7 @@ include "engine/stepper.pxi"
 
 cdef class ModelStepper(Stepper)
 
+include "lanes/plan.pxi"
 include "engine/method.pxi"
 include "engine/dynamics.pxi"
 include "engine/mechanics.pxi"
@@ -51,6 +52,5 @@ include "engine/sundman.pxi"
 include "engine/step.pxi"
 include "engine/tables.pxi"
 include "engine/model_stepper.pxi"
-include "lanes/plan.pxi"
 include "lanes/lanes_of.pxi"
 include "engine/feedback.pxi"

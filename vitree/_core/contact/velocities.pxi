@@ -24,6 +24,14 @@ cdef struct PostContact:
     int placed_told
 
 
+cdef int make_touching(ModelStepper self, dict options) except -1:
+    # what steps of every method have of contacts, in the order in which checkpoints have it
+    make_contacts(self, options)
+    make_impacts(self)
+    make_post_contact(self, options)
+    return make_located(self)
+
+
 cdef int make_post_contact(ModelStepper self, dict options) except -1:
     cdef int n = self.ntouch
     self.post_contact.behind = options.get("behind", 0.5)

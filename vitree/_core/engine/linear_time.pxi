@@ -36,6 +36,14 @@ cdef int linear_time_make(LinearTimeLane* x, Memory memory, const vt_model* m, i
     return 0
 
 
+cdef int linear_time_make_lanes(ModelStepper self, const LanePlan* plan) except -1:
+    newton_of_steps(self, 0, False, NULL)
+    linear_time_make(&self.linear, self.memory, self.shared.m, self.shared.choices.stages)
+    self.linear.kernel.slope, self.linear.kernel.split = self.lane.servos.slope, plan.split
+    self.linear.force = self.lane.drive.tau
+    return 0
+
+
 cdef LinearTimeStep* linear_time_at(ModelStepper self, Trial* trial) noexcept nogil:
     # what the kernels work on, in the substep at hand
     cdef LinearTimeStep* step = &self.linear.kernel
@@ -187,6 +195,13 @@ cdef int linear_time_linearise(ModelStepper self) noexcept nogil:
     return OK
 
 
+cdef void linear_time_operator_parts(ModelStepper self, OperatorPart* part) noexcept nogil:
+    cdef const vt_model* m = self.shared.m
+    cdef int stage = self.lane.newton.stage
+    part[0].at, part[0].size = self.linear.gains + stage * m.nbody, m.nbody * sizeof(Gains)
+    part[1].at, part[1].size = self.linear.multi + stage * m.nmulti, m.nmulti * sizeof(MultiGains)
+
+
 cdef void linear_time_apply_inverse(ModelStepper self, const vt_real* r, int first, int end, vt_real* d) noexcept nogil:
     cdef bint rests = self.shared.choices.solver == RIQN
     lt_solve(linear_time_at(self, self.linear.rest if rests else self.linear.trial), r, first, end, d)
@@ -224,5 +239,6 @@ cdef void linear_time_entries(Method* x) noexcept:
     x.prepare, x.evaluate, x.measure = linear_time_prepare, linear_time_evaluate, linear_time_measure
     x.kinetic, x.tree_momentum, x.impulse = linear_time_kinetic, linear_time_tree_momentum, linear_time_impulse
     x.linearise, x.apply_inverse = linear_time_linearise, linear_time_apply_inverse
+    x.make_lanes, x.operator_parts = linear_time_make_lanes, linear_time_operator_parts
     x.finish, x.pass_on, x.leave = linear_time_finish, linear_time_pass_on, linear_time_leave
     x.by_velocities = linear_time_by_velocities

@@ -5,6 +5,7 @@ cdef int make_linear_time(ModelStepper self, dict options) except -1:
     cdef int split = options.get("split", TWIST)
     cdef bint averaged = options.get("averaged", False)
     cdef Choices* c = &self.shared.choices
+    make_touching(self, options)
     self.linear.averaged, self.shared.choices.written = averaged, averaged and self.shared.user_rests
     springs_make(&self.springs, self.memory, self.shared.load, self.shared.nload, averaged, self.shared.choices.written,
                  self.shared.m)

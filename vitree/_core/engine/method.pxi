@@ -17,8 +17,20 @@ ctypedef double (*MethodShare)(ModelStepper self) noexcept nogil
 ctypedef vt_real (*MethodSize)(ModelStepper self) noexcept nogil
 ctypedef int (*MethodCount)(ModelStepper self) except? -1
 
+cdef enum:
+    OPERATOR_PARTS = 2
+
+cdef struct OperatorPart:       # memory that a factorisation writes, of the substep at hand
+    void* at
+    size_t size                 # bytes
+
 
 cdef struct Method:
+    bint explicit               # the state is (q, v), and a step an explicit map F_h of it; else it is (q, p)
+    # how it is made: of one instance by its options; of lanes by a plan, if lanes can take the steps that are chosen
+    int (*make)(ModelStepper self, dict options) except -1
+    bint (*fits_lanes)(ModelStepper self) noexcept
+    int (*make_lanes)(ModelStepper self, const LanePlan* plan) except -1
     # of every method
     MethodAction begin, accept, on_impulse
     double (*multiplier)(ModelStepper self, int c) noexcept nogil
@@ -38,6 +50,7 @@ cdef struct Method:
     Vec3 (*tree_momentum)(ModelStepper self, int root) noexcept nogil
     vt_real (*impulse)(ModelStepper self, int k) noexcept nogil
     MethodStage linearise
+    void (*operator_parts)(ModelStepper self, OperatorPart* part) noexcept nogil
     void (*apply_inverse)(ModelStepper self, const vt_real* r, int first, int end, vt_real* d) noexcept nogil
     MethodAction linearise_at_rest, sweep_out, pass_on, leave
     void (*guess_by_dynamics)(ModelStepper self, double share, const bint* some) noexcept nogil
@@ -63,5 +76,4 @@ cdef struct Method:
 
 
 cdef inline bint by_velocity(ModelStepper self) noexcept nogil:
-    # whether the state is (q, v) and a step an explicit map F_h of it; else it is (q, p)
-    return self.kind == METHOD_EULER or self.kind == METHOD_RUNGE_KUTTA
+    return self.method.explicit

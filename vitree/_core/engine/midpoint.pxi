@@ -32,6 +32,20 @@ cdef int midpoint_make(MidpointLane* x, Memory memory, const vt_model* m, int st
     return 0
 
 
+cdef int midpoint_make_lanes(ModelStepper self, const LanePlan* plan) except -1:
+    cdef const vt_model* m = self.shared.m
+    newton_of_steps(self, 0, False, NULL)
+    midpoint_make(&self.mid, self.memory, m, self.shared.choices.stages)
+    mid_rule(&self.mid.kernel, plan.alpha, plan.backward)
+    self.mid.relative, self.mid.kernel.increment = plan.relative, self.lane.newton.y
+    self.mid.kernel.slope, self.mid.kernel.trees = self.lane.servos.slope, NULL
+    self.mid.force = self.memory.scratch_reals(self.nv) if self.shared.ndrive else self.lane.drive.tau
+    if plan.relative:
+        mid_trees_place(&self.mid.trees, self.memory.scratch(mid_trees_size(m)), m)
+        self.mid.trees.direct, self.mid.kernel.trees = True, &self.mid.trees
+    return 0
+
+
 cdef MidMulti* stage_multi(ModelStepper self) noexcept nogil:
     return self.mid.multi + self.lane.newton.stage * self.shared.m.nmulti
 
@@ -150,6 +164,12 @@ cdef void factor_joints(ModelStepper self, const vt_model* m, const vt_real* tur
     note_signs(self, &signs)
 
 
+cdef void midpoint_operator_parts(ModelStepper self, OperatorPart* part) noexcept nogil:
+    cdef const vt_model* m = self.shared.m
+    part[0].at, part[0].size = self.mid.work + self.lane.newton.stage * m.nbody, m.nbody * sizeof(MidSolve)
+    part[1].at, part[1].size = stage_multi(self), m.nmulti * sizeof(MidMulti)
+
+
 cdef void midpoint_apply_inverse(ModelStepper self, const vt_real* r, int first, int end, vt_real* d) noexcept nogil:
     if self.shared.choices.solver == RIQN:
         midpoint_answer_at_rest(self, r, d)
@@ -173,4 +193,5 @@ cdef void midpoint_entries(Method* x) noexcept:
     x.prepare, x.sweep_out, x.evaluate, x.measure = midpoint_prepare, midpoint_sweep_out, midpoint_evaluate, midpoint_measure
     x.kinetic, x.tree_momentum, x.impulse = midpoint_kinetic, midpoint_tree_momentum, midpoint_impulse
     x.linearise, x.apply_inverse = midpoint_linearise, midpoint_apply_inverse
+    x.make_lanes, x.operator_parts = midpoint_make_lanes, midpoint_operator_parts
     x.finish, x.node_share, x.force_share = midpoint_finish, midpoint_node_share, midpoint_force_share

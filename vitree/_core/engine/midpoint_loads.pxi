@@ -20,6 +20,7 @@ cdef int make_midpoint(ModelStepper self, dict options) except -1:
     cdef bint caching = options.get("caching", True)
     cdef bint relative = options.get("relative", False)
     cdef int k, rows
+    make_touching(self, options)
     mid_rule(&self.mid.kernel, alpha, options.get("backward", False))
     self.mid.tree, self.mid.relative = tree, relative and self.shared.m.ntree > 0
     self.shared.choices.written = self.shared.user_rests or self.shared.user_moves

@@ -13,25 +13,6 @@ linear_time_methods(&TABLES[METHOD_LINEAR_TIME])
 midpoint_methods(&TABLES[METHOD_MIDPOINT])
 sundman_methods(&TABLES[METHOD_SUNDMAN])
 
-cdef int make_method(ModelStepper self, dict options) except -1:
-    # the memory of a method, in the order in which checkpoints have it
-    if self.kind == METHOD_FIELD and "contacts" not in options:
-        return 0
-    if self.kind == METHOD_GAUSS:
-        return make_gauss(self, options)
-    make_contacts(self, options)
-    make_impacts(self)
-    if self.kind == METHOD_FIELD:
-        return 0
-    make_post_contact(self, options)
-    make_located(self)
-    if self.kind == METHOD_EULER or self.kind == METHOD_RUNGE_KUTTA:
-        make_explicit(self, options)
-        return make_euler(self, options) if self.kind == METHOD_EULER else make_runge_kutta(self, options)
-    if self.kind == METHOD_LINEAR_TIME:
-        return make_linear_time(self, options)
-    return make_midpoint(self, options) if self.kind == METHOD_MIDPOINT else make_sundman(self, options)
-
 
 cdef class ModelStepper(Stepper):
     """The compiled integrators of models; ``method`` is a name of METHOD_KINDS.
@@ -39,7 +20,7 @@ cdef class ModelStepper(Stepper):
     ``loads``, ``constraints``, ``drives`` and ``contacts`` are a LoadList, a ConstraintList, a DriveList and a
     ContactList; ``gates`` inputs behind the ``nu`` of the caller say which of the loads act that do so for a while;
     ``user`` is None, or holds loads and constraints written in Python (``WrittenParts``). Further options are those of
-    the method: see ``make_gauss``, ``make_euler`` and the like.
+    the method: see its entry ``make``, ``make_gauss`` and the like.
     """
 
     cdef const Method* method
@@ -108,7 +89,7 @@ cdef class ModelStepper(Stepper):
         divide(self, False)
         self.kind, self.motion_rows = METHOD_KINDS[method], 2
         self.method = &TABLES[self.kind]
-        make_method(self, options)
+        self.method.make(self, options)
 
     def __dealloc__(self):
         touching_free(&self.contact)
@@ -419,7 +400,7 @@ cdef class ModelStepper(Stepper):
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
         """Momentum (nv,) at (t, q) of the step that leads to q2; free of what constraints take up."""
         cdef Busy busy = self.busy()
-        self.require_kind(self.kind >= METHOD_LINEAR_TIME)
+        self.require_kind(self.method.evaluate != NULL)
         cdef Newton* x = &self.lane.newton
         if self.shared.choices.stages > 1:
             raise ValueError("a composition's first substep does not end at q1: start from q0 and v0")
@@ -443,7 +424,7 @@ cdef class ModelStepper(Stepper):
         Returns the residual (nv,), the constraints (m,), and the solver's correction of both. Forgets the state.
         """
         cdef Busy busy = self.busy()
-        self.require_kind(self.kind >= METHOD_LINEAR_TIME)
+        self.require_kind(self.method.evaluate != NULL)
         cdef Newton* x = &self.lane.newton
         cdef int* own = x.own
         cdef int k

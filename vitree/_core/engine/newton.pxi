@@ -596,8 +596,16 @@ cdef int newton_of_steps(ModelStepper self, Py_ssize_t broyden, bint dense, cons
     return 0
 
 
+cdef bint variational_fits_lanes(ModelStepper self) noexcept:
+    # lanes know the default guess, residuals of bodies, and exact factors that may serve further passes
+    cdef Choices* c = &self.shared.choices
+    return (not self.mid.tree and c.guess == GUESS_AUTO and not c.extra
+            and (c.solver == AUTO or c.solver == RECURSIVE_NEWTON or c.solver == FROZEN))
+
+
 cdef void variational_entries(Method* x) noexcept:
     # what discretisations have in common
+    x.fits_lanes = variational_fits_lanes
     x.guess_by_dynamics, x.solves_forces = variational_guess_by_dynamics, model_solves_forces
     x.node_share = x.force_share = model_node_share
     x.pass_on, x.leave, x.by_velocities = nothing, nothing, straightens_nothing

@@ -8,8 +8,16 @@ cdef int nothing_to_finish(ModelStepper self) noexcept nogil:
     return OK
 
 
+cdef int make_field(ModelStepper self, dict options) except -1:
+    if "contacts" in options:
+        make_contacts(self, options)
+        make_impacts(self)
+    return 0
+
+
 cdef void field_methods(Method* x) noexcept:
     # accelerations and forces of states; no steps
+    x.make = make_field
     x.begin = x.on_impulse = begin_contacts
     x.accept, x.multiplier = model_accept, model_multiplier
     x.node_share = x.force_share = model_node_share
@@ -27,16 +35,19 @@ cdef void explicit_methods(Method* x) noexcept:
 
 cdef void euler_methods(Method* x) noexcept:
     explicit_methods(x)
-    x.step = euler_step
+    euler_entries(x)
+    x.make = make_euler
 
 
 cdef void runge_kutta_methods(Method* x) noexcept:
     explicit_methods(x)
-    x.step = runge_kutta_step
+    runge_kutta_entries(x)
+    x.make = make_runge_kutta
 
 
 cdef void gauss_methods(Method* x) noexcept:
     field_methods(x)
+    x.make = make_gauss
     x.begin, x.accept, x.on_impulse, x.step = gauss_begin, gauss_accept, gauss_on_impulse, gauss_step
 
 
@@ -58,6 +69,7 @@ cdef void variational_methods(Method* x) noexcept:
 cdef void linear_time_methods(Method* x) noexcept:
     variational_methods(x)
     linear_time_entries(x)
+    x.make = make_linear_time
     x.open_node, x.linearise_at_rest = linear_time_open_node, linear_time_linearise_at_rest
     x.middle, x.increment_to, x.reach_node = linear_time_middle, linear_time_increment_to, linear_time_reach_node
     x.by_increments, x.solves_forces, x.weight = linear_time_by_increments, linear_time_solves_forces, linear_time_weight
@@ -69,6 +81,7 @@ cdef void linear_time_methods(Method* x) noexcept:
 cdef void midpoint_methods(Method* x) noexcept:
     variational_methods(x)
     midpoint_entries(x)
+    x.make = make_midpoint
     x.open_node, x.linearise_at_rest = midpoint_open_node, midpoint_linearise_at_rest
     x.middle, x.by_increments = midpoint_middle, midpoint_by_increments
     x.coupled_rows, x.dense, x.front_block = midpoint_coupled_rows, midpoint_dense, midpoint_front_block
@@ -78,7 +91,7 @@ cdef void midpoint_methods(Method* x) noexcept:
 
 cdef void sundman_methods(Method* x) noexcept:
     midpoint_methods(x)
-    x.prepare = sundman_prepare
+    x.make, x.prepare = make_sundman, sundman_prepare
     x.finish = sundman_finish
     x.evaluate, x.linearise, x.sweep_out = sundman_evaluate, sundman_linearise, sundman_sweep_out
     x.guess_by_dynamics = sundman_guess_by_dynamics

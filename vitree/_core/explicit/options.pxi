@@ -1,6 +1,8 @@
 # An explicit stepper of one instance: how it is made, and the multipliers that it tells.
 
 cdef int make_euler(ModelStepper self, dict options) except -1:
+    make_touching(self, options)
+    make_explicit(self, options)
     return euler_make(&self.euler, self.memory, self.nv, options.get("semi_implicit", False))
 
 
@@ -8,6 +10,8 @@ cdef int make_runge_kutta(ModelStepper self, dict options) except -1:
     tableau, moments = options["tableau"], options["moments"]
     cdef Tableau* made = &self.runge.tableau
     cdef int i, j, n
+    make_touching(self, options)
+    make_explicit(self, options)
     a, b, c = tableau
     n = made.stages = len(b)
     made.a = self.memory.given_reals(n * n)

@@ -32,6 +32,18 @@ cdef int euler_step(ModelStepper self) noexcept nogil:
     return OK
 
 
+cdef int euler_make_lanes(ModelStepper self, const LanePlan* plan) except -1:
+    return euler_make(&self.euler, self.memory, self.nv, plan.semi_implicit)
+
+
+cdef void euler_entries(Method* x) noexcept:
+    x.explicit, x.fits_lanes, x.make_lanes, x.step = True, explicit_fits_lanes, euler_make_lanes, euler_step
+
+
+cdef bint explicit_fits_lanes(ModelStepper self) noexcept:
+    return True
+
+
 cdef struct Tableau:            # given
     int stages
     double* a                   # (stages, stages)
@@ -90,3 +102,12 @@ cdef int runge_kutta_step(ModelStepper self) noexcept nogil:
     memcpy(at.x2, self.runge.v, self.nv * sizeof(vt_real))
     lock_end(self)
     return OK
+
+
+cdef int runge_kutta_make_lanes(ModelStepper self, const LanePlan* plan) except -1:
+    self.runge.tableau = plan.tableau[0]
+    return runge_kutta_make(&self.runge, self.memory, self.nv)
+
+
+cdef void runge_kutta_entries(Method* x) noexcept:
+    x.explicit, x.fits_lanes, x.make_lanes, x.step = True, explicit_fits_lanes, runge_kutta_make_lanes, runge_kutta_step

@@ -83,14 +83,11 @@ cdef int variational_factor(ModelStepper self) noexcept nogil:
 
 cdef void keep_operator(ModelStepper self, vt_mask some, bint back) noexcept nogil:
     # what it is made of is put aside; or is put back to the lanes that keep theirs
-    cdef const vt_model* m = self.shared.m
-    cdef int stage = self.lane.newton.stage
-    if self.kind == METHOD_LINEAR_TIME:
-        keep_lanes(some, back, self.linear.gains + stage * m.nbody, self.aside, m.nbody * sizeof(Gains))
-        keep_lanes(some, back, self.linear.multi + stage * m.nmulti, self.aside_multi, m.nmulti * sizeof(MultiGains))
-    else:
-        keep_lanes(some, back, self.mid.work + stage * m.nbody, self.aside, m.nbody * sizeof(MidSolve))
-        keep_lanes(some, back, self.mid.multi + stage * m.nmulti, self.aside_multi, m.nmulti * sizeof(MidMulti))
+    cdef OperatorPart part[OPERATOR_PARTS]
+    cdef int k
+    self.method.operator_parts(self, part)
+    for k in range(OPERATOR_PARTS):
+        keep_lanes(some, back, part[k].at, self.aside[k], part[k].size)
 
 
 cdef inline void keep_lanes(vt_mask some, bint back, void* at, void* aside, size_t size) noexcept nogil:

@@ -1,8 +1,8 @@
 # A block of instances for Python, and how it takes a step.
 
 cdef Method TABLES[METHOD_COUNT]
-TABLES[METHOD_EULER].step = euler_step
-TABLES[METHOD_RUNGE_KUTTA].step = runge_kutta_step
+euler_entries(&TABLES[METHOD_EULER])
+runge_kutta_entries(&TABLES[METHOD_RUNGE_KUTTA])
 variational_entries(&TABLES[METHOD_LINEAR_TIME])
 linear_time_entries(&TABLES[METHOD_LINEAR_TIME])
 variational_entries(&TABLES[METHOD_MIDPOINT])
@@ -47,7 +47,7 @@ cdef bint advance_block(ModelStepper self) noexcept nogil:
     cdef bint goes_on = False
     for i in range(VT_WIDTH):
         self.corrections[i], self.error[i] = 0, 0.0
-    if self.by_momentum:
+    if not self.method.explicit:
         for s in range(c.stages):
             use(self, s)
             self.lane.now.h = c.share[s] * self.shared.schedule.span
@@ -93,7 +93,7 @@ cdef void accept_block(ModelStepper self) noexcept nogil:
 cdef void begin_block(ModelStepper self) noexcept nogil:
     # no step lies behind
     cdef int k
-    if not self.by_momentum:
+    if self.method.explicit:
         return
     for k in range(self.shared.choices.stages * VT_WIDTH):
         memset(&self.lane.reuses[k], 0, sizeof(FactorReuse))
@@ -108,32 +108,15 @@ cdef void begin_block(ModelStepper self) noexcept nogil:
 
 
 cdef int make_steps(ModelStepper self, const LanePlan* plan) except -1:
-    # the parts of the method
-    cdef const vt_model* m = self.shared.m
-    cdef Memory memory = self.memory
-    cdef int stages = self.shared.choices.stages
-    self.method = &TABLES[self.kind]
-    if self.kind == METHOD_EULER:
-        return euler_make(&self.euler, memory, self.nv, plan.semi_implicit)
-    if self.kind == METHOD_RUNGE_KUTTA:
-        self.runge.tableau = plan.tableau
-        return runge_kutta_make(&self.runge, memory, self.nv)
-    newton_of_steps(self, 0, False, NULL)
-    if self.kind == METHOD_LINEAR_TIME:
-        linear_time_make(&self.linear, memory, m, stages)
-        self.linear.kernel.slope, self.linear.kernel.split = self.lane.servos.slope, plan.split
-        self.linear.force = self.lane.drive.tau
-        self.aside, self.aside_multi = memory.scratch(m.nbody * sizeof(Gains)), memory.scratch(m.nmulti * sizeof(MultiGains))
-        return 0
-    midpoint_make(&self.mid, memory, m, stages)
-    mid_rule(&self.mid.kernel, plan.alpha, plan.backward)
-    self.mid.relative, self.mid.kernel.increment = plan.relative, self.lane.newton.y
-    self.mid.kernel.slope, self.mid.kernel.trees = self.lane.servos.slope, NULL
-    self.mid.force = memory.scratch_reals(self.nv) if self.shared.ndrive else self.lane.drive.tau
-    if plan.relative:
-        mid_trees_place(&self.mid.trees, memory.scratch(mid_trees_size(m)), m)
-        self.mid.trees.direct, self.mid.kernel.trees = True, &self.mid.trees
-    self.aside, self.aside_multi = memory.scratch(m.nbody * sizeof(MidSolve)), memory.scratch(m.nmulti * sizeof(MidMulti))
+    # the parts of the method, and where some lanes keep their operator while others take another one
+    cdef OperatorPart part[OPERATOR_PARTS]
+    cdef int k
+    self.method = &TABLES[plan.kind]
+    self.method.make_lanes(self, plan)
+    if not self.method.explicit:
+        self.method.operator_parts(self, part)
+        for k in range(OPERATOR_PARTS):
+            self.aside[k] = self.memory.scratch(part[k].size)
     return 0
 
 
@@ -144,7 +127,6 @@ cdef class ModelStepper:
     """
 
     cdef const Method* method
-    cdef int kind
     cdef int nq, nv
     cdef Memory memory
     cdef Shared shared
@@ -154,11 +136,9 @@ cdef class ModelStepper:
     cdef LinearTimeLane linear
     cdef MidpointLane mid
     cdef object owner
-    cdef void* aside                    # what some lanes keep of their operator while others take another one
-    cdef void* aside_multi
+    cdef void* aside[OPERATOR_PARTS]
     cdef readonly int width
     cdef readonly int count             # instances; the lanes beyond repeat the last one
-    cdef bint by_momentum               # x is p
     cdef long steps                     # since the start
     cdef long taken[MOST_LANES]         # steps of a lane before it left
     cdef int corrections[MOST_LANES]    # of its last step
@@ -172,10 +152,9 @@ cdef class ModelStepper:
         cdef const vt_model* m
         if plan.layout != lane_layout():
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
-        self.owner, self.width, self.memory, self.kind, self.shared = owner, VT_WIDTH, memory, plan.kind, plan.shared
+        self.owner, self.width, self.memory, self.shared = owner, VT_WIDTH, memory, plan.shared
         m = self.shared.m
         self.nq, self.nv = m.nq, m.nv
-        self.by_momentum = self.kind == METHOD_LINEAR_TIME or self.kind == METHOD_MIDPOINT
         self.lane.clock, self.lane.now = clock_make(memory), <Now*>memory.scratch(VT_WIDTH * sizeof(Now))
         state_make(&self.lane.state, memory, m.nq, m.nv)
         self.lane.drive.u, self.lane.drive.tau = memory.given_reals(self.shared.schedule.nu), memory.given_reals(m.nv)
@@ -289,7 +268,7 @@ cdef class ModelStepper:
         if not (self.nq and self.nv):
             return
         scatter(self.lane.state.q, first + self.count, self.nq, first, &q[0, 0])
-        if self.by_momentum:
+        if not self.method.explicit:
             model_velocity(self, self.lane.state.q, self.lane.state.x, self.lane.newton.v)
             scatter(self.lane.newton.v, first + self.count, self.nv, first, &v[0, 0])
         else:

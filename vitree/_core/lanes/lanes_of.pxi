@@ -8,18 +8,14 @@ def lane_plan(ModelStepper stepper):
     """
     cdef Shared* s = &stepper.shared
     cdef LanePlan* plan
-    cdef Choices* c = &s.choices
     if (s.nload or s.count or s.m.nlocked or stepper.user is not None or stepper.gates or s.schedule.calls_user
             or s.schedule.adaptive or stepper.ntouch):
         return 0
-    if stepper.kind == METHOD_LINEAR_TIME or stepper.kind == METHOD_MIDPOINT:
-        if stepper.mid.tree or c.guess != GUESS_AUTO or c.extra or c.solver not in (AUTO, RECURSIVE_NEWTON, FROZEN):
-            return 0
-    elif stepper.kind != METHOD_EULER and stepper.kind != METHOD_RUNGE_KUTTA:
+    if stepper.method.fits_lanes == NULL or not stepper.method.fits_lanes(stepper):
         return 0
     plan = <LanePlan*>stepper.memory.given(sizeof(LanePlan))
     plan.layout, plan.kind, plan.shared = lane_layout(), stepper.kind, s[0]
-    plan.tableau, plan.semi_implicit = stepper.runge.tableau, stepper.euler.semi_implicit
+    plan.tableau, plan.semi_implicit = &stepper.runge.tableau, stepper.euler.semi_implicit
     plan.split, plan.relative = stepper.linear.kernel.split, stepper.mid.relative
     plan.alpha, plan.backward = stepper.mid.kernel.alpha, stepper.mid.kernel.backward
     return <size_t>plan

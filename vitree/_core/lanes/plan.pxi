@@ -1,10 +1,13 @@
 # What a stepper of one instance says about its steps to those of several: see lanes_of.pxi.
 
+cdef struct Tableau
+
+
 cdef struct LanePlan:
     size_t layout               # of the structs that both modules know
     int kind                    # METHOD_...
     Shared shared
-    Tableau tableau             # of Runge-Kutta
+    const Tableau* tableau      # of Runge-Kutta
     bint semi_implicit          # of Euler
     int split                   # of linear-time
     double alpha                # of midpoint

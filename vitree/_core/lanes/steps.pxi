@@ -10,12 +10,12 @@ include "../engine/state.pxi"
 
 cdef class ModelStepper
 
+include "plan.pxi"
 include "../engine/method.pxi"
 include "../engine/dynamics.pxi"
 include "../engine/newton.pxi"
 include "../engine/linear_time.pxi"
 include "../engine/midpoint.pxi"
 include "../explicit/runge_kutta.pxi"
-include "plan.pxi"
 include "alone.pxi"
 include "block.pxi"
