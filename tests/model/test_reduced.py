@@ -139,7 +139,7 @@ def test_steps_are_those_of_the_reduced_action(seed, method, options):
     q1, q2 = (model.expand(x) for x in run.q)
     x = reference.difference(flat, q1, q2)
     force = np.zeros(model.full.nv)
-    force[model._own_v] = tau
+    force[model._followers.own_v] = tau
     if method == "linear-time":
         residual = reference.linear_time_residual(flat, q1, np.zeros(model.full.nv), x, h, tau=force, **options)
         end = reference.linear_time_end(flat, q1, x, h, tau=force, **options)[1]

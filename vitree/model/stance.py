@@ -478,7 +478,7 @@ def _bases(model: Model) -> np.ndarray:
             if flat.kind[at] == FREE or flat.mass[at] or len(below) != 1:
                 break
             at = int(below[0])
-    return found[model._own_v] if isinstance(model, ReducedModel) else found
+    return found[model._followers.own_v] if isinstance(model, ReducedModel) else found
 
 
 def _of_motors(model: Model, motors: Iterable[str]) -> np.ndarray:

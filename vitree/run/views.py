@@ -48,7 +48,7 @@ class Views:
         self.torque, self.inputs = np.zeros(model.nv), np.zeros(len(model.input_names))
         if self.stepper is not None:
             if reduced is not None and not self.own_drive:
-                self.stepper.lead(reduced._own_v.tolist())
+                self.stepper.lead(reduced._followers.own_v.tolist())
             q, x, *drive = self.stepper.windows()
             if not self.own_drive:
                 self.torque, self.inputs = drive
@@ -87,7 +87,7 @@ class Views:
     def q(self) -> np.ndarray:
         """The configuration (nq,) [m or rad]."""
         if not (self._live or self._is_new("q")) and self._reduced is not None:
-            self._full_q.take(self._reduced._own_q, out=self._q)
+            self._full_q.take(self._reduced._followers.own_q, out=self._q)
         return self._seen_q
 
     @property
@@ -105,7 +105,7 @@ class Views:
                 self.forget()
                 raise
         if self._reduced is not None:
-            v.take(self._reduced._own_v, out=self._v)
+            v.take(self._reduced._followers.own_v, out=self._v)
         return self._seen_v
 
     @property
@@ -122,7 +122,7 @@ class Views:
         if (self._live and by_momentum) or self._is_new("p"):
             return self._seen_p
         if not by_momentum:
-            v = self._full_x if self._reduced is None else self._full_x[self._reduced._own_v]
+            v = self._full_x if self._reduced is None else self._full_x[self._reduced._followers.own_v]
             self._p[:] = self._model.momenta(self.q[None], v[None])[0]
         elif self._reduced is not None:
             self._p[:] = self._reduced.contract_force(self._full_x)

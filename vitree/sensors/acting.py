@@ -85,7 +85,7 @@ def acting_now(model: Any, t: float, q: Any, v: Any, torque: Any, inputs: Any, p
     torque = None if torque is None else model._checked(torque, model.nv, "torque")
     if full is not model:
         q, v = model.expand(q), model.expand_velocity(v)
-        torque = None if torque is None else model._force_on_leaders(torque)
+        torque = None if torque is None else model._followers.embed_force(torque)
     return q, v, Acts(torque, t, inputs, prescribed_accelerations(full, prescribed), True, [])
 
 
@@ -133,7 +133,7 @@ class Acting:
 
     def _of_torque(self, torque: Any) -> Any:
         model: Any = self.model
-        spread = (lambda x: x) if model.full is model else model._force_on_leaders
+        spread = (lambda x: x) if model.full is model else model._followers.embed_force
         if callable(torque):
             asked = Asked(torque, "torque", "(t, q, v)", (model.nv,))
             return lambda t, q, v: spread(asked(t, q, v))
