@@ -159,11 +159,11 @@ class Followers:
     def contract_force(self, f: np.ndarray, axes: int = 1) -> np.ndarray:
         """Return G^T f along so many of the last axes, units as of f."""
         for axis in range(-axes, 0):
-            f = np.moveaxis(f, axis, -1)
-            found = np.array(f[..., self.own_v])
+            f = f.swapaxes(axis, -1)
+            found = f[..., self.own_v]
             for k, leader, gain in self.pairs:
                 found[..., leader] += gain * f[..., k]
-            f = np.moveaxis(found, -1, axis)
+            f = found.swapaxes(axis, -1)
         return np.ascontiguousarray(f)
 
     def contract_leading(self, f: np.ndarray, axes: int) -> np.ndarray:
