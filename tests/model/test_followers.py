@@ -13,14 +13,14 @@ from reduced_models import SINGLE, coupled
 
 import vitree as vt
 from vitree.model.coordinates import ARGUMENTS, RESULTS
+from vitree.model.stiffness import friction_rates
 
 # ---- every name ----------------------------------------------------------------------------------------------
 
 #: Names that ask others of the model, and so follow the chain rule as these do.
 COMPOSED = {
     "body_poses": "pose_rows", "frame_pose": "pose_rows", "frame_poses": "pose_rows", "contact_gaps": "pose_rows",
-    "frame_velocity": "frame_jacobian", "center_of_mass": "energies", "kinetic_energy": "energies",
-    "potential_energy": "energies", "momentum": "energies",
+    "center_of_mass": "energies", "kinetic_energy": "energies", "potential_energy": "energies", "momentum": "energies",
     "momentum_from_velocity": "momenta", "velocity_from_momentum": "velocities",
     "constraint_errors": "constraint_rows", "constrained_velocities": "mass_matrices, constraint_rows",
     "project_velocity": "constrained_velocities, mass_matrices", "require_regular": "singular_at",
@@ -70,7 +70,7 @@ def test_kinds_are_known():
 def test_a_reduced_model_has_what_its_construction_needs():
     """Numbers of states are not among it: they come by the decorators of Model."""
     own = {name for name in vars(vt.ReducedModel) if name in PUBLIC}
-    assert own == {"full", "digest", "euler"}
+    assert own == {"full", "digest"}
 
 
 # ---- the numbers ---------------------------------------------------------------------------------------------
@@ -400,3 +400,24 @@ def test_joints_that_follow_have_the_place_of_their_leader():
     assert place["b"] == place["a"] and place["d"] == place["c"]
     assert model.joint("b").mimic == ("a", 0.5, 0.1) and model.joint("d").mimic == ("c", -2.0, 0.3)
     assert model.kinematic_names == ("a",) and model.constraints == ()
+
+
+def test_friction_has_the_velocity_of_its_own_joint():
+    """Rates f/(M e) took the velocities e of the first joints, which may follow."""
+    tree = vt.Tree("two")
+    for name in "ab":
+        tree.world.add(vt.rx(name, friction=0.3), vt.tz(-1.0), vt.body(name, 1.0))
+    tree.constrain(vt.gear("a", "b", 2.0))
+    flat = replace(tree.flatten(), friction_velocity=np.array([1e-3, 0.1]))
+    model = vt.Model(flat).reduced()
+    friction, inertia = 0.3 + 2.0 * 0.3, 1.0 + 2.0**2 * 1.0
+    close(friction_rates(model, np.zeros(1)), [friction / (inertia * 0.1)])
+
+
+def test_errors_name_the_entries_that_were_given():
+    """Not those of all joints, which a caller does not know."""
+    model = MODELS["one by one"]
+    v = np.zeros(model.nv)
+    v[1] = 1e200
+    with pytest.raises(vt.InputError, match=r"^v\[1\] is 1e\+200: rnea is then too large for a double"):
+        model.rnea(model.neutral(), v, 0 * v)

@@ -1,4 +1,4 @@
-"""Methods of a model some of whose joints follow others: by the chain rule from those of the model of all joints."""
+"""Functions of a model some of whose joints follow others: by the chain rule from those of the model of all joints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from vitree.arguments import entries
 from vitree.mechanism.followers import Followers
-from vitree.model.stacks import checked
+from vitree.model.stacks import checked, on_stacks
 
 Method = TypeVar("Method", bound=Callable)
 
@@ -37,49 +37,50 @@ RESULTS: dict[str, Callable[[Followers, Any], Any]] = {
 }
 #: A method by the names of its arguments, as in ``calls.py``: for models of all joints it costs nothing to speak of.
 CALLED = """
-def called(self, {0}):
-    return method(self, {0}) if self._followers is None else mapped(self, {0})
+def called({0}, {1}):
+    return method({0}, {1}) if {0}._followers is None else mapped({0}, {1})
 """
 
 
 def in_coordinates(
-    *results: str, checks: bool = False, by: Callable[..., Any] | None = None
+    *results: str, checks: str | None = None, by: Callable[..., Any] | None = None
 ) -> Callable[[Method], Method]:
-    """A method in the coordinates of a model, also where joints follow others.
+    """A method or function of a model in its coordinates, also where joints follow others.
 
-    The method itself is for models of all joints. Another model calls that of ``full``, with arguments as ARGUMENTS has
-    them, and contracts the result.
+    What is decorated is for models of all joints. Of another model it is called for ``full``, with arguments as
+    ARGUMENTS has them, and its result is contracted as RESULTS says.
 
     Parameters
     ----------
     *results : str
         What the result is, of RESULTS; of a tuple what each entry is.
-    checks : bool
-        Whether arguments come as they were given, so that they have to be checked, as those of one state.
+    checks : {"state", "states"}, optional
+        Arguments come as they were given, and have to be checked: as those of one state, or of a stack of states.
     by : callable, optional
         What is called instead: a result that does not follow from that of ``full``.
     """
     contract = [RESULTS[result] for result in results]
 
     def of(method: Method) -> Method:
-        parameters = list(inspect.signature(method).parameters.values())[1:]
+        model, *parameters = inspect.signature(method).parameters.values()
         names, optional = [x.name for x in parameters], {x.name for x in parameters if x.default is None}
 
-        def of_all(model: Any, name: str, x: Any) -> Any:
+        def of_all(self: Any, name: str, x: Any) -> Any:
             if name not in ARGUMENTS or (x is None and name in optional):
                 return x
-            if checks:
-                rows = (len(model.constraints),)
-                x = entries(x, rows, name) if name == "multipliers" else checked(model, x, name)
-            return ARGUMENTS[name](model, x)
+            if checks == "state":
+                rows = (len(self.constraints),)
+                x = entries(x, rows, name) if name == "multipliers" else checked(self, x, name)
+            return ARGUMENTS[name](self, x)
 
+        @functools.wraps(method)
         def mapped(self, *given, **more):
             if by is not None:
                 return by(self, *given, **more)
             places = zip(itertools.chain(names, itertools.repeat("")), given, strict=False)
             arguments = [of_all(self, name, x) for name, x in places]
             named = {name: of_all(self, name, x) for name, x in more.items()}
-            found = getattr(self.full, method.__name__)(*arguments, **named)
+            found = method(self.full, *arguments, **named)
             if len(contract) == 1:
                 return contract[0](self._followers, found)
             parts = found if isinstance(found, tuple) else vars(found).values()
@@ -88,8 +89,8 @@ def in_coordinates(
 
         first = [x for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD]
         words = ", ".join([x.name for x in first] + ["*more, **named"] * (len(first) < len(parameters)))
-        scope: dict[str, Any] = {"method": method, "mapped": mapped}
-        exec(CALLED.format(words), scope)
+        scope: dict[str, Any] = {"method": method, "mapped": on_stacks(mapped) if checks == "states" else mapped}
+        exec(CALLED.format(model.name, words), scope)
         called = scope["called"]
         called.__defaults__ = tuple(x.default for x in first if x.default is not x.empty)
         called.results = results

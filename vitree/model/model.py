@@ -22,6 +22,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
     BALL,
     FREE,
+    HELICAL,
     KIND_NV,
     PRISMATIC,
     REVOLUTE,
@@ -269,6 +270,7 @@ class Model(System):
         if why is not None:
             raise ModelError(why)
 
+    @in_coordinates("plain")
     def _require_regular(self, q: np.ndarray) -> None:
         """Raise the error of ``require_regular`` for the first of a stack q (..., nq) that has one."""
         if q.ndim == 1:
@@ -276,11 +278,10 @@ class Model(System):
                 self.require_regular(q)
             return
         self.require_regular()
-        full = self.full
-        if full._regular:
+        if self._regular:
             return
-        shares = np.empty((q.size // max(self.nq, 1), 2, full.nv))
-        wide().batch_pivots(full.core, self.expand(as_rows(q)), shares.reshape(len(shares), 2 * full.nv))
+        shares = np.empty((q.size // max(self.nq, 1), 2, self.nv))
+        wide().batch_pivots(self.core, as_rows(q), shares.reshape(len(shares), 2 * self.nv))
         regular = (shares > [[LEAST_AT], [LEAST_ALONE]]).all(axis=(1, 2))  # False of NaN
         if not regular.all():
             at = np.unravel_index(int(regular.argmin()), q.shape[:-1])
@@ -646,9 +647,10 @@ class Model(System):
                 held[full.joint(name).v_slice] = True
         return not held[roots].any()
 
+    @in_coordinates("plain")
     def _free_roots(self) -> np.ndarray | None:
         """Which velocities of ``full`` are of roots, (nv of ``full``,) bool; None if a root does not move freely."""
-        flat, found = self.full.flat, np.zeros(self.full.nv, dtype=bool)
+        flat, found = self.flat, np.zeros(self.nv, dtype=bool)
         kind, parent = np.asarray(flat.kind), np.asarray(flat.parent)
         for root in np.flatnonzero(parent < 0):
             chain = [int(root)]
@@ -658,7 +660,7 @@ class Model(System):
                     return None
                 chain.append(int(children[0]))
             for i in chain:
-                found[self.full._iv[i] : self.full._iv[i] + KIND_NV[kind[i]]] = True
+                found[self._iv[i] : self._iv[i] + KIND_NV[kind[i]]] = True
         return found
 
     def _potentials(self) -> tuple:
@@ -782,15 +784,20 @@ class Model(System):
         return q
 
     @in_coordinates("configuration")
+    def _angular(self) -> np.ndarray:
+        """Which entries of q are angles, (nq,) bool."""
+        found = np.zeros(self.nq, dtype=bool)
+        found[self._iq] = np.isin(self.flat.kind, (REVOLUTE, HELICAL))
+        return found
+
+    @in_coordinates("configuration")
     def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
         """Return a configuration (nq,) [m or rad] drawn by ``rng`` (a new generator if None).
 
         Coordinates with limits are uniform within them, angles without in [-pi, pi], lengths
         without in [-1, 1] m, orientations uniform on SO(3).
         """
-        rng = generator(rng)
-        angular = np.zeros(self.nq, dtype=bool)
-        angular[self._iq] = np.isin(self.flat.kind, (0, 2))
+        rng, angular = generator(rng), self._angular()
         low, high = np.where(angular, -np.pi, -1.0), np.where(angular, np.pi, 1.0)
         for joint in self.flat.joints:
             if len(joint.lower) == joint.q_slice.stop - joint.q_slice.start:
@@ -955,6 +962,7 @@ class Model(System):
         return out.reshape(*q.shape[:-1], 6, self.nv)
 
     @finite_result
+    @in_coordinates("plain", checks="states")
     def frame_velocity(self, name: str, q: Any, v: Any, axes: str = "world") -> np.ndarray:
         """Return the velocity of a frame, (..., 6): angular [rad/s], and that of its origin [m/s].
 
@@ -1024,7 +1032,7 @@ class Model(System):
     # the docstrings of the three repeat each other, since the reference shows each method alone
 
     @finite_result
-    @in_coordinates("plain", "slopes", "second slopes", checks=True)
+    @in_coordinates("plain", "slopes", "second slopes", checks="state")
     def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pose of the frame ``name`` in the world, and its first and second derivatives by q.
 
@@ -1044,7 +1052,7 @@ class Model(System):
         return derivatives.pose_derivatives(self, name, q)
 
     @finite_result
-    @in_coordinates("plain", "slopes", "second slopes", checks=True)
+    @in_coordinates("plain", "slopes", "second slopes", checks="state")
     def position_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the position of the frame ``name`` in the world, and its first and second derivatives by q.
 
@@ -1064,7 +1072,7 @@ class Model(System):
         return derivatives.position_derivatives(self, name, q)
 
     @finite_result
-    @in_coordinates("plain", "slopes", "slopes", "second slopes", "second slopes", checks=True)
+    @in_coordinates("plain", "slopes", "slopes", "second slopes", "second slopes", checks="state")
     def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> derivatives.TwistDerivatives:
         """Return the body velocity (angular, linear) of the frame ``name``, and its derivatives by q and v.
 
@@ -1094,7 +1102,7 @@ class Model(System):
         return plain_number(value)
 
     @finite_result
-    @in_coordinates("plain", "force", "force", "matrix", "matrix", "matrix", checks=True)
+    @in_coordinates("plain", "force", "force", "matrix", "matrix", "matrix", checks="state")
     def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
         """Return L = T - V [J], with the potentials of the loads, and its derivatives by q and v.
 
@@ -1180,7 +1188,7 @@ class Model(System):
         found = forces.state_forces(self, q, v, tau, t, inputs, locked, closed)
         return Accelerations(found.acceleration, found.multipliers)
 
-    @in_coordinates("plain", checks=True)
+    @in_coordinates("plain", checks="state")
     def contact_forces(
         self,
         q: ArrayLike,
@@ -1208,7 +1216,7 @@ class Model(System):
         return forces.contact_forces(self, found.rows)
 
     @finite_result
-    @in_coordinates("force", checks=True)
+    @in_coordinates("force", checks="state")
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -1264,7 +1272,7 @@ class Model(System):
         states = {"q": q, "v": v} if tau is None else {"q": q, "v": v, "tau": tau}
         return row_by_row(self, functools.partial(self.forward_dynamics, **more), **states)
 
-    @in_coordinates("plain", checks=True)
+    @in_coordinates("plain", checks="state")
     def drive_forces(
         self, q: ArrayLike, v: ArrayLike, *, inputs: ArrayLike | Mapping[str, float] | None = None
     ) -> np.ndarray:
@@ -1315,18 +1323,18 @@ class Model(System):
         return any(np.isfinite(getattr(each, "stiffness", None) or np.inf) for each in meets)
 
     @functools.cached_property
+    @of_full
     def _contact_names(self) -> tuple[tuple[str, str], ...]:
         """The two that touch, in the order of the contacts."""
-        kept = self._touching if self.full is self else {}
-        if "names" not in kept:
-            kept["names"] = tuple(contact_names(self.flat, self.contact_candidates))
-        return kept["names"]
+        if "names" not in self._touching:
+            self._touching["names"] = tuple(contact_names(self.flat, self.contact_candidates))
+        return self._touching["names"]
 
     @functools.cached_property
     def _nothing(self) -> np.ndarray:
         return np.zeros(self.nv)
 
-    @in_coordinates("plain", checks=True)
+    @in_coordinates("plain", checks="state")
     def joint_reactions(
         self,
         q: ArrayLike,
@@ -1666,7 +1674,7 @@ class Model(System):
         locked = np.asarray(self.flat.kinematic, dtype=bool)
         if not self.constraints and not locked.any():
             return self.velocities(q, p)
-        if self.full is self and self.written is None and not locked.any():
+        if self._followers is None and self.written is None and not locked.any():
             field = core.ModelStepper(self.core, 1.0, constraints=self.constraint_list)
             q, p = np.ascontiguousarray(q), np.ascontiguousarray(p)
             v = np.empty_like(p)
@@ -1734,6 +1742,10 @@ class Model(System):
             return numbers_of(v, "v", marks=True)
         return self._followers.expand_velocity(self._wide(v, self.nv, "v"))
 
+    def _embed(self, tau: np.ndarray) -> np.ndarray:
+        """Joint forces of all joints, (..., nv of ``full``) [N or N m], for tau (..., nv)."""
+        return tau if self._followers is None else self._followers.embed_force(tau)
+
     def _wide(self, x: ArrayLike, size: int, name: str) -> np.ndarray:
         x = numbers_of(x, name, marks=True)
         if x.shape[-1:] != (size,):
@@ -1773,4 +1785,4 @@ class Model(System):
         ModelError
             If a ball or free joint is damped in a way that Euler angles do not have.
         """
-        return self._kinds["euler"](self)
+        return self._kinds["euler" if self._followers is None else "reduced euler"](self)

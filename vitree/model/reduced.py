@@ -86,11 +86,8 @@ class ReducedModel(Model, made_by="reduced"):
     def __reduce__(self):
         return (ReducedModel, (self.full,))
 
-    def euler(self) -> ReducedEulerModel:
-        return ReducedEulerModel(self)
 
-
-class ReducedEulerModel(ReducedModel):
+class ReducedEulerModel(ReducedModel, made_by="reduced euler"):
     """A reduced model with ball and free joints expanded; made by :meth:`vitree.Model.euler`."""
 
     def __init__(self, native: ReducedModel):
