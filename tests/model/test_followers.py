@@ -418,6 +418,6 @@ def test_errors_name_the_entries_that_were_given():
     """Not those of all joints, which a caller does not know."""
     model = MODELS["one by one"]
     v = np.zeros(model.nv)
-    v[1] = 1e200
-    with pytest.raises(vt.InputError, match=r"^v\[1\] is 1e\+200: rnea is then too large for a double"):
+    v[2] = 1e200
+    with pytest.raises(vt.InputError, match=r"^v\[2\] is 1e\+200: rnea is then too large for a double"):
         model.rnea(model.neutral(), v, 0 * v)
