@@ -34,7 +34,6 @@ from vitree.mechanism.flat import (
     same,
 )
 from vitree.mechanism.floating import FloatingTree, floating_trees, with_masses
-from vitree.mechanism.followers import Followers
 from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, always_regular, why_singular, why_singular_at
@@ -192,8 +191,6 @@ class Model(System):
     load_list: LoadList
     drive_list: DriveList
     singular: str | None
-    #: how joints follow others, if :meth:`reduced` made it
-    _followers: Followers | None = None
     _structure: Structure
     _floating: tuple[FloatingTree, ...]
     _touching: dict[str, Any]
