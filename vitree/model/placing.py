@@ -61,6 +61,7 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
 
 @in_coordinates("configuration")
 def _placed(model: Model, q: np.ndarray) -> np.ndarray:
+    """The same of a checked configuration."""
     ground, at = model.ground, q
     if ground is None:
         raise ModelError(f'"{model.name}" has no ground; give one, such as load_urdf(..., ground=vt.Ground())')

@@ -80,8 +80,10 @@ def acting_now(model: Any, t: float, q: Any, v: Any, torque: Any, inputs: Any, p
     InputError, UnknownNameError
         If one is wrong.
     """
-    q, v = model.expand(model.validate_configuration(q)), model.expand_velocity(model._checked(v, model.nv, "v"))
+    q, v = model.validate_configuration(q), model._checked(v, model.nv, "v")
     torque = None if torque is None else model._embed(model._checked(torque, model.nv, "torque"))
+    if model._followers is not None:
+        q, v = model.expand(q), model.expand_velocity(v)
     return q, v, Acts(torque, t, inputs, prescribed_accelerations(model.full, prescribed), True, [])
 
 
