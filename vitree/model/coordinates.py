@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -38,7 +37,7 @@ RESULTS: dict[str, Callable[[Followers, Any], Any]] = {
 #: A method by the names of its arguments, as in ``calls.py``: for models of all joints it costs nothing to speak of.
 CALLED = """
 def called({0}, {1}):
-    return method({0}, {1}) if {0}._followers is None else mapped({0}, {1})
+    return method({0}, {2}) if {0}._followers is None else mapped({0}, {2})
 """
 
 
@@ -77,8 +76,7 @@ def in_coordinates(
         def mapped(self, *given, **more):
             if by is not None:
                 return by(self, *given, **more)
-            places = zip(itertools.chain(names, itertools.repeat("")), given, strict=False)
-            arguments = [of_all(self, name, x) for name, x in places]
+            arguments = [of_all(self, name, x) for name, x in zip(names, given, strict=False)]
             named = {name: of_all(self, name, x) for name, x in more.items()}
             found = method(self.full, *arguments, **named)
             if len(contract) == 1:
@@ -88,11 +86,14 @@ def in_coordinates(
             return tuple(made) if type(found) is tuple else type(found)(*made)
 
         first = [x for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD]
-        words = ", ".join([x.name for x in first] + ["*more, **named"] * (len(first) < len(parameters)))
+        named = [x for x in parameters if x.kind is x.KEYWORD_ONLY]
+        words = ", ".join([x.name for x in first] + ["*"] * bool(named) + [x.name for x in named])
+        given = ", ".join([x.name for x in first] + [f"{x.name}={x.name}" for x in named])
         scope: dict[str, Any] = {"method": method, "mapped": on_stacks(mapped) if checks == "states" else mapped}
-        exec(CALLED.format(model.name, words), scope)
+        exec(CALLED.format(model.name, words, given), scope)
         called = scope["called"]
         called.__defaults__ = tuple(x.default for x in first if x.default is not x.empty)
+        called.__kwdefaults__ = {x.name: x.default for x in named if x.default is not x.empty}
         called.results = results
         return functools.wraps(method)(called)  # type: ignore[return-value]
 
