@@ -157,21 +157,6 @@ def test_runs_of_the_largest_numbers_end(which, size, method):
 # ---- reduced models ------------------------------------------------------------------------------------------
 
 
-#: Methods of Model that a reduced model has as they are: they ask others that it overrides, or what it sets up.
-INHERITED = {
-    "joint", "require_regular", "neutral", "validate_configuration", "validate_velocity", "zero_velocity",
-    "body_poses", "frame_poses", "frame_pose", "center_of_mass", "lagrangian", "velocity_from_momentum",
-    "momentum_from_velocity", "kinetic_energy", "potential_energy", "momentum", "project_velocity",
-    "constrained_velocities", "singular_at", "constraint_errors", "with_drives", "with_parameters",
-    "contact_gaps",
-}  # fmt: skip
-
-
-def test_every_method_of_a_reduced_model_is_its_own_or_known_to_work():
-    own = set(vars(vt.ReducedModel))
-    assert {*METHODS, *OTHERS} - own == INHERITED
-
-
 @pytest.mark.parametrize("name", [*METHODS, "configuration_rate", "expand", "neutral", "random_configuration"])
 def test_methods_of_a_reduced_model_are_those_of_the_full_one(name):
     """Results that have no coordinates are those of the full model; the others have the reduced model's shape."""

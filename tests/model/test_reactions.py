@@ -392,7 +392,7 @@ def test_reduced_models_and_euler_angles_have_the_same():
         if len(constraints) > 1:
             v = model.project_velocity(q, v)
         push = np.zeros(full.nv)
-        push[model._own_v] = tau
+        push[model._followers.own_v] = tau
         found = model.joint_reactions(q, v, torque=tau, inputs=INPUTS)
         expected = full.joint_reactions(model.expand(q), model.expand_velocity(v), torque=push, inputs=INPUTS)
         a, multipliers = model.forward_dynamics(q, v, tau, inputs=INPUTS)

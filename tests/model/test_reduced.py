@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
 from dataclasses import replace
 
@@ -10,42 +9,11 @@ import numpy as np
 import pytest
 import reference
 from loaded_models import gradient
-from random_models import random_flat, random_state
+from reduced_models import SINGLE, coupled
 
 import vitree as vt
 from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.tree.elements import tz
-
-SINGLE = ("revolute", "prismatic", "helical")
-KINDS = (*SINGLE, "ball")
-
-
-def coupled(seed, nbody=8, kinds=KINDS, base="free", constraints=(), shuffled=True, **more):
-    """A reduced random tree, with couplings in chains and in any order, and (q, v, G, g) of it."""
-    rng = np.random.default_rng(seed)
-    while True:
-        flat = random_flat(rng, nbody=nbody, kinds=kinds, base=base, **more)
-        single = [joint.name for joint in flat.joints if joint.kind in SINGLE]
-        if len(single) >= 5:
-            break
-    a, b, c, d, e = rng.permutation(single)[:5]
-    # c follows b, which follows a; e follows d
-    gears = [(b, a), (c, b), (e, d)]
-    rows = [vt.gear(x, y, rng.uniform(-2, 2), rng.uniform(-0.5, 0.5)) for x, y in gears]
-    if more.get("damping"):
-        friction = np.zeros(len(flat.damping))
-        for joint in flat.joints:
-            friction[joint.v_slice] = 0.3 * rng.random() * (joint.kind in SINGLE)
-        flat = replace(flat, friction=friction)
-    if shuffled:
-        rows = [rows[k] for k in rng.permutation(3)]
-    full = vt.Model(replace(flat, constraints=(*rows, *constraints)))
-    model = full.reduced()
-    q, v = random_state(flat, rng, speed=0.7)
-    q, v = model.contract(q), model.contract_velocity(v)
-    g = model.expand(np.zeros(model.nq))
-    G = np.array([model.expand_velocity(e) for e in np.eye(model.nv)]).T
-    return model, q, v, G, g
 
 
 def close(a, b, tolerance=1e-11):
@@ -139,7 +107,7 @@ def test_steps_are_those_of_the_reduced_action(seed, method, options):
     q1, q2 = (model.expand(x) for x in run.q)
     x = reference.difference(flat, q1, q2)
     force = np.zeros(model.full.nv)
-    force[model._own_v] = tau
+    force[model._followers.own_v] = tau
     if method == "linear-time":
         residual = reference.linear_time_residual(flat, q1, np.zeros(model.full.nv), x, h, tau=force, **options)
         end = reference.linear_time_end(flat, q1, x, h, tau=force, **options)[1]
@@ -310,26 +278,6 @@ def test_couplings_that_say_no_order_are_refused():
         vt.METHODS["rk4"](reduced(vt.gear("a", "b", 1.0)), 1e-3)
     still = reduced(vt.gear("a", "b", 0.0, 0.3))
     close(still.expand([0.1, 0.2]), [0.3, 0.1, 0.2], 0)
-
-
-#: What a reduced model has from Model as it is: it says what a mechanism is, or asks only what is overridden.
-AS_IT_IS = set("""
-    armature body_poses center_of_mass conservative constrained_velocities constraint_errors constraints
-    contact_candidates contact_gaps contact_list contacts damping degrees_of_freedom drives dry_friction frame_names
-    frame_pose frame_poses friction geometry gravity ground holds input_names joint joint_names joints kinetic_energy
-    lagrangian limit_restitution limited limits link_names loads methods momentum momentum_from_velocity name
-    nbody neutral nq nv only_falls only_loses potential_energy
-    project_velocity q_names report require_regular rolling singular_at speed_limited total_mass touches
-    unmet
-    v_names validate_configuration validate_velocity
-    velocity_from_momentum wheels with_drives with_parameters zero_velocity
-""".split())
-
-
-def test_every_method_of_a_model_is_overridden_or_known_to_be_right():
-    public = {name for name in dir(vt.Model) if not name.startswith("_")}
-    public = {name for name in public if not inspect.isclass(inspect.getattr_static(vt.Model, name))}
-    assert public - set(vars(vt.ReducedModel)) == AS_IT_IS
 
 
 def test_rates_of_the_configuration_are_those_of_integrate():

@@ -18,6 +18,7 @@ from vitree._core import scalar
 from vitree.errors import ConvergenceError, ModelError
 from vitree.identification.measured import Windows
 from vitree.identification.parameters import Parameters
+from vitree.model.coordinates import in_coordinates
 from vitree.model.model import Model
 from vitree.run.rollout import rollout
 from vitree.wording import keyword
@@ -246,22 +247,23 @@ def _solved(H: np.ndarray, g: np.ndarray) -> np.ndarray:
 
 def moved_by(model: Model, q: np.ndarray, v: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return states (n, nq), (n, nv) that displacements and changes of velocities (n, 2 nv) lead to."""
-    full: Model = model.full
-    d = model.expand_velocity(np.ascontiguousarray(moves[:, : model.nv]))
-    out = np.empty((len(q), full.nq))
-    core.batch_integrate(full.core, model.expand(np.ascontiguousarray(q)), d, out)
-    reduced: Any = model
-    return (out if full is model else reduced.contract(out)), v + moves[:, model.nv :]
+    return _moved(model, q, moves[:, : model.nv]), v + moves[:, model.nv :]
 
 
+@in_coordinates("configuration")
+def _moved(model: Model, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
+    """Return the configurations (n, nq) that displacements (n, nv) lead to."""
+    out = np.empty(q.shape)
+    core.batch_integrate(model.core, np.ascontiguousarray(q), np.ascontiguousarray(dq), out)
+    return out
+
+
+@in_coordinates("velocity")
 def _difference(model: Model, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
     """Return the displacements (n, K, nv) from q0 to q1 (n, K, nq)."""
-    full: Model = model.full
-    a, b = (np.ascontiguousarray(model.expand(x.reshape(-1, model.nq))) for x in (q0, q1))
-    out = np.empty((len(a), full.nv))
-    core.batch_difference(full.core, a, b, out)
-    reduced: Any = model
-    out = out if full is model else reduced.contract_velocity(out)
+    a, b = (np.ascontiguousarray(x.reshape(-1, model.nq)) for x in (q0, q1))
+    out = np.empty((len(a), model.nv))
+    core.batch_difference(model.core, a, b, out)
     return out.reshape(*q0.shape[:2], model.nv)
 
 

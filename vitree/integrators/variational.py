@@ -272,8 +272,8 @@ class LinearTime(Variational):
 
     def _prepare(self):
         self.kinetic = one_of("kinetic", self.chosen.get("kinetic", "auto"), KINETIC)
-        trees = self.model.full._floating
-        if self.kinetic == "auto" and len(trees) in (0, sum(np.asarray(self.model.full.flat.parent) < 0)):
+        trees = self.model._floating
+        if self.kinetic == "auto" and len(trees) in (0, sum(np.asarray(self.model.flat.parent) < 0)):
             # the same of all bodies
             self.kinetic = "split" if trees else "twist"
         if self.kinetic != "twist":
@@ -375,7 +375,7 @@ class Midpoint(Variational):
             If the equations chosen are the paper's alone.
         """
         sundman = self.chosen.get("adapt") == "sundman"
-        own, floats = residual == "tree" or sundman, any(not tree.tied for tree in self.model.full._floating)
+        own, floats = residual == "tree" or sundman, any(not tree.tied for tree in self.model._floating)
         default = "relative" if floats and not own else "midpoint"
         kinetic = one_of("kinetic", self.chosen.get("kinetic", default), MIDDLES)
         if kinetic == "relative" and own:
@@ -388,7 +388,7 @@ class Midpoint(Variational):
     @property
     def relative(self) -> bool:
         """Whether the centres of mass of trees go from node to node."""
-        return self.kinetic == "relative" and any(not tree.tied for tree in self.model.full._floating)
+        return self.kinetic == "relative" and any(not tree.tied for tree in self.model._floating)
 
     def _require_conservative(self, turning, residual):
         """Raise an InputError for a system that the discrete action with time in it does not cover."""

@@ -114,7 +114,7 @@ class _Rest:
 
     def descended(self, q: np.ndarray, scale: float) -> np.ndarray:
         """A configuration of less potential that satisfies the constraints, near a local minimum."""
-        if (KIND_NV[self.model.full.flat.kind] == 1).all():
+        if (KIND_NV[self.model.flat.kind] == 1).all():
             return self._descended(q, scale, None)
         # slopes are by body displacements, which of several coordinates of a joint add up only while they are small
         for _ in range(30):

@@ -22,6 +22,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
     BALL,
     FREE,
+    HELICAL,
     KIND_NV,
     PRISMATIC,
     REVOLUTE,
@@ -37,9 +38,10 @@ from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, always_regular, why_singular, why_singular_at
 from vitree.mechanism.rolling import Rolling
-from vitree.model import derivatives, dynamics_derivatives, forces, motion
+from vitree.model import dense, derivatives, dynamics_derivatives, forces, motion
 from vitree.model.calls import in_one_call, of_states
 from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
+from vitree.model.coordinates import in_coordinates, of_full
 from vitree.model.cut import Cut, cut_at
 from vitree.model.driven import with_drives
 from vitree.model.finite import finite_result, no_result
@@ -94,7 +96,7 @@ class Limited(NamedTuple):
     ----------
     names, units : tuples of str
     place : (k,) array of int
-        In q.
+        In q, or in v, of the model with a coordinate for each joint (``full``).
     lower, upper : (k,) arrays [m or rad]
     """
 
@@ -265,6 +267,7 @@ class Model(System):
         if why is not None:
             raise ModelError(why)
 
+    @in_coordinates("plain")
     def _require_regular(self, q: np.ndarray) -> None:
         """Raise the error of ``require_regular`` for the first of a stack q (..., nq) that has one."""
         if q.ndim == 1:
@@ -272,11 +275,10 @@ class Model(System):
                 self.require_regular(q)
             return
         self.require_regular()
-        full = self.full
-        if full._regular:
+        if self._regular:
             return
-        shares = np.empty((q.size // max(self.nq, 1), 2, full.nv))
-        wide().batch_pivots(full.core, self.expand(as_rows(q)), shares.reshape(len(shares), 2 * full.nv))
+        shares = np.empty((q.size // max(self.nq, 1), 2, self.nv))
+        wide().batch_pivots(self.core, as_rows(q), shares.reshape(len(shares), 2 * self.nv))
         regular = (shares > [[LEAST_AT], [LEAST_ALONE]]).all(axis=(1, 2))  # False of NaN
         if not regular.all():
             at = np.unravel_index(int(regular.argmin()), q.shape[:-1])
@@ -411,10 +413,9 @@ class Model(System):
         return self.flat.limits
 
     @functools.cached_property
+    @of_full
     def limited(self) -> Limited | None:
         """Coordinates of ``full`` with limits that a run reports; None if there are none, or none is to be reported."""
-        if self.full is not self:
-            return self.full.limited
         rows = [(at, low, high) for _, at, _, low, high in limits_of(self.joints, self.constraints)]
         if self.limits != "report" or not rows:
             return None
@@ -424,14 +425,13 @@ class Model(System):
         return Limited(tuple(self.q_names[k] for k in place), units, place, lower, upper)
 
     @functools.cached_property
+    @of_full
     def speed_limited(self) -> Limited | None:
         """Velocities of ``full`` with limits that a run reports, places in v; None if there are none, or none is to be.
 
         No limit of speed is enforced, so that runs of models with ``limits="enforce"`` report them, too. A limit of
         zero in a robot file means that none was given, as the report of its reader says.
         """
-        if self.full is not self:
-            return self.full.speed_limited
         unset = any(finding.id == "limit-zero" for finding in self.flat.report)
         rows = [(joint.v_slice.start + k, limit) for joint in self.joints for k, limit in enumerate(joint.velocity)
                 if limit < np.inf and not (unset and limit == 0.0)]  # fmt: skip
@@ -470,28 +470,24 @@ class Model(System):
         return of_contact or self.holds
 
     @functools.cached_property
+    @of_full
     def wheels(self) -> Wheels:
         """What rolls, in arrays; bodies are those of ``full``."""
-        full = self.full
-        return wheels_of(self.index, self.flat) if full is self else full.wheels
+        return wheels_of(self.index, self.flat)
 
     @functools.cached_property
+    @of_full
     def contact_candidates(self) -> Candidates:
         """What may touch, in arrays; bodies are those of ``full``."""
-        full = self.full
-        if full is not self:
-            return full.contact_candidates
         found = self._structure.found.get("candidates")
         if found is None:
             found = candidates_of(self.index, self.flat, self.pose_rows(self.neutral()[None])[0])
         return self._structure.found.setdefault("candidates", found)
 
     @functools.cached_property
+    @of_full
     def contact_list(self) -> ContactList:
         """What may touch, as steppers take it."""
-        full = self.full
-        if full is not self:
-            return full.contact_list
         found = self._touching.get("list")
         if found is None:
             found = lower_contacts(self.flat, self.contact_candidates, self.wheels) if self.touches else ContactList()
@@ -510,7 +506,7 @@ class Model(System):
             Names of frames a, b ("ground"), gap (n,) [m], normal (n, 3) from b to a, and the nearest points of a and b
             in the world (n, 3) [m].
         """
-        poses = self.full.pose_rows(self.expand(self.validate_configuration(q))[None])[0]
+        poses = self.pose_rows(self.validate_configuration(q)[None])[0]
         return gaps_of(self.flat, self.contact_candidates, poses)
 
     @property
@@ -648,9 +644,10 @@ class Model(System):
                 held[full.joint(name).v_slice] = True
         return not held[roots].any()
 
+    @in_coordinates("plain")
     def _free_roots(self) -> np.ndarray | None:
         """Which velocities of ``full`` are of roots, (nv of ``full``,) bool; None if a root does not move freely."""
-        flat, found = self.full.flat, np.zeros(self.full.nv, dtype=bool)
+        flat, found = self.flat, np.zeros(self.nv, dtype=bool)
         kind, parent = np.asarray(flat.kind), np.asarray(flat.parent)
         for root in np.flatnonzero(parent < 0):
             chain = [int(root)]
@@ -660,7 +657,7 @@ class Model(System):
                     return None
                 chain.append(int(children[0]))
             for i in chain:
-                found[self.full._iv[i] : self.full._iv[i] + KIND_NV[kind[i]]] = True
+                found[self._iv[i] : self._iv[i] + KIND_NV[kind[i]]] = True
         return found
 
     def _potentials(self) -> tuple:
@@ -673,16 +670,14 @@ class Model(System):
         return self.flat.report + findings if (findings := self._contact_findings) else self.flat.report
 
     @functools.cached_property
+    @of_full
     def _contact_findings(self) -> list[Finding]:
-        if self.full is not self:
-            return self.full._contact_findings
         return self.unmet.findings() if any(isinstance(each, Contact) for each in self.contacts) else []
 
     @functools.cached_property
+    @of_full
     def unmet(self) -> Unmet:
         """Shapes in reach of each other that cannot touch, and contacts that can meet nothing; bodies of ``full``."""
-        if self.full is not self:
-            return self.full.unmet
         poses = self.pose_rows(self.neutral()[None])[0]
         return unmet_of(self.index, self.flat, self.contact_candidates, poses)
 
@@ -692,6 +687,7 @@ class Model(System):
         return input_names(self.flat.loads)
 
     @functools.cached_property
+    @of_full
     def kinematic_names(self) -> tuple[str, ...]:
         """Names of the joints that are prescribed over time, in the order of their coordinates."""
         return tuple(j.name for j in self.flat.joints if self.flat.kinematic[j.v_slice.start])
@@ -714,6 +710,8 @@ class Model(System):
             count = place.stop - place.start
             suffixes = SEVERAL[joint.kind][entry].split() if joint.kind in SEVERAL else map(str, range(count))
             names += [joint.name] if count == 1 else [f"{joint.name}.{suffix}" for suffix in suffixes]
+        if self._followers is not None:
+            names = [names[k] for k in (self._followers.own_v if entry else self._followers.own_q)]
         return tuple(names)
 
     def joint(self, name: str) -> JointInfo:
@@ -782,15 +780,21 @@ class Model(System):
         q[self._quaternions + 3] = 1.0
         return q
 
+    @in_coordinates("configuration")
+    def _angular(self) -> np.ndarray:
+        """Which entries of q are angles, (nq,) bool."""
+        found = np.zeros(self.nq, dtype=bool)
+        found[self._iq] = np.isin(self.flat.kind, (REVOLUTE, HELICAL))
+        return found
+
+    @in_coordinates("configuration")
     def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
         """Return a configuration (nq,) [m or rad] drawn by ``rng`` (a new generator if None).
 
         Coordinates with limits are uniform within them, angles without in [-pi, pi], lengths
         without in [-1, 1] m, orientations uniform on SO(3).
         """
-        rng = generator(rng)
-        angular = np.zeros(self.nq, dtype=bool)
-        angular[self._iq] = np.isin(self.flat.kind, (0, 2))
+        rng, angular = generator(rng), self._angular()
         low, high = np.where(angular, -np.pi, -1.0), np.where(angular, np.pi, 1.0)
         for joint in self.flat.joints:
             if len(joint.lower) == joint.q_slice.stop - joint.q_slice.start:
@@ -848,6 +852,7 @@ class Model(System):
         return found
 
     @of_states
+    @in_coordinates("configuration")
     def integrate(self, q: Any, dq: Any) -> np.ndarray:
         """Return the configuration (..., nq) [m or rad] that a displacement in body axes leads to.
 
@@ -857,6 +862,7 @@ class Model(System):
         doors(q).batch_integrate(self.core, as_rows(q), as_rows(dq), as_rows(out))
         return out
 
+    @in_coordinates("configuration")
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return dq/dt (nq,) [m/s or rad/s] for ordinary solvers, unchecked."""
         rate = np.empty(self.nq)
@@ -872,6 +878,7 @@ class Model(System):
         return rate
 
     @of_states
+    @in_coordinates("velocity")
     def difference(self, q0: Any, q1: Any) -> np.ndarray:
         """Return the displacement (..., nv) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``.
 
@@ -892,6 +899,7 @@ class Model(System):
         out[:, :, 3, 3] = 1.0
         return out.reshape(*q.shape[:-1], self.nbody, 4, 4)
 
+    @in_coordinates("plain")
     def pose_rows(self, q: np.ndarray) -> np.ndarray:
         """Return X_WB of each moving body's core frame at rows q (n, nq): (n, nbody, 3, 4) [m], last rows left out."""
         rows = np.empty((len(q), 12 * self.nbody))
@@ -920,6 +928,7 @@ class Model(System):
         return pose_of(self.flat, k, bodies)
 
     @of_states
+    @in_coordinates("force")
     def frame_jacobian(self, name: str, q: Any, axes: str = "world") -> np.ndarray:
         """Return the Jacobian (..., 6, nv) of a frame's velocity by v [rad and m, per rad or m].
 
@@ -950,6 +959,7 @@ class Model(System):
         return out.reshape(*q.shape[:-1], 6, self.nv)
 
     @finite_result
+    @in_coordinates("plain", checks="states")
     def frame_velocity(self, name: str, q: Any, v: Any, axes: str = "world") -> np.ndarray:
         """Return the velocity of a frame, (..., 6): angular [rad/s], and that of its origin [m/s].
 
@@ -975,6 +985,7 @@ class Model(System):
 
     @on_stacks
     @finite_result
+    @in_coordinates("plain")
     def frame_acceleration(
         self, name: str, q: Any, v: Any, a: Any, axes: str = "world"
     ) -> np.ndarray:
@@ -1018,6 +1029,7 @@ class Model(System):
     # the docstrings of the three repeat each other, since the reference shows each method alone
 
     @finite_result
+    @in_coordinates("plain", "slopes", "second slopes", checks="state")
     def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pose of the frame ``name`` in the world, and its first and second derivatives by q.
 
@@ -1037,6 +1049,7 @@ class Model(System):
         return derivatives.pose_derivatives(self, name, q)
 
     @finite_result
+    @in_coordinates("plain", "slopes", "second slopes", checks="state")
     def position_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the position of the frame ``name`` in the world, and its first and second derivatives by q.
 
@@ -1056,6 +1069,7 @@ class Model(System):
         return derivatives.position_derivatives(self, name, q)
 
     @finite_result
+    @in_coordinates("plain", "slopes", "slopes", "second slopes", "second slopes", checks="state")
     def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> derivatives.TwistDerivatives:
         """Return the body velocity (angular, linear) of the frame ``name``, and its derivatives by q and v.
 
@@ -1075,6 +1089,7 @@ class Model(System):
     # ---- dynamics -------------------------------------------------------------------------------
 
     @of_states
+    @in_coordinates("plain")
     def lagrangian(self, q: Any, v: Any) -> Any:
         """Return kinetic minus potential energy [J], without contacts, a number; an array (...) of many states."""
         energies = self._energies(q, v)
@@ -1084,6 +1099,7 @@ class Model(System):
         return plain_number(value)
 
     @finite_result
+    @in_coordinates("plain", "force", "force", "matrix", "matrix", "matrix", checks="state")
     def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
         """Return L = T - V [J], with the potentials of the loads, and its derivatives by q and v.
 
@@ -1115,6 +1131,7 @@ class Model(System):
 
     @functools.partial(in_one_call, made=Accelerations)
     @on_stacks
+    @in_coordinates("velocity", "rows")
     def forward_dynamics(
         self,
         q: Any,
@@ -1168,6 +1185,7 @@ class Model(System):
         found = forces.state_forces(self, q, v, tau, t, inputs, locked, closed)
         return Accelerations(found.acceleration, found.multipliers)
 
+    @in_coordinates("plain", checks="state")
     def contact_forces(
         self,
         q: ArrayLike,
@@ -1195,6 +1213,7 @@ class Model(System):
         return forces.contact_forces(self, found.rows)
 
     @finite_result
+    @in_coordinates("force", checks="state")
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -1250,6 +1269,7 @@ class Model(System):
         states = {"q": q, "v": v} if tau is None else {"q": q, "v": v, "tau": tau}
         return row_by_row(self, functools.partial(self.forward_dynamics, **more), **states)
 
+    @in_coordinates("plain", checks="state")
     def drive_forces(
         self, q: ArrayLike, v: ArrayLike, *, inputs: ArrayLike | Mapping[str, float] | None = None
     ) -> np.ndarray:
@@ -1300,17 +1320,18 @@ class Model(System):
         return any(np.isfinite(getattr(each, "stiffness", None) or np.inf) for each in meets)
 
     @functools.cached_property
+    @of_full
     def _contact_names(self) -> tuple[tuple[str, str], ...]:
         """The two that touch, in the order of the contacts."""
-        kept = self._touching if self.full is self else {}
-        if "names" not in kept:
-            kept["names"] = tuple(contact_names(self.flat, self.contact_candidates))
-        return kept["names"]
+        if "names" not in self._touching:
+            self._touching["names"] = tuple(contact_names(self.flat, self.contact_candidates))
+        return self._touching["names"]
 
     @functools.cached_property
     def _nothing(self) -> np.ndarray:
         return np.zeros(self.nv)
 
+    @in_coordinates("plain", checks="state")
     def joint_reactions(
         self,
         q: ArrayLike,
@@ -1380,6 +1401,7 @@ class Model(System):
         return dict(zip(frames.names, rows, strict=True))
 
     @of_states
+    @in_coordinates("force")
     def static_force(self, q: Any) -> np.ndarray:
         """Return the joint forces (..., nv) [N or N m] of gravity and of those loads that have a potential: its -dV/dq.
 
@@ -1403,6 +1425,7 @@ class Model(System):
         return core.ModelStepper(self.core, 1.0, loads=lower_loads(self.index, kept), user=self._written_of(kept, ()))
 
     @of_states
+    @in_coordinates("force")
     def rnea(self, q: Any, v: Any, a: Any) -> np.ndarray:
         """Return the joint forces (..., nv) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
 
@@ -1418,6 +1441,7 @@ class Model(System):
         return out
 
     @of_states
+    @in_coordinates("velocity", by=dense.aba)
     def aba(self, q: Any, v: Any, tau: Any) -> np.ndarray:
         """Return the acceleration (..., nv) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
 
@@ -1434,6 +1458,7 @@ class Model(System):
         return out
 
     @of_states
+    @in_coordinates("matrix")
     def crba(self, q: Any) -> np.ndarray:
         """Return the mass matrix, (..., nv, nv), symmetric [kg, kg m or kg m^2], with the armature on its diagonal.
 
@@ -1447,6 +1472,7 @@ class Model(System):
         return out
 
     @of_states
+    @in_coordinates("matrix", by=dense.inverse_mass_matrix)
     def inverse_mass_matrix(self, q: Any) -> np.ndarray:
         """Return the inverse of the mass matrix, (..., nv, nv), symmetric [1/kg, 1/(kg m) or 1/(kg m^2)].
 
@@ -1461,6 +1487,7 @@ class Model(System):
         return dynamics_derivatives.inverse_mass_matrix(self, q)
 
     @functools.partial(of_states, made=dynamics_derivatives.RneaDerivatives)
+    @in_coordinates("matrix", "matrix", "matrix")
     def rnea_derivatives(self, q: Any, v: Any, a: Any) -> dynamics_derivatives.RneaDerivatives:
         """Return the derivatives of :meth:`rnea` by q, v and a, (..., nv, nv).
 
@@ -1483,6 +1510,7 @@ class Model(System):
         return dynamics_derivatives.rnea_derivatives(self, q, v, a)
 
     @functools.partial(of_states, made=dynamics_derivatives.AbaDerivatives)
+    @in_coordinates("velocity by q", "velocity by q", "velocity by force", by=dense.aba_derivatives)
     def aba_derivatives(self, q: Any, v: Any, tau: Any) -> dynamics_derivatives.AbaDerivatives:
         """Return the derivatives of :meth:`aba` by q, v and the joint forces, (..., nv, nv).
 
@@ -1504,6 +1532,7 @@ class Model(System):
 
     @on_stacks
     @finite_result
+    @in_coordinates("velocity by q", "velocity by q", "velocity by force")
     def forward_dynamics_derivatives(
         self,
         q: Any,
@@ -1582,6 +1611,7 @@ class Model(System):
         v = np.broadcast_to(self.zero_velocity(), (*lead, self.nv)) if v is None else v
         return self.energies(as_rows(q), as_rows(v)).reshape(*lead, 11)
 
+    @in_coordinates("rows", "rows by q")
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations q (n, nq)."""
         n = len(q)
@@ -1598,6 +1628,7 @@ class Model(System):
             wide().batch_constraints(self.core, rows, q, h, Dh.reshape(n, m * self.nv))
         return h, Dh
 
+    @in_coordinates("rows")
     def facing_cosines(self, q: np.ndarray) -> np.ndarray:
         """Return the cosines (n, m) between the directions that constraints say face the same way; 1 where none do."""
         out = np.ones((len(q), len(self.constraints)))
@@ -1606,6 +1637,7 @@ class Model(System):
             out[:, has] = self._rows_of(self._cosines, int(self._facing.max()) + 1, q)[0][:, self._facing[has]]
         return out
 
+    @in_coordinates("plain", "force")
     def facing_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the differences (n, 3 k) of the directions that face the same way, and their slopes (n, 3 k, nv)."""
         return self._rows_of(self._differences, 3 * (int(self._facing.max(initial=-1)) + 1), q)
@@ -1639,7 +1671,7 @@ class Model(System):
         locked = np.asarray(self.flat.kinematic, dtype=bool)
         if not self.constraints and not locked.any():
             return self.velocities(q, p)
-        if self.full is self and self.written is None and not locked.any():
+        if self._followers is None and self.written is None and not locked.any():
             field = core.ModelStepper(self.core, 1.0, constraints=self.constraint_list)
             q, p = np.ascontiguousarray(q), np.ascontiguousarray(p)
             v = np.empty_like(p)
@@ -1660,6 +1692,7 @@ class Model(System):
 
     # ---- many states at once, in lanes -----------------------------------------------------------
 
+    @in_coordinates("plain")
     def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         out = np.empty((len(q), 11))
         wide().batch_energy(self.core, q, v, out)
@@ -1671,18 +1704,21 @@ class Model(System):
             out[:, 1] += core.contact_potentials(self.core, self.contact_list, q)
         return out
 
+    @in_coordinates("force")
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         # inverse dynamics at rest, without gravity
         out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
         wide().batch_rnea(self.core, np.zeros(3), q, zero, v, out)
         return out
 
+    @in_coordinates("matrix")
     def mass_matrices(self, q: np.ndarray) -> np.ndarray:
         """Return the mass matrices (n, nv, nv) [kg, kg m or kg m^2] at rows of configurations q (n, nq)."""
         M = np.empty((len(q), self.nv**2))
         wide().batch_crba(self.core, q, M)
         return M.reshape(-1, self.nv, self.nv)
 
+    @in_coordinates("velocity", by=dense.velocities)
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
         wide().batch_aba(self.core, np.zeros(3), q, zero, p, out)
@@ -1695,11 +1731,23 @@ class Model(System):
 
     def expand(self, q: ArrayLike) -> np.ndarray:
         """Return the coordinates of all joints, (..., nq of ``full``) [m or rad], for q (..., nq)."""
-        return numbers_of(q, "q")
+        return numbers_of(q, "q") if self._followers is None else self._followers.expand(self._wide(q, self.nq, "q"))
 
     def expand_velocity(self, v: ArrayLike) -> np.ndarray:
         """Return the velocities of all joints, (..., nv of ``full``) [m/s or rad/s], for v (..., nv)."""
-        return numbers_of(v, "v", marks=True)
+        if self._followers is None:
+            return numbers_of(v, "v", marks=True)
+        return self._followers.expand_velocity(self._wide(v, self.nv, "v"))
+
+    def _embed(self, tau: np.ndarray) -> np.ndarray:
+        """Joint forces of all joints, (..., nv of ``full``) [N or N m], for tau (..., nv)."""
+        return tau if self._followers is None else self._followers.embed_force(tau)
+
+    def _wide(self, x: ArrayLike, size: int, name: str) -> np.ndarray:
+        x = numbers_of(x, name, marks=True)
+        if x.shape[-1:] != (size,):
+            raise InputError(named(name, x) + f" has shape {x.shape}; {self.name!r} needs (..., {size})")
+        return x
 
     def reduced(self) -> Any:
         """Return the same mechanism without coordinates for joints that follow others.
@@ -1717,7 +1765,7 @@ class Model(System):
         ModelError
             If a joint follows two others, or joints follow each other in a circle.
         """
-        return self._kinds["reduced"](self)
+        return self._kinds["reduced"](self) if self._followers is None else self
 
     def euler(self) -> Any:
         """Return the same robot with ball and free joints expanded into one-coordinate primitives.
@@ -1734,4 +1782,4 @@ class Model(System):
         ModelError
             If a ball or free joint is damped in a way that Euler angles do not have.
         """
-        return self._kinds["euler"](self)
+        return self._kinds["euler" if self._followers is None else "reduced euler"](self)

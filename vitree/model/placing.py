@@ -13,9 +13,9 @@ from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import FREE, PRISMATIC, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.contacts import named_side
+from vitree.model.coordinates import in_coordinates
 from vitree.model.finite import guarded
 from vitree.model.model import Model
-from vitree.model.reduced import ReducedModel
 from vitree.wording import Argument, Text
 
 #: Cosine between the direction of the move and a half-space's normal below which the half-space is a wall.
@@ -56,30 +56,35 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
     steeper than 84 degrees against it are walls.
     """
     of_kind(model, Model, "model", "a Model")
-    ground, full = model.ground, model.full
-    at = full.validate_configuration(model.expand(model.validate_configuration(q)))
+    return _placed(model, model.validate_configuration(q))
+
+
+@in_coordinates("configuration")
+def _placed(model: Model, q: np.ndarray) -> np.ndarray:
+    """The same of a checked configuration."""
+    ground, at = model.ground, q
     if ground is None:
         raise ModelError(f'"{model.name}" has no ground; give one, such as load_urdf(..., ground=vt.Ground())')
-    up, trees, ways = _to_move(full, ground)
+    up, trees, ways = _to_move(model, ground)
     if not ways:
         raise ModelError(
             f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; give it a vt.free '
             'joint (load_urdf: base="free"), or lower the ground by its height, vt.Ground(height)'
         )
     for _ in range(MOST):
-        gaps = full.contact_gaps(at)
+        gaps = model.contact_gaps(at)
         rate = gaps.normal[: len(trees)] @ up  # how fast each gap grows along the way
         for tree, way in ways.items():
             rows = np.flatnonzero((trees == tree) & (rate > WALL))
             at = at + way * (-gaps.gap[rows] / rate[rows]).max()
-    gaps = full.contact_gaps(at)
+    gaps = model.contact_gaps(at)
     for k, tree in enumerate(trees.tolist()):
         if gaps.gap[k] < -1e-12 and tree in ways:
             raise InputError(
                 f'"{gaps.a[k]}" is {-gaps.gap[k]:.3g} m inside a wall of the ground, which no move along '
                 f"({', '.join(f'{x:g}' for x in up)}) changes; move the base aside"
             )
-    return model.contract(at) if isinstance(model, ReducedModel) else at
+    return at
 
 
 def _to_move(model: Model, ground: Ground) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:

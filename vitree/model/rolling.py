@@ -12,6 +12,7 @@ from vitree.errors import InputError, ModelError
 from vitree.geometry.distances import FLAT, rim_levers
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.index import Index
+from vitree.model.coordinates import in_coordinates
 from vitree.spatial.checks import frozen
 
 core = scalar()
@@ -117,32 +118,24 @@ def rims(found: Wheels, which: np.ndarray, poses: np.ndarray) -> tuple:
     return gap, n, x, x - gap[:, None] * n
 
 
+@in_coordinates("plain", "plain", "force")
 def rows_of(model: Any, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the wheels (m,), the directions (m, 3) and the rows (m, nv) that v must satisfy at q (nq,): rows v = 0.
-
-    Parameters
-    ----------
-    model : Model
-        The rows are in its own coordinates, also where it is reduced.
-    q : (nq,) array [m or rad]
-    """
-    full, at = model.full, model.expand(q)
-    found: Wheels = full.wheels
-    poses = full.pose_rows(at[None])[0][found.body].reshape(-1, 3, 4)
+    """Return the wheels (m,), the directions (m, 3) and the rows (m, nv) that v must satisfy at q (nq,): rows v = 0."""
+    found: Wheels = model.wheels
+    poses = model.pose_rows(q[None])[0][found.body].reshape(-1, 3, 4)
     _, n, x, _ = rims(found, np.arange(len(found)), poses)
     which, ways, rows = [], [], []
     for k in range(len(found)):
         R = poses[k, :, :3]
         arm = R.T @ (x[k] - poses[k, :, 3])
-        J = np.empty((1, 6 * full.nv))
-        core.batch_jacobian(full.core, np.ascontiguousarray(at[None]), int(found.body[k]), arm, J)
+        J = np.empty((1, 6 * model.nv))
+        core.batch_jacobian(model.core, np.ascontiguousarray(q[None]), int(found.body[k]), arm, J)
         for way, held in zip(_ways(n[k], R @ found.axis[k]), found.holds[k], strict=True):
             if held:
                 which.append(k)
                 ways.append(way)
-                rows.append(way @ J.reshape(6, full.nv)[3:])
-    J = np.array(rows).reshape(-1, full.nv)
-    return np.array(which, int), np.array(ways).reshape(-1, 3), J if full is model else model.contract_force(J)
+                rows.append(way @ J.reshape(6, model.nv)[3:])
+    return np.array(which, int), np.array(ways).reshape(-1, 3), np.array(rows).reshape(-1, model.nv)
 
 
 def _ways(n: np.ndarray, axle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -173,12 +166,12 @@ def without_slip(model: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def require_rolling(model: Any, q: np.ndarray, v: np.ndarray | None) -> None:
     """Raise an InputError if a wheel that holds its distance is off its plane at q (nq,), or slips with v (nv,)."""
-    found: Wheels = model.full.wheels
+    found: Wheels = model.wheels
     if not len(found):
         return
-    poses = model.full.pose_rows(model.expand(q)[None])[0][found.body].reshape(-1, 3, 4)
+    poses = model.pose_rows(q[None])[0][found.body].reshape(-1, 3, 4)
     gap, *_ = rims(found, np.arange(len(found)), poses)
-    names = [each.frame for each in model.full.flat.rolling]
+    names = [each.frame for each in model.rolling]
     off = np.where(found.holds[:, 0], np.abs(gap), 0.0)
     if off.max() > OFF:
         k = int(off.argmax())
@@ -200,5 +193,5 @@ def require_rolling(model: Any, q: np.ndarray, v: np.ndarray | None) -> None:
 
 def refuse_rolling(model: Any, what: str) -> None:
     """Raise a ModelError if wheels roll that a function does not know."""
-    if len(model.full.flat.rolling):
+    if model.rolling:
         raise ModelError(f'{what} knows no wheels that roll without slip, which "{model.name}" has')

@@ -44,7 +44,7 @@ def on_stacks(method: Method) -> Method:
             one = list(arguments)
             for name, k in places.items():
                 if one[k] is not None or name not in optional:
-                    one[k] = _checked(self, one[k], name)
+                    one[k] = checked(self, one[k], name)
             return method(self, *one, **more)
         if len(arguments) > len(names) or any(name in more for name in names[: len(arguments)]):
             return method(self, *arguments, **more)  # a TypeError
@@ -54,7 +54,7 @@ def on_stacks(method: Method) -> Method:
         if any(map(_axes_beyond_one, found.values())):
             given |= stacked(self, found)
         else:
-            given |= {name: _checked(self, x, name) for name, x in found.items()}
+            given |= {name: checked(self, x, name) for name, x in found.items()}
         return method(self, **given)
 
     return called  # type: ignore[return-value]
@@ -67,8 +67,8 @@ def _axes_beyond_one(x: Any) -> bool:
     return not plain and axes_of(x) > 1
 
 
-def _checked(system: Any, x: Any, name: str) -> np.ndarray:
-    """One state."""
+def checked(system: Any, x: Any, name: str) -> np.ndarray:
+    """Return a checked configuration, velocity or force of one state, which of these its name says."""
     if name not in CONFIGURATIONS:
         return system._checked(x, system.nv, name)
     # by its position alone, for the sake of compiled code

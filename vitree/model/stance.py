@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,10 +19,10 @@ from vitree.mechanism.floating import roots_of
 from vitree.model.closure import require_consistent
 from vitree.model.cones import Problem
 from vitree.model.contacts import gap_numbers, named_side
+from vitree.model.coordinates import in_coordinates
 from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.model.placing import require_clear, way_of
-from vitree.model.reduced import ReducedModel
 from vitree.model.rolling import refuse_rolling
 from vitree.model.signals import resolve_inputs
 from vitree.spatial.checks import frozen
@@ -398,7 +399,7 @@ class _Posture:
     def _shifts(self) -> tuple[list[str], np.ndarray]:
         """Bases by their links, and joint forces (nv, 2 k) of their weights as they move across gravity, per m."""
         model = self.model
-        flat, g = model.full.flat, model.gravity
+        flat, g = model.flat, model.gravity
         if not g.any():
             return [], np.zeros((model.nv, 0))
         _, one, other = _axes(g / np.linalg.norm(g))
@@ -448,37 +449,40 @@ class _Posture:
 def _at_rest(model: Model, q: np.ndarray, inputs) -> np.ndarray:
     """Joint forces (nv,) [N or N m] of gravity and loads at rest, without drives."""
     static = -model.rnea(q, model.zero_velocity(), model.zero_velocity())
-    full = model.full
-    values = resolve_inputs(full, inputs)
-    if len(full.loads) == len(full.drives):
-        return static
-    full.require_regular(at := model.expand(q))
-    still = full.zero_velocity()
-    field = core.ModelStepper(full.core, 1.0, loads=full.load_list, user=full.written, nu=len(full.input_names),
+    values = resolve_inputs(model, inputs)
+    return static if len(model.loads) == len(model.drives) else static + _of_loads(model, q, values)
+
+
+@in_coordinates("force")
+def _of_loads(model: Model, q: np.ndarray, values: Any) -> np.ndarray:
+    """Joint forces (nv,) [N or N m] of loads at rest, without drives."""
+    model.require_regular(q)
+    still = model.zero_velocity()
+    field = core.ModelStepper(model.core, 1.0, loads=model.load_list, user=model.written, nu=len(model.input_names),
                               inputs=values)  # fmt: skip
-    more = full.crba(at) @ (field.acceleration_at(0.0, at, still)[0] - full.aba(at, still, still))
-    return static + (model.contract_force(more) if isinstance(model, ReducedModel) else more)
+    return model.crba(q) @ (field.acceleration_at(0.0, q, still)[0] - model.aba(q, still, still))
 
 
+@in_coordinates("velocity")
 def _bases(model: Model) -> np.ndarray:
     """Which entries of v (nv,) are of bases that move freely."""
-    full, found = model.full, np.zeros(model.full.nv, dtype=bool)
-    flat, up = full.flat, -model.gravity
+    found = np.zeros(model.nv, dtype=bool)
+    flat, up = model.flat, -model.gravity
     if model.ground is not None and model.ground.terrain is None:
         up = np.array(model.ground.half_spaces[0][:3])
     elif not up.any():
         up = np.array((0.0, 0.0, 1.0))
     up = up / np.linalg.norm(up)
     for at in np.flatnonzero(flat.parent < 0).tolist():
-        if way_of(full, at, up) is None:
+        if way_of(model, at, up) is None:
             continue
         while True:
-            found[full._iv[at] : full._iv[at] + KIND_NV[flat.kind[at]]] = True
+            found[model._iv[at] : model._iv[at] + KIND_NV[flat.kind[at]]] = True
             below = np.flatnonzero(flat.parent == at)
             if flat.kind[at] == FREE or flat.mass[at] or len(below) != 1:
                 break
             at = int(below[0])
-    return found[model._own_v] if isinstance(model, ReducedModel) else found
+    return found
 
 
 def _of_motors(model: Model, motors: Iterable[str]) -> np.ndarray:

@@ -54,7 +54,7 @@ def friction_rates(model: Model, q: np.ndarray) -> np.ndarray:
     """
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     with np.errstate(over="ignore"):  # of friction that no double holds over so small a velocity: infinitely fast
-        slope = (model.friction / np.asarray(model.full.flat.friction_velocity)[: len(model.friction)])[free]
+        slope = (model.friction / np.asarray(model.flat.friction_velocity))[free]
     return slope * np.diag(np.linalg.inv(model.crba(q)[np.ix_(free, free)]))
 
 

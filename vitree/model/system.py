@@ -13,6 +13,7 @@ import numpy as np
 from vitree._core import scalar
 from vitree.arguments import as_numbers, entries
 from vitree.errors import InputError
+from vitree.mechanism.followers import Followers
 from vitree.model.calls import of_states
 from vitree.model.finite import no_result
 from vitree.model.stacks import as_rows, in_row
@@ -57,6 +58,8 @@ class System(ABC):
     rows of states (n, nq), (n, nv) check the shapes alone, before the method of a subclass is called.
     """
 
+    #: how joints follow others without coordinates of their own, if any do
+    _followers: Followers | None = None
     #: what compiled code needs to answer methods in one call, if it can
     _calls: Any = None
     #: where quaternions (x, y, z, w) start in q

@@ -12,7 +12,6 @@ from vitree.arguments import numbers_of
 from vitree.errors import InputError
 from vitree.integrators.gauss import gauss_nodes
 from vitree.model.model import Model
-from vitree.model.reduced import ReducedModel
 from vitree.wording import named
 
 #: A time is that of a record if it is off by this share of the time between records, or by rounding.
@@ -152,7 +151,7 @@ class Nodes:
 def _between(run: Any, k: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return q and v at times between the records k and k + 1."""
     layout = None
-    if run.system is None or isinstance(run.system, Model | ReducedModel):
+    if run.system is None or isinstance(run.system, Model):
         layout = layout_of(run.joint_names, run.q_names, run.v_names)
     if layout is None:
         raise InputError(

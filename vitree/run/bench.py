@@ -162,8 +162,7 @@ def bench(
 def undamped(model: Model) -> Model:
     """Return a mechanism without joint damping and friction."""
     zero = np.zeros(model.full.nv)
-    still = Model(replace(model.full.flat, damping=zero, friction=zero, dry_friction=zero))
-    return still if model.full is model else still.reduced()
+    return model._remade(replace(model.full.flat, damping=zero, friction=zero, dry_friction=zero))
 
 
 def machine() -> str:

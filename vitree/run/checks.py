@@ -148,11 +148,9 @@ def _pushes(model: System, pushes: Any) -> tuple[Impulse | Push, ...]:
 
 def require_moving_frame(model: System, push: Impulse | Push) -> None:
     """Raise an InputError if a push is on nothing that moves, an UnknownNameError if there is no such frame."""
-    full = model.full
-    if not isinstance(full, Model):
+    if not isinstance(model, Model):
         raise InputError(f'"{model.name}" takes no pushes; give inputs= or torque=')
-    frame = full._frame(push.frame)
-    if full.flat.frame_body[frame] < 0:
+    if model.flat.frame_body[model._frame(push.frame)] < 0:
         raise InputError(f'the {push.name} does nothing: "{push.frame}" is fixed to the world')
 
 

@@ -51,13 +51,13 @@ def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
         changed["p0"] = full.momenta(model.expand(q0)[None], v0)[0]
     if isinstance(given.torque, Controller):
         initial = given.torque.initial
-        initial = None if initial is None else model._force_on_leaders(model.validate_velocity(initial, "initial"))
+        initial = None if initial is None else model._embed(model.validate_velocity(initial, "initial"))
         asked = _in_full(model, function_of(given.torque), force=True)
         changed["torque"] = of_another_function(given.torque, asked, initial)
     elif callable(given.torque):
         changed["torque"] = _in_full(model, given.torque, force=True)
     elif given.torque is not None:
-        changed["torque"] = model._force_on_leaders(model.validate_velocity(given.torque, "torque"))
+        changed["torque"] = model._embed(model.validate_velocity(given.torque, "torque"))
     if isinstance(given.inputs, Controller):
         asked = _in_full(model, function_of(given.inputs), force=False)
         changed["inputs"] = of_another_function(given.inputs, asked, given.inputs.initial)
@@ -74,13 +74,13 @@ def _in_full(model: ReducedModel, function: Callable, force: bool) -> Callable:
 
     def value_at(t, q, v):
         value = asked(t, model.contract(q), model.contract_velocity(v))
-        return model._force_on_leaders(value) if force else value
+        return model._embed(value) if force else value
 
     return value_at
 
 
 def contracted(model: ReducedModel, run: Trajectory) -> Trajectory:
-    keep = ~model._couplings
+    keep = model._followers.kept
     return replace(
         run,
         system=model,

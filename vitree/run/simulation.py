@@ -471,7 +471,7 @@ class Simulation:
         if self._free[0]:
             tau = self._views.torque
             if self._reduced is not None:
-                tau = self._reduced._force_on_leaders(tau)
+                tau = self._reduced._embed(tau)
             if self._limited is not None:
                 tau = self._limited.cut_to(tau)
         self._integrator.command(tau, self._views.inputs if self._free[1] else None)

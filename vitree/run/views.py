@@ -8,7 +8,6 @@ import numpy as np
 
 from vitree._core import scalar
 from vitree.integrators.base import Integrator
-from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.run.touched import Touched
 
@@ -38,17 +37,17 @@ class Views:
     """
 
     def __init__(self, integrator: Integrator, model: System, own_drive: bool):
-        full, reduced = integrator.model, model if isinstance(model, ReducedModel) and model is not model.full else None
+        full, followers = integrator.model, model._followers
         stepper = getattr(integrator, "stepper", None)
         self.stepper: Any = stepper if hasattr(stepper, "windows") else None  # a stepper of Python has none
         self.own_drive = own_drive or self.stepper is None
-        self._integrator, self._model, self._reduced = integrator, model, reduced
+        self._integrator, self._model, self._followers = integrator, model, followers
         self._seen: dict[str, int] = {}
         q, x = np.zeros(full.nq), np.zeros(full.nv)
         self.torque, self.inputs = np.zeros(model.nv), np.zeros(len(model.input_names))
         if self.stepper is not None:
-            if reduced is not None and not self.own_drive:
-                self.stepper.lead(reduced._own_v.tolist())
+            if followers is not None and not self.own_drive:
+                self.stepper.lead(followers.own_v.tolist())
             q, x, *drive = self.stepper.windows()
             if not self.own_drive:
                 self.torque, self.inputs = drive
@@ -56,7 +55,7 @@ class Views:
         self._steps_v = not (integrator.uses_momentum or getattr(integrator, "touches_here", False))
         # the state of the integrator, and the velocity that belongs to it
         self._full_q, self._full_x, self._full_v = q, x, np.zeros(full.nv)
-        if reduced is None:
+        if followers is None:
             moving = x if self._steps_v else self._full_v
             self._q, self._v, self._p = q, moving, x if integrator.uses_momentum else np.zeros(full.nv)
         else:
@@ -67,7 +66,7 @@ class Views:
         self._gaps = np.zeros(0 if self.touched is None else self.touched.count)
         self._seen_gaps = _read_only(self._gaps)
         #: whether q is always that of the state, and v or p as well
-        self._live = self.stepper is not None and reduced is None
+        self._live = self.stepper is not None and followers is None
 
     def forget(self) -> None:
         """Fill the arrays anew when they are next asked for, though no step was taken."""
@@ -86,8 +85,8 @@ class Views:
     @property
     def q(self) -> np.ndarray:
         """The configuration (nq,) [m or rad]."""
-        if not (self._live or self._is_new("q")) and self._reduced is not None:
-            self._full_q.take(self._reduced._own_q, out=self._q)
+        if not (self._live or self._is_new("q")) and self._followers is not None:
+            self._full_q.take(self._followers.own_q, out=self._q)
         return self._seen_q
 
     @property
@@ -104,8 +103,8 @@ class Views:
             except BaseException:
                 self.forget()
                 raise
-        if self._reduced is not None:
-            v.take(self._reduced._own_v, out=self._v)
+        if self._followers is not None:
+            v.take(self._followers.own_v, out=self._v)
         return self._seen_v
 
     @property
@@ -122,10 +121,10 @@ class Views:
         if (self._live and by_momentum) or self._is_new("p"):
             return self._seen_p
         if not by_momentum:
-            v = self._full_x if self._reduced is None else self._full_x[self._reduced._own_v]
+            v = self._full_x if self._followers is None else self._full_x[self._followers.own_v]
             self._p[:] = self._model.momenta(self.q[None], v[None])[0]
-        elif self._reduced is not None:
-            self._p[:] = self._reduced.contract_force(self._full_x)
+        elif self._followers is not None:
+            self._p[:] = self._followers.contract_force(self._full_x)
         return self._seen_p
 
 

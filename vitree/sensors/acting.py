@@ -80,13 +80,11 @@ def acting_now(model: Any, t: float, q: Any, v: Any, torque: Any, inputs: Any, p
     InputError, UnknownNameError
         If one is wrong.
     """
-    full = model.full
     q, v = model.validate_configuration(q), model._checked(v, model.nv, "v")
-    torque = None if torque is None else model._checked(torque, model.nv, "torque")
-    if full is not model:
+    torque = None if torque is None else model._embed(model._checked(torque, model.nv, "torque"))
+    if model._followers is not None:
         q, v = model.expand(q), model.expand_velocity(v)
-        torque = None if torque is None else model._force_on_leaders(torque)
-    return q, v, Acts(torque, t, inputs, prescribed_accelerations(full, prescribed), True, [])
+    return q, v, Acts(torque, t, inputs, prescribed_accelerations(model.full, prescribed), True, [])
 
 
 class Acting:
@@ -133,11 +131,10 @@ class Acting:
 
     def _of_torque(self, torque: Any) -> Any:
         model: Any = self.model
-        spread = (lambda x: x) if model.full is model else model._force_on_leaders
         if callable(torque):
             asked = Asked(torque, "torque", "(t, q, v)", (model.nv,))
-            return lambda t, q, v: spread(asked(t, q, v))
-        return None if torque is None else spread(model.validate_velocity(torque, "torque"))
+            return lambda t, q, v: model._embed(asked(t, q, v))
+        return None if torque is None else model._embed(model.validate_velocity(torque, "torque"))
 
     def _of_inputs(self, inputs: Any) -> Any:
         found = resolve_inputs(self.model, inputs)

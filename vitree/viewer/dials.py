@@ -9,10 +9,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from vitree.errors import VitreeError
-from vitree.mechanism.flat import HELICAL, REVOLUTE
 from vitree.model.closure import satisfy_constraints
 from vitree.model.model import Model
-from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.wording import visible
 
@@ -79,10 +77,7 @@ class Dials:
         """Return the lowest and the highest value of each entry of q, and whether it is an angle."""
         system = self.system
         if isinstance(system, Model):
-            full = system.full if isinstance(system, ReducedModel) else system
-            angular = np.zeros(full.nq, dtype=bool)
-            angular[full._iq] = np.isin(full.flat.kind, (REVOLUTE, HELICAL))
-            angular = system.contract(angular) if isinstance(system, ReducedModel) else angular
+            angular = system._angular()
         else:
             angular = np.array([name.rpartition(".")[2] not in ("x", "y", "z") for name in system.q_names])
         reach = np.where(angular, np.pi, rounded_up(max(extent, 0.1)))
