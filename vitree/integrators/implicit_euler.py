@@ -21,8 +21,8 @@ class ImplicitEuler(Variational):
     are taken at node 2. Steps may be far longer than the period of a stiff spring or the time constant of a drive:
     motion that they do not resolve dies out. So does the energy of vibrations that they do resolve, at a rate in
     proportion to h; where energy matters take "linear-time" or "midpoint". Functions of t, q and v for torque and
-    inputs are called once a step, at its predicted middle, so that their own slopes are explicit. The momentum of trees on free joints is
-    conserved to round-off.
+    inputs are called once a step, at its predicted middle, so that their own slopes are explicit. The momentum of trees
+    on free joints is conserved to round-off.
 
     On ball and free joints a step goes along the exponential map, q2 = q1 exp(h v2), and the momentum of the joint is
     that of a variational step: p1 = dlog_xi^T dL/dv - h E^T F and p2 = dlog_{-xi}^T dL/dv with xi = h v2, the force F
