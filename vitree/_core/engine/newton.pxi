@@ -5,7 +5,7 @@
 #
 # One text for one instance and for several, a lane each. Lanes go the same way; what decides is in plain numbers of a
 # lane, and a lane that is done keeps its y. What one instance alone has (constraints, functions of the user's, dense
-# operators) is behind functions that do nothing in lanes/stepper.pxi.
+# operators) is behind functions that do nothing in lanes/alone.pxi.
 
 #: A factorisation whose correction leaves more than this share takes the answers of loads anew the next time
 cdef double REUSES_ANSWERS = 1e-4
