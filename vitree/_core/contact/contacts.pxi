@@ -72,7 +72,7 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
         x.have_ports[0] = False
         x.past.seen.count = 0
         return
-    if not by_velocity(self):
+    if not self.method.explicit:
         learn_push(self)
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
@@ -318,7 +318,7 @@ cdef bint trees_apart(ModelStepper self) noexcept nogil:
     if self.at_node or self.kind == METHOD_FIELD:
         return True
     # P of explicit methods learns of all ports at once
-    return not by_velocity(self) and c.extra == 0 and c.solver != RIQN and not self.method.dense(self)
+    return not self.method.explicit and c.extra == 0 and c.solver != RIQN and not self.method.dense(self)
 
 
 cdef void group_contacts(ModelStepper self) noexcept nogil:

@@ -94,7 +94,7 @@ cdef int step_by_events(ModelStepper self) noexcept nogil:
 
 cdef inline void lose_history(ModelStepper self) noexcept nogil:
     # what is behind was made with steps of another length
-    if not by_velocity(self):
+    if not self.method.explicit:
         forget(self)
 
 
@@ -141,7 +141,7 @@ cdef int attempt_anew(ModelStepper self, bint pushed) noexcept nogil:
         if x.within[c] == INSIDE and not (x.active[c] or stands(&self.touch[c])):
             x.within[c] = OUTSIDE
     status = OK
-    if not by_velocity(self):
+    if not self.method.explicit:
         self.lane.newton.impulse = NULL
         forget(self)
         status = self.method.prepare(self)

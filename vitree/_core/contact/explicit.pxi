@@ -6,19 +6,19 @@
 # kept from step to step. One lane.
 
 cdef enum:
-    KICK_PASSES = 30        # most passes of a step with contacts
-    KICK_CUTS = 3           # of them so many may leave the complementarity problem unsolved
+    IMPULSE_PASSES = 30        # most passes of a step with contacts
+    IMPULSE_CUTS = 3           # of them so many may leave the complementarity problem unsolved
 
 #: The complementarity problem of a pass is solved to this share of what the pass began with
-cdef double KICK_SHARE = 1e-2
+cdef double IMPULSE_SHARE = 1e-2
 #: A pass that leaves more than this share asks for P by differences
-cdef double KICK_SLOW = 0.3
+cdef double IMPULSE_SLOW = 0.3
 #: Their wrenches move the ports by this share of the velocities
 cdef double IMPULSE_DIFFERENCE = 1e-6
 #: Passes that leave so many times what the first began with lead nowhere
-cdef double KICK_ASTRAY = 100.0
+cdef double IMPULSE_ASTRAY = 100.0
 #: P learns from passes that move ports by more than so many roundings
-cdef double KICK_HEARD = 1e5
+cdef double IMPULSE_HEARD = 1e5
 
 
 cdef struct ExplicitContact:
@@ -209,7 +209,7 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
         explicit_answer_ports(self)
     gather_push(self)
     x.cut = 0
-    for k in range(KICK_PASSES):
+    for k in range(IMPULSE_PASSES):
         apply_impulse(self)
         status = step_from(self, self.explicit.v_after)
         if status != OK:
@@ -228,9 +228,9 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
         if e <= goal:
             x.passes += k
             return OK
-        if e > KICK_ASTRAY * first:
+        if e > IMPULSE_ASTRAY * first:
             break
-        if k > 0 and e > KICK_SLOW * before:
+        if k > 0 and e > IMPULSE_SLOW * before:
             status = difference_ports(self)
             if status != OK:
                 return status
@@ -239,10 +239,10 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
         before = e
         if k == 0:
             first = e
-        limit = max(0.2 * goal, KICK_SHARE * e)
+        limit = max(0.2 * goal, IMPULSE_SHARE * e)
         if not solve_contacts(self, limit) <= limit:
             x.cut += 1
-            if x.cut == KICK_CUTS:
+            if x.cut == IMPULSE_CUTS:
                 break
         gather_push(self)
     note_worst(self)
@@ -307,7 +307,7 @@ cdef void learn_ports(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef double* P = contact_P(self)
     cdef double* du = self.explicit.u_before
-    cdef double heard = KICK_HEARD * 2e-16 * measure_ports(self) / fabs(self.lane.now.h), square = 0.0, most = 0.0
+    cdef double heard = IMPULSE_HEARD * 2e-16 * measure_ports(self) / fabs(self.lane.now.h), square = 0.0, most = 0.0
     cdef int k, j, n = x.ports
     for k in range(n):
         du[k] = x.u[k] - du[k]

@@ -200,7 +200,7 @@ cdef void move_bodies(ModelStepper self, const Pose* pose, const double* v) noex
 
 cdef void node_velocity(ModelStepper self, double* v) noexcept nogil:
     # v of the state, as it was before contacts act
-    if by_velocity(self):
+    if self.method.explicit:
         memcpy(v, self.lane.state.x, self.nv * sizeof(double))
     else:
         model_velocity(self, self.lane.state.q, self.lane.state.x, v)
@@ -208,7 +208,7 @@ cdef void node_velocity(ModelStepper self, double* v) noexcept nogil:
 
 cdef void end_velocity(ModelStepper self, double* v) noexcept nogil:
     # v of the trial's end, as it is before contacts act
-    if by_velocity(self):
+    if self.method.explicit:
         memcpy(v, self.lane.state.x2, self.nv * sizeof(double))
         return
     model_velocity(self, self.lane.state.q2, self.lane.state.x2, v)
@@ -223,7 +223,7 @@ cdef void measure_falls(ModelStepper self, double* fall) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef double h = fabs(self.lane.now.h)
     cdef int c
-    if by_velocity(self) or x.whole_h > 0.0:
+    if self.method.explicit or x.whole_h > 0.0:
         fall_by_velocities(self, fall)
         return
     for c in range(self.ntouch):

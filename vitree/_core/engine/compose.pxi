@@ -61,7 +61,7 @@ cdef bint may_halve(ModelStepper self, int status) noexcept nogil:
     # whether shorter steps may help. Prescribed motion is known at the steps' ends only
     if self.lane.now.cause != OK or self.shared.m.nlocked:
         return False
-    return unsolved(status) or (status == NOT_FINITE and not by_velocity(self))
+    return unsolved(status) or (status == NOT_FINITE and not self.method.explicit)
 
 
 cdef int halve(ModelStepper self, int status) noexcept nogil:

@@ -22,7 +22,12 @@ cdef struct LinearTimeLane:             # what a lane owns of this discretisatio
     bint averaged
 
 
-cdef int linear_time_make(LinearTimeLane* x, Memory memory, const vt_model* m, int stages) except -1:
+cdef int linear_time_make(ModelStepper self, int split) except -1:
+    # after Newton's
+    cdef LinearTimeLane* x = &self.linear
+    cdef Memory memory = self.memory
+    cdef const vt_model* m = self.shared.m
+    cdef int stages = self.shared.choices.stages
     x.started = memory.kept_ints(1, 0, 1)
     x.node1, x.node2 = <Node*>memory.kept(m.nbody * sizeof(Node)), <Node*>memory.scratch(m.nbody * sizeof(Node))
     x.trial = <Trial*>memory.scratch(m.nbody * sizeof(Trial))
@@ -33,13 +38,13 @@ cdef int linear_time_make(LinearTimeLane* x, Memory memory, const vt_model* m, i
     x.weight1, x.weight2 = memory.kept_reals(m.nv), memory.scratch_reals(m.nv)
     x.rhs = memory.scratch_reals(m.nv)
     x.kernel.m, x.kernel.node, x.kernel.solve = m, x.node1, x.work
+    x.kernel.slope, x.kernel.split = self.lane.servos.slope, split
     return 0
 
 
 cdef int linear_time_make_lanes(ModelStepper self, const LanePlan* plan) except -1:
     newton_of_steps(self, 0, False, NULL)
-    linear_time_make(&self.linear, self.memory, self.shared.m, self.shared.choices.stages)
-    self.linear.kernel.slope, self.linear.kernel.split = self.lane.servos.slope, plan.split
+    linear_time_make(self, plan.split)
     self.linear.force = self.lane.drive.tau
     return 0
 

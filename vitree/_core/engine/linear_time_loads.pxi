@@ -14,11 +14,10 @@ cdef int make_linear_time(ModelStepper self, dict options) except -1:
     make_variational(self, options)
     c.costs.correction, c.costs.factor = 1.7 + 0.03 * c.extra, 1.9 + 0.1 * c.extra
     c.stiff = self.springs.joints > 0 or c.extra > 0
-    linear_time_make(&self.linear, self.memory, self.shared.m, c.stages)
+    linear_time_make(self, split)
     if self.shared.choices.written:
         self.linear.qm, self.linear.half = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
         self.linear.written = self.memory.scratch_reals(self.nv)
-    self.linear.kernel.slope, self.linear.kernel.split = self.lane.servos.slope, split
     self.linear.pull = self.springs.pull
     self.lane.bodies.predicts = linear_time_moved(self) and not self.shared.choices.implicit
     self.linear.force = self.memory.scratch_reals(self.nv) if linear_time_moved(self) else self.lane.drive.tau

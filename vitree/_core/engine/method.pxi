@@ -73,7 +73,3 @@ cdef struct Method:
     void (*note_joints)(ModelStepper self, int first, int end, Signs* signs) noexcept nogil
     void (*end_front)(ModelStepper self, int first, int end, double* d) noexcept nogil
     void (*apply_by_plans)(ModelStepper self, const double* r, double* d, double* z) noexcept nogil
-
-
-cdef inline bint by_velocity(ModelStepper self) noexcept nogil:
-    return self.method.explicit

@@ -21,7 +21,12 @@ cdef struct MidpointLane:               # what a lane owns of this discretisatio
     const double* stiffness_now
 
 
-cdef int midpoint_make(MidpointLane* x, Memory memory, const vt_model* m, int stages) except -1:
+cdef int midpoint_make(ModelStepper self) except -1:
+    # of a rule that is known, and trees that float if it is relative; after Newton's
+    cdef MidpointLane* x = &self.mid
+    cdef Memory memory = self.memory
+    cdef const vt_model* m = self.shared.m
+    cdef int stages = self.shared.choices.stages
     x.body = <MidBody*>memory.scratch(m.nbody * sizeof(MidBody))
     x.block = <MidBlock*>memory.scratch(m.nbody * sizeof(MidBlock))
     x.work = <MidSolve*>memory.kept(stages * m.nbody * sizeof(MidSolve))
@@ -29,21 +34,25 @@ cdef int midpoint_make(MidpointLane* x, Memory memory, const vt_model* m, int st
     x.qm = memory.scratch_reals(m.nq)
     x.L_rate, x.L_q = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.kernel.body, x.kernel.block, x.kernel.L_rate, x.kernel.L_q = x.body, x.block, x.L_rate, x.L_q
+    x.kernel.increment, x.kernel.slope, x.kernel.trees = self.lane.newton.y, self.lane.servos.slope, NULL
+    if x.relative:
+        mid_trees_place(&x.trees, memory.scratch(mid_trees_size(m)), m)
+        x.trees.direct, x.kernel.trees = True, &x.trees
+    x.force = self.lane.drive.tau
+    if model_loaded(self) or self.shared.ndrive:
+        x.force = memory.scratch_reals(m.nv)
     return 0
 
 
 cdef int midpoint_make_lanes(ModelStepper self, const LanePlan* plan) except -1:
-    cdef const vt_model* m = self.shared.m
     newton_of_steps(self, 0, False, NULL)
-    midpoint_make(&self.mid, self.memory, m, self.shared.choices.stages)
     mid_rule(&self.mid.kernel, plan.alpha, plan.backward)
-    self.mid.relative, self.mid.kernel.increment = plan.relative, self.lane.newton.y
-    self.mid.kernel.slope, self.mid.kernel.trees = self.lane.servos.slope, NULL
-    self.mid.force = self.memory.scratch_reals(self.nv) if self.shared.ndrive else self.lane.drive.tau
-    if plan.relative:
-        mid_trees_place(&self.mid.trees, self.memory.scratch(mid_trees_size(m)), m)
-        self.mid.trees.direct, self.mid.kernel.trees = True, &self.mid.trees
-    return 0
+    self.mid.relative = plan.relative
+    return midpoint_make(self)
+
+
+cdef bint midpoint_fits_lanes(ModelStepper self) noexcept:
+    return not self.mid.tree and variational_fits_lanes(self)
 
 
 cdef MidMulti* stage_multi(ModelStepper self) noexcept nogil:
@@ -193,5 +202,5 @@ cdef void midpoint_entries(Method* x) noexcept:
     x.prepare, x.sweep_out, x.evaluate, x.measure = midpoint_prepare, midpoint_sweep_out, midpoint_evaluate, midpoint_measure
     x.kinetic, x.tree_momentum, x.impulse = midpoint_kinetic, midpoint_tree_momentum, midpoint_impulse
     x.linearise, x.apply_inverse = midpoint_linearise, midpoint_apply_inverse
-    x.make_lanes, x.operator_parts = midpoint_make_lanes, midpoint_operator_parts
+    x.fits_lanes, x.make_lanes, x.operator_parts = midpoint_fits_lanes, midpoint_make_lanes, midpoint_operator_parts
     x.finish, x.node_share, x.force_share = midpoint_finish, midpoint_node_share, midpoint_force_share

@@ -28,17 +28,11 @@ cdef int make_midpoint(ModelStepper self, dict options) except -1:
     if alpha != 0.5:
         # J has a symmetric part (2 alpha - 1) dp/dq, which the mass matrix of light links need not outweigh
         self.shared.choices.required_signs = ODD
-    midpoint_make(&self.mid, self.memory, self.shared.m, self.shared.choices.stages)
+    midpoint_make(self)
     self.mid.rate, self.mid.stiffness = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
     self.mid.turning = self.memory.scratch_reals(27 * self.shared.m.nbody)
-    self.mid.kernel.increment, self.mid.kernel.slope = self.lane.newton.y, self.lane.servos.slope
-    self.mid.kernel.trees = NULL
     if self.mid.relative:
-        mid_trees_place(&self.mid.trees, self.memory.scratch(mid_trees_size(self.shared.m)), self.shared.m)
-        self.mid.trees.direct, self.mid.kernel.trees = tree_rows(self) == 0, &self.mid.trees
-    self.mid.force = self.lane.drive.tau
-    if model_loaded(self) or self.shared.ndrive:
-        self.mid.force = self.memory.scratch_reals(self.nv)
+        self.mid.trees.direct = tree_rows(self) == 0
     self.lane.bodies.predicts = self.shared.schedule.calls_user and not self.shared.choices.implicit
     rows = self.shared.count
     for k in range(self.shared.islands.count):

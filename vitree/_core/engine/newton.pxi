@@ -597,9 +597,9 @@ cdef int newton_of_steps(ModelStepper self, Py_ssize_t broyden, bint dense, cons
 
 
 cdef bint variational_fits_lanes(ModelStepper self) noexcept:
-    # lanes know the default guess, residuals of bodies, and exact factors that may serve further passes
+    # lanes know the default guess, and exact factors that may serve further passes
     cdef Choices* c = &self.shared.choices
-    return (not self.mid.tree and c.guess == GUESS_AUTO and not c.extra
+    return (c.guess == GUESS_AUTO and not c.extra
             and (c.solver == AUTO or c.solver == RECURSIVE_NEWTON or c.solver == FROZEN))
 
 
