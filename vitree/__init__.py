@@ -243,4 +243,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_PARTS})
+    return sorted({*__all__, *_PARTS, "__version__"})

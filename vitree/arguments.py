@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vitree.errors import CallableError, InputError
-from vitree.wording import Argument, a_kind, named, text_of
+from vitree.wording import a_kind, text_of
 
 _FLOAT = np.dtype(float)
 _GENERATORS: Any = (np.random.Generator, np.random.RandomState)
@@ -137,9 +137,9 @@ def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> n
     try:
         x = as_numbers(value)
     except TypeError as error:
-        raise InputError(named(name, value) + f" has {error}; it must be {_needed(shape)}{whose}") from None
+        raise InputError(name, value, f"has {error}; it must be {_needed(shape)}{whose}") from None
     if x.shape != shape:
-        raise InputError(named(name, value) + f" has shape {x.shape}; it must be {_needed(shape)}{whose}")
+        raise InputError(name, value, f"has shape {x.shape}; it must be {_needed(shape)}{whose}")
     require_finite(x, name, value)
     return x
 
@@ -152,7 +152,7 @@ def require_finite(x: np.ndarray, name: str, value: Any) -> None:
     if not all_finite(x):
         place = np.unravel_index(int(np.flatnonzero(~np.isfinite(x))[0]), x.shape)
         where = f"[{', '.join(map(str, place))}]" if place else ""
-        raise InputError(named(name, value) + where + f" is {x[place]}; all entries must be finite")
+        raise InputError(name, value, f"{where} is {x[place]}; all entries must be finite".lstrip())
 
 
 def numbers_of(value: Any, name: str, marks: bool = False) -> np.ndarray:
@@ -170,7 +170,7 @@ def numbers_of(value: Any, name: str, marks: bool = False) -> np.ndarray:
     try:
         return as_numbers(value)
     except TypeError as error:
-        raise InputError(named(name, value) + f" has {error}; it must be an array of numbers") from None
+        raise InputError(name, value, f"has {error}; it must be an array of numbers") from None
 
 
 def generator(rng: Any) -> np.random.Generator:
@@ -219,7 +219,7 @@ def of_kind(value: Any, kind: type[T] | tuple[type[T], ...], name: str, needed: 
         If it is of another class.
     """
     if not isinstance(value, kind):
-        raise InputError(named(name, value) + f" is {shown(value)}; it must be {needed}")
+        raise InputError(name, value, f"is {shown(value)}; it must be {needed}")
     return value
 
 
@@ -236,7 +236,7 @@ def several(value: Any, name: str, needed: str) -> tuple[Any, ...]:
             raise TypeError("it is no collection")
         return tuple(value)
     except Exception as error:  # whatever the collection's own methods raise
-        raise InputError(named(name, value) + f" is {shown(value)}; it must be {needed}: {told(error)}") from None
+        raise InputError(name, value, f"is {shown(value)}; it must be {needed}: {told(error)}") from None
 
 
 def mapping(value: Any, name: str, needed: str) -> dict[Any, Any]:
@@ -250,7 +250,7 @@ def mapping(value: Any, name: str, needed: str) -> dict[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InputError(named(name, value) + f" is {shown(value)}; it must be {needed}")
+        raise InputError(name, value, f"is {shown(value)}; it must be {needed}")
     return dict(value)
 
 
@@ -271,7 +271,7 @@ def path_of(value: Any, name: str = "path") -> Path:
             raise ValueError("it has a null character")
     except Exception as error:  # whatever the value's own methods raise
         raise InputError(
-            named(name, value) + f" is {shown(value)}; it must be the place of a file, a str or Path: {told(error)}"
+            name, value, f"is {shown(value)}; it must be the place of a file, a str or Path: {told(error)}"
         ) from None
     return Path(place)
 
@@ -334,8 +334,8 @@ class Asked:
         """Return the error of a call."""
         time = float(arguments[0]) if self.timed else None
         at = f" at t = {time:.9g} s" if self.timed else ""
-        name = Argument(self.name, self.function, style="name") if self.name.isidentifier() else self.name
-        return CallableError(name + f"{self.takes}{at} {what}", time=time)
+        name = self.name if self.name.isidentifier() else None
+        return CallableError(f"{self.name}{self.takes}{at} {what}", time=time, argument=name, value=self.function)
 
 
 def shown(value: Any) -> str:

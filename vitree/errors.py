@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from vitree.findings import Finding, Report
-from vitree.wording import Argument, Text, arguments_of, brief, picklable, text_of, visible
+from vitree.wording import brief, picklable, quoted, text_of, visible
+
+#: In place of a value that was not given.
+_NONE: Any = object()
 
 
 class VitreeError(Exception):
@@ -16,25 +19,26 @@ class VitreeError(Exception):
     Parameters
     ----------
     text : str
-    about : Argument, optional
-        The argument that is wrong; the first that the text mentions if not given.
+        The message.
+    argument : str, optional
+        The argument that is wrong, as the function that was called has it.
+    value : object, optional
+        What was given for it.
     choices : iterable, optional
+        What may be given instead.
 
     Attributes
     ----------
-    argument : str or None
-        Name of the argument that is wrong, as the function that was called has it.
-    value : object
-        What was given for it, if that is known.
-    choices : list or None
-        What may be given, if the choices can be listed.
+    argument, value, choices : str, object and list, or None
+        As given.
     """
 
-    def __init__(self, text: str = "", *, about: Argument | None = None, choices: Iterable[Any] | None = None):
+    def __init__(
+        self, text: str = "", *, argument: str | None = None, value: Any = None, choices: Iterable[Any] | None = None
+    ):
         super().__init__(visible(text))
-        self.about = next(iter(arguments_of(text)), None) if about is None else about
-        self.argument: str | None = None if self.about is None else self.about.name
-        self.value: Any = None if self.about is None else self.about.value
+        # a description, such as "mass of a body", is no name of an argument
+        self.argument, self.value = (argument, value) if argument and argument.isidentifier() else (None, None)
         self.choices: list[Any] | None = None if choices is None else list(choices)
 
     def __reduce__(self):
@@ -58,10 +62,40 @@ AT_WORK = (
 
 
 class InputError(VitreeError, ValueError):
-    """An argument has a wrong value: NaN, a wrong shape, dt <= 0, an unnormalised quaternion."""
+    """An argument has a wrong value: NaN, a wrong shape, dt <= 0, an unnormalised quaternion.
+
+    ``InputError("dt", -1, "must be positive")`` has the text "dt=-1 must be positive" and the attributes ``argument``
+    and ``value``. ``InputError("...")`` is an error of no single argument.
+
+    Parameters
+    ----------
+    argument : str
+        The argument, or the whole message if nothing else is given.
+    value : object, optional
+        What was given for it. The message shows a number, a string, None or a truth value, unless ``text`` does.
+    text : str, optional
+        What is wrong with it, the choices and the remedy.
+    choices : iterable, optional
+        What may be given instead.
+    """
 
     #: Whether it is the start that the model cannot have: it overlaps, leaves a loop open, or slips where wheels roll.
     of_start = False
+
+    def __init__(
+        self, argument: str = "", value: Any = _NONE, text: str = "", *, choices: Iterable[Any] | None = None
+    ):
+        if value is _NONE:
+            super().__init__(argument, choices=choices)
+            return
+        subject = argument
+        if isinstance(value, str | bool | int | float | None) and argument.isidentifier():
+            told = text.startswith(("has ", f"is {value}", f"is {value!r}"))
+            subject = argument if told else f"{argument}={quoted(value)}"
+        super().__init__(
+            f"{subject}{'' if text.startswith(('[', ':')) else ' '}{text}",
+            argument=argument, value=value, choices=choices,
+        )  # fmt: skip
 
 
 class UnknownNameError(VitreeError, LookupError):
@@ -76,7 +110,7 @@ class UnknownNameError(VitreeError, LookupError):
         The names that are known.
     """
 
-    def __init__(self, kind: str, name: object, choices: Iterable[str], *, about: Argument | None = None):
+    def __init__(self, kind: str, name: object, choices: Iterable[str], *, argument: str | None = None):
         choices = [str(choice) for choice in choices]
         given = text_of(name)
         text = f'no {kind} "{brief(given)}"'
@@ -89,7 +123,7 @@ class UnknownNameError(VitreeError, LookupError):
             text += "; choose from " + ", ".join(choices)
         else:
             text += f"; choose from {len(choices)} names: " + ", ".join(choices[:10]) + ", ..."
-        super().__init__(text, about=about, choices=choices)
+        super().__init__(text, argument=argument, choices=choices)
         self.kind, self.name, self.value = kind, name, name
 
 
@@ -141,6 +175,9 @@ class CallableError(InputError):
     ----------
     text : str
     time : float, optional
+    trajectory : Trajectory, optional
+    argument, value : str and object, optional
+        As for :class:`VitreeError`.
 
     Attributes
     ----------
@@ -150,14 +187,17 @@ class CallableError(InputError):
         The steps before, where a run was stopped.
     """
 
-    def __init__(self, text: str, *, time: float | None = None, trajectory: Any = None):
-        super().__init__(text)
+    def __init__(
+        self, text: str, *, time: float | None = None, trajectory: Any = None, argument: str | None = None,
+        value: Any = None,
+    ):  # fmt: skip
+        VitreeError.__init__(self, text, argument=argument, value=value)
         self.time, self.trajectory = time, trajectory
 
     def within(self, where: str, time: float) -> CallableError:
         """Return the error itself, with ``where`` and the time [s] in its text if it has no time."""
         if self.time is None:
-            self.time, self.args = time, (Text(self.args[0], f" ({where} t = {time:.9g} s)"),)
+            self.time, self.args = time, (f"{self.args[0]} ({where} t = {time:.9g} s)",)
         return self
 
 

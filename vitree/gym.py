@@ -21,7 +21,6 @@ from vitree.run.checks import checked
 from vitree.run.held import Block, HeldBlocks, HeldSimulations, held_of
 from vitree.run.instances import Instances
 from vitree.run.rollout import threads_of
-from vitree.wording import Argument, Text, keyword
 
 try:
     import gymnasium
@@ -117,14 +116,14 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.num_envs = _count(num_envs, "num_envs")
         self.frame_skip = _count(frame_skip, "frame_skip")
         if action not in ACTIONS:
-            raise UnknownNameError("action", action, ACTIONS, about=Argument("action", action))
+            raise UnknownNameError("action", action, ACTIONS, argument="action")
         kind, given = checked(model, RunArguments(duration=1.0, dt=dt, method=method, options=options))
         schedule = Schedule.one(given.dt, False)
         self.model, self.dt, self._action = model, schedule.dt * self.frame_skip, action
         self._last = None if duration is None else count_steps(real(duration), self.dt)
         n = self.num_envs
         require_memory(f"the states of {n} instances", 8.0 * n * (6 * (model.nq + model.nv) + 8),
-                       Text("make fewer of them with ", keyword("num_envs")))  # fmt: skip
+                       "make fewer of them with num_envs=")  # fmt: skip
         self._start = None if start is None else Asked(start, "start", "(rng, count)", timed=False)
         self._reward = Asked(reward, "reward", "(Q, V, A)", (n,), timed=False)
         self._terminated = None if terminated is None else Asked(terminated, "terminated", "(Q, V)", timed=False)
@@ -159,7 +158,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             high = {joint.name: joint.upper[0] for joint in model.joints if joint.upper}
             for name in chosen:
                 if name not in drives:
-                    raise UnknownNameError("drive", name, drives, about=Argument("actuators", names))
+                    raise UnknownNameError("drive", name, drives, argument="actuators")
             if len(chosen) < len(drives):
                 raise InputError("each drive needs a target; leave the actuators out, or give the model fewer drives")
             return (
@@ -177,7 +176,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             names, "actuators", "names of v_names")  # fmt: skip
         for name in chosen:
             if name not in every:
-                raise UnknownNameError("coordinate", name, every, about=Argument("actuators", names))
+                raise UnknownNameError("coordinate", name, every, argument="actuators")
         places = np.array([every.index(name) for name in chosen], dtype=int)
         most = np.where(efforts[places] > 0, efforts[places], np.inf)
         return places, -most, most
@@ -350,7 +349,7 @@ def _numbers(function: Asked, answer: Any, given: tuple, shape: tuple[int, int |
 def _count(value: Any, name: str) -> int:
     count = whole(value)
     if count is None or not 1 <= count < 2**31:
-        raise InputError(Argument(name, value) + " must be a whole number, at least 1")
+        raise InputError(name, value, "must be a whole number, at least 1")
     return count
 
 

@@ -35,6 +35,8 @@ from vitree.spatial.rotations import UNIT_TOLERANCE, hat
 #: Entries must be smaller than this: products of six of them are numbers.
 LARGEST = 1e50
 
+__all__ = ["SE2", "SE3", "SO3", "Group", "Map", "matrix_from_pose", "pose_from_matrix"]
+
 
 # ---- arrays -------------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 from vitree.errors import InputError
-from vitree.wording import Text, joined
 
 #: Estimates up to this are not compared with what is available [bytes].
 SMALL = 2**26
@@ -37,8 +36,8 @@ def require_memory(what: str, size: float, *remedies: str) -> None:
         return
     most = available()
     if most is not None and size > most:
-        change = joined(remedies, ", or ")
-        raise InputError(Text(f"{what} take about {_told(size)}, and {_told(most)} of memory are available; ", change))
+        change = ", or ".join(remedies)
+        raise InputError(f"{what} take about {_told(size)}, and {_told(most)} of memory are available; {change}")
 
 
 def _told(size: float) -> str:

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 from vitree._core import wide
 from vitree.arguments import numbers_of, shown
 from vitree.errors import InputError
-from vitree.wording import Text, joined, named
 
 #: Numbers of the actions, as ``_core/se3_doors.pxi`` has them.
 PRODUCT, INVERSE, EXP, LOG, AD, ACT = range(6)
@@ -180,14 +179,16 @@ def _carefully(which: int, given: dict[str, tuple[Any, Kind]], tail: Kind, out: 
     try:
         lead = np.broadcast_shapes(*leads.values())
     except ValueError:
-        parts = [Text(named(name), f" has the leading axes {axes}") for name, axes in leads.items()]
-        raise InputError(joined(parts, ", ") + "; they must broadcast") from None
+        parts = [f"{name} has the leading axes {axes}" for name, axes in leads.items()]
+        first = next(iter(leads))
+        text = ", ".join(parts).removeprefix(f"{first} ")
+        raise InputError(first, given[first][0], f"{text}; they must broadcast") from None
     if out is not None:
         if type(out) is not np.ndarray or out.dtype != float or not out.flags.writeable:
-            raise InputError(named("out", out) + f" is {shown(out)}; it must be an array of doubles to write to")
+            raise InputError("out", out, f"is {shown(out)}; it must be an array of doubles to write to")
         rows = _rows_of(out.shape, tail, "out", out)
         if out.shape[: -len(tail)] != lead:
-            raise InputError(named("out", out) + f" has shape {out.shape}; its leading axes must be {lead}")
+            raise InputError("out", out, f"has shape {out.shape}; its leading axes must be {lead}")
     for k, (kind, axes) in enumerate(zip((kind for _, kind in given.values()), leads.values(), strict=True)):
         if axes != lead:
             arrays[k] = np.ascontiguousarray(np.broadcast_to(arrays[k], (*lead, *arrays[k].shape[-len(kind) :])))
@@ -205,4 +206,4 @@ def _rows_of(shape: tuple[int, ...], kind: Kind, name: str, value: Any) -> int:
     if found == kind or (kind == POSE and found == (3, 4)):
         return found[0] if kind == POSE else 4
     needed = "(..., 4, 4) or (..., 3, 4)" if kind == POSE else f"(..., {', '.join(map(str, kind))})"
-    raise InputError(named(name, value) + f" has shape {shape}; it must be an array of numbers of shape {needed}")
+    raise InputError(name, value, f"has shape {shape}; it must be an array of numbers of shape {needed}")

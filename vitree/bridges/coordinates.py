@@ -15,7 +15,6 @@ from vitree.errors import InputError
 from vitree.lie import SE3, SO3
 from vitree.mechanism.flat import BALL, FREE, KIND_NQ, KIND_NV
 from vitree.spatial.rotations import hat
-from vitree.wording import named
 
 
 class Coordinates:
@@ -54,8 +53,9 @@ class Coordinates:
             sizes = np.linalg.norm(q[:, at : at + 4], axis=1)
             if not (sizes > 1e-8).all():
                 raise InputError(
-                    named(name, q) + f" has a quaternion of length {sizes.min():.3g} at entries {at} to {at + 3}; "
-                    "quaternions (x, y, z, w) may have any length but zero"
+                    name, q,
+                    f"has a quaternion of length {sizes.min():.3g} at entries {at} to {at + 3}; quaternions (x, y, z, "
+                    "w) may have any length but zero"
                 )
             # a quaternion of length one stays as it is
             off = np.abs(sizes - 1) > 1e-15

@@ -10,7 +10,6 @@ import numpy as np
 from vitree.arguments import of_kind, several
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.run.linearized import Linearization
-from vitree.wording import Argument
 
 __all__ = ["Matrices", "matrices", "to_control", "to_scipy"]
 
@@ -76,9 +75,9 @@ def matrices(step: Linearization, *, velocities: bool = False, inputs: Iterable[
     chosen = list(places) if inputs is None else list(several(inputs, "inputs", "a sequence of names"))
     for name in chosen:
         if name not in places:
-            raise UnknownNameError("torque or input", name, places, about=Argument("inputs", inputs))
+            raise UnknownNameError("torque or input", name, places, argument="inputs")
     if len({*chosen}) < len(chosen):
-        raise InputError(Argument("inputs", inputs) + " names one thing twice")
+        raise InputError("inputs", inputs, "names one thing twice")
     acting = np.concatenate(B, axis=1)[:, [places[name] for name in chosen]]
     speed = "v" if velocities else "p"
     states = tuple(f"{kind} {name}" for kind in ("d", speed) for name in model.v_names)

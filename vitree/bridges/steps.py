@@ -20,7 +20,6 @@ from vitree.run.arguments import Schedule
 from vitree.run.linearized import integrator_of, momentum_slopes
 from vitree.run.rollout import rollout
 from vitree.run.simulation import Simulation
-from vitree.wording import Argument, named
 
 #: How closely steps are solved if nothing else is asked for: the derivatives are those of solved steps.
 TOLERANCE = 1e-12
@@ -107,11 +106,11 @@ class Steps:
             return batch, 1
         asked = whole(steps)
         if steps is not None and (asked is None or asked < 1):
-            raise InputError(Argument("steps", steps) + " must be a positive whole number")
+            raise InputError("steps", steps, "must be a positive whole number")
         counts = {*rows.values()} | ({asked} if asked is not None else set())
         if len(counts) != 1:
             raise InputError(
-                "give " + named("steps") + ", or torque or inputs with a row for each step" if not counts else
+                "give steps, or torque or inputs with a row for each step" if not counts else
                 f"torque, inputs and steps= name different numbers of steps: {', '.join(map(str, sorted(counts)))}"
             )  # fmt: skip
         count = counts.pop()

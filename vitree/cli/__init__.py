@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Annotated
 
@@ -58,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
         say("interrupted")
         return 130
     except (VitreeError, OSError) as error:
-        return _fail(message_of(error))
+        return _fail(message_of(error, sys.argv[1:] if argv is None else argv))
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's errors of wrong usage
             return _fail(error.format_message() + " (--help lists what there is)")

@@ -21,7 +21,6 @@ from vitree.cli.words import blaming
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
-from vitree.wording import arguments_of
 
 ROBOT = (
     "A robot's name or a vehicle's ('vitree robots' lists them), or the path of a URDF, xacro or MJCF file or of a "
@@ -221,7 +220,7 @@ class Reading:
         try:
             yield
         except ModelError as error:
-            if isinstance(error, UrdfError) or not arguments_of(error.args[0]):  # others are of an option
+            if isinstance(error, UrdfError) or error.argument is None:  # others are of an option
                 error.args = (error.args[0] + f"; see: {self._check_of(name)}",)
             raise
 

@@ -16,7 +16,6 @@ from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_of
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
-from vitree.wording import Argument
 
 try:
     import typer
@@ -262,7 +261,7 @@ def jobs_of(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, 
         if label in jobs:
             raise InputError(f'--methods has "{label}" twice; name each once')
         if name not in system.methods:
-            raise UnknownNameError("method", name, system.methods, about=Argument("methods", name))
+            raise UnknownNameError("method", name, system.methods, argument="methods")
         takes = system.methods[name].options
         known |= set(takes)
         chosen = {key: value for key, value in run.chosen().items() if key in takes}

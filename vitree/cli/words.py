@@ -1,12 +1,15 @@
-"""Texts of the library in the words of the command line."""
+"""Texts of the library in the words of the command line: ``dt=-1`` is ``--dt -1`` here."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
 
 from vitree.errors import MissingExtraError, VitreeError
-from vitree.wording import Argument, pieces_of, reworded
+from vitree.model.system import METHODS_OF
 
 #: Options of the command line by the arguments that they give, where the names differ.
 _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate",
@@ -19,24 +22,26 @@ _SAME = (
     "workers", "folder", "engines", "mean",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
-#: Options of methods that have an option of their own.
-_OWN = ("solver", "order", "halvings", "events")
+#: An argument in a text: ``name=`` with a value, or without one.
+_ARGUMENT = re.compile(
+    r"""(?<![\w.:/"'-])(?<!--set )(?<!--option )([a-z]\w*)=("[^"]*"|True|None|[-+]?\d[\d.e+-]*\b)?(?![\w/([]|\.\w)"""
+)
 
 
-def in_options(text: str) -> str:
-    """Return a text of the library with options in place of arguments of Python."""
-    return reworded(text, _written)
+def in_options(text: str, line: Sequence[str] = ()) -> str:
+    """Return a text of the library with options in place of arguments of Python; ``line`` is as for option_of."""
+    return _ARGUMENT.sub(lambda found: _written(found[0], option_of(found[1], line), found[2]), text)
 
 
-def message_of(error: Exception) -> str:
+def message_of(error: Exception, line: Sequence[str] = ()) -> str:
     """Return the text of an error in the words of the command line, with the name of the option that is wrong."""
-    if not isinstance(error, VitreeError):
-        return str(error)
-    text, about = error.args[0] if error.args else "", error.about
-    mentioned = {piece.name for piece in pieces_of(text) if isinstance(piece, Argument)}
-    if about is None or about.name in mentioned or (option := option_of(about)) is None:
-        return in_options(text)
-    return f"{option}: {in_options(text)}"
+    text = str(error.args[0]) if isinstance(error, VitreeError) and error.args else str(error)
+    if not isinstance(error, VitreeError) or (option := option_of(error.argument, line)) is None:
+        return in_options(text, line)
+    if text.startswith((f"{error.argument} ", f"{error.argument}[")):
+        return option + in_options(text.removeprefix(error.argument or ""), line)
+    told = in_options(text, line)
+    return told if option in told else f"{option}: {told}"
 
 
 @contextlib.contextmanager
@@ -46,21 +51,32 @@ def blaming(option: str) -> Iterator[None]:
         yield
     except VitreeError as error:
         if not isinstance(error, MissingExtraError):  # no other value of the option would help
-            error.args = (f"{option}: " + error.args[0],)
+            error.args = (f"{option}: {in_options(str(error))}",)
+            error.argument = None
         raise
 
 
-def option_of(argument: Argument) -> str | None:
-    """Return the option that gives an argument, such as "--dt" or "--option rtol="; None if there is none."""
-    if argument.of == "method" and argument.name not in _OWN:
-        return f"--option {argument.name}="
-    return f"--set {argument.name}=" if argument.of == "sweep" else _OPTIONS.get(argument.name)
+def option_of(argument: str | None, line: Sequence[str] = ()) -> str | None:
+    """Return the option that gives an argument, such as "--dt" or "--option rtol="; None if there is none.
+
+    ``line`` are the words of the command, in which "--set rtol=1" gives an argument, too.
+    """
+    for option, given in pairwise(line):
+        if option in ("--set", "--option") and given.startswith(f"{argument}="):
+            return f"{option} {argument}="
+    return _OPTIONS.get(argument or "", f"--option {argument}=" if argument in _of_methods() else None)
 
 
-def _written(argument: Argument) -> str:
-    option = option_of(argument)
-    if option is None or (argument.style == "value" and argument.value is True):
-        return option or argument
-    if argument.style != "value":
-        return option
-    return f"{option}{'' if option.endswith('=') else ' '}{argument.value}"
+@cache
+def _of_methods() -> frozenset[str]:
+    """Options of methods."""
+    from vitree import vehicles  # noqa: F401 - which registers its methods
+
+    return frozenset(name for methods in METHODS_OF.values() for method in methods.values() for name in method.options)
+
+
+def _written(text: str, option: str | None, value: str | None) -> str:
+    if option is None or (value == "True" and not option.endswith("=")):
+        return option or text
+    between = "" if option.endswith("=") else " "
+    return option if value is None else option + between + value.strip('"')

@@ -13,7 +13,6 @@ from vitree.integrators.curvature import columns_of
 from vitree.integrators.slopes import Slopes
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
-from vitree.wording import Argument, named
 
 
 class Controls:
@@ -38,14 +37,15 @@ class Controls:
         inputs = {name: nv + k for k, name in enumerate(model.input_names)}
         known = forces | inputs | places
         names = list(forces) if actuators is None else several(actuators, "actuators", "names of velocities or inputs")
-        about = Argument("actuators", actuators)
         for name in names:
             if name not in known:
-                raise UnknownNameError("velocity, input or prescribed coordinate", name, list(known), about=about)
+                kind = "velocity, input or prescribed coordinate"
+                raise UnknownNameError(kind, name, list(known), argument="actuators")
             if name in inputs and (name in forces or name in places):
-                raise InputError(about + f' names "{name}", which is a joint and an input; give the input another name')
+                text = f'names "{name}", which is a joint and an input; give the input another name'
+                raise InputError("actuators", actuators, text)
         if not names:
-            raise InputError(about + " names nothing that acts; give one name at least")
+            raise InputError("actuators", actuators, "names nothing that acts; give one name at least")
         self.acts = np.array([known[name] for name in dict.fromkeys(names)], dtype=np.intc)
         self.forces = bool((self.acts < nv).all())
         self.size = nv + nu + len(places)
@@ -65,10 +65,10 @@ class Controls:
             forces[:] = entries(torque, shape, "torque")
         given = resolve_inputs(model, inputs)
         if callable(given):
-            raise InputError(named("inputs", inputs) + " must be numbers, or rows (steps, n): they are a first guess")
+            raise InputError("inputs", inputs, "must be numbers, or rows (steps, n): they are a first guess")
         if given is not None:
             if given.ndim == 2 and len(given) != steps:
-                raise InputError(named("inputs", inputs) + f" has {len(given)} rows; {steps} steps need one each")
+                raise InputError("inputs", inputs, f"has {len(given)} rows; {steps} steps need one each")
             acting[:] = given
         return found
 
@@ -87,11 +87,11 @@ def _bounds(limits: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and largest values (m,) from a number, (m,) numbers, or (m, 2) pairs; they may be infinite."""
     array = numbers_of(limits, "limits")
     if array.shape not in ((), (m,), (m, 2)):
-        raise InputError(named("limits", limits) + f" has shape {array.shape}; it must be a number, ({m},) or ({m}, 2)")
+        raise InputError("limits", limits, f"has shape {array.shape}; it must be a number, ({m},) or ({m}, 2)")
     if array.ndim == 2:
         if not (array[:, 0] < array[:, 1]).all():
-            raise InputError(named("limits", limits) + " must have pairs of a smaller and a larger number")
+            raise InputError("limits", limits, "must have pairs of a smaller and a larger number")
         return array[:, 0], array[:, 1]
     if not (array > 0).all():
-        raise InputError(named("limits", limits) + " must be positive")
+        raise InputError("limits", limits, "must be positive")
     return -array, array

@@ -13,7 +13,6 @@ from vitree.errors import InputError
 from vitree.lie import SO3
 from vitree.model.model import Model
 from vitree.spatial.rotations import proper_rotation
-from vitree.wording import Argument, named
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +55,13 @@ class Reach:
         for name in weights:
             value = real(getattr(self, name))
             if not 0 <= value < np.inf:
-                raise InputError(Argument(name, getattr(self, name)) + " must be a number, zero or positive")
+                raise InputError(name, getattr(self, name), "must be a number, zero or positive")
             object.__setattr__(self, name, value)
         if not any(getattr(self, name) for name in weights):
             raise InputError(f'the cost of the frame "{self.frame}" has no weight: give one of {", ".join(weights)}')
         for target, of in (("point", weights[:2]), ("rotation", weights[2:])):
             if getattr(self, target) is None and any(getattr(self, name) for name in of):
-                raise InputError(f'the cost of the frame "{self.frame}" has {" or ".join(of)}: give ' + named(target))
+                raise InputError(f"the cost of the frame \"{self.frame}\" has {' or '.join(of)}: give {target}")
         if self.point is not None:
             shape = (len(self.point), 3) if axes_of(self.point) == 2 else (3,)
             object.__setattr__(self, "point", entries(self.point, shape, "point").copy())

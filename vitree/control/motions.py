@@ -23,7 +23,6 @@ from vitree.run.arguments import count_steps
 from vitree.run.linearized import integrator_of
 from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, named
 
 core = scalar()
 #: Most velocities for which second derivatives of steps are taken.
@@ -134,7 +133,7 @@ class MotionSearch:
         )  # fmt: skip
         self.frames = Distances(model, frames, self.steps)
         if goal is None and not self.frames.costs:
-            raise InputError("there is nothing to go to: give " + named("goal") + ", or " + named("frames"))
+            raise InputError("there is nothing to go to: give goal, or frames")
         m, n = len(self.acts), 2 * model.nv
         self.Q, self.R = weights(Q, "Q", n), weights(R, "R", m, definite=True)
         self.Q_end = self.Q if Q_end is None else weights(Q_end, "Q_end", n)
@@ -216,9 +215,9 @@ class MotionSearch:
         """Return the best motion of a search that begins with the motion under a torque and inputs."""
         model, most, least = self.model, whole(max_iterations), real(tolerance)
         if most is None or most < 0:
-            raise InputError(Argument("max_iterations", max_iterations) + " must be a whole number")
+            raise InputError("max_iterations", max_iterations, "must be a whole number")
         if not least >= 0:
-            raise InputError(Argument("tolerance", tolerance) + " must be a number, zero or positive")
+            raise InputError("tolerance", tolerance, "must be a number, zero or positive")
         told = None if progress is None else Asked(progress, "progress", "(iteration, cost)", timed=False)
         search = begin(self.follow(self.controls.rows(torque, inputs, self.moved[2::2, 0])))
         success, message = False, f"the largest number of iterations, {most}, was reached"

@@ -11,7 +11,6 @@ import numpy as np
 from vitree.arguments import entries, of_kind, several, shown, whole
 from vitree.control.motion_plan import Stretch
 from vitree.errors import InputError
-from vitree.wording import Argument
 
 #: A held point at a given configuration may be this far off its place [m].
 ON_PLACE = 1e-9
@@ -68,7 +67,7 @@ def stretches_of(phases: Any, steps: Any) -> tuple[tuple[Stretch, ...], int]:
         found.append(Stretch(at, at + count, tuple(phase.held)))
         at += count
     if phases and steps is not None:
-        raise InputError(Argument("steps", steps) + " must not be given with phases, which have their own steps")
+        raise InputError("steps", steps, "must not be given with phases, which have their own steps")
     number = at if phases else whole(steps)
     if number is None or number < 2:
         raise InputError(f"steps is {shown(steps if not phases else number)}; it must be a whole number of at least 2")

@@ -14,7 +14,6 @@ from vitree.control.motions import ARMIJO, SHARES, Motion, MotionSearch, Path
 from vitree.control.regulator import weights
 from vitree.errors import InputError
 from vitree.model.model import Model
-from vitree.wording import Argument, named
 
 core = scalar()
 #: Directions of descent, each with those that follow where it fails.
@@ -76,14 +75,14 @@ def projection_newton(
     problem = MotionSearch(model, q0, v0, duration, dt, goal, Q, R, Q_end, frames, actuators, None, method, options,
                            goal_p=goal_p, goal_u=goal_u, prescribed=prescribed)  # fmt: skip
     if not isinstance(direction, str) or direction not in DIRECTIONS:
-        raise InputError(Argument("direction", direction) + f" is none; choose {', '.join(DIRECTIONS)}")
+        raise InputError("direction", direction, f"is unknown; choose {', '.join(DIRECTIONS)}")
     n, m = 2 * model.nv, len(problem.acts)
     if feedback is None:
         given = problem.Q + problem.Q_end / problem.steps, problem.R
     elif isinstance(feedback, tuple) and len(feedback) == 2:
         given = weights(feedback[0], "feedback[0]", n), weights(feedback[1], "feedback[1]", m, definite=True)
     else:
-        raise InputError(named("feedback", feedback) + " must be a pair: weights of states, and of forces")
+        raise InputError("feedback", feedback, "must be a pair: weights of states, and of forces")
     first = torque, inputs
     return problem.searched(
         lambda path: _Descent(problem, path, given, direction), *first, max_iterations, tolerance, progress, began

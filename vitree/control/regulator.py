@@ -15,7 +15,6 @@ from vitree.model.model import Model
 from vitree.run.controller import Controller
 from vitree.run.linearize import AT_REST
 from vitree.run.linearized import Linearization
-from vitree.wording import Argument, named
 
 #: Share of the largest singular value below which a mode cannot be controlled.
 UNCONTROLLED = 1e-9
@@ -118,13 +117,13 @@ def lqr(
     from scipy.linalg import solve_discrete_are
 
     if of_kind(at, Linearization, "at", "a Linearization of a step").A.ndim != 2:
-        raise InputError(named("at", at) + " is of a run; take tvlqr, or linearize one step")
+        raise InputError("at", at, "is of a run; take tvlqr, or linearize one step")
     model, nv = at.model, at.model.nv
     _require_rest(at)
     acts = actuated(model, actuators)
     Q, R = weights(Q, "Q", 2 * nv), weights(R, "R", len(acts), definite=True)
     if not Q.any():
-        raise InputError(named("Q", 0) + " weighs nothing, so that no deviation costs anything; weigh the state")
+        raise InputError("Q", 0, "weighs nothing, so that no deviation costs anything; weigh the state")
     A, B = at.A, at.by_torque[:, acts]
     split = _left_alone(model, at.q, A, B) if leave_neutral else Split(np.eye(2 * nv), np.eye(2 * nv))
     # the deviation x as the regulator sees it is y = seen x, and moves as x = basis y does
@@ -177,7 +176,7 @@ def tvlqr(along: Linearization, Q: Any, R: Any, Q_end: Any = None, *, actuators:
     Anderson & Moore 1990, "Optimal control: linear quadratic methods".
     """
     if of_kind(along, Linearization, "along", "a Linearization of a run").A.ndim != 3:
-        raise InputError(named("along", along) + " is of one step; take lqr, or linearize a run")
+        raise InputError("along", along, "is of one step; take lqr, or linearize a run")
     model, steps, nv = along.model, len(along.A), along.model.nv
     acts = actuated(model, actuators)
     Qs, Rs = _weights_over(Q, "Q", 2 * nv, steps), _weights_over(R, "R", len(acts), steps, definite=True)
@@ -204,9 +203,9 @@ def actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
     names = model.v_names if actuators is None else several(actuators, "actuators", "names of velocities")
     for name in names:
         if name not in model.v_names:
-            raise UnknownNameError("velocity", name, model.v_names, about=Argument("actuators", actuators))
+            raise UnknownNameError("velocity", name, model.v_names, argument="actuators")
     if not names:
-        raise InputError(named("actuators", actuators) + " names no velocity; give one at least")
+        raise InputError("actuators", actuators, "names no velocity; give one at least")
     return np.array([model.v_names.index(name) for name in dict.fromkeys(names)])
 
 

@@ -29,7 +29,6 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.slopes import constraint_slopes
 from vitree.model.model import Model
 from vitree.run.linearized import integrator_of
-from vitree.wording import Argument, named
 
 
 class MotionProblem(Program):
@@ -159,7 +158,7 @@ class MotionProblem(Program):
         height = real(clearance)
         for name, value in (("ground", self._ground), ("friction", self._friction), ("clearance", height)):
             if not np.isfinite(value) or (value < 0 and name != "ground"):
-                raise InputError(Argument(name, value) + " must be a number" + ", zero or more" * (name != "ground"))
+                raise InputError(name, value, "must be a number" + (", zero or more" * (name != "ground")))
         self.phases, self.steps = stretches_of(phases, steps)
         stances = stances_of(phases, self.phases)
         none = isinstance(actuators, list | tuple) and not actuators
@@ -463,7 +462,7 @@ class MotionProblem(Program):
             m = len(at.acts)
             most = np.full(m, real(limits)) if np.ndim(limits) == 0 else entries(limits, (m,), "limits")
             if not (most > 0).all():
-                raise InputError(named("limits", limits) + " must be positive")
+                raise InputError("limits", limits, "must be positive")
             at.bound(at.u, -most, most)
 
     def _state(self, state: Any, what: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -570,5 +569,5 @@ def _lengths(dt: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         least = greatest = np.nan
     if not 0 < least <= greatest < np.inf:
-        raise InputError(Argument("dt", dt) + " must be a positive number of seconds, or (least, greatest)")
+        raise InputError("dt", dt, "must be a positive number of seconds, or (least, greatest)")
     return float(least), float(greatest)

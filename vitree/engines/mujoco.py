@@ -21,7 +21,6 @@ from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC
 from vitree.mechanism.loads import JointForce, JointSpring
 from vitree.model.model import Model
 from vitree.spatial.rotations import rotate
-from vitree.wording import named
 
 #: Radius of points [m].
 POINT = 1e-6
@@ -267,7 +266,7 @@ class States:
         for at in self.quaternions:
             length = float(np.linalg.norm(q[at : at + 4]))
             if not length:
-                raise InputError(named("qpos", qpos) + f" has a quaternion of zeros at {at}; give it length one")
+                raise InputError("qpos", qpos, f"has a quaternion of zeros at {at}; give it length one")
             if abs(length - 1.0) > UNIT:
                 q[at : at + 4] /= length
         return q, self.velocity(q, v, -1.0)

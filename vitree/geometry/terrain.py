@@ -11,7 +11,6 @@ from vitree.arguments import Asked, all_finite, as_numbers, shown, whole
 from vitree.errors import ModelError
 from vitree.geometry.numbers import positive
 from vitree.spatial.checks import frozen, triple
-from vitree.wording import named
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +166,9 @@ def _row(value: Any, sizes: tuple[int, ...], what: str) -> np.ndarray:
     try:
         x = np.atleast_1d(as_numbers(value))
     except TypeError as error:
-        raise ModelError("the " + named(what, value) + f" has {error}") from None
+        raise ModelError(f"the {what} has {error}") from None
     if x.ndim != 1 or len(x) not in sizes:
-        raise ModelError("the " + named(what, value) + f" is {shown(value)}; it must be one or two numbers")
+        raise ModelError(f"the {what} is {shown(value)}; it must be one or two numbers")
     return x
 
 

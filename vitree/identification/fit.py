@@ -21,7 +21,6 @@ from vitree.identification.parameters import Parameters
 from vitree.model.coordinates import in_coordinates
 from vitree.model.model import Model
 from vitree.run.rollout import rollout
-from vitree.wording import keyword
 
 core = scalar()
 #: Perturbations of starts, and of parameters in shares of their scales.
@@ -230,7 +229,7 @@ class Fit:
             (up, high), (down, low) = sides
             if not high > low:
                 raise ConvergenceError(
-                    f"no run succeeds beside {given.labels[k]} = {at.values[k]:g}; give a shorter " + keyword("window"),
+                    f"no run succeeds beside {given.labels[k]} = {at.values[k]:g}; give a shorter window=",
                     time=float(self.windows.t[0]), residual=np.nan, iterations=0,
                 )  # fmt: skip
             A[:, :, k] = (up - down) / (high - low)

@@ -22,7 +22,6 @@ from vitree.integrators.base import progress_of
 from vitree.model.model import Model
 from vitree.results.recording import Recording
 from vitree.run.rollout import rollout
-from vitree.wording import Argument, keyword
 
 #: Starts that grow by more than this within a window make it too long.
 GROWTH = 30.0
@@ -120,15 +119,16 @@ def identify(
     for name, value, low, high in (("confidence", confidence, 0.0, 1.0), ("tolerance", tolerance, 0.0, 0.1),
                                    ("dt", dt, 0.0, np.inf), ("window", window, 0.0, np.inf)):  # fmt: skip
         if value is not None and not low < real(value) < high:
-            raise InputError(Argument(name, value) + f" must be a number above {low:g} and below {high:g}")
+            raise InputError(name, value, f"must be a number above {low:g} and below {high:g}")
     if not isinstance(plain_scalar(fit_starts), bool):
-        raise InputError(Argument("fit_starts", fit_starts) + " must be True or False")
+        raise InputError("fit_starts", fit_starts, "must be True or False")
     if not (whole(evaluations) or 0) >= 1:
-        raise InputError(Argument("evaluations", evaluations) + " must be a whole number of sets of values, at least 1")
+        raise InputError("evaluations", evaluations, "must be a whole number of sets of values, at least 1")
     for name in sorted(OF_ROLLOUTS.intersection(options)):
         raise InputError(
-            Argument(name, options[name]) + " is not for identify(): starts, times and what drove the robot are those "
-            "of the runs; give torque=, inputs= and targets= to vt.Measured"
+            name, options[name],
+            "is not for identify(): starts, times and what drove the robot are those of the runs; give torque=, "
+            "inputs= and targets= to vt.Measured"
         )
     told = progress_of(progress)
     checked, step = checked_runs(model, runs, None if dt is None else real(dt))
@@ -136,7 +136,7 @@ def identify(
     what = Parameters(model, parameters, bounds, min(longest, longest if window is None else real(window)))
     sigma, given = _noise(model, noise, checked)
     if not fit_starts and checked[0].v is None:
-        raise InputError(keyword("fit_starts") + "False needs measured velocities v")
+        raise InputError("fit_starts=False needs measured velocities v")
     more = dict(options) | {"method": method, "threads": threads}
     fit = _windowed(what, checked, step, None if window is None else real(window), sigma, fit_starts, more)
     asked = 0
@@ -161,8 +161,8 @@ def identify(
         )  # fmt: skip
         if found.status == 0:
             raise ConvergenceError(
-                f"the search did not end within {evaluations} sets of values; give more " + keyword("evaluations")
-                + ", a shorter " + keyword("window") + ", better values in the model, or fewer parameters",
+                f"the search did not end within {evaluations} sets of values; give more evaluations=, a shorter "
+                "window=, better values in the model, or fewer parameters",
                 time=float(fit.windows.t[0]), residual=float(np.sqrt(2 * found.cost)), iterations=asked,
             )  # fmt: skip
         if given:
@@ -231,7 +231,7 @@ def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: fl
         if fit_starts and windows.least * fit.columns <= 2 * nv + 1:
             raise InputError(
                 f"windows have as few as {windows.least} records, from which their starts cannot be fitted; give a "
-                + keyword("window") + f"{4 * dt:g} or longer"
+                f"window={4 * dt:g} or longer"
             )  # fmt: skip
         if fit.freedom < 1:
             raise InputError(
@@ -275,8 +275,8 @@ def _roughly(fit: Fit, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def _cannot(fit: Fit) -> None:
     raise ConvergenceError(
-        "simulations of the windows fail with the values of the model; give a shorter " + keyword("window")
-        + ", a shorter " + keyword("dt") + ", or better values: start from model.with_parameters(...)",
+        "simulations of the windows fail with the values of the model; give a shorter window=, a shorter dt=, "
+        "or better values: start from model.with_parameters(...)",
         time=float(fit.windows.t[0]), residual=np.nan, iterations=0,
     )  # fmt: skip
 

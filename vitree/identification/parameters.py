@@ -13,7 +13,6 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.mechanism.flat import PRISMATIC
 from vitree.model.model import Model
 from vitree.model.varied import OF_VELOCITIES, PARAMETERS
-from vitree.wording import Argument, named
 
 #: Entries of what has several, by kind.
 ENTRIES: dict[str, dict[str, tuple[int, ...]]] = {
@@ -81,7 +80,7 @@ class Parameters:
         found: dict[str, Parameter] = {}
         for kind, names in mapping(asked, "parameters", 'a mapping such as {"mass": ["link"]}').items():
             if kind not in PARAMETERS:
-                raise UnknownNameError("parameter", kind, PARAMETERS, about=Argument("parameters", asked))
+                raise UnknownNameError("parameter", kind, PARAMETERS, argument="parameters")
             listed = (names,) if isinstance(names, str) else several(names, f'parameters["{kind}"]', "names")
             for name in listed:
                 unused.pop((kind, name), None)
@@ -93,7 +92,7 @@ class Parameters:
             kind, name = next(iter(unused))
             raise InputError(f'bounds has {kind} of "{name}", which is not fitted; add it to parameters')
         if not found:
-            raise InputError(named("parameters", asked) + ' names nothing; give such as {"mass": ["link"]}')
+            raise InputError("parameters", asked, 'names nothing; give such as {"mass": ["link"]}')
         self.each = tuple(found.values())
         self.labels = tuple(found)
         for one in self.each:

@@ -21,7 +21,6 @@ from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.model import Model
 from vitree.model.signals import Motion, resolve_inputs
 from vitree.model.system import System
-from vitree.wording import Argument, keyword, named
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
@@ -235,12 +234,11 @@ class Integrator:
                  prescribed: Mapping[str, Any] | None = None, pushes: Sequence[Push] = (),
                  **options: Any):  # fmt: skip
         if not 0 < real(dt) < np.inf:
-            raise InputError(Argument("dt", dt) + " must be a positive number of seconds, such as 1e-3")
+            raise InputError("dt", dt, "must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)
         if unknown:
             name = sorted(unknown)[0]
-            about = Argument(name, options[name], of="method")
-            raise UnknownNameError(f"option of the method {self.name}", name, self.options, about=about)
+            raise UnknownNameError(f"option of the method {self.name}", name, self.options, argument=name)
         if of_kind(model, System, "model", "a Model, or another System").full is not model:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
         self._require_contacts(model)
@@ -469,9 +467,7 @@ class Integrator:
         as for :func:`vitree.simulate`.
         """
         if monitors:
-            raise InputError(
-                named("monitors") + f" are not for the method {self.name}, which is one of Python; record every step"
-            )
+            raise InputError("monitors", monitors, f"are for compiled methods; record every step of {self.name}")
         steps, reported, progress = int(steps), time.perf_counter(), progress_of(progress)
         for done in range(1, steps + 1):
             began = time.perf_counter()
@@ -505,7 +501,7 @@ class Integrator:
         if not (np.abs(q).max(initial=0.0) <= LARGEST and np.abs(x).max(initial=0.0) <= LARGEST):
             raise ConvergenceError(
                 f"{self.name}: step {self._steps + 1} at t = {t:.9g} s, dt = {self.dt:g} s: "
-                f"{scalar().STATUS_TEXT[scalar().STATUS['not finite']]}; halve " + named("dt"),
+                f"{scalar().STATUS_TEXT[scalar().STATUS['not finite']]}; halve dt",
                 time=t, residual=np.nan, iterations=0,
             )  # fmt: skip
         q, x = model.validate_configuration(q, f"q in {what}"), model.validate_velocity(x, f"x in {what}")
@@ -523,8 +519,7 @@ class Integrator:
         if self.motion.names:
             self.motion.plan(q0, ends(), self.dt)
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2 and len(self.inputs) < steps:
-            text = f" has {len(self.inputs)} rows; {steps} steps need one each"
-            raise InputError(named("inputs", self.inputs) + text)
+            raise InputError("inputs", self.inputs, f"has {len(self.inputs)} rows; {steps} steps need one each")
 
     def lasts(self) -> int | None:
         """Return for how many steps from the start there are rows of inputs and of motion; None if without end."""
@@ -564,7 +559,7 @@ class Integrator:
 
     def vary(self, spans: np.ndarray, ends: np.ndarray) -> None:
         """Take steps of sizes ``spans`` (n,) [s] from the state on; raise an InputError if the method cannot."""
-        raise InputError(named("dt", spans) + f" must be one number: the method {self.name} takes its own steps")
+        raise InputError("dt", spans, f"must be one number: the method {self.name} takes its own steps")
 
     def checkpoint(self) -> bytes:
         """Return the state with all that the next steps depend on."""
@@ -592,8 +587,8 @@ class Integrator:
             If the method cannot start from two configurations.
         """
         raise InputError(
-            f"the method {self.name} starts from q0 and v0; two configurations (" + keyword("q1") + ") are a start for "
-            'the variational methods "linear-time" and "midpoint"'
+            f"the method {self.name} starts from q0 and v0; two configurations (q1=) are a start for the variational "
+            'methods "linear-time" and "midpoint"'
         )
 
     def velocities(self, t: np.ndarray, q: np.ndarray, x: np.ndarray, contacts: np.ndarray | None = None) -> np.ndarray:
@@ -705,14 +700,14 @@ def steps_of(steps: Any, least: int = 1) -> int:
     """Return a number of steps; raise an InputError for what is none."""
     count = whole(steps)
     if count is None or not least <= count < 2**53:
-        raise InputError(Argument("steps", steps) + f" must be a whole number of steps, at least {least}")
+        raise InputError("steps", steps, f"must be a whole number of steps, at least {least}")
     return count
 
 
 def part_of(h: Any, dt: float) -> float:
     """Return a part of a step [s]; raise an InputError for what is none."""
     if not 0 < real(h) <= dt:
-        raise InputError(Argument("h", h) + f" must be a part of a step of {dt:g} s")
+        raise InputError("h", h, f"must be a part of a step of {dt:g} s")
     return real(h)
 
 

@@ -30,7 +30,6 @@ from vitree.model.closure import dependent
 from vitree.model.finite import coincident
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
-from vitree.wording import keyword
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT, NOT_CONVERGED = (
@@ -391,7 +390,7 @@ class CompiledIntegrator(Integrator):
         halve = HALVE + (f" {math.ceil(math.log2(share))} times" if 2.0 < share < math.inf else "")
         if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:
             _, b = self.model._contact_names[k]
-            looser = ", or give a looser " + keyword("tolerance", "method") if self.iterates else ""
+            looser = ", or give a looser tolerance=" if self.iterates else ""
             return halve + looser + (
                 "" if b == "limit" else ", or let it yield: give stiffness= and damping= to the contact"
             )

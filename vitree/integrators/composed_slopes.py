@@ -15,7 +15,6 @@ from vitree.errors import InputError
 from vitree.integrators.base import Records
 from vitree.integrators.composition import SHARES
 from vitree.integrators.contact_slopes import Touched
-from vitree.integrators.options import option
 from vitree.integrators.slopes import UNEXPLAINED, NodeSlopes, Slopes, factored, kicks_of, slopes
 from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.model.signals import Motion
@@ -180,11 +179,10 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
     if not share[worst] <= UNEXPLAINED:
         raise InputError(
             f"step {number.of(worst) + 1} does not end where the model's forces and a constant torque lead to (off by "
-            f"{share[worst]:.2g} of the momentum): other forces acted, a torque, inputs or a prescribed motion changed "
-            "within the step, it was taken in halves that the run does not tell, or the states are not those of equal "
-            "steps. Compositions are "
-            "linearized where the torque is an array, a Controller or given to each step, and prescribed motions are "
-            "arrays; else take " + option("order", 2)
+            f"{share[worst]:.2g} of the momentum): other forces acted, a torque, inputs or a prescribed motion "
+            "changed within the step, it was taken in halves that the run does not tell, or the states are not those "
+            "of equal steps. Compositions are linearized where the torque is an array, a Controller or given to each "
+            "step, and prescribed motions are arrays; else take order=2"
         )
     return rows
 
@@ -211,7 +209,7 @@ def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.nda
             raise InputError(
                 f"substep {records.rows} of step {number.of(int(k)) + 1} cannot be taken again from its record "
                 f"({why}): forces that are not known acted, or the step was taken in halves that the run does not "
-                "tell; halve dt, or take " + option("order", 2)
+                "tell; halve dt, or take order=2"
             )
         records.q[0], records.x[0] = steps.q[k], steps.p[k]
         found.q[at], found.q2[at], found.p[at], found.p2[at] = (

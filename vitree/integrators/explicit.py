@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
-from vitree.integrators.options import EVENTS, events_of, option
+from vitree.integrators.options import EVENTS, events_of
 from vitree.model.stiffness import drive_rate, friction_rates, spring_rate
-from vitree.wording import Argument, Text
 
 #: How often a step with contacts that is not solved is halved.
 HALVINGS = 4
@@ -40,8 +39,8 @@ class Explicit(CompiledIntegrator):
 
 def solved_by(model: Any, q: np.ndarray, dt: float) -> tuple[str, float]:
     """Return which method solves for what is stiff at q (nq,), in words, and how many times too long dt [s] is."""
-    linear = Argument("method", "linear-time")
-    springs = Text(linear, " and ", option("springs", "averaged"), ", which solve for springs")
+    linear = 'method="linear-time"'
+    springs = f'{linear} and springs="averaged", which solve for springs'
     rubs = float(friction_rates(model, q).max(initial=0.0)) if model.friction.any() else 0.0
     rate, way, time = max(
         (drive_rate(model, q), linear + ", which solves for drives and damping", "the shortest time in which they act"),

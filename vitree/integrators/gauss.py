@@ -13,10 +13,9 @@ from vitree._core import stages
 from vitree.arguments import real
 from vitree.errors import InputError, ModelError
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
-from vitree.integrators.options import option, solving, whole_from
+from vitree.integrators.options import solving, whole_from
 from vitree.model.model import Model
 from vitree.model.stiffness import friction_rates
-from vitree.wording import Argument
 
 #: Stages by order.
 STAGES = {4: 2, 6: 3, 8: 4, 12: 6, 16: 8}
@@ -160,8 +159,7 @@ class Gauss(CompiledIntegrator):
         self._require_free()
         self.order = self.chosen.get("order", 8)
         if real(self.order) not in STAGES:
-            text = option("order", self.order) + f" is not known; choose from {', '.join(map(str, STAGES))}"
-            raise InputError(text, choices=STAGES)
+            raise InputError("order", self.order, f"must be one of {', '.join(map(str, STAGES))}", choices=STAGES)
         self.order = int(real(self.order))
         count = STAGES[self.order]
         nodes = gauss_nodes(count)
@@ -177,9 +175,9 @@ class Gauss(CompiledIntegrator):
             share = self.dt * float(friction_rates(self.model, self.stepper.state()[1]).max(initial=0.0))
             if share > 1:
                 return (
-                    "give " + Argument("method", "linear-time") + ", which solves for friction, or raise "
-                    f"friction_velocity= of the joints (dt is {share:.2g} times the time in which friction stops "
-                    "them), or " + super()._remedy(status, share)
+                    'give method="linear-time", which solves for friction, or raise friction_velocity= of the '
+                    f"joints (dt is {share:.2g} times the time in which friction stops them), or "
+                    f"{super()._remedy(status, share)}"
                 )
         return super()._remedy(status)
 

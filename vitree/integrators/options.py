@@ -7,11 +7,10 @@ from typing import Any
 
 from vitree.arguments import real, whole
 from vitree.errors import InputError, UnknownNameError
-from vitree.wording import Argument, keyword, named
 
 #: The remedies of steps that fail.
-HALVE = "halve " + named("dt")
-LONGER = ", or give " + keyword("max_iterations", "method") + " or a looser " + keyword("tolerance", "method")
+HALVE = "halve dt"
+LONGER = ", or give max_iterations= or a looser tolerance="
 SOLVE_LONGER = HALVE + LONGER
 
 #: The option of methods that take contacts.
@@ -20,16 +19,11 @@ EVENTS = {
 }
 
 
-def option(name: str, value: Any) -> Argument:
-    """Return an option of a method with its value, for a text."""
-    return Argument(name, value, of="method")
-
-
 def one_of(name: str, value: Any, choices: Iterable[str]) -> Any:
     """Return the value of the option ``name``, or raise an UnknownNameError."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:
-        raise UnknownNameError(name, value, known, about=option(name, value))
+        raise UnknownNameError(name, value, known, argument=name)
     return value
 
 
@@ -44,8 +38,7 @@ def solving(chosen: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
     tolerance, most = chosen.get("tolerance", tolerance), chosen.get("max_iterations", 30)
     if not 1e-14 <= real(tolerance) < 1e-2:
         raise InputError(
-            option("tolerance", tolerance)
-            + " must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
+            "tolerance", tolerance, "must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
         )
     return {"tolerance": real(tolerance), "max_iterations": whole_from("max_iterations", most, 1, 2**31 - 1)}
 
@@ -61,7 +54,7 @@ def whole_from(name: str, value: Any, least: int, most: int) -> int:
     number = whole(value)
     if number is None or not least <= number <= most:
         upto = f" from {least} to {most}" if most < 2**31 - 1 else f", at least {least}"
-        raise InputError(option(name, value) + " must be a whole number" + upto)
+        raise InputError(name, value, f"must be a whole number{upto}")
     return number
 
 
@@ -75,7 +68,7 @@ def alpha_of(chosen: Mapping[str, Any]) -> float:
     """
     alpha = chosen.get("alpha", 0.5)
     if not 0 <= real(alpha) <= 1:
-        raise InputError(option("alpha", alpha) + " must be a number from 0 to 1")
+        raise InputError("alpha", alpha, "must be a number from 0 to 1")
     return real(alpha)
 
 
@@ -90,7 +83,6 @@ def events_of(chosen: Mapping[str, Any], model: Any) -> int:
     events = whole_from("events", chosen.get("events", 0), 0, 1000)
     if events and getattr(model, "touches", False) and model.kinematic_names:
         raise InputError(
-            option("events", events) + " does not know its steps beforehand, and prescribed coordinates need them; "
-            "leave it out"
+            "events", events, "does not know its steps beforehand, and prescribed coordinates need them; leave it out"
         )
     return events

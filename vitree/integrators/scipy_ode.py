@@ -13,10 +13,8 @@ from vitree._core import scalar
 from vitree.arguments import all_finite, entries, real, told
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import LARGEST, Integrator, Records, damaged, part_of, progress_of, steps_of
-from vitree.integrators.options import option
 from vitree.model.finite import coincident
 from vitree.model.model import Model
-from vitree.wording import keyword, named
 
 #: Most steps of a solver within one dt: the motion is then faster than can be followed.
 MOST_TRIES = 1_000_000
@@ -44,7 +42,7 @@ class SciPy(Integrator):
         for name, value in (("rtol", self.rtol), ("atol", self.atol), ("max_step", self.max_step)):
             number = real(value)
             if not (number > 0 and (number < np.inf or name == "max_step")):
-                raise InputError(option(name, value) + " must be a positive number")
+                raise InputError(name, value, "must be a positive number")
         self.rtol, self.atol, self.max_step = map(real, (self.rtol, self.atol, self.max_step))
         self.field = self._accelerations()
         self.quaternions = self.model._quaternions
@@ -126,7 +124,7 @@ class SciPy(Integrator):
         """Return the error of a run that cannot go on."""
         return ConvergenceError(
             f"{self.name}: stopped at t = {t:.9g} s: {why}. Look at the loads and the torque, or give a smaller "
-            + keyword("max_step", "method"),
+            "max_step=",
             time=float(t), residual=np.nan, iterations=0,
         )  # fmt: skip
 
@@ -154,9 +152,7 @@ class SciPy(Integrator):
         from scipy import integrate  # slow to import, and seldom needed
 
         if monitors:
-            raise InputError(
-                named("monitors") + f" are not for the method {self.name}, which chooses its own steps; record them"
-            )
+            raise InputError("monitors", monitors, f"are not for the method {self.name}, which chooses its own steps")
         last = steps // every * every
         if last == 0:
             return
@@ -175,8 +171,7 @@ class SciPy(Integrator):
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
                     raise ConvergenceError(
                         f"{self.name}: stopped at t = {solver.t:.9g} s: "
-                        f"{message or 'the state became infinite or NaN.'} Loosen " + keyword("rtol", "method") + " or "
-                        + keyword("atol", "method"),
+                        f"{message or 'the state became infinite or NaN.'} Loosen rtol= or atol=",
                         time=float(solver.t), residual=np.nan, iterations=0,
                     )  # fmt: skip
                 reached = last if solver.status == "finished" else self._reached(solver.t, every)

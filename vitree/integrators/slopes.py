@@ -11,7 +11,6 @@ import numpy as np
 from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
 from vitree.integrators.contact_slopes import STENCIL, Held, Touched, held_by, solve_held
-from vitree.integrators.options import option
 from vitree.integrators.variational import KINETIC, LinearTime, Midpoint
 from vitree.lie import SE3, SO3
 from vitree.mechanism.drives import Drive
@@ -19,7 +18,6 @@ from vitree.mechanism.flat import BALL, FREE
 from vitree.mechanism.loads import Damper
 from vitree.model.model import Model
 from vitree.model.written import Force, differences
-from vitree.wording import Argument
 
 core = scalar()
 #: Loads whose force depends on velocities. It is part of the midpoint method's equations; the linear-time method
@@ -431,17 +429,17 @@ def require_slopes(integrator: Any, composed: bool = False) -> None:
     """
     model, name = integrator.model, integrator.name
     if not isinstance(integrator, LinearTime | Midpoint):
-        raise InputError(Argument("method", name) + " has no derivatives of its steps; take linear-time or midpoint")
+        raise InputError("method", name, "has no derivatives of its steps; take linear-time or midpoint")
     if integrator.order > 2 and not composed:
-        raise InputError(option("order", integrator.order) + " is not linearized here; take " + option("order", 2))
+        raise InputError("order", integrator.order, "is not linearized here; take order=2")
     if integrator.adaptive:
-        raise InputError(option("adapt", integrator.chosen["adapt"]) + " is not linearized; take equal steps")
+        raise InputError("adapt", integrator.chosen["adapt"], "is not linearized; take equal steps")
     if isinstance(integrator, LinearTime) and integrator.springs == "averaged":
-        raise InputError(option("springs", "averaged") + " is not linearized; take nodes, or midpoint")
+        raise InputError("springs", "averaged", "is not linearized; take nodes, or midpoint")
     if isinstance(integrator, Midpoint) and integrator.settings.get("alpha", 0.5) == 1 and model.nq > model.nv:
-        raise InputError(option("alpha", 1) + " is not linearized on ball and free joints; take a smaller one")
+        raise InputError("alpha", 1, "is not linearized on ball and free joints; take a smaller one")
     if isinstance(integrator, Midpoint) and integrator.settings.get("alpha", 0.5) == 0 and model.constraints:
-        raise InputError(option("alpha", 0) + " is not linearized with constraints; take a larger one")
+        raise InputError("alpha", 0, "is not linearized with constraints; take a larger one")
     parts = parts_without_slopes(integrator)
     if parts:
         raise ModelError(

@@ -14,11 +14,11 @@ from vitree.errors import InputError
 from vitree.integrators.base import acting, serving
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
 from vitree.integrators.composition import SHARES, TOLERANCES
-from vitree.integrators.options import EVENTS, alpha_of, events_of, one_of, option, solving, whole_from
+from vitree.integrators.options import EVENTS, alpha_of, events_of, one_of, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
 from vitree.model.stiffness import heaviest_load, spring_rate
-from vitree.wording import keyword, named
+from vitree.wording import quoted
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
 GUESSES: dict[str, int] = scalar().GUESSES
@@ -111,17 +111,16 @@ class Variational(CompiledIntegrator):
         one_of("solver", solver, SOLVERS)
         one_of("guess", guess, GUESSES)
         if solver in INEXACT and self.model.friction.any():
-            self.remedy = "take " + option("solver", "auto") + ": this solver does not follow friction"
+            self.remedy = 'take solver="auto": this solver does not follow friction'
         order = chosen.get("order", 2)
         if real(order) not in SHARES:
-            text = option("order", order) + f" is not known; choose from {', '.join(map(str, SHARES))}"
-            raise InputError(text, choices=SHARES)
+            raise InputError("order", order, f"must be one of {', '.join(map(str, SHARES))}", choices=SHARES)
         if "order" in self.options:
             self.order = order
         if self.order > 2 and (self.model.friction.any() or self.model.damping.any()):
             self.beside = (
-                "; or take " + option("order", 2) + ": substeps back in time have no solution where damping or "
-                "friction stops a joint within about the substep"
+                "; or take order=2: substeps back in time have no solution where damping or friction stops a "
+                "joint within about the substep"
             )
         self._require_plain_steps()
         solved = solving(chosen, TOLERANCES[order])
@@ -141,13 +140,14 @@ class Variational(CompiledIntegrator):
         which, able = " and ".join(acting(self.model)), serving(self.model)
         if self.order > 2:
             raise InputError(
-                option("order", self.order) + f' is not for {which}, which "{self.model.name}" has: its '
-                "substeps back in time would pull; take " + option("order", 2) + f". Methods that serve: {able}"
+                "order", self.order,
+                f'is not for {which}, which "{self.model.name}" has: its substeps back in time would pull; take '
+                f"order=2. Methods that serve: {able}"
             )
         if self.adaptive:
             raise InputError(
-                keyword("adapt", "method") + f' is not for {which}, which "{self.model.name}" has: steps are equal '
-                f"there; leave it out. Methods that serve: {able}"
+                f'adapt= is not for {which}, which "{self.model.name}" has: steps are equal there; leave it out. '
+                f"Methods that serve: {able}"
             )
 
     def _norm(self) -> dict:
@@ -166,43 +166,35 @@ class Variational(CompiledIntegrator):
         if adapt is None:
             if given:
                 name, value = next(iter(given.items()))
-                raise InputError(
-                    keyword(name, "method") + " goes with " + keyword("adapt", "method")
-                    + f", one of {', '.join(self.adaptations)}"
-                )
+                raise InputError(f"{name}= goes with adapt=, one of {', '.join(self.adaptations)}")
             return {}
         if not isinstance(adapt, str) or adapt not in ADAPTATIONS:
             one_of("adapt", adapt, self.adaptations)
         if adapt not in self.adaptations:
-            raise InputError(
-                option("adapt", adapt) + f" is of the method midpoint; {self.name} takes " + option("adapt", "density")
-            )
+            raise InputError("adapt", adapt, f'is of the method midpoint; {self.name} takes adapt="density"')
         takes = {"density": ("rate", "density"), "sundman": ("rate", "inertia", "energy")}[adapt]
         for name, value in given.items():
             if name not in takes:
-                raise InputError(
-                    keyword(name, "method") + " does not go with " + option("adapt", adapt)
-                    + f", which takes {', '.join(takes)}"
-                )
+                raise InputError(f"{name}= does not go with adapt={quoted(adapt)}, which takes {', '.join(takes)}")
             number = real(value)
             if not np.isfinite(number) or (name != "energy" and number <= 0):
                 kind = "finite" if name == "energy" else "positive"
-                raise InputError(option(name, value) + f" must be a {kind} number")
+                raise InputError(name, value, f"must be a {kind} number")
         if "rate" not in given:
             raise InputError(
-                option("adapt", adapt) + " takes " + keyword("rate", "method")
-                + ", the speed |v| [1/s] about which steps begin to shorten: at rest they are dt, at |v| much larger "
-                "dt rate/|v|"
+                "adapt", adapt,
+                "takes rate=, the speed |v| [1/s] about which steps begin to shorten: at rest they are dt, at |v| "
+                "much larger dt rate/|v|"
             )
         if self.model.kinematic_names:
             raise InputError(
-                option("adapt", adapt) + " does not know its steps beforehand, and prescribed coordinates need them; "
-                "take equal steps"
+                "adapt", adapt,
+                "does not know its steps beforehand, and prescribed coordinates need them; take equal steps"
             )
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2:
             raise InputError(
-                option("adapt", adapt) + " does not know how many steps it takes: give " + named("inputs")
-                + " as numbers or callables of time, not a row a step"
+                "adapt", adapt,
+                "does not know how many steps it takes: give inputs as numbers or callables of time, not a row a step"
             )
         return {"adapt": ADAPTATIONS[adapt], **{name: real(value) for name, value in given.items()}}
 
@@ -225,21 +217,18 @@ class Variational(CompiledIntegrator):
 
     def start_between(self, t, q0, q1):
         if self.adaptive:
-            raise InputError(
-                named("q1", q1) + " is the end of a step of dt, and with " + keyword("adapt", "method")
-                + " steps differ; start from q0 and v0"
-            )
+            raise InputError("q1", q1, "is the end of a step of dt, and with adapt= steps differ; start from q0 and v0")
         if self.order > 2:
             raise InputError(
-                named("q1", q1) + " is the end of a step of order 2; with " + option("order", self.order)
-                + " start from q0 and v0"
+                "q1", q1, f"is the end of a step of order 2; with order={quoted(self.order)} start from q0 and v0"
             )
         q0, q1 = (entries(q, (self.model.nq,), name) for q, name in ((q0, "q0"), (q1, "q1")))
         rate = float(np.abs(self.model.difference(q0, q1)).max(initial=0.0)) / self.dt
         if not rate <= FASTEST:
             raise InputError(
-                named("q1", q1) + f" is too far from q0 for a step of {self.dt:g} s: the velocity between them is "
-                f"{rate:.3g} m/s or rad/s; start from q0 and v0, or nearer"
+                "q1", q1,
+                f"is too far from q0 for a step of {self.dt:g} s: the velocity between them is {rate:.3g} m/s or "
+                "rad/s; start from q0 and v0, or nearer"
             )
         return self.stepper.momentum_between(float(t), q0, q1)
 
@@ -288,8 +277,8 @@ class LinearTime(Variational):
         share = self.dt * spring_rate(self.model, self.stepper.state()[1]) if self.springs == "nodes" else 0.0
         if share > 1:
             return (
-                "give " + option("springs", "averaged") + f", since springs are stiff (dt is {share:.2g} times their "
-                "1/frequency), or " + super()._remedy(status, share)
+                f'give springs="averaged", since springs are stiff (dt is {share:.2g} times their 1/frequency), '
+                f"or {super()._remedy(status, share)}"
             )
         return super()._remedy(status)
 
@@ -337,24 +326,19 @@ class Midpoint(Variational):
         alpha, caching = alpha_of(self.chosen), self.chosen.get("caching", True)
         residual = one_of("residual", self.chosen.get("residual", "recursive"), ("recursive", "tree"))
         if not isinstance(caching, bool):
-            raise InputError(option("caching", caching) + " must be True or False")
+            raise InputError("caching", caching, "must be True or False")
         if alpha != 0.5 and self.chosen.get("order", 2) != 2:
-            raise InputError(
-                option("alpha", alpha) + " is not self-adjoint: compositions (" + keyword("order", "method") + ") take "
-                + option("alpha", 0.5)
-            )
+            raise InputError("alpha", alpha, "is not self-adjoint: compositions (order=) take alpha=0.5")
         turning = [joint.name for joint in self.model.flat.joints if joint.kind in SEVERAL]
         if residual == "tree" and turning:
             names = ", ".join(f'"{name}"' for name in turning)
             raise InputError(
-                option("residual", "tree") + f' takes joints of one coordinate, and "{self.model.name}" has the ball '
-                f'or free joints {names}; take "recursive", or run model.euler(), which has them as Euler angles'
+                "residual", "tree",
+                f'takes joints of one coordinate, and "{self.model.name}" has the ball or free joints {names}; take '
+                '"recursive", or run model.euler(), which has them as Euler angles'
             )
         if self.chosen.get("adapt") is not None and alpha != 0.5:
-            raise InputError(
-                option("alpha", alpha) + " is not self-adjoint: " + keyword("adapt", "method") + " takes "
-                + option("alpha", 0.5)
-            )
+            raise InputError("alpha", alpha, "is not self-adjoint: adapt= takes alpha=0.5")
         if self.chosen.get("adapt") == "sundman":
             self._require_conservative(turning, residual)
         self.kinetic = self._kinetic(residual)
@@ -379,10 +363,8 @@ class Midpoint(Variational):
         default = "relative" if floats and not own else "midpoint"
         kinetic = one_of("kinetic", self.chosen.get("kinetic", default), MIDDLES)
         if kinetic == "relative" and own:
-            of = option("adapt", "sundman") if sundman else option("residual", residual)
-            raise InputError(
-                option("kinetic", kinetic) + " is not of " + of + "; take " + option("kinetic", "midpoint")
-            )
+            of = 'adapt="sundman"' if sundman else f"residual={quoted(residual)}"
+            raise InputError("kinetic", kinetic, f'is not of {of}; take kinetic="midpoint"')
         return kinetic
 
     @property
@@ -392,17 +374,17 @@ class Midpoint(Variational):
 
     def _require_conservative(self, turning, residual):
         """Raise an InputError for a system that the discrete action with time in it does not cover."""
-        model, sundman = self.model, option("adapt", "sundman")
+        model, sundman = self.model, 'adapt="sundman"'
         energy = sundman + " needs a system that conserves energy; "
-        other = ". Take " + option("adapt", "density")
+        other = '. Take adapt="density"'
         if turning:
             names = ", ".join(f'"{name}"' for name in turning)
             raise InputError(
-                sundman + f' needs joints of one coordinate, and "{model.name}" has the ball or free joints {names}. '
-                "Run model.euler(), which has them as Euler angles, or take " + option("adapt", "density")
+                f'{sundman} needs joints of one coordinate, and "{model.name}" has the ball or free joints {names}. '
+                'Run model.euler(), which has them as Euler angles, or take adapt="density"'
             )
         if residual == "tree":
-            raise InputError(sundman + " has no equations for " + option("residual", residual) + '; take "recursive"')
+            raise InputError(f'{sundman} has no equations for residual={quoted(residual)}; take "recursive"')
         for what, values in (("damping", model.damping), ("friction", model.friction)):
             if values.any():
                 raise InputError(energy + f'"{model.name}" has {what}' + other)
@@ -413,8 +395,8 @@ class Midpoint(Variational):
                 raise InputError(energy + f'"{model.name}" has a load of the kind {type(load).__name__}' + other)
         if self.chosen.get("inertia") is None:
             raise InputError(
-                sundman + " takes " + keyword("inertia", "method") + ": steps shorten as "
-                "sqrt(rate^2 + 2 (E - V)/inertia) grows, E - V being the kinetic energy"
+                f"{sundman} takes inertia=: steps shorten as sqrt(rate^2 + 2 (E - V)/inertia) grows, E - V being the "
+                "kinetic energy"
             )
 
     @property

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from vitree.arguments import entries, real, shown
 from vitree.errors import InputError
-from vitree.wording import named
 
 #: Axes of a blow and of a wrench over a window of time.
 AXES = ("world", "local")
@@ -101,7 +100,7 @@ def _vectors(push: Impulse | Push, *names: str) -> None:
         x = entries(getattr(push, name), (3,), f"{name} of the {push.name}")
         object.__setattr__(push, name, tuple(x.tolist()))
     if not isinstance(push.axes, str) or push.axes not in AXES:
-        raise InputError(named("axes", push.axes) + f" is {shown(push.axes)}; choose from {', '.join(AXES)}")
+        raise InputError("axes", push.axes, f"is {shown(push.axes)}; choose from {', '.join(AXES)}")
 
 
 def _times(push: Impulse | Push, *names: str) -> None:
@@ -109,5 +108,5 @@ def _times(push: Impulse | Push, *names: str) -> None:
         t = real(getattr(push, name))
         if not abs(t) < float("inf"):
             value = shown(getattr(push, name))
-            raise InputError(named(name) + f" of the {push.name} is {value}; it must be a finite time [s]")
+            raise InputError(f"{name} of the {push.name} is {value}; it must be a finite time [s]")
         object.__setattr__(push, name, t)

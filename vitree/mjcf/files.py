@@ -14,7 +14,6 @@ from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.mjcf.guard import check_files, read_text
 from vitree.urdf.paths import Packages
 from vitree.urdf.xml import one_line
-from vitree.wording import Text
 
 #: Bytes of a file that are looked at for its first element.
 LOOKED_AT = 2**16
@@ -105,4 +104,4 @@ def _made(make: Any, name: str, warnings: list[str]) -> Any:
             return make()
     except Exception as error:  # ValueError, and FatalError of MuJoCo
         told = " ".join(str(error).split())
-        raise ModelError(Text(f"{name}: MuJoCo does not compile it: {told}")) from None
+        raise ModelError(f"{name}: MuJoCo does not compile it: {told}") from None

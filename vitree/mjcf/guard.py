@@ -12,7 +12,6 @@ from pathlib import Path
 
 from vitree.errors import ModelError
 from vitree.urdf.paths import Packages, Places
-from vitree.wording import keyword
 
 #: Largest file of XML [bytes], most files of XML, and deepest nesting of elements.
 MOST_BYTES, MOST_FILES, MOST_DEPTH = 16 * 2**20, 1000, 100
@@ -122,8 +121,8 @@ class _Scan:
         problem = self.places.resolve(place).problem or ""
         if problem.startswith("escapes"):
             raise ModelError(
-                f'{self.file}: the file "{value}" ({real}) is outside of the folders of the model; name the folder it '
-                "is in by " + keyword("packages") + " if you trust the model"
+                f'{self.file}: the file "{value}" ({real}) is outside of the folders of the model; name the '
+                "folder it is in by packages= if you trust the model"
             )
         if not stat.S_ISREG(mode):
             raise ModelError(f'{self.file}: "{value}" ({real}) is no regular file')

@@ -25,7 +25,6 @@ from vitree.model.placing import within_limits
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages
 from vitree.urdf.transmissions import checked_numbers, numbers_by
-from vitree.wording import Argument
 
 #: The name of a model that has none.
 UNNAMED = "MuJoCo Model"
@@ -193,7 +192,7 @@ def from_mujoco(
     for option, value, choices in (("friction", friction, FRICTION), ("limits", limits, LIMITS)):
         if value not in choices:
             words = ", ".join(f'"{word}"' for word in choices)
-            raise InputError(Argument(option, value) + f" must be one of {words}")
+            raise InputError(option, value, f"must be one of {words}")
     rebound_of = checked_numbers("limit_restitution", limit_restitution)
     warnings: list[str] = []
     model, file, path = compiled(source, warnings, packages)
@@ -216,9 +215,9 @@ _OPTIONS = tuple(inspect.signature(from_mujoco).parameters)[1:]
 
 
 def _require_known(options: Mapping[str, Any]) -> None:
-    for name, value in options.items():
+    for name in options:
         if name not in _OPTIONS:
-            raise UnknownNameError("option", name, _OPTIONS, about=Argument(name, value, "keyword"))
+            raise UnknownNameError("option", name, _OPTIONS, argument=name)
 
 
 def load_mjcf(source: Any, **options: Any) -> Model:

@@ -14,7 +14,6 @@ from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
 from vitree.model.finite import guarded
 from vitree.model.model import FACES, Model
-from vitree.wording import Argument, named
 
 #: A start may miss the constraints by this much [m or rad], and their rates [per s].
 CONSISTENT = 1e-8
@@ -77,10 +76,10 @@ def satisfy_constraints(
     """
     of_kind(model, Model, "model", "a Model")
     if (number := whole(max_iterations)) is None or number < 1:
-        raise InputError(Argument("max_iterations", max_iterations) + " must be a whole number, at least 1")
+        raise InputError("max_iterations", max_iterations, "must be a whole number, at least 1")
     max_iterations = number
     if not 0 < real(tolerance) < np.inf:
-        raise InputError(Argument("tolerance", tolerance) + " must be a positive number")
+        raise InputError("tolerance", tolerance, "must be a positive number")
     tolerance = real(tolerance)
     q = model.validate_configuration(q)
     free = ~held_coordinates(model, hold)
@@ -258,8 +257,9 @@ def require_satisfied(model: Model, q: np.ndarray) -> None:
     if not _holds(model, q, CONSISTENT):
         worst, off, _ = _worst(model, q)
         raise InputError(
-            named("q0", q) + f" does not satisfy the {model.constraints[worst].name}: {off}; "
-            f"take q0 = vitree.satisfy_constraints(model, q0)"
+            "q0", q,
+            f"does not satisfy the {model.constraints[worst].name}: {off}; take q0 = "
+            "vitree.satisfy_constraints(model, q0)"
         )
 
 
@@ -288,6 +288,6 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
             worst = int(np.abs(rate).argmax())
             what = f"does not satisfy the {model.constraints[worst].name}"
             raise InputError(
-                named("v0", v) + f" {what}: its rate is {float(rate[worst]) * size:.3g}; "
-                f"take v0 = model.project_velocity(q0, v0)"
+                "v0", v,
+                f"{what}: its rate is {float(rate[worst]) * size:.3g}; take v0 = model.project_velocity(q0, v0)"
             )

@@ -16,7 +16,6 @@ from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
-from vitree.wording import Argument, named
 
 #: Fields of a drive that a pattern can have.
 FIELDS = ("kp", "kd", "effort_limit", "velocity_limit", "gear")
@@ -39,7 +38,7 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
     """
     for name, value in (("effort_limits", effort_limits), ("target_rates", target_rates)):
         if not isinstance(plain_scalar(value), bool):
-            raise InputError(Argument(name, value) + " must be True or False")
+            raise InputError(name, value, "must be True or False")
     gains = mapping(gains, "gains", "a mapping of patterns of names of joints to gains (kp, kd)")
     driven = {drive.joint for drive in model.drives}
     following = _following(model)
@@ -49,7 +48,7 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
     made: dict[str, Drive] = {}
     for pattern, value in gains.items():
         if not isinstance(pattern, str):
-            raise InputError(named("gains", gains) + f" has {shown(pattern)}; it maps patterns of names of joints")
+            raise InputError("gains", gains, f"has {shown(pattern)}; it maps patterns of names of joints")
         found = [joint for joint in free if joint.name == pattern
                  or (joint.name not in base and fnmatchcase(joint.name, pattern))]  # fmt: skip
         if not found:
@@ -69,8 +68,9 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
             made[joint.name] = Drive(joint.name, target=target_of(joint.name), **given)
     if effort_limits and made and not any(drive.effort_limit < math.inf for drive in made.values()):
         raise InputError(
-            Argument("effort_limits", effort_limits) + f' does nothing: none of these joints of "{model.name}" has an '
-            "effort limit; give the joints effort= (in a robot file <limit effort>), or leave it out"
+            "effort_limits", effort_limits,
+            f'does nothing: none of these joints of "{model.name}" has an effort limit; give the joints effort= (in a '
+            "robot file <limit effort>), or leave it out"
         )
     in_order = tuple(made[joint.name] for joint in free if joint.name in made)
     return replace(model.full.flat, loads=(*model.full.flat.loads, *in_order))

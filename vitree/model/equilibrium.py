@@ -14,7 +14,6 @@ from vitree.model.closure import held_coordinates, satisfy_constraints
 from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.model.written import by_displacement
-from vitree.wording import Argument
 
 
 # parameters as of satisfy_constraints, said again since the reference shows each function alone
@@ -53,7 +52,7 @@ def minimize_potential_energy(
     """
     of_kind(model, Model, "model", "a Model")
     if not 0 < real(tolerance) < np.inf:
-        raise InputError(Argument("tolerance", tolerance) + " must be a positive number")
+        raise InputError("tolerance", tolerance, "must be a positive number")
     tolerance = real(tolerance)
     model.require_regular()
     q = satisfy_constraints(model, q, hold)

@@ -14,7 +14,6 @@ from vitree.mechanism.euler import expand, from_euler, to_euler
 from vitree.model.finite import finite_result
 from vitree.model.model import Model
 from vitree.model.written import Mapped, written_parts
-from vitree.wording import named
 
 #: Quaternions shorter than this, or longer than the inverse, have no direction in floating point.
 SHORTEST = 1e-70
@@ -62,8 +61,9 @@ class EulerModel(Model, made_by="euler"):
             length = np.linalg.norm(q[..., at : at + 4], axis=-1)
             if not ((length > SHORTEST) & (length < 1 / SHORTEST)).all():
                 raise InputError(
-                    named("q", q) + f"[..., {at}:{at + 4}] is no quaternion (x, y, z, w): its length is "
-                    f"{length.min():g}; it must be 1: normalise it"
+                    "q", q,
+                    f"[..., {at}:{at + 4}] is no quaternion (x, y, z, w): its length is {length.min():g}; it must be "
+                    "1: normalise it"
                 )
         return to_euler(self.native.flat, q, v)
 

@@ -15,7 +15,6 @@ from vitree.arguments import all_finite, as_numbers, axes_of
 from vitree.errors import InputError, ModelError, VitreeError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.loads import Attraction, Damper, Spring
-from vitree.wording import Text, named
 
 plain = scalar().plain
 #: Distances below this have no direction in floating point: their squares are zero [m].
@@ -119,7 +118,7 @@ def no_result(model: Any, what: str, given: Mapping[str, Any]) -> InputError | M
     for at in np.ndindex(states.shape[:-1]):
         if met := coincident(model, states[at]):
             row = f"[{', '.join(map(str, at))}]" if at else ""
-            return InputError(Text(f"{what} has no result at ", named("q", q), f"{row}: ", met[0]))
+            return InputError(f"{what} has no result at q{row}: {met[0]}")
     largest, name, place, number = 0.0, None, "", 0.0
     for key, value in given.items():
         try:
@@ -137,4 +136,4 @@ def no_result(model: Any, what: str, given: Mapping[str, Any]) -> InputError | M
         )
     why = f"{what} is then too large for a double; give a smaller one"
     why = why if largest < math.inf else "all entries must be finite"
-    return InputError(Text(named(name, given[name]), f"[{place}] is {number:g}: {why}"))
+    return InputError(name, given[name], f"[{place}] is {number:g}: {why}")

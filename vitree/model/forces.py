@@ -21,7 +21,6 @@ from vitree.model.finite import no_result
 from vitree.model.pushed import signed
 from vitree.model.signals import resolve_inputs
 from vitree.spatial.rotations import cross, turn_z_to
-from vitree.wording import named
 
 core = scalar()
 #: What is too large for a double is infinite, and refused where it is a result.
@@ -126,8 +125,9 @@ def require_contacts_word(contacts: str) -> bool:
     """Return whether closed contacts act; raise an InputError unless the word is one of CONTACTS."""
     if not isinstance(contacts, str) or contacts not in CONTACTS:
         raise InputError(
-            named("contacts", contacts) + f' is {shown(contacts)}; choose "closed", so that what is closed pushes, or '
-            '"none"', choices=CONTACTS,
+            "contacts", contacts,
+            f'is {shown(contacts)}; choose "closed", so that what is closed pushes, or "none"',
+            choices=CONTACTS
         )  # fmt: skip
     return contacts == "closed"
 
@@ -236,8 +236,9 @@ def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t:
         if (lack > SATISFIED * scale).any():
             k = int(np.argmax(lack - SATISFIED * scale))
             raise InputError(
-                named("a", a) + f' violates the constraint "{model.constraints[k].name}": its second derivative would '
-                f"be {lack[k]:.3g}; give an acceleration that the constraints allow"
+                "a", a,
+                f'violates the constraint "{model.constraints[k].name}": its second derivative would be '
+                f"{lack[k]:.3g}; give an acceleration that the constraints allow"
             )
     M_left, zero = np.empty((1, model.nv)), model._nothing[None]
     core.batch_rnea(model.core, np.zeros(3), q[None], zero, left[None], M_left)
@@ -253,8 +254,8 @@ def _impossible(model: Any, worst: int) -> Exception:
     one, other = model._contact_names[worst]
     other = {"ground": "the ground", "limit": "its limit"}.get(other, f'"{other}"')
     return InputError(
-        named("a") + f' moves "{one}" into {other}, or lets it slip where it rolls; give an acceleration that closed '
-        'contacts allow, or contacts="none"'
+        f'a moves "{one}" into {other}, or lets it slip where it rolls; give an acceleration that closed contacts '
+        'allow, or contacts="none"'
     )
 
 

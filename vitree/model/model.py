@@ -62,7 +62,6 @@ from vitree.model.varied import varied
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
 from vitree.spatial.checks import frozen
 from vitree.spatial.rotations import quaternion_rate, rotate
-from vitree.wording import named
 
 #: The kernels for one state at a time.
 core = scalar()
@@ -825,8 +824,8 @@ class Model(System):
                 norm = np.linalg.norm(q[i : i + 4])
             if abs(norm - 1.0) > QUATERNION_TOLERANCE:
                 raise InputError(
-                    named(name, q) + f"[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; "
-                    "divide it by its length"
+                    name, q,
+                    f"[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; divide it by its length"
                 )
             if abs(norm - 1.0) > QUATERNION_EXACT:
                 q[i : i + 4] /= norm
@@ -1746,7 +1745,7 @@ class Model(System):
     def _wide(self, x: ArrayLike, size: int, name: str) -> np.ndarray:
         x = numbers_of(x, name, marks=True)
         if x.shape[-1:] != (size,):
-            raise InputError(named(name, x) + f" has shape {x.shape}; {self.name!r} needs (..., {size})")
+            raise InputError(name, x, f"has shape {x.shape}; {self.name!r} needs (..., {size})")
         return x
 
     def reduced(self) -> Any:

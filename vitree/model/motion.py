@@ -11,7 +11,6 @@ from vitree.errors import InputError
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NV, PRISMATIC, Flat
 from vitree.mechanism.index import product_of
 from vitree.spatial.rotations import cross
-from vitree.wording import named
 
 if TYPE_CHECKING:
     from vitree.model.mechanism import Mechanism
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def require_axes(axes: str) -> None:
     """Raise an InputError unless axes are those of the world or the frame's own."""
     if not isinstance(axes, str) or axes not in ("world", "local"):
-        raise InputError(named("axes", axes) + f' is {shown(axes)}; choose "world" or "local"')
+        raise InputError("axes", axes, f'is {shown(axes)}; choose "world" or "local"')
 
 
 def bracket(V: np.ndarray, U: np.ndarray) -> np.ndarray:

@@ -16,7 +16,6 @@ from vitree.model.contacts import named_side
 from vitree.model.coordinates import in_coordinates
 from vitree.model.finite import guarded
 from vitree.model.model import Model
-from vitree.wording import Argument, Text
 
 #: Cosine between the direction of the move and a half-space's normal below which the half-space is a wall.
 WALL = 0.1
@@ -159,7 +158,7 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
         others = f", and {len(beyond) - 1} more joints are beyond theirs" if len(beyond) > 1 else ""
         tied = full.constraints and full.constraint_rows(q[None])[1][0][:, entry].any()
         such = f', such as at vt.satisfy_constraints(model, q, hold=["{name}"]) of a q that is' if tied else ""
-        raise InputError(Text(
-            f'the joint "{name}" is at {x:.6g} {when}, beyond its limits {low:g} to {high:g}{others}; '
-            f"start within them{such}, or take ", Argument("limits", "report"),
-        ))  # fmt: skip
+        raise InputError(
+            f'the joint "{name}" is at {x:.6g} {when}, beyond its limits {low:g} to {high:g}{others}; start within '
+            f'them{such}, or take limits="report"'
+        )  # fmt: skip

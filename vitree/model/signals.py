@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from vitree.arguments import Asked, as_numbers, mapping
 from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.model.system import System
-from vitree.wording import Argument, named
 
 
 def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
@@ -34,31 +33,29 @@ def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
     if isinstance(inputs, Mapping):
         for name in inputs:
             if name not in names:
-                raise UnknownNameError("input", name, names, about=Argument("inputs", inputs, style="name"))
+                raise UnknownNameError("input", name, names, argument="inputs")
         given: list[Any] = [_signal(inputs.get(name, 0.0), name) for name in names]
         if any(callable(x) for x in given):
             if any(np.ndim(x) for x in given if not callable(x)):
-                raise InputError(
-                    named("inputs", inputs) + " mixes callables with arrays over time; give one kind of them"
-                )
+                raise InputError("inputs", inputs, "mixes callables with arrays over time; give one kind of them")
             return lambda t, q, v: np.array([x(t) if callable(x) else x for x in given], dtype=float)
         try:
             inputs = np.column_stack(np.broadcast_arrays(*given)) if any(np.ndim(x) for x in given) else given
         except ValueError as error:
-            raise InputError(named("inputs", inputs) + f" has arrays of different lengths: {error}") from None
+            raise InputError("inputs", inputs, f"has arrays of different lengths: {error}") from None
     try:
         array = as_numbers(inputs).copy()
     except TypeError as error:
-        raise InputError(named("inputs", inputs) + f" must be numbers; it has {error}") from None
+        raise InputError("inputs", inputs, f"must be numbers; it has {error}") from None
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         listed = f" ({', '.join(names)})" if names else ""
         raise InputError(
-            named("inputs", inputs)
-            + f" has shape {array.shape}; it must be ({len(names)},) or (steps, {len(names)}) for "
-            f"{len(names)} inputs{listed}"
+            "inputs", inputs,
+            f"has shape {array.shape}; it must be ({len(names)},) or (steps, {len(names)}) for {len(names)} "
+            f"inputs{listed}"
         )
     if not np.isfinite(array).all():
-        raise InputError(named("inputs", inputs) + " must be finite; they hold NaN or infinity")
+        raise InputError("inputs", inputs, "must be finite; they hold NaN or infinity")
     return array
 
 
@@ -117,9 +114,9 @@ class LimitedTorque:
             names = ", ".join(f'"{self.names[k]}"' for k in idle[:10])
             names += f" and {len(idle) - 10} more" * (len(idle) > 10)
             raise error(
-                "with " + Argument("effort_limits", True)
-                + f" there is torque on joints whose effort limit is not positive: {names}. Give these joints a limit "
-                "where they are made (effort=, or <limit effort>), inf for none, or leave effort_limits out"
+                "with effort_limits=True there is torque on joints whose effort limit is not positive: "
+                f"{names}. Give these joints a limit where they are made (effort=, or <limit effort>), inf for "
+                "none, or leave effort_limits out"
             )
         self.asked += 1
         self.cut += np.abs(torque) > self.limits
@@ -257,13 +254,13 @@ class Motion:
         v0 = v0.copy()
         for k, name in enumerate(self.names):
             if abs(q0[self.iq[k]] - q[k]) > 1e-9 * max(1.0, abs(q[k])):
-                text = f' has "{name}" at {q0[self.iq[k]]:.9g}, but its motion starts at {q[k]:.9g}'
-                raise InputError(named("q0", q0) + text)
+                given, starts = q0[self.iq[k]], q[k]
+                raise InputError("q0", q0, f'has "{name}" at {given:.9g}, but its motion starts at {starts:.9g}')
             if v0[self.iv[k]] != 0.0 and abs(v0[self.iv[k]] - v[k]) > 1e-6 * max(1.0, abs(v[k])):
                 raise InputError(
-                    named("v0", v0)
-                    + f' gives "{name}" the rate {v0[self.iv[k]]:.6g}, but it moves as prescribed, by {v[k]:.6g}; '
-                    f"leave it zero"
+                    "v0", v0,
+                    f'gives "{name}" the rate {v0[self.iv[k]]:.6g}, but it moves as prescribed, by {v[k]:.6g}; leave '
+                    "it zero"
                 )
         v0[self.iv] = v
         return q0, v0

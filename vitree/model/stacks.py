@@ -14,7 +14,6 @@ import numpy as np
 from vitree._core import scalar, wide
 from vitree.arguments import axes_of, numbers_of, require_finite
 from vitree.errors import InputError, VitreeError
-from vitree.wording import Text, joined, named
 
 Method = TypeVar("Method", bound=Callable)
 core = scalar()
@@ -88,8 +87,9 @@ def stacked(system: Any, given: dict[str, Any]) -> dict[str, np.ndarray]:
         x, size = numbers_of(value, name), system.nq if name in CONFIGURATIONS else system.nv
         if x.shape[-1:] != (size,):
             raise InputError(
-                named(name, value) + f" has shape {x.shape}; it must be an array of numbers of shape (..., {size}), as "
-                f"{system.name!r} has it (nq={system.nq}, nv={system.nv})"
+                name, value,
+                f"has shape {x.shape}; it must be an array of numbers of shape (..., {size}), as {system.name!r} has "
+                f"it (nq={system.nq}, nv={system.nv})"
             )
         if not core.plain(x.reshape(-1), x.size):
             require_finite(x, name, value)
@@ -104,8 +104,9 @@ def _broadcast(found: dict[str, np.ndarray]) -> list[np.ndarray]:
     try:
         lead = np.broadcast_shapes(*(x.shape[:-1] for x in found.values()))
     except ValueError:
-        first, *others = (Text(named(name), f" has the leading axes {x.shape[:-1]}") for name, x in found.items())
-        raise InputError(joined([first, *others], ", ") + "; they must broadcast") from None
+        axes = (f"{name} has the leading axes {x.shape[:-1]}" for name, x in found.items())
+        (name, value), *_ = found.items()
+        raise InputError(name, value, ", ".join(axes).removeprefix(f"{name} ") + "; they must broadcast") from None
     return [np.ascontiguousarray(np.broadcast_to(x, (*lead, x.shape[-1]))) for x in found.values()]
 
 
@@ -130,7 +131,7 @@ def in_row(at: tuple[Any, ...]) -> Iterator[None]:
     try:
         yield
     except VitreeError as error:
-        error.args = (Text(f"in row {[int(k) for k in at]}: ", error.args[0]),)
+        error.args = (f"in row {[int(k) for k in at]}: {error.args[0]}",)
         raise
 
 

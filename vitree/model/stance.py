@@ -26,7 +26,6 @@ from vitree.model.placing import require_clear, way_of
 from vitree.model.rolling import refuse_rolling
 from vitree.model.signals import resolve_inputs
 from vitree.spatial.checks import frozen
-from vitree.wording import Argument
 
 core = scalar()
 
@@ -160,12 +159,12 @@ def stance(
     """
     of_kind(model, Model, "model", "a Model")
     if not isinstance(plain_scalar(effort_limits), bool):
-        raise InputError(Argument("effort_limits", effort_limits) + " must be True or False")
+        raise InputError("effort_limits", effort_limits, "must be True or False")
     share, near = real(friction_share), real(tolerance)
     if not 0 < share <= 1:
-        raise InputError(Argument("friction_share", friction_share) + " must be above 0 and at most 1")
+        raise InputError("friction_share", friction_share, "must be above 0 and at most 1")
     if not 0 <= near < np.inf:
-        raise InputError(Argument("tolerance", tolerance) + " must be zero or more [m]")
+        raise InputError("tolerance", tolerance, "must be zero or more [m]")
     at = model.validate_configuration(q)
     refuse_rolling(model, "stance")
     if model.constraints:

@@ -17,7 +17,6 @@ from vitree.mechanism.followers import Followers
 from vitree.model.calls import of_states
 from vitree.model.finite import no_result
 from vitree.model.stacks import as_rows, in_row
-from vitree.wording import named
 
 plain = scalar().plain
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
@@ -212,11 +211,12 @@ class System(ABC):
         try:
             x = as_numbers(x)
         except TypeError as error:
-            raise InputError(named(name, x) + f" must be an array of rows of {size} numbers: it has {error}") from None
+            raise InputError(name, x, f"must be an array of rows of {size} numbers: it has {error}") from None
         if x.ndim != 2 or x.shape[1] != size:
             raise InputError(
-                named(name, x) + f" has shape {x.shape}; {self.name!r} needs (n, {size}), a row for each state "
-                f"(nq={self.nq}, nv={self.nv})"
+                name, x,
+                f"has shape {x.shape}; {self.name!r} needs (n, {size}), a row for each state (nq={self.nq}, "
+                f"nv={self.nv})"
             )
         return x
 

@@ -14,7 +14,6 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat, with_numbers
 from vitree.mechanism.merging import Part, merge
 from vitree.spatial.inertia import body_mass, inertia_tensor
-from vitree.wording import named
 
 #: Numbers of links, with the shape of one.
 OF_LINKS: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3)}
@@ -89,8 +88,8 @@ def _by_name(value: Any, what: str, names: Mapping[str, Any], shape: tuple[int, 
     array = numbers_of(value, what)
     if array.shape != (len(names), *shape):
         raise InputError(
-            named(what, value) + f" has shape {array.shape}; it must be {(len(names), *shape)}, or a mapping of names "
-            f"of {kind}s"
+            what, value,
+            f"has shape {array.shape}; it must be {(len(names), *shape)}, or a mapping of names of {kind}s"
         )
     return dict(zip(names, array, strict=True))
 

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked, as_numbers, entries, generator, shown
 from vitree.errors import InputError
-from vitree.wording import named
 
 if TYPE_CHECKING:
     from vitree.model.mechanism import Mechanism
@@ -176,7 +175,7 @@ def check_derivatives(
     """
     rng = np.random.default_rng(0) if rng is None else generator(rng)
     if not hasattr(model, "random_configuration"):
-        raise InputError(named("model", model) + f" is {shown(model)}; it must be a Model")
+        raise InputError("model", model, f"is {shown(model)}; it must be a Model")
     t = float(entries(t, (), "t"))
     q = model.random_configuration(rng) if q is None else model.validate_configuration(q)
     v = rng.standard_normal(model.nv) if v is None else model.validate_velocity(v)

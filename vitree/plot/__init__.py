@@ -21,7 +21,6 @@ from vitree.results.comparison import Compared
 from vitree.results.recording import Recording
 from vitree.results.series import momentum_departure
 from vitree.results.units import about, distinct, labels_of
-from vitree.wording import Argument
 
 __all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces",
            "coordinates", "energy", "energy_error", "error", "fan", "figure_of", "gap", "iterations",
@@ -335,7 +334,7 @@ def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, 
         If the window is not positive.
     """
     if mean is not None and not 0.0 < real(mean) < np.inf:
-        raise InputError(Argument("mean", mean) + " must be a positive time [s]")
+        raise InputError("mean", mean, "must be a positive time [s]")
     runs = parts.runs_of(source, dt)
     touching = {label: parts.contact_parts(run) for label, run in runs}
     chosen, every = parts.pushed(touching, names, max(parts.SHOWN // len(runs), 1))
@@ -368,7 +367,7 @@ def gap(source, axes=None, *, dt: float | None = None):
     for label, run in runs:
         if not np.isfinite(run.monitors.get("gap", np.nan)).any():
             text = f'the run "{label}" has no gaps to draw; simulate a model with contacts, and '
-            raise InputError(text + Argument("monitors", "gap"))
+            raise InputError(f'{text}monitors="gap"')
     lines = {label: (label, run.monitors["t"], run.monitors["gap"]) for label, run in runs}
     axes = parts.over_time("gap", runs, axes, lines, "least gap [m]")
     axes.axhline(0.0, color="0.6", linewidth=0.8)

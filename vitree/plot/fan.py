@@ -10,7 +10,6 @@ import numpy as np
 from vitree.arguments import several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.plot import parts
-from vitree.wording import named
 
 #: Bands between quantiles of the instances, the widest first, and how opaque each is.
 BANDS = ((0.05, 0.95, 0.2), (0.25, 0.75, 0.3))
@@ -46,7 +45,7 @@ def fan(source: Any, names: str | Iterable[str] | None = None, axes: Any = None,
         If a coordinate is not known.
     """
     if not (hasattr(source, "system") and hasattr(source, "data")):
-        raise InputError(named("source", source) + f" is {shown(source)}; a fan is of a Rollout")
+        raise InputError("source", source, f"is {shown(source)}; a fan is of a Rollout")
     system, data = source.system, source.data
     if not isinstance(of, str) or of not in ("q", "v", "p") or of not in data:
         raise InputError(f'the rollout has no record of "{of}"; it has {", ".join(data)}, and a fan draws q, v or p')

@@ -12,7 +12,6 @@ from vitree.arguments import numbers_of
 from vitree.errors import InputError
 from vitree.integrators.gauss import gauss_nodes
 from vitree.model.model import Model
-from vitree.wording import named
 
 #: A time is that of a record if it is off by this share of the time between records, or by rounding.
 SAME = 1e-12
@@ -84,9 +83,9 @@ def layout_of(joints: tuple[str, ...], q_names: tuple[str, ...], v_names: tuple[
 
 def states_at(run: Any, t: Any) -> Moment:
     """Return the state at times of a run; see :meth:`vitree.results.recording.Recording.at`, which raises the same."""
-    times = numbers_of(t, named("t", t))
+    times = numbers_of(t, "t")
     if times.ndim > 1:
-        raise InputError(named("t", t) + f" has shape {times.shape}; it must be one time, or times (n,)")
+        raise InputError("t", t, f"has shape {times.shape}; it must be one time, or times (n,)")
     if not len(run):
         raise InputError("the trajectory has no records")
     low, high = float(np.min(run.t)), float(np.max(run.t))
@@ -217,8 +216,8 @@ def _require_known(run: Any, name: str, k: np.ndarray, h: np.ndarray, w0: np.nda
         at = k[np.argmax(wide)]
         raise InputError(
             f'the joint "{name}" makes half a turn or more between the records at t = {run.t[at]:.9g} s and '
-            f"{run.t[at + 1]:.9g} s, so that nothing is known between them; record more steps, by a smaller "
-            + named("every") + " or " + named("dt")
+            f"{run.t[at + 1]:.9g} s, so that nothing is known between them; record more steps, by a smaller every or "
+            "dt"
         )
 
 

@@ -18,7 +18,6 @@ from vitree.results.contacts import ContactLog
 from vitree.results.dense import SLACK, Moment, states_at
 from vitree.results.driven import Driven
 from vitree.results.plain import plain, read_only
-from vitree.wording import keyword
 
 if TYPE_CHECKING:
     from vitree.results.film import Film
@@ -234,8 +233,8 @@ class Recording:
         model: Any = self.system
         if model is None or log.nodes is None:
             raise InputError(
-                f'it is not known where "{frame}" was, since the run is from a file; give ' + keyword("about")
-                + " a point (3,), or points (n, 3) of the records"
+                f'it is not known where "{frame}" was, since the run is from a file; give about= a point (3,), or '
+                "points (n, 3) of the records"
             )
         out = np.zeros((len(self), 3))
         record, first = np.unique(log.record, return_index=True)

@@ -17,7 +17,6 @@ from vitree.arguments import path_of
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.results.plain import no_nan, plain
 from vitree.version import __version__
-from vitree.wording import named
 from vitree.writing import replacing, write_text
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ class Sweep:
         elif kind == ".nc":
             _write_netcdf(self, path)
         else:
-            raise InputError(named("path", path) + f" {path} must end in .csv, .parquet, .nc or .json")
+            raise InputError("path", path, f"{path} must end in .csv, .parquet, .nc or .json")
         return path
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ from vitree.memory import require_memory
 from vitree.model.system import System
 from vitree.results.recording import Recording
 from vitree.run.controller import Controller
-from vitree.wording import Argument, Text, keyword, named
+from vitree.wording import quoted
 
 #: Most steps of a run: their number is a double in places.
 MOST_STEPS = 2.0**53
@@ -78,7 +78,7 @@ class RunArguments:
 
 
 #: What to change where records take more memory than there is.
-SHORTER, FEWER = Text("shorten ", keyword("duration")), Text("record fewer of them with ", keyword("every"))
+SHORTER, FEWER = "shorten duration=", "record fewer of them with every="
 
 
 def require_room(model: System, given: RunArguments, schedule: Schedule) -> None:
@@ -92,7 +92,7 @@ def require_room(model: System, given: RunArguments, schedule: Schedule) -> None
         order = real(given.options.get("order", 8))
         stages = next((count for known, count in STAGES.items() if known == order), max(STAGES.values()))
         size += 8.0 * stages * schedule.steps * model.nv
-        require_memory(f"the stages of {schedule.steps} steps", size, Text("leave out ", keyword("dense")), SHORTER)
+        require_memory(f"the stages of {schedule.steps} steps", size, "leave out dense=", SHORTER)
     require_memory(f"the records of {rows} states", size, FEWER, SHORTER)
 
 
@@ -149,9 +149,7 @@ class Schedule:
             return _equal(given.duration, dt)
         if isinstance(dt, list | tuple) or (hasattr(dt, "__array__") and axes_of(dt) > 0):
             if adaptive:
-                raise InputError(
-                    named("dt", given.dt) + " must be one number, the step at rest, with " + keyword("adapt", "method")
-                )
+                raise InputError("dt", given.dt, "must be one number, the step at rest, with adapt=")
             spans, dt, duration = _spans(dt, given.duration)
             return cls(dt, duration, len(spans), spans, adaptive)
         duration, dt = _checked_times(given.duration, given.dt)
@@ -170,8 +168,9 @@ class Schedule:
         """
         if isinstance(dt, str):
             raise InputError(
-                Argument("dt", dt) + " must be a number of seconds here: a step is chosen for a whole run, and the end "
-                'of this one is not known; simulate() and compare() take "auto"'
+                "dt", dt,
+                "must be a number of seconds here: a step is chosen for a whole run, and the end of this one is not "
+                'known; simulate() and compare() take "auto"'
             )
         _, step = _checked_times(1.0, dt)
         return cls(step, 0.0, 0, None, adaptive)
@@ -206,15 +205,13 @@ def _spans(dt, duration) -> tuple[np.ndarray, float, float]:
     except TypeError:
         spans = np.array([np.nan])
     if spans.ndim != 1 or not len(spans) or not (np.isfinite(spans).all() and (spans > 0).all()):
-        raise InputError(named("dt", dt) + " must be a positive number of seconds, or an array (steps,) of them")
+        raise InputError("dt", dt, "must be a positive number of seconds, or an array (steps,) of them")
     with np.errstate(over="ignore"):  # the duration is then no finite one
         whole = float(spans.sum())
     if not whole < np.inf:
-        raise InputError(named("dt", dt) + " has steps whose sum is too large for a double; give smaller ones")
+        raise InputError("dt", dt, "has steps whose sum is too large for a double; give smaller ones")
     if duration is not None and not abs(whole - real(duration)) <= 1e-9 * whole:
-        raise InputError(
-            Argument("duration", duration) + f" s is not {whole:.9g} s, the sum of the steps; leave the duration out"
-        )
+        raise InputError("duration", duration, f"s is not {whole:.9g} s, the sum of the steps; leave the duration out")
     return spans, float(spans[0]), whole
 
 
@@ -229,15 +226,17 @@ def count_steps(duration: float, dt: float) -> int:
     whole, step = _checked_times(duration, dt)
     if not whole / step < MOST_STEPS:
         raise InputError(
-            Argument("dt", dt) + " s is too small: " + Argument("duration", duration)
-            + f" s would be {whole / step:.3g} steps, and {MOST_STEPS:.0e} are the most"
+            "dt", dt,
+            f"s is too small: duration={quoted(duration)} s would be {whole / step:.3g} steps, and {MOST_STEPS:.0e} "
+            "are the most"
         )
     steps = round(whole / step)
     if steps < 1 or abs(steps * step - whole) > max(_rounding(duration), _rounding(dt)) * max(whole, step):
         low = max(int(whole / step), 1)
         raise InputError(
-            Argument("duration", duration) + " s is not a whole number of steps of " + Argument("dt", dt)
-            + f" s; take {low * step:.12g} s ({low} steps) or {(low + 1) * step:.12g} s"
+            "duration", duration,
+            f"s is not a whole number of steps of dt={quoted(dt)} s; take {low * step:.12g} s ({low} steps) or "
+            f"{(low + 1) * step:.12g} s"
         )
     return steps
 
@@ -253,13 +252,14 @@ def require_times(t0: float, end: float, dt: float) -> None:
     largest = max(abs(t0), abs(end))
     if not (largest + dt > largest and largest - dt < largest):
         raise InputError(
-            Argument("t0", t0) + " s is too far from zero for steps of " + Argument("dt", dt)
-            + f" s: beside {largest:g} s the next number is {np.spacing(largest):.2g} s away; begin nearer to zero"
+            "t0", t0,
+            f"s is too far from zero for steps of dt={quoted(dt)} s: beside {largest:g} s the next number is "
+            f"{np.spacing(largest):.2g} s away; begin nearer to zero"
         )
 
 
 def _checked_times(duration: Any, dt: Any) -> tuple[float, float]:
     for name, value in (("duration", duration), ("dt", dt)):
         if not 0 < real(value) < np.inf:
-            raise InputError(Argument(name, value) + " must be a positive number of seconds")
+            raise InputError(name, value, "must be a positive number of seconds")
     return real(duration), real(dt)

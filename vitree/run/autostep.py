@@ -21,7 +21,6 @@ from vitree.run.checks import checked
 from vitree.run.controller import Controller
 from vitree.run.monitors import monitors_of
 from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, Text, joined, keyword, named
 
 #: What ``dt`` is where the step is to be chosen.
 AUTO = "auto"
@@ -98,35 +97,33 @@ def asks_for_choice(given: RunArguments) -> bool:
 def require_choosable(given: RunArguments) -> None:
     """Raise an InputError if no step can be chosen, by the arguments as people give them."""
     if isinstance(given.dt, str) and given.dt != AUTO:
-        raise InputError(
-            Argument("dt", given.dt) + " must be a positive number of seconds, an array (steps,) of them, or " + _AUTO
-        )
+        raise InputError("dt", given.dt, f"must be a positive number of seconds, an array (steps,) of them, or {_AUTO}")
     if given.resume is not None and given.accuracy is None:
         return  # the run before has its dt, and another is refused
     if not isinstance(given.dt, str):
-        raise InputError(Argument("accuracy", given.accuracy) + " goes with " + _AUTO + "; give that, or leave "
-                         + named("accuracy") + " out")  # fmt: skip
+        raise InputError(
+            "accuracy", given.accuracy, f"goes with {_AUTO}; give that, or leave accuracy out"
+        )  # fmt: skip
     _accuracy(given)
     if not 0 < real(given.duration) < math.inf:
-        raise InputError(Argument("duration", given.duration) + " must be a positive number of seconds")
+        raise InputError("duration", given.duration, "must be a positive number of seconds")
     rows = rows_over_steps(given)
     if rows is not None:
         raise InputError(
-            _AUTO + " does not go with " + named(rows, getattr(given, rows)) + " that have a row for each step: give "
-            + named("dt") + " as a number, or functions of t"
+            f"{_AUTO} does not go with {rows} that have a row for each step: give dt as a number, or functions of t"
         )
     for name in ("torque", "inputs", "targets"):
         if isinstance(getattr(given, name), Controller):
             raise InputError(
-                _AUTO + " does not go with a Controller as " + named(name) + ", whose period is a whole number of "
-                "steps: give " + named("dt") + " as a number"
+                f"{_AUTO} does not go with a Controller as {name}, whose period is a whole number of steps: give dt "
+                "as a number"
             )
     if given.q1 is not None:
-        raise InputError(_AUTO + " does not go with " + named("q1") + ", which is one step later: give " + named("v0"))
+        raise InputError(f"{_AUTO} does not go with q1, which is one step later: give v0")
     monitors_of(given.monitors)
 
 
-_AUTO = Argument("dt", AUTO)
+_AUTO = f'dt="{AUTO}"'
 
 
 def _accuracy(given: RunArguments) -> float:
@@ -134,7 +131,7 @@ def _accuracy(given: RunArguments) -> float:
         return ACCURACY
     asked = real(given.accuracy)
     if not LOWEST <= asked <= HIGHEST:
-        raise InputError(Argument("accuracy", given.accuracy) + f" must be from {LOWEST:g} to {HIGHEST:g} [rad, m]")
+        raise InputError("accuracy", given.accuracy, f"must be from {LOWEST:g} to {HIGHEST:g} [rad, m]")
     return asked
 
 
@@ -149,10 +146,10 @@ class _Search:
         adapts = given.options.get("adapt") is not None
         if adapts or "rtol" in kind.options:
             raise InputError(
-                _AUTO + " is for steps of equal length: "
-                + (keyword("adapt", "method") if adapts else f"the method {kind.name}")
-                + " chooses its own; give " + named("dt") + " as a number"
-                + ("" if adapts else ", and the accuracy by " + keyword("rtol", "method"))
+                f"{_AUTO} is for steps of equal length: "
+                + ("adapt=" if adapts else f"the method {kind.name}")
+                + " chooses its own; give dt as a number"
+                + ("" if adapts else ", and the accuracy by rtol=")
             )  # fmt: skip
         self.model, self.kind, self.run = model, kind, run
         self.accuracy, self.duration = _accuracy(given), real(given.duration)
@@ -257,28 +254,28 @@ class _Search:
         with np.errstate(over="ignore", invalid="ignore"):
             return float(distance(self.model, *shared(*runs)).max())
 
-    def _failure(self, seen: float) -> Text:
+    def _failure(self, seen: float) -> str:
         """Say that no step is good enough, and what to do."""
         name, order, model = self.kind.name, self.order, self.model
         full = model.full
         touches, held = self.touches, bool(full.constraints)
-        ways: list[str] = ["a larger " + keyword("accuracy")]
+        ways: list[str] = ["a larger accuracy="]
         if "order" in self.kind.options and order < 8 and not touches:
-            ways.append("a higher " + keyword("order", "method"))
+            ways.append("a higher order=")
         ways += [
-            Text("the ", Argument("method", other))
+            f'the method="{other}"'
             for other, kind in model.methods.items()
             if "rtol" not in kind.options and getattr(kind, "order", 1) > order and kind.touches >= touches
             and not (held and other == "gauss")
         ]  # fmt: skip
         if "tolerance" in self.kind.options:
-            ways.append("a smaller " + keyword("tolerance", "method"))
+            ways.append("a smaller tolerance=")
         came = f"the least error found is {seen:.2g}" if seen < math.inf else "no trial could be solved"
         came += f", with steps of {self.least:.2g} s or more"
-        return Text(
-            f"no step of the method {name}, of order {order:g}, reaches ", Argument("accuracy", self.accuracy),
-            f" in a trial of {self.trial:g} s: {came}; give ", joined(ways, " or "),
-        )  # fmt: skip
+        return (
+            f"no step of the method {name}, of order {order:g}, reaches accuracy={self.accuracy:g} in a trial of "
+            f"{self.trial:g} s: {came}; give {' or '.join(ways)}"
+        )
 
 
 def _every(pieces: int) -> int:

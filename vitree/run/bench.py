@@ -24,7 +24,6 @@ from vitree.results.plain import no_nan, plain, versions
 from vitree.run.simulate import simulate
 from vitree.urdf import write_urdf
 from vitree.urdf.writer import DRAKE
-from vitree.wording import Argument
 
 #: States of a loop over a kernel.
 STATES = 256
@@ -123,12 +122,12 @@ def bench(
         methods = [name for name in system.methods if not name.startswith("scipy-")]
     for name in (methods := list(methods)):
         if name not in system.methods:
-            raise UnknownNameError("method", name, system.methods, about=Argument("methods", name))
+            raise UnknownNameError("method", name, system.methods, argument="methods")
     for what, count in (("steps", steps), ("repeats", repeats)):
         if not (isinstance(count, int | np.integer) and not isinstance(count, bool) and count >= 1):
-            raise InputError(Argument(what, count) + " must be a whole number, 1 or more")
+            raise InputError(what, count, "must be a whole number, 1 or more")
     if not (isinstance(dt, int | float) and 0 < dt < math.inf):
-        raise InputError(Argument("dt", dt) + " must be a positive number of seconds")
+        raise InputError("dt", dt, "must be a positive number of seconds")
     q0 = None if q0 is None else system.validate_configuration(q0, "q0")
     v0 = None if v0 is None else system.validate_velocity(v0, "v0")
     beside: dict[tuple[str, str, str], Callable[[], tuple[float, float]]] = {}

@@ -21,7 +21,7 @@ from vitree.errors import InputError
 from vitree.memory import require_memory
 from vitree.model.system import System
 from vitree.results.plain import SCALARS
-from vitree.wording import Argument, Text, keyword, named, text_of
+from vitree.wording import text_of
 
 #: Memory of a case with its row of results, and of a value of an axis, about [bytes].
 CASE_BYTES, VALUE_BYTES = 1500.0, 200.0
@@ -73,8 +73,8 @@ def cases_of(over: Any) -> Cases:
         axes = {_name(name): _axis(name, values) for name, values in given.items()}
         count = math.prod(len(labels) for labels, _ in axes.values())
         require_memory(f"{count} cases", count * (CASE_BYTES + 80.0 * len(axes)),
-                       Text("give fewer values in ", keyword("over")),
-                       Text("run parts of ", keyword("over"), " in sweeps of their own"))  # fmt: skip
+                       "give fewer values in over=",
+                       "run parts of over= in sweeps of their own")  # fmt: skip
         rows = [dict(zip(axes, labels, strict=True)) for labels in itertools.product(*(x for x, _ in axes.values()))]
         values = {name: own for name, (_, own) in axes.items() if own}
         return Cases(tuple(axes), rows, values, {name: labels for name, (labels, _) in axes.items()} or None)
@@ -87,7 +87,7 @@ def cases_of(over: Any) -> Cases:
                 raise InputError(_over(name) + f' has two values that are called "{row[name]}"; give names that differ')
         rows.append(row)
     if not rows:
-        raise InputError(named("over", over) + " is empty; give at least one case")
+        raise InputError("over", over, "is empty; give at least one case")
     return Cases(tuple(dict.fromkeys(name for row in rows for name in row)), rows, values, None)
 
 
@@ -95,7 +95,7 @@ def _axis(name: str, values: Any) -> tuple[list[Any], dict[Any, Any]]:
     """Return the labels of an axis, and the values of those labels that are not their own."""
     if isinstance(values, Sized):
         require_memory(f"{len(values)} values", VALUE_BYTES * len(values),
-                       Text("give fewer of them in ", keyword("over")))  # fmt: skip
+                       "give fewer of them in over=")  # fmt: skip
     if isinstance(values, Mapping):
         labels = [plain_scalar(label) for label in values]
         if not all(isinstance(label, SCALARS) for label in labels):
@@ -139,14 +139,14 @@ def labelled(name: Any, value: Any) -> tuple[Any, Any]:
 def _name(name: Any) -> str:
     if not isinstance(name, str) or not name.isidentifier() or name in ("status", "reason", "seconds"):
         raise InputError(
-            named("over") + f" has the name {shown(name)}; a name must be a word that Python takes as an argument, "
-            "other than status, reason and seconds"
+            f"over has the name {shown(name)}; a name must be a word that Python takes as an argument, other than "
+            "status, reason and seconds"
         )
     return name
 
 
 def _over(name: Any) -> str:
-    return Argument("over", style="name") + f'["{text_of(name)}"]'
+    return f'over["{text_of(name)}"]'
 
 
 # ---- what tells sweeps apart ------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Controller, Held, function_of, of_another_function
 from vitree.run.targets import with_targets
 from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, Text, a_kind, keyword, named
+from vitree.wording import a_kind, quoted
 
 
 def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunArguments]:
@@ -39,26 +39,26 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         start = getattr(given, name)
         if type(start) is np.ndarray and start.ndim > 1:
             raise InputError(
-                named(name, start) + f" has the shape {start.shape}, and a run has one start; vt.rollout simulates "
-                "many instances at once"
+                name, start,
+                f"has the shape {start.shape}, and a run has one start; vt.rollout simulates many instances at once"
             )
     if given.method is not None and not (isinstance(given.method, str) and given.method in methods):
-        raise UnknownNameError("method", given.method, methods, about=Argument("method", given.method))
+        raise UnknownNameError("method", given.method, methods, argument="method")
     kind = methods[given.method or next(iter(methods))]
     require_known(kind, given.options)
     for name in ("wrenches", "prescribed"):
         value = getattr(given, name)
         if value is not None and not isinstance(value, Mapping):
-            raise InputError(named(name, value) + f" must be a mapping of names, not {a_kind(value)}")
+            raise InputError(name, value, f"must be a mapping of names, not {a_kind(value)}")
     limits = given.effort_limits
     if limits is not True and limits is not False and not isinstance(plain_scalar(limits), bool):
-        raise InputError(Argument("effort_limits", limits) + " must be True or False")
+        raise InputError("effort_limits", limits, "must be True or False")
     if given.progress is not None and not callable(given.progress):
-        raise InputError(named("progress", given.progress) + " must be a callable (done, total)")
+        raise InputError("progress", given.progress, "must be a callable (done, total)")
     if type(given.t0) is not float or not math.isfinite(given.t0):
         t0 = real(given.t0)
         if not math.isfinite(t0):
-            raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
+            raise InputError("t0", given.t0, "must be a finite time [s]")
         given = given.but(t0=t0)
     if given.targets is not None:
         given = given.but(inputs=with_targets(model, given.targets, given.inputs), targets=None)
@@ -73,10 +73,10 @@ def require_cut(model: System, effort_limits: Any, torque: Any) -> None:
     """Raise an InputError if ``effort_limits=True`` has nothing to cut."""
     if not effort_limits:
         return
-    asked = Argument("effort_limits", effort_limits)
+    asked = f"effort_limits={quoted(effort_limits)}"
     if torque is None:
         raise InputError(
-            asked + " cuts " + keyword("torque") + ", and none is given; leave it out (drives keep effort limits by "
+            f"{asked} cuts torque=, and none is given; leave it out (drives keep effort limits by "
             "model.with_drives(..., effort_limits=True))"
         )
     require_efforts(model, asked)
@@ -108,31 +108,31 @@ _MEANT = (
 
 def require_known(kind: type[Integrator], options: Mapping[str, Any]) -> None:
     """Raise an UnknownNameError if an option is an argument under a name of other libraries; the text has ours."""
-    for name, value in options.items():
+    for name in options:
         if name in _MEANT and name not in kind.options:
             ours, what = _MEANT[name]
-            error = UnknownNameError("argument", name, [ours], about=Argument(name, value, "keyword"))
-            error.args = (Text(f'no argument "{name}": ', keyword(ours), f" is {what}"),)
+            error = UnknownNameError("argument", name, [ours], argument=name)
+            error.args = (f'no argument "{name}": {ours}= is {what}',)
             raise error
 
 
 def require_dense(methods: Mapping[str, type[Integrator]], kind: type[Integrator], given: RunArguments) -> None:
     """Raise an InputError if a run cannot keep the polynomials of its steps, as dense=True asks for."""
     if not isinstance(plain_scalar(given.dense), bool):
-        raise InputError(Argument("dense", given.dense) + " must be True or False")
+        raise InputError("dense", given.dense, "must be True or False")
     if not given.dense:
         return
-    leave = "; leave " + named("dense") + " out: .at(t) works without it, by the records"
+    leave = "; leave dense out: .at(t) works without it, by the records"
     method = kind.name if given.resume is None or given.method else getattr(given.resume, "method", kind.name)
     if not (method in methods and methods[method].dense):
         able = ", ".join(name for name, each in methods.items() if each.dense) or "none here"
         raise InputError(f'"{method}" has no polynomials of steps to keep (methods that have them: {able})' + leave)
     if given.pushes:
-        raise InputError("the polynomials of steps know no " + named("pushes") + leave)
+        raise InputError(f"the polynomials of steps know no pushes{leave}")
     if whole(given.every) != 1:
         raise InputError(
-            "the polynomials of steps need the records of both ends, and " + Argument("every", given.every)
-            + " leaves some out" + leave
+            f"the polynomials of steps need the records of both ends, and every={quoted(given.every)} leaves some "
+            f"out{leave}"
         )
 
 
@@ -141,7 +141,7 @@ def _pushes(model: System, pushes: Any) -> tuple[Impulse | Push, ...]:
     found = several(pushes, "pushes", "a sequence of Impulse and Push")
     for push in found:
         if not isinstance(push, Impulse | Push):
-            raise InputError(named("pushes", pushes) + f" has {shown(push)}; they are of Impulse and Push")
+            raise InputError("pushes", pushes, f"has {shown(push)}; they are of Impulse and Push")
         require_moving_frame(model, push)
     return found
 
@@ -188,7 +188,7 @@ def driven(
     uneven = schedule.adaptive or schedule.spans is not None
     if uneven and (held or given.pushes):
         what = "a controller needs" if held else "pushes need"
-        other = keyword("adapt", "method") if schedule.adaptive else named("dt", given.dt) + " of several steps"
+        other = "adapt=" if schedule.adaptive else "dt of several steps"
         raise InputError(f"{what} steps of equal length; leave out " + other)
     return given, held, limited
 
@@ -197,8 +197,7 @@ def require_system(model: Any) -> None:
     """Raise an InputError unless a model is one that can be simulated."""
     if not isinstance(model, System):
         raise InputError(
-            named("model", model)
-            + f" must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
+            "model", model, f"must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
         )
 
 
@@ -206,7 +205,7 @@ def as_before(model: System, given: RunArguments) -> RunArguments:
     """Return the arguments of a run that goes on: method, dt and options are those of the run before."""
     before = given.resume
     if not isinstance(before, Trajectory):
-        raise InputError(named("resume", before) + f" must be the Trajectory of a run, not {type(before)}")
+        raise InputError("resume", before, f"must be the Trajectory of a run, not {type(before)}")
     made = before.settings
     if not len(before.checkpoint):
         raise InputError(
@@ -219,10 +218,7 @@ def as_before(model: System, given: RunArguments) -> RunArguments:
         raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
     start = given.q0, given.v0, given.p0, given.q1
     if any(x is not None for x in start) or given.dt is not None or given.options:
-        raise InputError(
-            "with " + keyword("resume") + " the start, dt and options are those of the run; to change them start from "
-            + keyword("p0")
-        )
+        raise InputError("with resume= the start, dt and options are those of the run; to change them start from p0=")
     if "dt_range" in made:
         raise InputError("the run to resume had steps that differed; start from its last q and p")
     if before.method not in model.methods:

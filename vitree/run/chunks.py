@@ -14,7 +14,6 @@ from typing import IO, Any, Self
 from vitree.arguments import path_of, shown
 from vitree.errors import InputError
 from vitree.results.plain import SCALARS, read_json
-from vitree.wording import Text, named
 from vitree.writing import lock_at_once, write_text
 
 #: The file that says what a folder is of, the file that the sweep at work locks, and the files of rows.
@@ -75,7 +74,7 @@ class Folder:
             raise
 
     def _wrong(self, text: str) -> InputError:
-        return InputError(Text(named("folder", self.path), f" {self.path} {text}"))
+        return InputError("folder", self.path, f"{self.path} {text}")
 
     def _check(self, definition: dict[str, str]) -> None:
         """Compare the definition with that of the folder, or write it if there is none."""

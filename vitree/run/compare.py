@@ -26,7 +26,7 @@ from vitree.run.engines import engine_jobs
 from vitree.run.reference import GAUSS, Reference, Runner, usual_reference
 from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import Trajectory, sound_records
-from vitree.wording import Argument, keyword, named, text_of
+from vitree.wording import quoted, text_of
 
 #: Steps run before the clock counts.
 WARM_UP = 10
@@ -124,9 +124,9 @@ def compare(
     jobs, (asked, auto) = _jobs(methods, model.methods), _time_steps(dt, duration, every)
     others = engine_jobs(engines)
     if accuracy is not None and not auto:
-        raise InputError(Argument("accuracy", accuracy) + " goes with " + Argument("dt", AUTO) + "; leave it out")
+        raise InputError("accuracy", accuracy, f'goes with dt="{AUTO}"; leave it out')
     if (whole(repeats) or 0) < 1:
-        raise InputError(Argument("repeats", repeats) + " must be a whole number, 1 or more")
+        raise InputError("repeats", repeats, "must be a whole number, 1 or more")
     shared = RunArguments(**{name: given[name] for name in given.keys() & NAMES - {"dt", "accuracy", "progress"}})
     source = usual_reference(model, shared) if reference is None or reference is True else reference
     if isinstance(source, str):
@@ -260,9 +260,9 @@ def _time_steps(dt: Any, duration: float, every: int) -> tuple[list[float], bool
     except TypeError:
         dts, auto = [], False
     if not (dts or auto) or np.ndim(dts) > 1 or len(set(dts)) < len(dts):
-        raise InputError(Argument("dt", dt) + ' must be one time step or several that differ; one may be "auto"')
+        raise InputError("dt", dt, 'must be one time step or several that differ; one may be "auto"')
     if (whole(every) or 0) < 1:
-        raise InputError(Argument("every", every) + " must be a whole number of steps, 1 or more")
+        raise InputError("every", every, "must be a whole number of steps, 1 or more")
     for step in dts:
         _require_records(duration, step, every)
     return dts, auto
@@ -271,9 +271,7 @@ def _time_steps(dt: Any, duration: float, every: int) -> tuple[list[float], bool
 def _require_records(duration: float, step: float, every: int) -> None:
     """Raise an InputError if a run has fewer steps than are between records."""
     if count_steps(duration, step) < every:
-        raise InputError(
-            Argument("every", every) + " is more than the steps of " + Argument("dt", step) + " s; lower it"
-        )
+        raise InputError("every", every, f"is more than the steps of dt={quoted(step)} s; lower it")
 
 
 def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
@@ -293,30 +291,27 @@ def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
                 raise TypeError("names of options are texts")
         except Exception:  # whatever the entry's own methods raise
             raise InputError(
-                named("methods", methods) + f" has the entry {shown(method)}; give a name or a pair (name, options)"
+                "methods", methods, f"has the entry {shown(method)}; give a name or a pair (name, options)"
             ) from None
         _check_method(name, known, "methods")
         for key in sorted(options.keys() & _SAME):
-            raise InputError(named(key, options[key]) + f' is the same for all methods; take it out of "{name}"')
+            raise InputError(key, options[key], f'is the same for all methods; take it out of "{name}"')
         if options.get("adapt") is not None:
-            raise InputError(
-                "compare runs every method with the same equal steps; leave out " + keyword("adapt", "method")
-                + f' for "{name}"'
-            )
+            raise InputError(f'compare runs every method with the same equal steps; leave out adapt= for "{name}"')
         if label is None:
             extra = ", ".join(f"{key}={text_of(value)}" for key, value in options.items())
             label = f"{name} ({extra})" if extra else name
         if label in jobs:
-            raise InputError(named("methods", methods) + f' has "{label}" twice; give a dict with a label for each')
+            raise InputError("methods", methods, f'has "{label}" twice; give a dict with a label for each')
         jobs[str(label)] = (name, options)
     if not jobs:
-        raise InputError(named("methods", methods) + " is empty; give at least one name of model.methods")
+        raise InputError("methods", methods, "is empty; give at least one name of model.methods")
     return jobs
 
 
 def _check_method(name: Any, known: Collection[str], argument: str) -> None:
     if not isinstance(name, str) or name not in known:
-        raise UnknownNameError("method", name, known, about=Argument(argument, name))
+        raise UnknownNameError("method", name, known, argument=argument)
 
 
 def solving(model: System) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar
 from vitree.arguments import Asked, entries, real
 from vitree.errors import CallableError, InputError
-from vitree.wording import Argument, named
+from vitree.wording import quoted
 
 plain = scalar().plain
 
@@ -55,11 +55,11 @@ class Controller:
         for name in ("function", "observe"):
             value = getattr(self, name)
             if not callable(value) and not (name == "observe" and value is None):
-                raise InputError(named(name, value) + " of a controller must be a callable")
+                raise InputError(name, value, "of a controller must be a callable")
         for name, low in (("period", "positive"), ("delay", "zero or positive")):
             value = real(getattr(self, name))
             if not (0 < value < np.inf or (name == "delay" and value == 0)):
-                raise InputError(Argument(name, getattr(self, name)) + f" of a controller must be a {low} time [s]")
+                raise InputError(name, getattr(self, name), f"of a controller must be a {low} time [s]")
             object.__setattr__(self, name, value)
 
 
@@ -177,7 +177,8 @@ def _steps(name: str, value: float, dt: float) -> int:
     if count < 1 or abs(count * dt - value) > 1e-9 * value:
         low = max(int(value / dt), 0 if name == "delay" else 1)
         raise InputError(
-            Argument(name, value) + " s of the controller is not a whole number of steps of " + Argument("dt", dt)
-            + f" s; take {low * dt:.12g} s ({low} steps) or {(low + 1) * dt:.12g} s"
+            name, value,
+            f"s of the controller is not a whole number of steps of dt={quoted(dt)} s; take {low * dt:.12g} s ({low} "
+            f"steps) or {(low + 1) * dt:.12g} s"
         )
     return count

@@ -8,7 +8,6 @@ from pathlib import Path
 from vitree.errors import InputError
 from vitree.results import export, mcap
 from vitree.run.trajectory import Trajectory
-from vitree.wording import keyword
 
 #: Ending of a file -> function that writes it.
 _WRITERS = {
@@ -51,7 +50,9 @@ def convert(traj: Trajectory, path: str | os.PathLike, contacts: bool = False) -
         raise InputError(f'{path} has the ending "{ending}"; a run is written as one of {", ".join(_WRITERS)}')
     if contacts:
         if ending != ".csv":
-            raise InputError(f"{path}: a table of contacts is written as .csv; " + keyword("contacts")
-                             + " is for that, and other formats have them beside the records")  # fmt: skip
+            raise InputError(
+                f"{path}: a table of contacts is written as .csv; contacts= is for that, and other formats have them "
+                "beside the records"
+            )  # fmt: skip
         return export.to_csv(traj, path, contacts=True)
     return _WRITERS[ending](traj, path)

@@ -17,7 +17,6 @@ from vitree.run.arguments import RunArguments, count_steps
 from vitree.run.controller import Controller
 from vitree.run.targets import with_targets
 from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, named
 
 #: Engines by their names.
 ENGINES: dict[str, Any] = {"mujoco": mujoco, "pinocchio": pinocchio}
@@ -39,15 +38,14 @@ def engine_jobs(engines: Any) -> dict[str, tuple[str, str]]:
     given = [engines] if isinstance(engines, str) else several(engines, "engines", 'names, such as ["mujoco"]')
     for each in given:
         if not isinstance(each, str):
-            raise InputError(named("engines", engines) + " must be names of engines, such as mujoco or mujoco:rk4")
+            raise InputError("engines", engines, "must be names of engines, such as mujoco or mujoco:rk4")
         name, _, method = each.partition(":")
-        about = Argument("engines", engines)
         if name not in ENGINES:
-            raise UnknownNameError("engine", name, ENGINES, about=about)
+            raise UnknownNameError("engine", name, ENGINES, argument="engines")
         ENGINES[name].require()
         methods = ENGINES[name].METHODS
         if method and method not in methods:
-            raise UnknownNameError(f"method of {name}", method, methods, about=about)
+            raise UnknownNameError(f"method of {name}", method, methods, argument="engines")
         jobs |= {name + OF + one: (name, one) for one in ([method] if method else methods)}
     return jobs
 

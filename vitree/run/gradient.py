@@ -15,7 +15,6 @@ from vitree.integrators.slopes import Slopes, kicks_of
 from vitree.model.model import Model
 from vitree.model.varied import OF_LINKS, OF_VELOCITIES
 from vitree.run.linearized import CHUNK, StepsOf, momenta_by_states
-from vitree.wording import Argument, named
 
 #: Parameters of which there are gradients.
 PARAMETERS = (*OF_LINKS, "damping", "friction", "armature", "gravity", "gains")
@@ -129,8 +128,9 @@ def _by_velocities(run: Any, by_v: np.ndarray) -> np.ndarray:
     model = run.system
     if model.constraints or model.kinematic_names or model.touches:
         raise InputError(
-            named("by_v", by_v) + " is for robots without constraints, contacts and prescribed coordinates: velocities "
-            "there are not M^-1 p alone; give by_p"
+            "by_v", by_v,
+            "is for robots without constraints, contacts and prescribed coordinates: velocities there are not M^-1 p "
+            "alone; give by_p"
         )
     nv = model.nv
     slopes = momenta_by_states(model, run.q, run.p)[:, nv:]
@@ -148,7 +148,7 @@ class Asked:
         given = {} if parameters is None else mapping(parameters, "parameters", 'a mapping such as {"mass": ["link"]}')
         for kind, names in given.items():
             if kind not in PARAMETERS:
-                raise UnknownNameError("parameter", kind, PARAMETERS, about=Argument("parameters", parameters))
+                raise UnknownNameError("parameter", kind, PARAMETERS, argument="parameters")
             if kind == "gravity":
                 self.names[kind] = []
                 continue

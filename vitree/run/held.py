@@ -15,7 +15,6 @@ from vitree.model.model import Model
 from vitree.run.instances import Instances, inputs_of
 from vitree.run.simulation import Simulation
 from vitree.run.targets import Targets
-from vitree.wording import Text, named
 
 core = scalar()
 
@@ -106,7 +105,7 @@ def of_instance(error: VitreeError, k: int) -> VitreeError:
     if isinstance(error, InputError):
         if not error.of_start:
             raise error
-        error.args = (Text(f"instance {k}: ", *error.args),)
+        error.args = (f"instance {k}: {error}",)
     return error
 
 
@@ -304,7 +303,7 @@ class HeldBlocks(Held):
         self.alive[k] = False
         self.failed[k] = ConvergenceError(
             f"{self.found.kind.name}: step {self.taken[k] + more + 1} at t = {time:.9g} s, dt = {dt:g} s: "
-            f"{core.STATUS_TEXT[core.STATUS['not finite']]}; halve " + named("dt"),
+            f"{core.STATUS_TEXT[core.STATUS['not finite']]}; halve dt",
             time=time, residual=np.nan, iterations=0,
         )  # fmt: skip
 

@@ -15,7 +15,6 @@ from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.rollouts import with_row
 from vitree.run.targets import Targets, with_targets
-from vitree.wording import Argument
 
 
 @dataclass
@@ -69,7 +68,7 @@ class Instances:
         if asked is not None:
             count = whole(asked)
             if count is None or not 0 <= count < 2**53:
-                raise InputError(Argument("instances", asked) + " must be a whole number")
+                raise InputError("instances", asked, "must be a whole number")
             found["instances"] = count
         if not found:
             raise InputError("nothing says how many instances there are: give q0 of shape (n, nq), or instances=n")

@@ -11,7 +11,6 @@ from vitree.model.finite import guarded
 from vitree.model.model import Model
 from vitree.run.linearized import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
-from vitree.wording import named
 
 #: How far a step may lead from a state of rest [m or rad].
 AT_REST = 1e-7
@@ -69,7 +68,7 @@ def linearize(
     """
     for name, value in (("torque", torque), ("inputs", inputs), ("targets", targets)):
         if callable(value):
-            raise InputError(named(name, value) + " must be numbers for one step, not a callable")
+            raise InputError(name, value, "must be numbers for one step, not a callable")
     integrator_of(model, method, dt, options, composed=True)
 
     def step(q: Any, v: Any, p: Any) -> Any:

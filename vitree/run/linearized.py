@@ -31,7 +31,6 @@ from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
 from vitree.run.targets import with_targets
-from vitree.wording import Argument, named
 
 #: Steps whose derivatives are in memory at one time, in sweeps.
 CHUNK = 256
@@ -221,13 +220,13 @@ class Linearization:
         names = (by,) if isinstance(by, str) else several(by, "by", f"names, of {', '.join(BLOCKS)}")
         for name in names:
             if name not in BLOCKS:
-                raise UnknownNameError("block of derivatives", name, BLOCKS, about=Argument("by", by))
+                raise UnknownNameError("block of derivatives", name, BLOCKS, argument="by")
         if not names or len(set(names)) < len(names):
-            raise InputError(Argument("by", by) + " must have each name once, at least one")
+            raise InputError("by", by, "must have each name once, at least one")
         array, shape = numbers_of(costate, "costate"), (*self.A.shape[:-2], n)
         if array.shape[array.ndim - len(shape) :] != shape:
             needed = f"(..., {', '.join(map(str, shape))}), 2 nv numbers for each step"
-            raise InputError(named("costate", costate) + f" has shape {array.shape}; it must be {needed}")
+            raise InputError("costate", costate, f"has shape {array.shape}; it must be {needed}")
         require_finite(array, "costate", costate)
         rows = array.reshape(*array.shape[: array.ndim - len(shape)], -1, n)
         found = self._course.curvature(model, self.dt, names, rows)
@@ -288,7 +287,7 @@ def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any], c
         raise InputError(f"{model.name!r} is a {type(model).__name__}; only steps of a Model have derivatives")
     kind = METHODS.get(method) if isinstance(method, str) else None
     if kind is None or not hasattr(kind, "reusable"):
-        raise InputError(Argument("method", method) + " has no derivatives of its steps; take linear-time or midpoint")
+        raise InputError("method", method, "has no derivatives of its steps; take linear-time or midpoint")
     found = kind(model, dt, **options)
     require_slopes(found, composed)
     return found

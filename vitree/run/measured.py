@@ -18,7 +18,6 @@ from vitree.run.arguments import NAMES, RunArguments, count_steps
 from vitree.run.cases import Cases, cases_of, labelled
 from vitree.run.simulate import run
 from vitree.run.starts import start_of
-from vitree.wording import Argument, named
 
 #: Arguments of ``simulate`` that a case cannot have.
 REFUSED = {"p0", "q1", "progress", "monitors", "dense", "resume", "options"}
@@ -139,11 +138,10 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
                 row["method"] = method[0]
             rows.setdefault(tuple((type(x), x) for x in row.values()), row)
     for name in sorted(options - taken):
-        about = Argument(name, of="method" if name in same else "sweep")
         choices = {x for system in robots.values() for kind in system.methods.values() for x in kind.options}
         if name not in choices:
-            raise UnknownNameError("option", name, sorted(choices | (NAMES - REFUSED) | START), about=about)
-        raise InputError(f'no method of this sweep takes the option "{name}"; leave it out', about=about)
+            raise UnknownNameError("option", name, sorted(choices | (NAMES - REFUSED) | START), argument=name)
+        raise InputError(name, same.get(name, ...), "is an option of no method of this sweep; leave it out")
     full = given.axes is not None and len(rows) == len(robots) * len(given.rows)
     axes = {"robot": list(robots), **(given.axes or {})} if full else None
     values = {**given.values, "robot": robots}
@@ -164,10 +162,10 @@ def _robots(what: Any) -> dict[Any, System]:
         system = _loaded(robot)
         label = system.name if isinstance(robot, System) else os.fspath(robot)
         if label in found:
-            raise InputError(named("what") + f' has "{label}" twice; give a mapping of labels to robots')
+            raise InputError(f'what has "{label}" twice; give a mapping of labels to robots')
         found[label] = system
     if not found:
-        raise InputError(named("what") + f" must be {needed}; it is empty")
+        raise InputError(f"what must be {needed}; it is empty")
     return found
 
 
@@ -182,7 +180,7 @@ def _loaded(robot: Any) -> System:
     if isinstance(robot, System):
         return robot
     if not isinstance(robot, str | os.PathLike):
-        raise InputError(named("what") + f" has {shown(robot)}, which is no robot's name, no file and no system")
+        raise InputError(f"what has {shown(robot)}, which is no robot's name, no file and no system")
     if os.fspath(robot).endswith(".sexpr"):
         return load_sexpr(robot)
     path = find_robot(robot)
@@ -195,12 +193,11 @@ def _method(system: System, method: Any) -> tuple[tuple[str, Mapping[str, Any]],
     """Return a method of a system as (name, options), and the options that it takes."""
     name, options = _pair(method, next(iter(system.methods)))
     if name not in system.methods:
-        raise UnknownNameError("method", name, system.methods, about=Argument("method", name))
+        raise UnknownNameError("method", name, system.methods, argument="method")
     known = system.methods[name].options
     for option in options:
         if option not in known and option not in NAMES:
-            about = Argument(option, options[option], of="method")
-            raise UnknownNameError(f"option of the method {name}", option, known, about=about)
+            raise UnknownNameError(f"option of the method {name}", option, known, argument=option)
     return (name, options), known
 
 
@@ -215,7 +212,7 @@ def _pair(method: Any, usual: str) -> tuple[str, Mapping[str, Any]]:
             return name, options
     except (TypeError, ValueError):
         pass
-    raise InputError(named("method", method) + f" is {shown(method)}; give a name, or a pair (name, options)")
+    raise InputError("method", method, f"is {shown(method)}; give a name, or a pair (name, options)")
 
 
 def _require_steps(values: Mapping[str, Any], adaptive: bool) -> None:
@@ -224,6 +221,6 @@ def _require_steps(values: Mapping[str, Any], adaptive: bool) -> None:
     dt = values.get("dt")
     several_steps = axes_of(dt) > 0
     if dt is None or (duration is None and not several_steps):
-        raise InputError(named("dt") + " and " + named("duration") + " must be given, for all cases or in each")
+        raise InputError("dt and duration must be given, for all cases or in each")
     if not adaptive and not isinstance(dt, str) and not several_steps:
         count_steps(duration, dt)

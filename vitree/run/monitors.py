@@ -18,7 +18,6 @@ from vitree.model.motion import carried
 from vitree.model.pushed import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
 from vitree.results.contacts import ContactLog
 from vitree.results.units import CERTIFICATE
-from vitree.wording import Argument, Text, keyword
 
 #: Name of a quantity -> number of columns (0: a plain array; None: one for each drive) and meaning.
 MONITORS = {
@@ -56,7 +55,7 @@ def monitors_of(names: str | Iterable[str]) -> tuple[str, ...]:
     found = (names,) if isinstance(names, str) else several(names, "monitors", f"names, of {', '.join(MONITORS)}")
     for name in found:
         if not isinstance(name, str) or name not in MONITORS:
-            raise UnknownNameError("monitor", name, MONITORS, about=Argument("monitors", name))
+            raise UnknownNameError("monitor", name, MONITORS, argument="monitors")
     return found
 
 
@@ -79,8 +78,8 @@ class Monitors:
         if "error" in self.names and not integrator.estimates:
             able = ", ".join(name for name, kind in integrator.model.methods.items() if kind.estimates) or "none here"
             raise InputError(
-                Argument("monitors", "error") + f": the method {integrator.name} does not estimate its error. Methods "
-                f"that do: {able}"
+                "monitors", "error",
+                f": the method {integrator.name} does not estimate its error. Methods that do: {able}"
             )
         self.model: Any = integrator.model
         self.done = 0
@@ -93,8 +92,8 @@ class Monitors:
         drives = len(getattr(model, "drives", ()))
         columns = {name: drives if (count := MONITORS[name][0]) is None else count for name in self.names}
         each = sum(max(count, 1) for count in columns.values()) + 1
-        require_memory(f"the monitors of {steps} steps", 8.0 * steps * each, Text("shorten ", keyword("duration")),
-                       Text("leave out some of ", keyword("monitors")))  # fmt: skip
+        require_memory(f"the monitors of {steps} steps", 8.0 * steps * each, "shorten duration=",
+                       "leave out some of monitors=")  # fmt: skip
         if self.names:
             self.arrays["t"] = np.empty(steps)
         for name, count in columns.items():

@@ -12,7 +12,6 @@ from vitree.model.stiffness import friction_rates, spring_rate
 from vitree.model.system import System, freedom_of
 from vitree.run.oddities import OF_LIMITS, OF_SPEEDS
 from vitree.run.trajectory import Trajectory
-from vitree.wording import parted
 
 
 def system_note(model: System, duration: float) -> str:
@@ -98,7 +97,7 @@ def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
     told: dict[str, dict[str, list[str]]] = {}
     for (label, dt), run in runs.items():
         for text in run.warnings:
-            first, others = parted(text, ". ")
+            first, _, others = text.partition(". ")
             first = first + "." if others else first
             told.setdefault(others, {}).setdefault(first, []).append(f"{label}, dt = {dt:g} s")
     notes: list[str] = []

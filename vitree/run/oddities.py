@@ -12,26 +12,24 @@ from vitree.mechanism.contacts import Contact
 from vitree.model.contacts import Candidates
 from vitree.model.model import Limited, Model
 from vitree.model.unmet import REMEDY, Unmet, near, overlaps, passes
-from vitree.wording import Argument, Text
 
 #: How far a joint may be beyond a limit without a word [m or rad], and how many joints are named.
 BEYOND, NAMED = 1e-9, 6
 #: What a warning of limits says in the end.
-OF_LIMITS = Text(
-    "Limits hold with ", Argument("limits", "enforce"), " where the robot is read or built; with ",
-    Argument("limits", "ignore"), " a run says nothing.",
-)  # fmt: skip
+OF_LIMITS = (
+    'Limits hold with limits="enforce" where the robot is read or built; with limits="ignore" a run says nothing.'
+)
 #: A step that moves a coordinate farther [m or rad], so many times as far as at the start, is one of no sound run.
 LEAP, FASTER = 1e4, 1e4
 #: The same of one at any start: seven times the distance of the sun.
 NO_MOTION = 1e12
 #: What else than a smaller step serves.
-OR_IMPLICIT = Text(", or a method that solves for damping and drives: ", Argument("method", "midpoint"), ".")
+OR_IMPLICIT = ', or a method that solves for damping and drives: method="midpoint".'
 #: What a warning of velocity limits says in the end.
-OF_SPEEDS = Text(
-    "Velocity limits are not enforced; a drive with velocity_limit= has no effort left at that speed, and with ",
-    Argument("limits", "ignore"), " a run says nothing.",
-)  # fmt: skip
+OF_SPEEDS = (
+    "Velocity limits are not enforced; a drive with velocity_limit= has no effort left at that speed, and with "
+    'limits="ignore" a run says nothing.'
+)
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
 UNRESOLVED = 0.1
 #: Records at which shapes that cannot touch are looked at, and at most so many nodes at once.
@@ -244,7 +242,7 @@ def limit_warnings(model: Any, t: np.ndarray, q: np.ndarray, v: Callable[[], np.
     return told
 
 
-def _limit_warning(what: str, limited: Limited | None, t: np.ndarray, x: np.ndarray, remedy: Text) -> list[str]:
+def _limit_warning(what: str, limited: Limited | None, t: np.ndarray, x: np.ndarray, remedy: str) -> list[str]:
     """Say which limits rows x (n, ...) pass."""
     beyond = beyond_limits(limited, x)
     if beyond is None or limited is None:

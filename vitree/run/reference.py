@@ -19,7 +19,7 @@ from vitree.run.controller import Controller
 from vitree.run.engines import run_engine
 from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import Trajectory, sound_records
-from vitree.wording import Argument, named
+from vitree.wording import quoted
 
 #: No reference is held to be better than this [rad, m].
 ROUNDING = 5e-14
@@ -115,7 +115,7 @@ class Reference:
 
     def __init__(self, source, tolerance: float, dts: list[float], chosen: bool = False):
         if not 0 < real(tolerance) < 1:
-            raise InputError(Argument("reference_tolerance", tolerance) + " must be a number between 0 and 1")
+            raise InputError("reference_tolerance", tolerance, "must be a number between 0 and 1")
         self.source, self.tolerance, self.chosen = source, real(tolerance), chosen
         self.error = NAN
         self.notes: tuple[str, ...] = (WITHOUT,) if chosen and source is False else ()
@@ -137,15 +137,15 @@ class Reference:
         if isinstance(self.source, Trajectory):
             if self.source.q_names != run.model.q_names:
                 raise InputError(
-                    "the " + named("reference", self.source) + f" is a trajectory of {self.source.model_name!r} with "
-                    f"other coordinates; give one of {run.model.name!r}"
+                    f"the reference is a trajectory of {self.source.model_name!r} with other coordinates; give one of "
+                    f"{run.model.name!r}"
                 )
             if not len(self.source):
-                raise InputError("the " + named("reference", self.source) + " is a trajectory without records")
+                raise InputError("the reference is a trajectory without records")
             if self.source.t[-1] < run.duration * (1 - 1e-9):
                 raise InputError(
-                    "the " + named("reference", self.source) + f" ends at {self.source.t[-1]:g} s, before "
-                    + Argument("duration", run.duration) + " s; give a longer one"
+                    f"the reference ends at {self.source.t[-1]:g} s, before duration={quoted(run.duration)} s; give a "
+                    "longer one"
                 )
             self.runs = dict.fromkeys(set(self.base.values()), self.source)
             self.notes = ("Error: against the trajectory that was given.",)

@@ -25,7 +25,6 @@ from vitree.run.held import Block
 from vitree.run.instances import Instances
 from vitree.run.lanes import in_lanes, one_by_one, side_by_side
 from vitree.run.rollouts import QUANTITIES, Rollout
-from vitree.wording import Argument, Text, keyword, named
 
 #: Arguments that may differ between instances and steps.
 DRIVING = ("torque", "inputs", "targets")
@@ -124,7 +123,7 @@ def rollout(
     """
     began = time.perf_counter()
     if not isinstance(model, System):
-        raise InputError(named("model", model) + f" must be a vitree Model, not {type(model)}")
+        raise InputError("model", model, f"must be a vitree Model, not {type(model)}")
     kind, given = checked(model, RunArguments(
         duration=duration, dt=dt, method=method, t0=t0, options=options, effort_limits=effort_limits,
         wrenches=wrenches, wrench_axes=wrench_axes, prescribed=prescribed,
@@ -133,12 +132,12 @@ def rollout(
     require_cut(model, given.effort_limits, torque)
     if given.options.get("adapt") is not None:
         raise InputError(
-            Argument("adapt", given.options["adapt"], of="method") + " is not for a rollout, whose instances take the "
-            "same steps; simulate each of them"
+            "adapt", given.options["adapt"],
+            "is not for a rollout, whose instances take the same steps; simulate each of them"
         )
     schedule = Schedule.of(given, False)
     if schedule.spans is not None:
-        raise InputError(named("dt", dt) + " must be one number of seconds: all steps of a rollout have one length")
+        raise InputError("dt", dt, "must be one number of seconds: all steps of a rollout have one length")
     require_times(given.t0, given.t0 + schedule.duration, schedule.dt)
     rows = _every(every, schedule.steps)
     names = _quantities(record)
@@ -173,8 +172,8 @@ def _require_memory(found: Instances, every: int | None, names: tuple[str, ...])
         row += model.nq + model.nv
     require_memory(
         f"the records of {found.count} instances with {rows} rows each", 8.0 * found.count * (row * rows + states + 8),
-        Text("record fewer rows with ", keyword("every")), Text("run fewer ", keyword("instances"), " in a call"),
-        Text("record less with ", keyword("record")),
+        "record fewer rows with every=", "run fewer instances= in a call",
+        "record less with record=",
     )  # fmt: skip
 
 
@@ -184,8 +183,7 @@ def _every(every: Any, steps: int) -> int | None:
         return None
     count = whole(every)
     if count is None or not 1 <= count < 2**53:
-        text = " must be a whole number of steps, at least 1, or None: the end alone"
-        raise InputError(Argument("every", every) + text)
+        raise InputError("every", every, "must be a whole number of steps, at least 1, or None: the end alone")
     return count
 
 
@@ -193,7 +191,7 @@ def _quantities(record: Any) -> tuple[str, ...]:
     names = (record,) if isinstance(record, str) else several(record, "record", "names of quantities")
     for name in names:
         if name not in QUANTITIES:
-            raise UnknownNameError("quantity", name, QUANTITIES, about=Argument("record", record))
+            raise UnknownNameError("quantity", name, QUANTITIES, argument="record")
     return tuple(dict.fromkeys(names))
 
 
@@ -203,7 +201,7 @@ def threads_of(threads: Any) -> int:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = whole(threads)
     if count is None or not 1 <= count <= 4096:
-        raise InputError(Argument("threads", threads) + " must be a whole number, at least 1")
+        raise InputError("threads", threads, "must be a whole number, at least 1")
     return count
 
 
@@ -213,9 +211,7 @@ def _stack(value: Any, name: str, size: int) -> np.ndarray | None:
         return None
     array = numbers_of(value, name).astype(float)
     if array.ndim not in (1, 2) or array.shape[-1] != size:
-        raise InputError(
-            named(name, value) + f" has shape {array.shape}; it must be ({size},), or (n, {size}) for n instances"
-        )
+        raise InputError(name, value, f"has shape {array.shape}; it must be ({size},), or (n, {size}) for n instances")
     return array
 
 
@@ -271,10 +267,10 @@ def _require_parameters(found: Instances) -> None:
     if not found.parameters:
         return
     if not isinstance(found.model, Model):
-        raise InputError("parameters are of a vitree Model; " + named("model", found.model) + " has none")
+        raise InputError("parameters are of a vitree Model; model has none")
     for name in found.parameters:
         if name not in PARAMETERS:
-            raise UnknownNameError("parameter", name, PARAMETERS, about=Argument("parameters", found.parameters))
+            raise UnknownNameError("parameter", name, PARAMETERS, argument="parameters")
     if found.count:
         with contextlib.suppress(ModelError):  # its own, and told of that instance
             found.system(0)

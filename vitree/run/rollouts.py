@@ -13,7 +13,6 @@ import numpy as np
 from vitree.errors import InputError, VitreeError
 from vitree.model.system import System
 from vitree.run.trajectory import Trajectory
-from vitree.wording import keyword
 
 #: What can be recorded: name -> columns of the energies of a System; None: it is none of these.
 QUANTITIES: dict[str, slice | int | None] = {
@@ -123,12 +122,12 @@ class Rollout:
             raise IndexError(f"there are {len(self)} instances, from 0 to {len(self) - 1}; {index} is none of them")
         count = int(self.rows[k])
         if "q" not in self.data or not {"v", "p"} & self.data.keys():
-            raise InputError("a trajectory needs q, and v or p: give " + keyword("record") + '("q", "v")')
+            raise InputError('a trajectory needs q, and v or p: give record=("q", "v")')
         if not count:
             raise InputError(f"instance {k} has no record: {self.failed[k]}")
         system = self.system_of(k)
         if "v" not in self.data and getattr(system, "touches", False):
-            text = "velocities in contact do not follow from p: give " + keyword("record")
+            text = "velocities in contact do not follow from p: give record="
             raise InputError(text + '("q", "v", "p")')
         q = self.data["q"][k, :count]
         known = {name: self.data[name][k, :count] for name in ("v", "p") if name in self.data}

@@ -28,7 +28,6 @@ from vitree.run.outcome import Outcome
 from vitree.run.reduced import run_reduced
 from vitree.run.running import Running
 from vitree.run.trajectory import Later, Trajectory, sound_records
-from vitree.wording import Argument, Text, named
 
 
 def simulate(
@@ -170,7 +169,7 @@ def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = Non
     require_cut(model, given.effort_limits, given.torque)
     every = whole(given.every)
     if every is None or not 1 <= every < 2**63:
-        raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")
+        raise InputError("every", given.every, "must be a whole number of steps, at least 1")
     if every is not given.every:
         given = given.but(every=every)
     if chooses and given.resume is None:
@@ -218,8 +217,8 @@ def require_right_way(model: System, done: Trajectory) -> None:
         one, before = model.constraints[k], done[:row]
         turned = off_by(one, 0.0, model.facing_cosines(done.q[row : row + 1])[0, k])
         raise ConvergenceError(
-            f"{done.method}: at t = {done.t[row]:.9g} s the {one.name} is {turned}; halve "
-            + named("dt"), time=float(before.t[-1]) if row else float(done.t[row]), residual=float(done.residual[row]),
+            f"{done.method}: at t = {done.t[row]:.9g} s the {one.name} is {turned}; halve dt",
+            time=float(before.t[-1] if row else done.t[row]), residual=float(done.residual[row]),
             iterations=int(done.iterations[row]), trajectory=before,
         )  # fmt: skip
 
@@ -230,8 +229,8 @@ def raise_unsound(model: System, traj: Trajectory) -> None:
     if count == len(traj):
         return
     met = coincident(model, traj.q[count]) if isinstance(model, Model) else []
-    why = met[0] if met else "its energy or velocity is infinite or NaN; halve " + named("dt") + " or look at the loads"
+    why = met[0] if met else "its energy or velocity is infinite or NaN; halve dt or look at the loads"
     raise ConvergenceError(
-        Text(f"{traj.method}: the state at t = {traj.t[count]:.9g} s has blown up: ", why),
+        f"{traj.method}: the state at t = {traj.t[count]:.9g} s has blown up: {why}",
         time=float(traj.t[count]), residual=np.nan, iterations=0, trajectory=traj[:count] if count else None,
     )  # fmt: skip

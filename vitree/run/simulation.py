@@ -33,7 +33,7 @@ from vitree.run.targets import Targets, inputs_beside
 from vitree.run.touched import ORIGIN
 from vitree.run.trajectory import Trajectory
 from vitree.run.views import Views
-from vitree.wording import Argument, keyword, named
+from vitree.wording import quoted
 
 #: Rows of the first records.
 ROOM = 64
@@ -185,7 +185,7 @@ class Simulation:
         require_times(given.t0, given.t0, schedule.dt)
         self._every = every = _every(every)
         if given.effort_limits:
-            require_efforts(full, Argument("effort_limits", effort_limits))
+            require_efforts(full, f"effort_limits={quoted(effort_limits)}")
             if given.torque is None:  # that of later steps is cut
                 given = given.but(torque=np.zeros(full.nv))
         given, held, self._limited = driven(full, given, schedule)
@@ -408,7 +408,7 @@ class Simulation:
         """Advance, after all arguments are checked."""
         count = whole(steps)
         if count is None or not 1 <= count < 2**53:
-            raise InputError(Argument("steps", steps) + " must be a whole number of steps, at least 1")
+            raise InputError("steps", steps, "must be a whole number of steps, at least 1")
         self._require_free("torque", torque, self._free[0])
         self._require_free("inputs", inputs, self._free[1])
         self._require_free("targets", targets, self._free[1])
@@ -429,7 +429,7 @@ class Simulation:
             integrator.checked_torque(self._views.torque if tau is None else tau)
         for name, given, array in (("torque", tau, self._views.torque), ("inputs", u, self._views.inputs)):
             if not np.isfinite(array if given is None else given).all():
-                raise InputError(named(name, array) + f" that act are {shown(array)}; they must be finite")
+                raise InputError(name, array, f"that act are {shown(array)}; they must be finite")
         if tau is not None:
             self._views.torque[:] = tau
         if u is not None:
@@ -448,8 +448,8 @@ class Simulation:
         """Raise an InputError if a step is given what a callable, a controller or rows say."""
         if given is not None and not free:
             raise InputError(
-                named(name, given) + " of a step cannot be given: the simulation was made with a callable, a "
-                "Controller or rows of them"
+                name, given,
+                "of a step cannot be given: the simulation was made with a callable, a Controller or rows of them"
             )
 
     def _inputs_of(self, inputs: Any) -> np.ndarray:
@@ -458,7 +458,7 @@ class Simulation:
             found = self._views.inputs.copy()
             for name, value in inputs.items():
                 if name not in names:
-                    raise UnknownNameError("input", name, names, about=Argument("inputs", inputs, style="name"))
+                    raise UnknownNameError("input", name, names, argument="inputs")
                 found[names.index(name)] = float(entries(value, (), f'inputs["{name}"]'))
             return found
         return entries(inputs, (len(names),), "inputs")
@@ -657,7 +657,7 @@ class Simulation:
             If there is none.
         """
         if not self._count:
-            raise InputError("nothing was recorded: call record(), or make the simulation with " + keyword("every"))
+            raise InputError("nothing was recorded: call record(), or make the simulation with every=")
         integrator, records = self._integrator, self._records
         records.rows = self._count
         done = integrator.steps
@@ -679,5 +679,5 @@ class Simulation:
 def _every(every: Any) -> int:
     count = whole(every)
     if count is None or not 0 <= count < 2**63:
-        raise InputError(Argument("every", every) + " must be a whole number of steps, or 0")
+        raise InputError("every", every, "must be a whole number of steps, or 0")
     return count

@@ -12,7 +12,6 @@ from vitree.errors import InputError, ModelError
 from vitree.model.closure import satisfy_constraints
 from vitree.model.model import Model
 from vitree.model.placing import place_on_ground, within_limits
-from vitree.wording import Argument
 
 
 def start_of(system: Any, seed: int, q0: Any = "neutral", v0: Any = "random", speed: float = 1.0,
@@ -46,9 +45,9 @@ def start_of(system: Any, seed: int, q0: Any = "neutral", v0: Any = "random", sp
     if v0 == "zero":
         return q, system.zero_velocity()
     if v0 != "random":
-        raise InputError(Argument("v0", v0) + " must be random, zero or numbers")
+        raise InputError("v0", v0, "must be random, zero or numbers")
     if not 0 <= real(speed) < np.inf:
-        raise InputError(Argument("speed", speed) + " must be a finite number, 0 or more")
+        raise InputError("speed", speed, "must be a finite number, 0 or more")
     v = real(speed) * np.random.default_rng([seed, 1]).standard_normal(system.nv)
     if system.kinematic_names:
         v[np.asarray(system.flat.kinematic, dtype=bool)] = 0.0
@@ -62,15 +61,13 @@ def configuration_of(system: Any, seed: int, q0: Any = "neutral", on_ground: boo
         return system.validate_configuration(q0, "q0")
     if q0 == "random":
         if not hasattr(system, "random_configuration"):
-            raise InputError(
-                Argument("q0", q0) + f': "{system.name}" has no limits to draw from; give neutral, or numbers'
-            )
+            raise InputError("q0", q0, f': "{system.name}" has no limits to draw from; give neutral, or numbers')
         q = system.random_configuration(np.random.default_rng([seed, 0]))
     elif q0 == "neutral":
         q = system.neutral()
         q = within_limits(system, q) if isinstance(system, Model) else q
     else:
-        raise InputError(Argument("q0", q0) + " must be neutral, random or numbers")
+        raise InputError("q0", q0, "must be neutral, random or numbers")
     q = satisfy_constraints(system, q) if system.constraints else q
     if on_ground and isinstance(system, Model):
         with contextlib.suppress(ModelError):  # a base that does not move, as an arm's, stays where it is
@@ -88,5 +85,5 @@ def require_seed(seed: Any) -> int:
     """
     number = whole(seed)
     if number is None or number < 0:
-        raise InputError(Argument("seed", seed) + " must be a whole number, zero or above")
+        raise InputError("seed", seed, "must be a whole number, zero or above")
     return number

@@ -22,7 +22,6 @@ from vitree.run.measured import UNITS, cases_of_robots
 from vitree.run.starts import require_seed
 from vitree.run.tasks import Done, check_backend, run_tasks
 from vitree.version import __version__
-from vitree.wording import Argument, Text, named
 
 
 def sweep(
@@ -105,9 +104,9 @@ def sweep(
     count = check_backend(backend, workers)
     seed = require_seed(seed)
     if timings is not True and timings is not False:
-        raise InputError(Argument("timings", timings) + " must be True or False")
+        raise InputError("timings", timings, "must be True or False")
     if progress is not None and not callable(progress):
-        raise InputError(named("progress", progress) + " must be a callable (done, total)")
+        raise InputError("progress", progress, "must be a callable (done, total)")
     function: Any
     called = callable(what) and not isinstance(what, System)
     if called:
@@ -151,8 +150,8 @@ def sweep(
             raise
         except VitreeError as error:
             if store is not None and type(error) is VitreeError:
-                error.args = (Text(error.args[0], f"; {len(rows)} of {len(cases.rows)} cases are in ", str(store.path),
-                                   ", the same call again runs the rest"),)  # fmt: skip
+                error.args = (f"{error}; {len(rows)} of {len(cases.rows)} cases are in {store.path}, the same call "
+                              "again runs the rest",)  # fmt: skip
             raise
         return table()
 
@@ -215,7 +214,7 @@ def _cases_of_function(what: Any, over: Any, same: Mapping[str, Any], seed: int)
     cases = cases_of(over)
     for name in cases.names:
         if name in same:
-            raise InputError(Argument(name, same[name]) + f' is in over["{name}"], too; give it once')
+            raise InputError(name, same[name], f'is in over["{name}"], too; give it once')
     try:
         signature = inspect.signature(what)
     except (TypeError, ValueError):  # some builtins have none
@@ -229,7 +228,7 @@ def _cases_of_function(what: Any, over: Any, same: Mapping[str, Any], seed: int)
                 signature.bind(**dict.fromkeys([*same, *keys, *asks]))
             except TypeError as error:
                 raise InputError(
-                    named("what", what) + f" is {shown(what)}, which cannot be called with the cases: {told(error)}"
+                    "what", what, f"is {shown(what)}, which cannot be called with the cases: {told(error)}"
                 ) from None
     if "seed" in asks:
         for k, row in enumerate(cases.rows):  # of 63 bits, as files hold it

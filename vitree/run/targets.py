@@ -14,7 +14,6 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
 from vitree.run.controller import Controller, function_of, of_another_function
-from vitree.wording import Argument, named
 
 
 class Targets:
@@ -48,7 +47,7 @@ class Targets:
         names, drives = model.input_names, getattr(model, "drives", ())
         self.at = {drive.joint: names.index(drive.target) for drive in drives if isinstance(drive.target, str)}
         if not self.at:
-            raise InputError(named("targets", targets) + f' are for drives, and "{model.name}" has none with an input')
+            raise InputError("targets", targets, f'are for drives, and "{model.name}" has none with an input')
         self.model = model
         self.where = np.array(list(self.at.values()))
         self.alone = self.where.tolist() == list(range(len(names)))
@@ -123,7 +122,7 @@ class Targets:
                     raise self._unknown(joint, targets)
             found = {joint: _signal(value, joint) for joint, value in targets.items()}
             if len({np.shape(value) for value in found.values() if not callable(value) and np.ndim(value)}) > 1:
-                raise InputError(named("targets", targets) + " has arrays of different lengths; give one for each step")
+                raise InputError("targets", targets, "has arrays of different lengths; give one for each step")
         else:
             found = self._columns(targets)
         self._require_agreement(found)
@@ -136,8 +135,7 @@ class Targets:
             if joint in self.at and self.model.input_names[self.at[joint]] in inputs:
                 name = self.model.input_names[self.at[joint]]
                 raise InputError(
-                    named("targets", targets) + " and " + named("inputs", inputs) + f' both have "{name}", the target '
-                    f'of "{joint}"; leave it out of one'
+                    "targets", targets, f'and inputs both have "{name}", the target of "{joint}"; leave it out of one'
                 )
 
     def _columns(self, targets: Any) -> dict[str, np.ndarray]:
@@ -147,9 +145,9 @@ class Targets:
         try:
             rows = as_numbers(targets)
         except TypeError as error:
-            raise InputError(named("targets", targets) + f" has {error}; it must be an array {needed}") from None
+            raise InputError("targets", targets, f"has {error}; it must be an array {needed}") from None
         if rows.ndim not in (1, 2) or rows.shape[-1] != count:
-            raise InputError(named("targets", targets) + f" has shape {rows.shape}; it must be {needed}")
+            raise InputError("targets", targets, f"has shape {rows.shape}; it must be {needed}")
         rows = entries(rows, rows.shape, "targets")
         return {joint: rows[..., k] for k, joint in enumerate(self.at)}
 
@@ -158,8 +156,7 @@ class Targets:
         others = resolve_inputs(self.model, inputs or None)
         if isinstance(others, np.ndarray) and others.ndim > 1:
             raise InputError(
-                named("targets", targets) + " that are a callable go with " + named("inputs", inputs) + " that are "
-                "numbers or callables of t, not rows"
+                "targets", targets, "that are a callable go with inputs that are numbers or callables of t, not rows"
             )
         asked, size = self._asked(targets), len(self.model.input_names)
 
@@ -176,8 +173,7 @@ class Targets:
         others = resolve_inputs(self.model, inputs or None)
         if others is not None and not (isinstance(others, np.ndarray) and others.ndim == 1):
             raise InputError(
-                named("targets", targets) + " of a Controller go with " + named("inputs", inputs) + " that are "
-                "numbers; give a Controller of all inputs"
+                "targets", targets, "of a Controller go with inputs that are numbers; give a Controller of all inputs"
             )
         first = np.zeros(len(self.model.input_names)) if others is None else others.copy()
         if targets.initial is not None:
@@ -204,7 +200,7 @@ class Targets:
     # ---- what is wrong ---------------------------------------------------------------------------------------
 
     def _unknown(self, joint: Any, targets: Any) -> UnknownNameError:
-        return UnknownNameError("drive", joint, self.at, about=Argument("targets", targets, style="name"))
+        return UnknownNameError("drive", joint, self.at, argument="targets")
 
     def _require_agreement(self, values: Mapping[str, Any]) -> None:
         """Raise an InputError if two drives of one input are given different targets."""
@@ -215,8 +211,9 @@ class Targets:
             if a is not b and (callable(a) or callable(b) or not np.array_equal(a, b)):
                 name = self.model.input_names[self.at[one]]
                 raise InputError(
-                    named("targets", values) + f' differ for "{one}" and "{other}", whose drives have one input, '
-                    f'"{name}"; give both the same target, or name one of the joints'
+                    "targets", values,
+                    f'differ for "{one}" and "{other}", whose drives have one input, "{name}"; give both the same '
+                    "target, or name one of the joints"
                 )
 
 
@@ -243,9 +240,7 @@ def with_targets(model: System, targets: Any, inputs: Any) -> Any:
 def inputs_beside(plan: Targets, targets: Any, inputs: Any) -> dict[str, Any]:
     """Return inputs that go with targets; raise an InputError if they are no mapping, or have a target among them."""
     if inputs is not None and not isinstance(inputs, Mapping):
-        raise InputError(
-            named("targets", targets) + " go with " + named("inputs", inputs) + " that are a mapping of names, or none"
-        )
+        raise InputError("targets", targets, "go with inputs that are a mapping of names, or none")
     found = mapping(inputs, "inputs", "a mapping of names")
     plan.require_apart(targets, found)
     return found

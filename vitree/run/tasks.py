@@ -19,7 +19,7 @@ from vitree.arguments import plain_scalar, shown, told, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, VitreeError
 from vitree.results.plain import SCALARS
 from vitree.run.cases import without_addresses
-from vitree.wording import Argument, named, visible
+from vitree.wording import visible
 
 #: Seconds that a task is to take; at least; and at most, if its cases are slower than those before.
 AIM, LEAST, MOST = 0.5, 0.1, 2.0
@@ -250,8 +250,8 @@ def packed(function: Function) -> Payload:
         body = cloudpickle.dumps(function)
     except Exception as error:  # whatever its parts raise
         raise InputError(
-            named("what") + f" cannot be sent to other processes: {told(error)}; make what it holds within the "
-            "function, or run it by " + Argument("backend", "threads")
+            f"what cannot be sent to other processes: {told(error)}; make what it holds within the function, or run "
+            'it by backend="threads"'
         ) from None
     return Payload(hashlib.sha256(body).hexdigest(), body)
 
@@ -265,14 +265,14 @@ def check_backend(backend: Any, workers: Any) -> int | None:
         If one is wrong.
     """
     if not isinstance(backend, str) or backend not in BACKENDS:
-        raise UnknownNameError("backend", backend, BACKENDS, about=Argument("backend", backend))
+        raise UnknownNameError("backend", backend, BACKENDS, argument="backend")
     if workers is None:
         return None
     count = whole(workers)
     if count is None or count < 1:
-        raise InputError(Argument("workers", workers) + " must be a whole number, 1 or more, or None for all there are")
+        raise InputError("workers", workers, "must be a whole number, 1 or more, or None for all there are")
     if backend == "dask":
-        raise InputError(Argument("workers", workers) + ": a Dask cluster has its own; leave it out")
+        raise InputError("workers", workers, ": a Dask cluster has its own; leave it out")
     return count
 
 
@@ -306,8 +306,8 @@ def _require_dask() -> None:
         get_client()
     except ValueError:
         raise InputError(
-            Argument("backend", "dask") + " needs a client: make one first, dask.distributed.Client(...), of a cluster "
-            "on this computer or elsewhere"
+            "backend", "dask",
+            "needs a client: make one first, dask.distributed.Client(...), of a cluster on this computer or elsewhere"
         ) from None
 
 
@@ -318,7 +318,5 @@ def _require_ray() -> None:
     except ImportError:
         raise MissingExtraError("ray", "ray", "a sweep by Ray") from None
     if not ray.is_initialized():
-        raise InputError(
-            Argument("backend", "ray") + " needs Ray: call ray.init(...) first, for this computer or a cluster"
-        )
+        raise InputError("backend", "ray", "needs Ray: call ray.init(...) first, for this computer or a cluster")
     register_ray()

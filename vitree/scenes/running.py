@@ -17,7 +17,6 @@ from vitree.run.bench import machine
 from vitree.run.simulate import simulate
 from vitree.scenes import balls, blocks, flight, peer, robots  # noqa: F401 (they enter their scenes)
 from vitree.scenes.base import SCENES, Motion, Scene, SkippedError, Stage
-from vitree.wording import Argument
 
 #: Methods that solve for contacts.
 METHODS = ("linear-time", "midpoint")
@@ -132,7 +131,7 @@ def scenes(
     for kind, given, there in (("scene", chosen, list(SCENES)), ("method", ways, list(METHODS))):
         for name in given:
             if name not in there:
-                raise UnknownNameError(kind, name, there, about=Argument(f"{kind}s", name))
+                raise UnknownNameError(kind, name, there, argument=f"{kind}s")
     notes: list[str] = []
     if peers and not _installed():
         peers = False

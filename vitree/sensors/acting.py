@@ -24,7 +24,6 @@ from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording
 from vitree.sensors.course import Course
-from vitree.wording import named
 
 #: Steps of one length differ by no more than this share.
 EVEN = 1e-6
@@ -143,8 +142,9 @@ class Acting:
         t = self.course.t
         if len(found) < len(t) - 1 or (np.diff(t) > 1.5 * self.dt).any():
             raise InputError(
-                named("inputs", inputs) + f" has {len(found)} rows, one for each step, and the trajectory {len(t)} "
-                "records, which are not of each step; leave it out: a run keeps what drove it"
+                "inputs", inputs,
+                f"has {len(found)} rows, one for each step, and the trajectory {len(t)} records, which are not of "
+                "each step; leave it out: a run keeps what drove it"
             )
         return at_records(t, np.column_stack([np.arange(1, len(t)), found[: len(t) - 1]]), self.dt)
 

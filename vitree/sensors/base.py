@@ -16,7 +16,6 @@ from vitree.model.system import System
 from vitree.results.recording import Recording
 from vitree.sensors.acting import Acting
 from vitree.sensors.course import Course
-from vitree.wording import Argument, keyword, named
 
 #: What is too large for a double is infinite, and refused where it is a reading.
 quiet = np.errstate(over="ignore", invalid="ignore")
@@ -55,10 +54,10 @@ class Sensor(ABC):
     def __post_init__(self) -> None:
         if self.rate is not None:
             if not 0 < real(self.rate) < np.inf:
-                raise InputError(Argument("rate", self.rate) + " must be a positive number of readings a second [1/s]")
+                raise InputError("rate", self.rate, "must be a positive number of readings a second [1/s]")
             object.__setattr__(self, "rate", real(self.rate))
         if not 0 <= real(self.delay) < np.inf:
-            raise InputError(Argument("delay", self.delay) + " must be a number of seconds, zero or more")
+            raise InputError("delay", self.delay, "must be a number of seconds, zero or more")
         object.__setattr__(self, "delay", real(self.delay))
         for name in ("bias", "noise"):
             object.__setattr__(self, name, self._errors(name, getattr(self, name)))
@@ -66,11 +65,11 @@ class Sensor(ABC):
             return
         seed = whole(self.seed)
         if seed is None or seed < 0:
-            raise InputError(Argument("seed", self.seed) + " must be a whole number, zero or more")
+            raise InputError("seed", self.seed, "must be a whole number, zero or more")
         if not np.any(self.noise):
             raise InputError(
-                Argument("seed", self.seed) + f" does nothing: this {type(self).__name__} has no noise; give "
-                + keyword("noise") + " too, or leave " + keyword("seed") + " out"
+                "seed", self.seed,
+                f"does nothing: this {type(self).__name__} has no noise; give noise= too, or leave seed= out"
             )  # fmt: skip
         object.__setattr__(self, "seed", seed)
 
@@ -78,7 +77,7 @@ class Sensor(ABC):
         """Bias or noise as numbers; raise an InputError that says what they must be."""
         found = numbers_of_errors(name, value)
         if name == "noise" and np.min(found, initial=0.0) < 0:
-            raise InputError(named(name, value) + f" is {shown(value)}; a standard deviation is zero or more")
+            raise InputError(name, value, f"is {shown(value)}; a standard deviation is zero or more")
         return found
 
     @abstractmethod
@@ -100,8 +99,8 @@ class Sensor(ABC):
         count = float(t[-1] - t[0]) * self.rate
         if not count < MOST:
             raise InputError(
-                Argument("rate", self.rate) + f" /s would be {count:.3g} readings of {t[-1] - t[0]:.6g} s, and {MOST} "
-                "are the most; give a lower one"
+                "rate", self.rate,
+                f"/s would be {count:.3g} readings of {t[-1] - t[0]:.6g} s, and {MOST} are the most; give a lower one"
             )
         taken = t[0] + np.arange(int(count * (1 + 1e-12) + 1e-9) + 1) / self.rate
         taken = np.minimum(taken, t[-1])
@@ -151,9 +150,9 @@ def numbers_of_errors(name: str, value: Any) -> float | tuple[float, ...]:
     try:
         x = as_numbers(value)
     except TypeError as error:
-        raise InputError(named(name, value) + f" has {error}; it must be a number, or a row of numbers") from None
+        raise InputError(name, value, f"has {error}; it must be a number, or a row of numbers") from None
     if x.ndim > 1 or not np.isfinite(x).all():
-        raise InputError(named(name, value) + f" is {shown(value)}; it must be a finite number, or a row of them")
+        raise InputError(name, value, f"is {shown(value)}; it must be a finite number, or a row of them")
     return tuple(x.tolist()) if x.ndim else float(x)
 
 
@@ -165,7 +164,7 @@ class PairSensor(Sensor):
         found = np.atleast_1d(super()._errors(name, value))
         if len(found) not in (1, 2, 6):
             raise InputError(
-                named(name, value) + f" has {len(found)} numbers; it must be one number, two ({self._words}), or six"
+                name, value, f"has {len(found)} numbers; it must be one number, two ({self._words}), or six"
             )
         return tuple(found.tolist() if len(found) == 6 else np.repeat(found, 6 // len(found)).tolist())
 

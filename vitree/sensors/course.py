@@ -12,7 +12,6 @@ from vitree.lie import SO3
 from vitree.model.model import Model
 from vitree.results.dense import Nodes, hermite
 from vitree.results.recording import Recording
-from vitree.wording import keyword, named
 
 EXP = SO3.maps["exp"]
 #: A time is that of a record if it is off by this share of the time between records, or by rounding.
@@ -31,25 +30,22 @@ def model_of(trajectory: Any, model: Any) -> Model:
     if model is None:
         model = trajectory.system
         if model is None:
-            raise InputError(
-                "the trajectory has no system, which files do not keep; give it by " + keyword("model")
-            )
+            raise InputError("the trajectory has no system, which files do not keep; give it by model=")
     else:
         require_model(model)
         digest = trajectory.settings.get("model_digest")
         if isinstance(digest, str) and digest != model.digest:
             raise InputError(
                 f'the trajectory is of another model than "{model.name}": of "{trajectory.model_name}"; give that one '
-                "by " + keyword("model")
+                "by model="
             )
     require_model(model)
     if not len(trajectory):
         raise InputError("the trajectory has no records; a sensor needs one at least")
     if trajectory.q.shape[1] != model.nq or trajectory.v.shape[1] != model.nv:
         raise InputError(
-            f'the trajectory has {trajectory.q.shape[1]} coordinates and {trajectory.v.shape[1]} velocities, '
-            f'"{model.name}" has nq={model.nq} and nv={model.nv}; give the model that was simulated by '
-            + keyword("model")
+            f"the trajectory has {trajectory.q.shape[1]} coordinates and {trajectory.v.shape[1]} velocities, "
+            f'"{model.name}" has nq={model.nq} and nv={model.nv}; give the model that was simulated by model='
         )
     t = trajectory.t
     if bad := np.flatnonzero(~(np.isfinite(trajectory.q).all(axis=1) & np.isfinite(trajectory.v).all(axis=1))).tolist():
@@ -151,7 +147,7 @@ class Course:
                     raise InputError(
                         f'the joint "{name}" makes half a turn or more between the records at t = {known.t[k]:.9g} s '
                         f"and {known.t[k + 1]:.9g} s, so that nothing is known between them; record more steps, by a "
-                        "smaller " + named("every") + ", or read at the records, without " + named("rate")
+                        "smaller every, or read at the records, without rate"
                     )
                 found.append((w, difference[w], EXP.dtau_inv(-difference[w]) @ known.v[k + 1, w]))
             self._last = k, found

@@ -17,7 +17,6 @@ from vitree.model.system import System
 from vitree.results.recording import Recording
 from vitree.sensors.base import Sensor, numbers_of_errors, quiet, require_finite
 from vitree.sensors.course import Course, model_of, require_model
-from vitree.wording import Argument, named
 
 #: Counts beyond this are no whole numbers in floating point.
 MOST_COUNTS = 2.0**53
@@ -98,12 +97,12 @@ class Encoder(Sensor):
         if self.joints is not None:
             names = several(self.joints, "joints", "a sequence of names of joints, or None")
             if not all(isinstance(name, str) for name in names):
-                raise InputError(Argument("joints", self.joints) + " must be names of joints")
+                raise InputError("joints", self.joints, "must be names of joints")
             object.__setattr__(self, "joints", names)
         if self.resolution is not None:
             steps = numbers_of_errors("resolution", self.resolution)
             if not np.min(steps, initial=1.0) > 0:
-                raise InputError(Argument("resolution", self.resolution) + " must be positive [m or rad], or None")
+                raise InputError("resolution", self.resolution, "must be positive [m or rad], or None")
             object.__setattr__(self, "resolution", steps)
         super().__post_init__()
 
@@ -132,8 +131,8 @@ class Encoder(Sensor):
             rounded = np.rint(position / steps)
             if not np.abs(rounded).max(initial=0.0) < MOST_COUNTS:
                 raise InputError(
-                    Argument("resolution", self.resolution) + " is too small: counts of the positions are too large "
-                    "for whole numbers; give a larger one"
+                    "resolution", self.resolution,
+                    "is too small: counts of the positions are too large for whole numbers; give a larger one"
                 )
             counts, position = rounded.astype(np.int64), rounded * steps
         velocity = np.full_like(position, np.nan)
@@ -183,18 +182,21 @@ class Encoder(Sensor):
         for joint in chosen:
             if joint.kind in several_of:
                 raise InputError(
-                    named("joints", self.joints) + f' has "{joint.name}", a {joint.kind} joint, whose rotation is no '
-                    "coordinate that an encoder has; leave it out"
+                    "joints", self.joints,
+                    f'has "{joint.name}", a {joint.kind} joint, whose rotation is no coordinate that an encoder has; '
+                    "leave it out"
                 )
         if not chosen:
-            raise InputError(named("joints", self.joints) + f' has no joint of "{model.name}" with an encoder')
+            raise InputError("joints", self.joints, f'has no joint of "{model.name}" with an encoder')
         q, v = (np.concatenate([np.arange(getattr(joint, name).start, getattr(joint, name).stop) for joint in chosen])
                 for name in ("q_slice", "v_slice"))  # fmt: skip
         for name in ("bias", "noise", "resolution"):
             size = np.size(getattr(self, name))
             if isinstance(getattr(self, name), tuple) and size != len(q):
                 raise InputError(
-                    named(name, getattr(self, name)) + f" has {size} numbers; it must be one, or {len(q)} for "
-                    + ", ".join(f'"{full.q_names[k]}"' for k in q[:8].tolist()) + ", ..." * (len(q) > 8)
+                    name, getattr(self, name),
+                    f"has {size} numbers; it must be one, or {len(q)} for "
+                    + ", ".join(f'"{full.q_names[k]}"' for k in q[:8].tolist())
+                    + (", ..." * (len(q) > 8))
                 )
         return q, v

@@ -22,7 +22,6 @@ from vitree.results.recording import Recording
 from vitree.sensors.acting import Acting, Acts, acting_now
 from vitree.sensors.base import PairSensor, quiet, require_finite
 from vitree.sensors.course import Course, model_of, require_model
-from vitree.wording import named
 
 
 class ForceTorqueSample(NamedTuple):
@@ -217,9 +216,10 @@ class ForceTorque(PairSensor):
             there = [name for name, at in zip(flat.frame_names, flat.frame_body, strict=True) if at == cut.body]
             beyond = "behind the joint" if cut.iq is None else "beyond the frame"
             raise InputError(
-                named("frame", self.frame) + f' is "{self.frame}", which does not move with the body {beyond} '
-                f'"{self.joint}"; frames that do are ' + ", ".join(f'"{name}"' for name in there),
-                choices=there,
+                "frame", self.frame,
+                f'is "{self.frame}", which does not move with the body {beyond} "{self.joint}"; frames that do are '
+                + ", ".join(f'"{name}"' for name in there),
+                choices=there
             )
         return Place(cut, cut.body, flat.frame_E[row], flat.frame_p[row])
 

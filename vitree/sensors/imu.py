@@ -20,7 +20,7 @@ from vitree.results.recording import Recording
 from vitree.sensors.acting import Acting, Acts, acting_now
 from vitree.sensors.base import PairSensor, quiet, require_finite
 from vitree.sensors.course import EXP, Course, model_of, require_model
-from vitree.wording import named, visible
+from vitree.wording import visible
 
 core = scalar()
 
@@ -254,8 +254,8 @@ class Imu(PairSensor):
     def _require_moving(self, model: Model) -> None:
         if model.flat.frame_body[model._frame(self.frame)] < 0:
             raise InputError(
-                named("frame", self.frame) + f' is "{self.frame}", which is fixed to the world and never moves; give a '
-                "frame of a body that moves"
+                "frame", self.frame,
+                f'is "{self.frame}", which is fixed to the world and never moves; give a frame of a body that moves'
             )
 
     def _turned(self, course: Course, taken: np.ndarray, spin: np.ndarray) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from vitree.arguments import all_finite, as_numbers
 from vitree.errors import ModelError
-from vitree.wording import named, text_of
+from vitree.wording import text_of
 
 #: Types of what may hold arrays.
 _HOLDERS = (np.ndarray, tuple)
@@ -20,7 +20,7 @@ def finite(value, what: str) -> float:
         return value
     number = _numbers_of(value, (), "a number", what, "the ")
     if not np.isfinite(number):
-        raise ModelError("the " + named(what, value) + f" is {float(number)}; it must be finite")
+        raise ModelError(f"the {what} is {float(number)}; it must be finite", argument=what, value=value)
     return float(number)
 
 
@@ -36,7 +36,8 @@ def triple(value, what: str) -> list[float]:
             return list(value)
     entries = _numbers_of(value, (3,), "three numbers", what, "the ")
     if not all_finite(entries):
-        raise ModelError("the " + named(what, value) + f" is {text_of(value, repr)}; it must be three finite numbers")
+        text = f"the {what} is {text_of(value, repr)}; it must be three finite numbers"
+        raise ModelError(text, argument=what, value=value)
     return entries.tolist()
 
 
@@ -50,7 +51,7 @@ def unit_triple(value, what: str) -> list[float]:
     x, y, z = triple(value, what)
     _, middle, largest = sorted((abs(x), abs(y), abs(z)))
     if largest == 0:
-        raise ModelError("the " + named(what, value) + " is zero; give it a direction such as (0, 0, 1)")
+        raise ModelError(f"the {what} is zero; give it a direction such as (0, 0, 1)", argument=what, value=value)
     x, y, z = x / largest, y / largest, z / largest
     if middle:
         length = math.sqrt(x * x + y * y + z * z)
@@ -63,7 +64,8 @@ def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     needed = f"an array of shape {shape}" if shape else "a number"
     result = _numbers_of(value, shape, needed, what).copy()
     if not all_finite(result):
-        raise ModelError(named(what, value) + f" is {np.array2string(result)}; it must be {needed}, finite")
+        text = f"{what} is {np.array2string(result)}; it must be {needed}, finite"
+        raise ModelError(text, argument=what, value=value)
     result.setflags(write=False)
     return result
 
@@ -76,7 +78,8 @@ def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str, article: 
     except TypeError as error:
         result, why = None, f": it has {error}"
     if result is None or result.shape != shape:
-        raise ModelError(article + named(what, value) + f" is {text_of(value, repr)}; it must be {needed}{why}")
+        text = f"{article}{what} is {text_of(value, repr)}; it must be {needed}{why}"
+        raise ModelError(text, argument=what, value=value)
     return result
 
 

@@ -16,7 +16,7 @@ from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
 from vitree.spatial.checks import finite, triple, unit_triple, vector
 from vitree.spatial.inertia import body_mass, inertia_tensor
 from vitree.spatial.rotations import UNIT_TOLERANCE, proper_rotation, rotation_about, rotation_rpy
-from vitree.wording import Argument, named, text_of
+from vitree.wording import text_of
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,15 @@ _LIMITS = ("damping", "friction", "friction_velocity", "dry_friction", "armature
 
 def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
     """A coordinate with its limits, whose keywords are checked."""
-    for word, value in limits.items():
+    for word in limits:
         if word not in _LIMITS:
-            raise UnknownNameError(f'keyword of the coordinate "{name}"', word, _LIMITS, about=Argument(word, value))
+            raise UnknownNameError(f'keyword of the coordinate "{name}"', word, _LIMITS, argument=word)
     if "friction_velocity" in limits and "friction" not in limits:
         raise ModelError(f'"{name}" has friction_velocity and no friction; give friction=, too, or leave it out')
     kinematic = plain_scalar(limits.get("kinematic", False))
     if not isinstance(kinematic, bool):
         given = text_of(kinematic, repr)
-        raise ModelError(named("kinematic", kinematic) + f' of "{name}" is {given}; it must be True or False')
+        raise ModelError(f'kinematic of "{name}" is {given}; it must be True or False')
     return Coordinate(name, **{**limits, "kinematic": kinematic}, **made)
 
 

@@ -10,6 +10,8 @@ from vitree.spatial.checks import direction
 from vitree.spatial.rotations import turn_z_to
 from vitree.tree.elements import Coordinate, Element, ball, not_kinematic, part_of, rx, ry, rz, screw, tx, ty, tz
 
+__all__ = ["cylindrical", "euler", "helical", "planar", "prismatic", "revolute", "spherical", "universal"]
+
 
 def revolute(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> Coordinate:
     """A hinge about an axis through the frame's origin [rad]; see :func:`vitree.screw`."""

@@ -17,7 +17,6 @@ from vitree.mechanism.contacts import Contact
 from vitree.mechanism.flat import Geometry
 from vitree.urdf.meshes import read_mesh
 from vitree.urdf.xml import Source
-from vitree.wording import Text, keyword
 
 
 def solid_of(shape: Geometry, most: int = HULL_POINTS) -> Shape:
@@ -39,7 +38,7 @@ def solid_of(shape: Geometry, most: int = HULL_POINTS) -> Shape:
     place: dict[str, Any] = {"position": tuple(shape.position.tolist()), "rotation": shape.rotation}
     if shape.kind == "mesh":
         if not (shape.found and Path(str(shape.filename)).is_file()):
-            raise ModelError("it is not found; give the folder of its package in " + keyword("packages"))
+            raise ModelError("it is not found; give the folder of its package in packages=")
         found = _thinned(str(shape.filename), os.stat(str(shape.filename)).st_mtime_ns, tuple(shape.size), most)
         return Hull(found.points, most, thinned=found.lost, **place)
     if shape.kind == "box":
@@ -77,7 +76,7 @@ def contacts_of(file: Source, links: dict[str, Node], shapes: dict[str, list[Geo
                 solids.append(solid_of(shape, most))
             except ModelError as error:
                 text = f'the mesh "{shape.filename}" of a <collision> of link "{name}" cannot touch: '
-                file.say("contact-mesh", Text(text, error.args[0]), _node_of(links[name], shape))
+                file.say("contact-mesh", f"{text}{error.args[0]}", _node_of(links[name], shape))
         if solids:
             contacts.append(Contact(name, shapes=tuple(solids)))
     lost = max(contacts, key=lambda contact: contact.lost, default=None)

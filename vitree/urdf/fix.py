@@ -14,7 +14,6 @@ from vitree.urdf.checks import AXIS_TOLERANCE
 from vitree.urdf.inertials import COLUMNS, ROWS
 from vitree.urdf.reader import RobotFile, check_urdf, load, options_of
 from vitree.urdf.schema import MOMENTS, USED
-from vitree.wording import Argument
 
 #: Policies of ``inertia=`` that change a file.
 REPAIRS = ("repair", "geometry")
@@ -62,7 +61,7 @@ def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair",
     """
     if not isinstance(inertia, str) or inertia not in REPAIRS:
         raise InputError(
-            Argument("inertia", inertia) + ' is not a way to repair; choose from "repair", "geometry"', choices=REPAIRS
+            "inertia", inertia, 'is not a way to repair; choose from "repair", "geometry"', choices=REPAIRS
         )
     chosen = options_of(base, options | {"inertia": inertia})
     file, model = load(source, chosen)

@@ -9,7 +9,6 @@ from xml.etree.ElementTree import Element as Node
 from vitree.errors import UnknownNameError
 from vitree.urdf.checks import listed
 from vitree.urdf.xml import Source
-from vitree.wording import Argument
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def find_layout(
         If there is no link ``root``.
     """
     if root is not None and not (isinstance(root, str) and root in links):
-        raise UnknownNameError("link", root, links, about=Argument("root", root))
+        raise UnknownNameError("link", root, links, argument="root")
     ends = {name: ends_of(joint) for name, joint in joints.items()}
     above: dict[str, tuple[str, str]] = {}
     closing: dict[str, None] = {}

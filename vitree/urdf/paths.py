@@ -13,7 +13,6 @@ from urllib.parse import unquote
 
 from vitree.arguments import path_of, several
 from vitree.errors import InputError
-from vitree.wording import keyword
 
 #: Folders by package name, or folders that hold packages.
 Packages = Mapping[str, str | os.PathLike] | Iterable[str | os.PathLike] | str | os.PathLike
@@ -166,11 +165,11 @@ class Places:
                 yield from self._in_folder(folder, name, links=True)
 
     def _path(self, text: str) -> tuple[str | None, str]:
-        problem: str = "missing: the robot is a text, which has no folder; name one by " + keyword("packages")
+        problem: str = "missing: the robot is a text, which has no folder; name one by packages="
         for folder in [folder for folder, _ in self.near] or self.given:
             place, above, name, is_file = self._at(folder, text)
             if not (self._of_robot(above) or above / name in (*self.homes, *self.trusted)):
-                problem = "escapes the robot's package; name the folder it is in by " + keyword("packages")
+                problem = "escapes the robot's package; name the folder it is in by packages="
             elif is_file:
                 return place, ""
             else:
@@ -188,7 +187,7 @@ class Places:
                 return place, ""
             elif not problem.startswith("escapes"):
                 problem = f'missing: the package "{package}" ({folder}) has no such file'
-        return None, problem or f'missing: no package "{package}" is found; name its folder by ' + keyword("packages")
+        return None, problem or f'missing: no package "{package}" is found; name its folder by packages='
 
     def _at(self, folder: Path, text: str) -> tuple[str, Path, str, bool]:
         """Return the place that a text means in a folder, its real folder and name, and whether a file is there."""
@@ -270,7 +269,7 @@ def _given(packages: Packages | None) -> tuple[dict[str, Path], list[Path]]:
 def _folder(path: str | os.PathLike) -> Path:
     folder = os.path.abspath(os.path.expanduser(path_of(path, "packages")))
     if not os.path.isdir(folder):
-        raise InputError(keyword("packages") + f" names {path}, which is not a folder")
+        raise InputError("packages", path, "is not a folder")
     return Path(folder)
 
 

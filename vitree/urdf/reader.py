@@ -34,7 +34,7 @@ from vitree.urdf.schema import JOINT, ONE_COORDINATE, USED
 from vitree.urdf.transmissions import NUMBERS, checked_numbers, numbers_by, rotors_of
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
-from vitree.wording import Argument, brief, keyword
+from vitree.wording import brief
 
 CHOICES = {
     "base": ("fixed", "free", "euler"),
@@ -85,23 +85,25 @@ class Options:
         for option, choices in CHOICES.items():
             if not isinstance(value := getattr(self, option), str) or value not in choices:
                 raise InputError(
-                    Argument(option, value) + " is not known; choose from " + ", ".join(f'"{x}"' for x in choices),
-                    choices=choices,
+                    option, value,
+                    "is not known; choose from "
+                    + ", ".join(f'"{x}"' for x in choices),
+                    choices=choices
                 )
         if not 0 < real(self.density) < np.inf:
-            raise InputError(Argument("density", self.density) + " must be a finite number above zero")
+            raise InputError("density", self.density, "must be a finite number above zero")
         object.__setattr__(self, "density", real(self.density))
         for option in NUMBERS:
             object.__setattr__(self, option, checked_numbers(option, getattr(self, option)))
         if self.limit_restitution is not None and self.limits != "enforce":
-            text = keyword("limit_restitution") + " is of limits that are enforced; give "
-            raise InputError(text + Argument("limits", "enforce") + ", too")
+            text = "limit_restitution= is of limits that are enforced; give "
+            raise InputError(f'{text}limits="enforce", too')
         ground = "a Ground, such as vt.Ground(friction=0.8), or None"
         of_kind(self.ground, (Ground, type(None)), "ground", ground)
         for option, least in (("max_bytes", 1), ("max_depth", 1), ("hull_points", 4)):
             if (whole(value := getattr(self, option)) or 0) < least:
                 needed = "above zero" if least == 1 else f"of {least} or more"
-                raise InputError(Argument(option, value) + f" must be a whole number {needed}")
+                raise InputError(option, value, f"must be a whole number {needed}")
             object.__setattr__(self, option, whole(value))
 
 
@@ -324,7 +326,7 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
     warnings: list[str] = []
     if options.xacro is not None or (path is not None and is_xacro(path)):
         if path is None:
-            raise InputError(keyword("xacro") + " needs a file; give its path as the source")
+            raise InputError("xacro= needs a file; give its path as the source")
         text = expand_xacro(
             path, packages=options.packages, arguments=options.xacro, notes=warnings, trust=options.trust
         )

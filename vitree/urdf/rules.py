@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vitree.wording import Argument, keyword
-
 
 class Rule(NamedTuple):
     """A rule, by the identifier of its findings.
@@ -25,8 +23,8 @@ class Rule(NamedTuple):
     remedy: str
 
 
-REPAIR = "correct it, or read the file with " + Argument("inertia", "repair")
-_MIMIC = "correct the file, or read it with " + Argument("mimic", "independent")
+REPAIR = 'correct it, or read the file with inertia="repair"'
+_MIMIC = 'correct the file, or read it with mimic="independent"'
 _ALONE = "it moves on its own; correct the file"
 _SHAPE = "the shape is left out; correct it"
 
@@ -106,8 +104,7 @@ RULES: dict[str, Rule] = {
     "mimic-loop": Rule(
         "error",
         "A joint that closes a loop follows or is followed.",
-        "put it in the file before the other joint to its child, or read the file with "
-        + Argument("mimic", "independent"),
+        'put it in the file before the other joint to its child, or read the file with mimic="independent"',
     ),
     "mimic-follower": Rule(
         "warning", "A fixed, planar or floating joint has a <mimic>, which is ignored.", "remove the <mimic>"
@@ -145,7 +142,7 @@ RULES: dict[str, Rule] = {
     "two-parents": Rule(
         "error",
         "A link is the child of several joints.",
-        Argument("loops", "constraints") + " closes the loop by constraints in place of the second",
+        'loops="constraints" closes the loop by constraints in place of the second',
     ),
     "cycle": Rule(
         "error", "Joints form a cycle: none of their links is connected to the root.", "leave one of them out"
@@ -153,7 +150,7 @@ RULES: dict[str, Rule] = {
     "several-roots": Rule(
         "error",
         "There are several root links.",
-        "join them by joints, or choose one by " + keyword("root") + "; the rest is left out",
+        "join them by joints, or choose one by root=; the rest is left out",
     ),
     "left-out": Rule("warning", "With root=: links that are not connected to the root are left out.", ""),
     "root-floating": Rule(
@@ -162,10 +159,10 @@ RULES: dict[str, Rule] = {
     "world-root": Rule(
         "warning",
         'A root link "world" is made to float, with everything on it.',
-        "load the file with " + Argument("base", "fixed"),
+        'load the file with base="fixed"',
     ),
     "loop": Rule("error", "A loop cannot be closed by constraints.", "correct the joint"),
-    "nothing-moves": Rule("error", "No joint moves.", "load it with " + Argument("base", "free")),
+    "nothing-moves": Rule("error", "No joint moves.", 'load it with base="free"'),
     "massless": Rule("warning", "A joint moves no mass: the model has kinematics, but no accelerations.", ""),
     "singular-neutral": Rule(
         "warning", "The mass matrix is singular where all coordinates are zero: no run can start there.", ""

@@ -16,7 +16,6 @@ from vitree.urdf.checks import suggestion
 from vitree.urdf.schema import ONE_COORDINATE
 from vitree.urdf.xml import LARGEST, Source
 from vitree.urdf.xml import shown as cut
-from vitree.wording import Argument
 
 #: Elements whose numbers matter, without prefix and underscores; where both ratios are given, the first counts.
 ROTOR, RATIOS = "rotorinertia", ("gearratio", "mechanicalreduction")
@@ -161,7 +160,7 @@ def checked_numbers(option: str, given: Any) -> float | dict[str, float] | None:
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        return _in_range(option, given, Argument(option, given))
+        return _in_range(option, given, option)
     for pattern in given:
         if not isinstance(pattern, str):
             raise InputError(f"a key of {option} is {shown(pattern)}; it must be a pattern of names of joints, a text")
@@ -171,8 +170,8 @@ def checked_numbers(option: str, given: Any) -> float | dict[str, float] | None:
 def _in_range(option: str, value: Any, what: str) -> float:
     number, (most, needed) = real(value), NUMBERS[option]
     if isinstance(value, bool) or not 0 <= number <= most or math.isinf(number):
-        shows = "" if isinstance(what, Argument) else f" is {shown(value)}; it"
-        raise InputError(what + shows + f" must be {needed}")
+        told = "" if what == option else f"is {shown(value)}; it "
+        raise InputError(what, value, f"{told}must be {needed}")
     return number
 
 
@@ -209,6 +208,6 @@ def numbers_by(
         fitting = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
         if not fitting and isinstance(given, Mapping):
             which = f"{kind} that fits" if set(pattern) & set("*?[") else kind
-            raise UnknownNameError(which, pattern, names, about=Argument(option, dict(given)))
+            raise UnknownNameError(which, pattern, names, argument=option)
         found |= dict.fromkeys(fitting, value)
     return found

@@ -23,7 +23,6 @@ from vitree.tree.tree import Tree
 from vitree.urdf.build import UNLIMITED
 from vitree.urdf.schema import SHAPES
 from vitree.urdf.skeleton import Joint, Link, lay_out, size_of
-from vitree.wording import Argument, joined
 from vitree.writing import write_text
 
 #: Decimals of angles, and of lengths in the size of the mechanism. Reading a pose and taking it apart again
@@ -86,7 +85,7 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     if not isinstance(model, Model | Tree):
         raise InputError(f"write_urdf takes a Model or a Tree, not {model!r}")
     if not isinstance(plain_scalar(lossy), bool):
-        raise InputError(Argument("lossy", lossy) + " must be True or False")
+        raise InputError("lossy", lossy, "must be True or False")
     flat = (Model(model.flatten()) if isinstance(model, Tree) else model).full.flat
     mimics, others = _follows(flat)
     _require_expressible(flat, others, lossy)
@@ -147,7 +146,7 @@ def _require_expressible(flat: Flat, constraints: list[str], lossy: bool) -> Non
         "damping, friction or limits of free joints": free,
     }
     missing = {} if lossy else {what: names for what, names in losses.items() if names}
-    remedies: list[str] = [Argument("lossy", True) + f" leaves out the {', '.join(missing)}"] if missing else []
+    remedies: list[str] = [f"lossy=True leaves out the {', '.join(missing)}"] if missing else []
     balls = [joint.name for joint in flat.joints if joint.kind == "ball"]
     if balls:
         missing["ball joints"] = balls
@@ -155,7 +154,7 @@ def _require_expressible(flat: Flat, constraints: list[str], lossy: bool) -> Non
     if missing:
         listed = "; ".join(f"{what}: {_some(names)}" for what, names in missing.items())
         text = f'URDF cannot express these parts of "{flat.name}": {listed}. Remedy: '
-        raise ModelError(text + joined(remedies, "; "))
+        raise ModelError(text + "; ".join(remedies))
     names = (flat.name, *flat.frame_names, *(joint.name for joint in flat.joints))
     bad = next((name for name in names if _FORBIDDEN.search(name)), None)
     if bad is not None:

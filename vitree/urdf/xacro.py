@@ -21,7 +21,6 @@ from vitree.arguments import mapping
 from vitree.errors import MissingExtraError, UnknownNameError, UrdfError
 from vitree.urdf.paths import Packages, Places, Resolved
 from vitree.urdf.xml import MAX_BYTES
-from vitree.wording import Argument, Text, keyword
 
 #: Limits of a file that is not trusted: time [s], memory [bytes], and files that it reads.
 SECONDS, MEMORY, FILES = 30.0, 2**30, 1000
@@ -93,8 +92,8 @@ def expand_xacro(
     text, said, asked = expand(path, Places(path, packages), arguments, trust)
     for name in arguments:
         if name not in asked:
-            about = Argument("xacro", arguments, style="name")
-            raise UnknownNameError(f"xacro argument of {Path(path).name} called", name, sorted(asked), about=about)
+            kind = f"xacro argument of {Path(path).name} called"
+            raise UnknownNameError(kind, name, sorted(asked), argument="xacro")
     if notes is not None:
         notes += said
     return text
@@ -233,10 +232,10 @@ def _no_process(path: Path, why: str) -> UrdfError:
 def _failure(path: Path, done: Mapping[str, Any]) -> UrdfError:
     """Return the error of a file that cannot be expanded, with the place and the reason."""
     kind, text, suffix = done["failed"], str(done["text"]), str(done["suffix"])
-    trust = Argument("trust", True)
+    trust = "trust=True"
     told: str
     if kind == "package":
-        told = f'no package "{text}" is found; name its folder by ' + keyword("packages")
+        told = f'no package "{text}" is found; name its folder by packages='
     elif kind == "argument":
         told = f'its argument "{text}" has no value and no default; give it one'
     elif kind == "memory":
@@ -248,4 +247,4 @@ def _failure(path: Path, done: Mapping[str, Any]) -> UrdfError:
     else:
         told = f"{text} {suffix}".strip()
     place = f" (in {', '.join(map(str, done['at']))})" if done["at"] else ""
-    return UrdfError(f"{path.name}: xacro: " + Text(" ".join(told.split()) if type(told) is str else told, place))
+    return UrdfError(f"{path.name}: xacro: " + (" ".join(told.split()) if type(told) is str else told) + f"{place}")

@@ -12,7 +12,7 @@ from vitree.errors import UrdfError
 from vitree.findings import Finding, Report
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import EXTENSIONS, ROBOT, Tag
-from vitree.wording import Argument, Text, brief, pieces_of, visible
+from vitree.wording import brief, visible
 
 #: Largest file [bytes] and deepest nesting that are read without being asked for more.
 MAX_BYTES = 16 * 2**20
@@ -102,7 +102,7 @@ class Source:
         """Keep a finding: of an element or a line, with the severity and the remedy of its rule."""
         severity = severity or RULES[rule].severity
         remedy = RULES[rule].remedy if remedy is None else remedy
-        text = one_line(Text(text, "; ", remedy) if remedy else text)
+        text = one_line(f"{text}; {remedy}" if remedy else text)
         self.errors += severity == "error"
         if len(self.findings) < MOST_FINDINGS or severity in ("error", "note"):
             line = node.line if isinstance(node, Node) else node if isinstance(node, int) else None
@@ -300,10 +300,8 @@ def _floats(text: str) -> tuple[float, ...] | None:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line ends, cut if it is long; it keeps the arguments that it mentions."""
-    text = Text(*(x if isinstance(x, Argument) else re.sub(r"\s+", " ", x) for x in pieces_of(text)))
-    text = visible(text if text == text.strip() else text.strip())
-    return brief(text, LONGEST)
+    """Return a text without line ends, cut if it is long."""
+    return brief(visible(re.sub(r"\s+", " ", text).strip()), LONGEST)
 
 
 def shown(text: str) -> str:

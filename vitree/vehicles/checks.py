@@ -7,7 +7,6 @@ import numpy as np
 from vitree.arguments import axes_of
 from vitree.errors import ModelError
 from vitree.spatial import checks
-from vitree.wording import named
 
 #: The smallest positive number, and the largest size of a number.
 LEAST, LARGEST = 1e-50, 1e50
@@ -17,7 +16,7 @@ def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Return numbers of a shape that cannot be written to, or raise a ModelError that names them."""
     numbers = checks.array(value, shape, what)
     if (largest := np.abs(numbers).max(initial=0.0)) > LARGEST:
-        raise ModelError(named(what, value) + f" is {largest:g} in size; it must be at most {LARGEST:g}")
+        raise ModelError(f"{what} is {largest:g} in size; it must be at most {LARGEST:g}")
     return numbers
 
 
@@ -25,9 +24,9 @@ def positive(value, what: str) -> float:
     """Return a number above zero, or raise a ModelError that names it."""
     number = float(array(value, (), what))
     if not number > 0:
-        raise ModelError(named(what, value) + f" is {number:g}; it must be positive")
+        raise ModelError(f"{what} is {number:g}; it must be positive")
     if number < LEAST:
-        raise ModelError(named(what, value) + f" is {number:g}; it must be at least {LEAST:g}")
+        raise ModelError(f"{what} is {number:g}; it must be at least {LEAST:g}")
     return number
 
 
@@ -35,7 +34,7 @@ def not_negative(value, what: str) -> float:
     """Return a number of at least zero, or raise a ModelError that names it."""
     number = array(value, (), what)
     if not number >= 0:
-        raise ModelError(named(what, value) + f" is {number:g}; it must be zero or more")
+        raise ModelError(f"{what} is {number:g}; it must be zero or more")
     return float(number)
 
 
@@ -63,11 +62,11 @@ def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
     if np.abs(A - A.T).max() > 1e-9 * largest:
         i, j = np.unravel_index(np.abs(A - A.T).argmax(), A.shape)
         entries = f"entry [{i}, {j}] is {A[i, j]:g}, [{j}, {i}] is {A[j, i]:g}"
-        raise ModelError(named(what, value) + f" is not symmetric: {entries}")
+        raise ModelError(f"{what} is not symmetric: {entries}")
     A = 0.5 * A + 0.5 * A.T
     least = float(np.linalg.eigvalsh(A)[0])
     if least <= 0 if definite else least < -1e-12 * largest:
         accepted = "positive" if definite else "positive or zero"
-        raise ModelError(named(what, value) + f" has the eigenvalue {least:g}; all must be {accepted}")
+        raise ModelError(f"{what} has the eigenvalue {least:g}; all must be {accepted}")
     A.setflags(write=False)
     return A

@@ -27,7 +27,6 @@ from vitree.errors import InputError, MissingExtraError, VitreeError
 from vitree.model.system import System
 from vitree.viewer.page import page_of
 from vitree.viewer.source import Run, check_playing, span_of, title_of, what_to_show
-from vitree.wording import named
 from vitree.writing import replacing
 
 #: Names of browsers of Chromium's kind that are looked for.
@@ -155,7 +154,7 @@ def write_video(
 
 def _rate(fps: Any) -> Fraction:
     if not RATES[0] <= real(fps) <= RATES[1]:
-        raise InputError(named("fps", fps) + f" is {shown(fps)}; it must be a number from {RATES[0]:g} to {RATES[1]:g}")
+        raise InputError("fps", fps, f"is {shown(fps)}; it must be a number from {RATES[0]:g} to {RATES[1]:g}")
     return Fraction(real(fps)).limit_denominator(1001)
 
 
@@ -166,8 +165,8 @@ def _pixels(size: Any) -> tuple[int, int]:
         width = height = None
     if width is None or height is None or not all(SIDES[0] <= x <= SIDES[1] and x % 2 == 0 for x in (width, height)):
         raise InputError(
-            named("size", size) + f" is {shown(size)}; it must be width and height in pixels, two even numbers from "
-            f"{SIDES[0]} to {SIDES[1]}"
+            "size", size,
+            f"is {shown(size)}; it must be width and height in pixels, two even numbers from {SIDES[0]} to {SIDES[1]}"
         )
     return width, height
 

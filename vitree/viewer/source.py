@@ -21,11 +21,11 @@ from vitree.run.trajectory import Trajectory
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages, Places, Resolved
 from vitree.urdf.robots import installed_folders
-from vitree.wording import Argument, keyword, visible
+from vitree.wording import visible
 
 #: The number of points of an energy curve.
 POINTS = 600
-_REMEDY = "if the mesh belongs to its robot, name its folder by " + keyword("packages")
+_REMEDY = "if the mesh belongs to its robot, name its folder by packages="
 #: Energy errors are drawn up to MANY times the error of the calmest run, or SHARE times its kinetic energy.
 MANY, SHARE = 100.0, 0.02
 #: A run that goes more than FAR times the size of its bodies is followed.
@@ -68,7 +68,7 @@ def what_to_show(
     if isinstance(model, Tree):
         model = model.compile()
     if not (model is None or isinstance(model, System)):
-        raise InputError(f"model={model!r} must be a Model, Tree or vehicle")
+        raise InputError("model", model, "must be a Model, Tree or vehicle")
     runs = []
     for label, run in _labelled(source).items():
         film = film_of(run if model is None else _of_model(run, model))
@@ -202,13 +202,11 @@ def goes_far(run: Run) -> bool:
 def check_playing(shown: System | list[Run], q: Any, speed: float, spread: float) -> None:
     """Raise an InputError if an option does not apply to the source, or is not a number of its kind."""
     if not (np.isfinite(speed) and speed > 0):
-        raise InputError(Argument("speed", speed) + " must be a positive number")
+        raise InputError("speed", speed, "must be a positive number")
     if not np.isfinite(spread):
-        raise InputError(Argument("spread", spread) + " must be a finite number of metres")
+        raise InputError("spread", spread, "must be a finite number of metres")
     if q is not None and not isinstance(shown, System):
-        raise InputError(
-            keyword("q") + " sets the start of a system, but the source is a run, which has its own; leave it out"
-        )
+        raise InputError("q= sets the start of a system, but the source is a run, which has its own; leave it out")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from vitree.errors import InputError
 from vitree.integrators import scipy_ode
 from vitree.integrators.base import Integrator
 from vitree.integrators.compiled import CompiledIntegrator
-from vitree.integrators.options import HALVE, SOLVE_LONGER, alpha_of, one_of, option, solving
+from vitree.integrators.options import HALVE, SOLVE_LONGER, alpha_of, one_of, solving
 
 MAPS: dict[str, int] = _vehicles.MAPS
 
@@ -79,7 +79,7 @@ class Lie(VehicleIntegrator):
         self.symplectic = name != "trapezoidal"
         if name == "exp":
             less = ", whose solution turns by less than half a turn at any step"
-            self.remedy = HALVE + ", or take " + option("map", "cayley") + less
+            self.remedy = f'{HALVE}, or take map="cayley"{less}'
         self.stepper = self._make("lie", map=MAPS[name], alpha=alpha,
                                   **self._solving())  # fmt: skip
 
