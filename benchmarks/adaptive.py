@@ -80,7 +80,7 @@ class Driver:
     def __init__(self, case: Case, dt: float):
         model = self.model = case.model
         self.rate, self.integrator = case.rate, vt.METHODS["midpoint"](model, dt, halvings=0)
-        self.state = case.q, model.momentum_from_velocity(case.q, case.v)
+        self.state = case.q, model.generalized_momentum(case.q, case.v)
         self.row = Records(np.empty(1), np.empty((1, model.nq)), np.empty((1, model.nv)), np.zeros(1, np.intc),
                            np.zeros(1), np.empty((1, 0)), 0)  # fmt: skip
         self.integrator.start(0.0, *self.state)

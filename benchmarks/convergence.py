@@ -110,7 +110,7 @@ def limit(model, q, v, dt: float, failure) -> Limit:
         run = vt.simulate(model, q, v, duration=done * dt, dt=dt, every=done, **newton)
         q, p = run.q[-1], run.p[-1]
     else:
-        p = model.momentum_from_velocity(q, v)
+        p = model.generalized_momentum(q, v)
 
     def step(share: float, guess: str = "aba"):
         options = newton | {"guess": guess, "max_iterations": 60}

@@ -96,7 +96,7 @@ def cases() -> dict[str, tuple[vt.Model, np.ndarray, float]]:
 def counted(method: str, model: vt.Model, q, v, dt: float, steps: int, options: dict) -> tuple[int, int, int] | None:
     """Residuals or passes, factorisations and solves of a run, None if a step fails."""
     integrator = vt.METHODS[method](model, dt, **options)
-    integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+    integrator.start(0.0, q, model.generalized_momentum(q, v))
     # the start and the end
     records = Records(np.empty(2), np.empty((2, model.nq)), np.empty((2, model.nv)), np.zeros(2, dtype=np.intc),
                       np.zeros(2), np.empty((2, 0)))  # fmt: skip

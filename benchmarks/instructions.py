@@ -73,7 +73,7 @@ def prepared(robot: str, what: str):
         still = model.constraints or model.contacts
         q, v = q0, np.zeros(model.nv) if still else rng.uniform(-1, 1, model.nv)
         integrator = vt.METHODS[what](model, 1e-3)
-        integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+        integrator.start(0.0, q, model.generalized_momentum(q, v))
         records = Records(np.empty(9), np.empty((9, model.nq)), np.empty((9, model.nv)), np.empty(9, np.intc),
                           np.empty(9), np.empty((9, len(model.constraints))))  # fmt: skip
         # the first steps have no past to extrapolate from

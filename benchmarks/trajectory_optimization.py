@@ -47,7 +47,7 @@ def panda(steps: int) -> Motion:
                   turn_weight=5 * dt, turn_weight_end=1e3)  # fmt: skip
     return ilqr(model, start, duration=1.0, dt=dt, Q=dt * np.r_[np.full(7, 0.1), 1e4, 1e4, np.full(9, 0.1)],
                 R=dt * np.r_[np.full(7, 1e-3), 0.1, 0.1], Q_end=np.repeat([0.0, 100.0], 9), frames=[reach],
-                torque=-model.static_force(start))  # fmt: skip
+                torque=-model.passive_force(start))  # fmt: skip
 
 
 def main() -> None:

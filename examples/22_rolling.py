@@ -26,7 +26,7 @@ FILE = f"""<robot name="car"><link name="world"/>
 
 def main() -> vt.Trajectory:
     tree = vt.read_urdf(FILE, friction="dry")
-    tree.roll(vt.Rolling("axle", radius=RADIUS), vt.Rolling("fork"))
+    tree.roll(vt.RollingConstraint("axle", radius=RADIUS), vt.RollingConstraint("fork"))
     model = tree.compile().with_drives({"steering": (1e6, 1e3)})
     push = np.where(np.array(model.v_names) == "spin", PUSH, 0.0)
     run = vt.simulate(model, torque=push, targets=lambda t, *_: [SWING * np.sin(0.9 * t)], duration=TIME, dt=1e-2)

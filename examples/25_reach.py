@@ -25,7 +25,7 @@ def main() -> vt.Trajectory:
     target = Reach(HAND, pose[:3, 3] + [-0.1, 0.3, -0.2], TURN @ pose[:3, :3], weight=20 * DT, weight_end=1e4,
                    turn_weight=5 * DT, turn_weight_end=1e3)  # fmt: skip
     plan = ilqr(model, START, duration=TIME, dt=DT, Q=DT * np.r_[POSTURE, MOMENTUM], R=DT * FORCE, frames=[target],
-                Q_end=np.repeat([0.0, 100.0], 9), torque=-model.static_force(START), limits=most)  # fmt: skip
+                Q_end=np.repeat([0.0, 100.0], 9), torque=-model.passive_force(START), limits=most)  # fmt: skip
     print(f"planned in {plan.seconds:.2f} s, {len(plan.costs) - 1} iterations: {plan.message}")
     print(f"it takes at most {100 * (np.abs(plan.torque) / most).max():.0f} % of the motors' torques")
 

@@ -2,8 +2,9 @@
 
     python 28_one_foot.py [--save FILE] [--plot FILE] [--view]
 
-Talos (extra `robots`) leans until its centre of mass is above one foot. `vt.stance` has the torques of that posture;
-with them alone it falls. The regulator has the derivatives of a step on the ground. The foot sticks, and is left alone.
+Talos (extra `robots`) leans until its centre of mass is above one foot. `vt.static_equilibrium` has the torques of that
+posture; with them alone it falls. The regulator has the derivatives of a step on the ground. The foot sticks, and is left
+alone.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.optimize import root
 import vitree as vt
 from vitree.control import lqr
 
-DT, PUSH = 0.005, vt.Push("torso_2_link", (0.0, 40.0, 0.0), 0.5, 0.7)  # [s], 40 N for 0.2 s
+DT, PUSH = 0.005, vt.ExternalWrench("torso_2_link", (0.0, 40.0, 0.0), 0.5, 0.7)  # [s], 40 N for 0.2 s
 CORNERS = [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
 
 
@@ -24,7 +25,7 @@ def main() -> vt.Trajectory:
     sole = lambda q: robot.frame_pose("left_sole_link", q)[:3, 3]  # noqa: E731
     off = lambda q: (robot.center_of_mass(q) - sole(q))[:2]  # noqa: E731
     q = stand_ins.on_left_foot(robot, *root(lambda x: off(stand_ins.on_left_foot(robot, *x)), [0.0, 0.0]).x)
-    torque, motors = vt.stance(robot, q).torques, robot.v_names[6:]
+    torque, motors = vt.static_equilibrium(robot, q).torques, robot.v_names[6:]
 
     at = vt.linearize(robot, q, dt=DT, torque=torque)
     Q, R = np.repeat([10.0, 1.0], robot.nv), np.full(len(motors), 1e-3)

@@ -29,7 +29,7 @@ def problems():
 def main() -> vt.Trajectory:
     for model, start, goal, time, dt, motors, effort, end, places in problems():
         for method in ("linear-time", "midpoint"):
-            Q, hold = np.full(2 * model.nv, 0.1 * dt), -model.static_force(start)
+            Q, hold = np.full(2 * model.nv, 0.1 * dt), -model.passive_force(start)
             how = dict(duration=time, dt=dt, goal=goal, Q=Q, R=np.full(len(motors or hold), dt * effort),
                        Q_end=np.repeat([end, 10.0], model.nv), actuators=motors, method=method, torque=hold,
                        frames=[Reach(frame, at, weight_end=w) for frame, at, w in places])  # fmt: skip

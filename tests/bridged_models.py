@@ -29,7 +29,7 @@ def bridged_start(model, count, steps, seed=0):
     q, p = [], []
     for _ in range(count):
         a, v = random_state(model.flat, rng, 0.5)
-        p.append(model.momentum_from_velocity(a, v))
+        p.append(model.generalized_momentum(a, v))
         for joint in model.joints:
             if joint.q_slice.stop - joint.q_slice.start > 1:
                 a[joint.q_slice.stop - 4 : joint.q_slice.stop] *= rng.uniform(0.5, 2.0)

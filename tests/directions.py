@@ -35,7 +35,7 @@ def check_direction(model, q, v, alpha, seed=0, solver="recursive-newton"):
     """The correction of increments and multipliers is that of the dense matrix of differences."""
     rng = np.random.default_rng(seed)
     step, y = stepper_of(model, alpha, solver=solver), H * (v + 3 * rng.normal(size=model.nv))
-    p, lam = model.momentum_from_velocity(q, v), rng.normal(size=len(model.constraints))
+    p, lam = model.generalized_momentum(q, v), rng.normal(size=len(model.constraints))
     r, h, d, dlam = step.probe(0.0, q, p, y, lam)
     n, m = model.nv, len(h)
     K = np.zeros((n + m, n + m))

@@ -45,5 +45,5 @@ def swings(seed, duration=1.5, dt=0.01, runs=2, noise=(2e-3, 2e-2), finer=1):
                          torque=np.repeat(tau, finer, 0)[None])  # fmt: skip
         q = run.q[0] + noise[0] * rng.normal(size=run.q[0].shape)
         v = None if noise[1] is None else run.v[0] + noise[1] * rng.normal(size=run.v[0].shape)
-        found.append(vt.Measured(run.t, q, v, torque=tau))
+        found.append(vt.Measurement(run.t, q, v, torque=tau))
     return found

@@ -22,7 +22,7 @@ def central(model, end, size, count):
 def one_step(model, q, v, dt, torque, inputs, method, options, goal=()):
     """A function of displacements (d1, dp1, dtorque, dinputs, dprescribed) to (q2, p2), wherever the step starts."""
     nv, nu = model.nv, len(model.input_names)
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
     locked = [model.joint(name).q_slice.start for name in model.kinematic_names]
 
     def end(d):

@@ -71,7 +71,7 @@ def test_a_failed_run_brings_its_trajectory_along(method):
 
 
 def test_a_run_of_a_system_that_cannot_be_pickled_keeps_its_pictures_and_units():
-    class Push(vt.Force):
+    class ExternalWrench(vt.Force):
         def __init__(self):
             self.size = lambda t: 1.0 + t
 
@@ -80,7 +80,7 @@ def test_a_run_of_a_system_that_cannot_be_pickled_keeps_its_pictures_and_units()
 
     tree = vt.Tree("slider")
     tree.world.add(vt.tx("x"), vt.body("box", mass=1.0))
-    tree.load(Push())
+    tree.load(ExternalWrench())
     run = vt.simulate(tree.compile(), [0.0], duration=0.5, dt=0.1)
     again = pickle.loads(pickle.dumps(run))
     assert run.system is not None and again.system is None

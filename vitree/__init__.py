@@ -33,14 +33,14 @@ from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
-from vitree.mechanism.pushes import Impulse, Push
-from vitree.mechanism.rolling import Rolling
+from vitree.mechanism.pushes import ExternalWrench, Impulse
+from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.closure import independent_constraints, satisfy_constraints
 from vitree.model.euler import EulerModel
 from vitree.model.model import Model
 from vitree.model.placing import place_on_ground
 from vitree.model.reduced import ReducedModel
-from vitree.model.stance import Stance, stance
+from vitree.model.stance import StaticEquilibrium, static_equilibrium
 from vitree.model.written import Constraint, Force, Potential, check_derivatives
 from vitree.results.sweep import Sweep
 from vitree.run.compare import compare
@@ -55,7 +55,7 @@ from vitree.run.simulate import simulate
 from vitree.run.simulation import SavedState, Simulation
 from vitree.run.sweep import sweep
 from vitree.run.trajectory import Trajectory
-from vitree.run.variation import Variation
+from vitree.run.variation import Perturbation
 from vitree.tree.elements import ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import cylindrical, helical, planar, prismatic, revolute, spherical, universal
@@ -66,7 +66,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree import control as control
     from vitree import lie as lie
     from vitree import vehicles as vehicles
-    from vitree.identification import Identification, Measured
+    from vitree.identification import Identification, Measurement
     from vitree.identification.identify import identify
     from vitree.mjcf import MujocoRobot, check_mjcf, from_mujoco, load_mjcf
     from vitree.model.equilibrium import minimize_potential_energy
@@ -99,6 +99,7 @@ __all__ = [
     "Drive",
     "Encoder",
     "EulerModel",
+    "ExternalWrench",
     "Finding",
     "Force",
     "ForceTorque",
@@ -118,31 +119,30 @@ __all__ = [
     "JointInfo",
     "JointSpring",
     "Linearization",
-    "Measured",
+    "Measurement",
     "MissingExtraError",
     "Model",
     "ModelError",
     "MujocoRobot",
     "NoContact",
     "NonlinearSpring",
+    "Perturbation",
     "PointConstraint",
     "Potential",
-    "Push",
     "ReducedModel",
     "Report",
-    "Rolling",
+    "RollingConstraint",
     "Rollout",
     "SavedState",
     "Simulation",
     "Sphere",
     "Spring",
-    "Stance",
+    "StaticEquilibrium",
     "Sweep",
     "Trajectory",
     "Tree",
     "UnknownNameError",
     "UrdfError",
-    "Variation",
     "VitreeError",
     "Wrench",
     "ball",
@@ -186,7 +186,7 @@ __all__ = [
     "screw_pair",
     "simulate",
     "spherical",
-    "stance",
+    "static_equilibrium",
     "sweep",
     "tx",
     "ty",
@@ -202,7 +202,7 @@ __all__ = [
 #: What is imported when it is first used: name -> module.
 _LAZY = {
     "Identification": "vitree.identification",
-    "Measured": "vitree.identification",
+    "Measurement": "vitree.identification",
     "identify": "vitree.identification",
     "load_urdf": "vitree.urdf",
     "MujocoRobot": "vitree.mjcf",

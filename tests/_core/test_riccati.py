@@ -123,7 +123,7 @@ def test_a_motion_with_feedback_is_that_of_steps_one_by_one(method):
     q0, v0 = random_state(model.flat, rng)[:2]
     nv, steps, acts = model.nv, 12, np.array([1, 4, model.nv - 1], dtype=np.intc)
     integrator = vt.METHODS[method](model, 1e-3)
-    p0 = model.momentum_from_velocity(q0, v0)
+    p0 = model.generalized_momentum(q0, v0)
 
     def run(torque, correction, limits):
         q, p = np.empty((steps + 1, model.nq)), np.empty((steps + 1, nv))

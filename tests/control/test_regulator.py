@@ -131,7 +131,7 @@ def standing_human(dt: float) -> tuple:
     tree.contact(vt.Ground(friction=0.7), [vt.Contact(frame, points=corners) for frame in frames])
     model = tree.compile()
     q = vt.place_on_ground(model, model.neutral())
-    torque = vt.stance(model, q).torques
+    torque = vt.static_equilibrium(model, q).torques
     return model, q, torque, vt.linearize(model, q, dt=dt, torque=torque)
 
 
@@ -151,7 +151,8 @@ def test_a_humanoid_keeps_all_but_the_places_of_its_soles():
         moved = np.eye(2 * model.nv)[k]
         assert np.abs(held.K[0] @ moved).max() < 1e-4 * np.abs(held.K[0]).max()
     falls, stands = (
-        vt.simulate(model, q, duration=1.5, dt=0.002, torque=given, pushes=[vt.Push("pelvis", (20.0, 0, 0), 0.1, 0.2)])
+        vt.simulate(model, q, duration=1.5, dt=0.002, torque=given,
+                    pushes=[vt.ExternalWrench("pelvis", (20.0, 0, 0), 0.1, 0.2)])
         for given in (torque, held.controller())
     )
     away = [np.abs(model.difference(q, run.q[-1])).max() for run in (falls, stands)]

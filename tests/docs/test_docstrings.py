@@ -29,7 +29,7 @@ def test_what_is_public_is_looked_at():
     assert functions <= names
     assert {"vitree.model.model.Model.rnea", "vitree.model.model.Model.nq"} <= names
     assert "vitree.run.trajectory.Trajectory.load" in names
-    assert {"vitree.model.system.System.momentum_from_velocity", "vitree.lie.Group.Ad", "vitree.control.solve"} <= names
+    assert {"vitree.model.system.System.generalized_momentum", "vitree.lie.Group.Ad", "vitree.control.solve"} <= names
 
 
 def test_exceptions_to_the_rules_are_of_things_that_exist():

@@ -56,7 +56,7 @@ def test_values_and_errors_are_those_of_all_unknowns_at_once():
     run = vt.rollout(plant, np.array([[0.4]]), duration=1.2, dt=0.02, torque=tau[None])
     q = run.q[0] + sigma * rng.normal(size=(61, 1))
     asked = {"mass": link, "damping": joint}
-    found = vt.identify(model, asked, vt.Measured(run.t, q, torque=tau), window=0.6, noise=(sigma,), tolerance=1e-12)
+    found = vt.identify(model, asked, vt.Measurement(run.t, q, torque=tau), window=0.6, noise=(sigma,), tolerance=1e-12)
     edges = [0, 30, 61]  # np.linspace(0, 61, 3), rounded
 
     def residual(x):
@@ -102,7 +102,7 @@ def test_gains_of_drives_and_com_are_found():
     q = run.q[0] + 5e-4 * rng.normal(size=run.q[0].shape)
     asked = {"gains": ["hinge1", "hinge2.kp"], "com": ["rod2.x", "rod2.z"]}
     start = start.with_parameters(gains={"hinge2": (20.0, 2.0)})
-    found = vt.identify(start, asked, vt.Measured(run.t, q, targets=goal), window=0.5, noise=(5e-4,))
+    found = vt.identify(start, asked, vt.Measurement(run.t, q, targets=goal), window=0.5, noise=(5e-4,))
     truth = {"gains hinge1.kp": 30.0, "gains hinge1.kd": 2.0, "gains hinge2.kp": 30.0, "com rod2.x": 0.02,
              "com rod2.z": -0.55}  # fmt: skip
     assert [*found.values] == [*truth]
@@ -122,7 +122,7 @@ def test_a_body_that_turns_freely_is_found():
     q = np.array([plant.integrate(row, 1e-3 * rng.normal(size=3)) for row in run.q[0]])
     start = plant.with_parameters(inertia={"top": np.diag([0.15, 0.22, 0.2])})
     names = {"inertia": ["top.xx", "top.yy", "top.zz"]}
-    found = vt.identify(start, names, vt.Measured(run.t, q, torque=tau), window=0.4, noise=(1e-3,))
+    found = vt.identify(start, names, vt.Measurement(run.t, q, torque=tau), window=0.4, noise=(1e-3,))
     truth = {"inertia top.xx": 0.1, "inertia top.yy": 0.2, "inertia top.zz": 0.25}
     assert np.abs(errors_of(found, truth)).max() < 3
     free = vt.rollout(plant, v0=np.array([[3.0, 1.0, 2.0]]), duration=1.2, dt=0.01)
@@ -136,13 +136,13 @@ def test_a_body_that_turns_freely_is_found():
 
 
 def test_what_is_written_in_python_has_the_time_of_the_run():
-    class Push(vt.Force):
+    class ExternalWrench(vt.Force):
         def force(self, model, t, q, v, u):
             return np.array([3.0 * np.sin(4.0 * t)])
 
     tree = vt.Tree("pushed")
     tree.world.add(vt.tx("slide", damping=0.7), vt.body("cart", 2.0))
-    tree.load(Push())
+    tree.load(ExternalWrench())
     plant = tree.compile()
     run = vt.simulate(plant, [0.1], duration=1.0, dt=0.02, t0=0.5)
     start = plant.with_parameters(mass={"cart": 1.5}, damping={"slide": 0.5})
@@ -169,7 +169,7 @@ def test_gears_go_by_the_reduced_model():
 
 def test_what_runs_do_not_tell_is_named():
     """Without torque masses, inertias and damping are told up to a factor, and what does not move not at all."""
-    free = [vt.Measured(run.t, run.q, run.v) for run in (
+    free = [vt.Measurement(run.t, run.q, run.v) for run in (
         vt.simulate(PENDULUM, [1.0, -0.5], duration=1.0, dt=0.01), vt.simulate(PENDULUM, [0.5, 1.5], duration=1.0,
                                                                               dt=0.01))]  # fmt: skip
     rng = np.random.default_rng(0)
@@ -237,7 +237,7 @@ def test_payload_friction_and_damping_of_the_arm_are_found():
             sim.step(torque=taus[-1])
         run = sim.trajectory
         at = slice(None, None, 2)
-        runs.append(vt.Measured(run.t[at], run.q[at] + 5e-4 * rng.normal(size=(151, 6)), torque=np.array(taus)))
+        runs.append(vt.Measurement(run.t[at], run.q[at] + 5e-4 * rng.normal(size=(151, 6)), torque=np.array(taus)))
     joints = [*arm.joint_names]
     asked = {"mass": ["flange"], "friction": joints, "damping": joints}
     start = arm.with_parameters(friction=0.4 * M, damping=0.5 * M)
@@ -258,7 +258,7 @@ def test_each_record_is_in_one_window_and_torque_goes_with_it():
     t = np.array([0.0, 0.02, 0.04, 0.08, 0.10, 0.14, 0.16])
     q = np.arange(14.0).reshape(7, 2) * 0.1
     rows = np.arange(16.0).reshape(8, 2)
-    runs, dt = checked_runs(PENDULUM, [vt.Measured(t, q, torque=rows), vt.Measured(t + 5, q)], None)
+    runs, dt = checked_runs(PENDULUM, [vt.Measurement(t, q, torque=rows), vt.Measurement(t + 5, q)], None)
     assert dt == pytest.approx(0.02)
     windows = Windows(runs, 0.06, dt)
     assert windows.there.sum() == 14
@@ -329,7 +329,7 @@ def test_trajectories_that_were_driven_are_refused(drive):
         with pytest.raises(vt.InputError, match=r"runs\[0\] is a Trajectory that something drove"):
             vt.identify(GUESS, {"mass": ["rod1"]}, run)
     if "torque" in drive:
-        run = vt.Measured(runs[0].t, runs[0].q, runs[0].v, **drive)
+        run = vt.Measurement(runs[0].t, runs[0].q, runs[0].v, **drive)
         found = vt.identify(PLANT.with_parameters(mass={"rod1": 1.0}), {"mass": ["rod1"]}, run, window=0.3)
         assert found.values["mass rod1"] == pytest.approx(1.3, rel=1e-5)
 

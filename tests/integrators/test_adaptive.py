@@ -172,7 +172,7 @@ def test_sundman_directions(seed, loaded, solver):
     options = {k: x for k, x in sundman(model.potential_energy(q) + 20.0, solver=solver).items() if k != "method"}
     step = vt.METHODS["midpoint"](model, dt, **options).stepper
     n, m = model.nv, len(model.constraints)
-    p, y, lam = model.momentum_from_velocity(q, v), dt * (v + rng.normal(size=n)), rng.normal(size=m)
+    p, y, lam = model.generalized_momentum(q, v), dt * (v + rng.normal(size=n)), rng.normal(size=m)
     r, h, d, dlam = step.probe(0.0, q, p, y, lam)
     K = np.zeros((n + m, n + m))
     K[:, :n] = slopes(lambda e: np.concatenate(step.probe(0.0, q, p, y + e, lam)[:2]), n)
@@ -186,7 +186,7 @@ def test_sundman_is_symplectic(model):
     """For one energy, the map (q, p) preserves the canonical two-form: A^T J A = J."""
     n, rng = model.nv, np.random.default_rng(1)
     q, v = rng.normal(size=n), rng.normal(size=n)
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
     options = sundman(model.kinetic_energy(q, v) + model.potential_energy(q) + 0.5, tolerance=1e-14, guess="aba",
                       solver="recursive-newton")  # fmt: skip
 

@@ -236,7 +236,7 @@ def test_symplectic(method, order):
     """The map (q, p) of a step preserves the canonical two-form: A^T J A = J."""
     flat, q, v = random_tree(51, nbody=3)
     model, h = vt.Model(flat), 0.02
-    n, z = model.nv, np.concatenate((q, model.momentum_from_velocity(q, v)))
+    n, z = model.nv, np.concatenate((q, model.generalized_momentum(q, v)))
 
     def step(z):
         end = vt.simulate(model, z[:n], p0=z[n:], duration=h, dt=h, method=method, order=order, tolerance=1e-14,

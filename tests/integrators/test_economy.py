@@ -35,7 +35,7 @@ def spherical_chain(n):
 def counts(model, q, v, dt, steps, **options):
     """Residuals, factorisations and solves of a step, on average."""
     integrator = vt.METHODS["linear-time"](model, dt, **options)
-    integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+    integrator.start(0.0, q, model.generalized_momentum(q, v))
     records = Records(np.empty(2), np.empty((2, model.nq)), np.empty((2, model.nv)), np.zeros(2, dtype=np.intc),
                       np.zeros(2), np.empty((2, 0)))  # fmt: skip
     integrator.run(records, steps, steps, None)

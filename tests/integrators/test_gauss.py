@@ -134,7 +134,7 @@ def test_steps_are_symplectic(kinds, order):
     flat = random_flat(rng, nbody=3, kinds=kinds, base="fixed" if kinds == SINGLE else "free")
     q, v = random_state(flat, rng)
     model, n, h = vt.Model(flat), len(v), 0.05
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
 
     def end(d):
         return simulate(model, model.integrate(q, d[:n]), p0=p + d[n:], duration=h, dt=h, order=order,
@@ -190,7 +190,7 @@ def test_the_discrete_action_is_stationary(order):
             Q = q0 + h * a @ V
             F = np.array([force(Q[j], V[j]) for j in range(s)])
             P = p0 + h * a @ F
-            return np.ravel([P[j] - model.momentum_from_velocity(Q[j], V[j]) for j in range(s)])
+            return np.ravel([P[j] - model.generalized_momentum(Q[j], V[j]) for j in range(s)])
 
         slope = slopes(lambda d: lack(V + d), s * n, 1e-3)
         for _ in range(8):

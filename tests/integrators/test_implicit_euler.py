@@ -91,7 +91,7 @@ def test_a_ball_rolls_down_a_slope(rolling):
         tree = vt.Tree("ball", gravity=(2.943, 0, -9.81))
         tree.world.add(vt.free("base"), vt.body("ball", 2.0, (0.02,) * 3))
         if rolling:
-            tree.roll(vt.Rolling("ball", radius=0.1, axis=None, normal=True))
+            tree.roll(vt.RollingConstraint("ball", radius=0.1, axis=None, normal=True))
         else:
             tree.contact(vt.Ground(friction=5.0), vt.Contact("ball", shapes=vt.Sphere(0.1)))
         model = tree.compile()

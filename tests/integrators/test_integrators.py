@@ -104,7 +104,7 @@ def test_a_step_is_the_oracles(scheme, solver):
     kinds = KINDS
     for seed in (21, 22, 23):
         model, q, v = tree(seed, kinds=kinds, nbody=5, damping=True)
-        p, h = model.momentum_from_velocity(q, v), 2e-3
+        p, h = model.generalized_momentum(q, v), 2e-3
         tau = np.random.default_rng(seed).normal(size=model.nv)
         form = {}
         if scheme == "midpoint":  # that of the paper; the other form has a test of its own
@@ -175,7 +175,7 @@ def test_symplectic(scheme):
     """The one-step map (q, p) preserves the canonical two-form: A^T J A = J."""
     model, q, v = tree(51, kinds=("revolute", "prismatic", "helical"), nbody=4)
     n, h = model.nv, 0.01
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
 
     def step(z):
         end = vt.simulate(model, z[:n], p0=z[n:], duration=h, dt=h, **SCHEMES[scheme], tolerance=1e-14, guess="aba")[-1]

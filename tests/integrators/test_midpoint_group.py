@@ -33,7 +33,7 @@ def test_steps_are_the_oracles(kinetic, seed, alpha):
     flat = random_flat(rng, nbody=5, kinds=ALL, base="free" if seed % 2 else "fixed", damping=True)
     q, v = random_state(flat, rng, speed=0.5)
     model, tau, w = vt.Model(flat), rng.normal(size=len(v)), rng.normal(size=6)
-    p, wrench = model.momentum_from_velocity(q, v), np.zeros((5, 6))
+    p, wrench = model.generalized_momentum(q, v), np.zeros((5, 6))
     wrench[3] = w
     end = vt.simulate(model, q, p0=p, duration=H, dt=H, method="midpoint", alpha=alpha, torque=tau, tolerance=1e-13,
                       wrenches={"link3": w}, wrench_axes="local", kinetic=kinetic)[-1]  # fmt: skip
@@ -84,7 +84,7 @@ def test_steps_are_symplectic(kinds, alpha):
     flat = random_flat(rng, nbody=3, kinds=kinds, base="free")
     q, v = random_state(flat, rng)
     model, n, e = vt.Model(flat), len(v), 1e-3
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
 
     def end(d):
         return vt.simulate(model, model.integrate(q, d[:n]), p0=p + d[n:], duration=H, dt=H, method="midpoint",

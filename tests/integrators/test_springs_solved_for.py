@@ -85,7 +85,7 @@ def test_a_step_solves_the_equations_of_the_reference(seed, kinds, base, kinetic
              vt.Attraction("link0", "link3", 2.0, 3.0, constant=0.4), *joint_spring(flat, q, 50.0))  # fmt: skip
     flat = replace(flat, loads=loads)
     model, h = vt.Model(flat), 0.05
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
     end = vt.simulate(model, q, p0=p, duration=h, dt=h, kinetic=kinetic, tolerance=1e-13, **AVERAGED)[-1]
     D1, D2 = ref.averaged_slots(flat, q, end.q, h, kinetic)
     assert np.abs(p + D1).max() < 1e-11 * np.abs(p).max()
@@ -97,7 +97,7 @@ def test_a_step_solves_the_equations_of_the_reference(seed, kinds, base, kinetic
 def test_the_step_is_symplectic(chosen, written):
     """The map (q, p) of one step preserves the canonical two-form: A^T J A = J."""
     model, q, v = sprung(5, SINGLE, nbody=4, written=written)
-    n, h, p = model.nv, 0.02, model.momentum_from_velocity(q, v)
+    n, h, p = model.nv, 0.02, model.generalized_momentum(q, v)
 
     def step(z):
         given = {"duration": h, "dt": h, "tolerance": 1e-14, "guess": "aba", **AVERAGED, **chosen}
@@ -125,7 +125,7 @@ def test_directions_are_exact(chosen, kinds, base, written):
     model, q, v = sprung(7, kinds, base, written=written)
     rng = np.random.default_rng(1)
     stepper = vt.METHODS["linear-time"](model, 0.05, springs="averaged", **chosen).stepper
-    p, y = model.momentum_from_velocity(q, v), 0.05 * v + 0.1 * rng.standard_normal(model.nv)
+    p, y = model.generalized_momentum(q, v), 0.05 * v + 0.1 * rng.standard_normal(model.nv)
     r, _, d, _ = stepper.probe(0.0, q, p, y, np.zeros(0))
     e = (3e-5 if not written else 3e-4) / np.abs(d).max()
     ahead, behind = (stepper.probe(0.0, q, p, y + s * e * d, np.zeros(0))[0] for s in (1, -1))

@@ -28,8 +28,8 @@ core = scalar()
 METHODS = {
     "validate_configuration": "q", "integrate": "qv", "difference": "qr", "body_poses": "q", "frame_poses": "q",
     "frame_pose": "fq", "frame_jacobian": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q",
-    "momentum_from_velocity": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
-    "lagrangian": "qv", "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "static_force": "q",
+    "generalized_momentum": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
+    "lagrangian": "qv", "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "passive_force": "q",
     "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
 }  # fmt: skip
 
@@ -183,9 +183,9 @@ def test_compiled_code_answers(name):
             left.add(label)
     energies = ("kinetic_energy", "potential_energy", "lagrangian", "momentum", "center_of_mass")
     expected = set(ELSEWHERE)
-    if name in (*energies, "static_force", "forward_dynamics"):
+    if name in (*energies, "passive_force", "forward_dynamics"):
         expected.add("written in Python")
-    if name in ("static_force", "forward_dynamics"):
+    if name in ("passive_force", "forward_dynamics"):
         expected |= {"large", "large, all kinds"}
     assert left == expected
 
@@ -214,7 +214,7 @@ def hinges():
 def test_configurations_that_are_singular(angle):
     model = hinges()
     twin, q, v = careful(model), np.array([0.2, angle, 0.4]), np.array([0.1, -0.2, 0.3])
-    for name in ("aba", "velocity_from_momentum", "forward_dynamics", "static_force", "aba_derivatives",
+    for name in ("aba", "velocity_from_momentum", "forward_dynamics", "passive_force", "aba_derivatives",
                  "inverse_mass_matrix"):  # fmt: skip
         given = arguments(name, {"q": q, "v": v})
         assert outcome(model, name, given) == outcome(twin, name, given)

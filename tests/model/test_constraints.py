@@ -439,14 +439,14 @@ def test_constrained_starts_from_momenta_and_from_two_configurations():
     model, q, v = constrained_tree(4, nbody=8, speed=0.3)
     options = {"duration": 0.1, "method": "midpoint", "tolerance": 1e-13}
     run = vt.simulate(model, q, v, dt=0.005, **options)
-    again = vt.simulate(model, q, p0=model.momentum_from_velocity(q, v), dt=0.005, **options)
+    again = vt.simulate(model, q, p0=model.generalized_momentum(q, v), dt=0.005, **options)
     assert np.abs(again.q - run.q).max() < 1e-11
     again = vt.simulate(model, q, q1=run.q[1], dt=0.005, **options)
     assert np.abs(again.q[1] - run.q[1]).max() < 1e-10
     assert np.abs(again.q - run.q).max() < 1e-8
     # momentum along the constraints' normals changes nothing
     Dh = model.constraint_rows(q[None])[1][0]
-    pushed = model.momentum_from_velocity(q, v) + Dh.T @ np.linspace(-1, 1, len(Dh))
+    pushed = model.generalized_momentum(q, v) + Dh.T @ np.linspace(-1, 1, len(Dh))
     again = vt.simulate(model, q, p0=pushed, dt=0.005, **options)
     assert np.abs(again.q - run.q).max() < 1e-10
     exact = vt.simulate(model, q, v, duration=0.1, dt=0.1, method="scipy-dop853", rtol=1e-12, atol=1e-12)

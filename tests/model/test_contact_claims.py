@@ -96,7 +96,7 @@ def test_humanoids_stand(name, method, dt, duration):
 def test_a_posture_in_balance_does_not_move():
     """Started at the targets of its stance a humanoid stays where it is."""
     model, q = standing("human")
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     run = vt.simulate(model, q, duration=2.0, dt=1e-3, targets=found.targets, every=100)
     assert np.abs(run.q - q).max() < 1e-9
 
@@ -312,7 +312,7 @@ def struck(rng, equal: bool = True) -> tuple[vt.Model, np.ndarray]:
 def blow(model, q, v, method):
     """The share by which kinetic energy grows at the first node."""
     integrator = vt.METHODS[method](model, 1e-9, tolerance=1e-13)
-    integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+    integrator.start(0.0, q, model.generalized_momentum(q, v))
     integrator.advance(1)
     q2, p2 = integrator.state()
     return model.kinetic_energy(q2, model.velocity_from_momentum(q2, p2)) / model.kinetic_energy(q, v) - 1

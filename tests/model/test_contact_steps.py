@@ -321,7 +321,7 @@ def test_impacts_never_give_energy():
         q = model.integrate(q, np.concatenate([np.zeros(3), rng.choice([0.0, 1.0]) * rng.standard_normal(3)]))
         q = vt.place_on_ground(model, q)
         v = rng.standard_normal(6)
-        p = model.momentum_from_velocity(q, v)
+        p = model.generalized_momentum(q, v)
         integrator = vt.METHODS["linear-time"](model, 1e-9)
         integrator.start(0.0, q, p)
         integrator.advance(1)
@@ -419,7 +419,7 @@ def test_nothing_of_a_step_depends_on_scratch(method):
     for spoiled in (False, True):
         integrator = vt.METHODS[method](model, 2e-3)
         v = np.array([1.0, 0, 0, 0, 0, 1.0])
-        integrator.start(0.0, q, model.momentum_from_velocity(q, v) if method in METHODS else v)
+        integrator.start(0.0, q, model.generalized_momentum(q, v) if method in METHODS else v)
         for _ in range(50):
             integrator.advance(1)
             if spoiled:

@@ -175,7 +175,7 @@ def test_the_lagrangian_and_what_else_is_known_of_it(model, q, v):
     L, _, L_v, _, _, L_vv = lagrangian(model, q, v)
     T, P = model.kinetic_energy(q, v), model.potential_energy(q)
     assert abs(L - (T - P)) < 1e-13 * (T + abs(P))
-    p, M = model.momentum_from_velocity(q, v), model.crba(q)
+    p, M = model.generalized_momentum(q, v), model.crba(q)
     assert np.abs(L_v - p).max() < 1e-13 * np.abs(p).max()
     assert np.abs(L_vv - M).max() < 1e-13 * np.abs(M).max()
 

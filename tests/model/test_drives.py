@@ -159,7 +159,7 @@ def test_directions_are_exact(chosen, limits):
     model, q, v, _ = driven_tree(3, gravity=True, **limits)
     rng = np.random.default_rng(1)
     stepper = vt.METHODS[method](model, 0.01, **chosen).stepper
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
     y = 0.01 * v + 1e-3 * rng.standard_normal(model.nv)
     r, _, d, _ = stepper.probe(0.0, q, p, y, np.zeros(0))
     e = 1e-6

@@ -243,7 +243,7 @@ def test_a_reduced_model_projects_velocities_as_its_full_model():
     at = tree.world.add(vt.tx("x"), vt.ty("y"), vt.rz("turn"), vt.body("frame", 2.0, (0.1, 0.2, 0.3)))
     for name, ahead in (("rear", -0.4), ("front", 0.4)):
         at.add(vt.tx(ahead), vt.rz(f"{name} steering"), vt.body(name, 0.2, (0.01, 0.01, 0.01)))
-        tree.roll(vt.Rolling(name))
+        tree.roll(vt.RollingConstraint(name))
     tree.constrain(vt.gear("front steering", "rear steering", -1.0))
     full = tree.compile()
     model, rng = full.reduced(), np.random.default_rng(0)

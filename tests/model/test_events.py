@@ -144,7 +144,7 @@ def test_nothing_of_a_step_depends_on_scratch(method, events):
     ends = []
     for spoils in (False, True):
         integrator = vt.METHODS[method](model, 1e-3, events=events)
-        integrator.start(0.0, q, v if method == "rk4" else model.momentum_from_velocity(q, v))
+        integrator.start(0.0, q, v if method == "rk4" else model.generalized_momentum(q, v))
         for _ in range(300):
             if spoils:
                 integrator.stepper.spoil()

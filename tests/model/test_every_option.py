@@ -167,12 +167,14 @@ TOUCHING = {
 PUSHED = {
     vt.Impulse: (dict(frame="upper", impulse=(1.0, 0.0, 0.0), at=0.1, angular=(0.0, 0.5, 0.0), axes="local"),
                  dict(frame="lower", impulse=(2.0, 0.0, 0.0), at=0.2, angular=(0.0, 0.9, 0.0), axes="world")),
-    vt.Push: (dict(frame="upper", force=(1.0, 0.0, 0.0), start=0.1, end=0.2, torque=(0.0, 0.5, 0.0), axes="local"),
-              dict(frame="lower", force=(2.0, 0.0, 0.0), start=0.05, end=0.25, torque=(0.0, 0.9, 0.0), axes="world")),
+    vt.ExternalWrench: (
+        dict(frame="upper", force=(1.0, 0.0, 0.0), start=0.1, end=0.2, torque=(0.0, 0.5, 0.0), axes="local"),
+        dict(frame="lower", force=(2.0, 0.0, 0.0), start=0.05, end=0.25, torque=(0.0, 0.9, 0.0), axes="world"),
+    ),
 }  # fmt: skip
 #: Options whose effect another file of tests shows.
 SHOWN = {
-    (vt.Rolling, None): "model/test_rolling.py", (vt.NoContact, None): "model/test_unmet.py",
+    (vt.RollingConstraint, None): "model/test_rolling.py", (vt.NoContact, None): "model/test_unmet.py",
     (vt.HeightField, None): "geometry/test_terrain.py", (vt.Controller, None): "run/test_simulation.py",
     (vt.Hull, "most"): "geometry/test_hull.py", (vt.Hull, "thinned"): "geometry/test_hull.py",
 }  # fmt: skip

@@ -12,7 +12,7 @@ OPERATIONS = {
     "closure": lambda m: vt.satisfy_constraints(m, m.neutral()),
     "independent": lambda m: vt.independent_constraints(m),
     "equilibrium": lambda m: vt.minimize_potential_energy(m, m.neutral()),
-    "stance": lambda m: vt.stance(m, m.neutral()),
+    "stance": lambda m: vt.static_equilibrium(m, m.neutral()),
     "linearize": lambda m: vt.linearize(m, m.neutral(), dt=1e-3),
     "regulator": lambda m: vt.control.lqr(vt.linearize(m, m.neutral(), dt=1e-2), np.eye(2 * m.nv), np.eye(m.nv)),
     "simulate": lambda m: vt.simulate(m, duration=0.01, dt=1e-3),

@@ -24,8 +24,8 @@ METHODS = {
     "integrate": "qv", "difference": "qn", "body_poses": "q", "frame_poses": "q", "frame_pose": "fq",
     "frame_jacobian": "fq", "center_of_mass": "q", "pose_derivatives": "fq", "position_derivatives": "fq",
     "twist_derivatives": "fqv", "lagrangian": "qv", "lagrangian_derivatives": "qv", "forward_dynamics": "qvv",
-    "static_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q", "velocity_from_momentum": "qv",
-    "momentum_from_velocity": "qv", "kinetic_energy": "qv", "potential_energy": "q", "momentum": "qv",
+    "passive_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q", "velocity_from_momentum": "qv",
+    "generalized_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q", "momentum": "qv",
     "project_velocity": "qv", "frame_velocity": "fqv", "frame_acceleration": "fqvv", "joint_reactions": "qvv",
     "drive_forces": "qv", "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
     "forward_dynamics_derivatives": "qvv", "inverse_dynamics": "qvv", "contact_forces": "qv",
@@ -100,11 +100,11 @@ def pair(part, constrain=False):
 
 OF_STATES = {"joint_reactions", "inverse_dynamics", "contact_forces"}
 PARTS = {
-    "spring": (vt.Spring("a", "b", 10.0, 0.5), {"static_force", "lagrangian_derivatives", "forward_dynamics",
+    "spring": (vt.Spring("a", "b", 10.0, 0.5), {"passive_force", "lagrangian_derivatives", "forward_dynamics",
                                                "forward_dynamics_derivatives", *OF_STATES}),
     "spring of no length": (vt.Spring("a", "b", 10.0), set()),
     "damper": (vt.Damper("a", "b", 10.0), {"forward_dynamics", "forward_dynamics_derivatives", *OF_STATES}),
-    "attraction": (vt.Attraction("a", "b"), {"static_force", "potential_energy", "lagrangian",
+    "attraction": (vt.Attraction("a", "b"), {"passive_force", "potential_energy", "lagrangian",
                                              "lagrangian_derivatives", "forward_dynamics",
                                              "forward_dynamics_derivatives", *OF_STATES}),
     "distance": (vt.Distance("a", "b", 1.0), {"project_velocity", "forward_dynamics", *OF_STATES}),

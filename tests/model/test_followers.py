@@ -21,7 +21,7 @@ from vitree.model.stiffness import friction_rates
 COMPOSED = {
     "body_poses": "pose_rows", "frame_pose": "pose_rows", "frame_poses": "pose_rows", "contact_gaps": "pose_rows",
     "center_of_mass": "energies", "kinetic_energy": "energies", "potential_energy": "energies", "momentum": "energies",
-    "momentum_from_velocity": "momenta", "velocity_from_momentum": "velocities",
+    "generalized_momentum": "momenta", "velocity_from_momentum": "velocities",
     "constraint_errors": "constraint_rows", "constrained_velocities": "mass_matrices, constraint_rows",
     "project_velocity": "constrained_velocities, mass_matrices", "require_regular": "singular_at",
     "singular_at": "the pivots of full", "validate_configuration": "quaternions, which do not follow",
@@ -32,8 +32,8 @@ COMPOSED = {
 CONSTANT = set("""
     armature conservative constraints contacts damping degrees_of_freedom digest drives dry_friction euler frame_names
     friction full geometry gravity ground holds input_names joint joint_names joints limit_restitution limits link_names
-    loads methods name nbody nq nv only_falls only_loses q_names reduced report rolling total_mass touches v_names
-    with_drives with_parameters
+    loads methods name nbody nq nv is_free_floating is_dissipative q_names reduced report rolling total_mass touches
+    v_names with_drives with_parameters
 """.split())
 
 
@@ -174,7 +174,7 @@ EXPECTED = {
     "twist_derivatives": (same, first, first, second, second),
     "energies": same, "kinetic_energy": same, "potential_energy": same, "momentum": same, "lagrangian": same,
     "lagrangian_derivatives": (same, force, force, matrix, matrix, matrix),
-    "rnea": force, "static_force": force, "inverse_dynamics": force, "momenta": force, "momentum_from_velocity": force,
+    "rnea": force, "passive_force": force, "inverse_dynamics": force, "momenta": force, "generalized_momentum": force,
     "crba": matrix, "mass_matrices": matrix, "rnea_derivatives": (matrix, matrix, matrix),
     "forward_dynamics_derivatives": (rate_by_state, rate_by_state, rate_by_force),
     "constraint_rows": (rows, slopes_of_rows), "constraint_errors": rows, "facing_cosines": rows,
@@ -258,7 +258,7 @@ def standing(**more):
 
 def rolling():
     tree = legged()
-    tree.roll(vt.Rolling("left", radius=0.1), vt.Rolling("right", radius=0.2))
+    tree.roll(vt.RollingConstraint("left", radius=0.1), vt.RollingConstraint("right", radius=0.2))
     return tree.compile()
 
 

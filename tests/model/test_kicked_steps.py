@@ -172,7 +172,7 @@ def test_the_figure_stands_by_a_torque_function(method):
         for joint, angle in (("hip", -0.3), ("knee", 0.6), ("ankle", -0.3)):
             q[model.joint(f"{side}_{joint}_flexion").q_slice] = angle
     q, dt = vt.place_on_ground(model, q), 1e-3
-    hold = vt.stance(model, q).torques
+    hold = vt.static_equilibrium(model, q).torques
     # as stiff as a step of the free joint allows
     light = 1 / np.diag(np.linalg.inv(model.crba(q)))
     kp, kd = np.minimum(1500.0, light * (0.5 / dt) ** 2), np.minimum(20.0, light * 0.4 / dt)

@@ -453,7 +453,7 @@ def test_the_midpoint_step_is_symplectic_under_conservative_loads():
     """The map (q, p) of one step preserves the canonical two-form: A^T J A = J."""
     model, _, q, v = loaded(51, conservative_loads, nbody=6)
     n, h, e = model.nv, 0.01, 1e-3
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
 
     def step(z):
         end = vt.simulate(model, z[:n], p0=z[n:], duration=h, dt=h, method="midpoint", tolerance=1e-14, guess="aba",

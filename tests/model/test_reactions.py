@@ -350,7 +350,7 @@ def test_a_link_may_have_the_joints_name():
 
 
 def test_loads_in_python_act_in_the_joints():
-    class Push(vt.Force):
+    class ExternalWrench(vt.Force):
         def force(self, model, t, q, v, u):
             return np.array([0.3 + t, -0.2])
 
@@ -366,7 +366,7 @@ def test_loads_in_python_act_in_the_joints():
         tree = vt.Tree("two")
         tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0, (0.1, 0.1, 0.1)),
                        vt.rx("b"), vt.tz(-0.5), vt.body("two", 2.0, (0.2, 0.1, 0.1)))  # fmt: skip
-        tree.load(Push(), Hill())
+        tree.load(ExternalWrench(), Hill())
         tree.constrain(*more)
         model, q, v = tree.compile(), np.array([0.4, 0.4]), np.array([0.7, 0.7])
         found = model.joint_reactions(q, v, t=0.5)

@@ -55,7 +55,7 @@ def test_dynamics_are_the_chain_rules(seed):
     close(model.crba(q), G.T @ reference.crba(flat, at) @ G)
     close(model.rnea(q, v, a), G.T @ reference.rnea(flat, at, rate, G @ a))
     close(model.rnea(q, v, model.aba(q, v, tau)), tau, 1e-10)
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
     close(p, G.T @ reference.crba(flat, at) @ rate)
     close(model.velocity_from_momentum(q, p), v, 1e-10)
     close(model.kinetic_energy(q, v), reference.kinetic_energy(flat, at, rate))
@@ -64,7 +64,7 @@ def test_dynamics_are_the_chain_rules(seed):
     close(model.center_of_mass(q), reference.center_of_mass(flat, at))
     close(model.frame_jacobian("link3", q), reference.frame_jacobian(flat, "link3", at) @ G)
     close(model.frame_pose("link3", q), reference.frame_pose(flat, "link3", at))
-    close(model.static_force(q), -gradient(model, q, model.potential_energy), 1e-8)
+    close(model.passive_force(q), -gradient(model, q, model.potential_energy), 1e-8)
     # damping and friction of the followers are felt by their leaders
     free = model.forward_dynamics(q, v, tau).acceleration
     close(free, model.aba(q, v, tau - G.T @ reference.drag(flat, rate)), 1e-9)
@@ -159,7 +159,7 @@ def test_starts_torques_and_ends_are_in_the_reduced_coordinates(tmp_path):
     model, q, v, *_ = coupled(2)
     common = dict(dt=1e-2, tolerance=1e-12)
     run = vt.simulate(model, q, v, duration=0.2, **common)
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
     close(vt.simulate(model, q, p0=p, duration=0.2, **common).q, run.q, 1e-9)
     close(vt.simulate(model, q, q1=run.q[1], duration=0.2, **common).q, run.q, 1e-9)
     half = vt.simulate(model, q, v, duration=0.1, **common)

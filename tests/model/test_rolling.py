@@ -31,7 +31,7 @@ MASS, RADIUS, THIN, SPIN = 1.3, 0.3, 0.026, 0.05  # moments of inertia across an
 def disk(**more):
     tree = vt.Tree("disk")
     tree.world.add(vt.free("base"), vt.body("disk", MASS, (THIN, SPIN, THIN)))
-    tree.roll(vt.Rolling("disk", radius=RADIUS, **{"normal": True, **more}))
+    tree.roll(vt.RollingConstraint("disk", radius=RADIUS, **{"normal": True, **more}))
     return tree.compile()
 
 
@@ -140,7 +140,7 @@ def sleigh(slope=0.0, ahead=0.0, mass=1.5, inertia=0.2):
     tree = vt.Tree("sleigh", gravity=(G * np.sin(slope), 0, -G * np.cos(slope)))
     at = tree.world.add(vt.tx("x"), vt.ty("y"), vt.rz("turn"), vt.frame("blade"))
     at.add(vt.tx(ahead), vt.body("sleigh", mass, (0.1, 0.1, inertia)))
-    tree.roll(vt.Rolling("blade"))
+    tree.roll(vt.RollingConstraint("blade"))
     return tree.compile()
 
 
@@ -198,7 +198,7 @@ def car_tree(car):
     at.add(vt.body("chassis", car.mass, (car.inertia, car.inertia, car.inertia - I / 2)))
     at.add(vt.tz(rho), vt.ry("psi"), vt.body("wheel", 0.0, (I / 2, I, I / 2)))
     at.add(vt.tx(l), vt.rz("steering", kinematic=True), vt.frame("front"))
-    tree.roll(vt.Rolling("wheel", radius=rho), vt.Rolling("front"))
+    tree.roll(vt.RollingConstraint("wheel", radius=rho), vt.RollingConstraint("front"))
     return tree.compile()
 
 
@@ -239,7 +239,7 @@ def test_a_snakeboard_moves_as_the_vehicle(method):
     at.add(vt.rz("psi"), vt.body("rotor", 0.0, (I, I, I)))
     for name, ahead in (("rear", -l), ("front", l)):
         at.add(vt.tx(ahead), vt.rz(name), vt.body(f"{name} wheels", 0.0, (J, J, J)))
-        tree.roll(vt.Rolling(f"{name} wheels"))
+        tree.roll(vt.RollingConstraint(f"{name} wheels"))
     # in the vehicle's equations phi is the angle of the rear wheels
     tree.constrain(vt.Coupling({"front": 1.0, "rear": 1.0}))
     model = tree.compile()
@@ -286,7 +286,7 @@ def car_file(sigma=0.25, l=2.6, half=0.7):  # noqa: E741
 
 def file_model(**more):
     tree = vt.read_urdf(car_file(**more))
-    tree.roll([vt.Rolling(name, radius=0.3) for name in ("rl", "rr", "fl", "fr")])
+    tree.roll([vt.RollingConstraint(name, radius=0.3) for name in ("rl", "rr", "fl", "fr")])
     return tree.compile()
 
 
@@ -347,7 +347,7 @@ def test_a_ball_rolls_down_a_slope(method):
         tree = vt.Tree("ball", gravity=(G * 0.3, 0, -G))
         tree.world.add(vt.free("base"), vt.body("ball", 2.0, (0.02,) * 3))
         if rolling:
-            tree.roll(vt.Rolling("ball", radius=0.1, axis=None, normal=True))
+            tree.roll(vt.RollingConstraint("ball", radius=0.1, axis=None, normal=True))
         else:
             tree.contact(vt.Ground(friction=5.0), vt.Contact("ball", shapes=vt.Sphere(0.1)))
         q = tree.compile().neutral()
@@ -422,7 +422,7 @@ def cart():
     at = tree.world.add(vt.free("base"), vt.body("cart", 5.0, (0.2, 0.3, 0.4)))
     for side, y in (("left", 0.3), ("right", -0.3)):
         at.add(vt.ty(y), vt.tz(-0.1), vt.ry(side, dry_friction=0.05), vt.body(f"{side} wheel", 0.5, (3e-3, 5e-3, 3e-3)))
-        tree.roll(vt.Rolling(f"{side} wheel", radius=0.1, normal=True, across=side == "left"))
+        tree.roll(vt.RollingConstraint(f"{side} wheel", radius=0.1, normal=True, across=side == "left"))
     at.add(vt.tx(0.4), vt.ry("leg", lower=-0.4, upper=0.2), vt.tz(-0.2), vt.body("foot", 0.3, (1e-3,) * 3))
     at.add(vt.tz(0.2), vt.rz("mast"), vt.body("mast", 0.4, (0.01, 0.02, 0.02)))
     at.add(vt.tz(0.3), vt.rz("flag", kinematic=True), vt.body("flag", 0.1, (0.01, 0.01, 0.01)))
@@ -486,7 +486,7 @@ def test_nothing_of_a_step_with_wheels_depends_on_scratch(method):
     ends = []
     for spoiled in (False, True):
         integrator = vt.METHODS[method](model, 5e-3)
-        integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+        integrator.start(0.0, q, model.generalized_momentum(q, v))
         for _ in range(30):
             integrator.advance(1)
             if spoiled:
@@ -501,7 +501,7 @@ def test_a_blow_does_not_make_wheels_slip(method):
     tree = vt.Tree("hit", gravity=(0, 0, 0))
     tree.world.add(vt.tx("x"), vt.ty("y"), vt.rz("turn"), vt.body("sleigh", 2.0, (0.1, 0.1, 0.1)))
     tree.world.add(vt.tx("bx"), vt.ty("by"), vt.body("ball", 1.0, (0.1,) * 3))
-    tree.roll(vt.Rolling("sleigh"))
+    tree.roll(vt.RollingConstraint("sleigh"))
     tree.contact(vt.Contact("sleigh", shapes=vt.Sphere(0.2, position=(0.5, 0, 0)), restitution=1.0, friction=0.0))
     tree.contact(vt.Contact("ball", shapes=vt.Sphere(0.1), restitution=1.0, friction=0.0))
     model = tree.compile()
@@ -560,8 +560,9 @@ def test_the_problem_with_rows_that_rub_is_that_of_its_inequalities():
 def test_rolling_is_written_and_read():
     tree = vt.Tree("all")
     tree.world.add(vt.free("base"), vt.body("a", 1.0, (1, 1, 1)))
-    tree.roll(vt.Rolling("a", radius=0.2, axis=(1, 2, 3), center=(0.1, 0, 0)), vt.Rolling("a", across=True),
-              vt.Rolling("a", radius=0.1, axis=None, normal=True, plane=((0, 0, 1), 0.5)))  # fmt: skip
+    tree.roll(vt.RollingConstraint("a", radius=0.2, axis=(1, 2, 3), center=(0.1, 0, 0)),
+              vt.RollingConstraint("a", across=True),
+              vt.RollingConstraint("a", radius=0.1, axis=None, normal=True, plane=((0, 0, 1), 0.5)))  # fmt: skip
     tree.contact(vt.Ground(), vt.Contact("a", shapes=vt.Disk(0.3, (1, 0, 1), position=(0, 0, 1))))
     again = read_sexpr(write_sexpr(tree))
     assert again.rolling == tree.rolling and again.contacts == tree.contacts
@@ -572,28 +573,28 @@ def test_rolling_is_written_and_read():
 
 def test_wheels_that_cannot_be_are_refused():
     with pytest.raises(vt.ModelError, match=r"no axis, which makes it a ball, and no radius"):
-        vt.Rolling("a", axis=None)
+        vt.RollingConstraint("a", axis=None)
     with pytest.raises(vt.ModelError, match="holds nothing"):
-        vt.Rolling("a", across=False)
+        vt.RollingConstraint("a", across=False)
     with pytest.raises(vt.ModelError, match="along of the rolling"):
-        vt.Rolling("a", along=1)
+        vt.RollingConstraint("a", along=1)
     with pytest.raises(vt.ModelError, match=r"give \(normal, height\)"):
-        vt.Rolling("a", plane=3.0)
+        vt.RollingConstraint("a", plane=3.0)
     with pytest.raises(vt.ModelError, match="name"):
-        vt.Rolling(3)
+        vt.RollingConstraint(3)
     with pytest.raises(vt.ModelError, match="radius"):
-        vt.Rolling("a", radius=-1.0)
+        vt.RollingConstraint("a", radius=-1.0)
     tree = vt.Tree("t")
     tree.world.add(vt.tx("x"), vt.body("a", 1.0, (1, 1, 1)))
-    with pytest.raises(vt.InputError, match="a Rolling"):
+    with pytest.raises(vt.InputError, match="a RollingConstraint"):
         tree.roll(vt.Ground())
-    tree.roll(vt.Rolling("b"))
+    tree.roll(vt.RollingConstraint("b"))
     with pytest.raises(vt.UnknownNameError, match='"b"'):
         tree.compile()
-    tree.rolling[:] = [vt.Rolling("world")]
+    tree.rolling[:] = [vt.RollingConstraint("world")]
     with pytest.raises(vt.ModelError, match="fixed to the world"):
         tree.compile()
-    tree.rolling[:] = [vt.Rolling("a")]
+    tree.rolling[:] = [vt.RollingConstraint("a")]
     hills = vt.HeightField(np.zeros((4, 4)), 1.0)
     tree.contact(vt.Ground(terrain=hills), vt.Contact("a"))
     with pytest.raises(vt.ModelError, match="terrain"):
@@ -631,7 +632,7 @@ def test_methods_that_know_no_wheels_refuse_them():
         with pytest.raises(vt.InputError, match=r"is not for wheels that roll .*, midpoint or implicit-euler"):
             vt.simulate(model, q, duration=0.1, dt=1e-2, **more)
     with pytest.raises(vt.ModelError, match="stance"):
-        vt.stance(model, q)
+        vt.static_equilibrium(model, q)
     with pytest.raises(vt.ModelError, match=r'rolling: rolling of "disk"'):
         vt.write_urdf(model)
 

@@ -22,8 +22,8 @@ from vitree.model import stacks
 METHODS = {
     "integrate": "qv", "difference": "qr", "body_poses": "q", "frame_poses": "q", "frame_pose": "fq",
     "frame_jacobian": "fq", "frame_velocity": "fqv", "frame_acceleration": "fqvv", "center_of_mass": "q",
-    "lagrangian": "qv", "forward_dynamics": "qvv", "static_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q",
-    "momentum_from_velocity": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
+    "lagrangian": "qv", "forward_dynamics": "qvv", "passive_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q",
+    "generalized_momentum": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
     "momentum": "qv", "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
 }  # fmt: skip
 LEADS = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3), (33,)]
@@ -285,11 +285,11 @@ def test_vehicles_have_momenta_of_stacks(make):
     rng = np.random.default_rng(1)
     q = np.array([body.integrate(body.neutral(), x) for x in rng.normal(size=(4, body.nv))])
     v = rng.normal(size=(4, body.nv))
-    found = body.momentum_from_velocity(q.reshape(2, 2, -1), v.reshape(2, 2, -1))
-    alone = [body.momentum_from_velocity(x, y) for x, y in zip(q, v, strict=True)]
+    found = body.generalized_momentum(q.reshape(2, 2, -1), v.reshape(2, 2, -1))
+    alone = [body.generalized_momentum(x, y) for x, y in zip(q, v, strict=True)]
     assert found.shape == (2, 2, body.nv) and found.tobytes() == np.array(alone).tobytes()
     with pytest.raises(vt.InputError, match=r"^in row \[1\]: .*"):
-        body.momentum_from_velocity(q * np.array([[1.0], [2.0], [1.0], [1.0]]), v)
+        body.generalized_momentum(q * np.array([[1.0], [2.0], [1.0], [1.0]]), v)
 
 
 @pytest.mark.parametrize("name", ["pose_derivatives", "position_derivatives", "twist_derivatives"])

@@ -100,7 +100,7 @@ def test_forces_balance_and_lie_in_their_cones(seed, form):
     if form == "euler":
         native, model = model, model.euler()
         q = model.from_native(q, native.zero_velocity())[0]
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     assert found.possible and not found.why and not found.fault
     assert (found.torques[:6] == 0).all()
     weight = model.total_mass * G
@@ -117,9 +117,9 @@ def test_no_nearby_forces_are_better(seed):
     """The least sum of squares: other forces in the cones that balance have a larger one."""
     rng = np.random.default_rng(seed)
     model, q = figure(rng, friction=(0.8, 0.35, 0.5)[seed])
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     cost = lambda torques, forces: torques @ torques + 0.01 * (forces**2).sum()  # noqa: E731
-    tighter = [vt.stance(model, q, friction_share=share) for share in (0.95, 0.9, 0.8)]
+    tighter = [vt.static_equilibrium(model, q, friction_share=share) for share in (0.95, 0.9, 0.8)]
     costs = [cost(x.torques, x.forces) for x in (found, *tighter) if x.possible]
     assert len(costs) > 1 and all(one <= other * (1 + 1e-9) for one, other in pairwise(costs))
 
@@ -131,7 +131,7 @@ def test_torques_hold_a_figure(method, seed):
     rng = np.random.default_rng(seed)
     model, q = figure(rng, legs=4)
     q[model.joint("arm").q_slice] = (0, np.sin(np.pi / 4), 0, np.cos(np.pi / 4))  # it hangs
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     assert found.possible
     run = vt.simulate(model, q, duration=0.2, dt=1e-3, torque=found.torques, method=method, tolerance=1e-12)
     assert max(np.abs(model.difference(q, x)).max() for x in run.q) < 1e-9
@@ -141,11 +141,11 @@ def test_torques_hold_a_figure(method, seed):
 @pytest.mark.parametrize("friction, tilt", [(0.5, 0.46), (0.9, 0.73), (0.2, 0.1)])
 def test_a_crate_that_can_stand_stays_and_another_does_not(method, friction, tilt):
     model, q = crate(corners(), friction, tilt, way=0.7)
-    assert vt.stance(model, q).possible
+    assert vt.static_equilibrium(model, q).possible
     run = vt.simulate(model, q, duration=1.0, dt=2e-3, method=method)
     assert max(np.abs(model.difference(q, x)).max() for x in run.q) < 1e-9
     steep, q = crate(corners(), friction, np.arctan(friction) + 0.01, way=0.7)
-    assert vt.stance(steep, q).fault == "friction"
+    assert vt.static_equilibrium(steep, q).fault == "friction"
     run = vt.simulate(steep, q, duration=1.0, dt=2e-3, method=method)
     assert np.abs(steep.difference(q, run.q[-1])).max() > 1e-3
 
@@ -159,7 +159,7 @@ def test_drives_at_its_targets_hold_a_robot(method, name):
         pytest.skip(f"{name} is not installed")
     model = vt.load_urdf(path, base="free", ground=vt.Ground(friction=0.8)).with_drives({"*": (2000, 50)})
     q = vt.place_on_ground(model, model.neutral())
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     assert found.possible and list(found.targets) == [drive.joint for drive in model.drives]
     run = vt.simulate(model, q, duration=1.0, dt=2e-3, targets=found.targets, method=method, every=50)
     assert max(np.abs(model.difference(q, x)).max() for x in run.q) < 1e-9
@@ -171,7 +171,7 @@ def test_pinocchio_agrees(name):
     model = vt.load_urdf(vt.find_robot(name), base="free", ground=vt.Ground(friction=0.8), mimic="independent")
     other = pinocchio_model(model.flat)
     q = vt.place_on_ground(model, model.neutral())
-    found = vt.stance(model, q, tolerance=5e-3)
+    found = vt.static_equilibrium(model, q, tolerance=5e-3)
     assert found.possible
     data = other.createData()
     pin.forwardKinematics(other, data, q)
@@ -189,25 +189,26 @@ def test_other_forces_that_hold():
     tree = vt.Tree("arm")
     tree.world.add(vt.ry("hinge", lower=0.0, upper=1.0), vt.tx(0.5), vt.body("arm", 2.0, (0.1,) * 3))
     model = tree.compile()
-    assert vt.stance(model, [0.3]).torques[0] == pytest.approx(-2 * G * 0.5 * np.cos(0.3), rel=1e-14)
+    assert vt.static_equilibrium(model, [0.3]).torques[0] == pytest.approx(-2 * G * 0.5 * np.cos(0.3), rel=1e-14)
     tree.load(vt.JointSpring("hinge", stiffness=3.0))
     tree.load(vt.JointForce("hinge", "push"))
     tree.load(vt.Wrench("arm", (0, 0, 0), (0, 0, 7.0)))
     model = tree.compile()
     lever = 0.5 * np.cos(0.3)
     wanted = -2 * G * lever + 3.0 * 0.3 - 4.0 + 7.0 * lever
-    assert vt.stance(model, [0.3], inputs={"push": 4.0}).torques[0] == pytest.approx(wanted, rel=1e-12)
-    assert vt.stance(model, [0.3], inputs={"push": 0.0}).torques[0] == pytest.approx(wanted + 4.0, rel=1e-12)
+    assert vt.static_equilibrium(model, [0.3], inputs={"push": 4.0}).torques[0] == pytest.approx(wanted, rel=1e-12)
+    found = vt.static_equilibrium(model, [0.3], inputs={"push": 0.0})
+    assert found.torques[0] == pytest.approx(wanted + 4.0, rel=1e-12)
 
     tree = vt.Tree("arm")
     tree.world.add(vt.ry("hinge", lower=-1.0, upper=0.4), vt.tx(0.5), vt.body("arm", 2.0, (0.1,) * 3))
     tree.limits = "enforce"
     model = tree.compile()
-    found = vt.stance(model, [0.4], motors=[])  # gravity turns it against its upper limit
+    found = vt.static_equilibrium(model, [0.4], motors=[])  # gravity turns it against its upper limit
     assert found.possible and found.torques[0] == 0
     assert found.limit_forces[0] == pytest.approx(-2 * G * 0.5 * np.cos(0.4), rel=1e-12)
-    assert vt.stance(model, [0.39], motors=[]).fault == "motor"
-    assert "hinge" in vt.stance(model, [-1.0], motors=[]).why
+    assert vt.static_equilibrium(model, [0.39], motors=[]).fault == "motor"
+    assert "hinge" in vt.static_equilibrium(model, [-1.0], motors=[]).why
 
 
 def test_loops_and_followers():
@@ -216,14 +217,14 @@ def test_loops_and_followers():
     tree.world.add(vt.free("base"), vt.body("bob", 2.0, (0.01,) * 3))
     tree.constrain(vt.Distance("hook", "bob", length=1.0))
     model = tree.compile()
-    found = vt.stance(model, model.neutral())
+    found = vt.static_equilibrium(model, model.neutral())
     assert found.possible and abs(found.multipliers[0]) == pytest.approx(2 * G, rel=1e-12)
     q = model.neutral()
     q[0], q[2] = np.sin(0.2), 1 - np.cos(0.2)
-    assert vt.stance(model, q).fault == "contact"
+    assert vt.static_equilibrium(model, q).fault == "contact"
     q[2] = 0.5
     with pytest.raises(vt.InputError, match="constraint"):
-        vt.stance(model, q)
+        vt.static_equilibrium(model, q)
 
     tree = vt.Tree("fingers")
     for name in ("left", "right"):
@@ -232,8 +233,8 @@ def test_loops_and_followers():
     full = tree.compile()
     model = full.reduced()
     wanted = -2 * G * 0.5 * (np.cos(0.3) + 0.5 * np.cos(0.15))
-    assert vt.stance(model, [0.3]).torques[0] == pytest.approx(wanted, rel=1e-12)
-    tight = vt.stance(full, [0.3, 0.15], motors=["left"])
+    assert vt.static_equilibrium(model, [0.3]).torques[0] == pytest.approx(wanted, rel=1e-12)
+    tight = vt.static_equilibrium(full, [0.3, 0.15], motors=["left"])
     assert tight.torques[0] == pytest.approx(wanted, rel=1e-12) and tight.torques[1] == 0
 
 
@@ -241,7 +242,7 @@ def test_prescribed_coordinates_hold_themselves():
     tree = vt.Tree("cart")
     cart = tree.world.add(vt.tz("lift", kinematic=True), vt.body("cart", 3.0, (0.1,) * 3))
     cart.add(vt.ry("hinge"), vt.tx(0.5), vt.body("arm", 2.0, (0.1,) * 3))
-    found = vt.stance(tree.compile(), [0.0, 0.2])
+    found = vt.static_equilibrium(tree.compile(), [0.0, 0.2])
     np.testing.assert_allclose(found.torques, (0, -2 * G * 0.5 * np.cos(0.2)), rtol=1e-13)
     assert found.residual < 1e-12
 
@@ -258,7 +259,7 @@ def test_balls_in_a_heap(friction):
     q, half = model.neutral(), np.pi / 6
     for k, (x, z) in enumerate(((-r, r), (r, r), (0, r + 2 * r * np.cos(half)))):
         q[7 * k], q[7 * k + 2] = x, z
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     needed = np.tan(half / 2)
     assert found.possible == (friction > needed)
     if found.possible:
@@ -279,7 +280,7 @@ def test_how_far_the_center_of_mass_is_outside(seed, tilt):
     rng = np.random.default_rng(seed)
     com = np.array((*rng.uniform(-0.4, 0.4, 2), 0.05))
     model, q = crate(corners(), 0.8, tilt, way=1.1, com=com)
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     hull = model.contact_gaps(q).point_a[:, :2][[0, 1, 3, 2]]
     at = model.center_of_mass(q)[:2]
     edges = list(zip(hull, np.roll(hull, -1, axis=0), strict=True))
@@ -298,7 +299,7 @@ def test_over_the_edge_by_little():
     """The edge of the support decides to 1e-9 m."""
     for off, possible in ((-1e-9, True), (1e-8, False)):
         model, q = crate(corners(), com=(0.2 + off, 0.0, 0.0))
-        assert vt.stance(model, q).possible is possible
+        assert vt.static_equilibrium(model, q).possible is possible
 
 
 @pytest.mark.parametrize("way", np.linspace(0.0, 1.5, 5))
@@ -306,7 +307,7 @@ def test_the_cone_is_round(way):
     """A slope in any direction needs the tangent of its angle: no pyramid."""
     for slack, possible in ((1 - 1e-9, True), (1 + 1e-7, False)):
         model, q = crate(corners(), 0.5, np.arctan(0.5) * slack, way)
-        found = vt.stance(model, q)
+        found = vt.static_equilibrium(model, q)
         assert found.possible is possible
         if not possible:
             assert "friction of 0.5" in found.why and found.fault == "friction"
@@ -314,8 +315,8 @@ def test_the_cone_is_round(way):
 
 def test_friction_share_leaves_a_margin():
     model, q = crate(corners(), 0.5, np.arctan(0.45))
-    assert vt.stance(model, q).possible and vt.stance(model, q, friction_share=0.91).possible
-    found = vt.stance(model, q, friction_share=0.8)
+    assert vt.static_equilibrium(model, q).possible and vt.static_equilibrium(model, q, friction_share=0.91).possible
+    found = vt.static_equilibrium(model, q, friction_share=0.8)
     assert 'friction of 0.45 is needed, and "crate" on the ground has 0.4 that may be used' in found.why
 
 
@@ -331,16 +332,16 @@ def leg(effort):
 
 def test_effort_beyond_the_limit_names_joint_and_need():
     model, q = leg(np.inf)
-    free = vt.stance(model, q)
+    free = vt.static_equilibrium(model, q)
     assert free.possible and free.torques[0] == 0
     most = np.abs(free.torques).max()
     for effort in (1.001 * most, 0.5 * most, 0.0):
         model, q = leg(effort)
-        found = vt.stance(model, q)
-        stands = lambda x, q=q: float(vt.stance(leg(x)[0], q).possible) - 0.5  # noqa: E731
+        found = vt.static_equilibrium(model, q)
+        stands = lambda x, q=q: float(vt.static_equilibrium(leg(x)[0], q).possible) - 0.5  # noqa: E731
         least = bisect(stands, 0.0, 2 * most, xtol=1e-7 * most)
         assert found.possible == (effort > least)
-        assert vt.stance(model, q, effort_limits=False).possible
+        assert vt.static_equilibrium(model, q, effort_limits=False).possible
         if not found.possible:
             assert found.fault == "effort" and "needs" in found.why
             joint, need = found.why.split('"')[1], float(found.why.split()[2])
@@ -367,31 +368,31 @@ def test_bases_are_of_what_stands_on_the_world_alone():
     trunk.add(vt.tz("lift"), vt.body("load", 2.0))
     tree.contact(vt.Contact("trunk", shapes=[vt.Sphere(0.1)]), vt.Ground())
     model = tree.compile()
-    found = vt.stance(model, vt.place_on_ground(model, [1.0, 0.3]))
+    found = vt.static_equilibrium(model, vt.place_on_ground(model, [1.0, 0.3]))
     assert found.possible and found.torques == pytest.approx([0.0, -2.0 * model.gravity[2]], rel=1e-9)
 
 
 def test_nothing_touches_and_no_motor():
     model, q = crate(corners())
     q[2] += 0.03
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     assert found.fault == "contact" and "0.03 m from the ground" in found.why and "place_on_ground" in found.why
     assert found.residual == pytest.approx(2 * G) and len(found.forces) == 0 and "not possible" in repr(found)
     rng = np.random.default_rng(1)
     model, q = figure(rng)
     others = [joint.name for joint in model.joints if joint.name not in ("base", "arm")]
-    found = vt.stance(model, q, motors=others)
+    found = vt.static_equilibrium(model, q, motors=others)
     assert found.fault == "motor" and '"arm' in found.why and "N m" in found.why
     tree = vt.Tree("bare")
     tree.world.add(vt.free("base"), vt.body("bob", 1.0, (0.1,) * 3))
-    assert "nothing that touches" in vt.stance(tree.compile(), tree.compile().neutral()).why
+    assert "nothing that touches" in vt.static_equilibrium(tree.compile(), tree.compile().neutral()).why
 
 
 def test_without_gravity_everything_rests():
     tree = vt.Tree("drifts", gravity=(0, 0, 0))
     bob = tree.world.add(vt.free("base"), vt.body("bob", 1.0, (0.1,) * 3))
     bob.add(vt.ry("a"), vt.tx(1.0), vt.body("b", 1.0, (0.1,) * 3))
-    found = vt.stance(tree.compile(), tree.compile().neutral())
+    found = vt.static_equilibrium(tree.compile(), tree.compile().neutral())
     assert found.possible and not found.torques.any()
 
 
@@ -411,21 +412,21 @@ def test_without_gravity_everything_rests():
 def test_bad_arguments(more, text):
     model, q = crate(corners())
     with pytest.raises(vt.VitreeError, match=text):
-        vt.stance(model, q, **more)
+        vt.static_equilibrium(model, q, **more)
 
 
 def test_what_has_no_stance():
     model, q = crate(corners())
     q[2] -= 0.01
     with pytest.raises(vt.InputError, match=r'"crate" and the ground overlap by 0.01 m at q; vt.place_on_ground'):
-        vt.stance(model, q)
+        vt.static_equilibrium(model, q)
     model, q = crate(corners(), stiffness=1e4, damping=10.0)
     with pytest.raises(vt.ModelError, match='contact of "crate" and the ground has stiffness=10000'):
-        vt.stance(model, q)
+        vt.static_equilibrium(model, q)
     with pytest.raises(vt.InputError, match="model"):
-        vt.stance("talos", q)
+        vt.static_equilibrium("talos", q)
     with pytest.raises(vt.InputError, match="q"):
-        vt.stance(model, q[:3])
+        vt.static_equilibrium(model, q[:3])
 
 
 # ---- the solver -------------------------------------------------------------------------------------------
@@ -456,7 +457,7 @@ def test_problems_with_known_answers(seed):
 
 def test_results_are_plain_enough_for_json_and_copies():
     model, q = crate(corners())
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     assert json.loads(json.dumps(found.forces.tolist())) == found.forces.tolist()
     assert replace(found, why="x").why == "x"
 
@@ -495,9 +496,9 @@ def test_a_stance_made_by_hand_is_checked(name, wrong):
     from dataclasses import fields
 
     row = np.zeros((1, 3))
-    given = {each.name: np.zeros(1) for each in fields(vt.Stance)}
+    given = {each.name: np.zeros(1) for each in fields(vt.StaticEquilibrium)}
     given |= {"points": row, "normals": row, "forces": row, "possible": True, "why": "", "targets": {}, "residual": 0.0}
     given |= {key: value for key, value in {"touching": ()}.items() if key in given}
-    assert vt.Stance(**given).residual == 0.0
+    assert vt.StaticEquilibrium(**given).residual == 0.0
     with pytest.raises(vt.InputError, match=name):
-        vt.Stance(**{**given, name: wrong})
+        vt.StaticEquilibrium(**{**given, name: wrong})

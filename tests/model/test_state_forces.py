@@ -35,7 +35,7 @@ def wheeled():
     tree = vt.Tree("cart")
     axle = tree.world.add(vt.tx("x"), vt.tz(0.1), vt.body("cart", 2.0))
     axle.add(vt.ry("spin"), vt.body("wheel", 1.0, (0.005, 0.005, 0.005)))
-    tree.roll(vt.Rolling("wheel", 0.1, axis=(0.0, 1.0, 0.0)))
+    tree.roll(vt.RollingConstraint("wheel", 0.1, axis=(0.0, 1.0, 0.0)))
     tree.contact(vt.Ground())
     return tree.compile()
 

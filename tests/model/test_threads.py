@@ -28,9 +28,9 @@ FREE = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 #: Methods of a model and their arguments: q, v, another q (r), a frame (f).
 METHODS = {
     "integrate": "qv", "difference": "qr", "body_poses": "q", "frame_poses": "q", "frame_pose": "fq",
-    "frame_jacobian": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q", "momentum_from_velocity": "qv",
+    "frame_jacobian": "fq", "rnea": "qvv", "aba": "qvv", "crba": "q", "generalized_momentum": "qv",
     "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q", "lagrangian": "qv",
-    "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "static_force": "q",
+    "momentum": "qv", "center_of_mass": "q", "forward_dynamics": "qvv", "passive_force": "q",
     "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
     "joint_reactions": "qv", "lagrangian_derivatives": "qv", "drive_forces": "qv",
 }  # fmt: skip

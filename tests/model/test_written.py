@@ -258,7 +258,7 @@ def test_a_failed_step_leaves_the_state_as_it_was(base, arguments, name, method)
     model, part, q, v = failing(base, arguments, name, ZeroDivisionError("mine"))
     kind, h = vt.METHODS[method], 0.01
     step = kind(model, h, **({"tolerance": 1e-13} if kind.uses_momentum else {})).stepper
-    step.set_state(0.0, q, model.momentum_from_velocity(q, v) if kind.uses_momentum else v)
+    step.set_state(0.0, q, model.generalized_momentum(q, v) if kind.uses_momentum else v)
     n, m = 1, len(model.constraints)
     rows = [np.empty(n), np.empty((n, model.nq)), np.empty((n, model.nv)), np.empty(n, np.intc), np.empty(n),
             np.empty((n, m))]  # fmt: skip
@@ -268,7 +268,7 @@ def test_a_failed_step_leaves_the_state_as_it_was(base, arguments, name, method)
     assert run() == 0
     after, count = step.state(), 10**9 - part.calls - used
     for k in range(count):
-        step.set_state(0.0, q, model.momentum_from_velocity(q, v) if kind.uses_momentum else v)
+        step.set_state(0.0, q, model.generalized_momentum(q, v) if kind.uses_momentum else v)
         part.calls = 10**9
         run()
         part.calls = k

@@ -197,7 +197,7 @@ def damaged(path, drawing=None, arrays=None, **header):
 
 SHAPE = {"body": 0, "kind": "box", "size": [1.0, 1.0, 1.0], "pose": [0, 0, 0, 0, 0, 0, 1], "link": "bob"}
 ABOUT = {"units": {"q": ["rad"], "v": ["rad/s"], "p": ["?"]}, "gravity": [0, 0, -9.81], "total_mass": 1.0,
-         "only_falls": False, "conservative": True}  # fmt: skip
+         "is_free_floating": False, "conservative": True}  # fmt: skip
 LINE = {"name": "x", "kind": "wire", "a": 0, "b": -1, "point_a": [0, 0, 0], "point_b": [0, 0, 0]}
 
 

@@ -261,7 +261,7 @@ def test_what_is_no_number_of_an_element_is_a_model_error(value):
 # ---- callables -----------------------------------------------------------------------------------------------
 
 
-class Push(vt.Force):
+class ExternalWrench(vt.Force):
     def force(self, model, t, q, v, u):
         if t > 0.02:
             raise LookupError("mine")
@@ -289,12 +289,12 @@ def test_callables_of_a_reduced_model_are_asked_in_its_coordinates():
 @pytest.mark.parametrize("method", list(vt.METHODS))
 @pytest.mark.parametrize("whose", ["torque", "load"])
 def test_errors_of_callables_bring_the_cause_the_time_and_the_steps(method, whose):
-    model, more = (MODEL, {"torque": late}) if whose == "torque" else (two_rods(Push()), {})
+    model, more = (MODEL, {"torque": late}) if whose == "torque" else (two_rods(ExternalWrench()), {})
     with pytest.raises(vt.CallableError, match="raised LookupError: mine") as failure:
         vt.simulate(model, Q, duration=0.1, dt=0.005, method=method, **more)
     error = failure.value
     assert isinstance(error.__cause__, LookupError) and 0.02 < error.time < 0.06
-    assert ("torque(t, q, v) at t = " if whose == "torque" else "force of Push at t = ") in str(error)
+    assert ("torque(t, q, v) at t = " if whose == "torque" else "force of ExternalWrench at t = ") in str(error)
     assert 1 <= len(error.trajectory) and error.trajectory.t[-1] <= 0.03
 
 
@@ -459,7 +459,7 @@ PLACES = {
     "flat": vt.Model, "native": vt.EulerModel, "full": vt.ReducedModel, "tree": vt.write_sexpr,
     "model": lambda x: vt.METHODS["rk4"](x, 0.01), "model of closure": lambda x: vt.satisfy_constraints(x, Q),
     "model of rest": lambda x: vt.minimize_potential_energy(x, Q), "model of counts": vt.independent_constraints,
-    "model of checks": lambda x: vt.check_derivatives(Push(), x), "rng": MODEL.random_configuration,
+    "model of checks": lambda x: vt.check_derivatives(ExternalWrench(), x), "rng": MODEL.random_configuration,
     "rng of a group": lie.SE3.random, "shape": lambda x: lie.SE3.random(np.random.default_rng(), (x,)),
     "path": RUN.to_csv, "path of save": RUN.save, "path of load": vt.Trajectory.load, "path of netcdf": RUN.to_netcdf,
     "source": vt.read_sexpr, "name of a robot": vt.find_robot, "a robot file": vt.load_urdf,
@@ -468,7 +468,7 @@ PLACES = {
     "prescribed of reactions": lambda x: MODEL.joint_reactions(Q, Q, Q, prescribed=x),
     "axes": lambda x: MODEL.frame_jacobian(MODEL.frame_names[0], Q, x),
     "hold": lambda x: vt.satisfy_constraints(MODEL, Q, x), "tolerance":
-    lambda x: vt.satisfy_constraints(MODEL, Q, tolerance=x), "q": MODEL.static_force, "q to expand": MODEL.expand,
+    lambda x: vt.satisfy_constraints(MODEL, Q, tolerance=x), "q": MODEL.passive_force, "q to expand": MODEL.expand,
     "f": MODEL.reduced().contract_force, "rates": lambda x: SLEIGH.velocity(SLEIGH.neutral(), x),
     "q of a vehicle": lambda x: SLEIGH.integrate(x, SLEIGH.zero_velocity()),
     "controls": lambda x: vehicles.RigidVehicle(1.0, 1.0, controls=x),

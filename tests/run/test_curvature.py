@@ -122,7 +122,7 @@ def test_with_prescribed_coordinates(method, options):
     at = [model.joint(name).q_slice.start for name in model.kinematic_names]
     goal = q[at] + [0.01, -0.02, 0.03]
     motion = {name: [q[i], to] for name, i, to in zip(model.kinematic_names, at, goal, strict=True)}
-    found = vt.linearize(model, q, p0=model.momentum_from_velocity(q, v), dt=0.01, method=method, torque=torque,
+    found = vt.linearize(model, q, p0=model.generalized_momentum(q, v), dt=0.01, method=method, torque=torque,
                          prescribed=motion, tolerance=1e-14, **options)  # fmt: skip
     end = one_step(model, q, v, 0.01, torque, None, method, options, goal)
     scale = np.concatenate([sizes(model), np.full(3, 0.1)])

@@ -80,7 +80,7 @@ class Number:
 def test_the_sweep_against_forward_products(constrained, method, options):
     model, q, v, torque, inputs = driven(3, constrained=constrained)
     nv = model.nv
-    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, method, options)
+    run = followed(model, q, model.generalized_momentum(q, v), torque, inputs, method, options)
     rng = np.random.default_rng(5)
     by_q, by_p = rng.normal(size=(2, STEPS + 1, nv))
     found = run.gradient(by_q, by_p, inputs=inputs if inputs.size else None)
@@ -108,7 +108,7 @@ def test_a_variation_against_products_of_the_maps_and_the_gradient(constrained, 
     monkeypatch.setattr(variation, "CHUNK", 5)
     model, q, v, torque, inputs = driven(6, constrained=constrained)
     nv, nu = model.nv, inputs.shape[1]
-    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, method, options)
+    run = followed(model, q, model.generalized_momentum(q, v), torque, inputs, method, options)
     given = {"inputs": inputs} if nu else {}
     steps = run.linearize(**given)
     rng = np.random.default_rng(8)
@@ -195,7 +195,7 @@ def test_wrong_changes_are_told():
 @pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
 def test_gradients_against_differences_of_runs(method, options):
     model, q, v, torque, inputs = driven(4)
-    number, p = Number(model), model.momentum_from_velocity(q, v)
+    number, p = Number(model), model.generalized_momentum(q, v)
     run = followed(model, q, p, torque, inputs, method, options)
     links = list(model.link_names)
     names = [joint.name for joint in model.joints]
@@ -290,7 +290,7 @@ def test_chunks_do_not_change_the_gradient(monkeypatch):
     from vitree.run import gradient
 
     model, q, v, torque, inputs = driven(1)
-    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, "midpoint", {})
+    run = followed(model, q, model.generalized_momentum(q, v), torque, inputs, "midpoint", {})
     weights = np.random.default_rng(0).normal(size=(2, STEPS + 1, model.nv))
     asked = {"mass": list(model.link_names), "damping": singles(model.flat)}
     whole = run.gradient(*weights, parameters=asked, inputs=inputs)
@@ -307,7 +307,7 @@ def test_chunks_do_not_change_the_gradient(monkeypatch):
 
 def test_wrong_uses_are_told():
     model, q, v, torque, inputs = driven(1)
-    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, "linear-time", {})
+    run = followed(model, q, model.generalized_momentum(q, v), torque, inputs, "linear-time", {})
     good = np.zeros((STEPS + 1, model.nv))
     for given, error, text in (
         ({"by_q": good[1:]}, vt.InputError, "by_q"), ({"by_p": good * np.nan}, vt.InputError, "by_p"),
@@ -320,7 +320,7 @@ def test_wrong_uses_are_told():
         with pytest.raises(error, match=text):
             run.gradient(**{"by_q": good, **given})
     closed, q, v, torque, inputs = driven(2, constrained=True)
-    held = followed(closed, q, closed.momentum_from_velocity(q, v), torque, inputs, "linear-time", {})
+    held = followed(closed, q, closed.generalized_momentum(q, v), torque, inputs, "linear-time", {})
     with pytest.raises(vt.InputError, match="by_p"):
         held.gradient(by_v=np.zeros((STEPS + 1, closed.nv)))
 
@@ -329,7 +329,7 @@ def test_a_run_with_dampers_and_springs():
     flat, q, v = random_tree(4, nbody=6, base="free", damping=True)
     model = vt.Model(replace(flat, loads=(*conservative_loads(flat), *driving_loads(flat))))
     inputs = np.random.default_rng(0).normal(size=(STEPS, len(model.input_names)))
-    number, p = Number(model), model.momentum_from_velocity(q, v)
+    number, p = Number(model), model.generalized_momentum(q, v)
     run = followed(model, q, p, np.zeros((STEPS, model.nv)), inputs, "midpoint", {})
     found = run.gradient(number.by_q(run), number.a, inputs=inputs, parameters={"mass": ["link2"]})
 
@@ -346,9 +346,9 @@ def test_a_run_with_dampers_and_springs():
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_bits_do_not_depend_on_the_number_of_lanes(method, monkeypatch):
     model, q, v, torque, inputs = driven(5)
-    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, method, {})
+    run = followed(model, q, model.generalized_momentum(q, v), torque, inputs, method, {})
     closed, q, v, torque, _ = driven(2, constrained=True)
-    held = followed(closed, q, closed.momentum_from_velocity(q, v), torque, np.zeros((STEPS, 0)), method, {})
+    held = followed(closed, q, closed.generalized_momentum(q, v), torque, np.zeros((STEPS, 0)), method, {})
     links = list(model.link_names)
     asked = {"mass": links, "com": links, "inertia": links, "gravity": ()}
     found = []

@@ -86,7 +86,7 @@ def test_steps_in_parts_tell_of_the_whole(options):
 def test_limits_dry_friction_and_wheels(method):
     tree = vt.Tree("disk")
     tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("turn"), vt.body("disk", 1.3, (0.026, 0.05, 0.026)))
-    tree.roll(vt.Rolling("disk", radius=0.3, normal=True))
+    tree.roll(vt.RollingConstraint("disk", radius=0.3, normal=True))
     tree.load(vt.JointSpring("x", 5.0, rest=0.2))
     for model, q in ((rod(), np.array([0.9, 0.0])), (tree.compile(), np.array([0.0, 0.3, 0.0]))):
         run = vt.simulate(model, q, duration=0.1, dt=2e-3, method=method)
@@ -183,7 +183,7 @@ def test_a_step_that_a_push_parts_tells_of_all_of_it(method):
     tree.contact(vt.Contact("crate", points=corners), vt.Ground(friction=0.5))
     model = tree.compile()
     q = vt.place_on_ground(model, model.neutral())
-    pushes = [vt.Push("crate", (0.1, 0, 0), 0.0143, 0.0231)]
+    pushes = [vt.ExternalWrench("crate", (0.1, 0, 0), 0.0143, 0.0231)]
     run = vt.simulate(model, q, duration=0.05, dt=2e-3, method=method, pushes=pushes)
     # a contact carries from the middle of the step before to that of this one: of two parts half of the step before,
     # the first, and half of the second

@@ -24,7 +24,7 @@ from vitree.run import linearized
 def differences(model, q, v, dt, torque, inputs, method, options, size=1e-4):
     """Central differences of order 6 of a step, (2 nv, 2 nv), (2 nv, nv) and (2 nv, nu)."""
     nv, nu = model.nv, len(model.input_names)
-    p = model.momentum_from_velocity(q, v)
+    p = model.generalized_momentum(q, v)
 
     def end(d):
         run = vt.simulate(
@@ -205,7 +205,7 @@ def test_prescribed_coordinates_against_differences(method, options):
     end = one_step(model, q, v, 0.01, torque, None, method, options, goal)
     expected = central(model, end, 1e-4, 3 * model.nv + 3)
     motion = {name: [q[i], to] for name, i, to in zip(model.kinematic_names, at, goal, strict=True)}
-    found = vt.linearize(model, q, p0=model.momentum_from_velocity(q, v), dt=0.01, method=method, torque=torque,
+    found = vt.linearize(model, q, p0=model.generalized_momentum(q, v), dt=0.01, method=method, torque=torque,
                          prescribed=motion, tolerance=1e-14, **options)  # fmt: skip
     both = np.hstack([found.A, found.by_torque, found.by_prescribed])
     free = np.ones(3 * model.nv + 3, bool)

@@ -47,7 +47,7 @@ def compared(model, q, v, dt, method, k, size):
     torque = np.zeros(nv)
     run = vt.simulate(model, q, v, duration=(k + 1) * dt, dt=dt, method=method, tolerance=1e-14)
     integrator = made(model, dt, torque=torque, tolerance=1e-14)
-    integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+    integrator.start(0.0, q, model.generalized_momentum(q, v))
     for _ in range(k):
         assert integrator.stepper.go(1, None, None) == 0
     before = integrator.stepper.history()
@@ -129,7 +129,7 @@ def test_wheels_that_roll():
     tree = vt.Tree("wheel")
     tree.world.add(vt.free("base"), vt.body("wheel", 2.0, (0.02, 0.04, 0.02)))
     tree.contact(vt.Ground())
-    tree.roll(vt.Rolling("wheel", 0.3, axis=(0, 1, 0)))
+    tree.roll(vt.RollingConstraint("wheel", 0.3, axis=(0, 1, 0)))
     model = tree.compile()
     q = model.neutral()
     q[2] = 0.3
@@ -137,7 +137,7 @@ def test_wheels_that_roll():
     run = vt.simulate(model, q, v, duration=0.05, dt=0.01, tolerance=1e-13)
     found = run.linearize()[3]
     # rolling on is what the way of rolling is: the angle by the speed, the place by the angle
-    on = model.momentum_from_velocity(found.q, [0.3, 0, 0, 0, 1.0, 0])
+    on = model.generalized_momentum(found.q, [0.3, 0, 0, 0, 1.0, 0])
     assert found.A[0, 6:] @ on == pytest.approx(0.003, rel=0.02)
     assert np.isfinite(found.A).all()
 
@@ -204,7 +204,7 @@ def resting(what: str) -> tuple[vt.Model, list[float], list[float]]:
     tree.constrain(vt.Distance("one", "two", length=1.0))
     model = tree.compile()
     q = vt.satisfy_constraints(model, [0.0, 0.0])
-    return model, list(q), list(vt.stance(model, q).torques)
+    return model, list(q), list(vt.static_equilibrium(model, q).torques)
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

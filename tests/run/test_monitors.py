@@ -96,7 +96,7 @@ def test_compositions_and_steps_of_any_size_are_watched(more):
 
 def test_steps_that_pushes_part_are_watched_whole():
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
-    push = vt.Push(model.link_names[-1], force=(20, 0, 0), start=0.103, end=0.357)
+    push = vt.ExternalWrench(model.link_names[-1], force=(20, 0, 0), start=0.103, end=0.357)
     given = {"q0": model.neutral() + 1.0, "duration": 0.6, "dt": 0.01, "pushes": [push]}
     full = vt.simulate(model, **given)
     run = vt.simulate(model, **given, every=7, monitors=("energy", "iterations"))
@@ -114,7 +114,7 @@ def test_contacts_of_steps_that_pushes_part_act_where_the_parts_begin(method, st
     model = tree.compile()
     q, v = model.neutral(), [2.0, 0, 0, 0, 0, 0]
     q[2] = 0.1
-    push = vt.Push("crate", force=(1e-9, 0, 0), start=step / 100 + 0.003, end=step / 100 + 0.007)
+    push = vt.ExternalWrench("crate", force=(1e-9, 0, 0), start=step / 100 + 0.003, end=step / 100 + 0.007)
     given = {"duration": 0.2, "dt": 0.01, "every": 5, "method": method}
     given["monitors"] = ("contact_work", "momentum_balance")
     plain, parted = (vt.simulate(model, q, v, **given, pushes=pushes).monitors for pushes in ((), (push,)))

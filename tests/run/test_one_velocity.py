@@ -59,7 +59,7 @@ def rolling():
     """A disk that stands on a slope, held by a spring: it rolls to and fro."""
     tree = vt.Tree("disk")
     tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("turn"), vt.body("disk", 1.3, (0.026, 0.05, 0.026)))
-    tree.roll(vt.Rolling("disk", radius=0.3, normal=True))
+    tree.roll(vt.RollingConstraint("disk", radius=0.3, normal=True))
     tree.load(vt.JointSpring("x", 5.0, rest=0.2))
     return tree.compile(), np.array([0.0, 0.3, 0.0]), np.zeros(3)
 

@@ -168,7 +168,7 @@ def test_integrators_are_told_apart_by_all_that_they_were_made_with():
     for _ in range(3):
         for call in calls:
             given = dict(call)
-            state = {"p0": model.momentum_from_velocity(q, v)} if given.pop("p0", None) else {"v0": v}
+            state = {"p0": model.generalized_momentum(q, v)} if given.pop("p0", None) else {"v0": v}
             duration = {} if isinstance(call["dt"], np.ndarray) else {"duration": 8 * call["dt"]}
             one, other = (vt.simulate(m, q, **state, **duration, **given) for m in (model, alone(model)))
             same(one, other)
@@ -392,7 +392,7 @@ def test_a_stepper_that_was_released_is_as_it_was_made(kind):
     integrator = kind(model, 1e-3)
     made = integrator.stepper.history()
     assert not any(made)  # what a release writes
-    x = model.momentum_from_velocity(q, v) if integrator.uses_momentum else v
+    x = model.generalized_momentum(q, v) if integrator.uses_momentum else v
     integrator.start(0.5, q, x)
     used = integrator.stepper.history()
     integrator.rest()
@@ -453,7 +453,7 @@ def test_a_short_start_and_end_have_the_bits_of_the_doors():
         q, v = start(model, seed)
         for steps in (1, 2, 3, 4, 5, 9):
             run = vt.simulate(model, q, v, dt=1e-3, duration=steps * 1e-3)
-            np.testing.assert_array_equal(run.p[0], model.momentum_from_velocity(q, v))
+            np.testing.assert_array_equal(run.p[0], model.generalized_momentum(q, v))
             np.testing.assert_array_equal(run.v, model.velocities(run.q, run.p))
             np.testing.assert_array_equal(run.kinetic, model.energies(run.q, run.v)[:, 0])
 

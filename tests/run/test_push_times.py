@@ -18,7 +18,7 @@ def blow(at):
 
 
 def push(start, end):
-    return vt.Push(LINK, (5.0, 2.0, -1.0), start, end)
+    return vt.ExternalWrench(LINK, (5.0, 2.0, -1.0), start, end)
 
 
 def run_of(pushes, t0=0.0, **more):
@@ -93,7 +93,7 @@ def test_a_push_that_is_no_sequence_is_told_with_its_article():
 def test_a_state_saved_within_a_push_goes_on_under_it():
     """And one saved before it, after the push has ended, begins it anew."""
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
-    push = vt.Push(model.link_names[-1], force=(20, 0, 0), start=0.1, end=0.35)
+    push = vt.ExternalWrench(model.link_names[-1], force=(20, 0, 0), start=0.1, end=0.35)
     sim = vt.Simulation(model, model.neutral() + 1.0, dt=0.01, pushes=[push])
     before = sim.save()
     sim.step(20)

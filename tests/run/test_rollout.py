@@ -279,7 +279,7 @@ def test_records_are_those_asked_for(tmp_path):
 def test_starts_by_momentum_and_one_start_for_all():
     model = model_of("free")
     q, v = starts(model, 4)
-    p = np.array([model.momentum_from_velocity(a, b) for a, b in zip(q, v, strict=True)])
+    p = np.array([model.generalized_momentum(a, b) for a, b in zip(q, v, strict=True)])
     by_p = vt.rollout(model, q, p0=p, duration=0.1, dt=0.01)
     assert np.array_equal(by_p.q, vt.rollout(model, q, v, duration=0.1, dt=0.01).q)
     torque = np.random.default_rng(0).normal(size=(4, model.nv))

@@ -357,7 +357,7 @@ def test_pushes_keep_the_order(kind, method):
         frame = model.link_names[-1]
         pushes = [vt.Impulse(frame, (0.2, 0.1, -0.1), at=0.0333, axes="local")]
         if kind == "push":
-            pushes = [vt.Push(frame, (1.0, -0.5, 0.4), 0.0312, 0.1503, torque=(0.1, 0.0, 0.2))]
+            pushes = [vt.ExternalWrench(frame, (1.0, -0.5, 0.4), 0.0312, 0.1503, torque=(0.1, 0.0, 0.2))]
         exact = vt.simulate(model, q, v, duration=0.24, dt=0.002, method="rk8", pushes=pushes)
         errors = []
         for dt in (0.012, 0.006, 0.003):
@@ -371,7 +371,7 @@ def test_a_push_is_a_wrench_while_it_lasts():
     model, dt = chain(), 0.01
     wrench = {"torque": (0.1, 0.2, 0.0), "force": (0.5, 0.0, 1.0)}
     frame = model.link_names[-1]
-    push = vt.Push(frame, wrench["force"], 0.1, 0.2, torque=wrench["torque"])
+    push = vt.ExternalWrench(frame, wrench["force"], 0.1, 0.2, torque=wrench["torque"])
     for method in METHODS:
         run = vt.simulate(model, np.full(3, 0.3), duration=0.3, dt=dt, method=method, pushes=[push])
         one = vt.simulate(model, np.full(3, 0.3), duration=0.1, dt=dt, method=method)
@@ -384,7 +384,7 @@ def test_a_push_is_a_wrench_while_it_lasts():
 def test_a_blow_by_hand_and_going_back_over_pushes():
     model = chain()
     first, last = model.link_names[0], model.link_names[-1]
-    pushes = [vt.Impulse(last, (0.3, 0, 0), at=0.05), vt.Push(first, (1, 2, 3), 0.02, 0.083)]
+    pushes = [vt.Impulse(last, (0.3, 0, 0), at=0.05), vt.ExternalWrench(first, (1, 2, 3), 0.02, 0.083)]
     sim = vt.Simulation(model, np.full(3, 0.3), dt=0.01, pushes=pushes)
     plain = vt.Simulation(model, np.full(3, 0.3), dt=0.01, pushes=pushes[1:])
     states = []
@@ -419,9 +419,9 @@ LINK = MODEL.link_names[-1]
         ({"every": -1}, "every=-1"),
         ({"method": "midpont"}, 'did you mean "midpoint"'),
         ({"stp": 3}, "option of the method linear-time"),
-        ({"pushes": [3]}, "Impulse and Push"),
+        ({"pushes": [3]}, "Impulse and ExternalWrench"),
         ({"pushes": [vt.Impulse("lnk2", (1, 0, 0), at=0.0)]}, "lnk2"),
-        ({"pushes": [vt.Push(LINK, (1, 0, 0), 0.001, 0.0121)], "method": "own"}, "whole steps only"),
+        ({"pushes": [vt.ExternalWrench(LINK, (1, 0, 0), 0.001, 0.0121)], "method": "own"}, "whole steps only"),
         ({"torque": vt.Controller(pd, period=0.0123)}, "0.01 s \\(1 steps\\) or 0.02 s"),
         ({"torque": vt.Controller(pd, period=0.01, delay=0.004)}, "delay=0.004"),
         ({"torque": vt.Controller(pd, period=0.01, initial=(1, 2))}, "initial"),
@@ -533,7 +533,8 @@ def test_a_state_of_another_simulation_is_refused():
         (lambda: vt.Impulse("a", (1, 2), at=0.0), "shape"), (lambda: vt.Impulse("a", (1, 2, np.nan), at=0.0), "finite"),
         (lambda: vt.Impulse("a", (1, 2, 3), at=np.inf), "finite time"),
         (lambda: vt.Impulse("a", (1, 2, 3), at=0.0, axes="body"), "choose from world, local"),
-        (lambda: vt.Push("a", (1, 2, 3), 1.0, 1.0), "later end"), (lambda: vt.Controller(3, period=1), "callable"),
+        (lambda: vt.ExternalWrench("a", (1, 2, 3), 1.0, 1.0), "later end"),
+        (lambda: vt.Controller(3, period=1), "callable"),
         (lambda: vt.Controller(pd, period=0), "period"), (lambda: vt.Controller(pd, period=1, delay=-1), "delay"),
     ],
 )  # fmt: skip

@@ -112,7 +112,7 @@ def test_a_cut_transmits_what_a_joint_would(seed):
 def test_pushes_wrenches_and_blows_are_read_from_the_run():
     model, q = crate(gravity=(0, 0, 0))
     q[2] = 1.0
-    push = vt.Push("crate", (10.0, 0, 0), 0.01, 0.03)
+    push = vt.ExternalWrench("crate", (10.0, 0, 0), 0.01, 0.03)
     run = vt.simulate(model, q, duration=0.05, dt=1e-3, pushes=[push, vt.Impulse("crate", (0, 0, 0.4), 0.04)])
     read = vt.Imu("crate").read(run)
     inside = (run.t > 0.0105) & (run.t < 0.0295)

@@ -88,7 +88,7 @@ def robot(name, friction=0.7, limits="enforce", gains=None):
               if any(fnmatch(joint.name, word) for joint in model.joints)}  # fmt: skip
     model = model.with_drives(gains or strong | {"*": (200, 10)})
     q = vt.place_on_ground(model, q)
-    stance = vt.stance(model, q, effort_limits=False)
+    stance = vt.static_equilibrium(model, q, effort_limits=False)
     assert stance.possible, stance.why
     return model, q, dict(stance.targets)
 

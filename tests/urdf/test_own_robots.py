@@ -223,7 +223,7 @@ def test_the_human_stands_on_its_drives(method, bend, height, limits):
         for joint, share in (("hip", -1), ("knee", 2), ("ankle", -1)):
             q[model.joint(f"{side}_{joint}_flexion").q_slice] = bend * share
     q = vt.place_on_ground(model, q)
-    found = vt.stance(model, q)
+    found = vt.static_equilibrium(model, q)
     assert found.possible and set(found.a) == {"left_foot", "right_foot"} and len(found.forces) == 8
     q[2] += height
     run = vt.simulate(model, q, duration=3.0, dt=2e-3, targets=found.targets, method=method, every=10)

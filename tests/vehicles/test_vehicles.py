@@ -254,7 +254,7 @@ def test_steps_are_undone_by_steps_backwards(name):
     rng = np.random.default_rng(5)
     vehicle = random_vehicle(rng)
     q, v = random_start(vehicle, rng)
-    p, u = vehicle.momentum_from_velocity(q, v), rng.normal(size=3)
+    p, u = vehicle.generalized_momentum(q, v), rng.normal(size=3)
     for alpha in (0.5, 0.2):
         there = one_step(lie_stepper(vehicle, 0.1, u, map=_vehicles.MAPS[name], alpha=alpha), q, p, 5)
         back = one_step(lie_stepper(vehicle, -0.1, u, map=_vehicles.MAPS[name], alpha=1 - alpha), *there, 5)
@@ -275,7 +275,7 @@ def test_the_variational_maps_are_symplectic(name):
     rng = np.random.default_rng(6)
     vehicle = RigidVehicle(spd(rng, 3), spd(rng, 3, 3.0), mass=3.0)
     q, v = random_start(vehicle, rng)
-    p = vehicle.momentum_from_velocity(q, v)
+    p = vehicle.generalized_momentum(q, v)
     stepper = lie_stepper(vehicle, 0.2, map=_vehicles.MAPS[name])
     q2, p2 = one_step(stepper, q, p)
     e, columns = 1e-5, []
@@ -411,7 +411,7 @@ def test_a_vehicle_never_changes():
     (0.3, lambda t, g, x, u: 0 * x, False, False)])  # fmt: skip
 def test_a_vehicle_is_conservative_without_drag_and_force(drag, force, kept, loses):
     body = RigidVehicle(1.0, 1.0, drag=drag, force=force)
-    assert (body.conservative, body.only_loses) == (kept, loses)
+    assert (body.conservative, body.is_dissipative) == (kept, loses)
 
 
 def test_threads_share_a_vehicle():
@@ -552,7 +552,7 @@ def test_states_too_large_are_told(make):
     """Each method returns finite numbers or an InputError, without a warning of NumPy."""
     vehicle = make()
     ways = [
-        vehicle.integrate, vehicle.momentum_from_velocity, lambda q, v: vehicle.difference(q, -q),
+        vehicle.integrate, vehicle.generalized_momentum, lambda q, v: vehicle.difference(q, -q),
         lambda q, v: [*vehicle.frame_poses(q).values()],
         lambda q, v: vt.simulate(vehicle, q, v, duration=DT, dt=DT).q,
     ]  # fmt: skip

@@ -147,7 +147,7 @@ cdef class Calls:
     cdef list frame_body
     cdef cnp.ndarray frame_X        # (n, 4, 4) poses on the bodies
     cdef ModelStepper moving        # a chain of those that no call has: for forward_dynamics
-    cdef ModelStepper resting       # ... for static_force
+    cdef ModelStepper resting       # ... for passive_force
 
     def __cinit__(self, CoreModel core, dict frames, places, shares, LoadList loads, bint written):
         cdef const vt_model* m = &core.m
@@ -403,7 +403,7 @@ kernel("body_poses", b"q", b"B", 0, run_poses)
 kernel("frame_poses", b"q", b"B", FRAMES, run_poses)
 kernel("frame_pose", b"nq", b"X", 0, run_frame_pose)
 kernel("frame_jacobian", b"nqx", b"J", 0, run_frame_jacobian)
-kernel("momentum_from_velocity", b"qv", b"v", 0, run_momenta)
+kernel("generalized_momentum", b"qv", b"v", 0, run_momenta)
 kernel("velocity_from_momentum", b"qv", b"v", REGULAR, run_velocities)
 kernel("kinetic_energy", b"qv", b"k", POTENTIALS, run_energies)
 kernel("potential_energy", b"q", b"u", POTENTIALS, run_energies)
@@ -411,7 +411,7 @@ kernel("lagrangian", b"qv", b"l", POTENTIALS, run_energies)
 kernel("momentum", b"qv", b"6", POTENTIALS, run_energies)
 kernel("center_of_mass", b"q", b"3", POTENTIALS, run_energies)
 kernel("forward_dynamics", b"qvV", b"v", MOVES | POTENTIALS | REGULAR, NULL)
-kernel("static_force", b"q", b"v", RESTS | POTENTIALS, NULL)
+kernel("passive_force", b"q", b"v", RESTS | POTENTIALS, NULL)
 
 
 # ---- a method ---------------------------------------------------------------------------------------

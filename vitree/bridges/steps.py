@@ -209,7 +209,7 @@ class Steps:
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return p = M(q) v (n, nv), of quaternions of any length."""
-        return self.model.momentum_from_velocity(self.coordinates.normalized(q), v)
+        return self.model.generalized_momentum(self.coordinates.normalized(q), v)
 
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return v = M(q)^-1 p (n, nv), of quaternions of any length."""

@@ -66,7 +66,7 @@ class Regulator:
     def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the torque (nv,) [N or N m] at a time and state; behind the last step the last gains go on."""
         k = min(max(int(np.floor((t - self.t0) / self.dt * (1 + 1e-12) + 1e-9)), 0), len(self.K) - 1)
-        off = self.model.difference(self.q[k], q), self.model.momentum_from_velocity(q, v) - self.p[k]
+        off = self.model.difference(self.q[k], q), self.model.generalized_momentum(q, v) - self.p[k]
         found = self.torque[k].copy()
         found[self.acts] -= self.K[k] @ np.concatenate(off)
         return found
@@ -239,11 +239,11 @@ def _require_rest(at: Linearization) -> None:
     """Raise an InputError if a step leads away from its start."""
     moved = np.abs(at.model.difference(at.q, at.q_end)).max(initial=0.0)
     pushed = np.abs(at.p_end - at.p).max(initial=0.0)
-    size = at.dt * max(float(np.abs(at.model.static_force(at.q)).max(initial=0.0)), 1e-12)
+    size = at.dt * max(float(np.abs(at.model.passive_force(at.q)).max(initial=0.0)), 1e-12)
     if moved > AT_REST or pushed > max(AT_REST, AT_REST * size):
         raise InputError(
             f"the state is no equilibrium: a step moves a joint by {moved:.2g} rad or m and changes a momentum by "
-            f"{pushed:.2g}; linearize at rest with the torque that holds it, -model.static_force(q)"
+            f"{pushed:.2g}; linearize at rest with the torque that holds it, -model.passive_force(q)"
         )
 
 

@@ -493,7 +493,7 @@ class MotionProblem(Program):
             raise InputError(
                 f"{what} has a velocity, and NaN in its configuration; give all of it, or the velocity None"
             )
-        return wanted, model.momentum_from_velocity(q, v)
+        return wanted, model.generalized_momentum(q, v)
 
     def _give(self, k: int, wanted: np.ndarray, momentum: np.ndarray | None, what: str) -> None:
         """Give the variables at a node their values, as far as these are known."""

@@ -15,7 +15,7 @@ from scipy import optimize, stats
 from vitree.arguments import of_kind, plain_scalar, real, shown, whole
 from vitree.errors import ConvergenceError, InputError
 from vitree.identification.fit import Fit, Settled, first_velocities
-from vitree.identification.measured import Checked, Measured, Windows, checked_runs
+from vitree.identification.measured import Checked, Measurement, Windows, checked_runs
 from vitree.identification.parameters import Parameters, named_directions
 from vitree.identification.result import Identification
 from vitree.integrators.base import progress_of
@@ -38,7 +38,7 @@ QUIETEST = 1e-9
 def identify(
     model: Model,
     parameters: Mapping[str, str | Sequence[str]],
-    runs: Measured | Recording | Sequence[Measured | Recording],
+    runs: Measurement | Recording | Sequence[Measurement | Recording],
     *,
     window: float | None = None,
     dt: float | None = None,
@@ -68,8 +68,8 @@ def identify(
         :meth:`Model.with_parameters`. Names are of links for mass, com and inertia, of joints for damping, friction,
         dry_friction and armature, of driven joints for gains; "x", "y" and "z" for gravity. ``"link1.x"`` is one
         entry of a com, ``"link1.xy"`` of an inertia, ``"hinge1.kp"`` or ``"hinge1.kd"`` one gain.
-    runs : Measured, Trajectory, or a sequence of them
-        What was recorded. A Trajectory is one that nothing drove: put others into a :class:`Measured` with torque,
+    runs : Measurement, Trajectory, or a sequence of them
+        What was recorded. A Trajectory is one that nothing drove: put others into a :class:`Measurement` with torque,
         inputs or targets.
     window : float, optional [s]
         Length of the windows. By default the whole runs are halved until windows forgive their starts: until a start
@@ -128,7 +128,7 @@ def identify(
         raise InputError(
             name, options[name],
             "is not for identify(): starts, times and what drove the robot are those of the runs; give torque=, "
-            "inputs= and targets= to vt.Measured"
+            "inputs= and targets= to vt.Measurement"
         )
     told = progress_of(progress)
     checked, step = checked_runs(model, runs, None if dt is None else real(dt))

@@ -22,7 +22,7 @@ ON_GRID = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Measurement:
     """A recorded run of a robot: what was measured, and what drove it.
 
     Parameters
@@ -67,18 +67,18 @@ def checked_runs(model: Model, runs: Any, dt: float | None) -> tuple[tuple[Check
     InputError
         If an array is wrong; the text says which.
     """
-    given = (runs,) if isinstance(runs, Measured | Recording) else several(runs, "runs", "a sequence of vt.Measured")
+    given = (runs,) if isinstance(runs, Measurement | Recording) else several(runs, "runs", "Measurements")
     if not given:
-        raise InputError("runs is empty; give at least one vt.Measured")
+        raise InputError("runs is empty; give at least one vt.Measurement")
     raw: list[tuple[str, Any, np.ndarray]] = []
     for k, run in enumerate(given):
-        if not isinstance(run, Measured | Recording):
-            raise InputError(f"runs[{k}] is {type(run).__name__}; it must be a vt.Measured, or a Trajectory")
+        if not isinstance(run, Measurement | Recording):
+            raise InputError(f"runs[{k}] is {type(run).__name__}; it must be a vt.Measurement, or a Trajectory")
         if isinstance(run, Recording) and run.settings.get("driven"):
             raise InputError(
                 f"runs[{k}] is a {type(run).__name__} that something drove (or a Simulation's), and its drive would be "
-                "left out: give vt.Measured(run.t, run.q, run.v, torque=...), with inputs= or targets= likewise; runs "
-                "under wrenches, pushes or prescribed motion are not for identify()"
+                "left out: give vt.Measurement(run.t, run.q, run.v, torque=...), with inputs= or targets= likewise; "
+                "runs under wrenches, pushes or prescribed motion are not for identify()"
             )
         t = numbers_of(run.t, f"runs[{k}].t")
         if t.ndim != 1 or len(t) < 3 or not np.isfinite(t).all() or not (np.diff(t) > 0).all():
@@ -112,7 +112,7 @@ def _checked(model: Model, name: str, run: Any, t: np.ndarray, dt: float) -> Che
     sizes = {"torque": model.nv, "inputs": len(model.input_names), "targets": len(model.drives)}
     driving, steps = {}, int(at[-1])
     for what, size in sizes.items():
-        value = getattr(run, what, None) if isinstance(run, Measured) else None
+        value = getattr(run, what, None) if isinstance(run, Measurement) else None
         if value is None:
             continue
         array = numbers_of(value, f"{name}.{what}")

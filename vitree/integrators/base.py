@@ -16,7 +16,7 @@ from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError, UnknownNameError, VitreeError
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
-from vitree.mechanism.pushes import Push
+from vitree.mechanism.pushes import ExternalWrench
 from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.model import Model
 from vitree.model.signals import Motion, resolve_inputs
@@ -166,7 +166,7 @@ class Integrator:
         As for :class:`vitree.Wrench`.
     inputs, prescribed :
         As for :func:`vitree.simulate`.
-    pushes : sequence of Push
+    pushes : sequence of ExternalWrench
         Wrenches that act while :meth:`open_gate` lets them.
     **options
         Those of the method, ``options``.
@@ -231,7 +231,7 @@ class Integrator:
 
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
                  wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs: Any = None,
-                 prescribed: Mapping[str, Any] | None = None, pushes: Sequence[Push] = (),
+                 prescribed: Mapping[str, Any] | None = None, pushes: Sequence[ExternalWrench] = (),
                  **options: Any):  # fmt: skip
         if not 0 < real(dt) < np.inf:
             raise InputError("dt", dt, "must be a positive number of seconds, such as 1e-3")

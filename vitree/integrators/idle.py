@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from vitree.integrators.base import Integrator
-from vitree.mechanism.pushes import Push
+from vitree.mechanism.pushes import ExternalWrench
 from vitree.model.model import Model
 
 #: Most integrators that a model keeps, and the most bytes of the memory of each.
@@ -98,7 +98,7 @@ def _plain(kind: type, model: Any, options: Mapping[str, Any], given: Any) -> bo
 
 def windows_of(pushes: Iterable[Any]) -> dict[str, Any]:
     """The pushes over windows of time, as an integrator takes them; nothing for those that know of none."""
-    windows = [push for push in pushes if isinstance(push, Push)]
+    windows = [push for push in pushes if isinstance(push, ExternalWrench)]
     return {"pushes": windows} if windows else {}
 
 

@@ -13,7 +13,7 @@ from vitree.errors import ModelError
 from vitree.findings import Report
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
-from vitree.mechanism.rolling import Rolling
+from vitree.mechanism.rolling import RollingConstraint
 from vitree.spatial.checks import array, frozen
 
 #: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
@@ -237,7 +237,7 @@ class Flat:
         for contact in self.contacts:
             of_kind(contact, (Contact, NoContact), "contacts", "a sequence of Contact and NoContact")
         for each in self.rolling:
-            of_kind(each, Rolling, "rolling", "a sequence of Rolling")
+            of_kind(each, RollingConstraint, "rolling", "a sequence of RollingConstraint")
         of_kind(self.ground, (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
         if self.limits not in LIMITS:
             words = ", ".join(f'"{word}"' for word in LIMITS)

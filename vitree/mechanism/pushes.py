@@ -53,7 +53,7 @@ class Impulse:
 
 
 @dataclass(frozen=True)
-class Push:
+class ExternalWrench:
     """A constant wrench on a frame over a window of time.
 
     Parameters
@@ -95,7 +95,7 @@ class Push:
         return f'push on "{self.frame}"'
 
 
-def _vectors(push: Impulse | Push, *names: str) -> None:
+def _vectors(push: Impulse | ExternalWrench, *names: str) -> None:
     for name in names:
         x = entries(getattr(push, name), (3,), f"{name} of the {push.name}")
         object.__setattr__(push, name, tuple(x.tolist()))
@@ -103,7 +103,7 @@ def _vectors(push: Impulse | Push, *names: str) -> None:
         raise InputError("axes", push.axes, f"is {shown(push.axes)}; choose from {', '.join(AXES)}")
 
 
-def _times(push: Impulse | Push, *names: str) -> None:
+def _times(push: Impulse | ExternalWrench, *names: str) -> None:
     for name in names:
         t = real(getattr(push, name))
         if not abs(t) < float("inf"):

@@ -13,7 +13,7 @@ from vitree.spatial.checks import triple, unit_triple
 
 
 @dataclass(frozen=True)
-class Rolling:
+class RollingConstraint:
     """A part of a mechanism that does not slip on a plane: a wheel, a ball, a skate or a knife edge.
 
     The point of the wheel that is nearest to the plane has no velocity along the directions that are held: a

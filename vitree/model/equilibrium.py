@@ -86,7 +86,7 @@ class _Rest:
 
     def slope(self, at: np.ndarray) -> np.ndarray:
         """Derivatives of the potential by body displacements."""
-        return -self.model.static_force(at)
+        return -self.model.passive_force(at)
 
     def constraints(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """h, and Dh by the free coordinates."""

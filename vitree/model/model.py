@@ -37,7 +37,7 @@ from vitree.mechanism.floating import FloatingTree, floating_trees, with_masses
 from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, always_regular, why_singular, why_singular_at
-from vitree.mechanism.rolling import Rolling
+from vitree.mechanism.rolling import RollingConstraint
 from vitree.model import dense, derivatives, dynamics_derivatives, forces, motion
 from vitree.model.calls import in_one_call, of_states
 from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
@@ -443,8 +443,8 @@ class Model(System):
         return Limited(tuple(self.v_names[k] for k in place), units, place, -limit, limit)
 
     @property
-    def rolling(self) -> tuple[Rolling, ...]:
-        """What rolls without slip (:class:`Rolling`)."""
+    def rolling(self) -> tuple[RollingConstraint, ...]:
+        """What rolls without slip (:class:`RollingConstraint`)."""
         return self.flat.rolling
 
     @property
@@ -621,13 +621,13 @@ class Model(System):
         return not resisted and len(self._potentials()) == len(self.flat.loads)
 
     @property
-    def only_loses(self) -> bool:
+    def is_dissipative(self) -> bool:
         """Whether damping, friction and dampers take its energy, and nothing else changes it, while undriven."""
         lossy = all(isinstance(load, (*CONSERVATIVE, Damper)) for load in self.flat.loads)
         return lossy and not (self.conservative or self.touches)
 
     @property
-    def only_falls(self) -> bool:
+    def is_free_floating(self) -> bool:
         """Whether nothing but gravity changes its spatial momentum while nothing drives it.
 
         Every root moves freely in space, by joints without damping, friction, armature, coupling or prescribed motion,
@@ -1401,13 +1401,13 @@ class Model(System):
 
     @of_states
     @in_coordinates("force")
-    def static_force(self, q: Any) -> np.ndarray:
+    def passive_force(self, q: Any) -> np.ndarray:
         """Return the joint forces (..., nv) [N or N m] of gravity and of those loads that have a potential: its -dV/dq.
 
         Many states are taken row by row.
         """
         if q.ndim > 1:
-            return row_by_row(self, self.static_force, q=q)
+            return row_by_row(self, self.passive_force, q=q)
         field = self._field_at_rest()
         return np.dot(self.crba(q), field.acceleration_at(0.0, q, self.zero_velocity())[0])
 
@@ -1654,7 +1654,8 @@ class Model(System):
     def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
 
-        Rates of prescribed coordinates stay as they are in v. Wheels that roll (:class:`Rolling`) do not slip with it.
+        Rates of prescribed coordinates stay as they are in v. Wheels that roll (:class:`RollingConstraint`) do not slip
+        with it.
         """
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
         self.require_regular(q)

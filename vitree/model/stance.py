@@ -40,7 +40,7 @@ STICKY, NEARLY = 10.0, 5e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Stance:
+class StaticEquilibrium:
     """What holds a posture still, or what is missing.
 
     Attributes
@@ -103,13 +103,13 @@ class Stance:
 
     def __repr__(self) -> str:
         if not self.possible:
-            return f"<Stance, not possible: {self.why}>"
+            return f"<StaticEquilibrium, not possible: {self.why}>"
         largest = np.abs(self.torques).max(initial=0.0)
-        return f"<Stance on {len(self.forces)} points, largest torque {largest:.4g}>"
+        return f"<StaticEquilibrium on {len(self.forces)} points, largest torque {largest:.4g}>"
 
 
 @guarded
-def stance(
+def static_equilibrium(
     model: Model,
     q: ArrayLike,
     *,
@@ -118,7 +118,7 @@ def stance(
     friction_share: float = 1.0,
     tolerance: float = TOUCHING,
     inputs: ArrayLike | Mapping[str, float] | None = None,
-) -> Stance:
+) -> StaticEquilibrium:
     """Return joint torques and contact forces that hold a posture still, or why there are none.
 
     Of the many that there may be they are those of the least sum of squares of torques [N m or N] and of forces [N]
@@ -145,7 +145,7 @@ def stance(
 
     Returns
     -------
-    Stance
+    StaticEquilibrium
 
     Raises
     ------
@@ -166,7 +166,7 @@ def stance(
     if not 0 <= near < np.inf:
         raise InputError("tolerance", tolerance, "must be zero or more [m]")
     at = model.validate_configuration(q)
-    refuse_rolling(model, "stance")
+    refuse_rolling(model, "static_equilibrium")
     if model.constraints:
         require_consistent(model, at, None)
     require_clear(model, model.expand(at), "at q", near)
@@ -311,7 +311,7 @@ class _Posture:
         problem, kept = of(c)
         return c, _spread(problem.excess()[1], kept)
 
-    def stance(self, effort_limits: bool) -> Stance:
+    def stance(self, effort_limits: bool) -> StaticEquilibrium:
         x = self.solve(self.coefficient, 1.0 if effort_limits else np.inf)
         if x is not None:
             return self._result(x, "", "")
@@ -420,7 +420,7 @@ class _Posture:
             [np.zeros((model.nv, 0)), *(moments[tree] for tree in kept)], axis=1
         )
 
-    def _result(self, x: np.ndarray, fault: str, why: str) -> Stance:
+    def _result(self, x: np.ndarray, fault: str, why: str) -> StaticEquilibrium:
         model, count = self.model, len(self.friction)
         acting = self.static + self.S @ x
         torques = np.where(self.driven, -acting, 0.0) + 0.0
@@ -436,7 +436,7 @@ class _Posture:
             joint = model.joint(drive.joint)
             if isinstance(drive.target, str) and drive.kp > 0:
                 targets[drive.joint] = float(self.q[joint.q_slice][0] + torques[joint.v_slice][0] / drive.kp)
-        return Stance(
+        return StaticEquilibrium(
             possible=not fault, why=why, fault=fault, torques=torques, a=self.a, b=self.b, points=self.points,
             normals=self.normals, friction=self.friction,
             forces=self.size * np.einsum("ki,kij->kj", x[: 3 * count].reshape(-1, 3), self.axes),

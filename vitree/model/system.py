@@ -159,12 +159,12 @@ class System(ABC):
         return False
 
     @property
-    def only_loses(self) -> bool:
+    def is_dissipative(self) -> bool:
         """Whether damping, friction and resistance take its energy, and nothing else changes it, while undriven."""
         return False
 
     @property
-    def only_falls(self) -> bool:
+    def is_free_floating(self) -> bool:
         """Whether nothing but gravity changes its spatial momentum while nothing drives it."""
         return False
 
@@ -254,7 +254,7 @@ class System(ABC):
         """Return the velocities (n, nv) [m/s or rad/s] of rows of configurations q (n, nq) and momenta p (n, nv)."""
 
     @of_states
-    def momentum_from_velocity(self, q: Any, v: Any) -> np.ndarray:
+    def generalized_momentum(self, q: Any, v: Any) -> np.ndarray:
         """Return the momentum (..., nv) [kg m/s or kg m^2/s] of a velocity v (..., nv) at q (..., nq)."""
         return self.momenta(as_rows(q), as_rows(v)).reshape(v.shape)
 

@@ -157,7 +157,7 @@ def momentum(source, axes=None, *, dt: float | None = None):
     """
     runs = parts.runs_of(source, dt)
     systems = {label: about(run) or {} for label, run in runs}
-    free = all(system.get("only_falls") for system in systems.values())
+    free = all(system.get("is_free_floating") for system in systems.values())
     upper, lower = parts.panels(axes)
     single = lower is None
     lower = upper.twinx() if single else lower

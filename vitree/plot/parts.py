@@ -316,7 +316,7 @@ def fate_of_energy(runs: Runs) -> str:
             return ""
         driven = bool(run.settings.get("driven"))
         fates.add("changed" if driven else "kept" if known.get("conservative")
-                  else "lost" if known.get("only_loses") else "changed")  # fmt: skip
+                  else "lost" if known.get("is_dissipative") else "changed")  # fmt: skip
     return fates.pop() if len(fates) == 1 else "changed"
 
 

@@ -63,8 +63,8 @@ def about(traj: Recording) -> dict[str, Any] | None:
     -------
     dict or None
         ``units`` of the entries of q, v and p; ``gravity`` in world axes, a list of 3 float [m/s^2]; ``total_mass``
-        [kg]; ``only_falls``, whether only gravity changes the momentum of the undriven system; ``conservative``,
-        whether nothing changes its energy; ``only_loses``, whether damping and friction alone change it. None where
+        [kg]; ``is_free_floating``, whether only gravity changes the momentum of the undriven system; ``conservative``,
+        whether nothing changes its energy; ``is_dissipative``, whether damping and friction alone change it. None where
         the system is not known.
     """
     system = traj.system
@@ -72,8 +72,8 @@ def about(traj: Recording) -> dict[str, Any] | None:
         return traj.about
     return {
         "units": _units(traj), "gravity": system.gravity.tolist(), "total_mass": float(system.total_mass),
-        "only_falls": bool(system.only_falls), "conservative": bool(system.conservative),
-        "only_loses": bool(system.only_loses),
+        "is_free_floating": bool(system.is_free_floating), "conservative": bool(system.conservative),
+        "is_dissipative": bool(system.is_dissipative),
     }  # fmt: skip
 
 

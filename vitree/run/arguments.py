@@ -14,7 +14,7 @@ from vitree.arguments import as_numbers, axes_of, real
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.integrators.gauss import STAGES
-from vitree.mechanism.pushes import Impulse, Push
+from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
 from vitree.model.system import System
 from vitree.results.recording import Recording
@@ -49,7 +49,7 @@ class RunArguments:
     inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None
     targets: Any = None
     prescribed: Mapping[str, Any] | None = None
-    pushes: Iterable[Impulse | Push] = ()
+    pushes: Iterable[Impulse | ExternalWrench] = ()
     every: int = 1
     dense: bool = False
     progress: Callable[[int, int], Any] | None = None

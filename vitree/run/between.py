@@ -9,7 +9,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.integrators import Integrator
-from vitree.mechanism.pushes import Impulse, Push
+from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.run.controller import Held
 
 #: A step that no run comes to.
@@ -38,8 +38,8 @@ class Between:
     t0 : float [s]
         When the run began; steps are counted from there.
     held : mapping of "torque" and "inputs" to Held
-    pushes : sequence of Impulse and Push
-        Those of class Push are those of the integrator, in the same order.
+    pushes : sequence of Impulse and ExternalWrench
+        Those of class ExternalWrench are those of the integrator, in the same order.
     resume : Trajectory, optional
         The run that goes on.
     steps : int, optional
@@ -64,7 +64,7 @@ class Between:
         integrator.commanded = True
         for push in pushes:
             _require_within(push, t0, integrator.dt, None if steps is None else integrator.steps + steps)
-        for k in range(sum(isinstance(push, Push) for push in pushes)):
+        for k in range(sum(isinstance(push, ExternalWrench) for push in pushes)):
             integrator.open_gate(k, False)
         at = integrator.steps
         while self.done < len(self.events) and self.events[self.done][:2] < (at, 0.0):
@@ -175,10 +175,10 @@ class Between:
         self.command()
 
 
-def _require_within(push: Impulse | Push, t0: float, dt: float, steps: int | None) -> None:
+def _require_within(push: Impulse | ExternalWrench, t0: float, dt: float, steps: int | None) -> None:
     """Raise an InputError if a push is over before a run begins, or begins after so many steps from there."""
-    window = isinstance(push, Push)
-    first, last = (push.start, push.end) if isinstance(push, Push) else (push.at, push.at)
+    window = isinstance(push, ExternalWrench)
+    first, last = (push.start, push.end) if isinstance(push, ExternalWrench) else (push.at, push.at)
     begins, ends = _place(first, t0, dt), _place(last, t0, dt)
     late = steps is not None and (begins >= (steps, 0.0) if window else begins > (steps, 0.0))
     if not late and ends >= (0, 0.0) and not (window and ends == (0, 0.0)):
@@ -191,7 +191,7 @@ def _require_within(push: Impulse | Push, t0: float, dt: float, steps: int | Non
 def _events(pushes: tuple, t0: float, dt: float) -> list[Event]:
     events, gates = [], 0
     for push in pushes:
-        if isinstance(push, Push):
+        if isinstance(push, ExternalWrench):
             events += [Event(*_place(push.start, t0, dt), 1, gates, True),
                        Event(*_place(push.end, t0, dt), 0, gates, False)]  # fmt: skip
             gates += 1

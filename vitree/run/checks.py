@@ -11,7 +11,7 @@ import numpy as np
 from vitree.arguments import plain_scalar, real, several, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import Integrator
-from vitree.mechanism.pushes import Impulse, Push
+from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
@@ -136,17 +136,17 @@ def require_dense(methods: Mapping[str, type[Integrator]], kind: type[Integrator
         )
 
 
-def _pushes(model: System, pushes: Any) -> tuple[Impulse | Push, ...]:
+def _pushes(model: System, pushes: Any) -> tuple[Impulse | ExternalWrench, ...]:
     """Return blows and pushes on frames that the model has."""
-    found = several(pushes, "pushes", "a sequence of Impulse and Push")
+    found = several(pushes, "pushes", "a sequence of Impulse and ExternalWrench")
     for push in found:
-        if not isinstance(push, Impulse | Push):
-            raise InputError("pushes", pushes, f"has {shown(push)}; they are of Impulse and Push")
+        if not isinstance(push, Impulse | ExternalWrench):
+            raise InputError("pushes", pushes, f"has {shown(push)}; they are of Impulse and ExternalWrench")
         require_moving_frame(model, push)
     return found
 
 
-def require_moving_frame(model: System, push: Impulse | Push) -> None:
+def require_moving_frame(model: System, push: Impulse | ExternalWrench) -> None:
     """Raise an InputError if a push is on nothing that moves, an UnknownNameError if there is no such frame."""
     if not isinstance(model, Model):
         raise InputError(f'"{model.name}" takes no pushes; give inputs= or torque=')

@@ -385,8 +385,8 @@ def _momentum_is_known(run: Runner) -> bool:
     """Say whether every root moves freely in space with no force on it but gravity."""
     model, given = run.model, run.shared
     if not isinstance(model, Model):
-        return model.only_falls and given.torque is None and given.inputs is None
-    if not model.only_falls or given.wrenches or model.loads or model.constraints or given.prescribed:
+        return model.is_free_floating and given.torque is None and given.inputs is None
+    if not model.is_free_floating or given.wrenches or model.loads or model.constraints or given.prescribed:
         return False
     v0 = model.zero_velocity() if given.v0 is None else given.v0
     force = np.zeros(model.nv) if given.torque is None else given.torque

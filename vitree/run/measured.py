@@ -35,7 +35,7 @@ RESULTS = (
 )  # fmt: skip
 
 
-class Measured:
+class Measurement:
     """Runs of robots: what a sweep calls, and what it can be sent with.
 
     Parameters
@@ -97,7 +97,7 @@ def _row(system: System, given: RunArguments) -> dict[str, Any]:
 # ---- from arguments ---------------------------------------------------------------------------------------
 
 
-def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) -> tuple[Cases, Measured]:
+def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) -> tuple[Cases, Measurement]:
     """Return the cases of robots, and what runs them.
 
     An option that the method of a case does not take is left out of the case, and a case that is then there twice is
@@ -145,7 +145,7 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
     full = given.axes is not None and len(rows) == len(robots) * len(given.rows)
     axes = {"robot": list(robots), **(given.axes or {})} if full else None
     values = {**given.values, "robot": robots}
-    return Cases(names, [{name: row[name] for name in names} for row in rows.values()], values, axes), Measured(
+    return Cases(names, [{name: row[name] for name in names} for row in rows.values()], values, axes), Measurement(
         values, same
     )
 

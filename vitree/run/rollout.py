@@ -127,7 +127,7 @@ def rollout(
     kind, given = checked(model, RunArguments(
         duration=duration, dt=dt, method=method, t0=t0, options=options, effort_limits=effort_limits,
         wrenches=wrenches, wrench_axes=wrench_axes, prescribed=prescribed,
-        pushes=several(pushes, "pushes", "a sequence of Impulse and Push"),
+        pushes=several(pushes, "pushes", "a sequence of Impulse and ExternalWrench"),
     ))  # fmt: skip
     require_cut(model, given.effort_limits, torque)
     if given.options.get("adapt") is not None:

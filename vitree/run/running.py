@@ -212,7 +212,7 @@ def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
         model.require_regular(q)
         q, v = _mended(integrator, q, v, v)
         if not core.start_moving(stepper, given.t0, q, v, records, by_momentum):
-            x = model.momentum_from_velocity(q, v) if by_momentum else v  # or an error that says why there is none
+            x = model.generalized_momentum(q, v) if by_momentum else v  # or an error that says why there is none
             integrator.start(given.t0, q, x)
             records.t[0], records.q[0], records.x[0] = given.t0, q, x
     return records
@@ -300,7 +300,7 @@ def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArgument
         elif p0 is not None:
             x0 = p0
         else:
-            x0 = model.momentum_from_velocity(q0, v)
+            x0 = model.generalized_momentum(q0, v)
     integrator.start(t0, q0, x0)
     return _records(integrator, t0, q0, x0, count)
 

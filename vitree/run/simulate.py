@@ -14,7 +14,7 @@ from vitree.arguments import whole
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import Torque
 from vitree.integrators.idle import Place
-from vitree.mechanism.pushes import Impulse, Push
+from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.closure import off_by
 from vitree.model.finite import coincident
 from vitree.model.model import FACES, Model
@@ -49,7 +49,7 @@ def simulate(
     inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None,
     targets: Any = None,
     prescribed: Mapping[str, Any] | None = None,
-    pushes: Iterable[Impulse | Push] = (),
+    pushes: Iterable[Impulse | ExternalWrench] = (),
     every: int = 1,
     dense: bool = False,
     progress: Callable[[int, int], Any] | None = None,
@@ -105,7 +105,7 @@ def simulate(
         Motion of ``model.kinematic_names``: coordinates [m or rad] at the steps' ends, or a callable of t that returns
         the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
         left zero.
-    pushes : sequence of Impulse and Push
+    pushes : sequence of Impulse and ExternalWrench
         Blows, and wrenches over windows of time. One that acts at no time of the run is refused. With ``resume``,
         those of the run before can be given again.
     every : int

@@ -16,7 +16,7 @@ from vitree.arguments import entries, of_kind, shown, told, whole
 from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Integrator, Records, Torque
 from vitree.integrators.idle import windows_of
-from vitree.mechanism.pushes import Impulse, Push
+from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
@@ -160,7 +160,7 @@ class Simulation:
         inputs: Any = None,
         targets: Any = None,
         prescribed: Mapping[str, Any] | None = None,
-        pushes: Iterable[Impulse | Push] = (),
+        pushes: Iterable[Impulse | ExternalWrench] = (),
         every: int = 0,
         resume: Trajectory | None = None,
         **options: Any,

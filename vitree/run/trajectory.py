@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from vitree.run.gradient import Gradient
     from vitree.run.linearized import Linearization
-    from vitree.run.variation import Variation
+    from vitree.run.variation import Perturbation
 
 
 class Trajectory(Recording):
@@ -229,7 +229,7 @@ class Trajectory(Recording):
     def variation(
         self, d: Any = None, dp: Any = None, *, dtorque: Any = None, dinputs: Any = None, dprescribed: Any = None,
         inputs: Any = None, targets: Any = None,
-    ) -> Variation:  # fmt: skip
+    ) -> Perturbation:  # fmt: skip
         """Return what a small change of the start, of torques and of inputs makes of all records, to first order.
 
         One pass from the start to the end finds it; for many changes at once take :meth:`linearize`.
@@ -251,7 +251,7 @@ class Trajectory(Recording):
 
         Returns
         -------
-        Variation
+        Perturbation
             Displacements d and changes dp of the momenta, both (records, nv).
 
         Raises

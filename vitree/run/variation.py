@@ -10,7 +10,7 @@ from vitree.arguments import entries
 from vitree.run.linearized import CHUNK, StepsOf
 
 
-class Variation(NamedTuple):
+class Perturbation(NamedTuple):
     """Changes of the records of a run, to first order.
 
     d (records, nv) [m or rad] are displacements of the configurations, as ``model.integrate`` takes them. dp (records,
@@ -22,7 +22,7 @@ class Variation(NamedTuple):
 
 
 def variation_of(run: Any, d: Any, dp: Any, dtorque: Any, dinputs: Any, dprescribed: Any, inputs: Any,
-                 targets: Any) -> Variation:  # fmt: skip
+                 targets: Any) -> Perturbation:  # fmt: skip
     """Return what a change makes of a run; see :meth:`vitree.Trajectory.variation`."""
     steps = StepsOf(run, inputs, targets)
     n, nv, nu, k = len(steps), steps.model.nv, steps.ends.u.shape[1], len(steps.model.kinematic_names)
@@ -37,4 +37,4 @@ def variation_of(run: Any, d: Any, dp: Any, dtorque: Any, dinputs: Any, dprescri
     for begin, end in steps.chunks(CHUNK):
         steps.push(begin, end, *changes, motions)
     records = motions[steps.first]
-    return Variation(records[:, :nv], records[:, nv:])
+    return Perturbation(records[:, :nv], records[:, nv:])

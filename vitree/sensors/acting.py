@@ -9,7 +9,7 @@ import numpy as np
 
 from vitree.arguments import Asked
 from vitree.errors import InputError
-from vitree.mechanism.pushes import Impulse, Push
+from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.forces import (
     GROUND,
     ContactForces,
@@ -281,7 +281,7 @@ class Acting:
         for frame, wrench in self.wrenches.items():
             found.append((frame, self._in_world(q, frame, wrench, self.axes)))
         for push in self.pushes:
-            if isinstance(push, Push):
+            if isinstance(push, ExternalWrench):
                 wrench, share = np.array([*push.torque, *push.force]), _overlap(push, window)
             else:
                 wrench, length = np.array([*push.angular, *push.impulse]), window[1] - window[0]
@@ -305,13 +305,13 @@ def on_bodies(model: Any, frame: str, bodies: np.ndarray) -> bool:
     return body >= 0 and bool(bodies[body])
 
 
-def _overlap(push: Push, window: tuple[float, float]) -> float:
+def _overlap(push: ExternalWrench, window: tuple[float, float]) -> float:
     """The share of a window of time in which a push acts; of a moment whether it does."""
     if window[0] == window[1]:
         return float(push.start <= window[0] < push.end)
     return max(min(push.end, window[1]) - max(push.start, window[0]), 0.0) / (window[1] - window[0])
 
 
-def _push(told: Mapping[str, Any]) -> Impulse | Push:
-    kind: Callable[..., Any] = {"Impulse": Impulse, "Push": Push}[told["kind"]]
+def _push(told: Mapping[str, Any]) -> Impulse | ExternalWrench:
+    kind: Callable[..., Any] = {"Impulse": Impulse, "ExternalWrench": ExternalWrench}[told["kind"]]
     return kind(**{name: value for name, value in told.items() if name != "kind"})

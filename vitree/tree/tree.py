@@ -11,7 +11,7 @@ from vitree.errors import ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
 from vitree.mechanism.flat import Flat
-from vitree.mechanism.rolling import Rolling
+from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.model import Model
 from vitree.spatial.checks import vector
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
@@ -150,7 +150,7 @@ class Tree:
                     self.ground = each
 
     def roll(self, *wheels: Any) -> None:
-        """Add ``*wheels`` that roll and do not slip, each a :class:`Rolling`, or lists of them.
+        """Add ``*wheels`` that roll and do not slip, each a :class:`RollingConstraint`, or lists of them.
 
         Names of frames are looked up when the tree is compiled.
 
@@ -161,7 +161,7 @@ class Tree:
         """
         for given in wheels:
             for each in given if isinstance(given, list | tuple) else [given]:
-                of_kind(each, Rolling, "wheel", "a Rolling")
+                of_kind(each, RollingConstraint, "wheel", "a RollingConstraint")
                 self.rolling.append(each)
 
     def frame(self, name: str) -> Frame:

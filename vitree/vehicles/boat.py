@@ -137,7 +137,7 @@ class Boat(RigidVehicle):
         return False
 
     @property
-    def only_loses(self) -> bool:
+    def is_dissipative(self) -> bool:
         """Whether still water and still air take energy, and nothing else changes it."""
         moving = any(np.any(self.parts[name]) for name in ("current", "wind", "wave", "pressure"))
         return self.force is None and not moving

@@ -45,7 +45,7 @@ class Car(NonholonomicVehicle):
         return self.rolling_resistance == 0
 
     @property
-    def only_loses(self) -> bool:
+    def is_dissipative(self) -> bool:
         """Whether the rolling resistance takes energy."""
         return not self.conservative
 

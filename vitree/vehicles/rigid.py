@@ -183,12 +183,12 @@ class RigidVehicle(Vehicle):
         return not self.drag.any() and self.force is None
 
     @property
-    def only_loses(self) -> bool:
+    def is_dissipative(self) -> bool:
         """Whether drag alone takes energy while nothing drives the vehicle."""
         return bool(self.drag.any()) and self.force is None
 
     @property
-    def only_falls(self) -> bool:
+    def is_free_floating(self) -> bool:
         """Whether gravity alone changes the spatial momentum while nothing drives the vehicle."""
         return self.conservative
 

@@ -36,7 +36,7 @@ STICKS = {"ahead": 4.0, "left": 2.0, "up": 2.0, "turn": 1.2}
 #: Key -> stick and direction.
 KEYS = {"I": ("ahead", 1), "K": ("ahead", -1), "J": ("turn", 1), "L": ("turn", -1), "U": ("up", 1), "O": ("up", -1)}
 WORDS = {"I": "ahead", "K": "back", "J": "turn left", "L": "turn right", "U": "up", "O": "down"}
-#: Push of a key, and the time in which a stick that was pushed comes back [s].
+#: ExternalWrench of a key, and the time in which a stick that was pushed comes back [s].
 NOTCH, BACK = 0.35, 1.5
 #: Keys of the replay, by their times [s].
 RECORDED = ([(0.4 * k, "U") for k in range(4)] + [(1.0 + 0.4 * k, "I") for k in range(26)]

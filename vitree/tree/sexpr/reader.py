@@ -16,7 +16,7 @@ from vitree.errors import VitreeError
 from vitree.mechanism import loads
 from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.rolling import Rolling
+from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.model import Model
 from vitree.tree.elements import Coordinate, Element, body
 from vitree.tree.elements import frame as named
@@ -129,7 +129,7 @@ class Reader(Source):
                 setattr(tree, head, np.array(values[0]) if head == "gravity" else values[0])
                 return
             made = self._make(node, make, values, **more)
-            if isinstance(made, Rolling):
+            if isinstance(made, RollingConstraint):
                 tree.roll(made)
             elif isinstance(made, Ground | Contact | NoContact):
                 try:

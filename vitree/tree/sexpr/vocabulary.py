@@ -105,12 +105,12 @@ def _disk(radius, axis=(0.0, 1.0, 0.0), position=(0.0, 0.0, 0.0), rotation=_EYE)
     return shapes.Disk(radius, axis, **_placed(position, rotation))
 
 
-def _rolling(frame, radius, axis, center, along, across, normal, plane=None) -> rolling.Rolling:
+def _rolling(frame, radius, axis, center, along, across, normal, plane=None) -> rolling.RollingConstraint:
     if plane is not None and len(plane) != 4:
         raise ModelError(f"the plane is {len(plane)} numbers; it must be nx ny nz height")
     axle = axis if any(axis) else None  # zeros: a ball
     on = None if plane is None else (plane[:3], plane[3])
-    return rolling.Rolling(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
+    return rolling.RollingConstraint(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
 
 
 def _hull(vertices, lost=0.0, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Hull:

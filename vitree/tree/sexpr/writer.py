@@ -14,7 +14,7 @@ from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Sphere
 from vitree.mechanism import constraints
 from vitree.mechanism.contacts import LIMITS as OF_JOINTS
 from vitree.mechanism.contacts import Ground, NoContact
-from vitree.mechanism.rolling import Rolling
+from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.written import Written
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.elements import Coordinate, Fixed
@@ -155,7 +155,7 @@ def _touching(item: Any) -> str:
     return f"({' '.join(words)})"
 
 
-def _rolling(item: Rolling) -> str:
+def _rolling(item: RollingConstraint) -> str:
     """The text of what rolls."""
     held = [float(bool(x)) for x in (item.along, item.across, item.normal)]
     words: list[Any] = [item.frame, item.radius, item.axis or (0.0, 0.0, 0.0), item.center, *held]
