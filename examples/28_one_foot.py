@@ -3,8 +3,8 @@
     python 28_one_foot.py [--save FILE] [--plot FILE] [--view]
 
 Talos (extra `robots`) leans until its centre of mass is above one foot. `vt.static_equilibrium` has the torques of that
-posture; with them alone it falls. The regulator has the derivatives of a step on the ground. The foot sticks, and is left
-alone.
+posture; with them alone it falls. The regulator has the derivatives of a step on the ground. The foot sticks, and is
+left alone.
 """
 
 import numpy as np
