@@ -28,11 +28,11 @@ def test_each_line_of_the_table_is_of_files_that_are_there(pattern, named):
 
 
 def test_a_test_that_imports_a_module_is_of_it():
-    assert "run/test_event_places.py" in mapped.tests_of("run/between.py")
+    assert "run/test_event_places.py" in mapped.tests_of("run/runner.py")
     assert "run/test_forged.py" not in mapped.tests_of("plot/page.py")
 
 
 def test_changed_files_are_printed(capsys):
-    mapped.main(["vitree/run/autostep.py", "tests/run/test_gym.py", "README.md"])
+    mapped.main(["vitree/run/simulate.py", "tests/run/test_gym.py", "README.md"])
     printed = capsys.readouterr().out.split()
     assert {"tests/run/test_autostep.py", "tests/run/test_gym.py"} <= set(printed)

@@ -36,26 +36,23 @@ from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, Join
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.closure import independent_constraints, satisfy_constraints
-from vitree.model.euler import EulerModel
 from vitree.model.model import Model
-from vitree.model.placing import place_on_ground
-from vitree.model.reduced import ReducedModel
-from vitree.model.stance import StaticEquilibrium, static_equilibrium
-from vitree.model.written import Constraint, Force, Potential, check_derivatives
+from vitree.model.placement import place_on_ground
+from vitree.model.reduced import EulerModel, ReducedModel
+from vitree.model.static_equilibrium import StaticEquilibrium, static_equilibrium
+from vitree.model.user_loads import Constraint, Force, Potential, check_derivatives
 from vitree.results.sweep import Sweep
-from vitree.run.compare import compare
-from vitree.run.comparison import Comparison
+from vitree.run.compare import Comparison, compare
 from vitree.run.controller import Controller
-from vitree.run.gradient import Gradient
+from vitree.run.gradient import Gradient, Perturbation
+from vitree.run.instances import Rollout
+from vitree.run.linearization import Linearization
 from vitree.run.linearize import linearize
-from vitree.run.linearized import Linearization
 from vitree.run.rollout import rollout
-from vitree.run.rollouts import Rollout
 from vitree.run.simulate import simulate
 from vitree.run.simulation import SavedState, Simulation
 from vitree.run.sweep import sweep
 from vitree.run.trajectory import Trajectory
-from vitree.run.variation import Perturbation
 from vitree.tree.elements import ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import cylindrical, helical, planar, prismatic, revolute, spherical, universal
@@ -69,7 +66,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree.identification import Identification, Measurement
     from vitree.identification.identify import identify
     from vitree.mjcf import MujocoRobot, check_mjcf, from_mujoco, load_mjcf
-    from vitree.model.equilibrium import minimize_potential_energy
+    from vitree.model.closure import minimize_potential_energy
     from vitree.sensors import ContactSensor, Encoder, ForceTorque, Imu
     from vitree.tree import pairs as pairs
     from vitree.tree.sexpr import load_sexpr, read_sexpr, write_sexpr
@@ -216,7 +213,7 @@ _LAZY = {
     "load_sexpr": "vitree.tree.sexpr",
     "read_sexpr": "vitree.tree.sexpr",
     "write_sexpr": "vitree.tree.sexpr",
-    "minimize_potential_energy": "vitree.model.equilibrium",
+    "minimize_potential_energy": "vitree.model.closure",
     "Encoder": "vitree.sensors",
     "ContactSensor": "vitree.sensors",
     "ForceTorque": "vitree.sensors",

@@ -16,10 +16,9 @@ from vitree.arguments import Asked, as_numbers, numbers_of, real, several, shown
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.memory import require_memory
 from vitree.model.system import System
-from vitree.run.arguments import RunArguments, Schedule, count_steps
-from vitree.run.checks import checked
-from vitree.run.held import Block, HeldBlocks, HeldSimulations, held_of
+from vitree.run.arguments import RunArguments, Schedule, checked, count_steps
 from vitree.run.instances import Instances
+from vitree.run.lanes import Block, HeldBlocks, HeldSimulations, held_of
 from vitree.run.rollout import threads_of
 
 try:

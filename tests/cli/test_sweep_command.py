@@ -13,7 +13,7 @@ pytest.importorskip("joblib")
 import vitree as vt
 from vitree import cli
 from vitree.run import tasks
-from vitree.run.chunks import ROWS, Folder
+from vitree.run.sweep import ROWS, Folder
 
 SHORT = ["-T", "0.04", "--backend", "threads"]
 

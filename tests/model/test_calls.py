@@ -20,7 +20,7 @@ from random_models import chain_flat, random_flat
 import vitree as vt
 from vitree._core import scalar
 from vitree.mechanism.flat import KINDS
-from vitree.model.dynamics_derivatives import AbaDerivatives, RneaDerivatives
+from vitree.model.dynamics import AbaDerivatives, RneaDerivatives
 from vitree.model.model import BYPASSED, Accelerations
 
 core = scalar()

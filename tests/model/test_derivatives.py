@@ -11,7 +11,7 @@ from random_models import build_flat, pendulum_flat, random_flat, random_rotatio
 import vitree as vt
 from vitree._core import lanes, scalar
 from vitree.mechanism.flat import KINDS
-from vitree.model.derivatives import pose_derivatives, position_derivatives, twist_derivatives
+from vitree.model.kinematics import pose_derivatives, position_derivatives, twist_derivatives
 
 ONE = ("revolute", "prismatic", "helical")
 STEP = 1e-4

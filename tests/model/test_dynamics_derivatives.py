@@ -14,7 +14,7 @@ from reference_cases import pinocchio_model
 import vitree as vt
 from vitree._core import lanes, widths
 from vitree.mechanism.flat import FREE, KINDS
-from vitree.model import stacks
+from vitree.model import broadcasting as stacks
 
 #: Step of the differences of sixth order: errors of some 1e-11.
 STEP = 2e-3

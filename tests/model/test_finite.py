@@ -10,7 +10,7 @@ from closed_chains import finger
 from loaded_models import random_tree
 
 import vitree as vt
-from vitree.model.finite import coincident
+from vitree.model.broadcasting import coincident
 
 PENDULUM = vt.load_urdf(vt.find_robot("double_pendulum"))
 TREE, _, _ = random_tree(5, nbody=5, base="free")

@@ -12,7 +12,7 @@ import pytest
 from reduced_models import SINGLE, coupled
 
 import vitree as vt
-from vitree.model.coordinates import ARGUMENTS, RESULTS
+from vitree.model.broadcasting import ARGUMENTS, RESULTS
 from vitree.model.stiffness import friction_rates
 
 # ---- every name ----------------------------------------------------------------------------------------------

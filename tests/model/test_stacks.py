@@ -15,8 +15,8 @@ from random_models import random_flat
 import vitree as vt
 from vitree._core import lanes, widths
 from vitree.mechanism.flat import KINDS
+from vitree.model import broadcasting as stacks
 from vitree.model import model as models
-from vitree.model import stacks
 
 #: Arguments of each method: q, another q (r), v, a frame (f).
 METHODS = {

@@ -12,8 +12,8 @@ from reference_cases import pinocchio_model
 from scipy.optimize import bisect, linprog
 
 import vitree as vt
-from vitree.model.cones import Problem
-from vitree.model.stance import _Posture
+from vitree.model.socp import Problem
+from vitree.model.static_equilibrium import _Posture
 
 METHODS = ("linear-time", "midpoint")
 G = 9.81

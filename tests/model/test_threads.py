@@ -19,7 +19,7 @@ import vitree as vt
 from vitree._core import scalar
 from vitree.errors import CallableError, VitreeError
 from vitree.mechanism.flat import KINDS
-from vitree.model.dynamics_derivatives import AbaDerivatives, RneaDerivatives
+from vitree.model.dynamics import AbaDerivatives, RneaDerivatives
 from vitree.model.model import Accelerations
 from vitree.results.recording import NAMES_OF_FIELDS
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import vitree as vt
-from vitree.model.unmet import Part, overlaps, passes
+from vitree.model.collision_checks import Part, overlaps, passes
 
 BOX = vt.Box((0.2, 0.2, 0.2))
 SHAPES = {"box": BOX, "cylinder": vt.Cylinder(0.1, 0.2), "sphere": vt.Sphere(0.1), "capsule": vt.Capsule(0.1, 0.2),
@@ -96,7 +96,7 @@ def test_fast_bodies_that_pass_thin_ones_are_told(thing):
 @pytest.mark.parametrize("chunk", [1, 2, 1024])
 @pytest.mark.parametrize("step", [0, 1, 2, 3])
 def test_a_ball_that_passes_is_told_of_any_step_that_is_recorded(step, chunk, monkeypatch):
-    monkeypatch.setattr("vitree.run.oddities.CHUNK", chunk)
+    monkeypatch.setattr("vitree.run.trajectory.CHUNK", chunk)
     model = one_above_another(vt.Sphere(0.01), vt.Box((1.0, 1.0, 0.02)), between=0.05 + 0.1 * step)
     v = np.array([0.0, 0.0, -100.0, 0.0, 0.0, 0.0])
     run = vt.simulate(model, v0=v, duration=4e-3, dt=1e-3)

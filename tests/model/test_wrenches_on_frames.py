@@ -7,8 +7,8 @@ import pytest
 from random_models import random_flat, random_state
 
 import vitree as vt
-from vitree.model.forces import generalized, wrenches_of
-from vitree.model.motion import subtree_momentum
+from vitree.model.dynamics import generalized, wrenches_of
+from vitree.model.kinematics import subtree_momentum
 
 
 @pytest.mark.parametrize("seed", range(4))

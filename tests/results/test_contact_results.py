@@ -13,9 +13,9 @@ from scipy.spatial.transform import Rotation
 from touching_models import GROUNDS, crawler, thrown
 
 import vitree as vt
-from vitree.model import pushed
+from vitree.model import contact_points as pushed
 from vitree.results.contacts import ContactLog
-from vitree.run.convert import convert
+from vitree.run.trajectory import convert
 
 METHODS = ("linear-time", "midpoint")
 EXPLICIT = ("semi-implicit-euler", "explicit-euler", "rk4", "rk8")

@@ -20,9 +20,8 @@ from vitree.model.model import Model
 from vitree.results import export, mcap, units
 from vitree.results.drawing import drawing_of
 from vitree.results.plain import versions
-from vitree.run.convert import convert
 from vitree.run.simulate import simulate
-from vitree.run.trajectory import Trajectory
+from vitree.run.trajectory import Trajectory, convert
 
 ODD = np.array([[np.nan, -0.0, np.inf], [5e-324, 1 / 3, -1e308]])
 HIP = ("hip.qx", "hip.qy", "hip.qz", "hip.qw"), ("hip.wx", "hip.wy", "hip.wz")

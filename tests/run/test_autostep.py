@@ -9,7 +9,7 @@ from random_models import chain_flat
 import vitree as vt
 from vitree import vehicles
 from vitree.errors import CallableError, InputError
-from vitree.run import autostep
+from vitree.run import simulate as autostep
 from vitree.run.arguments import RunArguments
 
 WAYS = [

@@ -16,7 +16,7 @@ from vitree import _core
 from vitree.control.motions import MotionSearch
 from vitree.integrators import slopes
 from vitree.mechanism.flat import KINDS
-from vitree.run import linearized
+from vitree.run import linearization as linearized
 
 #: Places and weights (over 180) of the second difference of order 6; its middle has the weight -490.
 STENCIL = ((1, 270), (2, -27), (3, 2))

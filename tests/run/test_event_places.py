@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import vitree as vt
-from vitree.run.between import NEAR, _place
+from vitree.run.runner import NEAR, _place
 
 STEPS = [0, 1, 7, 1000, 10**6, 123_456_789, 10**9]
 

@@ -13,7 +13,7 @@ import vitree as vt
 from vitree import _core
 from vitree.integrators import mass_slopes, slopes
 from vitree.mechanism.flat import KINDS
-from vitree.run import variation
+from vitree.run import gradient as variation
 
 METHODS = [("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("midpoint", {}), ("midpoint", {"alpha": 0.3})]
 METHODS += [(name, {"order": order}) for name in ("linear-time", "midpoint") for order in (4, 6, 8)]

@@ -17,8 +17,9 @@ from vitree._core import scalar, wide
 from vitree.integrators import METHODS
 from vitree.integrators.base import Records
 from vitree.integrators.compiled import FIRST_CHUNK
-from vitree.run import batch, lanes
-from vitree.run.held import Held
+from vitree.run import instances as batch
+from vitree.run import lanes
+from vitree.run.lanes import Held
 from vitree.run.outcome import Outcome
 
 LONG = 10**9

@@ -18,7 +18,7 @@ from vitree import _core
 from vitree.integrators import composed_slopes, slopes
 from vitree.integrators.composition import SHARES
 from vitree.mechanism.flat import KINDS
-from vitree.run import linearized
+from vitree.run import linearization as linearized
 
 
 def differences(model, q, v, dt, torque, inputs, method, options, size=1e-4):

@@ -9,8 +9,7 @@ import pytest
 import vitree as vt
 from vitree.errors import UnknownNameError
 from vitree.integrators import METHODS
-from vitree.run.arguments import NAMES
-from vitree.run.checks import _MEANT
+from vitree.run.arguments import _MEANT, NAMES
 
 MODEL = vt.load_urdf(vt.find_robot("double_pendulum"))
 

@@ -9,8 +9,8 @@ import pytest
 
 import vitree as vt
 from vitree.run.arguments import count_steps
-from vitree.run.notes import friction_notes, spring_notes, warning_notes
-from vitree.run.oddities import OF_LIMITS
+from vitree.run.compare import friction_notes, spring_notes, warning_notes
+from vitree.run.trajectory import OF_LIMITS
 
 
 def sliders(*numbers):

@@ -13,8 +13,8 @@ from random_models import chain_flat
 
 import vitree as vt
 from vitree.cli import main
-from vitree.run.oddities import growth_warnings, leap_warnings
-from vitree.run.work import Drivers, most_work
+from vitree.run.outcome import Drivers, most_work
+from vitree.run.trajectory import growth_warnings, leap_warnings
 
 
 def spun():

@@ -13,7 +13,7 @@ from random_models import chain_flat, random_flat, random_state, with_rotors
 
 import vitree as vt
 from vitree import _core
-from vitree.run import held
+from vitree.run import lanes as held
 
 WIDTHS = [w for w in _core.widths() if w > 1]
 #: method, options, dt
@@ -329,7 +329,7 @@ def test_simulate_says_what_to_do_with_many_starts():
 def test_the_failure_of_a_block_tells_the_step_and_its_time(taken, more):
     from types import SimpleNamespace
 
-    from vitree.run.held import HeldBlocks
+    from vitree.run.lanes import HeldBlocks
 
     held = object.__new__(HeldBlocks)
     held.found = SimpleNamespace(

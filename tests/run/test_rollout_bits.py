@@ -20,7 +20,7 @@ import vitree as vt
 from vitree import _core
 from vitree.integrators import METHODS
 from vitree.mechanism.flat import KINDS
-from vitree.run import held
+from vitree.run import lanes as held
 
 WIDTHS = [w for w in _core.widths() if w > 1]
 IN_LANES = ("linear-time", "midpoint", "rk4", "semi-implicit-euler")

@@ -22,9 +22,8 @@ import vitree as vt
 from vitree.cli.options import Start
 from vitree.errors import InputError
 from vitree.run import tasks
-from vitree.run.cases import cases_of, digest
-from vitree.run.chunks import LOCK, MANIFEST, ROWS, Folder
-from vitree.run.tasks import AIM, Done, Queue
+from vitree.run.sweep import LOCK, MANIFEST, ROWS, Folder
+from vitree.run.tasks import AIM, Done, Queue, cases_of, digest
 
 sweep_module = importlib.import_module("vitree.run.sweep")
 pytest.importorskip("joblib")
@@ -421,7 +420,7 @@ def test_digests_tell_values_apart_and_not_processes():
     values = [1, 1.0, True, "1", None, [1], np.ones(1), np.ones(2), {"a": 1}, {"a": 2}, noisy, digest, vt.Model,
               lambda x: x, lambda x: -x, vt.vehicles.car(), np.random.default_rng]  # fmt: skip
     assert len({digest(x) for x in values}) == len(values)
-    code = "import numpy as np, vitree as vt; from vitree.run.cases import digest; "
+    code = "import numpy as np, vitree as vt; from vitree.run.tasks import digest; "
     code += "print(digest([1, {'b': 2, 'a': {3, 'x', 'y'}}, np.arange(3.0), vt.sweep, vt.vehicles.car(), object()]))"
     environment = os.environ | {"PYTHONPATH": str(pathlib.Path(vt.__file__).parent.parent)}
     told = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
@@ -592,7 +591,7 @@ def test_an_exit_ends_its_case_alone(backend):
 
 def rows_file(folder, text):
     """Give a folder of a sweep one file of rows, whose name is that of its content."""
-    from vitree.run import chunks
+    from vitree.run import sweep as chunks
 
     for place in folder.glob(chunks.ROWS):
         place.unlink()

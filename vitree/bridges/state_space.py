@@ -9,7 +9,7 @@ import numpy as np
 
 from vitree.arguments import of_kind, several
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
-from vitree.run.linearized import Linearization
+from vitree.run.linearization import Linearization
 
 __all__ = ["Matrices", "matrices", "to_control", "to_scipy"]
 

@@ -17,7 +17,7 @@ from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError, ModelError
 from vitree.integrators.slopes import UnexplainedError, kicks_of, require_explained, slopes
 from vitree.run.arguments import Schedule
-from vitree.run.linearized import integrator_of, momentum_slopes
+from vitree.run.linearization import integrator_of, momentum_slopes
 from vitree.run.rollout import rollout
 from vitree.run.simulation import Simulation
 

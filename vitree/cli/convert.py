@@ -10,9 +10,8 @@ from vitree.cli.console import Busy, check_writable, out, print_json
 from vitree.cli.names import is_run, sources
 from vitree.cli.options import GRAVITY, Reading, find
 from vitree.errors import InputError, ModelError
-from vitree.run.convert import LEFT_OUT
-from vitree.run.convert import convert as convert_run
-from vitree.run.trajectory import Trajectory
+from vitree.run.trajectory import LEFT_OUT, Trajectory
+from vitree.run.trajectory import convert as convert_run
 from vitree.writing import write_text
 
 #: Endings of robot files that are written, and the gravity that URDF files are read with.

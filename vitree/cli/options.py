@@ -294,14 +294,14 @@ class Start:
     seed: Annotated[int, option("--seed", text="Seed of a random start, a number.")] = 0
 
     def of(self, system, on_ground: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return q and v; see :func:`vitree.run.starts.start_of`."""
-        from vitree.run.starts import start_of
+        """Return q and v; see :func:`vitree.run.arguments.start_of`."""
+        from vitree.run.arguments import start_of
 
         return start_of(system, self.seed, *self.given(), self.speed, on_ground)
 
     def configuration(self, system) -> np.ndarray:
         """Return q (nq,)."""
-        from vitree.run.starts import configuration_of
+        from vitree.run.arguments import configuration_of
 
         return configuration_of(system, self.seed, self.given()[0])
 

@@ -203,8 +203,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Run several methods from one state; print and plot a comparison."""
-    from vitree.run.compare import compare
-    from vitree.run.comparison import Comparison
+    from vitree.run.compare import Comparison, compare
 
     steps = [step_of(part) for part in dt.split(",")]
     import_all(imports)

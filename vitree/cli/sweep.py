@@ -84,8 +84,7 @@ def sweep(
     as_json: Json = False,
 ) -> None:
     """Run robots by methods, steps, options and seeds into one table."""
-    from vitree.run.chunks import remove_folder
-    from vitree.run.sweep import sweep
+    from vitree.run.sweep import remove_folder, sweep
 
     if output is not None:
         check_writable("--output", output, ".csv", ".parquet", ".nc", ".json", force=force)

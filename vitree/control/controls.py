@@ -11,8 +11,8 @@ from vitree.arguments import axes_of, entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.curvature import columns_of
 from vitree.integrators.slopes import Slopes
+from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
-from vitree.model.signals import resolve_inputs
 
 
 class Controls:

@@ -20,7 +20,7 @@ from vitree.integrators.curvature import QUICK, bends
 from vitree.integrators.slopes import joint_maps
 from vitree.model.model import Model
 from vitree.run.arguments import count_steps
-from vitree.run.linearized import integrator_of
+from vitree.run.linearization import integrator_of
 from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from vitree.arguments import entries, numbers_of, of_kind, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.model.finite import guarded
+from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
 from vitree.run.controller import Controller
+from vitree.run.linearization import Linearization
 from vitree.run.linearize import AT_REST
-from vitree.run.linearized import Linearization
 
 #: Share of the largest singular value below which a mode cannot be controlled.
 UNCONTROLLED = 1e-9

@@ -28,7 +28,7 @@ from vitree.control.terms import Linear, Term
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.slopes import constraint_slopes
 from vitree.model.model import Model
-from vitree.run.linearized import integrator_of
+from vitree.run.linearization import integrator_of
 
 
 class MotionProblem(Program):

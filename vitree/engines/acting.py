@@ -11,8 +11,8 @@ import numpy as np
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import limits_of
 from vitree.mechanism.loads import JointForce, JointSpring
+from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
-from vitree.model.signals import resolve_inputs
 
 
 class Motion(NamedTuple):

@@ -18,7 +18,7 @@ from vitree._core import scalar
 from vitree.errors import ConvergenceError, ModelError
 from vitree.identification.measured import Windows
 from vitree.identification.parameters import Parameters
-from vitree.model.coordinates import in_coordinates
+from vitree.model.broadcasting import in_coordinates
 from vitree.model.model import Model
 from vitree.run.rollout import rollout
 

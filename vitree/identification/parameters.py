@@ -12,7 +12,7 @@ from vitree.arguments import mapping, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.mechanism.flat import PRISMATIC
 from vitree.model.model import Model
-from vitree.model.varied import OF_VELOCITIES, PARAMETERS
+from vitree.model.parameters import OF_VELOCITIES, PARAMETERS
 
 #: Entries of what has several, by kind.
 ENTRIES: dict[str, dict[str, tuple[int, ...]]] = {

@@ -17,9 +17,9 @@ from vitree.errors import CallableError, ConvergenceError, InputError, ModelErro
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
 from vitree.mechanism.pushes import ExternalWrench
+from vitree.model.inputs import Motion, resolve_inputs
 from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.model import Model
-from vitree.model.signals import Motion, resolve_inputs
 from vitree.model.system import System
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None

@@ -26,10 +26,10 @@ from vitree.integrators.base import (
     torque_of,
 )
 from vitree.integrators.options import HALVE, LONGER
+from vitree.model.broadcasting import coincident
 from vitree.model.closure import dependent
-from vitree.model.finite import coincident
+from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
-from vitree.model.signals import resolve_inputs
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT, NOT_CONVERGED = (

@@ -13,7 +13,7 @@ from vitree._core import scalar
 from vitree.arguments import all_finite, entries, real, told
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import LARGEST, Integrator, Records, damaged, part_of, progress_of, steps_of
-from vitree.model.finite import coincident
+from vitree.model.broadcasting import coincident
 from vitree.model.model import Model
 
 #: Most steps of a solver within one dt: the motion is then faster than can be followed.

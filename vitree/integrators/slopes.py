@@ -17,7 +17,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE
 from vitree.mechanism.loads import Damper
 from vitree.model.model import Model
-from vitree.model.written import Force, differences
+from vitree.model.user_loads import Force, differences
 
 core = scalar()
 #: Loads whose force depends on velocities. It is part of the midpoint method's equations; the linear-time method

@@ -21,7 +21,7 @@ from vitree.mjcf.build import Builder
 from vitree.mjcf.files import compiled
 from vitree.mjcf.names import left_out
 from vitree.model.model import Model
-from vitree.model.placing import within_limits
+from vitree.model.placement import within_limits
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages
 from vitree.urdf.transmissions import checked_numbers, numbers_by

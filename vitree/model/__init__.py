@@ -1,8 +1,7 @@
 """Systems that can be simulated, and the kinematics and dynamics of a mechanism."""
 
-from vitree.model.euler import EulerModel
 from vitree.model.model import Accelerations, LagrangianDerivatives, Model
-from vitree.model.reduced import ReducedEulerModel, ReducedModel
+from vitree.model.reduced import EulerModel, ReducedEulerModel, ReducedModel
 
 __all__ = [
     "Accelerations",

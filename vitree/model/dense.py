@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.model.dynamics_derivatives import AbaDerivatives
+from vitree.model.dynamics import AbaDerivatives
 
 
 def aba(model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:

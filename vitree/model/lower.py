@@ -1,8 +1,10 @@
-"""Loads and constraints as rows of numbers, as the compiled core takes them."""
+"""Loads, constraints and contacts as arrays for the core, and what models of other numbers share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +34,12 @@ from vitree.mechanism.tables import pieces
 from vitree.mechanism.ties import Tie
 from vitree.model.contacts import ROD_BOX, Candidates
 from vitree.model.rolling import Wheels, friction_rows, rolling_rows
-from vitree.model.written import Constraint as WrittenConstraint
-from vitree.model.written import Force, Potential
+from vitree.model.user_loads import Constraint as WrittenConstraint
+from vitree.model.user_loads import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
+
+# ---- loads and constraints as rows of numbers, as the compiled core takes them -----------------------------
+
 
 #: Codes of loads of ``_core/types.pxd``.
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
@@ -352,3 +357,40 @@ def limit_rows(flat: Flat) -> list[dict]:
                       "restitution": float(flat.limit_restitution[iv])}
                      for sign, bound in zip((1.0, -1.0), bounds, strict=True) if np.isfinite(bound)]  # fmt: skip
     return rows
+
+
+# ---- what models that differ in numbers alone have in common: it is made once, and shared ------------------
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Constraints and contacts as the core takes them.
+
+    Attributes
+    ----------
+    constraint_list : ConstraintList
+    facing : tuple
+        As :func:`vitree.model.lower.lower_facing` has it.
+    found : dict
+        Under "candidates" what may touch, once it was asked for.
+    texts : dict
+        The content of fields of the arrays, once a digest was asked for.
+    """
+
+    constraint_list: ConstraintList
+    facing: tuple[np.ndarray, ConstraintList, ConstraintList]
+    found: dict[str, Candidates] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+
+
+def structure_of(index: Index, constraints: tuple[Any, ...]) -> Structure:
+    """Return the structure of a mechanism.
+
+    Raises
+    ------
+    UnknownNameError
+        If a constraint is on a frame or joint that is not known.
+    ModelError
+        If a constraint cannot be what it says.
+    """
+    return Structure(lower_constraints(index, constraints), lower_facing(index, constraints))

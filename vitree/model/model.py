@@ -38,28 +38,39 @@ from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, always_regular, why_singular, why_singular_at
 from vitree.mechanism.rolling import RollingConstraint
-from vitree.model import dense, derivatives, dynamics_derivatives, forces, motion
-from vitree.model.calls import in_one_call, of_states
+from vitree.model import dense, dynamics, kinematics
+from vitree.model.broadcasting import (
+    as_rows,
+    doors,
+    finite_result,
+    in_coordinates,
+    in_one_call,
+    in_row,
+    no_result,
+    of_full,
+    of_states,
+    on_stacks,
+    plain_number,
+    row_by_row,
+    stacked,
+)
+from vitree.model.collision_checks import Unmet, unmet_of
 from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
-from vitree.model.coordinates import in_coordinates, of_full
-from vitree.model.cut import Cut, cut_at
-from vitree.model.driven import with_drives
-from vitree.model.finite import finite_result, no_result
+from vitree.model.inputs import resolve_inputs, with_drives
+from vitree.model.kinematics import Cut, cut_at
 from vitree.model.lower import (
+    Structure,
     contact_names,
     lower_contacts,
     lower_drives,
     lower_loads,
     of_links,
+    structure_of,
 )
+from vitree.model.parameters import varied
 from vitree.model.rolling import Wheels, wheels_of, without_slip
-from vitree.model.signals import resolve_inputs
-from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row, stacked
-from vitree.model.structure import Structure, structure_of
 from vitree.model.system import METHODS_OF, System, set_once
-from vitree.model.unmet import Unmet, unmet_of
-from vitree.model.varied import varied
-from vitree.model.written import Potential, Written, WrittenParts, written_parts
+from vitree.model.user_loads import Potential, Written, WrittenParts, written_parts
 from vitree.spatial.checks import frozen
 from vitree.spatial.rotations import quaternion_rate, rotate
 
@@ -945,7 +956,7 @@ class Model(System):
         InputError
             If axes is neither of the two.
         """
-        motion.require_axes(axes)
+        kinematics.require_axes(axes)
         k = self._frame(name)
         rows, body = as_rows(q), int(self.flat.frame_body[k])
         out = np.zeros((len(rows), 6, self.nv))
@@ -1015,10 +1026,10 @@ class Model(System):
         ----------
         Featherstone 2008, section 2.11.
         """
-        motion.require_axes(axes)
+        kinematics.require_axes(axes)
         if q.ndim > 1:
             return row_by_row(self, functools.partial(self.frame_acceleration, name, axes=axes), q=q, v=v, a=a)
-        return motion.frame_acceleration(self, name, q, v, a, axes)
+        return kinematics.frame_acceleration(self, name, q, v, a, axes)
 
     @of_states
     def center_of_mass(self, q: Any) -> np.ndarray:
@@ -1045,7 +1056,7 @@ class Model(System):
         ----------
         Johnson & Murphey 2009, eqs. 2-4.
         """
-        return derivatives.pose_derivatives(self, name, q)
+        return kinematics.pose_derivatives(self, name, q)
 
     @finite_result
     @in_coordinates("plain", "slopes", "second slopes", checks="state")
@@ -1065,11 +1076,11 @@ class Model(System):
         ----------
         Johnson & Murphey 2009, eqs. 2-4.
         """
-        return derivatives.position_derivatives(self, name, q)
+        return kinematics.position_derivatives(self, name, q)
 
     @finite_result
     @in_coordinates("plain", "slopes", "slopes", "second slopes", "second slopes", checks="state")
-    def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> derivatives.TwistDerivatives:
+    def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> kinematics.TwistDerivatives:
         """Return the body velocity (angular, linear) of the frame ``name``, and its derivatives by q and v.
 
         Raises
@@ -1083,7 +1094,7 @@ class Model(System):
         ----------
         Johnson & Murphey 2009, eqs. 5-10.
         """
-        return derivatives.twist_derivatives(self, name, q, v)
+        return kinematics.twist_derivatives(self, name, q, v)
 
     # ---- dynamics -------------------------------------------------------------------------------
 
@@ -1179,9 +1190,9 @@ class Model(System):
             more = {"t": t, "inputs": inputs, "prescribed": prescribed}
             kept = {key: x for key, x in more.items() if x is not None}
             return self._many_accelerations(q, v, tau, {**kept, "contacts": contacts})
-        closed = forces.require_contacts_word(contacts)
-        locked = forces.prescribed_accelerations(self, prescribed)
-        found = forces.state_forces(self, q, v, tau, t, inputs, locked, closed)
+        closed = dynamics.require_contacts_word(contacts)
+        locked = dynamics.prescribed_accelerations(self, prescribed)
+        found = dynamics.state_forces(self, q, v, tau, t, inputs, locked, closed)
         return Accelerations(found.acceleration, found.multipliers)
 
     @in_coordinates("plain", checks="state")
@@ -1194,7 +1205,7 @@ class Model(System):
         t: float = 0.0,
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
-    ) -> forces.ContactForces:
+    ) -> dynamics.ContactForces:
         """Return the forces of the closed contacts of a state, as :meth:`forward_dynamics` finds them.
 
         The arguments are as of :meth:`forward_dynamics`. Where more points push than a body needs, the forces are
@@ -1207,9 +1218,9 @@ class Model(System):
         """
         q, v = self._q_and_v(q, v)
         tau = None if tau is None else self._checked(tau, self.nv, "tau")
-        locked = forces.prescribed_accelerations(self, prescribed)
-        found = forces.state_forces(self, q, v, tau, t, inputs, locked, True)
-        return forces.contact_forces(self, found.rows)
+        locked = dynamics.prescribed_accelerations(self, prescribed)
+        found = dynamics.state_forces(self, q, v, tau, t, inputs, locked, True)
+        return dynamics.contact_forces(self, found.rows)
 
     @finite_result
     @in_coordinates("force", checks="state")
@@ -1250,8 +1261,8 @@ class Model(System):
             If the constraints depend on each other at q.
         """
         q, v = self._q_and_v(q, v)
-        closed = forces.require_contacts_word(contacts)
-        return forces.inverse_dynamics(self, q, v, self._checked(a, self.nv, "a"), t, inputs, closed)
+        closed = dynamics.require_contacts_word(contacts)
+        return dynamics.inverse_dynamics(self, q, v, self._checked(a, self.nv, "a"), t, inputs, closed)
 
     def _q_and_v(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         return self.validate_configuration(q), self._checked(v, self.nv, "v")
@@ -1290,8 +1301,8 @@ class Model(System):
         return self._field(None, resolve_inputs(self, inputs)).drive_forces_at(0.0, q, v)
 
     @functools.cached_property
-    def _joint_frames(self) -> forces.JointFrames:
-        return forces.JointFrames(self)
+    def _joint_frames(self) -> dynamics.JointFrames:
+        return dynamics.JointFrames(self)
 
     def _cut(self, frame: str) -> Cut:
         """The mechanism cut at a frame."""
@@ -1342,7 +1353,7 @@ class Model(System):
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
         multipliers: ArrayLike | None = None,
-        contacts: str | forces.ContactForces = "closed",
+        contacts: str | dynamics.ContactForces = "closed",
     ) -> dict[str, np.ndarray]:
         """Return the wrench that each joint transmits, by the joint's name: (torque, force), (6,) [N m, N].
 
@@ -1390,9 +1401,9 @@ class Model(System):
         if multipliers is not None:
             multipliers = entries(multipliers, (len(self.constraints),), "multipliers")
         frames = self._joint_frames
-        acting = contacts if isinstance(contacts, forces.ContactForces) else forces.require_contacts_word(contacts)
-        locked = forces.prescribed_accelerations(self, prescribed)
-        rows = forces.transmitted(self, q, v, a, multipliers, acting, frames,
+        acting = contacts if isinstance(contacts, dynamics.ContactForces) else dynamics.require_contacts_word(contacts)
+        locked = dynamics.prescribed_accelerations(self, prescribed)
+        rows = dynamics.transmitted(self, q, v, a, multipliers, acting, frames,
                                   tau=torque, t=t, inputs=inputs, locked=locked)  # fmt: skip
         if not core.plain(rows.reshape(-1), rows.size):
             given = {"q": q, "v": v, "a": a, "torque": torque, "multipliers": multipliers}
@@ -1483,11 +1494,11 @@ class Model(System):
         Featherstone 2008, ch. 7; Carpentier 2018, "Analytical inverse of the joint space inertia matrix".
         """
         self._require_regular(q)
-        return dynamics_derivatives.inverse_mass_matrix(self, q)
+        return dynamics.inverse_mass_matrix(self, q)
 
-    @functools.partial(of_states, made=dynamics_derivatives.RneaDerivatives)
+    @functools.partial(of_states, made=dynamics.RneaDerivatives)
     @in_coordinates("matrix", "matrix", "matrix")
-    def rnea_derivatives(self, q: Any, v: Any, a: Any) -> dynamics_derivatives.RneaDerivatives:
+    def rnea_derivatives(self, q: Any, v: Any, a: Any) -> dynamics.RneaDerivatives:
         """Return the derivatives of :meth:`rnea` by q, v and a, (..., nv, nv).
 
         Derivatives by q are by displacements dq, as :meth:`integrate` takes them: of ball and free joints in body axes.
@@ -1506,11 +1517,11 @@ class Model(System):
         Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms"; Singh, Russell & Wensing
         2022, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra".
         """
-        return dynamics_derivatives.rnea_derivatives(self, q, v, a)
+        return dynamics.rnea_derivatives(self, q, v, a)
 
-    @functools.partial(of_states, made=dynamics_derivatives.AbaDerivatives)
+    @functools.partial(of_states, made=dynamics.AbaDerivatives)
     @in_coordinates("velocity by q", "velocity by q", "velocity by force", by=dense.aba_derivatives)
-    def aba_derivatives(self, q: Any, v: Any, tau: Any) -> dynamics_derivatives.AbaDerivatives:
+    def aba_derivatives(self, q: Any, v: Any, tau: Any) -> dynamics.AbaDerivatives:
         """Return the derivatives of :meth:`aba` by q, v and the joint forces, (..., nv, nv).
 
         Derivatives by q are by displacements, as in :meth:`rnea_derivatives`. Prescribed coordinates do not accelerate,
@@ -1527,7 +1538,7 @@ class Model(System):
         Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
         """
         self._require_regular(q)
-        return dynamics_derivatives.aba_derivatives(self, q, v, tau)
+        return dynamics.aba_derivatives(self, q, v, tau)
 
     @on_stacks
     @finite_result
@@ -1541,7 +1552,7 @@ class Model(System):
         t: float = 0.0,
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
-    ) -> dynamics_derivatives.AbaDerivatives:
+    ) -> dynamics.AbaDerivatives:
         """Return the derivatives of the acceleration of :meth:`forward_dynamics` by q, v and tau, (..., nv, nv).
 
         The slopes of damping, friction, drives and loads are exact, and couplings hold. Contacts are left out. A drive
@@ -1575,7 +1586,7 @@ class Model(System):
         Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
         """
         more = {"t": t, "inputs": inputs, "prescribed": prescribed}
-        return dynamics_derivatives.forward_dynamics_derivatives(self, q, v, tau, more)
+        return dynamics.forward_dynamics_derivatives(self, q, v, tau, more)
 
     @of_states
     def velocity_from_momentum(self, q: Any, p: Any) -> np.ndarray:

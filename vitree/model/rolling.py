@@ -12,7 +12,7 @@ from vitree.errors import InputError, ModelError
 from vitree.geometry.distances import FLAT, rim_levers
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.index import Index
-from vitree.model.coordinates import in_coordinates
+from vitree.model.broadcasting import in_coordinates
 from vitree.spatial.checks import frozen
 
 core = scalar()

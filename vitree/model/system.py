@@ -14,9 +14,7 @@ from vitree._core import scalar
 from vitree.arguments import as_numbers, entries
 from vitree.errors import InputError
 from vitree.mechanism.followers import Followers
-from vitree.model.calls import of_states
-from vitree.model.finite import no_result
-from vitree.model.stacks import as_rows, in_row
+from vitree.model.broadcasting import as_rows, in_row, no_result, of_states
 
 plain = scalar().plain
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.

@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree.arguments import entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.model.pushed import Nodes
+from vitree.model.contact_points import Nodes
 from vitree.results.plain import read_only
 
 #: Columns of the contacts as steppers have them: record, number, impulse, slip velocity, gap.

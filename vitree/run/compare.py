@@ -1,9 +1,10 @@
-"""compare(): several methods and time steps from one state, in one table."""
+"""compare(): several methods on one motion, with their errors and times."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,184 @@ from vitree.arguments import Asked, as_numbers, several, shown, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.model.model import Model
-from vitree.model.system import System
-from vitree.results.comparison import COLUMNS
+from vitree.model.stiffness import friction_rates, spring_rate
+from vitree.model.system import System, freedom_of
+from vitree.results.comparison import COLUMNS, Compared
 from vitree.results.plain import plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
-from vitree.run import notes
-from vitree.run.arguments import NAMES, RunArguments, count_steps
-from vitree.run.autostep import ACCURACY, AUTO, NoStep, chosen
-from vitree.run.checks import require_system
-from vitree.run.comparison import Comparison
-from vitree.run.engines import engine_jobs
-from vitree.run.reference import GAUSS, Reference, Runner, usual_reference
+from vitree.run.arguments import NAMES, RunArguments, count_steps, require_system
+from vitree.run.reference import GAUSS, Reference, Runner, engine_jobs, usual_reference
+from vitree.run.simulate import ACCURACY, AUTO, NoStep, chosen
 from vitree.run.simulate import run as simulate
-from vitree.run.trajectory import Trajectory, sound_records
+from vitree.run.trajectory import OF_LIMITS, OF_SPEEDS, Trajectory, sound_records
 from vitree.wording import quoted, text_of
+
+# ---- comparison: the table and pictures of a comparison of methods -----------------------------------------
+
+
+class Comparison(Compared):
+    """The result of :func:`compare`: ``print`` it, ``.plot()`` it, or read ``.table``.
+
+    Attributes
+    ----------
+    model_name : str
+    table : list of dict
+        One row per method and time step, plain types, NaN where a number does not apply:
+
+        - ``label``, ``method``, ``dt`` [s], ``steps``;
+        - ``status``: "ok", or "failed at t = ..."; ``failed_at`` [s] and ``reason``, else None;
+        - ``energy_error``: largest abs(E - E0) at a recorded time [J]. E0 is the energy at the start; if damping,
+          friction, a torque or other loads change the energy, it is the reference's energy at that time;
+        - ``energy_error_relative``: the same over the largest kinetic energy of the reference
+          (without one: of the calmest run);
+        - ``energy_drift``: least-squares slope of that difference over time [J/s];
+        - ``momentum_error``: largest departure of the linear momentum from its start plus
+          gravity's impulse [kg m/s]; NaN unless every root moves freely, and with loads or constraints;
+        - ``angular_momentum_error``: likewise of the angular momentum about the world's origin
+          (with gravity: its component along gravity, the one that is conserved) [kg m^2/s];
+        - ``constraint_error``: largest abs(h) of the constraints [m or rad], NaN without any;
+        - ``error``: largest norm of ``model.difference`` to the reference [rad and m];
+        - ``order``: slope of log error over log dt, the same for all rows of a label;
+        - ``iterations_mean``, ``iterations_max`` per step, NaN for methods that solve no equations; ``us_per_step``
+          [microseconds].
+    trajectories : dict
+        (label, dt) to Trajectory; a failed run has the records before the failure.
+    reference : Trajectory or None
+        At the smallest time step.
+    reference_error : float [m and rad]
+        The reference's estimate of its own error, at least 5e-14: the largest difference to a run with two or four
+        times the step, or ten times the tolerance. Smaller errors in the table are not resolved.
+    series : dict
+        (label, dt) to a :class:`Series`, the errors over time.
+    notes : tuple of str
+        Sentences that explain the numbers.
+    settings : dict
+        Settings of the comparison, in types that JSON knows.
+    """
+
+    trajectories: dict[tuple[str, float], Trajectory]
+    reference: Trajectory | None
+
+    def plot(self, path: str | os.PathLike | None = None) -> Any:
+        """Draw energy and error over time; return the matplotlib figure, saved to ``path``.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed (extra "plot").
+        """
+        from vitree.plot import comparison, save
+
+        figure = comparison(self)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+
+# ---- notes of a comparison: sentences on how its numbers are meant -----------------------------------------
+
+
+def system_note(model: System, duration: float) -> str:
+    """Say what was simulated, and for how long."""
+    return f"{model.name}: {freedom_of(model)}, {duration:g} s."
+
+
+def energy_note(conservative: bool, measured: bool, scale: float) -> str:
+    """Say what energies are compared with; relative errors are errors over ``scale`` [J]."""
+    if not (conservative or measured):
+        return "Energy: none. Loads change the energy, and there is no reference to compare with."
+    against = "its start" if conservative else "that of the reference (damping, friction or loads change it)"
+    return (
+        f"Energy: largest difference from {against}; relative to the largest kinetic energy, {scale:.4g} J; "
+        "drift: least-squares slope."
+    )
+
+
+def momentum_note(model: System) -> str:
+    """Say what the momentum is compared with."""
+    part = "along gravity" if model.gravity.any() else "all"
+    return (
+        "Momentum: largest departure from its start plus gravity's impulse; angular: about "
+        f"the world's origin, {part} (kg m^2/s)."
+    )
+
+
+@np.errstate(all="ignore")
+def friction_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
+    """Return a note if friction at q0 is too stiff for steps of dt [s]."""
+    if not isinstance(model, Model) or not model.friction.any():
+        return []
+    rate = friction_rates(model, q0)  # explicit methods need steps below about 2 of it
+    stiff = int((dt * rate > 2.0).sum())
+    if not stiff:
+        return []
+    return [
+        f"The friction of {stiff} joint{'s' * (stiff != 1)} is too stiff for dt = {dt:g} s "
+        f"({dt * rate.max():.2g} times faster than a step). Explicit methods lose accuracy and order, implicit ones "
+        "some of it. Leave friction out or raise friction_velocity to see their own order."
+    ]
+
+
+def spring_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
+    """Return a note if springs at q0 are too stiff for explicit steps of dt [s]."""
+    share = dt * spring_rate(model, q0) if isinstance(model, Model) else 0.0
+    if share <= 1.0:
+        return []
+    return [
+        f"A spring is stiff for dt = {dt:g} s: dt is {share:.2g} times its 1/frequency. Explicit methods, and "
+        'linear-time with springs="nodes", are inaccurate above 1 and unstable above 2 times it. linear-time with '
+        'springs="averaged" and midpoint solve for springs.'
+    ]
+
+
+def failure_notes(reasons: Iterable[str | None]) -> list[str]:
+    """Return why runs failed, each reason once."""
+    return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
+
+
+def engine_notes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return how rows of other engines are meant, and what each engine cannot simulate."""
+    left: dict[str, None] = {}
+    ran: dict[str, None] = {}
+    for row in rows:
+        engine = row["label"].partition(" ")[0]
+        if row["status"] == "not simulated":
+            left[f"Not simulated by {engine}: {row['reason']}."] = None
+        else:
+            ran[engine] = None
+    how = {
+        "mujoco": "MuJoCo: a model made of this one, by mj_step from record to record; its contacts are soft.",
+        "pinocchio": "Pinocchio: its accelerations (aba) in a loop in Python, which takes part of the time.",
+    }
+    return [*(how[engine] for engine in ran), *left]
+
+
+def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
+    """Return the warnings of runs by (label, dt): their first sentences behind the runs, the others once below them.
+
+    Of limits of joints, which all runs of a motion pass alike, the first is one for all.
+    """
+    told: dict[str, dict[str, list[str]]] = {}
+    for (label, dt), run in runs.items():
+        for text in run.warnings:
+            first, _, others = text.partition(". ")
+            first = first + "." if others else first
+            told.setdefault(others, {}).setdefault(first, []).append(f"{label}, dt = {dt:g} s")
+    notes: list[str] = []
+    for others, firsts in told.items():
+        if others in (OF_LIMITS, OF_SPEEDS):
+            first, (label, *_) = next(iter(firsts.items()))
+            alike = sum(map(len, firsts.values())) - 1
+            more = f" and {alike} more run{'s' * (alike > 1)}" if alike else ""
+            notes.append(f"In {label}{more}: " + first + " " + others)
+            continue
+        notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
+        notes += [others] if others else []
+    return notes
+
+
+# ---- compare(): several methods and time steps from one state, in one table --------------------------------
+
 
 #: Steps run before the clock counts.
 WARM_UP = 10
@@ -236,15 +401,15 @@ class _Table:
             model_name=model.name, table=rows, trajectories=self.trajectories, reference=reference,
             reference_error=truth.error, series=series, settings=settings,
             notes=(
-                notes.system_note(model, self.run.duration),
-                notes.energy_note(conservative, bool(truth.runs), scale),
-                *([notes.momentum_note(model)] if free else []),
+                system_note(model, self.run.duration),
+                energy_note(conservative, bool(truth.runs), scale),
+                *([momentum_note(model)] if free else []),
                 *truth.notes,
-                *notes.friction_notes(model, self.run.q0, max(self.dts)),
-                *notes.spring_notes(model, self.run.q0, max(self.dts)),
-                *notes.failure_notes(row["reason"] for row in rows if row["status"] != LEFT_OUT),
-                *notes.engine_notes([row for row in rows if "engine" in self.jobs[row["label"]][1]]),
-                *notes.warning_notes(self.trajectories),
+                *friction_notes(model, self.run.q0, max(self.dts)),
+                *spring_notes(model, self.run.q0, max(self.dts)),
+                *failure_notes(row["reason"] for row in rows if row["status"] != LEFT_OUT),
+                *engine_notes([row for row in rows if "engine" in self.jobs[row["label"]][1]]),
+                *warning_notes(self.trajectories),
             ),
         )  # fmt: skip
 

@@ -1,19 +1,26 @@
-"""Controllers with a clock of their own: asked every so often, their answers held in between."""
+"""Sampled controllers, and the targets of drives."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, entries, real
-from vitree.errors import CallableError, InputError
+from vitree.arguments import Asked, as_numbers, entries, mapping, real
+from vitree.errors import CallableError, InputError, UnknownNameError
+from vitree.model.inputs import resolve_inputs
+from vitree.model.system import System
 from vitree.wording import quoted
+
+# ---- controllers with a clock of their own: asked every so often, their answers held in between ------------
+
 
 plain = scalar().plain
 
@@ -182,3 +189,250 @@ def _steps(name: str, value: float, dt: float) -> int:
             f"steps) or {(low + 1) * dt:.12g} s"
         )
     return count
+
+
+# ---- targets of drives: inputs of a model, given by the joints that they move ------------------------------
+
+
+class Targets:
+    """Where the targets of a model's drives are among its inputs.
+
+    Parameters
+    ----------
+    model : System
+    targets : object
+        Those that are given, for the error.
+
+    Attributes
+    ----------
+    at : dict of joint to int
+        The place among ``model.input_names`` of the target of each drive whose target is an input, in the order of
+        ``model.drives``.
+    where : (n,) array of int
+        The same places.
+    alone : bool
+        Whether the targets are all inputs, in their order.
+    shared : list of pairs of joints
+        Whose drives have one input.
+
+    Raises
+    ------
+    InputError
+        If no drive has an input as its target.
+    """
+
+    def __init__(self, model: System, targets: Any):
+        names, drives = model.input_names, getattr(model, "drives", ())
+        self.at = {drive.joint: names.index(drive.target) for drive in drives if isinstance(drive.target, str)}
+        if not self.at:
+            raise InputError("targets", targets, f'are for drives, and "{model.name}" has none with an input')
+        self.model = model
+        self.where = np.array(list(self.at.values()))
+        self.alone = self.where.tolist() == list(range(len(names)))
+        #: the joints of a mapping, and the places of their targets, as they were last looked up
+        self._joints, self._places = [*self.at], self.where
+        self.shared = [pair for pair in combinations(self.at, 2) if self.at[pair[0]] == self.at[pair[1]]]
+
+    # ---- in a step -----------------------------------------------------------------------------------------
+
+    def quickly(self, targets: Any, now: np.ndarray) -> np.ndarray:
+        """Return the inputs (nu,) with these targets instead of those that act ``now``.
+
+        Whether floats are finite is not asked: the stepper looks at them.
+        """
+        if type(targets) is dict and {*map(type, targets.values())} == {float} and not self.shared:
+            if [*targets] != self._joints and self.at.keys() >= targets.keys():
+                self._joints, self._places = [*targets], np.array([self.at[joint] for joint in targets])
+            if [*targets] == self._joints:
+                found = now.copy()
+                found[self._places] = np.fromiter(targets.values(), float, len(targets))
+                return found
+        if type(targets) is np.ndarray and targets.shape == self.where.shape and not self.shared:
+            if self.alone:
+                return targets
+            if targets.dtype == now.dtype:
+                found = now.copy()
+                found[self.where] = targets
+                return found
+        return self.over(targets, now)
+
+    def over(self, targets: Any, now: np.ndarray) -> np.ndarray:
+        """Return the inputs (nu,) with these targets, an array (n,) or numbers by joints, instead of those ``now``.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If they are others, or not finite.
+        """
+        if not isinstance(targets, Mapping):
+            found, numbers = now.copy(), entries(targets, self.where.shape, "targets", f" for {len(self.at)} drives")
+            self._require_agreement(dict(zip(self.at, numbers.tolist(), strict=True)))
+            found[self.where] = numbers
+            return found
+        values, at = now.tolist(), self.at
+        for joint, value in targets.items():
+            place = at.get(joint)
+            if place is None:
+                raise self._unknown(joint, targets)
+            if type(value) is not float or not math.isfinite(value):
+                value = float(entries(value, (), f'targets["{joint}"]'))
+            values[place] = value
+        self._require_agreement(targets)
+        return np.array(values)
+
+    # ---- in a run ------------------------------------------------------------------------------------------
+
+    def signals(self, targets: Any, inputs: Any) -> Any:
+        """Return inputs for a run: by name, or a callable or Controller that gives all.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If the targets are wrong, or do not go with the inputs.
+        """
+        if isinstance(targets, Controller):
+            return self._of_controller(targets, inputs)
+        if callable(targets):
+            return self._of_callable(targets, inputs)
+        if isinstance(targets, Mapping):
+            for joint in targets:
+                if joint not in self.at:
+                    raise self._unknown(joint, targets)
+            found = {joint: _signal(value, joint) for joint, value in targets.items()}
+            if len({np.shape(value) for value in found.values() if not callable(value) and np.ndim(value)}) > 1:
+                raise InputError("targets", targets, "has arrays of different lengths; give one for each step")
+        else:
+            found = self._columns(targets)
+        self._require_agreement(found)
+        names = self.model.input_names
+        return {**inputs, **{names[self.at[joint]]: value for joint, value in found.items()}}
+
+    def require_apart(self, targets: Any, inputs: Mapping) -> None:
+        """Raise an InputError if an input is given as a target and among the inputs."""
+        for joint in targets if isinstance(targets, Mapping) else self.at:
+            if joint in self.at and self.model.input_names[self.at[joint]] in inputs:
+                name = self.model.input_names[self.at[joint]]
+                raise InputError(
+                    "targets", targets, f'and inputs both have "{name}", the target of "{joint}"; leave it out of one'
+                )
+
+    def _columns(self, targets: Any) -> dict[str, np.ndarray]:
+        """Return an array (n,) or (steps, n) by joints."""
+        count = len(self.at)
+        needed = f"({count},) or (steps, {count}) for {count} drives, a callable, or a mapping of joints to signals"
+        try:
+            rows = as_numbers(targets)
+        except TypeError as error:
+            raise InputError("targets", targets, f"has {error}; it must be an array {needed}") from None
+        if rows.ndim not in (1, 2) or rows.shape[-1] != count:
+            raise InputError("targets", targets, f"has shape {rows.shape}; it must be {needed}")
+        rows = entries(rows, rows.shape, "targets")
+        return {joint: rows[..., k] for k, joint in enumerate(self.at)}
+
+    def _of_callable(self, targets: Callable, inputs: Mapping) -> Callable:
+        """Return a callable (t, q, v) that returns all inputs."""
+        others = resolve_inputs(self.model, inputs or None)
+        if isinstance(others, np.ndarray) and others.ndim > 1:
+            raise InputError(
+                "targets", targets, "that are a callable go with inputs that are numbers or callables of t, not rows"
+            )
+        asked, size = self._asked(targets), len(self.model.input_names)
+
+        def all_inputs(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+            numbers = asked(t, q, v)
+            found = np.zeros(size) if others is None else others(t, q, v) if callable(others) else others.copy()
+            found[self.where] = numbers
+            return found
+
+        return all_inputs
+
+    def _of_controller(self, targets: Controller, inputs: Mapping) -> Controller:
+        """Return a controller of the same clock whose answers are all inputs."""
+        others = resolve_inputs(self.model, inputs or None)
+        if others is not None and not (isinstance(others, np.ndarray) and others.ndim == 1):
+            raise InputError(
+                "targets", targets, "of a Controller go with inputs that are numbers; give a Controller of all inputs"
+            )
+        first = np.zeros(len(self.model.input_names)) if others is None else others.copy()
+        if targets.initial is not None:
+            first[self.where] = entries(targets.initial, self.where.shape, "initial")
+        function = self._of_callable(function_of(targets), inputs)
+        return of_another_function(targets, function, first)
+
+    def _asked(self, targets: Callable) -> Callable:
+        """Return a callable of targets whose errors name them."""
+        asked = Asked(targets, "targets", "(t, q, v)", self.where.shape)
+        if not self.shared:
+            return asked
+
+        def agreed(*state: Any) -> np.ndarray:
+            numbers = asked(*state)
+            try:
+                self._require_agreement(dict(zip(self.at, numbers.tolist(), strict=True)))
+            except InputError as error:
+                raise asked.error(f"returned what does not agree: {error}", state) from None
+            return numbers
+
+        return agreed
+
+    # ---- what is wrong ---------------------------------------------------------------------------------------
+
+    def _unknown(self, joint: Any, targets: Any) -> UnknownNameError:
+        return UnknownNameError("drive", joint, self.at, argument="targets")
+
+    def _require_agreement(self, values: Mapping[str, Any]) -> None:
+        """Raise an InputError if two drives of one input are given different targets."""
+        for one, other in self.shared:
+            if one not in values or other not in values:
+                continue
+            a, b = values[one], values[other]
+            if a is not b and (callable(a) or callable(b) or not np.array_equal(a, b)):
+                name = self.model.input_names[self.at[one]]
+                raise InputError(
+                    "targets", values,
+                    f'differ for "{one}" and "{other}", whose drives have one input, "{name}"; give both the same '
+                    "target, or name one of the joints"
+                )
+
+
+def with_targets(model: System, targets: Any, inputs: Any) -> Any:
+    """Return inputs for a run with the targets of drives among them.
+
+    Parameters
+    ----------
+    model : System
+    targets : mapping of joint to signal, array (n,) or (steps, n), callable (t, q, v) -> (n,), or Controller
+        Of the drives whose targets are inputs, in the order of ``model.drives``.
+    inputs : mapping of name to signal, or None
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If there is no such drive, or the targets are wrong, or do not go with the inputs.
+    """
+    plan = Targets(model, targets)
+    named_inputs = inputs_beside(plan, targets, inputs)
+    return plan.signals(targets, named_inputs)
+
+
+def inputs_beside(plan: Targets, targets: Any, inputs: Any) -> dict[str, Any]:
+    """Return inputs that go with targets; raise an InputError if they are no mapping, or have a target among them."""
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise InputError("targets", targets, "go with inputs that are a mapping of names, or none")
+    found = mapping(inputs, "inputs", "a mapping of names")
+    plan.require_apart(targets, found)
+    return found
+
+
+def _signal(signal: Any, joint: str) -> Any:
+    """One target of a mapping: a number, numbers for each step, or a callable of t."""
+    what = f'targets["{joint}"]'
+    if callable(signal):
+        return Asked(signal, what, "(t)", ())
+    try:
+        numbers = as_numbers(signal)
+    except TypeError as error:
+        raise InputError(f"{what} must be numbers or a callable of t; it has {error}") from None
+    if numbers.ndim > 1:
+        raise InputError(f"{what} has shape {numbers.shape}; it must be a number, or have one for each step")
+    return entries(numbers, numbers.shape, what)

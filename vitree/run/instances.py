@@ -1,20 +1,204 @@
-"""The instances of a rollout: where they start, and what drives each."""
+"""Instances of a rollout: their arguments, their results, and the loop over them."""
 
 from __future__ import annotations
 
+import operator
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from vitree.arguments import whole
-from vitree.errors import InputError
+from vitree.errors import InputError, VitreeError
 from vitree.integrators import Integrator
-from vitree.model.signals import resolve_inputs
+from vitree.model.inputs import resolve_inputs
 from vitree.model.system import System
+from vitree.results.plain import plain
 from vitree.run.arguments import RunArguments, Schedule
-from vitree.run.rollouts import with_row
-from vitree.run.targets import Targets, with_targets
+from vitree.run.controller import Targets, with_targets
+from vitree.run.trajectory import Trajectory
+
+# ---- rollout: the records of many instances of a model -----------------------------------------------------
+
+
+#: What can be recorded: name -> columns of the energies of a System; None: it is none of these.
+QUANTITIES: dict[str, slice | int | None] = {
+    "q": None, "v": None, "p": None, "kinetic": 0, "potential": 1, "energy": None, "momentum": slice(2, 8),
+    "center_of_mass": slice(8, 11),
+}  # fmt: skip
+
+
+def with_row(model: Any, parameters: Mapping[str, Any], k: int) -> Any:
+    """Return a model with the parameters of an instance, which are row ``k`` of arrays (n, ...)."""
+    return model.with_parameters(**_row(parameters, k)) if parameters else model
+
+
+def _row(value: Any, k: int) -> Any:
+    return {name: _row(each, k) for name, each in value.items()} if isinstance(value, Mapping) else value[k]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rollout:
+    """The recorded states of n instances of a model.
+
+    ``rollout[k]`` is the :class:`Trajectory` of an instance; ``len`` is the number of instances.
+
+    Attributes
+    ----------
+    system : System
+    method : str
+    t : (rows,) array [s]
+    data : mapping of str to array
+        What was recorded, by name: (n, rows, ...), units as in :class:`Trajectory`, center_of_mass in [m]. Rows that an
+        instance did not reach are NaN. ``rollout.q`` is ``rollout.data["q"]``, and so on.
+    rows : (n,) array of int
+        How many rows each instance has.
+    steps : (n,) array of int
+        How many steps each instance has taken.
+    failed : dict of int to VitreeError
+        By instance: why it stopped before the end.
+    in_lanes : (n,) array of bool
+        Whether the instance ran in lanes, beside others, from its start to its end.
+    width : int
+        Lanes of a block; 1 if no instance ran in lanes.
+    threads : int
+    seconds : float [s]
+        For all of it.
+    settings : dict
+        Step, method and options, in types that JSON knows.
+    solved : tuple of arrays
+        Iterations [-] and residual (n, rows) [units of p] of the steps to the rows; iterations (n,) [-] of all steps,
+        and the most of one.
+    parameters : mapping
+        Of the instances' models, by name: arrays (n, ...), or mappings of them [units as
+        :meth:`vitree.Model.with_parameters` has them].
+    """
+
+    system: System
+    method: str
+    t: np.ndarray
+    data: Mapping[str, np.ndarray]
+    rows: np.ndarray
+    steps: np.ndarray
+    failed: dict[int, VitreeError]
+    in_lanes: np.ndarray
+    width: int
+    threads: int
+    seconds: float
+    settings: dict[str, Any]
+    parameters: Mapping[str, Any]
+    solved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in QUANTITIES and "data" in vars(self):
+            if name in self.data:
+                return self.data[name]
+            had = ", ".join(self.data)
+            raise AttributeError(f'the rollout has no "{name}": its record has {had}', name=name, obj=self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def system_of(self, k: int) -> Any:
+        """Return the model of the instance ``k``, with its parameters.
+
+        Raises
+        ------
+        ModelError
+            If they are none of a model.
+        """
+        return with_row(self.system, self.parameters, k)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Trajectory:
+        """Return the trajectory of an instance, as far as it came.
+
+        Raises
+        ------
+        IndexError
+            If there is no such instance.
+        InputError
+            If q, or both v and p, were not recorded, or the instance has no row.
+        """
+        k = operator.index(index)
+        k += len(self) if k < 0 else 0
+        if not 0 <= k < len(self):
+            raise IndexError(f"there are {len(self)} instances, from 0 to {len(self) - 1}; {index} is none of them")
+        count = int(self.rows[k])
+        if "q" not in self.data or not {"v", "p"} & self.data.keys():
+            raise InputError('a trajectory needs q, and v or p: give record=("q", "v")')
+        if not count:
+            raise InputError(f"instance {k} has no record: {self.failed[k]}")
+        system = self.system_of(k)
+        if "v" not in self.data and getattr(system, "touches", False):
+            text = "velocities in contact do not follow from p: give record="
+            raise InputError(text + '("q", "v", "p")')
+        q = self.data["q"][k, :count]
+        known = {name: self.data[name][k, :count] for name in ("v", "p") if name in self.data}
+        v = known["v"] if "v" in known else system.constrained_velocities(q, known["p"])
+        p = known["p"] if "p" in known else system.momenta(q, v)
+        energies = system.energies(np.ascontiguousarray(q), np.ascontiguousarray(v))
+        iterations, residual, total, most = self.solved
+        return Trajectory(
+            model_name=system.name, joint_names=system.joint_names, q_names=system.q_names,
+            v_names=system.v_names, method=self.method, settings=self.settings, t=self.t[:count], q=q, v=v, p=p,
+            kinetic=energies[:, 0], potential=energies[:, 1], momentum=energies[:, 2:8],
+            iterations=iterations[k, :count], residual=residual[k, :count], iterations_total=int(total[k]),
+            iterations_max=int(most[k]), steps=int(self.steps[k]), seconds=self.seconds / max(len(self), 1),
+            constraint_names=tuple(c.name for c in system.constraints),
+            constraint=system.constraint_errors(q), system=system,
+        )  # fmt: skip
+
+    def raise_failed(self) -> None:
+        """Raise the error of the first instance that failed; nothing if none did.
+
+        Raises
+        ------
+        VitreeError
+            If an instance failed; its notes say which.
+        """
+        for k in sorted(self.failed):
+            error = self.failed[k]
+            error.add_note(f"instance {k} of {len(self)}; {len(self.failed)} failed")
+            raise error
+
+    def save(self, path: str | os.PathLike) -> Any:
+        """Write what was recorded to the .npz file ``path``, at once or not at all, and return where it is.
+
+        It has t [s], the quantities by name, rows, steps, and ``failed`` (m,) and ``reasons`` (m,) of instances that
+        failed. ``numpy.load`` reads it.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        from vitree.results import files
+
+        failed = sorted(self.failed)
+        return files.write_arrays(path, {
+            "t": self.t, **self.data, "rows": self.rows, "steps": self.steps, "failed": np.array(failed, dtype=int),
+            "reasons": np.array([str(self.failed[k]) for k in failed], dtype=str), "method": np.array(self.method),
+            "model": np.array(self.system.name),
+        })  # fmt: skip
+
+    def __repr__(self) -> str:
+        told = f", {len(self.failed)} failed" if self.failed else ""
+        lanes = f", {int(self.in_lanes.sum())} in lanes of {self.width}" if self.in_lanes.any() else ""
+        return (
+            f"<vitree.Rollout of {len(self)} x {self.system.name!r} by {self.method}: {len(self.t)} rows to "
+            f"t = {self.t[-1]:g} s{lanes}{told}>"
+        )
+
+
+# ---- the instances of a rollout: where they start, and what drives each ------------------------------------
 
 
 @dataclass
@@ -155,3 +339,141 @@ def _leaves(value: Any, name: str) -> dict[str, int]:
     if not isinstance(value, dict):
         return {name: len(value)}
     return {key: size for part, each in value.items() for key, size in _leaves(each, f'{name}["{part}"]').items()}
+
+
+# ---- the records of a rollout, which its instances fill in any order, and the threads that do it -----------
+
+
+class Stopped(BaseException):
+    """Ends an instance under way, of which nothing is kept; no function of the caller's is blamed for it."""
+
+
+class Batch:
+    """The records of the instances, which are filled in any order.
+
+    Parameters
+    ----------
+    instances : Instances
+    every : int or None
+    names : names of QUANTITIES
+    threads : int
+    progress : callable or None
+    """
+
+    def __init__(self, instances: Instances, every: int | None, names: tuple[str, ...], threads: int,
+                 progress: Callable[[int, int], Any] | None):  # fmt: skip
+        self.instances, self.every, self.names, self.progress = instances, every, names, progress
+        self.threads = max(1, min(threads, instances.count))
+        n, steps = instances.count, instances.schedule.steps
+        self.marks = np.array([steps]) if every is None else np.arange(0, steps + 1, every)
+        self.t = instances.given.t0 + instances.schedule.dt * self.marks
+        rows, model = len(self.t), instances.model
+        sizes = {"q": (model.nq,), "v": (model.nv,), "p": (model.nv,), "momentum": (6,), "center_of_mass": (3,)}
+        self.data = {name: np.empty((n, rows, *sizes.get(name, ()))) for name in names}
+        self.rows, self.steps, self.in_lanes = np.zeros(n, int), np.zeros(n, int), np.zeros(n, bool)
+        self.failed: dict[int, VitreeError] = {}
+        self.iterations, self.residual = np.zeros((n, rows), np.intc), np.zeros((n, rows))
+        self.total, self.most, self.width = np.zeros(n, int), np.zeros(n, int), 1
+        self._done, self._lock = 0, threading.Lock()
+        #: whether blocks under way are to stop
+        self.stopped = False
+
+    def keep(self, which: slice | np.ndarray, q: np.ndarray, x: np.ndarray, by_momentum: bool, system: Any,
+             told: np.ndarray | None = None) -> None:  # fmt: skip
+        """Keep the first rows of some instances, states (instances, rows, ...); x is p or v. The others become NaN.
+
+        ``told`` are the velocities, where contacts make them others than those of x.
+        """
+        n, rows = q.shape[:2]
+        flat_q, flat_x = q.reshape(n * rows, -1), x.reshape(n * rows, -1)
+        v = flat_x
+        if told is not None:
+            v = told.reshape(n * rows, -1)
+        elif by_momentum and self._asks("v"):
+            v = system.velocities(flat_q, flat_x)
+        found: dict[str, np.ndarray] = {"q": flat_q, "v": v}
+        if "p" in self.names:
+            found["p"] = flat_x if by_momentum else system.momenta(flat_q, v)
+        if {*self.names} - {"q", "v", "p"}:
+            energies = system.energies(flat_q, v)
+            found |= {name: energies[:, at] for name, at in QUANTITIES.items() if at is not None}
+            found["energy"] = energies[:, 0] + energies[:, 1]
+        for name in self.names:
+            array = found[name].reshape(n, rows, *found[name].shape[1:])
+            if not np.may_share_memory(array, self.data[name]):  # else it is there already
+                self.data[name][which, :rows] = array
+                self.data[name][which, rows:] = np.nan
+
+    def _asks(self, name: str) -> bool:
+        return name in self.names or bool({*self.names} - {"q", "v", "p"})
+
+    def take(self, k: int, run: Any, error: VitreeError | None = None) -> None:
+        """Keep the records of an instance that was run alone, as far as it came."""
+        if error is not None:
+            self.failed[k] = error
+        for array in self.data.values():
+            array[k] = np.nan
+        if run is None or not len(run):
+            return
+        at = np.arange(len(run))
+        if self.every is None:
+            at = at[-1:] if error is None else at[:0]
+        rows = len(at)
+        for name in self.names:
+            if name == "center_of_mass":
+                self.data[name][k, :rows] = run.system.energies(run.q[at], run.v[at])[:, 8:11]
+            else:
+                self.data[name][k, :rows] = getattr(run, name)[at]
+        self.iterations[k, :rows], self.residual[k, :rows] = run.iterations[at], run.residual[at]
+        self.rows[k], self.steps[k] = rows, run.steps
+        self.total[k], self.most[k] = run.iterations_total, run.iterations_max
+
+    def tell(self, more: int, total: int) -> None:
+        """Tell the progress callable of so many more."""
+        if self.progress is not None:
+            with self._lock:
+                self._done += more
+                done = self._done
+            self.progress(done, total)
+
+    def look(self, *of: int) -> None:
+        """Raise :class:`Stopped` if the rollout is to stop; instances under way call it a few times a second."""
+        if self.stopped:
+            raise Stopped
+
+    def share(self, work: Callable[[Any], int], pieces: Iterable[Any]) -> None:
+        """Do pieces of work in threads; ``work`` returns how many instances came to their end."""
+        total = self.instances.count
+        if self.threads == 1:
+            for piece in pieces:
+                self.tell(work(piece), total)
+            return
+        waiting: Iterator[Any] = iter(pieces)
+        with ThreadPoolExecutor(self.threads, "vitree rollout") as pool:
+            running: set[Any] = set()
+            try:
+                while True:
+                    while len(running) < 2 * self.threads and (piece := next(waiting, None)) is not None:
+                        running.add(pool.submit(work, piece))
+                    if not running:
+                        return
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    for each in done:
+                        self.tell(each.result(), total)
+            except BaseException:
+                self.stopped = True
+                for each in running:
+                    each.cancel()
+                raise
+
+    def result(self, seconds: float) -> Rollout:
+        """Return what was recorded."""
+        found = self.instances
+        settings = {**found.schedule.settings(self.every or found.schedule.steps), "options": dict(found.given.options)}
+        if found.driving or found.given.driven:
+            settings["driven"] = True
+        return Rollout(
+            found.model, found.kind.name, self.t, self.data, self.rows, self.steps, dict(sorted(self.failed.items())),
+            self.in_lanes, self.width if self.in_lanes.any() else 1, self.threads, seconds, plain(settings),
+            found.parameters, (self.iterations, self.residual, self.total, self.most),
+        )  # fmt: skip

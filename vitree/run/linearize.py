@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import InputError
-from vitree.model.finite import guarded
+from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
-from vitree.run.linearized import Linearization, integrator_of, linearize_run
+from vitree.run.linearization import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
 
 #: How far a step may lead from a state of rest [m or rad].

@@ -13,9 +13,9 @@ from vitree.arguments import several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.memory import require_memory
+from vitree.model.contact_points import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
+from vitree.model.kinematics import carried
 from vitree.model.model import Model
-from vitree.model.motion import carried
-from vitree.model.pushed import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
 from vitree.results.contacts import ContactLog
 from vitree.results.units import CERTIFICATE
 

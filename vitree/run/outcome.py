@@ -1,27 +1,34 @@
-"""Outcome: what a run leaves, and all that follows from it; a Trajectory asks it for its fields."""
+"""What a run leaves: its records as it goes, what drove it, and what it cost."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vitree._core import scalar
+from vitree.errors import CallableError
 from vitree.integrators.base import FEW_ROWS, Records
 from vitree.integrators.compiled import ORDINARY, checkpoint_of
 from vitree.integrators.explicit import solved_by
+from vitree.mechanism.drives import Drive
+from vitree.mechanism.loads import CONSERVATIVE, Damper, JointForce
+from vitree.model.contact_points import Nodes, places_of, signed
 from vitree.model.model import Model
-from vitree.model.pushed import Nodes, places_of, signed
 from vitree.model.stiffness import spring_rate
 from vitree.results.contacts import ContactLog
+from vitree.results.driven import Driven, at_records
 from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
-from vitree.run.drive import driven_of
 from vitree.run.monitors import Monitors
-from vitree.run.oddities import (
+from vitree.run.trajectory import (
+    Trajectory,
     energy_warnings,
     growth_warnings,
     halving_warnings,
@@ -29,8 +36,190 @@ from vitree.run.oddities import (
     limit_warnings,
     resolution_warnings,
 )
-from vitree.run.trajectory import Trajectory
-from vitree.run.work import Drivers, most_work
+
+# ---- what a run keeps of what drove it ---------------------------------------------------------------------
+
+
+def driven_of(integrator: Any, records: Records, velocities: Callable[[], np.ndarray], dt: float) -> Driven | None:
+    """Return what drove the run of an integrator, worked out when it is first asked for; None of vehicles.
+
+    Parameters
+    ----------
+    integrator : Integrator
+    records : Records
+    velocities : callable
+        Returns those of the records, (n, nv).
+    dt : float [s]
+        The longest step.
+    """
+    model = integrator.model
+    if not isinstance(model, Model):
+        return None
+    kept = list(records.driven)
+    parts = {
+        name: _part(given, size, place, kept, records, velocities, dt, integrator.asks_midway)
+        for name, given, size, place in (
+            ("torque", integrator.torque, model.nv, slice(1, 1 + model.nv)),
+            ("inputs", integrator.inputs, len(model.input_names), slice(1 + model.nv, None)),
+        )
+    }
+    motion = integrator.motion
+    moves = (lambda: motion.accelerations(records.t, velocities())) if motion.names else None
+    return Driven(len(records.t), **parts, accelerations=moves)
+
+
+def _part(given: Any, size: int, place: slice, kept: list, records: Records, velocities: Callable, dt: float,
+          midway: bool) -> Any:  # fmt: skip
+    if callable(given) and not midway:
+        return partial(_asked, given, records, velocities, size)
+    if kept:
+        return partial(_kept, kept, place, records.t, dt, callable(given))
+    if isinstance(given, np.ndarray) and given.ndim == 2:
+        return partial(_of_rows, given, records.t, dt)
+    return None if given is None or callable(given) or not size else np.array(given, dtype=float)
+
+
+def _asked(function: Callable, records: Records, velocities: Callable, size: int) -> np.ndarray:
+    """The values of a function at the records; NaN where it raises an error, as at the end of a run that it stopped."""
+    rows = np.full((len(records.t), size), np.nan)
+    for row, t, q, v in zip(rows, records.t, records.q, velocities(), strict=True):
+        with contextlib.suppress(CallableError):
+            row[:] = function(float(t), q.copy(), v.copy())
+    return rows
+
+
+def _kept(kept: list, place: slice, t: np.ndarray, dt: float, smooth: bool) -> np.ndarray:
+    rows = np.concatenate(kept)
+    return at_records(t, np.column_stack([rows[:, 0], rows[:, place]]), dt, smooth)
+
+
+def _of_rows(given: np.ndarray, t: np.ndarray, dt: float) -> np.ndarray:
+    """Of methods that keep nothing: rows of inputs by the number of the step that led to each record."""
+    led = np.clip(np.round((t - t[0]) / dt).astype(int) - 1, 0, len(given) - 1)[1:]
+    return at_records(t, np.column_stack([np.arange(1, len(t)), given[led]]), dt)
+
+
+def wrenches_told(wrenches: Mapping[str, Any] | None, axes: str, pushes: Iterable[Any]) -> dict[str, Any]:
+    """Return what acts beside the model's loads, as settings of the run."""
+    found: dict[str, Any] = {}
+    if wrenches:
+        found["wrenches"] = {frame: np.asarray(w, dtype=float).ravel().tolist() for frame, w in wrenches.items()}
+        found["wrench_axes"] = axes
+    if pushes := [{"kind": type(push).__name__, **asdict(push)} for push in pushes]:
+        found["pushes"] = pushes
+    return found
+
+
+# ---- the work of what drives a run: at most what its energy may grow by ------------------------------------
+
+
+#: So many times the largest power that a torque had where it was asked: between these times it may have had more.
+POWER = 2.0
+
+
+class Drivers(NamedTuple):
+    """What drives a run, as its integrator has it.
+
+    Attributes
+    ----------
+    torque : None, array (nv,) [N or N m] or callable
+    inputs : None, array (nu,) or (steps, nu), or callable
+    others : bool
+        Whether anything else does: wrenches, pushes, prescribed coordinates, commands between the steps.
+    power : float or None [W]
+        The most that a torque that is a callable had where it was asked; None if nobody knows.
+    """
+
+    torque: Any
+    inputs: Any
+    others: bool
+    power: float | None
+
+    @classmethod
+    def of(cls, integrator: Any) -> Drivers:
+        """Return what drives an integrator; arrays are copied."""
+        torque, inputs = (x.copy() if isinstance(x, np.ndarray) else x for x in (integrator.torque, integrator.inputs))
+        others = bool(integrator.commanded or integrator.wrenches or integrator.pushes or integrator.motion.names)
+        return cls(torque, inputs, others, integrator.most_asked_power)
+
+
+def most_work(model: Any, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: np.ndarray,
+              every: int) -> np.ndarray | None:  # fmt: skip
+    """Return the most that drives, torques and forces of joints can have given up to each record, (n,) [J].
+
+    Between two records a drive whose target rests gives what its spring loses at most, and a target rate r
+    kd r^2/4 in a second more. A constant force F of a joint gives F times the way, and a torque that is a callable no
+    more than its largest power in the run, all the time. All else, such as damping, friction and contacts, takes
+    energy.
+
+    Parameters
+    ----------
+    model : System
+    drivers : Drivers
+    t, q, v : (n,), (n, nq) and (n, nv) arrays [s, m or rad, m/s or rad/s]
+        Of the records.
+    every : int
+        The steps between two records.
+
+    Returns
+    -------
+    (n,) array or None
+        None if something acts whose work does not follow from the records, such as a callable.
+    """
+    if type(model) is not Model or drivers.others or callable(drivers.inputs):
+        return None
+    if callable(drivers.torque) and drivers.power is None:
+        return None
+    if model.written is not None or not all(isinstance(load, _KNOWN) for load in model.loads):
+        return None
+    n = len(t)
+    inputs = np.zeros(len(model.input_names)) if drivers.inputs is None else drivers.inputs
+    if inputs.ndim == 2 and (every != 1 or len(inputs) < n - 1):
+        return None
+    rows = np.broadcast_to(inputs if inputs.ndim == 1 else inputs[: n - 1], (n - 1, inputs.shape[-1]))
+    dt, given = np.diff(t), np.zeros(n)
+
+    def value(of: float | str) -> Any:
+        return rows[:, model.input_names.index(of)] if isinstance(of, str) else of
+
+    for load in model.loads:
+        if not isinstance(load, Drive | JointForce):
+            continue
+        x = q[:, model.joint(load.joint).q_slice.start]
+        if isinstance(load, JointForce):
+            given[1:] += value(load.force) * np.diff(x)
+            continue
+        limit, target = load.effort_limit * load.gear, value(load.target)
+        given[1:] += _spring(load.kp, limit, target - x[:-1]) - _spring(load.kp, limit, target - x[1:])
+        given[1:] += 0.25 * load.kd * np.square(value(load.target_rate)) * dt
+    if callable(drivers.torque):
+        given[1:] += POWER * (drivers.power or 0.0) * dt
+    elif drivers.torque is not None:
+        for joint in model.joints:
+            at = joint.v_slice
+            torque = drivers.torque[at]
+            if len(torque) == 1:
+                given[1:] += torque[0] * np.diff(q[:, joint.q_slice.start])
+            else:
+                power = np.abs(v[:, at]) @ np.abs(torque)
+                given[1:] += (power[1:] + power[:-1]) * dt
+    return np.cumsum(given)
+
+
+#: Loads whose work is known, or is never positive, or is that of a potential.
+_KNOWN = (*CONSERVATIVE, Damper, Drive, JointForce)
+
+
+def _spring(kp: float, limit: float, e: np.ndarray) -> np.ndarray:
+    """Return the energy of a drive's spring that is drawn by e, with a largest force."""
+    if not kp:
+        return np.zeros_like(e)
+    linear = np.minimum(np.abs(e), limit / kp)
+    return 0.5 * kp * linear**2 + (limit * (np.abs(e) - linear) if np.isfinite(limit) else 0.0)
+
+
+# ---- outcome: what a run leaves, and all that follows from it; a Trajectory asks it for its fields ---------
+
 
 core = scalar()
 

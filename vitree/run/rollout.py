@@ -16,15 +16,11 @@ from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators.base import progress_of
 from vitree.memory import require_memory
 from vitree.model.model import Model
+from vitree.model.parameters import PARAMETERS
 from vitree.model.system import System
-from vitree.model.varied import PARAMETERS
-from vitree.run.arguments import RunArguments, Schedule, require_times
-from vitree.run.batch import Batch
-from vitree.run.checks import checked, require_cut
-from vitree.run.held import Block
-from vitree.run.instances import Instances
-from vitree.run.lanes import in_lanes, one_by_one, side_by_side
-from vitree.run.rollouts import QUANTITIES, Rollout
+from vitree.run.arguments import RunArguments, Schedule, checked, require_cut, require_times
+from vitree.run.instances import QUANTITIES, Batch, Instances, Rollout
+from vitree.run.lanes import Block, in_lanes, one_by_one, side_by_side
 
 #: Arguments that may differ between instances and steps.
 DRIVING = ("torque", "inputs", "targets")

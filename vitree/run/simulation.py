@@ -21,16 +21,20 @@ from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
-from vitree.run.arguments import RunArguments, Schedule, require_times
-from vitree.run.between import Between
-from vitree.run.checks import as_before, checked, driven, require_efforts, require_moving_frame
-from vitree.run.controller import Controller
-from vitree.run.drive import wrenches_told
-from vitree.run.outcome import Outcome
-from vitree.run.reduced import contracted, expanded
-from vitree.run.running import begun, note_start, write_row
-from vitree.run.targets import Targets, inputs_beside
-from vitree.run.touched import ORIGIN
+from vitree.run.arguments import (
+    RunArguments,
+    Schedule,
+    as_before,
+    checked,
+    driven,
+    require_efforts,
+    require_moving_frame,
+    require_times,
+)
+from vitree.run.controller import Controller, Targets, inputs_beside
+from vitree.run.outcome import Outcome, wrenches_told
+from vitree.run.runner import ORIGIN, Between, begun, note_start, write_row
+from vitree.run.simulate import contracted, expanded
 from vitree.run.trajectory import Trajectory
 from vitree.run.views import Views
 from vitree.wording import quoted

@@ -9,7 +9,7 @@ import numpy as np
 from vitree._core import scalar
 from vitree.integrators.base import Integrator
 from vitree.model.system import System
-from vitree.run.touched import Touched
+from vitree.run.runner import Touched
 
 core = scalar()
 

@@ -12,7 +12,7 @@ from vitree.errors import VitreeError
 from vitree.geometry.shapes import Box, Sphere
 from vitree.mechanism.contacts import Contact, Ground
 from vitree.model.model import Model
-from vitree.model.placing import place_on_ground
+from vitree.model.placement import place_on_ground
 from vitree.scenes.base import (
     G,
     Motion,

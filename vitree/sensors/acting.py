@@ -10,7 +10,8 @@ import numpy as np
 from vitree.arguments import Asked
 from vitree.errors import InputError
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.forces import (
+from vitree.model.contact_points import late_pushes
+from vitree.model.dynamics import (
     GROUND,
     ContactForces,
     FrameWrench,
@@ -18,8 +19,7 @@ from vitree.model.forces import (
     prescribed_accelerations,
     state_forces,
 )
-from vitree.model.pushed import late_pushes
-from vitree.model.signals import Motion, resolve_inputs
+from vitree.model.inputs import Motion, resolve_inputs
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording

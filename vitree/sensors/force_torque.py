@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 from vitree.arguments import all_finite, of_kind
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Torque
-from vitree.model.cut import Cut
-from vitree.model.finite import no_result
-from vitree.model.forces import JointFrames, Place, transmitted
+from vitree.model.broadcasting import no_result
+from vitree.model.dynamics import JointFrames, Place, transmitted
+from vitree.model.kinematics import Cut, carried, subtree_momentum
 from vitree.model.model import Model
-from vitree.model.motion import carried, subtree_momentum
 from vitree.model.system import System
 from vitree.results.recording import Recording
 from vitree.sensors.acting import Acting, Acts, acting_now

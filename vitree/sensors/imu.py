@@ -13,7 +13,7 @@ from vitree._core import scalar
 from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
-from vitree.model.finite import no_result
+from vitree.model.broadcasting import no_result
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.recording import Recording

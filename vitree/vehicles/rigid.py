@@ -14,7 +14,7 @@ from vitree._core import _vehicles
 from vitree.arguments import Asked, entries, mapping
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
-from vitree.model.finite import finite_result
+from vitree.model.broadcasting import finite_result
 from vitree.model.model import Model
 from vitree.model.system import METHODS_OF
 from vitree.spatial.checks import frozen

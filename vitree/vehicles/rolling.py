@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import entries
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.flat import Geometry
-from vitree.model.finite import finite_result
+from vitree.model.broadcasting import finite_result
 from vitree.model.system import METHODS_OF
 from vitree.spatial.checks import frozen
 from vitree.vehicles.base import Vehicle

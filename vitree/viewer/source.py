@@ -16,7 +16,7 @@ from vitree.model.system import System
 from vitree.results.drawing import WORLD, Drawing, Shape, Surface
 from vitree.results.film import Film
 from vitree.results.filming import film_of
-from vitree.run.comparison import Comparison
+from vitree.run.compare import Comparison
 from vitree.run.trajectory import Trajectory
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages, Places, Resolved

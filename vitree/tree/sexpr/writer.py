@@ -15,7 +15,7 @@ from vitree.mechanism import constraints
 from vitree.mechanism.contacts import LIMITS as OF_JOINTS
 from vitree.mechanism.contacts import Ground, NoContact
 from vitree.mechanism.rolling import RollingConstraint
-from vitree.model.written import Written
+from vitree.model.user_loads import Written
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.elements import Coordinate, Fixed
 from vitree.tree.frames import Frame

@@ -16,15 +16,14 @@ from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.mechanism.floating import roots_of
+from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.closure import require_consistent
-from vitree.model.cones import Problem
 from vitree.model.contacts import gap_numbers, named_side
-from vitree.model.coordinates import in_coordinates
-from vitree.model.finite import guarded
+from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
-from vitree.model.placing import require_clear, way_of
+from vitree.model.placement import require_clear, way_of
 from vitree.model.rolling import refuse_rolling
-from vitree.model.signals import resolve_inputs
+from vitree.model.socp import Problem
 from vitree.spatial.checks import frozen
 
 core = scalar()

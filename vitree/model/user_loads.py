@@ -1,19 +1,49 @@
-"""Loads and constraints written in Python: potentials, forces, constraints, and a check of their derivatives."""
+"""Loads and constraints that are written in Python."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked, as_numbers, entries, generator, shown
 from vitree.errors import InputError
+from vitree.mechanism.flat import Flat
+from vitree.mechanism.index import Index
 
-if TYPE_CHECKING:
-    from vitree.model.mechanism import Mechanism
+# ---- mechanism: the part of a model that functions of a model use ------------------------------------------
+
+
+class Mechanism(Protocol):
+    """What a load or constraint written in Python may ask of the model that it is given, in parts.
+
+    :class:`vitree.Model` says what each is, and has more.
+    """
+
+    flat: Flat
+    index: Index
+
+    @property
+    def nv(self) -> int: ...
+    @property
+    def v_names(self) -> tuple[str, ...]: ...
+    @property
+    def input_names(self) -> tuple[str, ...]: ...
+    def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray: ...
+    def validate_configuration(self, q: Any, name: str = "q") -> np.ndarray: ...
+    def validate_velocity(self, v: Any, name: str = "v") -> np.ndarray: ...
+    def integrate(self, q: Any, dq: Any) -> np.ndarray: ...
+    def body_poses(self, q: Any) -> np.ndarray: ...
+    def pose_rows(self, q: np.ndarray) -> np.ndarray: ...
+    def frame_pose(self, name: str, q: Any) -> np.ndarray: ...
+    def frame_jacobian(self, name: str, q: Any, axes: str = "world") -> np.ndarray: ...
+
+
+# ---- loads and constraints written in Python: potentials, forces, constraints, and a check of their derivatives
+
 
 #: Step of the central differences where a derivative is not given.
 STEP = 6e-6

@@ -27,10 +27,10 @@ from vitree.integrators.slopes import (
     sweep,
 )  # fmt: skip
 from vitree.mechanism.flat import KIND_NV
+from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
-from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
-from vitree.run.targets import with_targets
+from vitree.run.controller import with_targets
 
 #: Steps whose derivatives are in memory at one time, in sweeps.
 CHUNK = 256
