@@ -10,7 +10,7 @@ sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
 
 project = "vitree"
 author = "the vitree authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "mathml", "llms"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "mathml", "llms", "scenes3d"]
 if (HERE / "_ext" / "docstrings.py").exists():
     extensions.append("docstrings")
 
