@@ -10,7 +10,7 @@ sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
 
 project = "vitree"
 author = "the vitree authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "mathml", "llms"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "mathml", "llms", "scenes3d"]
 if (HERE / "_ext" / "docstrings.py").exists():
     extensions.append("docstrings")
 
@@ -22,7 +22,7 @@ html_static_path = ["_static"]
 html_css_files = ["manual.css"]
 # formulas are written as MathML, so that pages need no script and no network
 html_math_renderer = "mathml"
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "deflist"]
 myst_dmath_allow_space = False
 myst_heading_anchors = 3
 

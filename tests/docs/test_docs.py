@@ -103,8 +103,22 @@ def test_the_api_has_every_public_name(built):
     assert sorted(public - documented) == []
 
 
+def texts(built) -> list[pathlib.Path]:
+    """The pages of the manual; scenes in 3D are pages of the viewer, which has tests of its own."""
+    return sorted(page for page in built.rglob("*.html") if page.parent.name != "scenes")
+
+
+def test_scenes_in_3d_are_made_with_the_manual(built):
+    pytest.importorskip("viser")
+    named = set(re.findall(r"\{scene\}`(\w+)`", "".join(page.read_text() for page in PAGES)))
+    assert named == {page.stem for page in (built / "scenes").glob("*.html")}
+    for name in named:
+        assert (built / "scenes" / f"{name}.html").stat().st_size > 100_000
+        assert f'href="scenes/{name}.html"' in (built / "gallery.html").read_text()
+
+
 def test_the_manual_is_read_without_a_network(built):
-    for page in built.rglob("*.html"):
+    for page in texts(built):
         asked = re.findall(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"(?:https?:)?//[^\"]*", page.read_text())
         assert not asked, page.name
 
@@ -125,7 +139,7 @@ def read(built):
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         asked = []
         page.on("request", lambda request: asked.append(request.url))
-        for path in sorted(built.rglob("*.html")):
+        for path in texts(built):
             asked.clear()
             page.goto(path.as_uri())
             found[str(path.relative_to(built))] = page.evaluate(WIDE), page.evaluate(BEYOND), list(asked)
