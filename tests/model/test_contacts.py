@@ -510,7 +510,7 @@ def test_other_methods_say_which_serve():
     q = vt.place_on_ground(model, model.neutral())
     for name, kind in model.methods.items():
         if not kind.touches:
-            with pytest.raises(vt.ModelError, match=f"the method {name} knows none: take linear-time, midpoint"):
+            with pytest.raises(vt.ModelError, match=f"the method {name} does not support; use linear-time, midpoint"):
                 vt.simulate(model, q, duration=0.01, dt=1e-3, method=name)
 
 
@@ -533,7 +533,7 @@ def test_refusals_name_what_acts_and_all_methods_that_serve(more, which, serve):
         if name in serve.replace(" or ", ", ").split(", "):
             assert len(vt.simulate(model, [1.0], duration=0.01, dt=1e-3, method=name)) == 11
             continue
-        with pytest.raises(vt.ModelError, match=f'has {which}, and the method {name} knows none: take {serve}, or'):
+        with pytest.raises(vt.ModelError, match=f'has {which}, which the method {name} does not support; use {serve}, or'):
             vt.simulate(model, [1.0], duration=0.01, dt=1e-3, method=name)
 
 

@@ -180,7 +180,8 @@ def _require(model: Any) -> None:
     of_kind(model, Model, "model", "a vitree Model")
     if model.constraints or model.kinematic_names:
         raise InputError(
-            f'"{model.name}" has constraints or prescribed joints; identify() takes trees, and model.reduced() of gears'
+            f'"{model.name}" has constraints or prescribed joints; identify() supports trees only: reduce gears with '
+            "model.reduced() first"
         )
     if model.contacts or model.rolling or model.limits == "enforce":
         raise InputError(f'"{model.name}" has contacts, wheels or limits that stop joints; identify() takes none')

@@ -263,7 +263,7 @@ class Integrator:
         leave = {"contacts": "leave out ground and contacts", 'limits="enforce"': 'take limits="report"'}
         remedies = [leave.get(each, f"leave out {each}") for each in which]
         raise ModelError(
-            f'"{model.name}" has {" and ".join(which)}, and the method {self.name} knows none: take '
+            f'"{model.name}" has {" and ".join(which)}, which the method {self.name} does not support; use '
             f"{serving(model)}, or {' and '.join(remedies)}"
         )
 

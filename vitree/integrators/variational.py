@@ -141,13 +141,13 @@ class Variational(CompiledIntegrator):
         if self.order > 2:
             raise InputError(
                 "order", self.order,
-                f'is not for {which}, which "{self.model.name}" has: its substeps back in time would pull; take '
-                f"order=2. Methods that serve: {able}"
+                f'is not for {which}, which "{self.model.name}" has: this order has backward substeps, in which contact '
+                f"forces would pull; use order=2. Methods that support them: {able}"
             )
         if self.adaptive:
             raise InputError(
                 f'adapt= is not for {which}, which "{self.model.name}" has: steps are equal there; leave it out. '
-                f"Methods that serve: {able}"
+                f"Methods that support them: {able}"
             )
 
     def _norm(self) -> dict:
@@ -194,7 +194,7 @@ class Variational(CompiledIntegrator):
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2:
             raise InputError(
                 "adapt", adapt,
-                "does not know how many steps it takes: give inputs as numbers or callables of time, not a row a step"
+                "leaves the number of steps open: give inputs as constants or functions of time, not one row per step"
             )
         return {"adapt": ADAPTATIONS[adapt], **{name: real(value) for name, value in given.items()}}
 

@@ -30,7 +30,7 @@ core = scalar()
 
 #: Gap up to which what touches counts [m].
 TOUCHING = 1e-6
-#: Of many ways to stand, that of the least sum of squares of torques [N m or N] and of ARM [m] times forces [N].
+#: The solution minimises |torques|^2 + (ARM |forces|)^2 [N m, with ARM in m].
 ARM = 0.1
 #: The same of forces in loops and at limits, which is to choose where nothing else does.
 OTHERS = 1e-3

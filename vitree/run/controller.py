@@ -370,7 +370,7 @@ class Targets:
             try:
                 self._require_agreement(dict(zip(self.at, numbers.tolist(), strict=True)))
             except InputError as error:
-                raise asked.error(f"returned what does not agree: {error}", state) from None
+                raise asked.error(f"the returned targets disagree: {error}", state) from None
             return numbers
 
         return agreed

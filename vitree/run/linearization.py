@@ -236,7 +236,7 @@ class Linearization:
         """Return the symplectic form Omega (..., 2 nv, 2 nv) [1, and kg m^2/s] in these coordinates.
 
         ``A.T @ form(end=True) @ A == form()`` where nothing dissipates. On joints of one coordinate it is
-        [[0, 1], [-1, 0]]. On ball and free joints the momentum stands in its first block.
+        [[0, 1], [-1, 0]]. For ball and free joints its first block contains the momentum.
 
         Parameters
         ----------

@@ -142,8 +142,8 @@ class Simulation:
 
     Notes
     -----
-    ``q``, ``v``, ``p``, ``gaps``, ``torque`` and ``inputs`` are arrays that no call moves: each is always the same one
-    with other numbers in it. The first four cannot be written to. Those that a method does not step are worked out
+    ``q``, ``v``, ``p``, ``gaps``, ``torque`` and ``inputs`` are always the same array objects, updated in
+    place. The first four cannot be written to. Those that a method does not step are worked out
     when they are asked for: ``v`` and ``p`` of an earlier step have the earlier numbers until then.
     """
 
@@ -540,7 +540,7 @@ class Simulation:
         given = self._given
         if changed:
             if given.resume is not None:
-                raise InputError("the simulation goes on from a run; make another one for another start")
+                raise InputError("a resumed simulation cannot be reset to another start; create a new Simulation")
             if t0 is not None:
                 changed["t0"] = float(entries(t0, (), "t0"))
             if self._reduced is not None:
