@@ -498,7 +498,7 @@ def test_orders_and_steps_that_do_not_serve(method, order):
     model = robot().compile()
     q = vt.place_on_ground(model, model.neutral())
     with pytest.raises(vt.InputError, match=(
-        rf"order={order} is not for contacts, .*take order=2\. Methods that serve: linear-time, midpoint, .*rk4"
+        rf"order={order} is not for contacts, .*use order=2\. Methods that support them: linear-time, midpoint, .*rk4"
     )):  # fmt: skip
         vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, order=order)
     with pytest.raises(vt.InputError, match=r"adapt= is not for contacts, .*leave it out\. .*linear-time, midpoint, "):
@@ -527,13 +527,14 @@ def test_refusals_name_what_acts_and_all_methods_that_serve(more, which, serve):
     tree.limits = "enforce"
     model = tree.compile()
     for order in (4, 8):
-        with pytest.raises(vt.InputError, match=f"order={order} is not for {which}, .* Methods that serve: {serve}"):
+        with pytest.raises(vt.InputError, match=f"order={order} is not for {which}, .* Methods that support them: {serve}"):
             vt.simulate(model, [1.0], duration=0.01, dt=1e-3, order=order)
     for name in vt.METHODS:
         if name in serve.replace(" or ", ", ").split(", "):
             assert len(vt.simulate(model, [1.0], duration=0.01, dt=1e-3, method=name)) == 11
             continue
-        with pytest.raises(vt.ModelError, match=f'has {which}, which the method {name} does not support; use {serve}, or'):
+        refused = f"has {which}, which the method {name} does not support; use {serve}, or"
+        with pytest.raises(vt.ModelError, match=refused):
             vt.simulate(model, [1.0], duration=0.01, dt=1e-3, method=name)
 
 

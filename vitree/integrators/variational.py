@@ -141,8 +141,8 @@ class Variational(CompiledIntegrator):
         if self.order > 2:
             raise InputError(
                 "order", self.order,
-                f'is not for {which}, which "{self.model.name}" has: this order has backward substeps, in which contact '
-                f"forces would pull; use order=2. Methods that support them: {able}"
+                f'is not for {which}, which "{self.model.name}" has: this order has backward substeps, in which '
+                f"contact forces would pull; use order=2. Methods that support them: {able}"
             )
         if self.adaptive:
             raise InputError(
