@@ -527,7 +527,8 @@ def test_refusals_name_what_acts_and_all_methods_that_serve(more, which, serve):
     tree.limits = "enforce"
     model = tree.compile()
     for order in (4, 8):
-        with pytest.raises(vt.InputError, match=f"order={order} is not for {which}, .* Methods that support them: {serve}"):
+        refused = f"order={order} is not for {which}, .* Methods that support them: {serve}"
+        with pytest.raises(vt.InputError, match=refused):
             vt.simulate(model, [1.0], duration=0.01, dt=1e-3, order=order)
     for name in vt.METHODS:
         if name in serve.replace(" or ", ", ").split(", "):
