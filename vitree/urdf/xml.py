@@ -94,25 +94,25 @@ class Source:
         self,
         rule: str,
         text: str,
-        node: ElementTree.Element | int | None = None,
+        node: Any = None,
         *,
         severity: str | None = None,
         remedy: str | None = None,
     ) -> None:
-        """Keep a finding: of an element or a line, with the severity and the remedy of its rule."""
+        """Keep a finding: of what has a line or is one, with the severity and the remedy of its rule."""
         severity = severity or RULES[rule].severity
         remedy = RULES[rule].remedy if remedy is None else remedy
         text = one_line(Text(text, "; ", remedy) if remedy else text)
         self.errors += severity == "error"
         if len(self.findings) < MOST_FINDINGS or severity in ("error", "note"):
-            line = node.line if isinstance(node, Node) else node if isinstance(node, int) else None
+            line = node if isinstance(node, int) else getattr(node, "line", None)
             self.findings.append(Finding(rule, severity, text, self.name, line))
         else:
             self._unlisted += 1
         if severity == "error" and self.errors > MOST_FINDINGS:
             self.stop()
 
-    def fail(self, rule: str, text: str, node: ElementTree.Element | int | None = None, **options) -> UrdfError:
+    def fail(self, rule: str, text: str, node: Any = None, **options) -> UrdfError:
         """Keep a finding and return the error of all findings so far."""
         self.say(rule, text, node, severity="error", **options)
         return self._error()
