@@ -14,6 +14,7 @@ from vitree.cli.base import Force, Json, option
 from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_of
+from vitree.cli.standing import Stand
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.wording import Argument
@@ -36,8 +37,8 @@ COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
 def simulate(
     robot: Robot,
+    start: Stand,
     run: Run,
-    start: Start,
     method: Annotated[
         Optional[str],  # noqa: UP045 (older Typer)
         option(
@@ -88,16 +89,16 @@ def simulate(
     check_writable("--output", output, ".npz", force=force)
     step = step_of(dt)
     import_all(imports)
-    system = run.system(robot)
+    system, q, v, targets = start.prepare(robot, run, method)
     method = method or next(iter(system.methods))
     options = run.chosen(halvings=halvings, events=events)
     inputs = run.driven()
-    keeps = system.conservative and inputs is None
+    keeps = system.conservative and inputs is None and targets is None
     try:
         with Bar(run.progress) as bar:
             traj = simulate(
-                system, *start.of(system, robot.ground), duration=run.duration, dt=step, accuracy=accuracy,
-                method=method, every=run.every, inputs=inputs,
+                system, q, v, duration=run.duration, dt=step, accuracy=accuracy,
+                method=method, every=run.every, inputs=inputs, targets=targets,
                 monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
                 progress=lambda done, total: bar(done, total, f"{method}, dt = {dt} s"), **options,
             )  # fmt: skip
