@@ -49,8 +49,8 @@ def _root(
     """Variational integrators for articulated robots, from URDF to trajectory."""
     if version:
         out(f"vitree {__version__}")
-    elif context.invoked_subcommand is None and (text := context.get_help()):  # which Rich prints by itself
-        out(text)
+    elif context.invoked_subcommand is None:
+        out(context.get_help())
 
 
 def application() -> typer.Typer:

@@ -20,6 +20,8 @@ from vitree.model.model import Model
 
 #: Gains of drives that hold a robot: kp over its weight times the height of its center of mass, and kd over kp [s].
 STIFFNESS, DAMPING = 10.0, 0.1
+#: Methods that know contacts, and solve for drives.
+HOLDING = ("linear-time", "midpoint")
 #: A mechanism whose accelerations at rest [m/s^2 or rad/s^2] are no larger stays where it is.
 EQUILIBRIUM = 1e-9
 
@@ -57,8 +59,11 @@ class Stand(Start):
         ),
     ] = "auto"
 
-    def prepare(self, robot: Robot, run: Run, method: str | None) -> tuple[Any, np.ndarray, np.ndarray, Any]:
-        """Return the system, q (nq,), v (nv,), and the targets of its drives by joints; None without drives of ours."""
+    def prepare(self, robot: Robot, run: Run, method: str | None) -> tuple[Any, np.ndarray, np.ndarray, Any, str]:
+        """Return the system, q (nq,), v (nv,), the targets of its drives by joints, and a line on them.
+
+        Without drives of ours there are no targets, and the line is empty.
+        """
         gains = self._gains()
         posture = self._posture(robot, run, method)
         if posture is not None:
@@ -67,12 +72,15 @@ class Stand(Start):
         system = run.system(robot)
         q, v = self._state(system, posture, bool(robot.ground))
         if gains is None and (posture is None or self.drives == "none"):
-            return system, q, v, None
+            return system, q, v, None, ""
         if not isinstance(system, Model):
             raise InputError(f'--drives: "{system.name}" is a vehicle, which has no joints to drive; leave it out')
         with blaming("--drives"):
-            driven = system.with_drives({"*": gains or _holding(system, q)})
-        return driven, q, v, _targets(driven, q, balanced=gains is None)
+            kp, kd = gains or _holding(system, q)
+            driven = system.with_drives({"*": (kp, kd)})
+        told = f"held by drives with kp = {kp:.4g} N m/rad, kd = {kd:.4g} N m s/rad"
+        told = told if posture is None else f"starts standing, {told}"
+        return driven, q, v, _targets(driven, q, balanced=gains is None), told
 
     def _state(self, system: Any, posture: Mapping[str, Any] | None, ground: bool) -> tuple[np.ndarray, np.ndarray]:
         start = replace(self, q0="neutral" if self.q0 in ("auto", "standing") else self.q0,
@@ -104,7 +112,6 @@ class Stand(Start):
 
 def _known_posture(robot: Robot, run: Run, method: str | None) -> tuple[Mapping[str, tuple[float, ...]] | None, str]:
     """Return the posture in which a robot can stand in a run; None, and why, if it cannot."""
-    from vitree.integrators import METHODS
     from vitree.mjcf.files import is_mjcf
     from vitree.urdf.robots import suggest_base
     from vitree.urdf.srdf import standing_posture
@@ -119,8 +126,8 @@ def _known_posture(robot: Robot, run: Run, method: str | None) -> tuple[Mapping[
     base = suggest_base(path, robot.trust) if robot.base == "auto" else robot.base
     if base != "free":
         return None, f"the base of {name} is {base}; a robot stands with --base free"
-    if (kind := METHODS.get(method or "linear-time")) is None or not kind.touches or run.order != 2:
-        return None, "a robot stands by contacts, which linear-time and midpoint of --order 2 know"
+    if (method or HOLDING[0]) not in HOLDING or run.order != 2:
+        return None, f"a robot stands on contacts and stiff drives, for {' and '.join(HOLDING)} of --order 2"
     gravity = numbers("--gravity", run.gravity)
     if len(gravity) != 3 or any(gravity[:2]) or not gravity[2] < 0:
         return None, "a robot stands under a gravity that points down"
