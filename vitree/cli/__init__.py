@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from vitree.cli.base import grouped, option
@@ -25,7 +26,7 @@ except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
 #: The commands, each with an example.
-COMMANDS = {
+COMMANDS: dict[Callable[..., Any], str] = {
     info: "vitree info talos",
     check: "vitree check arm.urdf --notes",
     fix: "vitree fix arm.urdf -o fixed.urdf",

@@ -82,7 +82,7 @@ def grouped(command: Callable) -> Callable:
 
 
 Json = Annotated[bool, option("--json", text="Print JSON instead of text.")]
-Notes = Annotated[bool, option("--notes", text="Print warnings and notes in full; by default only what they begin with.")]
+Notes = Annotated[bool, option("--notes", text="Print warnings and notes in full, not only how they begin.")]
 Force = Annotated[bool, option("--force", text="Replace a file that is there, of whatever kind it is.")]
 Progress = Annotated[
     Optional[bool],  # noqa: UP045 (older Typer)

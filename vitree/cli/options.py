@@ -167,9 +167,9 @@ class Reading:
         if others:
             raise InputError(f"{', '.join(others)}: {name} is MJCF, which says this itself; leave it out")
         return {
-            "gravity": None if gravity == GRAVITY else tuple(numbers("--gravity", gravity)), "contacts": bool(self.ground),
-            "limits": self.limits, "limit_restitution": self.limit_restitution, "friction": self.joint_friction,
-            "packages": folders(self.packages or []),
+            "gravity": None if gravity == GRAVITY else tuple(numbers("--gravity", gravity)),
+            "contacts": bool(self.ground), "limits": self.limits, "limit_restitution": self.limit_restitution,
+            "friction": self.joint_friction, "packages": folders(self.packages or []),
         }  # fmt: skip
 
     def given(self) -> dict[str, Any]:
@@ -295,11 +295,11 @@ class Start:
     speed: Annotated[float, option("--speed", text="Deviation of the random velocity, in rad/s and m/s.")] = 1.0
     seed: Annotated[int, option("--seed", text="Seed of a random start, a number.")] = 0
 
-    def of(self, system, on_ground: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, system, on_ground: bool | None = False) -> tuple[np.ndarray, np.ndarray]:
         """Return q and v; see :func:`vitree.run.starts.start_of`."""
         from vitree.run.starts import start_of
 
-        return start_of(system, self.seed, *self.given(), self.speed, on_ground)
+        return start_of(system, self.seed, *self.given(), self.speed, bool(on_ground))
 
     def configuration(self, system) -> np.ndarray:
         """Return q (nq,)."""

@@ -70,7 +70,7 @@ class Stand(Start):
             limits = "enforce" if robot.limits == LIMITS[0] else robot.limits
             robot = replace(robot, ground=True, limits=limits)
         system = run.system(robot)
-        q, v = self._state(system, posture, bool(robot.ground))
+        q, v = self._state(system, posture, robot.ground)
         if gains is None and (posture is None or self.drives == "none"):
             return system, q, v, None, ""
         if not isinstance(system, Model):
@@ -82,7 +82,7 @@ class Stand(Start):
         told = told if posture is None else f"starts standing, {told}"
         return driven, q, v, _targets(driven, q, balanced=gains is None), told
 
-    def _state(self, system: Any, posture: Mapping[str, Any] | None, ground: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _state(self, system: Any, posture: Mapping[str, Any] | None, ground: Any) -> tuple[np.ndarray, np.ndarray]:
         start = replace(self, q0="neutral" if self.q0 in ("auto", "standing") else self.q0,
                         v0="zero" if self.v0 == "auto" else self.v0)  # fmt: skip
         q, v = start.of(system, ground)

@@ -198,8 +198,9 @@ class Reference:
             )
         if self.known_until < math.inf:
             self.notes += (
-                f"The motion is chaotic: the reference is known to {KNOWN:g} rad, m until t = {self.known_until:.3g} s, "
-                "and errors at later times say nothing about a method. Compare over a shorter duration.",
+                f"The motion is chaotic: the reference is known to {KNOWN:g} rad, m until t = "
+                f"{self.known_until:.3g} s, and errors at later times say nothing about a method. Compare over a "
+                "shorter duration.",
             )
 
     def _by_scipy(self, run: Runner, dt: float, _: Any) -> tuple[Trajectory | None, float]:

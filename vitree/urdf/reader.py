@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import of_kind, path_of, real, shown, told, whole
+from vitree.arguments import explain_calls, of_kind, path_of, real, shown, told, whole
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.findings import Report
 from vitree.geometry.hull import HULL_POINTS
@@ -95,6 +96,7 @@ class Options:
             object.__setattr__(self, option, whole(value))
 
 
+@explain_calls
 def load_urdf(
     source: RobotFile,
     base: str = "fixed",
@@ -272,7 +274,8 @@ def read_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Tree:
 
 def options_of(base: str, options: dict[str, Any]) -> Options:
     """Return options, with the defaults of :func:`load_urdf`."""
-    defaults = load_urdf.__kwdefaults__ or {}
+    known = inspect.signature(load_urdf).parameters.values()
+    defaults = {option.name: option.default for option in known if option.kind is option.KEYWORD_ONLY}
     unknown = set(options) - set(defaults)
     if unknown:
         raise UnknownNameError("option", sorted(unknown)[0], defaults)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from os.path import commonprefix
 from pathlib import Path
 
 from vitree.errors import UrdfError
@@ -41,7 +40,7 @@ def standing_posture(path: Path) -> dict[str, tuple[float, ...]] | None:
     files = sorted(path.absolute().parent.parent.glob("srdf/*.srdf"))
     if not files:
         return None
-    best = max(files, key=lambda file: (len(commonprefix((file.stem, path.stem))), -len(file.stem)))
+    best = max(files, key=lambda file: (_alike(file.stem, path.stem), -len(file.stem)))
     try:
         with open(best, "rb") as stream:
             root = Source(best.name, stream.read(MAX_BYTES + 1), known=_SRDF).root
@@ -53,6 +52,11 @@ def standing_posture(path: Path) -> dict[str, tuple[float, ...]] | None:
         return None
     found = {joint.get("name", ""): _numbers(joint.get("value", "")) for joint in states[name].findall("joint")}
     return {joint: values for joint, values in found.items() if values}
+
+
+def _alike(a: str, b: str) -> int:
+    """The number of letters with which both begin."""
+    return next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _touches(path: Path) -> bool:
