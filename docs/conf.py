@@ -26,8 +26,9 @@ myst_enable_extensions = ["dollarmath", "deflist"]
 myst_dmath_allow_space = False
 myst_heading_anchors = 3
 
-# what PyPI has in gigabytes need not be there
-autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
+# packages of other extras need not be there
+OTHERS = ("torch", "jax", "casadi", "gymnasium")
+autodoc_mock_imports = [name for name in OTHERS if importlib.util.find_spec(name) is None]
 autodoc_member_order = "bysource"
 # docstrings say types with shapes and units
 autodoc_typehints = "none"

@@ -14,10 +14,11 @@ from typing import Any, get_type_hints
 from vitree.cli import COMMANDS
 from vitree.cli import options as cli_options
 from vitree.cli.bench import Scenes
+from vitree.cli.standing import Stand
 
 PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
 GROUPS = {group.__name__.lower(): group for group in (cli_options.Reading, cli_options.World, cli_options.Run,
-                                                      cli_options.Start, Scenes)}  # fmt: skip
+                                                      cli_options.Start, Stand, Scenes)}  # fmt: skip
 
 
 def _row(name: str, hint: Any, default: Any) -> str:

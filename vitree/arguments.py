@@ -7,6 +7,8 @@ structured and object arrays, text, truth values and complex numbers are none.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vitree.errors import CallableError, InputError
+from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.wording import a_kind, text_of
 
 _FLOAT = np.dtype(float)
@@ -25,6 +27,36 @@ FEW = 24
 #: What an array is that has no real numbers, by the kind of its type.
 _WORDS = {"b": "truth values", "c": "complex numbers", "S": "bytes", "U": "text", "V": "records of several fields",
           "M": "dates", "m": "spans of time", "O": "Python objects", "T": "text"}  # fmt: skip
+
+
+_Called = TypeVar("_Called", bound=Callable[..., Any])
+
+
+def explain_calls(called: _Called) -> _Called:
+    """Decorate a function or a class: the error of an argument that it does not have names those that it has."""
+    function: Any = vars(called)["__init__"] if isinstance(called, type) else called
+    known = [one for one in inspect.signature(called).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    names = [one.name for one in known]
+    placed = [one.name for one in known if one.kind is not one.KEYWORD_ONLY]
+
+    @functools.wraps(function)
+    def call(*given: Any, **named_: Any) -> Any:
+        try:
+            return function(*given, **named_)
+        except TypeError:
+            for name in named_:
+                if name not in names:
+                    raise UnknownNameError(f"argument of {called.__name__}()", name, names) from None
+            count = len(given) - isinstance(called, type)
+            if count > len(placed):
+                text = f"{called.__name__}() takes {len(placed)} by position ({', '.join(placed)}), not {count}"
+                raise InputError(text + "; give an array in one pair of parentheses, and options by name") from None
+            raise
+
+    if not isinstance(called, type):
+        return call  # type: ignore[return-value]
+    setattr(called, "__init__", call)  # noqa: B010 (mypy knows better of classes, and not of this one)
+    return called
 
 
 def as_numbers(value: Any) -> np.ndarray:

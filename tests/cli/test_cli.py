@@ -16,6 +16,7 @@ from robot_texts import TWO_LINKS as URDF
 
 from vitree import cli
 from vitree.cli import console as cli_show
+from vitree.cli.base import PANELS, grouped
 from vitree.cli.names import VEHICLES
 from vitree.cli.words import in_options
 from vitree.errors import ConvergenceError
@@ -334,7 +335,7 @@ def test_only_errors_of_the_file_name_the_command_that_checks_it(run, robot, tmp
 
 def test_warnings_of_runs_are_in_the_words_of_the_command_line(run, robot):
     beyond = ["--q0", "9,9", "--v0", "zero"]
-    told = run("simulate", robot, *SHORT, *beyond)[2]
+    told = run("simulate", robot, *SHORT, *beyond, "--notes")[2]
     shown = run("compare", robot, *SHORT, *beyond, "--no-plot", "-m", "rk4")[1]
     for text in (told, shown):
         assert "Limits hold with --limits enforce where" in text and "limits=" not in text, text
@@ -403,25 +404,42 @@ def test_progress_goes_to_stderr_when_forced(run, robot):
 
 @pytest.mark.parametrize("command", [command.__name__ for command in cli.COMMANDS])
 def test_help_explains_every_option_with_its_unit(run, command):
-    status, out, _ = run(command, "--help")
-    assert status == 0
-    entries = re.split(r"\n  (?=-)", out.split("Options:")[1])
-    options = [re.sub(r"\s+", " ", entry).replace("- ", "-") for entry in entries[1:]]
-    assert all(len(option.split()) > 3 for option in options)
-    for option in options:
-        if "<float>" in option or "--dt" in option:
-            assert re.search(r"\bin (s|1/s|m|rad/s|m/s|kg/m\^3)(?!\w)|\bwithout unit\b", option), option
-        elif "<int>" in option:
-            assert "number" in option, option
+    assert run(command, "--help")[0] == 0
+    (function,) = [each for each in cli.COMMANDS if each.__name__ == command]
+    hints = {name: hint for name, hint in grouped(function).__annotations__.items() if name != "return"}
+    texts = {name: hint.__metadata__[0].help for name, hint in hints.items()}
+    assert all(len(text.split()) > 2 for text in texts.values())
+    for name, hint in hints.items():
+        kind = str(hint.__origin__)
+        if "float" in kind or name == "dt":
+            units = r"\bin (s|1/s|m|rad/s|m/s|kg/m\^3)(?!\w)|\bwithout unit\b"
+            assert re.search(units, texts[name]), name
+        elif "int" in kind:
+            assert "number" in texts[name], name
     if command in ("compare", "simulate", "bench"):
-        assert all(any(name in option for option in options) for name in METHODS)
+        assert all(any(name in text for text in texts.values()) for name in METHODS)
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+@pytest.mark.parametrize("command", [command.__name__ for command in cli.COMMANDS])
+def test_help_is_in_panels_of_narrow_lines_with_an_example(run, monkeypatch, command, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    out = run(command, "--help")[1]
+    assert max(map(len, out.splitlines())) <= min(int(columns), 100)
+    panels = re.findall(r"^╭─ (\w+)", out, re.M)
+    ordered = [panel for panel in (*PANELS,) if panel in panels]
+    assert panels == ["Arguments"] * ("Arguments" in panels) + ["Options", *ordered]
+    assert f"Example: vitree {command}" in out
+    if command == "simulate":
+        assert ordered == ["Robot", "Start", "Control", "Run", "Output"]
 
 
 def test_help_of_the_whole(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     status, out, _ = run()
-    lines = out.split("Commands:\n")[1].splitlines()
-    assert len(lines) == len(cli.COMMANDS) and all(re.fullmatch(r"  \w+ +[A-Z].*\w\.", line) for line in lines), lines
+    lines = out.split("╭─ Commands")[1].splitlines()[1:]
+    lines = [line for line in lines if line.startswith("│")]
+    assert len(lines) == len(cli.COMMANDS) and all(re.fullmatch(r"│ \w+ +[A-Z].*\w\. *│", x) for x in lines), lines
     assert status == 0 and all(command.__name__ in out for command in cli.COMMANDS)
     assert run("--help")[1] == out
 

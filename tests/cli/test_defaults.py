@@ -21,7 +21,7 @@ OWN = {
     "sweep": {"dt": "0.001", "seeds": 1, "varied": None, "output": None, "cluster": None},
     "view": {"q0": "neutral", "robot": None, "mp4": None, "fps": None, "size": None},
 }
-PRINTED = ("as_json", "force", "imports", "methods", "method", "engines", "progress")
+PRINTED = ("as_json", "force", "imports", "methods", "method", "engines", "progress", "notes")
 
 
 def defaults(function) -> dict:

@@ -46,7 +46,7 @@ def test_a_row_starts_where_simulate_starts(run):
     status, out, _ = run("sweep", "double_pendulum", "--dt", 0.01, "--seeds", 3, "--q0", "random", *SHORT, "--json")
     row = json.loads(out)["table"][2]
     assert status == 0 and row["seed"] == 2
-    start = "--seed", 2, "--q0", "random"
+    start = "--seed", 2, "--q0", "random", "--v0", "random"
     facts = json.loads(run("simulate", "double_pendulum", "--dt", 0.01, "-T", 0.04, *start, "--json")[1])
     assert facts["energy_change"] == row["energy_change"] and facts["iterations_total"] == 4 * row["iterations_mean"]
 

@@ -42,6 +42,7 @@ WRONG = {
     "--every": f"simulate pendulum {SHORT} --every 0",
     "--q0": f"simulate pendulum {SHORT} --q0 1,2,3",
     "--v0": f"simulate pendulum {SHORT} --v0 1,2,3",
+    "--drives": f"simulate pendulum {SHORT} --drives 100",
     "--speed": f"simulate pendulum {SHORT} --speed nan",
     "--seed": f"simulate pendulum {SHORT} --seed -1",
     "--method": f"simulate pendulum {SHORT} --method rk44",
@@ -82,7 +83,7 @@ WRONG = {
 }
 #: The same of options that other commands have, too.
 MORE = [
-    ("--friction", f"simulate human {SHORT} --friction 0.5"),
+    ("--friction", f"simulate pendulum {SHORT} --friction 0.5"),
     ("--restitution", "check human --restitution 0"),
     ("--limits", "convert run.npz run.csv --limits ignore"),
     ("--ground", "info car --ground"),

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import vitree as vt
-from vitree.errors import InputError
+from vitree.arguments import explain_calls
+from vitree.errors import InputError, UnknownNameError
 from vitree.run.arguments import RunArguments, Schedule, rows_over_steps
 
 
@@ -47,3 +48,29 @@ def test_steps_are_counted_in_spite_of_rounding_and_those_of_adaptive_methods_ne
     with pytest.raises(InputError, match="whole number of steps"):
         Schedule.of(RunArguments(duration=1, dt=0.3), adaptive=False)
     assert Schedule.of(RunArguments(duration=1, dt=0.3), adaptive=True).steps == 3
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda: vt.Sphere(1.0, center=(0, 0, 0)), r'Sphere\(\) "center"; choose from radius, position'),
+    (lambda: vt.Ground(mu=0.5), r'Ground\(\) "mu"; choose from .*friction'),
+    (lambda: vt.body("b", 1.0, (1, 1, 1), centre=(0, 0, 0)), r'body\(\) "centre"; choose from .*com'),
+    (lambda: vt.Drive("hinge", 1.0, kv=1.0), r'Drive\(\) "kv"; .*kd'),
+    (lambda: vt.load_urdf("a.urdf", floating=True), r'load_urdf\(\) "floating"; choose from source, base'),
+    (lambda: vt.Box(1, 2, 3), r"Box\(\) takes 1 by position \(size\), not 3; give an array"),
+])  # fmt: skip
+def test_an_argument_that_there_is_not_is_told_with_those_that_there_are(call, text):
+    with pytest.raises((InputError, UnknownNameError), match=text):
+        call()
+
+
+def test_other_errors_of_a_call_stay_what_they_are():
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'kp'"):
+        vt.Drive("hinge")
+
+    @explain_calls
+    def broken(name):
+        return name + 1
+
+    with pytest.raises(TypeError, match="concatenate"):
+        broken("a")
+    assert inspect.signature(vt.Box).parameters.keys() == {"size", "position", "rotation"}

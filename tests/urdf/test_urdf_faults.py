@@ -17,8 +17,10 @@ import vitree as vt
 from vitree.errors import InputError, UnknownNameError, UrdfError
 from vitree.findings import SEVERITIES, Report
 from vitree.urdf import check_urdf, load_urdf, read_urdf
+from vitree.urdf.joints import parse_joint
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import MOMENTS
+from vitree.urdf.xml import Source
 
 FOLDER = TESTS / "urdf_faults"
 
@@ -335,20 +337,28 @@ def test_a_mesh_that_cannot_be_read_is_an_error_where_its_volume_is_asked_for(tm
     assert "inertia-from-shapes" in {f.id for f in report.of("error")}
 
 
-def test_the_parser_is_asked_of_each_form_of_joint(monkeypatch):
+def test_joints_are_those_of_the_parser(monkeypatch):
     from urdf_parser_py import urdf
 
-    asked = []
     read = urdf.Joint.from_xml
 
-    def note(node, path):
-        asked.append(node.get("name"))
-        return read(node, path)
+    def doubled(node, path):
+        joint = read(node, path)
+        joint.origin.xyz = [2 * x for x in joint.origin.xyz]
+        return joint
 
-    monkeypatch.setattr(urdf.Joint, "from_xml", note)
-    load_urdf(chain(30))
-    assert asked == ["j0"]
-    asked.clear()
-    other = "<dynamics damping='0.1'/><parent link='l4'/>"
-    load_urdf(chain(30).replace("<parent link='l4'/>", other))
-    assert asked == ["j0", "j4"]
+    text = chain(3)
+    before = load_urdf(text).flat.p
+    monkeypatch.setattr(urdf.Joint, "from_xml", doubled)
+    np.testing.assert_array_equal(load_urdf(text).flat.p, 2 * before)
+
+
+def test_the_parser_adds_no_defaults():
+    """What a file may leave out is said in one place: urdf_parser_py's own defaults of limits and mimics differ."""
+    empty = "<limit/><mimic/><dynamics/><parent link='l0'/>"
+    file = Source("text", chain(2).replace("<parent link='l0'/>", empty).encode())
+    joint = parse_joint(file, file.root.find("joint"))
+    assert (joint.limit.lower, joint.limit.upper, joint.limit.velocity, joint.limit.effort) == (0, 0, np.inf, np.inf)
+    assert (joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset) == ("", 1, 0)
+    assert (joint.dynamics.damping, joint.dynamics.friction) == (0, 0)
+    assert not file.findings

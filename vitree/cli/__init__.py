@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import warnings
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from vitree.cli.base import grouped, option
 from vitree.cli.bench import bench
@@ -20,10 +22,26 @@ from vitree.version import __version__
 
 try:
     import typer
+    import typer.core
 except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
-COMMANDS = (info, check, fix, simulate, compare, sweep, view, plot, convert, bench, robots)
+#: The commands, each with an example.
+COMMANDS: dict[Callable[..., Any], str] = {
+    info: "vitree info talos",
+    check: "vitree check arm.urdf --notes",
+    fix: "vitree fix arm.urdf -o fixed.urdf",
+    simulate: "vitree simulate talos --duration 1",
+    compare: "vitree compare ur5 --dt 0.01,0.005 --duration 1",
+    sweep: "vitree sweep ur5 --methods linear-time,rk4 --dt 0.01,0.001 -o table.csv",
+    view: "vitree view run.npz",
+    plot: "vitree plot energy run.npz",
+    convert: "vitree convert run.npz -o run.csv",
+    bench: "vitree bench ur5",
+    robots: "vitree robots",
+}
+#: Columns of a help, at most.
+WIDEST = 100
 
 
 def _root(
@@ -39,11 +57,24 @@ def _root(
 
 def application() -> typer.Typer:
     """Return the commands as Typer has them."""
-    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    app = typer.Typer(cls=_narrow(typer.core.TyperGroup), rich_markup_mode="rich", pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in COMMANDS:
-        app.command()(grouped(command))
+    for command, example in COMMANDS.items():
+        app.command(cls=_narrow(typer.core.TyperCommand), epilog=f"Example: {example}")(grouped(command))
     return app
+
+
+def _narrow(kind: Any) -> Any:
+    """Return a kind of command whose help has lines of ``WIDEST`` columns at most."""
+
+    class Narrow(kind):
+        def format_help(self, ctx, formatter):
+            from typer import rich_utils
+
+            rich_utils.MAX_WIDTH = min(WIDEST, shutil.get_terminal_size().columns)
+            super().format_help(ctx, formatter)
+
+    return Narrow
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -16,6 +16,20 @@ except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
 
+#: The panels of a command's help, and the options in each, by the names of parameters.
+PANELS = {
+    "Robot": ("base", "mimic", "loops", "root", "inertia", "density", "packages", "xacro", "trust", "ground",
+              "friction", "restitution", "limits", "limit_restitution", "joint_friction", "gravity", "damping"),
+    "Start": ("q0", "v0", "speed", "seed"),
+    "Control": ("drives", "inputs"),
+    "Run": ("duration", "method", "methods", "dt", "solver", "order", "others", "accuracy", "halvings", "events",
+            "imports", "reference", "repeats", "engines", "steps", "peers", "seeds", "varied", "backend", "workers",
+            "cluster"),
+    "Output": ("output", "every", "monitor", "plot", "no_plot", "folder", "force", "progress", "notes", "as_json"),
+}  # fmt: skip
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+
+
 def option(*names: str, text: str, complete: Any = None) -> Any:
     """An option of a command."""
     return typer.Option(*names, help=text, show_default=True, autocompletion=complete) if typer else None
@@ -27,7 +41,7 @@ def argument(text: str, name: str, complete: Any = None) -> Any:
 
 
 def grouped(command: Callable) -> Callable:
-    """Return a command whose parameters that are groups of options became options of their own.
+    """Return a command whose parameters that are groups of options became options of their own, in panels of the help.
 
     Interrupted, it says so and ends with 130.
     """
@@ -43,6 +57,14 @@ def grouped(command: Callable) -> Callable:
             default = inspect.Parameter.empty if field.default is MISSING else field.default
             kind, hint = inspect.Parameter.KEYWORD_ONLY, own[field.name]
             parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
+    in_groups = {field.name for group in groups.values() for field in fields(group)}
+    panels = {one.name: panel for one in parameters if (panel := _PANEL_OF.get(one.name)) is not None
+              and (one.name in in_groups or panel != "Start")}  # fmt: skip
+    for parameter in parameters:
+        for info in getattr(parameter.annotation, "__metadata__", ()):
+            if parameter.name in panels and hasattr(info, "rich_help_panel"):
+                info.rich_help_panel = panels[parameter.name]
+    parameters.sort(key=lambda one: [None, *PANELS].index(panels.get(one.name)))
 
     @functools.wraps(command)
     def run(**given):
@@ -60,6 +82,7 @@ def grouped(command: Callable) -> Callable:
 
 
 Json = Annotated[bool, option("--json", text="Print JSON instead of text.")]
+Notes = Annotated[bool, option("--notes", text="Print warnings and notes in full, not only how they begin.")]
 Force = Annotated[bool, option("--force", text="Replace a file that is there, of whatever kind it is.")]
 Progress = Annotated[
     Optional[bool],  # noqa: UP045 (older Typer)

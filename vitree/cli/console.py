@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ from vitree.wording import visible
 PATIENCE = 1.0
 #: The same without a terminal, and seconds from one line to the next.
 PATIENCE_OF_LINES = 3.0
+#: Most characters of a warning in short.
+SHORT = 82
 #: Kinds of findings shown below the tree of ``info``.
 MOST_SHOWN = 12
 
@@ -36,6 +38,25 @@ MOST_SHOWN = 12
 def say(text: object) -> None:
     """Print a line on stderr."""
     print("vitree: " + visible(" ".join(str(text).split())), file=sys.stderr)
+
+
+def warn(texts: Sequence[str], whole: bool) -> None:
+    """Print warnings of a run on stderr: the first statement of each, or ``whole``."""
+    cut = False
+    for text in map(in_options, texts):
+        shown = text if whole else first_statement(text)
+        cut |= shown != text
+        say("warning: " + shown)
+    if cut:
+        say("--notes shows the warnings in full")
+
+
+def first_statement(text: str, most: int = SHORT) -> str:
+    """Return a text up to its first semicolon or full stop, of at most so many characters; without names behind ':'."""
+    statement = re.split(r"; |\. ", text, maxsplit=1)[0].rstrip(".")
+    if len(statement) > most and ": " in statement:
+        statement = statement.partition(": ")[0]
+    return statement if len(statement) <= most else statement[: most - 4].rpartition(" ")[0] + " ..."
 
 
 def out(text: object, flush: bool = False) -> None:

@@ -90,13 +90,14 @@ class Reading:
     ] = False
 
     ground: Annotated[
-        bool,
+        Optional[bool],  # noqa: UP045
         option(
             "--ground/--no-ground",
             text="Let the collision shapes of a URDF file touch the ground, the plane z = 0, and each other; in an "
-            "MJCF file its geoms and planes. A robot whose base is free starts on the ground, unless --q0 is numbers.",
+            "MJCF file its geoms and planes. A robot whose base is free starts on the ground, unless --q0 is numbers. "
+            "By default only where simulate starts a robot that stands.",
         ),
-    ] = False
+    ] = None
     friction: Annotated[
         Optional[float],  # noqa: UP045
         option("--friction", text=f"Coefficient of friction of --ground, without unit; {FRICTION} if not given."),
@@ -165,15 +166,15 @@ class Reading:
         if others:
             raise InputError(f"{', '.join(others)}: {name} is MJCF, which says this itself; leave it out")
         return {
-            "gravity": None if gravity == GRAVITY else tuple(numbers("--gravity", gravity)), "contacts": self.ground,
-            "limits": self.limits, "limit_restitution": self.limit_restitution, "friction": self.joint_friction,
-            "packages": folders(self.packages or []),
+            "gravity": None if gravity == GRAVITY else tuple(numbers("--gravity", gravity)),
+            "contacts": bool(self.ground), "limits": self.limits, "limit_restitution": self.limit_restitution,
+            "friction": self.joint_friction, "packages": folders(self.packages or []),
         }  # fmt: skip
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as a person writes them."""
         empty: tuple = (None, [], "")
-        values = {field: field.default if (value := getattr(self, field.name)) in empty else value
+        values = {field: field.default if (value := getattr(self, field.name)) is False or value in empty else value
                   for field in fields(Reading)}  # fmt: skip
         return {
             f"--{'package' if field.name == 'packages' else field.name.replace('_', '-')}": value
@@ -293,11 +294,11 @@ class Start:
     speed: Annotated[float, option("--speed", text="Deviation of the random velocity, in rad/s and m/s.")] = 1.0
     seed: Annotated[int, option("--seed", text="Seed of a random start, a number.")] = 0
 
-    def of(self, system, on_ground: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, system, on_ground: bool | None = False) -> tuple[np.ndarray, np.ndarray]:
         """Return q and v; see :func:`vitree.run.arguments.start_of`."""
         from vitree.run.arguments import start_of
 
-        return start_of(system, self.seed, *self.given(), self.speed, on_ground)
+        return start_of(system, self.seed, *self.given(), self.speed, bool(on_ground))
 
     def configuration(self, system) -> np.ndarray:
         """Return q (nq,)."""

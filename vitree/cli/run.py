@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import numpy as np
 
-from vitree.cli.base import Force, Json, option
-from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
+from vitree.cli.base import Force, Json, Notes, option
+from vitree.cli.console import Bar, check_writable, counted, first_statement, out, print_json, say, warn, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_of
+from vitree.cli.standing import Stand
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 
@@ -29,14 +31,16 @@ Accuracy = Annotated[
         text="Largest error of the trials of --dt auto, in m and rad, from 1e-13 to 0.1; by default 1e-6.",
     ),
 ]
+#: Notes of more characters are shown in short.
+LONG = 300
 #: The methods that ``compare`` runs for a mechanism, by default.
 COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
 
 def simulate(
     robot: Robot,
+    start: Stand,
     run: Run,
-    start: Start,
     method: Annotated[
         Optional[str],  # noqa: UP045 (older Typer)
         option(
@@ -79,6 +83,7 @@ def simulate(
         ),
     ] = "",
     force: Force = False,
+    notes: Notes = False,
     as_json: Json = False,
 ) -> None:
     """Run one method and write the trajectory to a file."""
@@ -87,16 +92,16 @@ def simulate(
     check_writable("--output", output, ".npz", force=force)
     step = step_of(dt)
     import_all(imports)
-    system = run.system(robot)
+    system, q, v, targets, told = start.prepare(robot, run, method)
     method = method or next(iter(system.methods))
     options = run.chosen(halvings=halvings, events=events)
     inputs = run.driven()
-    keeps = system.conservative and inputs is None
+    keeps = system.conservative and inputs is None and targets is None
     try:
         with Bar(run.progress) as bar:
             traj = simulate(
-                system, *start.of(system, robot.ground), duration=run.duration, dt=step, accuracy=accuracy,
-                method=method, every=run.every, inputs=inputs,
+                system, q, v, duration=run.duration, dt=step, accuracy=accuracy,
+                method=method, every=run.every, inputs=inputs, targets=targets,
                 monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
                 progress=lambda done, total: bar(done, total, f"{method}, dt = {dt} s"), **options,
             )  # fmt: skip
@@ -128,14 +133,15 @@ def simulate(
         f"({facts['us_per_step']:.1f} us/step), energy {energy} J; wrote {counted(len(traj), 'record')} to {output}"
     )
     if "auto" in traj.settings:
-        told = traj.settings["auto"]
+        auto = traj.settings["auto"]
         out(
-            f"dt = {traj.dt:.6g} s was chosen: over the first {told['trial']:g} s the error is about "
-            f"{told['error']:.1e} rad, m ({counted(told['steps'], 'step')} of trials)"
+            f"dt = {traj.dt:.6g} s was chosen: over the first {auto['trial']:g} s the error is about "
+            f"{auto['error']:.1e} rad, m ({counted(auto['steps'], 'step')} of trials)"
         )
+    if told:
+        out(told)
     out(f"see it: vitree view {shlex.quote(str(output))}")
-    for warning in traj.warnings:
-        say("warning: " + in_options(warning))
+    warn(traj.warnings, notes)
 
 
 def _facts_of_run(traj, output: Path, keeps: bool) -> dict[str, Any]:
@@ -200,6 +206,7 @@ def compare(
     ] = None,
     no_plot: Annotated[bool, option("--no-plot", text="Draw no picture.")] = False,
     force: Force = False,
+    notes: Notes = False,
     as_json: Json = False,
 ) -> None:
     """Run several methods from one state; print and plot a comparison."""
@@ -232,7 +239,7 @@ def compare(
     if result is not None and not result.table:
         result = None
     if result is not None:
-        out(result.to_json() if as_json else replace(result, notes=tuple(map(in_options, result.notes))))
+        out(result.to_json() if as_json else replace(result, notes=_notes(result.notes, notes)))
         if picture is not None and result.series:
             text = wrote(picture)
             result.plot(picture)
@@ -241,6 +248,13 @@ def compare(
         shown = "; the rows that were finished are shown" if result is not None else " before anything was finished"
         say(f"interrupted{shown}")
         raise typer.Exit(130)
+
+
+def _notes(texts: Iterable[str], whole: bool) -> tuple[str, ...]:
+    """Return the notes of a comparison; those that name everything of a kind in short, if not ``whole``."""
+    told = [in_options(text) for text in texts]
+    short = [text if whole or len(text) <= LONG else first_statement(text, LONG) for text in told]
+    return (*short, *(["--notes shows the notes in full."] if short != told else []))
 
 
 def step_of(text: str) -> Any:

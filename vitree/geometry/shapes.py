@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vitree.arguments import as_numbers, shown, whole
+from vitree.arguments import as_numbers, explain_calls, shown, whole
 from vitree.errors import ModelError
 from vitree.geometry.hull import HULL_POINTS, hull_points
 from vitree.geometry.numbers import array_of, points_of, positive
@@ -75,6 +75,7 @@ class Shape:
         return 0.0
 
 
+@explain_calls
 @dataclass(frozen=True)
 class Sphere(Shape):
     """A ball about ``position``.
@@ -109,6 +110,7 @@ class Sphere(Shape):
         return np.zeros((1, 3))
 
 
+@explain_calls
 @dataclass(frozen=True)
 class Capsule(Shape):
     """A cylinder with half balls at its ends, along z of the shape.
@@ -146,6 +148,7 @@ class Capsule(Shape):
         return np.array([(0.0, 0.0, -0.5 * self.length), (0.0, 0.0, 0.5 * self.length)])
 
 
+@explain_calls
 @dataclass(frozen=True)
 class Box(Shape):
     """A box about ``position``; a plane meets its eight corners.
@@ -177,6 +180,7 @@ class Box(Shape):
         return 0.5 * signs * self.size
 
 
+@explain_calls
 @dataclass(frozen=True)
 class Cylinder(Shape):
     """A cylinder along z of the shape; a plane meets points on its two rims.
@@ -224,6 +228,7 @@ class Cylinder(Shape):
         return np.concatenate([rim + np.array((0.0, 0.0, z)) for z in (-0.5 * self.length, 0.5 * self.length)])
 
 
+@explain_calls
 @dataclass(frozen=True)
 class Disk(Shape):
     """A disk without thickness: a wheel or a coin, whose rim touches a plane at its nearest point.

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from vitree.arguments import of_kind, several, shown
+from vitree.arguments import explain_calls, of_kind, several, shown
 from vitree.errors import ModelError
 from vitree.geometry.numbers import array_of, points_of, within
 from vitree.geometry.shapes import EXACT, Shape
@@ -35,6 +35,7 @@ def _check_surface(of: Any, name: str) -> None:
         raise ModelError(f"the {name} has damping and no stiffness; a rigid contact has no damping: give both or none")
 
 
+@explain_calls
 @dataclass(frozen=True)
 class Ground:
     """The ground: a half-space, several of them, or a height field.
@@ -123,6 +124,7 @@ def plane_of(given: Any, what: str = "a plane of the ground") -> tuple[tuple[flo
     return _unit(normal, f"normal of {what}"), finite(height, f"height of {what}")
 
 
+@explain_calls
 @dataclass(frozen=True)
 class Contact:
     """A part of a mechanism that touches the ground and, where it is round, other bodies.

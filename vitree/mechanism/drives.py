@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from vitree.arguments import real, shown
+from vitree.arguments import explain_calls, real, shown
 from vitree.errors import ModelError
 from vitree.mechanism.loads import _OnJoint
 
 
+@explain_calls
 @dataclass(frozen=True)
 class Drive(_OnJoint, word="drive"):
     """A servo on a joint of one coordinate: F = kp (target - q) + kd (target rate - rate of q).

@@ -270,9 +270,9 @@ def require_times(t0: float, end: float, dt: float) -> None:
 
 
 def _checked_times(duration: Any, dt: Any) -> tuple[float, float]:
-    for name, value in (("duration", duration), ("dt", dt)):
+    for name, value, example in (("duration", duration, "2.0"), ("dt", dt, "1e-3")):
         if not 0 < real(value) < np.inf:
-            raise InputError(name, value, "must be a positive number of seconds")
+            raise InputError(name, value, f"must be a positive number of seconds, such as {example}")
     return real(duration), real(dt)
 
 

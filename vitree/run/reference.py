@@ -135,6 +135,8 @@ GAUSS, SCIPY = "gauss", "scipy-dop853"
 WITHOUT = "Error: none. No reference takes contacts, limits that hold, wheels that roll or dry friction."
 #: What gauss takes for a reference.
 SHARP = {"order": 16, "tolerance": 1e-13}
+#: A reference is known up to the time at which two solutions of it differ by more [rad, m].
+KNOWN = 1e-3
 #: The largest error of a reference as a share of the smallest that is compared with it, and the most parts of a step.
 NEGLIGIBLE, FINEST = 1e-3, 64
 
@@ -214,6 +216,8 @@ class Reference:
     ----------
     error : float
         The estimate [m and rad]; NaN without one.
+    known_until : float
+        The time up to which the reference is known [s]; infinite if it is known to the end.
     notes : tuple of str
     runs : dict of float to Trajectory
         Solutions by the smallest time steps; :meth:`of` finds the one for a step.
@@ -223,7 +227,7 @@ class Reference:
         if not 0 < real(tolerance) < 1:
             raise InputError("reference_tolerance", tolerance, "must be a number between 0 and 1")
         self.source, self.tolerance, self.chosen = source, real(tolerance), chosen
-        self.error = NAN
+        self.error, self.known_until = NAN, math.inf
         self.notes: tuple[str, ...] = (WITHOUT,) if chosen and source is False else ()
         # a step that divides another has the other's times among its own
         self.base = {step: min(x for x in dts if _divides(x, step)) for step in dts}
@@ -273,7 +277,7 @@ class Reference:
                 self.runs[dt] = found
         except ConvergenceError as error:
             if self.chosen and self.source == GAUSS:
-                self.source = SCIPY
+                self.source, self.known_until = SCIPY, math.inf
                 self.runs.clear()
                 self.compute(run, compared)
                 return
@@ -298,6 +302,12 @@ class Reference:
                 f"Error: largest norm of the difference to {self.source}, rtol = atol = {self.tolerance:g}. {about}"
                 "how much it changes with ten times the tolerance.",
             )
+        if self.known_until < math.inf:
+            self.notes += (
+                f"The motion is chaotic: the reference is known to {KNOWN:g} rad, m until t = "
+                f"{self.known_until:.3g} s, and errors at later times say nothing about a method. Compare over a "
+                "shorter duration.",
+            )
 
     def _by_scipy(self, run: Runner, dt: float, _: Any) -> tuple[Trajectory | None, float]:
         """Return a solution and its error, by two tolerances."""
@@ -310,14 +320,17 @@ class Reference:
         )  # fmt: skip
         if any(sound_records(x) < len(x) for x in (loose, tight)):
             return None, NAN
-        return tight, float(distance(run.model, *shared(tight, loose)).max())
+        tight_there, loose_there = shared(tight, loose)
+        apart = distance(run.model, tight_there, loose_there)
+        self.known_until = min(self.known_until, _first_time(tight_there.t, apart > KNOWN))
+        return tight, float(apart.max())
 
     def _by_gauss(self, run: Runner, dt: float, compared: list[Trajectory]) -> tuple[Trajectory | None, float]:
         """Return a solution and its error: steps become shorter until the error is negligible, or falls no more."""
         model, every, parts = run.model, run.shared.every, 1
         span = dt * every  # of a record, which has as many steps as parts
         before: Trajectory | None = None
-        best, error = before, math.inf
+        best, error, known = before, math.inf, 0.0
         while True:
             try:
                 now = run(GAUSS, f"reference {GAUSS}", span / parts, every=parts, monitors=("error",), **SHARP)
@@ -331,15 +344,22 @@ class Reference:
             way = max(float(np.linalg.norm(model.difference(now.q[0], q))) for q in now.q)
             own = way * float(now.monitors["error"].max(initial=0.0))
             if before is not None:
-                changed = float(distance(model, now, before).max())
+                apart = distance(model, now, before)
+                changed, known = float(apart.max()), max(known, _first_time(now.t, apart > KNOWN))
                 goal = max(self.tolerance, NEGLIGIBLE * min((_error_of(model, x, now) for x in compared), default=0.0))
                 falls = max(changed, own) < 0.5 * error
                 if falls or best is None:
                     best, error = now, max(changed, own)
                 if error <= goal or (not falls and own <= changed) or parts >= FINEST * every:
+                    self.known_until = min(self.known_until, known)
                     return best, max(error, ROUNDING)
                 run.stages += 1
             before, parts = now, parts * (2 if own <= 0.1 * self.tolerance else 4)
+
+
+def _first_time(t: np.ndarray, late: np.ndarray) -> float:
+    """The first time of those that are late; infinite if none is."""
+    return float(t[late.argmax()]) if late.any() else math.inf
 
 
 def _error_of(model: System, one: Trajectory, truth: Trajectory) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import of_kind, plain_scalar, real, several, shown
+from vitree.arguments import explain_calls, of_kind, plain_scalar, real, several, shown
 from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
 from vitree.spatial.checks import finite, triple, unit_triple, vector
@@ -298,6 +298,7 @@ def frame(name: str) -> Fixed:
     return Fixed(name)
 
 
+@explain_calls
 def body(
     name: str,
     mass: float,

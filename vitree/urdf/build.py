@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
-from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
@@ -23,8 +21,9 @@ from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
 from vitree.urdf.checks import listed
 from vitree.urdf.inertials import Inertial
-from vitree.urdf.layout import Layout, ends_of
-from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE, USED
+from vitree.urdf.joints import Joint
+from vitree.urdf.layout import Layout
+from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE
 from vitree.urdf.xml import Source
 
 #: The kind of the constraints of a joint that closes a loop, by the type of the joint.
@@ -44,13 +43,28 @@ def _limit(value: float) -> float:
     return value if abs(value) < UNLIMITED else float(np.copysign(np.inf, value))
 
 
-def bounds_of(file: Source, joint: Node) -> tuple[float, float] | None:
+def bounds_of(joint: Joint) -> tuple[float, float] | None:
     """Return the lower and upper limit [m or rad] of a joint of one coordinate; None if it has none."""
-    limit = joint.find("limit")
-    if limit is None or joint.get("type") == "continuous":
+    limit = joint.limit
+    if limit is None or joint.type == "continuous" or limit.lower > limit.upper:
         return None
-    lower, upper = file.values(limit, "lower")[0], file.values(limit, "upper")[0]
-    return (_limit(lower), _limit(upper)) if lower <= upper else None
+    return _limit(limit.lower), _limit(limit.upper)
+
+
+def _origin(joint: Joint, name: str | None = None) -> Fixed:
+    """The constant transform to a joint, and the name of the place where it leads."""
+    xyz, rpy = ((0.0, 0.0, 0.0),) * 2 if joint.origin is None else (joint.origin.xyz, joint.origin.rpy)
+    return Fixed(name, rotation_rpy(*rpy), xyz)
+
+
+def _axis(joint: Joint) -> list[float]:
+    return joint.axis or [1.0, 0.0, 0.0]
+
+
+def _mimic(joint: Joint) -> tuple[str, float, float] | None:
+    """Leader, multiplier and offset of a joint that names a leader."""
+    mimic = joint.mimic
+    return (mimic.joint, mimic.multiplier, mimic.offset or 0.0) if mimic is not None and mimic.joint else None
 
 
 def reversed_elements(elements: list[Element]) -> list[Element]:
@@ -75,7 +89,8 @@ class Builder:
     ----------
     file : Source
     tree : Tree
-    links, joints : dict of str to Element
+    links : dict of str to Element
+    joints : dict of str to urdf_parser_py.urdf.Joint
     inertials : dict
         Of the links.
     layout : Layout
@@ -123,17 +138,17 @@ class Builder:
             return root, self._add(world, floats, root)
         only, child = self.layout.below[root][0] if len(self.layout.below[root]) == 1 else ("", "")
         joint = None if only in self.layout.turned else self.joints.get(only)
-        if joint is not None and joint.get("type") == "floating":
+        if joint is not None and joint.type == "floating":
             self.file.say("world", f'the link "{root}" is the world: its joint "{only}" is the root joint')
             return root, world
-        if joint is None or joint.get("type") != "fixed":
+        if joint is None or joint.type != "fixed":
             self.file.say("world-root", f'the root link "{root}" floats', self.links[root])
             return root, self._add(world, floats, root)
         self.file.say("world", f'the link "{root}" is the world: the root joint takes the place of the joint "{only}"')
         self.places[root] = here = self._add(world, [self._body(root, shapes[root])], root)
         # the frame of the weld goes with the link, as without a root joint
         named = [] if only in self.links else [Fixed(only)]
-        return child, self._add(here, [self._origin(joint), *floats, *named], root)
+        return child, self._add(here, [_origin(joint), *floats, *named], root)
 
     def _root_joint(self, base: str) -> list[Element]:
         name = ROOT_JOINT
@@ -155,13 +170,11 @@ class Builder:
         rows: list[tuple[str, Any]] = []
         for name in self.layout.closing:
             joint, frame = self.joints[name], name
-            parent, child = ends_of(joint)
-            kind = joint.get("type", "")
             while frame in self.links or (frame != name and frame in self.joints):
                 frame = f"{frame}_"
-            self._add(self.places[parent], [self._origin(joint, frame)], name)
+            self._add(self.places[joint.parent], [_origin(joint, frame)], name)
             try:
-                held = joint_constraints(CLOSED_BY.get(kind, kind), frame, child, self._axis(joint))
+                held = joint_constraints(CLOSED_BY.get(joint.type, joint.type), frame, joint.child, _axis(joint))
             except ModelError as error:
                 raise self.file.fail("loop", f'joint "{name}": {error}', self.joints[name]) from None
             rows += [(name, row) for row in held]
@@ -181,23 +194,6 @@ class Builder:
             self.file.say("loop-joints", text + listed(dict.fromkeys(implied)))
         self.tree.constraints = kept
 
-    def _origin(self, joint: Node, name: str | None = None) -> Fixed:
-        """The constant transform to a joint, and the name of the place where it leads."""
-        xyz, rpy = self.file.place(joint)
-        return Fixed(name, rotation_rpy(*rpy), xyz)
-
-    def _axis(self, joint: Node) -> tuple[float, ...]:
-        axis = joint.find("axis") if "axis" in USED[joint.get("type", "")] else None
-        return (1.0, 0.0, 0.0) if axis is None else self.file.values(axis, "xyz")
-
-    def _mimic(self, joint: Node) -> tuple[str, float, float] | None:
-        """Leader, multiplier and offset of a joint that names a leader."""
-        mimic = joint.find("mimic")
-        leader = None if mimic is None else mimic.get("joint")
-        if mimic is None or not leader:
-            return None
-        return leader, self.file.values(mimic, "multiplier", (1.0,))[0], self.file.values(mimic, "offset")[0] or 0.0
-
     def _add(self, at: Frame, elements: list[Element], name: str) -> Frame:
         try:
             return at.add(*elements)
@@ -212,46 +208,43 @@ class Builder:
         # settle_inertial has checked the inertia; body() would refuse one that is to be taken as it is
         return Body(name, inertial.mass, tuple(inertial.xyz), self.tensors[name], tuple(shapes))
 
-    def _elements(self, name: str, joint: Node) -> list[Element]:
-        kind = joint.get("type", "")
-        if kind == "fixed":
+    def _elements(self, name: str, joint: Joint) -> list[Element]:
+        if joint.type == "fixed":
             # a link of the same name owns the frame
-            return [self._origin(joint, None if name in self.links else name)]
-        if kind == "floating":
-            return [self._origin(joint), free(name)]
-        axis = unit_triple(self._axis(joint), f'axis of joint "{name}"')
-        if kind == "planar":
-            return [self._origin(joint), *planar(name, axis)]
-        make = prismatic if kind == "prismatic" else revolute
+            return [_origin(joint, None if name in self.links else name)]
+        if joint.type == "floating":
+            return [_origin(joint), free(name)]
+        axis = unit_triple(_axis(joint), f'axis of joint "{name}"')
+        if joint.type == "planar":
+            return [_origin(joint), *planar(name, axis)]
+        make = prismatic if joint.type == "prismatic" else revolute
         made = make(name, axis, **self._data(name, joint))
-        return [self._origin(joint), replace(made, mimic=self._mimic(joint))]
+        return [_origin(joint), replace(made, mimic=_mimic(joint))]
 
-    def _data(self, name: str, joint: Node) -> dict[str, Any]:
+    def _data(self, name: str, joint: Joint) -> dict[str, Any]:
         """Limits, damping, friction and armature of a joint of one coordinate."""
         data: dict[str, Any] = {"armature": value} if (value := self.armature.get(name)) else {}
-        values = self.file.values
-        limit, dynamics = joint.find("limit"), joint.find("dynamics")
-        if limit is not None:
-            at_most = {key: values(limit, key, (math.inf,))[0] for key in ("velocity", "effort")}
+        if joint.limit is not None:
+            at_most = {"velocity": joint.limit.velocity, "effort": joint.limit.effort}
             data |= {key: _limit(value) for key, value in at_most.items() if value >= 0}
-        if (bounds := bounds_of(self.file, joint)) is not None:
+        if (bounds := bounds_of(joint)) is not None:
             data |= {"lower": bounds[0], "upper": bounds[1], "limit_restitution": self.rebound.get(name, 0.0)}
-        if dynamics is not None:
-            given = (("damping", "damping"), ("dry_friction" if self.dry else "friction", "friction"))
-            data |= {field: value for field, key in given if (value := values(dynamics, key)[0])}
+        if (dynamics := joint.dynamics) is not None:
+            given = (("damping", dynamics.damping), ("dry_friction" if self.dry else "friction", dynamics.friction))
+            data |= {field: value for field, value in given if value}
         return data
 
-    def _of(self, *types: str) -> dict[str, Node]:
+    def _of(self, *types: str) -> dict[str, Joint]:
         """Joints of these types that do not close loops."""
         return {
             name: joint
             for name, joint in self.joints.items()
-            if joint.get("type") in types and name not in self.layout.closing
+            if joint.type in types and name not in self.layout.closing
         }
 
     def _followers(self) -> list[tuple[str, tuple[str, float, float]]]:
         """Joints that mimic another one of the tree, and how."""
-        found = ((name, self._mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items())
+        found = ((name, _mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items())
         return [(name, mimic) for name, mimic in found if mimic is not None and mimic[0] in self.joints]
 
     def note(self, mimic: str, rotors: Collection[str], limits: str) -> None:
@@ -271,7 +264,7 @@ class Builder:
         ):  # fmt: skip
             if names:
                 self.file.say(rule, f"{text}: {listed(names)}")
-        if any(joint.find("limit") is not None for joint in self._of(*ONE_COORDINATE).values()):
+        if any(joint.limit is not None for joint in self._of(*ONE_COORDINATE).values()):
             self.file.say("limits", {
                 "report": "joint limits: a run that passes one says so, and nothing holds them",
                 "enforce": "joint limits are enforced" + (", with a rebound" if any(self.rebound.values()) else ""),

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from xml.etree.ElementTree import Element as Node
 
+from vitree.urdf.joints import Joint, parse_joint
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import EXTENSIONS, INERTIAL, JOINT, LINK, ONE_COORDINATE, ROBOT, TYPES, USED, Tag
 from vitree.urdf.xml import Source, shown
@@ -26,8 +27,11 @@ CHECKED = {
 }
 
 
-def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dict[str, Node]]:
-    """Return <link>s and <joint>s by name, checked: every element and number that the reader needs is there, once."""
+def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dict[str, Joint]]:
+    """Return <link>s and joints by name, checked: every element and number that the reader needs is there, once.
+
+    Joints are objects of urdf_parser_py; those with an error are left out.
+    """
     root = file.root
     if root.tag != "robot":
         text = f"the root element is <{root.tag}>, not <robot>"
@@ -45,9 +49,8 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
         inertial = link.find("inertial")
         if inertial is not None:
             _check_mechanics(file, inertial, f'link "{key}"', INERTIAL.children)
-    for key, joint in joints.items():
-        _check_joint(file, key, joint, links)
-    return links, joints
+    checked = ((key, _check_joint(file, key, joint, links)) for key, joint in joints.items())
+    return links, {key: joint for key, joint in checked if joint is not None}
 
 
 def _check_xacro(file: Source) -> None:
@@ -133,7 +136,7 @@ def _check_mechanics(file: Source, node: Node, what: str, used: Iterable[str]) -
             file.say("origin-quaternion", f"quat_xyzw of the <{key}> of {what} is not read", child)
 
 
-def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -> None:
+def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -> Joint | None:
     what = f'joint "{name}"'
     _check_known(file, joint, JOINT, what)
     before = file.errors
@@ -149,40 +152,42 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
         elif (link := node.get("link")) and link not in links:
             text = f'the <{end}> of {what} is the link "{shown(link)}", which is not in the file'
             file.say("link-unknown", text + suggestion(link, links), node)
-    if file.errors > before:
-        return
+    parsed = None if file.errors > before else parse_joint(file, joint)
+    if parsed is None:
+        return None
     if kind in ("planar", "floating") and (joint.find("limit") is not None or joint.find("dynamics") is not None):
         file.say("limit-ignored", f"the {what} is {kind}; its limits and damping are left out", joint)
     if kind not in ONE_COORDINATE and joint.find("mimic") is not None:
         file.say("mimic-follower", f"the {what} is {kind} and cannot follow another", joint.find("mimic"))
-    axis = joint.find("axis")
-    if axis is not None and "axis" in USED[kind]:
-        length = math.hypot(*file.values(axis, "xyz"))
+    if parsed.axis is not None:
+        length = math.hypot(*parsed.axis)
         if length == 0:
-            file.say("axis-zero", f"the axis of {what} is zero", axis)
+            file.say("axis-zero", f"the axis of {what} is zero", joint.find("axis"))
         elif abs(length - 1) > AXIS_TOLERANCE:
-            file.say("axis-length", f"the axis of {what} has length {length:.4g}; it is normalised", axis)
+            text = f"the axis of {what} has length {length:.4g}; it is normalised"
+            file.say("axis-length", text, joint.find("axis"))
     if kind in ONE_COORDINATE:
-        _check_limit(file, what, joint)
+        _check_limit(file, what, joint, parsed)
         dynamics = joint.find("dynamics")
         for key in ("damping", "friction"):
-            if dynamics is not None and file.values(dynamics, key)[0] < 0:
+            if dynamics is not None and getattr(parsed.dynamics, key) < 0:
                 file.say(f"{key}-negative", f"the {key} of {what} is {dynamics.get(key)}", dynamics)
+    return parsed
 
 
-def _check_limit(file: Source, what: str, joint: Node) -> None:
-    limit, continuous = joint.find("limit"), joint.get("type") == "continuous"
+def _check_limit(file: Source, what: str, joint: Node, parsed: Joint) -> None:
+    limit, given, continuous = joint.find("limit"), parsed.limit, parsed.type == "continuous"
     if limit is None:
         if not continuous:
             file.say("limit-missing", f"the {what} has no <limit>; it is taken as unlimited", joint)
         return
-    lower, upper = (file.values(limit, key)[0] for key in ("lower", "upper"))
+    lower, upper = given.lower, given.upper
     if not continuous and lower > upper:
         text = f"the limits of {what} are inverted: {lower:g} > {upper:g}; they are left out"
         file.say("limit-inverted", text, limit)
     elif not continuous and lower == upper:
         file.say("limit-equal", f"both limits of {what} are {lower:g}; they are kept as data", limit)
-    at_most = {key: file.values(limit, key, (math.inf,))[0] for key in ("effort", "velocity")}
+    at_most = {"effort": given.effort, "velocity": given.velocity}
     if zero := [key for key, value in at_most.items() if value == 0]:
         file.say("limit-zero", f"the limit of {' and '.join(zero)} of {what} is zero; it is kept as data", limit)
     if negative := [key for key, value in at_most.items() if value < 0]:
@@ -190,7 +195,7 @@ def _check_limit(file: Source, what: str, joint: Node) -> None:
         file.say("limit-negative", text, limit)
 
 
-def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[str], severity: str) -> None:
+def check_mimics(file: Source, joints: Mapping[str, Joint], closing: Collection[str], severity: str) -> None:
     """Report joints that cannot follow the joint that they mimic.
 
     Parameters
@@ -205,13 +210,13 @@ def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[s
     remedy = RULES["mimic-unknown"].remedy if severity == "warning" else None
     say = partial(file.say, severity=severity, remedy=remedy)
     follows: dict[str, str] = {}
-    moving = [name for name, joint in joints.items() if joint.get("type") in ONE_COORDINATE]
+    moving = [name for name, joint in joints.items() if joint.type in ONE_COORDINATE]
     for name in moving:
-        mimic = joints[name].find("mimic")
+        mimic = joints[name].mimic
         if mimic is None:
             continue
-        leader = mimic.get("joint")
-        what = f'the joint "{name}" mimics "{shown(leader or "")}"'
+        leader = mimic.joint
+        what = f'the joint "{name}" mimics "{shown(leader)}"'
         if not leader:
             say("mimic-missing", f'the <mimic> of joint "{name}" has no "joint"', mimic)
         elif leader not in joints:
@@ -221,15 +226,14 @@ def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[s
             say("mimic-self", f'the joint "{name}" mimics itself', mimic)
         elif name in closing or leader in closing:
             end = name if name in closing else leader
-            child = joints[end].find("child")
-            link = "" if child is None else child.get("link")
+            link = joints[end].child
             say("mimic-loop", f'{what}, but "{end}" closes a loop at the link "{link}" and has no coordinate', mimic)
-        elif (kind := joints[leader].get("type")) not in ONE_COORDINATE:
+        elif (kind := joints[leader].type) not in ONE_COORDINATE:
             count = "no coordinate" if kind == "fixed" else "several coordinates"
             say("mimic-leader", f"{what}, which is {kind} and has {count}", mimic)
         else:
             follows[name] = leader
-        if file.values(mimic, "multiplier", (1.0,)) == (0.0,):
+        if mimic.multiplier == 0:
             file.say("mimic-zero", f'the multiplier of joint "{name}" is zero: it never moves', mimic)
     done: set[str] = set()
     for name in follows:
@@ -241,7 +245,7 @@ def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[s
         if at in climbed:
             circle = list(climbed)[list(climbed).index(at) :]
             text = f"the joints {listed(circle)} mimic each other in a circle"
-            say("mimic-cycle", text, joints[circle[0]].find("mimic"))
+            say("mimic-cycle", text, joints[circle[0]].mimic)
         done.update(climbed)
 
 

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element as Node
 
 from vitree.errors import UnknownNameError
 from vitree.urdf.checks import listed
+from vitree.urdf.joints import Joint
 from vitree.urdf.xml import Source
 
 
@@ -38,7 +39,7 @@ class Layout:
 
 
 def find_layout(
-    file: Source, links: Mapping[str, Node], joints: Mapping[str, Node], loops: str, root: str | None
+    file: Source, links: Mapping[str, Node], joints: Mapping[str, Joint], loops: str, root: str | None
 ) -> Layout:
     """Return the tree of the links and joints that ``check_elements`` has checked.
 
@@ -59,7 +60,7 @@ def find_layout(
     """
     if root is not None and not (isinstance(root, str) and root in links):
         raise UnknownNameError("link", root, links, argument="root")
-    ends = {name: ends_of(joint) for name, joint in joints.items()}
+    ends = {name: (joint.parent, joint.child) for name, joint in joints.items()}
     above: dict[str, tuple[str, str]] = {}
     closing: dict[str, None] = {}
     for name, (parent, child) in ends.items():
@@ -85,7 +86,7 @@ def find_layout(
     while at in above:
         name, at = above[at]
         turned[name] = None
-        if joints[name].get("type") == "floating":
+        if joints[name].type == "floating":
             file.say("root-floating", f'the joint "{name}" on the way to the root "{root}" is floating', joints[name])
     file.stop()
     below: dict[str, list[tuple[str, str]]] = {link: [] for link in links}
@@ -96,13 +97,6 @@ def find_layout(
             below[parent].append((name, child))
     layout = Layout(root or roots[0], below, closing, turned)
     return _without_others(file, layout, links, ends) if len(roots) > 1 else layout
-
-
-def ends_of(joint: Node) -> tuple[str, str]:
-    """Return the names of the parent and the child of a checked joint."""
-    parent, child = (joint.find(end) for end in ("parent", "child"))
-    assert parent is not None and child is not None
-    return parent.get("link", ""), child.get("link", "")
 
 
 def _check_cycles(file, links, joints, ends, above, closing, rooted: bool) -> None:

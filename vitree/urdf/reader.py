@@ -1,21 +1,20 @@
-"""Reading robot files: check the text, ask urdf_parser_py, make a Tree of it."""
+"""Reading robot files: check the text, let urdf_parser_py read the joints, make a Tree."""
 
 from __future__ import annotations
 
 import gc
+import inspect
 import os
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
-from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import of_kind, path_of, real, shown, told, whole
+from vitree.arguments import explain_calls, of_kind, path_of, real, shown, told, whole
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.findings import Report
 from vitree.geometry.hull import HULL_POINTS
@@ -30,7 +29,7 @@ from vitree.urdf.geometry import read_colours, read_shapes
 from vitree.urdf.inertials import POLICIES, settle_inertial
 from vitree.urdf.layout import find_layout
 from vitree.urdf.paths import Packages, Places
-from vitree.urdf.schema import JOINT, ONE_COORDINATE, USED
+from vitree.urdf.schema import ONE_COORDINATE
 from vitree.urdf.transmissions import NUMBERS, checked_numbers, numbers_by, rotors_of
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
@@ -44,17 +43,9 @@ CHOICES = {
     "friction": ("smooth", "dry"),
     "limits": LIMITS,
 }
-#: Attributes of a joint's elements that urdf_parser_py is given.
-PARSED = {
-    tag: {key for key, kind in part.attributes.items() if kind.numbers or key in ("link", "joint")}
-    for tag, part in JOINT.children.items()
-}
-
 #: A path, a text, its bytes, or an object with a ``read()``.
 RobotFile = str | bytes | os.PathLike[str] | IO[Any]
 TOO_LARGE = "numbers in the file are too large or too small to compute with"
-
-_parser_lock = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +98,7 @@ class Options:
             object.__setattr__(self, option, whole(value))
 
 
+@explain_calls
 def load_urdf(
     source: RobotFile,
     base: str = "fixed",
@@ -284,7 +276,8 @@ def read_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Tree:
 
 def options_of(base: str, options: dict[str, Any]) -> Options:
     """Return options, with the defaults of :func:`load_urdf`."""
-    defaults = load_urdf.__kwdefaults__ or {}
+    known = inspect.signature(load_urdf).parameters.values()
+    defaults = {option.name: option.default for option in known if option.kind is option.KEYWORD_ONLY}
     unknown = set(options) - set(defaults)
     if unknown:
         raise UnknownNameError("option", sorted(unknown)[0], defaults)
@@ -320,7 +313,7 @@ def check_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Report
 
 @_no_collection()
 def _read(source, options: Options) -> tuple[Source, Tree, dict]:
-    """Return the file, its tree, and its <joint>s by name."""
+    """Return the file, its tree, and its joints by name."""
     name, data, encoding, path = _open(source, options.max_bytes)
     places = Places(path, options.packages)
     warnings: list[str] = []
@@ -355,13 +348,12 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
     file.stop()
     moving = [
         name for name, joint in joints.items()
-        if name in there and joint.get("type") in ONE_COORDINATE and name not in layout.closing
+        if name in there and joint.type in ONE_COORDINATE and name not in layout.closing
     ]  # fmt: skip
     rotors = rotors_of(file, joints, moving)
     file.stop()
-    _ask_parser(file, joints)
     armature = numbers_by("armature", options.armature, moving, rotors)
-    limited = [name for name in moving if (bounds := bounds_of(file, joints[name])) and not np.isinf(bounds).all()]
+    limited = [name for name in moving if (bounds := bounds_of(joints[name])) and not np.isinf(bounds).all()]
     rebound = numbers_by("limit_restitution", options.limit_restitution, limited, {}, "joint with limits")
     tree = Tree(options.name or file.root.get("name") or "", options.gravity)
     builder = Builder(file, tree, links, joints, inertials, layout, armature, options.friction == "dry", rebound)
@@ -427,49 +419,3 @@ def _encoded(data) -> tuple[bytes, str | None]:
     if isinstance(data, bytes | bytearray):
         return bytes(data), None
     raise InputError(f"read() of a robot file must return a text or bytes, not {data!r}")
-
-
-def _ask_parser(file: Source, joints: Mapping[str, ElementTree.Element]) -> None:
-    """Let urdf_parser_py, the reference parser, read a joint of each form; keep its complaints as findings.
-
-    Joints of one form have the same type, elements and attributes; their numbers have been checked. The parser fails on
-    much other content of files, which is kept from it, and it is kept from writing to stderr.
-    """
-    from urdf_parser_py import urdf
-    from urdf_parser_py.xml_reflection import core
-
-    forms: dict[tuple, tuple[str, ElementTree.Element]] = {}
-    for name, joint in joints.items():
-        forms.setdefault(_form(joint), (name, joint))
-    complaints: list[str] = []
-    with _parser_lock:
-        usual, core.on_error = core.on_error, complaints.append
-        try:
-            for name, joint in forms.values():
-                urdf.Joint.from_xml(_clean_joint(name, joint), core.Path("joint"))
-        except Exception as error:
-            complaints.append(str(error))
-        finally:
-            core.on_error = usual
-    for complaint in complaints:
-        file.say("parser", f"urdf_parser_py: {complaint}")
-    file.stop()
-
-
-def _form(joint: ElementTree.Element) -> tuple:
-    """Return the type of a joint, and the names of its elements and of their attributes that are not empty."""
-    return joint.get("type"), *((part.tag, *(key for key, value in part.items() if value)) for part in joint)
-
-
-def _clean_joint(name: str, joint) -> ElementTree.Element:
-    kind = joint.get("type")
-    node = ElementTree.Element("joint", name=name, type=kind)
-    for tag in USED[kind]:
-        part = joint.find(tag)
-        if part is None or (tag == "mimic" and not part.get("joint")):
-            continue
-        attributes = {key: value for key, value in part.items() if key in PARSED[tag]}
-        if tag == "limit":  # the parser insists on these two
-            attributes = {"velocity": "inf", "effort": "inf"} | attributes
-        ElementTree.SubElement(node, tag, attributes)
-    return node

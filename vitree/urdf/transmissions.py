@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from xml.etree.ElementTree import Element as Node
 from xml.parsers import expat
 
 from vitree.arguments import real, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.urdf.checks import suggestion
+from vitree.urdf.joints import Joint
 from vitree.urdf.schema import ONE_COORDINATE
 from vitree.urdf.xml import LARGEST, Source
 from vitree.urdf.xml import shown as cut
@@ -21,6 +22,7 @@ from vitree.urdf.xml import shown as cut
 ROTOR, RATIOS = "rotorinertia", ("gearratio", "mechanicalreduction")
 #: What <transmission>s may be in.
 _HOLDERS = (["robot"], ["robot", "ros2_control"])
+_MENTIONED = re.compile("_*".join(ROTOR), re.IGNORECASE)
 
 
 @dataclass
@@ -38,7 +40,7 @@ class _Transmission(_Part):
     actuators: list[_Part] = field(default_factory=list)
 
 
-def rotors_of(file: Source, joints: Mapping[str, Node], moving: Collection[str]) -> dict[str, float]:
+def rotors_of(file: Source, joints: Mapping[str, Joint], moving: Collection[str]) -> dict[str, float]:
     """Return the armature [kg or kg m^2] of the joints that a transmission gives a rotor.
 
     That is the sum of reduction^2 times rotor inertia over the actuators of the joint. Rotors of other joints are left
@@ -47,13 +49,13 @@ def rotors_of(file: Source, joints: Mapping[str, Node], moving: Collection[str])
     Parameters
     ----------
     file : Source
-    joints : mapping of str to Element
+    joints : mapping of str to urdf_parser_py.urdf.Joint
         All <joint>s of the file.
     moving : collection of str
         Those that have one coordinate.
     """
     found: dict[str, float] = {}
-    if "otor" not in file.text or "<transmission" not in file.text:
+    if "<transmission" not in file.text or not _MENTIONED.search(file.text):
         return found
     for one in _transmissions(file.text):
         rotors = [part for part in (one, *one.actuators, *one.joints) if ROTOR in part.numbers]
@@ -76,10 +78,10 @@ def rotors_of(file: Source, joints: Mapping[str, Node], moving: Collection[str])
     return found
 
 
-def _why_not(name: str, joints: Mapping[str, Node]) -> str:
+def _why_not(name: str, joints: Mapping[str, Joint]) -> str:
     if name not in joints:
         return f'names the joint "{cut(name)}", which is not in the file{suggestion(name, joints)}'
-    kind = joints[name].get("type")
+    kind = joints[name].type
     what = "closes a loop or is left out" if kind in ONE_COORDINATE else f"is {kind}"
     return f'is of the joint "{name}", which {what}'
 

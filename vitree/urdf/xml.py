@@ -56,6 +56,8 @@ class Source:
     encoding : str, optional
         Overrules the encoding that the file declares.
     max_bytes, max_depth : int
+    known : Tag
+        The elements of the root element that are read; by default those of URDF.
 
     Attributes
     ----------
@@ -76,6 +78,7 @@ class Source:
         *,
         max_bytes: int = MAX_BYTES,
         max_depth: int = MAX_DEPTH,
+        known: Tag = ROBOT,
     ):
         self.name = name
         self.findings: list[Finding] = []
@@ -86,7 +89,7 @@ class Source:
         if len(data) > max_bytes:
             raise self.fail("xml-size", f"the file is larger than max_bytes={max_bytes}")
         self.text = self._decode(data, encoding)
-        self.root = self._parse(self.text, max_depth)
+        self.root = self._parse(self.text, max_depth, known)
 
     # ---- findings -------------------------------------------------------------------------------
 
@@ -94,25 +97,25 @@ class Source:
         self,
         rule: str,
         text: str,
-        node: ElementTree.Element | int | None = None,
+        node: Any = None,
         *,
         severity: str | None = None,
         remedy: str | None = None,
     ) -> None:
-        """Keep a finding: of an element or a line, with the severity and the remedy of its rule."""
+        """Keep a finding: of what has a line or is one, with the severity and the remedy of its rule."""
         severity = severity or RULES[rule].severity
         remedy = RULES[rule].remedy if remedy is None else remedy
         text = one_line(f"{text}; {remedy}" if remedy else text)
         self.errors += severity == "error"
         if len(self.findings) < MOST_FINDINGS or severity in ("error", "note"):
-            line = node.line if isinstance(node, Node) else node if isinstance(node, int) else None
+            line = node if isinstance(node, int) else getattr(node, "line", None)
             self.findings.append(Finding(rule, severity, text, self.name, line))
         else:
             self._unlisted += 1
         if severity == "error" and self.errors > MOST_FINDINGS:
             self.stop()
 
-    def fail(self, rule: str, text: str, node: ElementTree.Element | int | None = None, **options) -> UrdfError:
+    def fail(self, rule: str, text: str, node: Any = None, **options) -> UrdfError:
         """Keep a finding and return the error of all findings so far."""
         self.say(rule, text, node, severity="error", **options)
         return self._error()
@@ -165,13 +168,13 @@ class Source:
             text = f'the file cannot be read in its encoding "{shown(encoding or "")}"'
             raise self.fail("xml-encoding", text, 1) from None
 
-    def _parse(self, text: str, max_depth: int) -> ElementTree.Element:
+    def _parse(self, text: str, max_depth: int, known: Tag) -> ElementTree.Element:
         start = len(text) - len(text.lstrip(_BLANK))
         above = text.count("\n", 0, start)
         parser = expat.ParserCreate("utf-8")
         found: list[ElementTree.Element] = []
         depth, unread = 0, math.inf  # elements nested deeper than ``unread`` are skipped
-        open_: list[tuple[Any, Tag]] = [(found, Tag(children={"robot": ROBOT}))]
+        open_: list[tuple[Any, Tag]] = [(found, Tag(children={"robot": known}))]
         seen: set[str] = set()
 
         def begin(tag, attributes):
@@ -183,10 +186,10 @@ class Source:
             if depth > unread:
                 return
             above_it, (_, children, many) = open_[-1]
-            known = children.get(tag)
+            part = children.get(tag)
             node = Node(tag, attributes)
             node.line = parser.CurrentLineNumber + above
-            if known is None:
+            if part is None:
                 unread = depth
                 if tag in (seen if depth == 2 else EXTENSIONS) and depth > 1:
                     return
@@ -195,9 +198,9 @@ class Source:
                 else:
                     self.plain = False
             else:
-                open_.append((node, known))
+                open_.append((node, part))
                 repeated = depth > 1 and tag not in many and above_it.find(tag) is not None
-                if repeated or (depth > 1 and not attributes.keys() <= known.attributes.keys()):
+                if repeated or (depth > 1 and not attributes.keys() <= part.attributes.keys()):
                     self.plain = False
             above_it.append(node)
 

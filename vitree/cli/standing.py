@@ -1,0 +1,173 @@
+"""The start of ``simulate``: robots that stand, with the drives that hold them, and others at rest."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from vitree.cli.base import option
+from vitree.cli.names import is_vehicle
+from vitree.cli.options import Robot, Run, Start, find, numbers
+from vitree.cli.words import blaming
+from vitree.errors import InputError, ModelError
+from vitree.mechanism.contacts import LIMITS
+from vitree.model.model import Model
+
+#: Gains of drives that hold a robot: kp over its weight times the height of its center of mass, and kd over kp [s].
+STIFFNESS, DAMPING = 10.0, 0.1
+#: Methods that know contacts, and solve for drives.
+HOLDING = ("linear-time", "midpoint")
+#: A mechanism whose accelerations at rest [m/s^2 or rad/s^2] are no larger stays where it is.
+EQUILIBRIUM = 1e-9
+
+
+@dataclass(kw_only=True)
+class Stand(Start):
+    """The state at the start, and the drives that hold it."""
+
+    q0: Annotated[
+        str,
+        option(
+            "--q0",
+            text="Configuration at the start: standing (the posture of the robot's SRDF file, on the ground), neutral "
+            "(all zeros, quaternions 0,0,0,1; within limits that are enforced), random (within the joints' limits, by "
+            "--seed), or nq numbers separated by commas, in m, rad and quaternions x,y,z,w. auto: standing for legged "
+            "robots, such as talos, if --v0 is not random; else neutral.",
+        ),
+    ] = "auto"
+    v0: Annotated[
+        str,
+        option(
+            "--v0",
+            text="Velocity at the start: zero, random (each entry normal with deviation --speed, by --seed), or nv "
+            "numbers separated by commas, in m/s and rad/s. auto: zero; random for vehicles, and for mechanisms that "
+            "would stay at rest, such as pendulum.",
+        ),
+    ] = "auto"
+    drives: Annotated[
+        str,
+        option(
+            "--drives",
+            text="Gains kp,kd of PD drives on all joints of one coordinate, in N m/rad and N m s/rad (N/m and N s/m); "
+            "their targets are the coordinates at the start. none: no drives. auto: drives as stiff as the weight "
+            "needs if the robot stands, else none.",
+        ),
+    ] = "auto"
+
+    def prepare(self, robot: Robot, run: Run, method: str | None) -> tuple[Any, np.ndarray, np.ndarray, Any, str]:
+        """Return the system, q (nq,), v (nv,), the targets of its drives by joints, and a line on them.
+
+        Without drives of ours there are no targets, and the line is empty.
+        """
+        gains = self._gains()
+        posture = self._posture(robot, run, method)
+        if posture is not None:
+            limits = "enforce" if robot.limits == LIMITS[0] else robot.limits
+            robot = replace(robot, ground=True, limits=limits)
+        system = run.system(robot)
+        q, v = self._state(system, posture, robot.ground)
+        if gains is None and (posture is None or self.drives == "none"):
+            return system, q, v, None, ""
+        if not isinstance(system, Model):
+            raise InputError(f'--drives: "{system.name}" is a vehicle, which has no joints to drive; leave it out')
+        with blaming("--drives"):
+            kp, kd = gains or _holding(system, q)
+            driven = system.with_drives({"*": (kp, kd)})
+        told = f"held by drives with kp = {kp:.4g} N m/rad, kd = {kd:.4g} N m s/rad"
+        told = told if posture is None else f"starts standing, {told}"
+        return driven, q, v, _targets(driven, q, balanced=gains is None), told
+
+    def _state(self, system: Any, posture: Mapping[str, Any] | None, ground: Any) -> tuple[np.ndarray, np.ndarray]:
+        start = replace(self, q0="neutral" if self.q0 in ("auto", "standing") else self.q0,
+                        v0="zero" if self.v0 == "auto" else self.v0)  # fmt: skip
+        q, v = start.of(system, ground)
+        if posture is not None:
+            return _standing(system, posture), v
+        if self.v0 == "auto" and (not isinstance(system, Model) or _rests(system, q)):
+            return replace(start, v0="random").of(system, ground)
+        return q, v
+
+    def _gains(self) -> tuple[float, float] | None:
+        if self.drives in ("auto", "none"):
+            return None
+        found = numbers("--drives", self.drives)
+        if len(found) != 2 or not all(0 <= gain < np.inf for gain in found):
+            raise InputError(f'--drives "{self.drives}" must be kp,kd, two numbers of zero or more, or auto or none')
+        return found[0], found[1]
+
+    def _posture(self, robot: Robot, run: Run, method: str | None) -> Mapping[str, tuple[float, ...]] | None:
+        """Return the coordinates of joints where the robot stands; None if it is not to stand."""
+        if self.q0 not in ("auto", "standing") or (self.q0 == "auto" and self.v0 == "random"):
+            return None
+        posture, why = _known_posture(robot, run, method)
+        if posture is None and self.q0 == "standing":
+            raise InputError(f"--q0 standing: {why}; give neutral, random or numbers")
+        return posture
+
+
+def _known_posture(robot: Robot, run: Run, method: str | None) -> tuple[Mapping[str, tuple[float, ...]] | None, str]:
+    """Return the posture in which a robot can stand in a run; None, and why, if it cannot."""
+    from vitree.mjcf.files import is_mjcf
+    from vitree.urdf.robots import suggest_base
+    from vitree.urdf.srdf import standing_posture
+
+    name = robot.robot
+    if robot.ground is False:
+        return None, "a robot stands on a ground, and --no-ground is given"
+    if is_vehicle(name) or name.endswith(".sexpr") or is_mjcf(path := find(name)):
+        return None, f"no standing posture of {name} is known"
+    if (posture := standing_posture(Path(path))) is None:
+        return None, f"no standing posture of {name} is known"
+    base = suggest_base(path, robot.trust) if robot.base == "auto" else robot.base
+    if base != "free":
+        return None, f"the base of {name} is {base}; a robot stands with --base free"
+    if (method or HOLDING[0]) not in HOLDING or run.order != 2:
+        return None, f"a robot stands on contacts and stiff drives, for {' and '.join(HOLDING)} of --order 2"
+    gravity = numbers("--gravity", run.gravity)
+    if len(gravity) != 3 or any(gravity[:2]) or not gravity[2] < 0:
+        return None, "a robot stands under a gravity that points down"
+    return posture, ""
+
+
+def _standing(model: Model, posture: Mapping[str, tuple[float, ...]]) -> np.ndarray:
+    """Return the configuration (nq,) of a posture on the ground."""
+    from vitree.model.closure import satisfy_constraints
+    from vitree.model.placement import place_on_ground, within_limits
+
+    q = model.neutral()
+    for joint in model.joints[1:]:  # the first is the base
+        place = joint.q_slice
+        if len(values := posture.get(joint.name, ())) == place.stop - place.start:
+            q[place] = values
+    q = within_limits(model, q)
+    return place_on_ground(model, satisfy_constraints(model, q) if model.constraints else q)
+
+
+def _rests(model: Model, q: np.ndarray) -> bool:
+    """Whether a mechanism that is at rest stays so, as far as its accelerations tell."""
+    with contextlib.suppress(ModelError):
+        still = np.zeros(model.nv)
+        return not model.constraints and bool(np.abs(model.aba(q, still, still)).max(initial=0.0) < EQUILIBRIUM)
+    return False
+
+
+def _holding(model: Model, q: np.ndarray) -> tuple[float, float]:
+    """Return gains kp and kd that hold a robot: about its lowest point it is a pendulum upside down."""
+    kp = STIFFNESS * model.total_mass * float(np.linalg.norm(model.gravity)) * abs(float(model.center_of_mass(q)[2]))
+    return kp, DAMPING * kp
+
+
+def _targets(model: Model, q: np.ndarray, balanced: bool) -> dict[str, float]:
+    """Return the targets of drives by their names: q, or with ``balanced`` those whose torques keep the robot there."""
+    from vitree.model.static_equilibrium import NEARLY, stance
+
+    found = {drive.joint: float(q[model.joint(drive.joint).q_slice.start]) for drive in model.drives}
+    if balanced:
+        with contextlib.suppress(ModelError, InputError):
+            found |= stance(model, q, tolerance=NEARLY, effort_limits=False).targets
+    return found
