@@ -164,10 +164,10 @@ def _holding(model: Model, q: np.ndarray) -> tuple[float, float]:
 
 def _targets(model: Model, q: np.ndarray, balanced: bool) -> dict[str, float]:
     """Return the targets of drives by their names: q, or with ``balanced`` those whose torques keep the robot there."""
-    from vitree.model.static_equilibrium import NEARLY, stance
+    from vitree.model.static_equilibrium import NEARLY
 
     found = {drive.joint: float(q[model.joint(drive.joint).q_slice.start]) for drive in model.drives}
     if balanced:
         with contextlib.suppress(ModelError, InputError):
-            found |= stance(model, q, tolerance=NEARLY, effort_limits=False).targets
+            found |= static_equilibrium(model, q, tolerance=NEARLY, effort_limits=False).targets
     return found
