@@ -11,8 +11,8 @@ import pytest
 
 import vitree as vt
 from vitree import vehicles
-from vitree.vehicles.methods import written as written_steps
-from vitree.vehicles.methods.written import _COUNTS
+from vitree._core import _vehicles
+from vitree.vehicles.equations import Equations
 
 CASES = {
     "sleigh": cases.sleigh, "rotor": cases.rotor, "glider": lambda: cases.rotor(cases.Glider), "car": cases.car_case,
@@ -46,7 +46,8 @@ def test_rates_are_those_with_multipliers(name, rng):
     torque, inputs = rng.standard_normal(vehicle.nv), rng.standard_normal(len(vehicle.input_names))
     torque[vehicle.driven_at] = 0
     compiled_or_written = vehicle.methods["rk4"](vehicle, 0.01, torque=torque, inputs=inputs).stepper
-    written = written_steps.RungeKuttaStepper(vehicle, 0.01, inputs, torque, order=4)
+    written = _vehicles.VehicleStepper(vehicle.nq, vehicle.nv, len(inputs), 0.01, inputs=inputs, torque=torque,
+                                       method="rates", equations=Equations(vehicle))  # fmt: skip
     for stepper in (compiled_or_written, written):
         stepper.begin_at(0.0)
         for _ in range(5):

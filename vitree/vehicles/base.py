@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ class Vehicle(System):
     __setattr__ = set_once
     joint_names = ("body",)
     input_names: tuple[str, ...] = ()
+    driven: Mapping[str, str] = {}
+    driven_at: Sequence[int] = ()
 
     def __init__(self, name: str, input_names: Iterable[str], geometry: Iterable[Geometry], parts: dict[str, Any]):
         self._name = str(name)
@@ -68,6 +70,9 @@ class Vehicle(System):
     def compiled(self) -> dict[str, Any]:
         """Keyword arguments of the compiled steppers that describe the vehicle."""
         return {}
+
+    def require_allowed(self, q: np.ndarray, v: np.ndarray, name: str = "v0") -> None:
+        """Raise an InputError, with ``name`` in it, if a velocity (nv,) [m/s or rad/s] breaks the constraints at q."""
 
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return dq/dt (nq,) [m/s or rad/s] for ordinary solvers; arguments are not checked."""

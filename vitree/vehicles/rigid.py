@@ -125,7 +125,7 @@ class RigidVehicle(Vehicle):
 
     @property
     def compiled(self) -> dict[str, Any]:
-        return {"body": self.core}
+        return {"equations": self.core}
 
     @cached_property
     def core(self) -> Any:

@@ -33,11 +33,6 @@ def slope(f: Callable[[float], Any], step: float = STEP) -> Any:
     return (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step)
 
 
-def beyond_limit(name: str, limit: float) -> str:
-    """Return why a step fails in which a shape coordinate leaves its range."""
-    return f"{name} would pass its limit {limit:.6g} in this step; steer less, or turn back earlier"
-
-
 class NonholonomicVehicle(Vehicle):
     r"""A vehicle with a shape r and a pose g in SE(2) or SE(3), whose velocities a connection restricts.
 
@@ -113,8 +108,6 @@ class NonholonomicVehicle(Vehicle):
     driven: Mapping[str, str] = {}
     shape_limits: Mapping[str, float] = {}
     shape_units: Mapping[str, str] = {}
-    #: the method of its compiled steppers, if there is one
-    compiled_stepper: str = ""
 
     def __init__(self, name: str = "vehicle", *, geometry: Iterable[Geometry] = (), **parameters: Any):
         for key, value in parameters.items():
@@ -229,7 +222,11 @@ class NonholonomicVehicle(Vehicle):
     @property
     def methods(self) -> Mapping[str, type[Any]]:
         """The integrators, the default first."""
-        return METHODS_OF["rolling" if self.compiled_stepper else "rolling, written in Python"]
+        return METHODS_OF["nonholonomic" if "equations" in self.compiled else "nonholonomic, in Python"]
+
+    @property
+    def compiled(self) -> dict[str, Any]:
+        return {"limits": [self.shape_limits.get(name, np.inf) for name in self.shape_names]}
 
     def require_regular(self, q: np.ndarray | None = None) -> None:
         """Raise a ModelError if methods of the subclass do not fit together, or a direction has no inertia."""
