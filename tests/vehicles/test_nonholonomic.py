@@ -396,23 +396,26 @@ def test_torque_acts_step_by_step_with_every_method_and_is_refused_where_inputs_
         sim.step(torque=torque)
 
 
+#: How a history begins: t, t0, the last step, steps, corrections, most of one step, whether a step lies behind.
+CLOCK = "<3d2q2i"
+
+
 def test_histories_of_steppers_have_times_and_counts():
     """One that has not moved yet goes on as well; whatever is no time or count is refused."""
     case = cases.sleigh()
     method = case.vehicle.methods["lie-implicit"](case.vehicle, 0.01)
     method.start(0.0, case.q, case.v)
     stepper = method.stepper
-    kept = stepper.history()
-    counts = struct.calcsize(_COUNTS)
-    good = struct.unpack(_COUNTS, kept[:counts])
-    assert good[3:] == (0, 0, 0)
-    for numbers in (good, (0.0, 0.0, 0.0, 0, 0, 0), (-1.0, -2.0, 0.5, 2**53 - 1, 2**53 - 1, 2**53 - 1)):
-        stepper.set_history(struct.pack(_COUNTS, *numbers) + kept[counts:])
-        assert struct.unpack(_COUNTS, stepper.history()[:counts]) == numbers
-    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**53), (4, 2**53), (5, -1), (5, 3)):
-        numbers = [0.5, 0.0, 0.1, 4, 2, 1]
+    kept, size = stepper.history(), struct.calcsize(CLOCK)
+    good = struct.unpack(CLOCK, kept[:size])
+    assert good == (0.0, 0.0, 0.0, 0, 0, 0, 1)
+    for numbers in (good, (-1.0, -2.0, 0.5, 2**53 - 1, 2**53 - 1, 2**30, 0)):
+        stepper.set_history(struct.pack(CLOCK, *numbers) + kept[size:])
+        assert struct.unpack(CLOCK, stepper.history()[:size]) == numbers
+    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**54), (4, 2**54), (5, -1), (6, 2)):
+        numbers = [0.5, 0.0, 0.1, 4, 2, 1, 0]
         numbers[at] = wrong
-        with pytest.raises(ValueError, match="times or counts"):
-            stepper.set_history(struct.pack(_COUNTS, *numbers) + kept[counts:])
+        with pytest.raises(ValueError, match="is not from"):
+            stepper.set_history(struct.pack(CLOCK, *numbers) + kept[size:])
     with pytest.raises(ValueError, match="bytes"):
         stepper.set_history(kept[:-8])
