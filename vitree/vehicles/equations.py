@@ -1,4 +1,4 @@
-"""The equations of nonholonomic vehicles as functions in Python, for the compiled stepper (``_core/vehicles/python.pxi``).
+"""Equations of nonholonomic vehicles in Python, which the compiled stepper calls (``_core/vehicles/python.pxi``).
 
 An implicit variational step begins and ends with momenta
 
