@@ -91,7 +91,7 @@ class Vehicle(System):
         return (*self.shape_names, "body")
 
     @property
-    def _quaternions(self) -> np.ndarray:
+    def _quaternions(self) -> np.ndarray:  # type: ignore[override]
         return np.array([self.nq - 4] if self.group == "SE3" else [], dtype=int)
 
     @property
@@ -204,17 +204,12 @@ class Vehicle(System):
         return f"<vitree.vehicles.{type(self).__name__} {self.name!r}: nq={self.nq}, nv={self.nv}>"
 
 
-#: Modules that have moved, and their names in digests: these must stay, since runs hold them.
-_KNOWN_AS = {"vitree.vehicles.rolling": "vitree.vehicles.nonholonomic"}
-
-
 def _content(value: Any) -> str:
     """A text of a value, the same for equal values; of a function its code and the values in its closure."""
     code = getattr(value, "__code__", None)
     if code is not None:
         kept = [cell.cell_contents for cell in value.__closure__ or ()]
-        module = _KNOWN_AS.get(value.__module__, value.__module__)
-        words = module, value.__qualname__, code.co_code.hex(), code.co_names
+        words = value.__module__, value.__qualname__, code.co_code.hex(), code.co_names
         return repr((*words, [_content(x) for x in (*code.co_consts, *(value.__defaults__ or ()), *kept)]))
     if value is None or isinstance(value, str):
         return repr(value)
