@@ -167,6 +167,7 @@ class Vehicle(System):
         return {"body": X}
 
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return dq/dt (nq,) [m/s or rad/s] for ordinary solvers; arguments are not checked."""
         s, w = len(self.shape_names), v[self.algebra]
         return np.concatenate((w[:s], self._space.rate(q[s:], w[s:])))
 

@@ -149,7 +149,7 @@ cdef class VehicleStepper(Stepper):
         return self.array(self.rates.k, self.rates.size)
 
     def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):
-        """Acceleration (nv,) of a rigid body at a time and state, and no multipliers."""
+        """Acceleration (nv,) of a rigid body at a time and state, and no multipliers; of others a VitreeError."""
         if self.body is None:
-            raise ValueError("of vehicles with a shape the rates of `rate_at` are known")
+            raise VitreeError("accelerations are those of a rigid body: this vehicle has a shape or constraints")
         return self.rate_at(t, np.concatenate((q, v)))[7:], np.empty(0)
