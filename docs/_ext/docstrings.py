@@ -57,7 +57,7 @@ UNITLESS = re.compile(
 #: Those with equations that are definitions, or textbook physics, and need no source.
 OWN = {"vitree.Attraction", "vitree.JointSpring", "vitree.gear", "vitree.screw_pair"}
 #: Errors of what a function calls that its own arguments cannot cause.
-EXCLUDED = {("vitree.weld", "ModelError"), ("vitree.vehicles.rigid.RigidVehicle.space", "ModelError")}
+EXCLUDED = {("vitree.weld", "ModelError")}
 
 _UNIT = re.compile(r"\[([^\[\]]+)\]")
 _SIZE = r"(?:\.\.\.|[\w*]+(?: [\w`]+)*(?: [+-] \d)?)"

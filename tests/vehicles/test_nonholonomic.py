@@ -11,8 +11,8 @@ import pytest
 
 import vitree as vt
 from vitree import vehicles
-from vitree.vehicles.methods import written as written_steps
-from vitree.vehicles.methods.written import _COUNTS
+from vitree._core import _vehicles
+from vitree.vehicles.equations import Equations
 
 CASES = {
     "sleigh": cases.sleigh, "rotor": cases.rotor, "glider": lambda: cases.rotor(cases.Glider), "car": cases.car_case,
@@ -46,7 +46,8 @@ def test_rates_are_those_with_multipliers(name, rng):
     torque, inputs = rng.standard_normal(vehicle.nv), rng.standard_normal(len(vehicle.input_names))
     torque[vehicle.driven_at] = 0
     compiled_or_written = vehicle.methods["rk4"](vehicle, 0.01, torque=torque, inputs=inputs).stepper
-    written = written_steps.RungeKuttaStepper(vehicle, 0.01, inputs, torque, order=4)
+    written = _vehicles.VehicleStepper(vehicle.nq, vehicle.nv, len(inputs), 0.01, inputs=inputs, torque=torque,
+                                       method="rates", equations=Equations(vehicle))  # fmt: skip
     for stepper in (compiled_or_written, written):
         stepper.begin_at(0.0)
         for _ in range(5):
@@ -395,23 +396,26 @@ def test_torque_acts_step_by_step_with_every_method_and_is_refused_where_inputs_
         sim.step(torque=torque)
 
 
+#: How a history begins: t, t0, the last step, steps, corrections, most of one step, whether a step lies behind.
+CLOCK = "<3d2q2i"
+
+
 def test_histories_of_steppers_have_times_and_counts():
     """One that has not moved yet goes on as well; whatever is no time or count is refused."""
     case = cases.sleigh()
     method = case.vehicle.methods["lie-implicit"](case.vehicle, 0.01)
     method.start(0.0, case.q, case.v)
     stepper = method.stepper
-    kept = stepper.history()
-    counts = struct.calcsize(_COUNTS)
-    good = struct.unpack(_COUNTS, kept[:counts])
-    assert good[3:] == (0, 0, 0)
-    for numbers in (good, (0.0, 0.0, 0.0, 0, 0, 0), (-1.0, -2.0, 0.5, 2**53 - 1, 2**53 - 1, 2**53 - 1)):
-        stepper.set_history(struct.pack(_COUNTS, *numbers) + kept[counts:])
-        assert struct.unpack(_COUNTS, stepper.history()[:counts]) == numbers
-    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**53), (4, 2**53), (5, -1), (5, 3)):
-        numbers = [0.5, 0.0, 0.1, 4, 2, 1]
+    kept, size = stepper.history(), struct.calcsize(CLOCK)
+    good = struct.unpack(CLOCK, kept[:size])
+    assert good == (0.0, 0.0, 0.0, 0, 0, 0, 1)
+    for numbers in (good, (-1.0, -2.0, 0.5, 2**53 - 1, 2**53 - 1, 2**30, 0)):
+        stepper.set_history(struct.pack(CLOCK, *numbers) + kept[size:])
+        assert struct.unpack(CLOCK, stepper.history()[:size]) == numbers
+    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**54), (4, 2**54), (5, -1), (6, 2)):
+        numbers = [0.5, 0.0, 0.1, 4, 2, 1, 0]
         numbers[at] = wrong
-        with pytest.raises(ValueError, match="times or counts"):
-            stepper.set_history(struct.pack(_COUNTS, *numbers) + kept[counts:])
+        with pytest.raises(ValueError, match="is not from"):
+            stepper.set_history(struct.pack(CLOCK, *numbers) + kept[size:])
     with pytest.raises(ValueError, match="bytes"):
         stepper.set_history(kept[:-8])

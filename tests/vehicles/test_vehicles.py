@@ -120,7 +120,7 @@ def test_accelerations_and_wrenches_are_those_of_the_equations():
     xi = ref.inner(v)
     wrench = ref.weight(vehicle, ref.pose(q)) - vehicle.drag @ xi + u @ vehicle.columns + t * xi
     assert np.abs(vehicle.wrench(t, q, v, u) - wrench).max() < 1e-13
-    field = _vehicles.VehicleStepper(7, 6, 3, DT, inputs=u, torque=torque, method="rigid", **vehicle.compiled)
+    field = _vehicles.VehicleStepper(7, 6, 3, DT, inputs=u, torque=torque, method="rates", **vehicle.compiled)
     a, multipliers = field.acceleration_at(t, q, v)
     expected = ref.acceleration(ref.inertia_of(vehicle), xi, wrench + ref.inner(torque))
     assert np.abs(ref.inner(a) - expected).max() < 1e-12 and multipliers.shape == (0,)

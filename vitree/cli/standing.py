@@ -164,7 +164,7 @@ def _holding(model: Model, q: np.ndarray) -> tuple[float, float]:
 
 def _targets(model: Model, q: np.ndarray, balanced: bool) -> dict[str, float]:
     """Return the targets of drives by their names: q, or with ``balanced`` those whose torques keep the robot there."""
-    from vitree.model.static_equilibrium import NEARLY
+    from vitree.model.static_equilibrium import NEARLY, static_equilibrium
 
     found = {drive.joint: float(q[model.joint(drive.joint).q_slice.start]) for drive in model.drives}
     if balanced:

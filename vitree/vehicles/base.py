@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import of_kind, several
-from vitree.errors import ModelError
+from vitree.errors import InputError, ModelError
 from vitree.mechanism.flat import Geometry
+from vitree.model.broadcasting import finite_result
 from vitree.model.system import System, set_once
+from vitree.vehicles.poses import Plane, Space
 
 #: Standard gravity in world axes, z up [m/s^2].
 GRAVITY = (0.0, 0.0, -9.81)
@@ -39,8 +43,11 @@ class Vehicle(System):
     """
 
     __setattr__ = set_once
-    joint_names = ("body",)
+    group: str = "SE3"
+    shape_names: tuple[str, ...] = ()
     input_names: tuple[str, ...] = ()
+    driven: Mapping[str, str] = {}
+    shape_limits: Mapping[str, float] = {}
 
     def __init__(self, name: str, input_names: Iterable[str], geometry: Iterable[Geometry], parts: dict[str, Any]):
         self._name = str(name)
@@ -69,9 +76,124 @@ class Vehicle(System):
         """Keyword arguments of the compiled steppers that describe the vehicle."""
         return {}
 
+    def require_allowed(self, q: np.ndarray, v: np.ndarray, name: str = "v0") -> None:
+        """Raise an InputError, with ``name`` in it, if a velocity (nv,) [m/s or rad/s] breaks the constraints at q."""
+
+    # ---- the state: a shape, and a pose in the group -----------------------------------------------
+
+    @property
+    def _space(self) -> Any:
+        return Space if self.group == "SE3" else Plane
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The shape's names, and "body"."""
+        return (*self.shape_names, "body")
+
+    @property
+    def _quaternions(self) -> np.ndarray:  # type: ignore[override]
+        return np.array([self.nq - 4] if self.group == "SE3" else [], dtype=int)
+
+    @property
+    def nq(self) -> int:
+        """The entries of the shape, and the 3 or 7 of the pose."""
+        return len(self.shape_names) + self._space.nq
+
+    @property
+    def nv(self) -> int:
+        """The entries of the shape, and the 3 or 6 of the twist."""
+        return len(self.shape_names) + self._space.dim
+
+    @property
+    def q_names(self) -> tuple[str, ...]:
+        """A name for each entry of q."""
+        return (*self.shape_names, *self._space.q_names)
+
+    @property
+    def v_names(self) -> tuple[str, ...]:
+        """A name for each entry of v."""
+        return (*self.shape_names, *self._space.v_names)
+
+    @cached_property
+    def driven_at(self) -> list[int]:
+        """Places of the driven shape coordinates in r."""
+        return [self.shape_names.index(name) for name in self.driven]
+
+    @cached_property
+    def algebra(self) -> np.ndarray:
+        """Places (nv,), without units, in v of the entries of (u, xi), whose angular part is first."""
+        s = len(self.shape_names)
+        return np.concatenate((np.arange(s), s + self._space.order))
+
+    def neutral(self) -> np.ndarray:
+        """Return the configuration of zeros, (nq,) [m or rad]."""
+        return np.concatenate((np.zeros(len(self.shape_names)), self._space.neutral))
+
+    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
+        """Return a checked copy (nq,) [m or rad]; raise an InputError, with ``name`` in it, if it is beyond a limit."""
+        q = self._checked(q, self.nq, name).copy()
+        s = len(self.shape_names)
+        for shape, limit in self.shape_limits.items():
+            value = q[self.shape_names.index(shape)]
+            if abs(value) > limit:
+                raise InputError(f"{name} has {shape} = {value:.6g}, beyond its limit {limit:.6g} of {self.name!r}")
+        q[s:] = self._space.validate(q[s:], name)
+        return q
+
+    @finite_result
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
+        """Return the configuration (nq,) [m or rad] that a displacement leads to.
+
+        In the plane the displacement is along the mean heading.
+        """
+        q, s = self._checked(q, self.nq, "q"), len(self.shape_names)
+        step = self._checked(dq, self.nv, "dq")[self.algebra]
+        return np.array([*(q[:s] + step[:s]).tolist(), *self._space.integrate(q[s:], step[s:])])
+
+    @finite_result
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
+        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``."""
+        s, dq = len(self.shape_names), np.empty(self.nv)
+        q0, q1 = self._checked(q0, self.nq, "q0"), self._checked(q1, self.nq, "q1")
+        dq[self.algebra] = [*(q1[:s] - q0[:s]).tolist(), *self._space.difference(q0[s:], q1[s:])]
+        return dq
+
+    @finite_result
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4) [m], of each frame that has geometry."""
+        R, x = self._space.place(self.validate_configuration(q)[None, len(self.shape_names) :])
+        X = np.eye(4)
+        X[:3, :3], X[:3, 3] = R[0], x[0]
+        return {"body": X}
+
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return dq/dt (nq,) [m/s or rad/s] for ordinary solvers; arguments are not checked."""
+        s, w = len(self.shape_names), v[self.algebra]
+        return np.concatenate((w[:s], self._space.rate(q[s:], w[s:])))
+
+    # ---- many states at once -----------------------------------------------------------------------
+
+    def _masses(self, q: np.ndarray) -> np.ndarray:
+        """The mass matrices (n, nv, nv) on (u, xi), whose angular part is first."""
         raise NotImplementedError
+
+    def _potentials(self, q: np.ndarray) -> np.ndarray:
+        """The potential energies (n,) [J]."""
+        raise NotImplementedError
+
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # the place of the body stands for the centre of mass
+        s, w = len(self.shape_names), v[:, self.algebra]
+        momentum = np.einsum("nij,nj->ni", self._masses(q), w)
+        R, x = self._space.place(q[:, s:])
+        angular, linear = (np.einsum("nij,nj->ni", R, half) for half in self._space.wrench(momentum[:, s:]))
+        kinetic = (w * momentum).sum(axis=1) / 2
+        return np.column_stack((kinetic, self._potentials(q), angular + np.cross(x, linear), linear, x))
+
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        p = np.empty_like(v)
+        p[:, self.algebra] = np.einsum("nij,nj->ni", self._masses(q), v[:, self.algebra])
+        return p
 
     def __hash__(self) -> int:
         return hash(self._digest)
@@ -83,17 +205,12 @@ class Vehicle(System):
         return f"<vitree.vehicles.{type(self).__name__} {self.name!r}: nq={self.nq}, nv={self.nv}>"
 
 
-#: Modules that have moved, and their names in digests: these must stay, since runs hold them.
-_KNOWN_AS = {"vitree.vehicles.rolling": "vitree.vehicles.nonholonomic"}
-
-
 def _content(value: Any) -> str:
     """A text of a value, the same for equal values; of a function its code and the values in its closure."""
     code = getattr(value, "__code__", None)
     if code is not None:
         kept = [cell.cell_contents for cell in value.__closure__ or ()]
-        module = _KNOWN_AS.get(value.__module__, value.__module__)
-        words = module, value.__qualname__, code.co_code.hex(), code.co_names
+        words = value.__module__, value.__qualname__, code.co_code.hex(), code.co_names
         return repr((*words, [_content(x) for x in (*code.co_consts, *(value.__defaults__ or ()), *kept)]))
     if value is None or isinstance(value, str):
         return repr(value)

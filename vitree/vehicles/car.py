@@ -24,7 +24,6 @@ class Car(NonholonomicVehicle):
     shape_units = {"psi": "rad", "sigma": "1"}  # noqa: RUF012
     input_names = ("torque", "steering")
     driven = {"sigma": "steering"}  # noqa: RUF012
-    compiled_stepper = "car"
 
     mass: float
     inertia: float
@@ -53,7 +52,7 @@ class Car(NonholonomicVehicle):
     def compiled(self) -> dict[str, Any]:
         """Keyword arguments of the compiled stepper."""
         inertias, lengths = (self.mass, self.inertia, self.wheel_inertia), (self.wheelbase, self.wheel_radius)
-        return {"parameters": (*inertias, *lengths, self.rolling_resistance), "limit": self.shape_limits["sigma"]}
+        return {**super().compiled, "equations": ("car", (*inertias, *lengths, self.rolling_resistance))}
 
     def connection(self, r: np.ndarray) -> np.ndarray:
         rho = self.wheel_radius

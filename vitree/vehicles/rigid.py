@@ -13,14 +13,11 @@ from numpy.typing import ArrayLike
 from vitree._core import _vehicles
 from vitree.arguments import Asked, entries, mapping
 from vitree.errors import ModelError
+from vitree.lie import matrix_from_pose
 from vitree.mechanism.flat import Geometry
 from vitree.model.broadcasting import finite_result
-from vitree.model.model import Model
 from vitree.model.system import METHODS_OF
 from vitree.spatial.checks import frozen
-from vitree.spatial.rotations import rotate
-from vitree.tree.elements import body, free
-from vitree.tree.tree import Tree
 from vitree.vehicles.base import GRAVITY, Vehicle
 from vitree.vehicles.checks import array, not_negative, symmetric
 
@@ -79,10 +76,6 @@ class RigidVehicle(Vehicle):
     True
     """
 
-    _quaternions = np.array([3])
-    q_names = ("x", "y", "z", "qx", "qy", "qz", "qw")
-    v_names = ("vx", "vy", "vz", "wx", "wy", "wz")
-
     def __init__(self, rotational: ArrayLike, translational: ArrayLike, *, mass: float | None = None,
                  gravity: ArrayLike = GRAVITY, drag: ArrayLike = 0.0,
                  controls: Mapping[str, Any] | None = None, force: Callable | None = None,
@@ -125,7 +118,7 @@ class RigidVehicle(Vehicle):
 
     @property
     def compiled(self) -> dict[str, Any]:
-        return {"body": self.core}
+        return {"equations": self.core}
 
     @cached_property
     def core(self) -> Any:
@@ -136,31 +129,14 @@ class RigidVehicle(Vehicle):
             slope=self._asked("force_slope", self.force_slope, (6, 6)), **self.parts,
         )  # fmt: skip
 
-    @cached_property
-    def space(self) -> Model:
-        """The free joint whose configurations are those of the vehicle."""
-        tree = Tree(self.name)
-        tree.world.add(free("joint"), body("body", 1.0, (1.0, 1.0, 1.0)))
-        return tree.compile()
-
     def __getstate__(self):
-        return {key: value for key, value in dict(vars(self)).items() if key not in ("core", "space")}
+        return {key: value for key, value in dict(vars(self)).items() if key != "core"}
 
     def __setstate__(self, state):
         # pickles do not remember that arrays are read-only
         vars(self).update({key: frozen(value) for key, value in state.items()})
 
     # ---- properties --------------------------------------------------------------------------------
-
-    @property
-    def nq(self) -> int:
-        """Seven: position and quaternion."""
-        return 7
-
-    @property
-    def nv(self) -> int:
-        """Six: linear and angular velocity."""
-        return 6
 
     @property
     def gravity(self) -> np.ndarray:
@@ -193,22 +169,6 @@ class RigidVehicle(Vehicle):
         return self.conservative
 
     # ---- states ------------------------------------------------------------------------------------
-
-    def neutral(self) -> np.ndarray:
-        """Return the configuration at the world's origin, (7,) [m]."""
-        return self.space.neutral()
-
-    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
-        return self.space.validate_configuration(q, name)
-
-    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
-        return self.space.integrate(q, dq)
-
-    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
-        return self.space.difference(q0, q1)
-
-    def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return self.space.configuration_rate(q, v)
 
     @finite_result
     def wrench(self, t: float, q: ArrayLike, v: ArrayLike, inputs: Sequence[float] | np.ndarray = ()) -> np.ndarray:
@@ -244,26 +204,17 @@ class RigidVehicle(Vehicle):
 
     def pose(self, q: ArrayLike) -> np.ndarray:
         """Return the pose of the body in the world, (4, 4) [m]."""
-        return self.space.body_poses(self.validate_configuration(q))[0]
-
-    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
-        """Return the pose in the world, (4, 4) [m], of each frame that has geometry."""
-        return {"body": self.pose(q)}
+        return matrix_from_pose(self.validate_configuration(q))
 
     # ---- many states at once -----------------------------------------------------------------------
 
-    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        p, out = self.momenta(q, v), np.empty((len(q), 11))
-        out[:, 0] = 0.5 * (p * v).sum(axis=1)
-        out[:, 1] = self.core.potentials(q)
-        linear, angular = rotate(q[:, 3:], p[:, :3]), rotate(q[:, 3:], p[:, 3:])
-        out[:, 2:5] = angular + np.cross(q[:, :3], linear)
-        out[:, 5:8] = linear
-        out[:, 8:] = q[:, :3]
-        return out
+    def _masses(self, q: np.ndarray) -> np.ndarray:
+        M = np.zeros((6, 6))
+        M[:3, :3], M[3:, 3:] = self.rotational, self.translational
+        return np.broadcast_to(M, (len(q), 6, 6))
 
-    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return np.concatenate((v[:, :3] @ self.translational, v[:, 3:] @ self.rotational), axis=1)
+    def _potentials(self, q: np.ndarray) -> np.ndarray:
+        return self.core.potentials(q)
 
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         solve = np.linalg.solve

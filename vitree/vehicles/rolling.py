@@ -16,7 +16,6 @@ from vitree.model.broadcasting import finite_result
 from vitree.model.system import METHODS_OF
 from vitree.spatial.checks import frozen
 from vitree.vehicles.base import Vehicle
-from vitree.vehicles.poses import Plane, Space
 
 #: Step of the central differences, of fourth order. Their rounding must stay below the tolerance of a step.
 STEP = 3e-4
@@ -31,11 +30,6 @@ WRITTEN = ("connection", "symmetries", "lagrangian", "mass_matrix", "potential",
 def slope(f: Callable[[float], Any], step: float = STEP) -> Any:
     """Return the derivative of f at 0, by central differences of fourth order."""
     return (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step)
-
-
-def beyond_limit(name: str, limit: float) -> str:
-    """Return why a step fails in which a shape coordinate leaves its range."""
-    return f"{name} would pass its limit {limit:.6g} in this step; steer less, or turn back earlier"
 
 
 class NonholonomicVehicle(Vehicle):
@@ -108,13 +102,7 @@ class NonholonomicVehicle(Vehicle):
     """
 
     group: str = "SE2"
-    shape_names: tuple[str, ...] = ()
-    input_names: tuple[str, ...] = ()
-    driven: Mapping[str, str] = {}
-    shape_limits: Mapping[str, float] = {}
     shape_units: Mapping[str, str] = {}
-    #: the method of its compiled steppers, if there is one
-    compiled_stepper: str = ""
 
     def __init__(self, name: str = "vehicle", *, geometry: Iterable[Geometry] = (), **parameters: Any):
         for key, value in parameters.items():
@@ -185,36 +173,7 @@ class NonholonomicVehicle(Vehicle):
     @property
     def pose(self) -> Any:
         """The class of the poses: coordinates, and the group of ``vitree.lie``."""
-        return Space if self.group == "SE3" else Plane
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The shape's names, and "body"."""
-        return (*self.shape_names, "body")
-
-    @property
-    def _quaternions(self) -> np.ndarray:  # type: ignore[override]
-        return np.array([self.nq - 4] if self.group == "SE3" else [], dtype=int)
-
-    @property
-    def nq(self) -> int:
-        """The entries of the shape, and the 3 or 7 of the pose."""
-        return len(self.shape_names) + self.pose.nq
-
-    @property
-    def nv(self) -> int:
-        """The entries of the shape, and the 3 or 6 of the twist."""
-        return len(self.shape_names) + self.pose.dim
-
-    @property
-    def q_names(self) -> tuple[str, ...]:
-        """A name for each entry of q."""
-        return (*self.shape_names, *self.pose.q_names)
-
-    @property
-    def v_names(self) -> tuple[str, ...]:
-        """A name for each entry of v."""
-        return (*self.shape_names, *self.pose.v_names)
+        return self._space
 
     @property
     def gravity(self) -> np.ndarray:
@@ -229,7 +188,11 @@ class NonholonomicVehicle(Vehicle):
     @property
     def methods(self) -> Mapping[str, type[Any]]:
         """The integrators, the default first."""
-        return METHODS_OF["rolling" if self.compiled_stepper else "rolling, written in Python"]
+        return METHODS_OF["nonholonomic" if "equations" in self.compiled else "nonholonomic, in Python"]
+
+    @property
+    def compiled(self) -> dict[str, Any]:
+        return {"limits": [self.shape_limits.get(name, np.inf) for name in self.shape_names]}
 
     def require_regular(self, q: np.ndarray | None = None) -> None:
         """Raise a ModelError if methods of the subclass do not fit together, or a direction has no inertia."""
@@ -279,11 +242,6 @@ class NonholonomicVehicle(Vehicle):
         """Number of the velocities that the constraints allow, driven ones included."""
         return self.free + len(self.driven)
 
-    @cached_property
-    def driven_at(self) -> list[int]:
-        """Places of the driven shape coordinates in r."""
-        return [self.shape_names.index(name) for name in self.driven]
-
     def basis(self, r: np.ndarray) -> np.ndarray:
         """Return the matrix (s + dim, n) whose columns, without units, are the allowed (u, xi).
 
@@ -295,12 +253,6 @@ class NonholonomicVehicle(Vehicle):
         still = np.zeros((len(r), e.shape[1]))
         return np.block([[one[:, rates], still, one[:, driven]], [-A[:, rates], e, -A[:, driven]]])
 
-    @cached_property
-    def algebra(self) -> np.ndarray:
-        """Places (nv,), without units, in v of the entries of (u, xi), whose angular part is first."""
-        s = len(self.shape_names)
-        return np.concatenate((np.arange(s), s + self.pose.order))
-
     def reduced(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Return the coordinates (n,) in ``basis`` [m/s or rad/s] of the allowed velocity nearest to w, by energy."""
         V, n = self.basis(r), self.free
@@ -310,21 +262,6 @@ class NonholonomicVehicle(Vehicle):
         return np.concatenate((free, driven))
 
     # ---- states -----------------------------------------------------------------------------------
-
-    def neutral(self) -> np.ndarray:
-        """Return the configuration of zeros, (nq,) [m or rad]."""
-        return np.concatenate((np.zeros(len(self.shape_names)), self.pose.neutral))
-
-    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
-        """Return a checked copy (nq,) [m or rad]; raise an InputError, with ``name`` in it, if it is beyond a limit."""
-        q = self._checked(q, self.nq, name).copy()
-        s = len(self.shape_names)
-        for shape, limit in self.shape_limits.items():
-            value = q[self.shape_names.index(shape)]
-            if abs(value) > limit:
-                raise InputError(f"{name} has {shape} = {value:.6g}, beyond its limit {limit:.6g} of {self.name!r}")
-        q[s:] = self.pose.validate(q[s:], name)
-        return q
 
     @finite_result
     def velocity(
@@ -390,55 +327,17 @@ class NonholonomicVehicle(Vehicle):
                 f"that they allow is {np.array2string(allowed, precision=6)}; velocity(q, rates, glide) makes one"
             )
 
-    @finite_result
-    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
-        """Return the configuration (nq,) [m or rad] that a displacement leads to.
-
-        In the plane the displacement is along the mean heading.
-        """
-        q, s = self._checked(q, self.nq, "q"), len(self.shape_names)
-        step = self._checked(dq, self.nv, "dq")[self.algebra]
-        return np.array([*(q[:s] + step[:s]).tolist(), *self.pose.integrate(q[s:], step[s:])])
-
-    @finite_result
-    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
-        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``."""
-        s, dq = len(self.shape_names), np.empty(self.nv)
-        q0, q1 = self._checked(q0, self.nq, "q0"), self._checked(q1, self.nq, "q1")
-        dq[self.algebra] = [*(q1[:s] - q0[:s]).tolist(), *self.pose.difference(q0[s:], q1[s:])]
-        return dq
-
-    @finite_result
-    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
-        """Return the pose in the world, (4, 4) [m], of each frame that has geometry."""
-        R, x = self.pose.place(self.validate_configuration(q)[None, len(self.shape_names) :])
-        X = np.eye(4)
-        X[:3, :3], X[:3, 3] = R[0], x[0]
-        return {"body": X}
-
-    def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        s, w = len(self.shape_names), v[self.algebra]
-        return np.concatenate((w[:s], self.pose.rate(q[s:], w[s:])))
-
     # ---- many states at once ----------------------------------------------------------------------
 
     def _masses(self, q: np.ndarray) -> np.ndarray:
         return np.array([self.mass_matrix(r) for r in q[:, : len(self.shape_names)]]).reshape(-1, self.nv, self.nv)
 
-    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        # the place of the body stands for the centre of mass
-        s, w = len(self.shape_names), v[:, self.algebra]
-        momentum = np.einsum("nij,nj->ni", self._masses(q), w)
-        R, x = self.pose.place(q[:, s:])
-        angular, linear = (np.einsum("nij,nj->ni", R, half) for half in self.pose.wrench(momentum[:, s:]))
-        kinetic = (w * momentum).sum(axis=1) / 2
-        rest = np.array([self.potential(r) for r in q[:, :s]])
-        return np.column_stack((kinetic, rest, angular + np.cross(x, linear), linear, x))
+    def _potentials(self, q: np.ndarray) -> np.ndarray:
+        return np.array([self.potential(r) for r in q[:, : len(self.shape_names)]])
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         # dl/dv, and the driven rates
-        w, p = v[:, self.algebra], np.empty_like(v)
-        p[:, self.algebra] = np.einsum("nij,nj->ni", self._masses(q), w)
+        p = super().momenta(q, v)
         p[:, self.driven_at] = v[:, self.driven_at]
         return p
 

@@ -19,7 +19,6 @@ class Snakeboard(NonholonomicVehicle):
     shape_names = ("psi", "phi")
     shape_units = {"psi": "rad", "phi": "rad"}  # noqa: RUF012
     input_names = ("rotor", "steering")
-    compiled_stepper = "snakeboard"
 
     mass: float
     half_length: float
@@ -41,7 +40,7 @@ class Snakeboard(NonholonomicVehicle):
     def compiled(self) -> dict[str, Any]:
         """Keyword arguments of the compiled stepper."""
         parameters = (self.mass, self.half_length, self.rotor_inertia, self.wheel_inertia)
-        return {"parameters": parameters, "limit": self.max_steering}
+        return {**super().compiled, "equations": ("snakeboard", parameters)}
 
     def connection(self, r: np.ndarray) -> np.ndarray:
         # multiples of e, such that the momentum along e depends on lam alone (Ostrowski 1996)

@@ -10,14 +10,9 @@ cdef enum:
 #: Maps tau from twists to displacements; "trapezoidal" is the dual Cayley map with C cut to 1 - ad/2.
 MAPS = {"exp": EXP, "cayley": CAYLEY, "dual-cayley": DUAL_CAYLEY, "trapezoidal": TRAPEZOIDAL}
 
-cdef enum:
-    GUESSES = 5         # backward differences kept: extrapolations of orders 1 to 4
-
 #: Largest turn of a step by the exponential map, which the logarithm takes back [rad], and what trials are cut to.
 cdef double TURN = 3.141592653589793
 cdef double CUT = 3.0
-#: A residual that stops falling below this share of the momentum is rounding.
-cdef double ROUNDING = 1e-13
 
 
 # ---- maps from twists to displacements -----------------------------------------------------------
@@ -105,32 +100,18 @@ cdef void pull_slope(int map, Six x, Six p, Sym3 J, Sym3 M, double h, Blocks* A)
     A.bb = add_scaled(h, A.bb, mul3(bb, full(M)))
 
 
-# ---- steppers --------------------------------------------------------------------------------------
+# ---- the wrench on the body, and its accelerations -------------------------------------------------
 
-cdef struct Balance:            # C(h xi)^T I xi = p + k (F0 + S0 xi + what is written in Python), at a time and pose
-    int map
-    double t
-    Vec3 x
-    Mat3 R
-    Six p
-    double k
-    Six F0
-    Blocks S0
-
-
-cdef int make_rigid(VehicleStepper self, dict options) except -1:
-    cdef RigidBody body = options["body"]
-    cdef double tolerance = options.get("tolerance", INFINITY)
-    cdef int max_iterations = options.get("max_iterations", 0)
-    self.body, self.goal, self.max_iterations = body, tolerance, max_iterations
-    self.written = body.force is not None
+cdef int rigid_make(VehicleStepper self) except -1:
+    self.written = self.body.force is not None
+    newton_make(&self.newton, self.memory, 6)
+    rates_make(self, 13, self.rates.order)
+    self.lie.past = <Past*>self.memory.kept(sizeof(Past))
+    self.memory.bound_int(&self.lie.past.placed, 0, 1)
+    self.lie.guess.seen = <Seen*>self.memory.kept(sizeof(Seen))
+    self.memory.bound_long(&self.lie.guess.seen.count)
+    self.lie.guess.table = self.memory.kept_reals((ORDERS + 1) * 6)
     return 0
-
-
-cdef void rigid_surroundings(VehicleStepper self, double t, Vec3 x, Mat3 R, Six* F, Blocks* S) noexcept nogil:
-    # what does not depend on the velocity, with inputs and torque, and the slope of what does linearly
-    self.body.act(t, x, R, F, S)
-    rigid_drive(self, F)
 
 
 cdef void rigid_drive(VehicleStepper self, Six* F) noexcept nogil:
@@ -195,62 +176,113 @@ cdef int rigid_acceleration(VehicleStepper self, double t, Vec3 x, Mat3 R, Six x
     cdef Six F0, F
     cdef Blocks S
     cdef int status
-    rigid_surroundings(self, t, x, R, &F0, &S)
+    self.body.act(t, x, R, &F0, &S)
+    rigid_drive(self, &F0)
     status = rigid_wrench(self, t, x, R, xi, &F0, &S, &F, NULL)
     out[0] = self.body.velocity(axpy6(1.0, F, rigid_fictitious(self, xi)))
     return status
 
 
-cdef int rigid_solve(VehicleStepper self, const Balance* b, Six* xi, Six* F) noexcept nogil:
-    # xi of a balance, by Newton's method from a guess; F is the wrench at xi
-    cdef Now* now = self.lane.now
-    cdef int n, status
-    cdef double h = now.h, e_old = INFINITY, turn, size = vt_max_nan(largest6(b.p), fabs(b.k) * largest6(b.F0))
-    cdef Six X, I, r, d = xi[0], kept = d
-    cdef Blocks S
-    cdef bint cut = False
-    now.contraction = NAN
-    for n in range(self.max_iterations + 1):
-        # r = C(h xi)^T I xi - p - k F
-        status = rigid_wrench(self, b.t, b.x, b.R, xi[0], &b.F0, &b.S0, F, &S if b.k != 0.0 else NULL)
-        if status != OK:
-            return status
-        X, I = scale6(h, xi[0]), self.body.momentum(xi[0])
-        r = axpy6(-b.k, F[0], axpy6(-1.0, b.p, pull(b.map, X, I)))
-        if n == 0:
-            size = vt_max_nan(size, largest6(I))
-        now.error, now.iterations = largest6(r), n
-        if n > 0:
-            now.contraction = now.error / e_old if e_old > 0.0 else NAN
-        if n > 0 and not now.error <= 2.0 * e_old:
-            # the correction went too far: take half of it
-            d = scale6(0.5, d)
-            xi[0] = axpy6(-1.0, d, kept)
-            continue
-        if not isfinite(now.error):
-            return NOT_FINITE
-        if (now.error <= self.goal * size
-                or (now.error > 0.5 * e_old and now.error <= ROUNDING * size)):
-            return TURNED_TOO_FAR if b.map == EXP and not dot(X.a, X.a) < TURN * TURN else OK
-        e_old = now.error
-        d, kept = rigid_direction(self, b, X, I, &S, r), xi[0]
-        xi[0] = axpy6(-1.0, d, kept)
-        if b.map == EXP:
-            # a trial may not leave where the logarithm is defined
-            turn = fabs(h) * vt_sqrt(dot(xi.a, xi.a))
-            if turn > TURN:
-                xi.a, cut = scale(CUT / turn, xi.a), True
-    return TURNED_TOO_FAR if cut else NOT_CONVERGED
+# y = (q, v), whose quaternion is normalised wherever it is used
+
+cdef int rigid_open(VehicleStepper self, const double* q, const double* v, double* y) noexcept nogil:
+    memcpy(y, q, 7 * sizeof(double))
+    memcpy(y + 7, v, 6 * sizeof(double))
+    return OK
 
 
-cdef Six rigid_direction(VehicleStepper self, const Balance* b, Six X, Six I, const Blocks* S, Six r) noexcept nogil:
+cdef int rigid_close(VehicleStepper self, const double* y, double* q, double* v) noexcept nogil:
+    memcpy(q, y, 3 * sizeof(double))
+    store_quat(q + 3, quat_normalised(load_quat(y + 3)))
+    memcpy(v, y + 7, 6 * sizeof(double))
+    return OK
+
+
+cdef void reconstruct(Quat at, Six xi, double* dq) noexcept nogil:
+    # dq/dt (eq. 7, by quaternions)
+    store3(dq, mul(quat_matrix(at), xi.b))
+    store_quat(dq + 3, quat_mul(at, quat(scale(0.5, xi.a), 0.0)))
+
+
+cdef int rigid_rate(VehicleStepper self, double t, const double* y, double* dy) noexcept nogil:
+    cdef Quat at = quat_normalised(load_quat(y + 3))
+    cdef Six a, xi = load6(y + 7)
+    cdef int status = rigid_acceleration(self, t, load3(y), quat_matrix(at), xi, &a)
+    reconstruct(at, xi, dy)
+    store6(dy + 7, a)
+    return status
+
+
+# ---- equations of a step ---------------------------------------------------------------------------
+
+cdef struct Balance:            # C(h xi)^T I xi = p + k (F0 + S0 xi + what is written in Python), at a time and pose
+    int map
+    double t
+    Vec3 x
+    Mat3 R
+    Six p
+    double k
+    Six F0
+    Blocks S0
+    Six F               # the wrench at xi
+    Blocks S            # and its slope
+    bint cut            # a trial turned too far, and was cut
+
+
+cdef void balance_at(VehicleStepper self, double t, const double* q) noexcept nogil:
+    self.balance.t, self.balance.x = t, load3(q)
+    self.balance.R = quat_matrix(load_quat(q + 3))
+
+
+cdef int rigid_residual(VehicleStepper self) noexcept nogil:
+    cdef Balance* b = &self.balance
+    cdef VehicleNewton* x = &self.newton
+    cdef Six I, xi = load6(x.z)
+    cdef int status = rigid_wrench(self, b.t, b.x, b.R, xi, &b.F0, &b.S0, &b.F, &b.S if b.k != 0.0 else NULL)
+    if status != OK:
+        return status
+    I = self.body.momentum(xi)
+    store6(x.r, axpy6(-b.k, b.F, axpy6(-1.0, b.p, pull(b.map, scale6(self.lane.now.h, xi), I))))
+    if x.k == 0:
+        x.size = vt_max_nan(vt_max_nan(largest6(b.p), fabs(b.k) * largest6(b.F0)), largest6(I))
+    return OK
+
+
+cdef int rigid_direction(VehicleStepper self, bint factor) noexcept nogil:
     # A^-1 r, A = d(C(h xi)^T I xi)/dxi - k dF/dxi
+    cdef Balance* b = &self.balance
+    cdef VehicleNewton* x = &self.newton
+    cdef Six xi = load6(x.z), to
     cdef Blocks A
-    pull_slope(b.map, X, I, self.body.J, self.body.M, self.lane.now.h, &A)
+    cdef double turn
+    pull_slope(b.map, scale6(self.lane.now.h, xi), self.body.momentum(xi), self.body.J, self.body.M, self.lane.now.h, &A)
     if b.k != 0.0 and (self.body.moving or self.written):
-        A.aa, A.ab = add_scaled(-b.k, S.aa, A.aa), add_scaled(-b.k, S.ab, A.ab)
-        A.ba, A.bb = add_scaled(-b.k, S.ba, A.ba), add_scaled(-b.k, S.bb, A.bb)
-    return solve6(&A, r)
+        A.aa, A.ab = add_scaled(-b.k, b.S.aa, A.aa), add_scaled(-b.k, b.S.ab, A.ab)
+        A.ba, A.bb = add_scaled(-b.k, b.S.ba, A.ba), add_scaled(-b.k, b.S.bb, A.bb)
+    to = axpy6(-1.0, solve6(&A, load6(x.r)), xi)
+    if b.map == EXP:
+        # a trial may not leave where the logarithm is defined
+        turn = fabs(self.lane.now.h) * vt_sqrt(dot(to.a, to.a))
+        if turn > TURN:
+            to.a, b.cut = scale(CUT / turn, to.a), True
+    store6(x.d, axpy6(-1.0, to, xi))
+    return OK
+
+
+cdef int rigid_solve(VehicleStepper self, Six* xi) noexcept nogil:
+    # xi of the balance, from a guess
+    cdef Balance* b = &self.balance
+    cdef int status
+    cdef Six turn
+    b.cut = False
+    store6(self.newton.z, xi[0])
+    status = newton_solve(self, NEWTON)
+    xi[0] = load6(self.newton.z)
+    turn = scale6(self.lane.now.h, xi[0])
+    if status == NOT_CONVERGED and b.cut or status == OK and b.map == EXP and not dot(turn.a, turn.a) < TURN * TURN:
+        return TURNED_TOO_FAR
+    return status
+
 
 cdef inline void move(const double* q, Quat turn, Vec3 p, double* q2) noexcept nogil:
     # q2 = q times a displacement
@@ -259,9 +291,9 @@ cdef inline void move(const double* q, Quat turn, Vec3 p, double* q2) noexcept n
     store_quat(q2 + 3, quat_normalised(quat_mul(at, turn)))
 
 
+# ---- the variational integrator --------------------------------------------------------------------
+
 cdef struct Past:               # kept
-    int known                           # twists seen, up to GUESSES
-    double difference[GUESSES * 6]      # backward differences of the last twist
     double v_last[6]                    # velocity where the last step started
     int placed                          # what acts where the step starts is known: F + S xi
     Six here
@@ -270,58 +302,31 @@ cdef struct Past:               # kept
 
 cdef struct LieStep:
     int map
-    double alpha
     Past* past
-
-
-cdef int make_lie(VehicleStepper self, dict options) except -1:
-    cdef int map = options.get("map", EXP)
-    cdef double alpha = options.get("alpha", 0.5)
-    make_rigid(self, options)
-    self.lie.map, self.lie.alpha = map, alpha
-    self.lie.past = <Past*>self.memory.kept(sizeof(Past))
-    self.memory.bound_int(&self.lie.past.known, 0, GUESSES)
-    self.memory.bound_int(&self.lie.past.placed, 0, 1)
-    return 0
+    Guess guess                         # of xi, by the twists of past steps
 
 
 cdef void lie_begin(VehicleStepper self) noexcept nogil:
-    self.lie.past.known = 0
-    self.lie.past.placed = False
+    self.lie.guess.seen.count, self.lie.past.placed = 0, False
 
 
 cdef bint lie_extrapolate(VehicleStepper self, Six* xi) noexcept nogil:
-    # the next twist by the order that would have been the best for the last: its error is the next difference
-    cdef int m, k, best = 1
-    cdef double size, least = INFINITY
+    # the next twist by those of past steps of this length
     cdef double y[6]
-    if self.lie.past.known < 2 or self.lane.now.h != self.lane.clock.h_last:
+    if self.lane.now.h != self.lane.clock.h_last:
+        self.lie.guess.seen.count = 0
+    if self.lie.guess.seen.count < 2:
         return False
-    for m in range(1, self.lie.past.known):
-        size = 0.0
-        for k in range(6):
-            size = max(size, fabs(self.lie.past.difference[6 * m + k]))
-        if size < least:
-            least, best = size, m
-    for k in range(6):
-        y[k] = self.lie.past.difference[k]
-        for m in range(1, best):
-            y[k] += self.lie.past.difference[6 * m + k]
+    guess_predict(&self.lie.guess, 6, 0, y)
     xi[0] = load6(y)
     return True
 
 
 cdef void lie_learn(VehicleStepper self, Six xi) noexcept nogil:
-    cdef int m, k, count = self.lie.past.known if self.lane.now.h == self.lane.clock.h_last else 0
+    cdef double y[6]
     cdef double fresh[6]
-    cdef double d
-    store6(fresh, xi)
-    for m in range(min(count + 1, GUESSES)):
-        for k in range(6):
-            d = fresh[k]
-            fresh[k] = d - self.lie.past.difference[6 * m + k]
-            self.lie.past.difference[6 * m + k] = d
-    self.lie.past.known = min(count + 1, GUESSES)
+    store6(y, xi)
+    guess_learn(&self.lie.guess, 6, y, fresh)
 
 
 cdef int lie_predict_middle(VehicleStepper self, Vec3 x, Mat3 R, Six xi) noexcept nogil:
@@ -350,193 +355,127 @@ cdef int lie_predict_middle(VehicleStepper self, Vec3 x, Mat3 R, Six xi) noexcep
 
 
 cdef int lie_step(VehicleStepper self) noexcept nogil:
-    cdef Balance b
+    cdef Balance* b = &self.balance
+    cdef Past* past = self.lie.past
     cdef double h = self.lane.now.h
-    cdef Six node, xi, F
+    cdef Six node, xi
     cdef Quat turn
     cdef Vec3 p
     cdef int status
     # the kick at the start: C(h xi)^T I xi = mu_1 + (1 - alpha) h F(g_1, xi)
-    b.map, b.t, b.k, b.p = self.lie.map, self.lane.clock.t, (1.0 - self.lie.alpha) * h, load6(self.lane.state.x)
-    b.x, b.R = load3(self.lane.state.q), quat_matrix(load_quat(self.lane.state.q + 3))
+    balance_at(self, self.lane.clock.t, self.lane.state.q)
+    b.map, b.k, b.p = self.lie.map, (1.0 - self.alpha) * h, load6(self.lane.state.x)
     node = self.body.velocity(b.p)
     if self.shared.schedule.calls_user and lie_predict_middle(self, b.x, b.R, node) != OK:
         return CALLBACK_FAILED
-    if not self.lie.past.placed:
-        self.body.act(b.t, b.x, b.R, &self.lie.past.here, &self.lie.past.here_slope)
-    b.F0, b.S0 = self.lie.past.here, self.lie.past.here_slope
+    if not past.placed:
+        self.body.act(b.t, b.x, b.R, &past.here, &past.here_slope)
+    b.F0, b.S0 = past.here, past.here_slope
     rigid_drive(self, &b.F0)
-    status = rigid_solve(self, &b, &xi, &F) if lie_extrapolate(self, &xi) else NOT_CONVERGED
+    status = rigid_solve(self, &xi) if lie_extrapolate(self, &xi) else NOT_CONVERGED
     if status != OK and status != CALLBACK_FAILED:
         # from the dynamics where the step starts
-        status = rigid_wrench(self, b.t, b.x, b.R, node, &b.F0, &b.S0, &F, NULL)
+        status = rigid_wrench(self, b.t, b.x, b.R, node, &b.F0, &b.S0, &b.F, NULL)
         if status != OK:
             return status
-        xi = axpy6(0.5 * h, self.body.velocity(axpy6(1.0, F, rigid_fictitious(self, node))), node)
-        status = rigid_solve(self, &b, &xi, &F)
+        xi = axpy6(0.5 * h, self.body.velocity(axpy6(1.0, b.F, rigid_fictitious(self, node))), node)
+        status = rigid_solve(self, &xi)
     if status != OK:
         return status
     lie_learn(self, xi)
     # g_2 = g_1 tau(h xi). C(-h xi) = C(h xi) Ad_tau: what the solver has left over is carried into the momentum
     displacement(self.lie.map, scale6(h, xi), &turn, &p)
     move(self.lane.state.q, turn, p, self.lane.state.q2)
-    return lie_kick(self, b.t + h, xi, transport(turn, p, axpy6(b.k, F, b.p)))
+    return lie_kick(self, b.t + h, xi, transport(turn, p, axpy6(b.k, b.F, b.p)))
 
 
 cdef int lie_kick(VehicleStepper self, double t, Six xi, Six mu) noexcept nogil:
     # the kick at the end: mu_2 = mu + alpha h F(g_2, xi)
-    cdef double share = self.lie.alpha * self.lane.now.h
+    cdef Past* past = self.lie.past
+    cdef double share = self.alpha * self.lane.now.h
     cdef Vec3 x = load3(self.lane.state.q2)
     cdef Mat3 R = quat_matrix(load_quat(self.lane.state.q2 + 3))
     cdef Six F0, F
     cdef int status
-    self.lie.past.placed = share != 0.0
-    if self.lie.past.placed:
-        self.body.act(t, x, R, &self.lie.past.here, &self.lie.past.here_slope)
-        F0 = self.lie.past.here
+    past.placed = share != 0.0
+    if past.placed:
+        self.body.act(t, x, R, &past.here, &past.here_slope)
+        F0 = past.here
         rigid_drive(self, &F0)
-        status = rigid_wrench(self, t, x, R, xi, &F0, &self.lie.past.here_slope, &F, NULL)
+        status = rigid_wrench(self, t, x, R, xi, &F0, &past.here_slope, &F, NULL)
         if status != OK:
             return status
         mu = axpy6(share, F, mu)
     store6(self.lane.state.x2, mu)
     return OK
 
-cdef struct QuaternionStep:
-    double* rate                   # (4, 13) of (q, v)
-    double* trial                  # (13,)
+
+# ---- baselines: the pose by quaternions or by the exponential, the velocity by the trapezoidal rule --------
+
+cdef int trapezoid(VehicleStepper self, double t, const double* q, Six p, Six* xi) noexcept nogil:
+    # C(h xi)^T I xi = p + (h/2) F(q, xi), C = 1 - ad/2
+    cdef Balance* b = &self.balance
+    balance_at(self, t, q)
+    b.map, b.k, b.p = TRAPEZOIDAL, 0.5 * self.lane.now.h, p
+    self.body.act(t, b.x, b.R, &b.F0, &b.S0)
+    rigid_drive(self, &b.F0)
+    return rigid_solve(self, xi)
 
 
-cdef int make_quaternion(VehicleStepper self, dict options) except -1:
-    make_rigid(self, options)
-    self.quaternion.rate, self.quaternion.trial = self.memory.scratch_reals(4 * 13), self.memory.scratch_reals(13)
-    return 0
-
-
-cdef void quaternion_reconstruct(VehicleStepper self, const double* q, Six xi, double* dq) noexcept nogil:
-    # dq/dt (eq. 7, by quaternions)
-    store3(dq, mul(quat_matrix(load_quat(q + 3)), xi.b))
-    store_quat(dq + 3, quat_mul(load_quat(q + 3), quat(scale(0.5, xi.a), 0.0)))
-
-
-cdef void quaternion_displace(VehicleStepper self, double h, const double* dq, double* q) noexcept nogil:
-    # q = the step's start moved along dq
+cdef void quaternion_move(VehicleStepper self, double h, const double* from_q, Six xi, double* q) noexcept nogil:
+    # q = the step's start, moved for a time h at the rate that xi has at another pose
+    cdef double dq[7]
     cdef int k
+    reconstruct(load_quat(from_q + 3), xi, dq)
     for k in range(7):
         q[k] = self.lane.state.q[k] + h * dq[k]
     store_quat(q + 3, quat_normalised(load_quat(q + 3)))
 
 
-cdef int quaternion_stage(VehicleStepper self, double t, const double* y, double* rate) noexcept nogil:
-    # rate of (q, v)
-    cdef Six a, xi = load6(y + 7)
-    cdef int status = self.ask(t, y, y + 7) if self.shared.schedule.calls_user else OK
-    if status == OK:
-        status = rigid_acceleration(self, t, load3(y), quat_matrix(load_quat(y + 3)), xi, &a)
-    quaternion_reconstruct(self, y, xi, rate)
-    store6(rate + 7, a)
-    return status
-
-
-cdef int quaternion_trapezoid(VehicleStepper self, double t, const double* q, Six p, Six* xi) noexcept nogil:
-    # C(h xi)^T I xi = p + (h/2) F(q, xi), C = 1 - ad/2
-    cdef Balance b
-    cdef Six F
-    b.map, b.t, b.k, b.p = TRAPEZOIDAL, t, 0.5 * self.lane.now.h, p
-    b.x, b.R = load3(q), quat_matrix(load_quat(q + 3))
-    rigid_surroundings(self, t, b.x, b.R, &b.F0, &b.S0)
-    return rigid_solve(self, &b, xi, &F)
-
-cdef struct StagesStep:
-    int stages
-    double c[4]
-    double b[4]
-
-
-cdef int make_stages(VehicleStepper self, dict options) except -1:
-    c, b = options["c"], options["b"]
-    cdef int k
-    make_quaternion(self, options)
-    self.stages.stages = len(b)
-    for k in range(self.stages.stages):
-        self.stages.c[k], self.stages.b[k] = c[k], b[k]
-    return 0
-
-
-cdef int stages_step(VehicleStepper self) noexcept nogil:
-    cdef int i, k, status
-    cdef double w
-    cdef double* rate
-    memcpy(self.quaternion.trial, self.lane.state.q, 7 * sizeof(double))
-    memcpy(self.quaternion.trial + 7, self.lane.state.x, 6 * sizeof(double))
-    for i in range(self.stages.stages):
-        rate = self.quaternion.rate + 13 * i
-        if i > 0:
-            w = self.stages.c[i] * self.lane.now.h
-            quaternion_displace(self, w, rate - 13, self.quaternion.trial)
-            for k in range(6):
-                self.quaternion.trial[7 + k] = self.lane.state.x[k] + w * rate[k - 6]
-        status = quaternion_stage(self, self.lane.clock.t + self.stages.c[i] * self.lane.now.h, self.quaternion.trial, rate)
-        if status != OK:
-            return status
-    # the weighted rate in place of the first
-    for k in range(13):
-        w = 0.0
-        for i in range(self.stages.stages):
-            w += self.stages.b[i] * self.quaternion.rate[13 * i + k]
-        self.quaternion.rate[k] = w
-    quaternion_displace(self, self.lane.now.h, self.quaternion.rate, self.lane.state.q2)
-    for k in range(6):
-        self.lane.state.x2[k] = self.lane.state.x[k] + self.lane.now.h * self.quaternion.rate[7 + k]
-    return OK
-
-cdef int implicit_step(VehicleStepper self) noexcept nogil:
+cdef int implicit_midpoint_step(VehicleStepper self) noexcept nogil:
     cdef double h = self.lane.now.h, t = self.lane.clock.t + 0.5 * self.lane.now.h
     cdef Six xi = load6(self.lane.state.x), mean = xi
-    cdef double* y = self.quaternion.trial
+    cdef double q[7]
+    cdef double v[6]
     cdef int status
-    memcpy(y, self.lane.state.q, 7 * sizeof(double))
-    memcpy(y + 7, self.lane.state.x, 6 * sizeof(double))
+    quaternion_move(self, 0.5 * h, self.lane.state.q, xi, q)
     if self.shared.schedule.calls_user:
-        status = quaternion_stage(self, self.lane.clock.t, y, self.quaternion.rate)
+        rigid_open(self, self.lane.state.q, self.lane.state.x, self.rates.y)
+        status = stage_rate(self, 0.0, NULL, self.rates.k)
+        if status == OK:
+            store6(v, axpy6(0.5 * h, load6(self.rates.k + 7), xi))
+            status = self.ask(t, q, v)
         if status != OK:
             return status
-        store6(y + 7, axpy6(0.5 * h, load6(self.quaternion.rate + 7), xi))
-    quaternion_reconstruct(self, self.lane.state.q, xi, self.quaternion.rate)
-    quaternion_displace(self, 0.5 * h, self.quaternion.rate, y)
-    if self.shared.schedule.calls_user and self.ask(t, y, y + 7) != OK:
-        return CALLBACK_FAILED
-    status = quaternion_trapezoid(self, t, y, self.body.momentum(xi), &mean)
+    status = trapezoid(self, t, q, self.body.momentum(xi), &mean)
     if status != OK:
         return status
     store6(self.lane.state.x2, axpy6(2.0, mean, scale6(-1.0, xi)))
-    quaternion_reconstruct(self, self.lane.state.q, mean, self.quaternion.rate)
-    quaternion_displace(self, 0.5 * h, self.quaternion.rate, y)
-    quaternion_reconstruct(self, y, mean, self.quaternion.rate)
-    quaternion_displace(self, h, self.quaternion.rate, self.lane.state.q2)
+    quaternion_move(self, 0.5 * h, self.lane.state.q, mean, q)
+    quaternion_move(self, h, q, mean, self.lane.state.q2)
     return OK
+
 
 cdef int newmark_step(VehicleStepper self) noexcept nogil:
     cdef double h = self.lane.now.h, t = self.lane.clock.t + self.lane.now.h
     cdef Six xi = load6(self.lane.state.x), next, a, d
     cdef Vec3 p
     cdef Quat turn
-    cdef double* y = self.quaternion.trial
+    cdef double v[6]
     cdef int status
-    memcpy(y, self.lane.state.q, 7 * sizeof(double))
-    memcpy(y + 7, self.lane.state.x, 6 * sizeof(double))
-    status = quaternion_stage(self, self.lane.clock.t, y, self.quaternion.rate)
+    rigid_open(self, self.lane.state.q, self.lane.state.x, self.rates.y)
+    status = stage_rate(self, 0.0, NULL, self.rates.k)
     if status != OK:
         return status
-    a = load6(self.quaternion.rate + 7)
+    a = load6(self.rates.k + 7)
     d = scale6(h, axpy6(0.5 * h, a, xi))
     exp_se3(d.a, d.b, &turn, &p)
     move(self.lane.state.q, turn, p, self.lane.state.q2)
     next = axpy6(h, a, xi)
-    store6(y + 7, next)
-    if self.shared.schedule.calls_user and self.ask(t, self.lane.state.q2, y + 7) != OK:
+    store6(v, next)
+    if self.shared.schedule.calls_user and self.ask(t, self.lane.state.q2, v) != OK:
         return CALLBACK_FAILED
-    status = quaternion_trapezoid(self, t, self.lane.state.q2, self.body.momentum(axpy6(0.5 * h, a, xi)), &next)
+    status = trapezoid(self, t, self.lane.state.q2, self.body.momentum(axpy6(0.5 * h, a, xi)), &next)
     if status != OK:
         return status
     store6(self.lane.state.x2, next)

@@ -1,14 +1,7 @@
-# Vehicles that roll on the plane: the explicit updates, and Runge-Kutta methods on the same equations.
+# Vehicles that roll on the plane, with equations in compiled code: car and snakeboard (Kobilarov et al. 2009, sections
+# 5.2.1 and 5.2.2). Of each: the differential equations, and the explicit variational update.
 #
-# q = (two shape coordinates, theta, x, y); v = (their rates, omega, vx, vy), the twist in body axes. The node's
-# state as the equations have it is y = (q, momenta): `open` makes it of (q, v), `close` makes v of it again.
-
-cdef enum:
-    STEERED_TOO_FAR = 16
-    BEYOND_LIMIT = 17
-    LONGEST = 8         # entries of y at most
-
-STATUS |= {"steered too far": STEERED_TOO_FAR, "beyond limit": BEYOND_LIMIT}
+# q = (two shape coordinates, theta, x, y); v = (their rates, omega, vx, vy), the twist in body axes; y = (q, momenta).
 
 
 cdef inline double sinc(double x) noexcept nogil:
@@ -31,27 +24,17 @@ cdef inline void along_arc(const double* g, double angle, double length, double*
     g2[2] = g[2] + length * s
 
 
-cdef struct RollingStep:
-    int order, size                # entries of y
-    double alpha, limit
-    double* y                      # (size,) the state as the equations have it
-
-
-cdef int make_rolling(VehicleStepper self, dict options) except -1:
-    cdef double limit = options["limit"], alpha = options.get("alpha", 0.5)
-    cdef int order = options.get("order", 0)
-    self.rolling.order, self.rolling.alpha, self.rolling.limit = order, alpha, limit
-    self.rolling.y = self.memory.scratch_reals(LONGEST)
+cdef int nonholonomic_make(VehicleStepper self, int size) except -1:
+    rates_make(self, size, self.rates.order)
     # the answers of the user's functions begin the prediction of the next step's middle
     if self.ask_inputs is not None:
         self.lane.drive.u = self.memory.kept_reals(self.shared.schedule.nu)
     if self.ask_torque is not None:
         self.lane.drive.tau = self.memory.kept_reals(self.nv)
-
     return 0
 
 
-cdef void rolling_begin(VehicleStepper self) noexcept nogil:
+cdef void nonholonomic_begin(VehicleStepper self) noexcept nogil:
     with gil:
         if self.ask_inputs is not None:
             memset(self.lane.drive.u, 0, self.shared.schedule.nu * sizeof(double))
@@ -59,101 +42,46 @@ cdef void rolling_begin(VehicleStepper self) noexcept nogil:
             memset(self.lane.drive.tau, 0, self.nv * sizeof(double))
 
 
-cdef int rolling_under(VehicleStepper self, double t, const double* y) except -1:
-    # u and tau of a time and state
-    self.inputs_at(t)
-    if self.shared.schedule.calls_user:
-        self.method.close(self, y, self.lane.state.q2, self.lane.state.x2)
-        if self.ask(t, self.lane.state.q2, self.lane.state.x2) != OK:
-            raise self.exception
-    return 0
-
-
-cdef int rolling_step(VehicleStepper self) noexcept nogil:
-    cdef int status
-    self.method.open(self, self.lane.state.q, self.lane.state.x, self.rolling.y)
-    if self.rolling.order:
-        status = rolling_runge_kutta(self)
-    else:
-        status = rolling_ask_ahead(self) if self.shared.schedule.calls_user else OK
+cdef int update_step(VehicleStepper self) noexcept nogil:
+    cdef RatesStep* x = &self.rates
+    cdef int status = self.method.open(self, self.lane.state.q, self.lane.state.x, x.y)
+    if status == OK and self.shared.schedule.calls_user:
+        # ask the user's functions once, at the quadrature point as the rate at the node predicts it; their answers of
+        # the step before, or none at the first, are near enough for that rate
+        status = self.method.rate(self, self.lane.clock.t, x.y, x.k)
         if status == OK:
-            status = self.method.update(self)
-    if status != OK:
-        return status
-    self.method.close(self, self.rolling.y, self.lane.state.q2, self.lane.state.x2)
-    return BEYOND_LIMIT if fabs(self.lane.state.q2[1]) > self.rolling.limit else OK
+            status = ask_along(self, self.alpha, x.k)
+    if status == OK:
+        status = self.method.update(self)
+    if status == OK:
+        status = self.method.close(self, x.y, self.lane.state.q2, self.lane.state.x2)
+    return within_limits(self) if status == OK else status
 
-
-cdef int rolling_along(VehicleStepper self, double share, const double* slope, double* y) noexcept nogil:
-    # y at a share of the step along a slope, and what the callables answer there
-    cdef int k
-    for k in range(self.rolling.size):
-        y[k] = self.rolling.y[k]
-        if slope != NULL:
-            y[k] += share * self.lane.now.h * slope[k]
-    if not self.shared.schedule.calls_user:
-        return OK
-    self.method.close(self, y, self.lane.state.q2, self.lane.state.x2)
-    return self.ask(self.lane.clock.t + share * self.lane.now.h, self.lane.state.q2, self.lane.state.x2)
-
-
-cdef int rolling_ask_ahead(VehicleStepper self) noexcept nogil:
-    # ask the callables once, at the quadrature point as the rate at the node predicts it; their answers of the step
-    # before, or none at the first, are near enough for that rate
-    cdef double dy[LONGEST]
-    cdef double y[LONGEST]
-    self.method.rate(self, self.rolling.y, dy)
-    return rolling_along(self, self.rolling.alpha, dy, y)
-
-
-cdef int rolling_runge_kutta(VehicleStepper self) noexcept nogil:
-    # order 2: the explicit midpoint rule; order 4: the classical method
-    cdef double k1[LONGEST]
-    cdef double k2[LONGEST]
-    cdef double k3[LONGEST]
-    cdef double k4[LONGEST]
-    cdef double h = self.lane.now.h
-    cdef int k, n = self.rolling.size
-    if rolling_stage(self, 0.0, NULL, k1) != OK or rolling_stage(self, 0.5, k1, k2) != OK:
-        return CALLBACK_FAILED
-    if self.rolling.order == 2:
-        for k in range(n):
-            self.rolling.y[k] += h * k2[k]
-        return OK
-    if rolling_stage(self, 0.5, k2, k3) != OK or rolling_stage(self, 1.0, k3, k4) != OK:
-        return CALLBACK_FAILED
-    for k in range(n):
-        self.rolling.y[k] += h / 6.0 * (k1[k] + 2.0 * (k2[k] + k3[k]) + k4[k])
-    return OK
-
-
-cdef int rolling_stage(VehicleStepper self, double share, const double* slope, double* out) noexcept nogil:
-    cdef double y[LONGEST]
-    if rolling_along(self, share, slope, y) != OK:
-        return CALLBACK_FAILED
-    self.method.rate(self, y, out)
-    return OK
 
 cdef struct CarNumbers:
     double B, c, rho, turn, drag   # I + m rho^2, K rho^2/l^2, rho, rho/l
 
 
-cdef int make_car(VehicleStepper self, dict options) except -1:
-    make_rolling(self, options)
-    m, K, I, l, rho, drag = options["parameters"]
-    self.rolling.size, self.car.B, self.car.c = 6, I + m * rho * rho, K * (rho / l) ** 2
+cdef int car_make(VehicleStepper self, parameters) except -1:
+    m, K, I, l, rho, drag = parameters
+    nonholonomic_make(self, 6)
+    self.car.B, self.car.c = I + m * rho * rho, K * (rho / l) ** 2
     self.car.rho, self.car.turn, self.car.drag = rho, rho / l, drag
     return 0
 
 
-cdef void car_open(VehicleStepper self, const double* q, const double* v, double* y) noexcept nogil:
+cdef int car_open(VehicleStepper self, const double* q, const double* v, double* y) noexcept nogil:
     memcpy(y, q, 5 * sizeof(double))
     y[5] = v[0]
+    return OK
 
 
-cdef void car_close(VehicleStepper self, const double* y, double* q, double* v) noexcept nogil:
+
+cdef int car_close(VehicleStepper self, const double* y, double* q, double* v) noexcept nogil:
     memcpy(q, y, 5 * sizeof(double))
     v[0], v[1], v[2], v[3], v[4] = y[5], self.lane.drive.u[1], self.car.turn * y[1] * y[5], self.car.rho * y[5], 0.0
+    return OK
+
 
 
 cdef inline double car_force(VehicleStepper self, double sigma) noexcept nogil:
@@ -161,7 +89,7 @@ cdef inline double car_force(VehicleStepper self, double sigma) noexcept nogil:
     return self.lane.drive.u[0] + tau[0] + self.car.turn * sigma * tau[2] + self.car.rho * tau[3]
 
 
-cdef void car_rate(VehicleStepper self, const double* y, double* dy) noexcept nogil:
+cdef int car_rate(VehicleStepper self, double t, const double* y, double* dy) noexcept nogil:
     # (B + c sigma^2) u' + c sigma sigma' u = f - drag u
     cdef double s, c, sigma = y[1], u = y[5], turning = self.lane.drive.u[1]
     vt_sincos(y[2], &s, &c)
@@ -169,42 +97,46 @@ cdef void car_rate(VehicleStepper self, const double* y, double* dy) noexcept no
     dy[3], dy[4] = self.car.rho * u * c, self.car.rho * u * s
     dy[5] = car_force(self, sigma) - (self.car.drag + self.car.c * sigma * turning) * u
     dy[5] /= self.car.B + self.car.c * sigma * sigma
+    return OK
+
 
 
 cdef int car_update(VehicleStepper self) noexcept nogil:
     # (B + c sigma_k sa_k) u_k = (B + c sigma_k sa_{k-1}) u_{k-1} + h (alpha f_{k-1} + (1 - alpha) f_k), sa_k being
     # sigma at the quadrature point; a node has P = (B + c sigma^2) u
-    cdef double h = self.lane.now.h, a = self.rolling.alpha, sigma = self.rolling.y[1]
+    cdef double h = self.lane.now.h, a = self.alpha, sigma = self.rates.y[1]
     cdef double at = sigma + a * h * self.lane.drive.u[1]
     cdef double sigma2 = sigma + h * self.lane.drive.u[1], p, u, D = self.car.B + self.car.c * sigma * at
     if not D > 0.0:
         return STEERED_TOO_FAR
-    p = (self.car.B + self.car.c * sigma * sigma) * self.rolling.y[5] + (1.0 - a) * h * car_force(self, sigma)
+    p = (self.car.B + self.car.c * sigma * sigma) * self.rates.y[5] + (1.0 - a) * h * car_force(self, sigma)
     u = p / (D + (1.0 - a) * h * self.car.drag)
     p = (self.car.B + self.car.c * sigma2 * at) * u + a * h * (car_force(self, sigma2) - self.car.drag * u)
-    self.rolling.y[0] += h * u
-    self.rolling.y[1] = sigma2
-    along_arc(self.rolling.y + 2, h * self.car.turn * at * u, h * self.car.rho * u, self.rolling.y + 2)
-    self.rolling.y[5] = p / (self.car.B + self.car.c * sigma2 * sigma2)
+    self.rates.y[0] += h * u
+    self.rates.y[1] = sigma2
+    along_arc(self.rates.y + 2, h * self.car.turn * at * u, h * self.car.rho * u, self.rates.y + 2)
+    self.rates.y[5] = p / (self.car.B + self.car.c * sigma2 * sigma2)
     return OK
 
 cdef struct SnakeboardNumbers:
     double ml2, l, I, J2
 
 
-cdef int make_snakeboard(VehicleStepper self, dict options) except -1:
-    make_rolling(self, options)
-    m, l, I, J = options["parameters"]
-    self.rolling.size, self.board.ml2, self.board.l, self.board.I, self.board.J2 = 8, m * l * l, l, I, 2.0 * J
+cdef int snakeboard_make(VehicleStepper self, parameters) except -1:
+    m, l, I, J = parameters
+    nonholonomic_make(self, 8)
+    self.board.ml2, self.board.l, self.board.I, self.board.J2 = m * l * l, l, I, 2.0 * J
     return 0
 
 
-cdef void snakeboard_open(VehicleStepper self, const double* q, const double* v, double* y) noexcept nogil:
+cdef int snakeboard_open(VehicleStepper self, const double* q, const double* v, double* y) noexcept nogil:
     cdef double s, c, lam
     memcpy(y, q, 5 * sizeof(double))
     vt_sincos(q[1], &s, &c)
     lam = v[2] * s - v[3] * c / self.board.l
     y[5], y[6], y[7] = self.board.I * (v[0] + lam * s), self.board.J2 * v[1], self.board.ml2 * lam + self.board.I * s * v[0]
+    return OK
+
 
 
 cdef void snakeboard_rates(VehicleStepper self, const double* y, double s, double* u, double* lam) noexcept nogil:
@@ -213,12 +145,14 @@ cdef void snakeboard_rates(VehicleStepper self, const double* y, double s, doubl
     u[0] = y[5] / self.board.I - s * lam[0]
 
 
-cdef void snakeboard_close(VehicleStepper self, const double* y, double* q, double* v) noexcept nogil:
+cdef int snakeboard_close(VehicleStepper self, const double* y, double* q, double* v) noexcept nogil:
     cdef double s, c, lam
     memcpy(q, y, 5 * sizeof(double))
     vt_sincos(y[1], &s, &c)
     snakeboard_rates(self, y, s, v, &lam)
     v[1], v[2], v[3], v[4] = y[6] / self.board.J2, lam * s, -lam * self.board.l * c, 0.0
+    return OK
+
 
 
 cdef inline double snakeboard_push(VehicleStepper self, double s, double c) noexcept nogil:
@@ -226,7 +160,7 @@ cdef inline double snakeboard_push(VehicleStepper self, double s, double c) noex
     return s * self.lane.drive.tau[2] - self.board.l * c * self.lane.drive.tau[3]
 
 
-cdef void snakeboard_rate(VehicleStepper self, const double* y, double* dy) noexcept nogil:
+cdef int snakeboard_rate(VehicleStepper self, double t, const double* y, double* dy) noexcept nogil:
     # P_psi' = f_psi, P_phi' = f_phi, P' = I cos(phi) phi' psi'
     cdef double s, c, st, ct, lam
     vt_sincos(y[1], &s, &c)
@@ -235,13 +169,15 @@ cdef void snakeboard_rate(VehicleStepper self, const double* y, double* dy) noex
     dy[1], dy[2], dy[3], dy[4] = y[6] / self.board.J2, lam * s, -lam * self.board.l * c * ct, -lam * self.board.l * c * st
     dy[5], dy[6] = self.lane.drive.u[0] + self.lane.drive.tau[0], self.lane.drive.u[1] + self.lane.drive.tau[1]
     dy[7] = self.board.I * c * dy[1] * dy[0] + snakeboard_push(self, s, c)
+    return OK
+
 
 
 cdef int snakeboard_update(VehicleStepper self) noexcept nogil:
     # with phi_a at the quadrature point: I (psi' + lam sin phi_a) = P_psi, and
     # m l^2 cos(phi - phi_a) lam + I sin(phi) psi' = P at either end
-    cdef double h = self.lane.now.h, a = self.rolling.alpha, phi = self.rolling.y[1], turn, at, lam, u, D, s, c, sa, ca, f0, f1
-    cdef double* y = self.rolling.y
+    cdef double h = self.lane.now.h, a = self.alpha, phi = self.rates.y[1], turn, at, lam, u, D, s, c, sa, ca, f0, f1
+    cdef double* y = self.rates.y
     f0, f1 = self.lane.drive.u[0] + self.lane.drive.tau[0], self.lane.drive.u[1] + self.lane.drive.tau[1]
     turn = (y[6] + (1.0 - a) * h * f1) / self.board.J2
     at = phi + a * h * turn

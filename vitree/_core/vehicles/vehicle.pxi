@@ -1,91 +1,95 @@
 # The stepper of a vehicle, for Python.
 
-cdef enum:
-    VEHICLE_RIGID = 0
-    VEHICLE_LIE = 1
-    VEHICLE_RUNGE_KUTTA_STAGES = 2
-    VEHICLE_IMPLICIT_MIDPOINT = 3
-    VEHICLE_NEWMARK = 4
-    VEHICLE_CAR = 5
-    VEHICLE_SNAKEBOARD = 6
+from vitree.arguments import told
 
-VEHICLE_METHODS = {"rigid": VEHICLE_RIGID, "lie": VEHICLE_LIE, "runge-kutta": VEHICLE_RUNGE_KUTTA_STAGES,
-                   "implicit-midpoint": VEHICLE_IMPLICIT_MIDPOINT, "newmark": VEHICLE_NEWMARK, "car": VEHICLE_CAR, "snakeboard": VEHICLE_SNAKEBOARD}
+cdef enum:              # methods
+    NO_METHOD = 0       # rates and accelerations alone
+    RUNGE_KUTTA = 1
+    VARIATIONAL = 2
+    IMPLICIT_MIDPOINT = 3
+    NEWMARK = 4
 
-
-cdef void nothing_before(VehicleStepper self) noexcept nogil:
-    pass
+VEHICLE_METHODS = {"rates": NO_METHOD, "runge-kutta": RUNGE_KUTTA, "lie": VARIATIONAL,
+                   "implicit-midpoint": IMPLICIT_MIDPOINT, "newmark": NEWMARK}
 
 
-cdef int no_step(VehicleStepper self) noexcept nogil:
-    return NO_STEP
-
-
-cdef VehicleMethod vehicle_method(int kind) noexcept:
+cdef VehicleMethod rigid_method(int kind) noexcept:
     cdef VehicleMethod x
-    memset(&x, 0, sizeof(VehicleMethod))
-    x.begin = nothing_before
-    if kind == VEHICLE_RIGID:
-        x.step = no_step
-    elif kind == VEHICLE_LIE:
-        x.step, x.begin = lie_step, lie_begin
-    elif kind == VEHICLE_RUNGE_KUTTA_STAGES:
-        x.step = stages_step
-    elif kind == VEHICLE_IMPLICIT_MIDPOINT:
-        x.step = implicit_step
-    elif kind == VEHICLE_NEWMARK:
-        x.step = newmark_step
-    elif kind == VEHICLE_CAR:
-        x.step = rolling_step
-        x.begin = rolling_begin
-        x.open = car_open
-        x.close = car_close
-        x.rate = car_rate
-        x.update = car_update
-    elif kind == VEHICLE_SNAKEBOARD:
-        x.step = rolling_step
-        x.begin = rolling_begin
-        x.open = snakeboard_open
-        x.close = snakeboard_close
-        x.rate = snakeboard_rate
-        x.update = snakeboard_update
+    x.begin = lie_begin
+    x.open, x.close, x.rate, x.update = rigid_open, rigid_close, rigid_rate, NULL
+    x.residual, x.direction = rigid_residual, rigid_direction
+    x.step = (lie_step if kind == VARIATIONAL else implicit_midpoint_step if kind == IMPLICIT_MIDPOINT
+              else newmark_step if kind == NEWMARK else runge_kutta_step if kind == RUNGE_KUTTA else no_step)
+    return x
+
+
+cdef VehicleMethod rolling_method(int kind, bint is_car) noexcept:
+    cdef VehicleMethod x
+    x.begin, x.residual, x.direction = nonholonomic_begin, NULL, NULL
+    x.step = update_step if kind == VARIATIONAL else runge_kutta_step if kind == RUNGE_KUTTA else no_step
+    if is_car:
+        x.open, x.close, x.rate, x.update = car_open, car_close, car_rate, car_update
+    else:
+        x.open, x.close, x.rate, x.update = snakeboard_open, snakeboard_close, snakeboard_rate, snakeboard_update
+    return x
+
+
+cdef VehicleMethod python_method(int kind) noexcept:
+    cdef VehicleMethod x
+    x.begin = python_begin
+    x.open, x.close, x.rate, x.update = python_open, python_close, python_rate, NULL
+    x.residual, x.direction = python_residual, python_direction
+    x.step = python_step if kind == VARIATIONAL else runge_kutta_step if kind == RUNGE_KUTTA else no_step
     return x
 
 
 cdef class VehicleStepper(Stepper):
-    """The compiled integrators of vehicles, made as VehicleStepper(nq, nv, nu, h, ..., method=...).
+    """The steps of vehicles.
 
-    ``method`` is a name of VEHICLE_METHODS; further options are those of its ``make_lie``, ``make_car`` and the like.
+    ``equations``: a RigidBody, ("car" or "snakeboard", parameters), or an object with equations in Python
+    (:class:`vitree.vehicles.equations.Equations`). ``method``: a name of VEHICLE_METHODS. ``limits`` (s,): the largest
+    sizes of the shape coordinates.
     """
 
     cdef VehicleMethod method
     cdef double goal                    # residual accepted, infinite if nothing is solved for
-    cdef RigidBody body
+    cdef double alpha                   # share of the force at a step's end
     cdef int max_iterations
+    cdef double* limits                 # (limit_count,)
+    cdef int limit_count
+    cdef readonly int beyond            # the shape coordinate that would leave its range
+    cdef VehicleNewton newton
+    cdef RatesStep rates
+    cdef RigidBody body
     cdef bint written                   # there is a force in Python
+    cdef Balance balance
     cdef LieStep lie
-    cdef QuaternionStep quaternion
-    cdef StagesStep stages
-    cdef RollingStep rolling
     cdef CarNumbers car
     cdef SnakeboardNumbers board
+    cdef object equations
+    cdef PythonStep python
 
-    def __cinit__(self, int nq, int nv, int nu, double h, inputs=None, torque=None, *, str method, **options):
+    def __cinit__(self, int nq, int nv, int nu, double h, inputs=None, torque=None, *, equations, str method, limits=(),
+                  int map=EXP, double alpha=0.5, int order=0, double tolerance=INFINITY, int max_iterations=0):
         cdef int kind = VEHICLE_METHODS[method]
-        self.goal, self.method = INFINITY, vehicle_method(kind)
+        self.goal, self.alpha, self.max_iterations, self.rates.order, self.lie.map = (
+            tolerance, alpha, max_iterations, order, map)
         self.set_up(nq, nv, nu, h, inputs, torque)
-        if kind == VEHICLE_RIGID:
-            make_rigid(self, options)
-        elif kind == VEHICLE_LIE:
-            make_lie(self, options)
-        elif kind == VEHICLE_RUNGE_KUTTA_STAGES:
-            make_stages(self, options)
-        elif kind == VEHICLE_CAR:
-            make_car(self, options)
-        elif kind == VEHICLE_SNAKEBOARD:
-            make_snakeboard(self, options)
+        self.limit_count, self.limits = len(limits), self.memory.given_reals(len(limits))
+        copied(limits, self.limit_count, self.limits)
+        if isinstance(equations, RigidBody):
+            self.body, self.method = equations, rigid_method(kind)
+            rigid_make(self)
+        elif isinstance(equations, tuple):
+            name, parameters = equations
+            self.method = rolling_method(kind, name == "car")
+            if name == "car":
+                car_make(self, parameters)
+            else:
+                snakeboard_make(self, parameters)
         else:
-            make_quaternion(self, options)
+            self.equations, self.method = equations, python_method(kind)
+            python_make(self)
 
     cdef int advance(self) noexcept nogil:
         cdef int status = Stepper.advance(self)
@@ -100,49 +104,52 @@ cdef class VehicleStepper(Stepper):
         self.method.begin(self)
 
     cdef bint asks(self) noexcept nogil:
-        return self.shared.schedule.calls_user or self.written
+        return self.shared.schedule.calls_user or self.written or self.method.begin == python_begin
 
     @property
     def tolerance(self):
         """Residual accepted as a share of the momentum, or None if steps solve for nothing."""
         return self.goal if self.goal < INFINITY else None
 
-    def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):
-        """Acceleration (nv,) at a time and state, and no multipliers."""
-        cdef Busy busy = self.busy()
-        cdef Six a
-        out = np.empty(6)
-        cdef double[::1] view = out
-        require_size(q.shape[0], self.nq, "entries of q")
-        require_size(v.shape[0], self.nv, "entries of v")
+    # ---- the differential equations y' = f(t, y) ---------------------------------------------------
+
+    cdef int require(self, int status) except -1:
+        if status != OK:
+            raise self.exception if status == CALLBACK_FAILED else ValueError(STATUS_TEXT[status])
+        return 0
+
+    cdef int under(self, double t, const double* y) except -1:
+        # u and tau of a time and state
         self.lane.now.cause = OK
         self.inputs_at(t)
-        if self.shared.schedule.calls_user and self.ask(t, &q[0], &v[0]) != OK:
-            raise self.exception
-        rigid_acceleration(self, t, load3(&q[0]), quat_matrix(load_quat(&q[3])), load6(&v[0]), &a)
-        if self.lane.now.cause != OK:
-            raise self.exception
-        store6(&view[0], a)
-        return out, np.empty(0)
+        if self.shared.schedule.calls_user:
+            self.require(self.method.close(self, y, self.lane.state.q2, self.lane.state.x2))
+            self.require(self.ask(t, self.lane.state.q2, self.lane.state.x2))
+        return 0
 
     def unknowns(self, const double[::1] q, const double[::1] v):
         """Return y of a state."""
         cdef Busy busy = self.busy()
-        cdef double y[LONGEST]
-        self.method.open(self, entries(q, self.nq, "entries of q"), entries(v, self.nv, "entries of v"), y)
-        return self.array(y, self.rolling.size)
+        cdef double* y = self.rates.at
+        self.require(self.method.open(self, entries(q, self.nq, "entries of q"), entries(v, self.nv, "entries of v"), y))
+        return self.array(y, self.rates.size)
 
     def state_of(self, double t, const double[::1] y):
         """Return (q, v) of y, under the inputs at a time."""
         cdef Busy busy = self.busy()
-        rolling_under(self, t, entries(y, self.rolling.size, "entries of y"))
-        self.method.close(self, &y[0], self.lane.state.q2, self.lane.state.x2)
+        self.under(t, entries(y, self.rates.size, "entries of y"))
+        self.require(self.method.close(self, &y[0], self.lane.state.q2, self.lane.state.x2))
         return self.array(self.lane.state.q2, self.nq), self.array(self.lane.state.x2, self.nv)
 
     def rate_at(self, double t, const double[::1] y):
         """Return the rate of y under the inputs at a time."""
         cdef Busy busy = self.busy()
-        cdef double dy[LONGEST]
-        rolling_under(self, t, entries(y, self.rolling.size, "entries of y"))
-        self.method.rate(self, &y[0], dy)
-        return self.array(dy, self.rolling.size)
+        self.under(t, entries(y, self.rates.size, "entries of y"))
+        self.require(self.method.rate(self, t, &y[0], self.rates.k))
+        return self.array(self.rates.k, self.rates.size)
+
+    def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):
+        """Acceleration (nv,) of a rigid body at a time and state, and no multipliers; of others a VitreeError."""
+        if self.body is None:
+            raise VitreeError("accelerations are those of a rigid body: this vehicle has a shape or constraints")
+        return self.rate_at(t, np.concatenate((q, v)))[7:], np.empty(0)
