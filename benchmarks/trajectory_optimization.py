@@ -18,7 +18,7 @@ import numpy as np
 import peers
 
 import vitree as vt
-from vitree.control import Motion, Reach, ilqr
+from vitree.control import FrameCost, ShootingSolution, ilqr
 
 ROUNDS = 5
 
@@ -43,7 +43,7 @@ def panda(steps: int) -> Motion:
     start = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8, 0.02, 0.02])
     hand = "panda_hand_tcp"
     pose = model.frame_pose(hand, start)
-    reach = Reach(hand, pose[:3, 3] + [-0.1, 0.3, -0.2], pose[:3, :3], weight=20 * dt, weight_end=1e4,
+    reach = FrameCost(hand, pose[:3, 3] + [-0.1, 0.3, -0.2], pose[:3, :3], weight=20 * dt, weight_end=1e4,
                   turn_weight=5 * dt, turn_weight_end=1e3)  # fmt: skip
     return ilqr(model, start, duration=1.0, dt=dt, Q=dt * np.r_[np.full(7, 0.1), 1e4, 1e4, np.full(9, 0.1)],
                 R=dt * np.r_[np.full(7, 1e-3), 0.1, 0.1], Q_end=np.repeat([0.0, 100.0], 9), frames=[reach],
@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")
     smoke = parser.parse_args().smoke
-    cases: list[tuple[Callable[[int], Motion], int]]
+    cases: list[tuple[Callable[[int], ShootingSolution], int]]
     cases = [(cart_pole, 50)] if smoke else [(cart_pole, 1000), (cart_pole, 100), (acrobot, 400), (panda, 100)]
     print(peers.machine())
     print(f"{'':12s}{'steps':>8s}{'seconds':>10s}{'iterations':>12s}{'us a step':>11s}{'cost':>12s}")

@@ -11,7 +11,17 @@ from importlib.util import find_spec
 import numpy as np
 
 import vitree as vt
-from vitree.control import Momentum, MotionProblem, Place, Posture, Reach, Torque, ilqr, projection_newton, solve
+from vitree.control import (
+    FrameCost,
+    MomentumCost,
+    MotionProblem,
+    PositionCost,
+    PostureCost,
+    TorqueCost,
+    ilqr,
+    projection_newton,
+    solve,
+)
 
 SOLVER = "ipopt" if find_spec("ipyopt") else "scipy"  # extra `control`; the latter takes longer
 
@@ -32,10 +42,10 @@ def main() -> vt.Trajectory:
             Q, hold = np.full(2 * model.nv, 0.1 * dt), -model.static_force(start)
             how = dict(duration=time, dt=dt, goal=goal, Q=Q, R=np.full(len(motors or hold), dt * effort),
                        Q_end=np.repeat([end, 10.0], model.nv), actuators=motors, method=method, torque=hold,
-                       frames=[Reach(frame, at, weight_end=w) for frame, at, w in places])  # fmt: skip
+                       frames=[FrameCost(frame, at, weight_end=w) for frame, at, w in places])  # fmt: skip
             plans = {"iLQR": ilqr(model, start, **how), "projection": projection_newton(model, start, **how)}
-            aims = [Posture(goal, 0.1, end), Momentum(0.1, 10.0), Torque(effort)]
-            aims += [Place(frame, at, end=w) for frame, at, w in places]
+            aims = [PostureCost(goal, 0.1, end), MomentumCost(0.1, 10.0), TorqueCost(effort)]
+            aims += [PositionCost(frame, at, end=w) for frame, at, w in places]
             same = dict(model=model, steps=round(time / dt), dt=dt, start=start, actuators=motors, method=method)
             whole = MotionProblem(**same, cost=aims, guess=plans["iLQR"].trajectory.q)
             for name, plan in (plans | {"transcription": solve(whole, SOLVER)}).items():

@@ -9,7 +9,7 @@ import numpy as np
 import stand_ins
 
 import vitree as vt
-from vitree.control import Reach, ilqr, projection_newton
+from vitree.control import FrameCost, ilqr, projection_newton
 
 DT, STEPS = 0.04, 50
 
@@ -21,7 +21,7 @@ def main() -> vt.Trajectory:
     at = {frame: bare.frame_pose(frame, q0)[:3, 3] for frame in hooks}
     lengths = [np.linalg.norm(at[frame] - hook) for frame, hook in hooks.items()]
     model, start = stand_ins.on_strings(tree, hooks), np.r_[q0, lengths]
-    hands = [Reach(hand, at[hand] + np.outer(0.04 * (1 - np.cos(rate * t)), [0, 0, 1]), weight=100 * DT, weight_end=100)
+    hands = [FrameCost(hand, at[hand] + np.outer(0.04 * (1 - np.cos(rate * t)), [0, 0, 1]), weight=100 * DT, weight_end=100)
              for hand, rate in (("left hand", 3), ("right hand", 4))]  # fmt: skip
     how = {"duration": DT * STEPS, "dt": DT, "goal": start, "frames": hands, "actuators": model.kinematic_names,
            "Q": np.r_[np.full(6, 30 * DT), np.zeros(model.nv - 6), np.full(model.nv, 0.03)],

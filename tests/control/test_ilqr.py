@@ -9,7 +9,7 @@ from random_models import chain_flat, random_flat, random_state
 from scipy.optimize import minimize
 
 import vitree as vt
-from vitree.control import Reach, ilqr
+from vitree.control import FrameCost, ilqr
 from vitree.control.frames import Distances
 from vitree.control.motions import MotionSearch, chart
 from vitree.lie import SO3
@@ -198,8 +198,8 @@ def test_costs_of_frames_have_their_derivatives(seed):
     rng = np.random.default_rng(1)
     model, frame = arm(None if seed is None else np.random.default_rng(seed))
     turn = SO3.maps["exp"].tau(rng.normal(size=3))
-    costs = [Reach(frame, [0.3, -0.2, 0.4], turn, 0.5, 2.0, 0.7, 3.0), Reach(frame, point=[1.0, 0, 0], weight_end=4.0),
-             Reach(frame, point=rng.normal(size=(3, 3)), weight=0.3, weight_end=0.2)]  # fmt: skip
+    costs = [FrameCost(frame, [0.3, -0.2, 0.4], turn, 0.5, 2.0, 0.7, 3.0), FrameCost(frame, point=[1.0, 0, 0], weight_end=4.0),
+             FrameCost(frame, point=rng.normal(size=(3, 3)), weight=0.3, weight_end=0.2)]  # fmt: skip
     found = Distances(model, costs, 2)
     q = np.array([random_state(model.flat, rng)[0] for _ in range(3)])
     gradients, matrices = np.zeros((3, 2 * model.nv)), np.zeros((3, 2 * model.nv, 2 * model.nv))
@@ -217,7 +217,7 @@ def test_costs_of_frames_have_their_derivatives(seed):
     assert not gradients[:, model.nv :].any()
     # where the distances vanish, Gauss-Newton's matrix is the second derivative
     pose = model.frame_pose(frame, q[0])
-    there = Distances(model, [Reach(frame, pose[:3, 3], pose[:3, :3], 0.5, 2.0, 0.7, 3.0)], 1)
+    there = Distances(model, [FrameCost(frame, pose[:3, 3], pose[:3, :3], 0.5, 2.0, 0.7, 3.0)], 1)
     ends, still = np.array([q[0], q[0]]), np.zeros((2, 2 * model.nv, 2 * model.nv))
     there.expand(ends, np.zeros((2, 2 * model.nv)), still)
     d = rng.normal(size=model.nv)
@@ -234,7 +234,7 @@ def test_a_frame_reaches_a_pose():
     tree.world.add(vt.free("base"), vt.body("hull", 2.0, (0.3, 0.2, 0.4)), mast)
     model = tree.compile()
     turn = SO3.maps["exp"].tau(np.array([0.5, -0.4, 0.8]))
-    reach = Reach("tip", [0.4, 0.3, 0.2], turn, weight_end=500.0, turn_weight_end=500.0)
+    reach = FrameCost("tip", [0.4, 0.3, 0.2], turn, weight_end=500.0, turn_weight_end=500.0)
     found = ilqr(model, duration=1.0, dt=0.05, R=1e-3, Q_end=np.r_[np.zeros(9), np.full(9, 50.0)], frames=[reach])
     assert found.success
     pose = model.frame_pose("tip", found.trajectory.q[-1])
@@ -270,8 +270,8 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
     ("wrong", "text"),
     [
         ({"goal": None}, "nothing to go to"), ({"frames": 3}, "frames"), ({"frames": [3]}, "frames"),
-        ({"frames": [Reach("pol", [0, 0, 1], weight=1.0)]}, "pole"),
-        ({"frames": [Reach("pole", np.zeros((3, 3)), weight=1.0)]}, r"\(51, 3\)"),
+        ({"frames": [FrameCost("pol", [0, 0, 1], weight=1.0)]}, "pole"),
+        ({"frames": [FrameCost("pole", np.zeros((3, 3)), weight=1.0)]}, r"\(51, 3\)"),
         ({"model": vt.vehicles.snakeboard()}, "Model"), ({"Q": "x"}, "Q"), ({"limits": "x"}, "limits"),
         ({"goal": [0.0]}, "goal"), ({"Q": np.ones(3)}, "Q"), ({"R": [0.0]}, "R must be positive"),
         ({"limits": -1.0}, "limits"), ({"limits": [1.0, 2.0]}, "limits"), ({"actuators": ["motor"]}, "motor"),
@@ -288,7 +288,7 @@ def test_wrong_arguments_are_told(wrong, text):
                         ({"turn_weight_end": 1.0}, "rotation"), ({"point": [0, 1], "weight": 1.0}, "point"),
                         ({"rotation": np.ones((3, 3)), "turn_weight": 1.0}, "rotation matrix")):  # fmt: skip
         with pytest.raises(vt.VitreeError, match=text):
-            Reach("pole", **given)
+            FrameCost("pole", **given)
 
 
 def test_regularisation_follows_the_quadratic_schedule():

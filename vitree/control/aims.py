@@ -11,14 +11,14 @@ import numpy as np
 from vitree.arguments import entries as numbers
 from vitree.arguments import real, shown
 from vitree.control.charts import Entries
-from vitree.control.costs import Time
+from vitree.control.costs import TimeCost
 from vitree.control.points import Point
 from vitree.control.terms import Linear, Term
 from vitree.errors import InputError
 
 
 @dataclass(frozen=True)
-class Posture:
+class PostureCost:
     """The cost of configurations that are not the wanted ones.
 
     It is dt * sum over steps of w . d^2, and end . d^2 at the last node: d is ``model.difference(wanted, q)`` at the
@@ -38,7 +38,7 @@ class Posture:
 
 
 @dataclass(frozen=True)
-class Momentum:
+class MomentumCost:
     """The cost dt * sum over steps of weight . p^2, and end . p^2 at the last node.
 
     Parameters
@@ -52,7 +52,7 @@ class Momentum:
 
 
 @dataclass(frozen=True)
-class Velocity:
+class VelocityCost:
     """The cost dt * sum over steps of weight . v^2, where v is the displacement of a step over dt.
 
     Parameters
@@ -64,7 +64,7 @@ class Velocity:
 
 
 @dataclass(frozen=True)
-class Torque:
+class TorqueCost:
     """The cost dt * sum over steps of weight . u^2, where u are the forces of the actuators.
 
     Parameters
@@ -76,7 +76,7 @@ class Torque:
 
 
 @dataclass(frozen=True)
-class Tension:
+class TensionCost:
     """The cost dt * sum over steps of weight . T^2, where T are the tensions of strings, the impulses over dt.
 
     Parameters
@@ -88,8 +88,8 @@ class Tension:
 
 
 @dataclass(frozen=True)
-class Place:
-    """The cost of a frame that is not where it is wanted, as that of :class:`Posture`.
+class PositionCost:
+    """The cost of a frame that is not where it is wanted, as that of :class:`PostureCost`.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Place:
 
 
 #: The costs of a motion; that of time is the one of vehicles.
-AIMS = Posture, Momentum, Velocity, Torque, Tension, Place, Time
+AIMS = PostureCost, MomentumCost, VelocityCost, TorqueCost, TensionCost, PositionCost, TimeCost
 
 
 def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[Term]:
@@ -133,7 +133,7 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
             found.append(Term(name, function, rows, np.zeros((len(rows), 1), dtype=int), gradient))
 
     for aim in aims:
-        if isinstance(aim, Posture):
+        if isinstance(aim, PostureCost):
             wanted = _wanted(aim.q, N, model.nq, "the wanted posture")
             wanted = np.array([model.validate_configuration(q, "q") for q in wanted])
 
@@ -144,11 +144,11 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
                 return entries.by_entries(entries.difference_slopes(off(q, goal)), q)
 
             add("the posture", aim, model.nv, variables.q, off, off_slopes, wanted)
-        elif isinstance(aim, Momentum):
+        elif isinstance(aim, MomentumCost):
             add("the momentum", aim, model.nv, variables.p, _same, _same_slopes)
-        elif isinstance(aim, Torque):
+        elif isinstance(aim, TorqueCost):
             add("the torque", aim, variables.u.shape[1], variables.u, _same, _same_slopes)
-        elif isinstance(aim, Place):
+        elif isinstance(aim, PositionCost):
             point = Point(entries, aim.frame)
             wanted = _wanted(aim.at, N, 3, f'the place of "{aim.frame}"')
 
@@ -159,11 +159,11 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
                 return point.place_slopes(q)
 
             add(f'the place of "{aim.frame}"', aim, 3, variables.q, away, away_slopes, wanted)
-        elif isinstance(aim, Time):
+        elif isinstance(aim, TimeCost):
             weight = _weights(aim.weight, 1, "the weight of the time")
             found.append(Linear("the time", [[variables.dt]], [[0]], N * weight))
-        elif isinstance(aim, Velocity | Tension):
-            of_speed = isinstance(aim, Velocity)
+        elif isinstance(aim, VelocityCost | TensionCost):
+            of_speed = isinstance(aim, VelocityCost)
             name, own = ("the velocity", variables.q[:-1]) if of_speed else ("the tension", variables.tensions[:N])
             weight = _weights(aim.weight, model.nv if of_speed else own.shape[1], f"the weight of {name}")
             index = [np.full((N, 1), variables.dt), own, *([variables.q[1:]] if of_speed else [])]

@@ -17,7 +17,7 @@ from vitree.vehicles.checks import LARGEST, LEAST
 
 
 @dataclass(frozen=True)
-class Effort:
+class EffortCost:
     """The cost weight * integral of sum_i weights_i (u_i - trim_i)^2.
 
     Parameters
@@ -32,14 +32,14 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Time:
+class TimeCost:
     """The cost ``weight`` * duration, weight [-]."""
 
     weight: float = 1.0
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningCost:
     """The cost weight * integral of rate.
 
     Parameters
@@ -58,7 +58,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Limit:
+class PathConstraint:
     """The constraint lower <= function(t, q, v, u) <= upper at the start of each interval.
 
     Parameters
@@ -66,7 +66,7 @@ class Limit:
     name : str
         For messages.
     function : callable (t, q, v, u) -> (..., n) array
-        Takes the arguments of the rate of a :class:`Running`, complex numbers included. Returns the limited quantity,
+        Takes the arguments of the rate of a :class:`RunningCost`, complex numbers included. Returns the limited quantity,
         in units of its own.
     lower, upper : float
         In units of the function's result.
@@ -83,17 +83,17 @@ def cost_terms(cost: Any, variables: Variables, vehicle: Dynamics) -> list[Term]
     terms = []
     rows = np.zeros((variables.steps, 1), dtype=int)
     for one in cost if isinstance(cost, Iterable) and not isinstance(cost, str) else [cost]:
-        one = {"effort": Effort(), "time": Time()}.get(one, one) if isinstance(one, str) else one
-        if isinstance(one, Time):
+        one = {"effort": EffortCost(), "time": TimeCost()}.get(one, one) if isinstance(one, str) else one
+        if isinstance(one, TimeCost):
             terms.append(Term("time", partial(np.multiply, one.weight), [[variables.duration]], [[0]]))
-        elif isinstance(one, Effort):
+        elif isinstance(one, EffortCost):
             index = np.concatenate((variables.intervals[:, :1], variables.u), axis=1)
             terms.append(Term("effort", _effort(one, variables, vehicle), index, rows))
-        elif isinstance(one, Running):
+        elif isinstance(one, RunningCost):
             rate, gradient = _running(one, variables)
             terms.append(Term("the running cost", rate, variables.intervals, rows, gradient))
         else:
-            raise InputError(f'a cost is {one!r}; give "effort", "time", Effort, Time or Running')
+            raise InputError(f'a cost is {one!r}; give "effort", "time", EffortCost, TimeCost or RunningCost')
     return terms
 
 
@@ -109,7 +109,7 @@ def at_intervals(function: Callable[..., np.ndarray], variables: Variables) -> F
     return of_interval
 
 
-def _effort(effort: Effort, variables: Variables, vehicle: Dynamics) -> Function:
+def _effort(effort: EffortCost, variables: Variables, vehicle: Dynamics) -> Function:
     given = dict(effort.weights or {})
     unknown = [name for name in given if name not in vehicle.input_names]
     if unknown:
@@ -127,7 +127,7 @@ def _effort(effort: Effort, variables: Variables, vehicle: Dynamics) -> Function
     return value
 
 
-def _running(cost: Running, variables: Variables) -> tuple[Function, Function | None]:
+def _running(cost: RunningCost, variables: Variables) -> tuple[Function, Function | None]:
     """Return the cost as a function of the variables of an interval, and its gradient if the user gave one."""
     starts, rate = np.arange(variables.steps) / variables.steps, at_intervals(cost.rate, variables)
     given: Any = cost.gradient

@@ -17,7 +17,7 @@ from vitree.wording import Argument, named
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class FrameCost:
     """The cost weight |x - point|^2 + turn_weight |r|^2 of a frame whose origin is at x.
 
     r is the rotation vector of the turn from ``rotation`` to the axes of the frame. The cost is counted at the start of
@@ -75,9 +75,9 @@ class Distances:
 
     def __init__(self, model: Model, given: Any, steps: int):
         self.model = model
-        self.costs: Sequence[Reach] = several((), "frames", "") if given is None else several(given, "frames", "Reach")
+        self.costs: Sequence[FrameCost] = several((), "frames", "") if given is None else several(given, "frames", "FrameCost")
         for each in self.costs:
-            model.frame_pose(of_kind(each, Reach, "frames", "a vitree.control.Reach").frame, model.neutral())
+            model.frame_pose(of_kind(each, FrameCost, "frames", "a vitree.control.FrameCost").frame, model.neutral())
             if each.point is not None and each.point.ndim == 2:
                 entries(each.point, (steps + 1, 3), f'the point of "{each.frame}"', ", a row for each end of a step")
         self._weights = [np.tile(np.repeat([x.turn_weight, x.weight], 3), (steps + 1, 1)) for x in self.costs]

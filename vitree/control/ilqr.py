@@ -14,8 +14,8 @@ from typing import Any, cast
 import numpy as np
 
 from vitree._core import scalar
-from vitree.control.frames import Reach
-from vitree.control.motions import ARMIJO, SHARES, Motion, MotionSearch, Path
+from vitree.control.frames import FrameCost
+from vitree.control.motions import ARMIJO, SHARES, MotionSearch, Path, ShootingSolution
 from vitree.model.model import Model
 
 core = scalar()
@@ -27,11 +27,11 @@ LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 
 def ilqr(
     model: Model, q0: Any = None, v0: Any = None, *, duration: float, dt: float, goal: Any = None, Q: Any = 0.0, R: Any,
-    Q_end: Any = None, frames: Sequence[Reach] | None = None, goal_p: Any = None, goal_u: Any = None,
+    Q_end: Any = None, frames: Sequence[FrameCost] | None = None, goal_p: Any = None, goal_u: Any = None,
     torque: Any = None, inputs: Any = None, prescribed: Any = None, actuators: Sequence[str] | None = None,
     limits: Any = None, method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
     progress: Callable[[int, float], Any] | None = None, **options: Any,
-) -> Motion:  # fmt: skip
+) -> ShootingSolution:  # fmt: skip
     """Find torques that take a robot to a goal, or along a motion, at least cost.
 
     The cost is the sum over steps of x^T Q x + u^T R u, and x^T Q_end x at the end. Here x = (d, p - goal_p): the
@@ -57,7 +57,7 @@ def ilqr(
     R : (m, m) or (m,) array, in units of the cost over those of the controls
     Q_end : (2 nv, 2 nv) or (2 nv,) array, in units as Q, optional
         Q if not given.
-    frames : sequence of Reach, optional
+    frames : sequence of FrameCost, optional
         Costs of where frames of the robot are.
     goal_p : (nv,) or (steps + 1, nv) array, optional [kg m/s or kg m^2/s]
         The momentum that costs nothing; zero if not given.
@@ -87,7 +87,7 @@ def ilqr(
 
     Returns
     -------
-    Motion
+    ShootingSolution
         The best motion, even where the iteration did not converge, or was interrupted by the keyboard: ``message``
         says why it ended.
 

@@ -37,7 +37,7 @@ FAR = 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class ShootingSolution:
     """The best motion that was found.
 
     Attributes
@@ -81,7 +81,7 @@ class Motion:
 
     def __repr__(self) -> str:
         state = "converged" if self.success else self.message
-        return f"<vitree.control.Motion: cost {self.cost:.6g} after {len(self.costs) - 1} iterations, {state}>"
+        return f"<vitree.control.ShootingSolution: cost {self.cost:.6g} after {len(self.costs) - 1} iterations, {state}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ class MotionSearch:
         return held.trajectory
 
     def searched(self, begin: Callable[[Path], Search], torque: Any, inputs: Any, max_iterations: Any, tolerance: Any,
-                 progress: Any, began: float) -> Motion:  # fmt: skip
+                 progress: Any, began: float) -> ShootingSolution:  # fmt: skip
         """Return the best motion of a search that begins with the motion under a torque and inputs."""
         model, most, least = self.model, whole(max_iterations), real(tolerance)
         if most is None or most < 0:
@@ -241,7 +241,7 @@ class MotionSearch:
             message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or halve dt"
         seconds, trajectory = time.perf_counter() - began, self.recorded(path)
         motion = trajectory, force, given, self.prescribed(path.controls), gains, regulator
-        return Motion(*motion, path.cost, search.costs, success, message, seconds)
+        return ShootingSolution(*motion, path.cost, search.costs, success, message, seconds)
 
     def states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return x (steps + 1, 2 nv) from the goal."""

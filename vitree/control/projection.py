@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vitree._core import scalar
-from vitree.control.frames import Reach
-from vitree.control.motions import ARMIJO, SHARES, Motion, MotionSearch, Path
+from vitree.control.frames import FrameCost
+from vitree.control.motions import ARMIJO, SHARES, MotionSearch, Path, ShootingSolution
 from vitree.control.regulator import weights
 from vitree.errors import InputError
 from vitree.model.model import Model
@@ -26,12 +26,12 @@ DIRECTIONS = {
 
 def projection_newton(
     model: Model, q0: Any = None, v0: Any = None, *, duration: float, dt: float, goal: Any = None, Q: Any = 0.0, R: Any,
-    Q_end: Any = None, frames: Sequence[Reach] | None = None, goal_p: Any = None, goal_u: Any = None,
+    Q_end: Any = None, frames: Sequence[FrameCost] | None = None, goal_p: Any = None, goal_u: Any = None,
     torque: Any = None, inputs: Any = None, prescribed: Any = None, actuators: Sequence[str] | None = None,
     feedback: tuple[Any, Any] | None = None, direction: str = "newton",
     method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
     progress: Callable[[int, float], Any] | None = None, **options: Any,
-) -> Motion:  # fmt: skip
+) -> ShootingSolution:  # fmt: skip
     """Find torques that take a robot to a goal at least cost, as :func:`vitree.control.ilqr` does, by another way.
 
     A direction is a motion of the linear dynamics that lowers the cost most. A regulator along the motion so far makes
@@ -54,7 +54,7 @@ def projection_newton(
 
     Returns
     -------
-    Motion
+    ShootingSolution
         The best motion, even where the iteration did not converge, or was interrupted by the keyboard. Its regulator
         is that with the weights ``feedback``.
 
