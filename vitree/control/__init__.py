@@ -1,18 +1,28 @@
 """Optimal control of vehicles (DMOC) and of robots, and regulators of robots."""
 
-from vitree.control.aims import MomentumCost, PositionCost, PostureCost, TensionCost, TorqueCost, VelocityCost
-from vitree.control.costs import EffortCost, PathConstraint, RunningCost, TimeCost
+from vitree.control.costs import (
+    EffortCost,
+    FrameCost,
+    MomentumCost,
+    PathConstraint,
+    PositionCost,
+    PostureCost,
+    QuadraticCost,
+    RunningCost,
+    TensionCost,
+    TimeCost,
+    TorqueCost,
+    VelocityCost,
+)
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
-from vitree.control.frames import FrameCost
-from vitree.control.ilqr import ilqr
+from vitree.control.lqr import Regulator, lqr, tvlqr
 from vitree.control.motion_plan import MotionPlan, PhaseInterval
-from vitree.control.motions import ShootingSolution
 from vitree.control.obstacles import BoxObstacle, CylinderObstacle, HalfSpaceObstacle, SphereObstacle
 from vitree.control.phases import ContactPhase
 from vitree.control.plan import Plan
 from vitree.control.problem import ControlProblem
-from vitree.control.projection import projection_newton
-from vitree.control.regulator import Regulator, lqr, tvlqr
+from vitree.control.projection import ProjectionNewton
+from vitree.control.shooting import ShootingSolution, optimize_motion
 from vitree.control.solvers import TranscriptionSolution, solve
 from vitree.control.transcription import MotionProblem
 from vitree.control.vehicles import dynamics_of, replay
@@ -35,6 +45,8 @@ __all__ = [
     "Plan",
     "PositionCost",
     "PostureCost",
+    "ProjectionNewton",
+    "QuadraticCost",
     "Regulator",
     "RigidDynamics",
     "RunningCost",
@@ -46,9 +58,8 @@ __all__ = [
     "TranscriptionSolution",
     "VelocityCost",
     "dynamics_of",
-    "ilqr",
     "lqr",
-    "projection_newton",
+    "optimize_motion",
     "replay",
     "solve",
     "tvlqr",

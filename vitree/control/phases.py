@@ -89,5 +89,6 @@ def stances_of(phases: Any, stretches: Sequence[PhaseInterval]) -> list[ContactI
                     raise InputError(f'"{name}" is held at two places in a row; it must be free for a phase between')
                 found.remove(earlier)
                 where = earlier.place if where is None else where
-            found.append(ContactInterval(name, stretch.first if earlier is None else earlier.first, stretch.last, where))
+            first = stretch.first if earlier is None else earlier.first
+            found.append(ContactInterval(name, first, stretch.last, where))
     return found

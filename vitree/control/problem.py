@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import as_numbers, mapping, of_kind, several, shown, whole
-from vitree.control.costs import EffortCost, PathConstraint, RunningCost, TimeCost, at_intervals, cost_terms
+from vitree.control.cost_terms import at_intervals, cost_terms
+from vitree.control.costs import EffortCost, PathConstraint, RunningCost, TimeCost
 from vitree.control.equations import Equations, add_dynamics, add_obstacles
 from vitree.control.guess import of_inputs, resampled, straight
 from vitree.control.plan import Plan
@@ -18,6 +19,7 @@ from vitree.control.variables import Variables
 from vitree.control.vehicles import dynamics_of
 from vitree.errors import InputError, UnknownNameError
 
+Cost = EffortCost | TimeCost | RunningCost
 #: The longest duration of a plan [s].
 LONGEST = 1e10
 
@@ -100,7 +102,7 @@ class ControlProblem(Program):
         duration: float | tuple[float, float],
         start: ArrayLike | tuple[ArrayLike, ArrayLike],
         goal: ArrayLike | tuple[ArrayLike, ArrayLike],
-        cost: str | EffortCost | TimeCost | RunningCost | Sequence[str | EffortCost | TimeCost | RunningCost] = "effort",
+        cost: str | Cost | Sequence[str | Cost] = "effort",
         bounds: Mapping[str, tuple[float, float]] | None = None,
         obstacles: Sequence[Callable[[np.ndarray], np.ndarray]] = (),
         radius: float = 0.0,

@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import as_numbers, entries, mapping, of_kind, real, several, shown
-from vitree.control.aims import AIMS, TorqueCost, aim_terms
 from vitree.control.charts import Entries
+from vitree.control.cost_terms import AIMS, aim_terms
+from vitree.control.costs import TorqueCost
 from vitree.control.equations import Equations
+from vitree.control.lqr import actuated
 from vitree.control.momenta import Momenta
 from vitree.control.motion_plan import MotionPlan
 from vitree.control.motion_variables import MotionVariables
 from vitree.control.phases import ON_PLACE, ContactInterval, ContactPhase, stances_of, stretches_of, swing
 from vitree.control.points import Point, String
 from vitree.control.program import Program, quiet
-from vitree.control.regulator import actuated
 from vitree.control.terms import Linear, Term
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.slopes import constraint_slopes
@@ -192,7 +193,8 @@ class MotionProblem(Program):
         self._add_strings(equations)
         self._add_constraints(equations)
         self._add_periodic(equations, periodic)
-        aims = (TorqueCost(),) if cost is None else (cost,) if isinstance(cost, AIMS) else several(cost, "cost", "costs")
+        cost = TorqueCost() if cost is None else cost
+        aims = (cost,) if isinstance(cost, AIMS) else several(cost, "cost", "costs")
         self._assemble(variables, equations, aim_terms(aims, variables, self._entries))
         self.x0 = self._clipped(self._guess(guess)[self._free])
         if not (np.isfinite(self.constraints(self.x0)).all() and np.isfinite(self.objective(self.x0))):
