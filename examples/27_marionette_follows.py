@@ -22,7 +22,7 @@ def main() -> vt.Trajectory:
     tree, hooks = stand_ins.marionette()
     model, t = tree.compile(), DT * np.arange(STEPS + 1)
     q0 = model.neutral()
-    cost = [PostureCost(q0, np.r_[np.full(6, 30.0), np.zeros(8)]), VelocityCost(0.03), TensionCost(1e-4)]  # of the torso, mostly
+    cost = [PostureCost(q0, np.r_[np.full(6, 30.0), np.zeros(8)]), VelocityCost(0.03), TensionCost(1e-4)]
     for hand, rate in (("left hand", 3), ("right hand", 4)):
         up = np.outer(0.04 * (1 - np.cos(rate * t)), [0, 0, 1])
         cost.append(PositionCost(hand, model.frame_pose(hand, q0)[:3, 3] + up, 100.0, 100.0))
@@ -30,7 +30,7 @@ def main() -> vt.Trajectory:
     plan = found.trajectory
     print(f"{len(found.x)} variables, {found.iterations} iterations, {found.seconds:.1f} s: {found.message}")
     for aim in cost[3:]:
-        off = np.abs(model.frame_pose(aim.frame, plan.q)[:, 2, 3] - aim.at[:, 2]).max()
+        off = np.abs(model.frame_pose(aim.frame, plan.q)[:, 2, 3] - aim.point[:, 2]).max()
         pull = plan.tensions[aim.frame][:-1].min() / DT
         print(f"{aim.frame:10s} within {1e3 * off:.1f} mm of its height, tension at least {pull:.2f} N")
     whole = [*plan.q[0], *(length[0] for length in plan.lengths.values())]

@@ -620,7 +620,7 @@ def valid(case: Case, parameter: inspect.Parameter):
     if case.target == "control.ControlProblem":
         problem = case.drawn.setdefault("(problem)", problems()[0])
         return {"vehicle": problem.vehicle, "steps": 3, "duration": (1.0, 2.0), "start": (np.zeros(5), [1.0]),
-                "goal": [np.nan, 0, 0, 1.0, 0.1], "cost": case.pick("effort", "time", ["effort", control.TimeCost(2.0)]),
+                "goal": [np.nan, 0, 0, 1.0, 0.1], "cost": case.pick("effort", "time", control.TimeCost(2.0)),
                 "bounds": case.pick(None, {"torque": (-1, 1)}), "guess": None,
                 "obstacles": case.pick((), [control.SphereObstacle((0, 2, 0), 0.1)]), "radius": 0.0, "points": None,
                 "limits": ()}.get(name)  # fmt: skip

@@ -12,7 +12,8 @@ import vitree.control as vc
 from vitree import vehicles
 
 SIDE, RADIUS = 1.5, 0.3
-WALLS = [vc.HalfSpaceObstacle((0, SIDE, 0), (0, -1, 0), "left wall"), vc.HalfSpaceObstacle((0, -SIDE, 0), (0, 1, 0), "right wall")]
+WALLS = [vc.HalfSpaceObstacle((0, SIDE, 0), (0, -1, 0), "left wall"),
+         vc.HalfSpaceObstacle((0, -SIDE, 0), (0, 1, 0), "right wall")]  # fmt: skip
 ROCKS = [vc.CylinderObstacle((4.0, 0.7), 0.6, "first"), vc.CylinderObstacle((8.0, -0.6), 0.7, "second"),
          vc.CylinderObstacle((12.0, 0.9), 0.7, "third")]  # fmt: skip
 

@@ -60,7 +60,8 @@ def problems():
         )  # fmt: skip
     yield vc.ControlProblem(
         car(rolling_resistance=0.1), steps=5, duration=(2.0, 4.0), start=([0, 0.1, 0.2, 0, 0], [3.0]),
-        goal=([np.nan, 0, np.nan, 3, 1], [np.nan]), obstacles=[vc.CylinderObstacle((1.5, 1.0), 0.3)], points=[(0.4, 0.1)],
+        goal=([np.nan, 0, np.nan, 3, 1], [np.nan]), obstacles=[vc.CylinderObstacle((1.5, 1.0), 0.3)],
+        points=[(0.4, 0.1)],
     )  # fmt: skip
 
 

@@ -157,7 +157,8 @@ def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
     model = vt.Model(random_flat(np.random.default_rng(0), nbody=3, kinds=("free", "ball", "revolute")))
     nv, (q, _) = model.nv, random_state(model.flat, rng)
     exact = {"method": method, "tolerance": 1e-13}
-    problem = shooting_problem(model, q, 0.5 * rng.normal(size=nv), duration=0.04, dt=0.02, goal=q, Q=1.0, R=1.0, **exact)
+    problem = shooting_problem(model, q, 0.5 * rng.normal(size=nv), duration=0.04, dt=0.02, goal=q, Q=1.0, R=1.0,
+                               **exact)  # fmt: skip
     path = problem.follow(0.3 * rng.normal(size=(2, nv)))
     found = problem.curvature(path, problem.expand(path)[0])[1]
 

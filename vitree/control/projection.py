@@ -1,7 +1,7 @@
 """Newton's method with a projection operator: descent in the space of motions, with a regulator that tracks curves.
 
-A direction is a motion of the linearised dynamics. The regulator makes a motion of the curve along it; its gains do not depend on
-the cost, so that the search stays near motions that are unstable in open loop.
+A direction is a motion of the linearised dynamics. The regulator makes a motion of the curve along it; its gains do not
+depend on the cost, so that the search stays near motions that are unstable in open loop.
 """
 
 from __future__ import annotations
