@@ -10,6 +10,7 @@ import pytest
 from cart_poles import cart_pole
 from closed_chains import closed_chain
 from random_models import random_flat
+from searches import ilqr
 
 import vitree as vt
 import vitree.control as vc
@@ -35,7 +36,8 @@ def everything(kinds, dt, method, seed=5):
     one, other, tied = model.frame_names[-1], model.frame_names[-2], model.frame_names[1]
     held = {one: model.frame_pose(one, start)[:3, 3]}
     cost = [vc.PostureCost(guess[1], 1.0, 2.0), vc.MomentumCost(0.3, 0.4), vc.TorqueCost(0.1),
-            vc.VelocityCost(0.2), vc.TensionCost(0.3), vc.PositionCost(one, (1, 0.2, 0.3), 0.7, 0.6), vc.TimeCost(0.5)]  # fmt: skip
+            vc.VelocityCost(0.2), vc.TensionCost(0.3),
+            vc.PositionCost(one, (1, 0.2, 0.3), 0.7, 0.6), vc.TimeCost(0.5)]  # fmt: skip
     problem = vc.MotionProblem(
         model, dt=dt, start=(start, 0.3 * rng.standard_normal(model.nv)), method=method, guess=guess, friction=0.7,
         phases=[vc.ContactPhase(2, held), vc.ContactPhase(2, {other: None})], strings={tied: (0.3, 0.4, 3)},
@@ -92,7 +94,7 @@ def test_a_swing_up_is_the_optimum_of_ilqr(method, solver):
     model, dt = cart_pole(), 0.04
     weights = {"duration": 2.0, "dt": dt, "goal": [0.0, 0.0], "Q": np.r_[1, 1, 0.1, 0.1] * 4e-4, "R": [4e-4],
                "Q_end": [10, 10, 1, 1], "actuators": ["slide"]}  # fmt: skip
-    other = vc.ilqr(model, [0.0, np.pi], method=method, tolerance=1e-12, **weights)
+    other = ilqr(model, [0.0, np.pi], method=method, tolerance=1e-12, **weights)
     cost = [vc.PostureCost([0, 0], 4e-4 / dt, 10.0), vc.MomentumCost(4e-5 / dt, 1.0), vc.TorqueCost(4e-4 / dt)]
     asked = {"steps": 50, "dt": dt, "start": [0.0, np.pi], "actuators": ["slide"], "method": method}
     problem = vc.MotionProblem(model, cost=cost, **asked)

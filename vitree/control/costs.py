@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +39,10 @@ class QuadraticCost:
         The desired momenta; zero if not given.
     goal_u : (m,) or (steps, m) array, optional, in units of the controls
         The controls that cost nothing; zero if not given.
+
+    References
+    ----------
+    Anderson & Moore 1990, "Optimal control: linear quadratic methods".
     """
 
     goal: ArrayLike | None = None
@@ -77,8 +82,8 @@ class FrameCost:
     """
 
     frame: str
-    point: ArrayLike | None = None
-    rotation: ArrayLike | None = None
+    point: Any = None
+    rotation: Any = None
     weight: float = 0.0
     weight_end: float = 0.0
     turn_weight: float = 0.0

@@ -7,6 +7,8 @@ depend on the cost, so that the search stays near motions that are unstable in o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -137,10 +139,7 @@ class Descent:
                 continue
             if -towards.expected <= tolerance * abs(self.at.cost):
                 return True, "the cost cannot fall by more than the tolerance"
-            found = line_search(
-                self.at, lambda share, towards=towards: self.along(towards, share),
-                lambda share, towards=towards: -share * towards.slope,
-            )  # fmt: skip
+            found = line_search(self.at, partial(self.along, towards), partial(mul, -towards.slope))
             if found is not None:
                 self._move_to(found)
                 return None

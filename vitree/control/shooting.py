@@ -111,7 +111,7 @@ def optimize_motion(
         The velocity there; zero if not given.
     duration, dt : float [s]
         Of the motion, and of a step.
-    costs : QuadraticCost, or sequence of one QuadraticCost and any number of FrameCost
+    costs : QuadraticCost, or sequence of one QuadraticCost and of FrameCost
         The problem minimises their sum.
     control : (nv,) or (steps, nv) array, callable or mapping, optional [N or N m]
         The first guess of the torque; zero if not given. A callable (t, q, v) -> (nv,), such as a :class:`Regulator`,

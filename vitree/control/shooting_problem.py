@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import axes_of, entries, numbers_of, of_kind, real, several
+from vitree.arguments import as_numbers, axes_of, entries, numbers_of, of_kind, real, several
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.lqr import weights
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
@@ -175,7 +175,8 @@ class FrameCosts:
             if x.rotation is not None:
                 off[:, :3] = SO3.maps["exp"].log(x.rotation.T @ poses[:, :3, :3])
             if x.point is not None:
-                off[:, 3:] = poses[:, :3, 3] - (x.point if x.point.ndim == 1 else x.point[rows])
+                point = np.asarray(x.point)
+                off[:, 3:] = poses[:, :3, 3] - (point if point.ndim == 1 else point[rows])
             yield x, rows, weighing[rows], off, poses
 
     def cost(self, q: np.ndarray) -> float:
@@ -234,7 +235,7 @@ class ShootingProblem:
         self.start = held.q.copy(), held.p.copy()
         goal = self.start[0] if quadratic.goal is None else quadratic.goal
         if axes_of(goal) == 2:
-            goal = np.array([model.validate_configuration(q, "goal") for q in goal])
+            goal = np.array([model.validate_configuration(q, "goal") for q in as_numbers(goal)])
         else:
             goal = model.validate_configuration(goal, "goal")
         self.goal = _rows(goal, self.steps + 1, model.nq, "goal")
