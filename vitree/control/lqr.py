@@ -146,7 +146,8 @@ def lqr(
 
 @guarded
 def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | None = None, *,
-          actuators: Sequence[str] | None = None, torque: ArrayLike | None = None, t0: float = 0.0) -> Regulator:  # fmt: skip
+          actuators: Sequence[str] | None = None, torque: ArrayLike | None = None,
+          t0: float = 0.0) -> Regulator:  # fmt: skip
     """Return the regulator along a run, at least cost: the sum over steps of x^T Q x + u^T R u, and x^T Q_end x.
 
     Parameters
