@@ -8,7 +8,7 @@ The plan is made once, for a start at rest. The robot starts elsewhere: the plan
 import numpy as np
 
 import vitree as vt
-from vitree.control import ilqr, lqr
+from vitree.control import QuadraticCost, lqr, optimize_motion
 
 DT, UP, FORCE = 0.02, 2.0, 12.0  # [s], [s], [N]
 
@@ -20,8 +20,8 @@ def main() -> vt.Trajectory:
     model = tree.compile()
 
     effort = np.array([1.0, 1.0, 0.1, 0.1, 1.0]) * 0.01 * DT  # weights of x, angle, their momenta, and the force
-    plan = ilqr(model, [0.0, np.pi], duration=UP, dt=DT, goal=[0.0, 0.0], Q=effort[:4], R=effort[4:],
-                Q_end=[10.0, 10.0, 10.0, 10.0], actuators=["rail"], limits=FORCE)  # fmt: skip
+    cost = QuadraticCost([0.0, 0.0], Q=effort[:4], R=effort[4:], Q_end=[10.0, 10.0, 10.0, 10.0])
+    plan = optimize_motion(model, [0.0, np.pi], duration=UP, dt=DT, costs=cost, actuators=["rail"], limits=FORCE)
     print(f"the plan costs {plan.cost:.3f} after {len(plan.costs) - 1} iterations: {plan.message}")
     print(f"its largest force is {np.abs(plan.torque).max():.2f} N")
     hold = lqr(vt.linearize(model, dt=DT), Q=[30.0, 30.0, 1.0, 1.0], R=[0.1], actuators=["rail"])

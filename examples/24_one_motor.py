@@ -8,7 +8,7 @@ The motor cannot turn the first link by itself: the links throw each other up. S
 import numpy as np
 
 import vitree as vt
-from vitree.control import ilqr, lqr
+from vitree.control import QuadraticCost, lqr, optimize_motion
 
 DT, UP, MOTOR, TORQUE = 0.01, 4.0, "hinge2", 20.0  # [s], [s], the name, [N m]
 UPRIGHT = np.array([np.pi, 0.0])
@@ -17,8 +17,8 @@ UPRIGHT = np.array([np.pi, 0.0])
 def main() -> vt.Trajectory:
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
     effort = DT * np.array([0.1, 0.1, 0.01, 0.01])  # weights of the angles and their momenta
-    plan = ilqr(model, duration=UP, dt=DT, goal=UPRIGHT, Q=effort, R=[1e-3 * DT], Q_end=[100.0, 100.0, 10.0, 10.0],
-                actuators=[MOTOR], limits=TORQUE)  # fmt: skip
+    cost = QuadraticCost(UPRIGHT, Q=effort, R=[1e-3 * DT], Q_end=[100.0, 100.0, 10.0, 10.0])
+    plan = optimize_motion(model, duration=UP, dt=DT, costs=cost, actuators=[MOTOR], limits=TORQUE)
     print(f"planned in {plan.seconds:.2f} s, {len(plan.costs) - 1} iterations: {plan.message}")
     print(f"the largest torque is {np.abs(plan.torque).max():.2f} N m, and {plan.torque[:, 0].max():.0f} at the top")
     hold = lqr(vt.linearize(model, UPRIGHT, dt=DT), Q=[10.0, 10.0, 1.0, 1.0], R=[0.1], actuators=[MOTOR])

@@ -9,7 +9,7 @@ planned, and the plan's feedback leads it. The Panda is of the package example-r
 import numpy as np
 
 import vitree as vt
-from vitree.control import Reach, ilqr
+from vitree.control import FrameCost, QuadraticCost, optimize_motion
 
 DT, TIME, HAND, HALF = 0.01, 1.0, "panda_hand_tcp", np.sqrt(0.5)  # [s], [s], its frame, sine and cosine of 45 degrees
 START = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8, 0.02, 0.02])  # [rad], and two fingers [m]
@@ -22,10 +22,11 @@ def main() -> vt.Trajectory:
     model = vt.load_urdf(vt.find_robot("panda"), mimic="independent")
     most = np.concatenate([joint.effort for joint in model.joints])
     pose = model.frame_pose(HAND, START)
-    target = Reach(HAND, pose[:3, 3] + [-0.1, 0.3, -0.2], TURN @ pose[:3, :3], weight=20 * DT, weight_end=1e4,
+    target = FrameCost(HAND, pose[:3, 3] + [-0.1, 0.3, -0.2], TURN @ pose[:3, :3], weight=20 * DT, weight_end=1e4,
                    turn_weight=5 * DT, turn_weight_end=1e3)  # fmt: skip
-    plan = ilqr(model, START, duration=TIME, dt=DT, Q=DT * np.r_[POSTURE, MOMENTUM], R=DT * FORCE, frames=[target],
-                Q_end=np.repeat([0.0, 100.0], 9), torque=-model.passive_force(START), limits=most)  # fmt: skip
+    rest = QuadraticCost(Q=DT * np.r_[POSTURE, MOMENTUM], R=DT * FORCE, Q_end=np.repeat([0.0, 100.0], 9))
+    plan = optimize_motion(model, START, duration=TIME, dt=DT, costs=[rest, target],
+                           control=-model.passive_force(START), limits=most)  # fmt: skip
     print(f"planned in {plan.seconds:.2f} s, {len(plan.costs) - 1} iterations: {plan.message}")
     print(f"it takes at most {100 * (np.abs(plan.torque) / most).max():.0f} % of the motors' torques")
 

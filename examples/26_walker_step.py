@@ -11,7 +11,7 @@ import numpy as np
 import stand_ins
 
 import vitree as vt
-from vitree.control import MotionProblem, Phase, Torque, Velocity, solve
+from vitree.control import ContactPhase, MotionProblem, TorqueCost, VelocityCost, solve
 
 DT, LENGTH = 0.02, 0.35  # [s], of a step [m]
 SWAP = {"lean": "lean", "left hip": "right hip", "right hip": "left hip", "left knee": ("right knee", np.nan),
@@ -20,13 +20,13 @@ SWAP = {"lean": "lean", "left hip": "right hip", "right hip": "left hip", "left 
 
 def main() -> vt.Trajectory:
     model, here = stand_ins.planar_walker(), {"left foot": (0, 0, 0)}
-    phases = [Phase(4, here | {"right foot": (-LENGTH, 0, 0)}), Phase(24, here),
-              Phase(0, here | {"right foot": (LENGTH, 0, 0)})]  # fmt: skip
+    phases = [ContactPhase(4, here | {"right foot": (-LENGTH, 0, 0)}), ContactPhase(24, here),
+              ContactPhase(0, here | {"right foot": (LENGTH, 0, 0)})]  # fmt: skip
     first = np.array([-LENGTH / 2, 0.76, 0, -0.35, 0.25, 0.1, 0.25])
     way = np.linspace(0, 1, 29)[:, None] * (first[[0, 1, 2, 5, 6, 3, 4]] + [LENGTH, 0, 0, 0, 0, 0, 0] - first)
     problem = MotionProblem(
         model, dt=DT, phases=phases, periodic=SWAP, guess=first + way, friction=0.5, clearance=0.04, limits=150.0,
-        actuators=list(SWAP)[1:5], cost=[Torque(1e-3), Velocity(0.2)],
+        actuators=list(SWAP)[1:5], cost=[TorqueCost(1e-3), VelocityCost(0.2)],
         bounds={"left knee": (0.05, 2), "right knee": (0.05, 2), "lean": (-0.3, 0.3), "z": (0.4, 0.9)})  # fmt: skip
     found = solve(problem)
     plan = found.trajectory

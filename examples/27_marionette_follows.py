@@ -11,7 +11,7 @@ import numpy as np
 import stand_ins
 
 import vitree as vt
-from vitree.control import MotionProblem, Place, Posture, Tension, Velocity, solve
+from vitree.control import MotionProblem, PositionCost, PostureCost, TensionCost, VelocityCost, solve
 
 #: Chosen: by default a robot that strings hold has another form of kinetic energy than one that floats.
 DT, STEPS, HOW = 0.04, 50, {"dt": 0.04, "method": "midpoint", "kinetic": "midpoint"}
@@ -22,15 +22,15 @@ def main() -> vt.Trajectory:
     tree, hooks = stand_ins.marionette()
     model, t = tree.compile(), DT * np.arange(STEPS + 1)
     q0 = model.neutral()
-    cost = [Posture(q0, np.r_[np.full(6, 30.0), np.zeros(8)]), Velocity(0.03), Tension(1e-4)]  # of the torso, mostly
+    cost = [PostureCost(q0, np.r_[np.full(6, 30.0), np.zeros(8)]), VelocityCost(0.03), TensionCost(1e-4)]
     for hand, rate in (("left hand", 3), ("right hand", 4)):
         up = np.outer(0.04 * (1 - np.cos(rate * t)), [0, 0, 1])
-        cost.append(Place(hand, model.frame_pose(hand, q0)[:3, 3] + up, 100.0, 100.0))
+        cost.append(PositionCost(hand, model.frame_pose(hand, q0)[:3, 3] + up, 100.0, 100.0))
     found = solve(MotionProblem(model, steps=STEPS, start=q0, strings=hooks, actuators=[], cost=cost, **HOW), SOLVER)
     plan = found.trajectory
     print(f"{len(found.x)} variables, {found.iterations} iterations, {found.seconds:.1f} s: {found.message}")
     for aim in cost[3:]:
-        off = np.abs(model.frame_pose(aim.frame, plan.q)[:, 2, 3] - aim.at[:, 2]).max()
+        off = np.abs(model.frame_pose(aim.frame, plan.q)[:, 2, 3] - aim.point[:, 2]).max()
         pull = plan.tensions[aim.frame][:-1].min() / DT
         print(f"{aim.frame:10s} within {1e3 * off:.1f} mm of its height, tension at least {pull:.2f} N")
     whole = [*plan.q[0], *(length[0] for length in plan.lengths.values())]

@@ -11,8 +11,19 @@ from importlib.util import find_spec
 import numpy as np
 
 import vitree as vt
-from vitree.control import Momentum, MotionProblem, Place, Posture, Reach, Torque, ilqr, projection_newton, solve
+from vitree.control import (
+    FrameCost,
+    MomentumCost,
+    MotionProblem,
+    PositionCost,
+    PostureCost,
+    QuadraticCost,
+    TorqueCost,
+    optimize_motion,
+    solve,
+)
 
+SEARCHES = "ilqr", "projection-newton"
 SOLVER = "ipopt" if find_spec("ipyopt") else "scipy"  # extra `control`; the latter takes longer
 
 
@@ -30,17 +41,18 @@ def main() -> vt.Trajectory:
     for model, start, goal, time, dt, motors, effort, end, places in problems():
         for method in ("linear-time", "midpoint"):
             Q, hold = np.full(2 * model.nv, 0.1 * dt), -model.passive_force(start)
-            how = dict(duration=time, dt=dt, goal=goal, Q=Q, R=np.full(len(motors or hold), dt * effort),
-                       Q_end=np.repeat([end, 10.0], model.nv), actuators=motors, method=method, torque=hold,
-                       frames=[Reach(frame, at, weight_end=w) for frame, at, w in places])  # fmt: skip
-            plans = {"iLQR": ilqr(model, start, **how), "projection": projection_newton(model, start, **how)}
-            aims = [Posture(goal, 0.1, end), Momentum(0.1, 10.0), Torque(effort)]
-            aims += [Place(frame, at, end=w) for frame, at, w in places]
+            costs = [QuadraticCost(goal, Q=Q, R=np.full(len(motors or hold), dt * effort),
+                                   Q_end=np.repeat([end, 10.0], model.nv)),
+                     *(FrameCost(frame, at, weight_end=w) for frame, at, w in places)]  # fmt: skip
+            how = dict(duration=time, dt=dt, costs=costs, actuators=motors, method=method, control=hold)
+            plans = {search: optimize_motion(model, start, search=search, **how) for search in SEARCHES}
+            aims = [PostureCost(goal, 0.1, end), MomentumCost(0.1, 10.0), TorqueCost(effort)]
+            aims += [PositionCost(frame, at, weight_end=w) for frame, at, w in places]
             same = dict(model=model, steps=round(time / dt), dt=dt, start=start, actuators=motors, method=method)
-            whole = MotionProblem(**same, cost=aims, guess=plans["iLQR"].trajectory.q)
+            whole = MotionProblem(**same, cost=aims, guess=plans["ilqr"].trajectory.q)
             for name, plan in (plans | {"transcription": solve(whole, SOLVER)}).items():
-                print(f"{model.name:15s} {method:12s} {name:14s} cost {plan.cost:.8f} in {plan.seconds:5.2f} s")
-    return plans["projection"].trajectory
+                print(f"{model.name:15s} {method:12s} {name:17s} cost {plan.cost:.8f} in {plan.seconds:5.2f} s")
+    return plans["projection-newton"].trajectory
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 import stand_ins
 
 import vitree as vt
-from vitree.control import Reach, ilqr, projection_newton
+from vitree.control import FrameCost, QuadraticCost, optimize_motion
 
 DT, STEPS = 0.04, 50
 
@@ -21,17 +21,18 @@ def main() -> vt.Trajectory:
     at = {frame: bare.frame_pose(frame, q0)[:3, 3] for frame in hooks}
     lengths = [np.linalg.norm(at[frame] - hook) for frame, hook in hooks.items()]
     model, start = stand_ins.on_strings(tree, hooks), np.r_[q0, lengths]
-    hands = [Reach(hand, at[hand] + np.outer(0.04 * (1 - np.cos(rate * t)), [0, 0, 1]), weight=100 * DT, weight_end=100)
+    hands = [FrameCost(hand, at[hand] + np.outer(0.04 * (1 - np.cos(rate * t)), [0, 0, 1]),
+                       weight=100 * DT, weight_end=100)
              for hand, rate in (("left hand", 3), ("right hand", 4))]  # fmt: skip
-    how = {"duration": DT * STEPS, "dt": DT, "goal": start, "frames": hands, "actuators": model.kinematic_names,
-           "Q": np.r_[np.full(6, 30 * DT), np.zeros(model.nv - 6), np.full(model.nv, 0.03)],
-           "R": np.full(len(hooks), 1e-3), "goal_u": lengths}  # fmt: skip
-    for search in (projection_newton, ilqr):
+    Q = np.r_[np.full(6, 30 * DT), np.zeros(model.nv - 6), np.full(model.nv, 0.03)]
+    rest = QuadraticCost(start, Q=Q, R=np.full(len(hooks), 1e-3), goal_u=lengths)
+    how = {"duration": DT * STEPS, "dt": DT, "costs": [rest, *hands], "actuators": model.kinematic_names}
+    for search in ("projection-newton", "ilqr"):
         for method in ("linear-time", "midpoint"):
-            plan = search(model, start, method=method, **how)
+            plan = optimize_motion(model, start, search=search, method=method, **how)
             off = [np.abs(model.frame_pose(hand.frame, plan.trajectory.q)[:, 2, 3] - hand.point[:, 2]).max()
                    for hand in hands]  # fmt: skip
-            print(f"{search.__name__:17s} {method:11s} cost {plan.cost:.4f} in {plan.seconds:.1f} s, hands within "
+            print(f"{search:17s} {method:11s} cost {plan.cost:.4f} in {plan.seconds:.1f} s, hands within "
                   f"{1e3 * max(off):.0f} mm of their heights: {plan.message}")  # fmt: skip
     run = vt.simulate(model, start, p0=plan.trajectory.p[0], duration=DT * STEPS, dt=DT, method="midpoint",
                       prescribed=plan.prescribed)  # fmt: skip

@@ -212,10 +212,10 @@ def sweeps():
 def problems():
     """Problems of optimal control, and a plan."""
     car = control.CarDynamics(mass=10, inertia=1.5, wheel_inertia=0.05, wheelbase=0.8, wheel_radius=0.1)
-    tilt = control.Limit("tilt", lambda t, q, v, u: q[..., 0], lower=-9.0)
+    tilt = control.PathConstraint("tilt", lambda t, q, v, u: q[..., 0], lower=-9.0)
     one = control.ControlProblem(car, steps=3, duration=(1.0, 4.0), start=(np.zeros(5), [1.0]),
                                  goal=([np.nan, 0, 0, 1.0, 0.1], [np.nan]), limits=[tilt],
-                                 obstacles=[control.Cylinder((0.5, 2.0), 0.3)])  # fmt: skip
+                                 obstacles=[control.CylinderObstacle((0.5, 2.0), 0.3)])  # fmt: skip
     raft = control.RigidDynamics(lie.SE2, np.eye(3), lambda t, g, xi, u: u, ("turn", "push", "side"))
     return one, control.ControlProblem(raft, steps=2, duration=1.0, start=np.zeros(3), goal=[0.1, 0.2, 0.0])
 
@@ -282,7 +282,7 @@ def _made(kind: type, case: Case):
     for each in inspect.signature(kind).parameters.values():
         if each.default is each.empty and each.kind is not each.VAR_KEYWORD:
             given[each.name] = valid(case, each)
-    if kind is control.Cylinder:
+    if kind is control.CylinderObstacle:
         given["centre"] = given["centre"][:2]
     return kind(**given, **(VEHICLE if issubclass(kind, control.CarDynamics) else {}))
 
@@ -533,7 +533,7 @@ SPECIAL = {
     "EulerModel.from_native.v": lambda case: case.normal(case.owner.native.nv),
     "vt.find_robot.name": one_of("pendulum", "arm6"), "vt.load_urdf.inertia": one_of("warn", "strict", "repair"),
     "vt.fix_urdf.inertia": one_of("repair", "geometry"), "control.CarDynamics.inertia": one_of(1.5),
-    "control.Cylinder.centre": one_of((0.1, 0.2)), "control.RigidDynamics.group": one_of(lie.SE3),
+    "control.CylinderObstacle.centre": one_of((0.1, 0.2)), "control.RigidDynamics.group": one_of(lie.SE3),
     "control.RigidDynamics.inertia": one_of(np.eye(6)), "control.RigidDynamics.force": one_of(_wrench),
     "control.RigidDynamics.inputs": one_of(("a", "b"), {"a": (-1, 1)}), "control.RigidDynamics.trim": one_of(None),
     "Plan.__getitem__.name": lambda case: case.pick(*case.owner.q_names, *case.owner.v_names, *case.owner.input_names),
@@ -615,14 +615,14 @@ def valid(case: Case, parameter: inspect.Parameter):
         return getattr(case.drawn.setdefault("(run)", case.pick(*runs())), name)
     if case.target == "vt.Comparison":
         return getattr(case.drawn.setdefault("(comparison)", case.pick(*comparisons())), name)
-    if case.target in ("control.Plan", "control.Solution") and name != "method":
+    if case.target in ("control.Plan", "control.TranscriptionSolution") and name != "method":
         return getattr(case.drawn.setdefault("(plan)", plan(case)), name, 1.0)
     if case.target == "control.ControlProblem":
         problem = case.drawn.setdefault("(problem)", problems()[0])
         return {"vehicle": problem.vehicle, "steps": 3, "duration": (1.0, 2.0), "start": (np.zeros(5), [1.0]),
-                "goal": [np.nan, 0, 0, 1.0, 0.1], "cost": case.pick("effort", "time", ["effort", control.Time(2.0)]),
+                "goal": [np.nan, 0, 0, 1.0, 0.1], "cost": case.pick("effort", "time", control.TimeCost(2.0)),
                 "bounds": case.pick(None, {"torque": (-1, 1)}), "guess": None,
-                "obstacles": case.pick((), [control.Sphere((0, 2, 0), 0.1)]), "radius": 0.0, "points": None,
+                "obstacles": case.pick((), [control.SphereObstacle((0, 2, 0), 0.1)]), "radius": 0.0, "points": None,
                 "limits": ()}.get(name)  # fmt: skip
     if case.target.startswith("plot.") and name in ("source", "axes"):
         return case.pick(*runs(), *comparisons()) if name == "source" else None

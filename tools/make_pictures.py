@@ -164,9 +164,9 @@ def mast() -> Figure:
     """The plan of the page on optimal control: the way round the mast from above, and the inputs."""
     heli = vehicles.helicopter(drag=(0.02, 0.02, 0.02, 0.1, 0.1, 0.2))
     bounds = {"collective": (0, 25), "yaw": (-1, 1), "pitch": (-0.3, 0.3), "roll": (-0.3, 0.3), "z": (0.5, 3)}
-    problem = vc.ControlProblem(heli, steps=30, duration=(2.0, 6.0), cost=["effort", vc.Time(0.01)], bounds=bounds,
+    problem = vc.ControlProblem(heli, steps=30, duration=(2.0, 6.0), cost=["effort", vc.TimeCost(0.01)], bounds=bounds,
                                 start=([0, 0, 2, 0, 0, 0, 1], [1, 0, 0, 0, 0, 0]), goal=[4, 1, 1, *[np.nan] * 4],
-                                obstacles=[vc.Cylinder((2.0, 0.3), 0.5, "mast")], radius=0.4)  # fmt: skip
+                                obstacles=[vc.CylinderObstacle((2.0, 0.3), 0.5, "mast")], radius=0.4)  # fmt: skip
     plan = vc.solve(problem).trajectory
     figure = Figure(figsize=(7.5, 3.0), layout="constrained")
     path, inputs = figure.subplots(1, 2)

@@ -12,9 +12,9 @@ problem = vc.ControlProblem(
     duration=(4.0, 15.0),  # s; free, between two
     start=(0.0, 0.0, 0.0, 1.7, 0.9),  # wheels, steering, heading, x, y
     goal=(np.nan, 0.0, 0.0, 0.0, 0.0),
-    cost=[vc.Effort(), vc.Time(0.05)],
+    cost=[vc.EffortCost(), vc.TimeCost(0.05)],
     bounds={"torque": (-5, 5), "steering": (-2, 2)},  # N m, tangent
-    obstacles=[vc.Box((1.5, -0.25, -1), (2.7, 0.25, 1)), vc.Box((-1.8, -0.25, -1), (-0.6, 0.25, 1))],
+    obstacles=[vc.BoxObstacle((1.5, -0.25, -1), (2.7, 0.25, 1)), vc.BoxObstacle((-1.8, -0.25, -1), (-0.6, 0.25, 1))],
     radius=0.22,  # m, of balls about three points
     points=[(0.0, 0.0), (0.4, 0.0), (0.8, 0.0)],
 )

@@ -34,7 +34,7 @@ ROTORS = {"collective": (0, 25), "yaw": (-1, 1), "pitch": (-0.3, 0.3), "roll": (
 
 chosen = arguments(__doc__)
 level = (0.0, 0.0, 0.0, 1.0)
-pillar = vc.Cylinder((12.0, middle(12.0) - 1.1), 0.6, "pillar")
+pillar = vc.CylinderObstacle((12.0, middle(12.0) - 1.1), 0.6, "pillar")
 problem = vc.ControlProblem(
     vehicles.helicopter(drag=(0.02, 0.02, 0.02, 0.1, 0.1, 0.2)),
     steps=60,

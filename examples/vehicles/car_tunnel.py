@@ -12,9 +12,10 @@ import vitree.control as vc
 from vitree import vehicles
 
 SIDE, RADIUS = 1.5, 0.3
-WALLS = [vc.HalfSpace((0, SIDE, 0), (0, -1, 0), "left wall"), vc.HalfSpace((0, -SIDE, 0), (0, 1, 0), "right wall")]
-ROCKS = [vc.Cylinder((4.0, 0.7), 0.6, "first"), vc.Cylinder((8.0, -0.6), 0.7, "second"),
-         vc.Cylinder((12.0, 0.9), 0.7, "third")]  # fmt: skip
+WALLS = [vc.HalfSpaceObstacle((0, SIDE, 0), (0, -1, 0), "left wall"),
+         vc.HalfSpaceObstacle((0, -SIDE, 0), (0, 1, 0), "right wall")]  # fmt: skip
+ROCKS = [vc.CylinderObstacle((4.0, 0.7), 0.6, "first"), vc.CylinderObstacle((8.0, -0.6), 0.7, "second"),
+         vc.CylinderObstacle((12.0, 0.9), 0.7, "third")]  # fmt: skip
 
 chosen = arguments(__doc__)
 car = vehicles.car(mass=10, inertia=1.5, wheel_inertia=0.05, wheelbase=0.8, wheel_radius=0.1)
@@ -25,7 +26,7 @@ problem = vc.ControlProblem(
     duration=8.0,
     start=((0.0, 0.0, 0.0, 0.0, 0.0), (speed,)),
     goal=((np.nan, 0.0, 0.0, 16.0, 0.0), (speed,)),
-    cost=vc.Effort(weights={"torque": 0.01, "steering": 1.0}),
+    cost=vc.EffortCost(weights={"torque": 0.01, "steering": 1.0}),
     bounds={"torque": (-5, 5), "steering": (-2, 2)},
     obstacles=[*ROCKS, *WALLS],
     radius=RADIUS,

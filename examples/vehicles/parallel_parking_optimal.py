@@ -11,17 +11,17 @@ from vitree import vehicles
 RADIUS = 0.22
 chosen = arguments(__doc__)
 car = vehicles.car(mass=10, inertia=1.5, wheel_inertia=0.05, wheelbase=0.8, wheel_radius=0.1)
-parked = [vc.Box((1.5, -0.25, -1), (2.7, 0.25, 1), "car ahead"),
-          vc.Box((-1.8, -0.25, -1), (-0.6, 0.25, 1), "car behind")]  # fmt: skip
+parked = [vc.BoxObstacle((1.5, -0.25, -1), (2.7, 0.25, 1), "car ahead"),
+          vc.BoxObstacle((-1.8, -0.25, -1), (-0.6, 0.25, 1), "car behind")]  # fmt: skip
 problem = vc.ControlProblem(
     car,
     steps=80,
     duration=(4.0, 15.0),
     start=(0.0, 0.0, 0.0, 1.7, 0.9),
     goal=(np.nan, 0.0, 0.0, 0.0, 0.0),
-    cost=[vc.Effort(), vc.Time(0.05)],
+    cost=[vc.EffortCost(), vc.TimeCost(0.05)],
     bounds={"torque": (-5, 5), "steering": (-2, 2)},
-    obstacles=[*parked, vc.HalfSpace((0, -0.3, 0), (0, 1, 0), "kerb")],
+    obstacles=[*parked, vc.HalfSpaceObstacle((0, -0.3, 0), (0, 1, 0), "kerb")],
     radius=RADIUS,
     points=[(0.0, 0.0), (0.4, 0.0), (0.8, 0.0)],
 )

@@ -48,19 +48,20 @@ def car(**more):
 
 def problems():
     """One of each kind, with obstacles, limits, all costs, free durations and free goals."""
-    tilt = vc.Limit("tilt", lambda t, q, v, u: 1 - 2 * (q[..., 3] ** 2 + q[..., 4] ** 2), lower=0.5)
-    rate = vc.Running(lambda t, q, v, u: (v * v).sum(-1) * (1 + 0.1 * t) + u[..., 0] * q[..., 0])
+    tilt = vc.PathConstraint("tilt", lambda t, q, v, u: 1 - 2 * (q[..., 3] ** 2 + q[..., 4] ** 2), lower=0.5)
+    rate = vc.RunningCost(lambda t, q, v, u: (v * v).sum(-1) * (1 + 0.1 * t) + u[..., 0] * q[..., 0])
     for map in ("exp", "cayley", "dual-cayley"):
         yield vc.ControlProblem(
             flyer(map), steps=4, duration=(1.0, 2.0), start=([0, 0, 0, *LEVEL], [1, 0, 0.2, 0.1, 0, 0]),
             goal=[3, 1, np.nan, 0, 0, 0.6, 0.8], cost=["effort", "time", rate], limits=[tilt],
-            obstacles=[vc.Sphere((1.5, 1, 1), 0.4), vc.Box((1, -9, -9), (2, -1, 9)),
-                       vc.HalfSpace((0, 0, 9), (0, 1, -2))],
+            obstacles=[vc.SphereObstacle((1.5, 1, 1), 0.4), vc.BoxObstacle((1, -9, -9), (2, -1, 9)),
+                       vc.HalfSpaceObstacle((0, 0, 9), (0, 1, -2))],
             radius=0.1, points=[(0.2, 0, 0), (-0.2, 0, 0.1)],
         )  # fmt: skip
     yield vc.ControlProblem(
         car(rolling_resistance=0.1), steps=5, duration=(2.0, 4.0), start=([0, 0.1, 0.2, 0, 0], [3.0]),
-        goal=([np.nan, 0, np.nan, 3, 1], [np.nan]), obstacles=[vc.Cylinder((1.5, 1.0), 0.3)], points=[(0.4, 0.1)],
+        goal=([np.nan, 0, np.nan, 3, 1], [np.nan]), obstacles=[vc.CylinderObstacle((1.5, 1.0), 0.3)],
+        points=[(0.4, 0.1)],
     )  # fmt: skip
 
 
@@ -97,7 +98,7 @@ def test_a_gradient_of_ones_own_is_used():
         return np.abs(v[..., 1]) * v[..., 1], np.zeros_like(q), by_v, by_u
 
     given = {"steps": 5, "duration": (1.0, 3.0), "start": [0, 0, 0], "goal": [0, 1, 0]}
-    problem = vc.ControlProblem(raft(), cost=vc.Running(rate, gradient), **given)
+    problem = vc.ControlProblem(raft(), cost=vc.RunningCost(rate, gradient), **given)
     x = problem.x0 + 0.1 * np.random.default_rng(0).standard_normal(len(problem.x0))
     d = np.random.default_rng(1).standard_normal(len(x))
     difference = (problem.objective(x + 1e-6 * d) - problem.objective(x - 1e-6 * d)) / 2e-6
@@ -107,7 +108,7 @@ def test_a_gradient_of_ones_own_is_used():
     difference = (problem.gradient(x + 1e-6 * d) - problem.gradient(x - 1e-6 * d)) / 2e-6
     np.testing.assert_allclose(bent, difference, atol=1e-6)
     with pytest.raises(InputError, match="running cost"):
-        vc.ControlProblem(raft(), cost=vc.Running(rate), **given)
+        vc.ControlProblem(raft(), cost=vc.RunningCost(rate), **given)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -159,12 +160,12 @@ def test_least_time_is_bang_bang(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_obstacles_bounds_and_limits_hold(method):
-    rock = vc.Cylinder((2.0, 0.1), 0.3, "rock")
+    rock = vc.CylinderObstacle((2.0, 0.1), 0.3, "rock")
     problem = vc.ControlProblem(
         car(), steps=30, duration=5.0, start=([0, 0, 0, 0, 0], [5.0]), goal=([np.nan, 0, 0, 4, 0], [5.0]),
         obstacles=[rock], radius=0.2, points=[(0.0, 0.0), (0.7, 0.0)],
         bounds={"torque": (-2, 2), "steering": (-1.2, 1.2), "rate": (0.0, 12.0)},
-        limits=[vc.Limit("sideways", lambda t, q, v, u: q[..., 1] * v[..., 0] ** 2, -40, 40)],
+        limits=[vc.PathConstraint("sideways", lambda t, q, v, u: q[..., 1] * v[..., 0] ** 2, -40, 40)],
     )  # fmt: skip
     found = vc.solve(problem, method)
     assert found.success, found.message
@@ -205,7 +206,7 @@ def test_the_vehicles_own_integrator_takes_the_same_way(kind, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_infeasible_problem_is_no_success(method):
-    wall = vc.Box((1, -99, -1), (2, 99, 1), "wall")
+    wall = vc.BoxObstacle((1, -99, -1), (2, 99, 1), "wall")
     given = {"steps": 15, "start": [0, 0, 0, 0, 0], "goal": [np.nan, 0, 0, 4, 0], "bounds": {"torque": (-5, 5)}}
     for more in ({"duration": 0.5}, {"duration": 5.0, "obstacles": [wall], "radius": 0.5}):
         problem = vc.ControlProblem(car(), **given, **more)
@@ -232,7 +233,7 @@ def test_a_solver_that_claims_a_success_is_not_believed(monkeypatch, feasible):
 
 
 def test_a_goal_that_is_partly_free_is_out_of_obstacles():
-    pole = vc.Cylinder((2.0, 0.1), 0.5, "pole")
+    pole = vc.CylinderObstacle((2.0, 0.1), 0.5, "pole")
     problem = vc.ControlProblem(raft(), steps=6, duration=1.0, start=[0, 0, 0], goal=[0, 2, np.nan], obstacles=[pole])
     # the guess goes straight into the pole
     end = problem.trajectory(problem.x0).q[-1]
@@ -305,9 +306,9 @@ def test_a_jacobian_that_is_singular_by_structure():
         assert found.success and found.cost == pytest.approx(12 / (1 - 1 / 64), rel=1e-6)
 
 
-@pytest.mark.parametrize("obstacle", [vc.Sphere((1, 2, 3), 0.5), vc.Cylinder((1, 2), 0.5),
-                                      vc.HalfSpace((1, 2, 3), (1, 2, 2)), vc.Box((0, 1, 2), (1, 3, 4)),
-                                      vc.Box((0, -np.inf, 2), (1, 3, np.inf))])  # fmt: skip
+@pytest.mark.parametrize("obstacle", [vc.SphereObstacle((1, 2, 3), 0.5), vc.CylinderObstacle((1, 2), 0.5),
+                                      vc.HalfSpaceObstacle((1, 2, 3), (1, 2, 2)), vc.BoxObstacle((0, 1, 2), (1, 3, 4)),
+                                      vc.BoxObstacle((0, -np.inf, 2), (1, 3, np.inf))])  # fmt: skip
 def test_distances_are_signed_and_have_unit_slopes(obstacle):
     rng = np.random.default_rng(0)
     p = rng.uniform(0, 4, (999, 3))
@@ -335,15 +336,15 @@ BAD = [
     ({"bounds": {"push": (1, 0)}}, 'bounds of "push"'),
     ({"bounds": {"x": (0.5, 2)}}, "the start has x = 0, outside"),
     ({"bounds": {"x": (-1, 0.5)}}, "the goal has x = 1, outside"),
-    ({"obstacles": [vc.Cylinder((1, 0), 0.5, "pole")]}, 'the goal is inside obstacle "pole", 0.5 m deep'),
-    ({"obstacles": [vc.Cylinder((0.5, 0), 0.4, "pole")], "radius": 0.2}, "the start is inside"),
+    ({"obstacles": [vc.CylinderObstacle((1, 0), 0.5, "pole")]}, 'the goal is inside obstacle "pole", 0.5 m deep'),
+    ({"obstacles": [vc.CylinderObstacle((0.5, 0), 0.4, "pole")], "radius": 0.2}, "the start is inside"),
     ({"obstacles": [lambda p: np.abs(p[..., 1] - 0.3) + 1]}, "abs"),
     ({"radius": -1}, "radius"),
     ({"points": [(0, 0, 0)]}, "points"),
-    ({"limits": [vc.Limit("way", lambda t, q, v, u: q[..., 1], 1, 0)]}, 'limit "way"'),
+    ({"limits": [vc.PathConstraint("way", lambda t, q, v, u: q[..., 1], 1, 0)]}, 'limit "way"'),
     ({"cost": "money"}, "money"),
-    ({"cost": vc.Effort(weights={"pull": 1})}, "pull"),
-    ({"cost": vc.Running(lambda t, q, v, u: v)}, "the running cost"),
+    ({"cost": vc.EffortCost(weights={"pull": 1})}, "pull"),
+    ({"cost": vc.RunningCost(lambda t, q, v, u: v)}, "the running cost"),
 ]
 
 
@@ -364,10 +365,10 @@ def test_bad_problems_are_named(change, text):
         (lambda: vc.RigidDynamics("SE2", np.eye(3), None, "a"), "SE2 or SE3"),
         (lambda: car(max_steering=2.0), "max_steering"),
         (lambda: vc.CarDynamics(mass=0, inertia=1, wheel_inertia=1, wheelbase=1, wheel_radius=1), "mass is 0"),
-        (lambda: vc.Sphere((0, 0), 1), "3 finite numbers"),
-        (lambda: vc.Cylinder((0, 0), 0), "radius"),
-        (lambda: vc.HalfSpace((0, 0, 0), (0, 0, 0)), "normal"),
-        (lambda: vc.Box((0, 0, 0), (1, 0, 1), "shed"), "shed"),
+        (lambda: vc.SphereObstacle((0, 0), 1), "3 finite numbers"),
+        (lambda: vc.CylinderObstacle((0, 0), 0), "radius"),
+        (lambda: vc.HalfSpaceObstacle((0, 0, 0), (0, 0, 0)), "normal"),
+        (lambda: vc.BoxObstacle((0, 0, 0), (1, 0, 1), "shed"), "shed"),
     ],
 )
 def test_bad_parts_are_named(make, text):
@@ -401,7 +402,7 @@ def test_scipy_has_one_thread_of_blas_and_others_have_theirs_again(monkeypatch):
         minimize = solvers.optimize.minimize
         monkeypatch.setattr(solvers.optimize, "minimize", lambda *a, **k: seen.append(counts()) or minimize(*a, **k))
         problem = vc.ControlProblem(raft(), steps=4, duration=1.0, start=(0.0, 0.0, 0.0), goal=(0.1, 0.2, 0.0),
-                                    cost=[vc.Effort()])  # fmt: skip
+                                    cost=[vc.EffortCost()])  # fmt: skip
         vc.solve(problem, max_iterations=2)
         assert counts() == before and set(seen[0]) == {1}
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)

@@ -8,11 +8,10 @@ from cart_poles import cart_pole
 from closed_chains import four_bar
 from random_models import random_flat, random_state
 from scipy.optimize import minimize
+from searches import ilqr, projection_newton, shooting_problem
 
 import vitree as vt
-from vitree.control import ilqr, projection_newton
-from vitree.control.motions import MotionSearch
-from vitree.control.projection import _Descent
+from vitree.control.projection import Descent, ProjectionNewton
 
 METHODS = ["linear-time", "midpoint"]
 
@@ -129,9 +128,7 @@ def test_the_optimum_is_that_of_a_general_solver(name, method):
 @pytest.mark.parametrize("name", CASES)
 def test_slopes_of_the_cost_are_those_of_motions(name, method):
     model, q0, task = case(name)
-    given = (task[key] for key in ("duration", "dt", "goal", "Q", "R", "Q_end"))
-    rest = None, task["actuators"], None, method, {"tolerance": 1e-13}
-    problem = MotionSearch(model, q0, None, *given, *rest, goal_p=task["goal_p"], goal_u=task["goal_u"])
+    problem = shooting_problem(model, q0, method=method, tolerance=1e-13, **task)
     rng = np.random.default_rng(5)
     controls = problem.follow(problem.controls.rows(None, None, problem.moved[2::2, 0])).controls
     controls[:, problem.acts] += 0.05 * rng.normal(size=(STEPS, len(problem.acts)))
@@ -155,12 +152,11 @@ def test_slopes_of_the_cost_are_those_of_motions(name, method):
 @pytest.mark.parametrize("name, acts", [("closed chain", ["crank"]), ("crane and force", ["swing"])])
 def test_newtons_direction_is_that_of_motions_with_constraints_and_prescribed_coordinates(name, acts, method):
     model, q0, task = case(name)
-    given = (task[key] for key in ("duration", "dt", "goal", "Q"))
-    rest = [0.02], task["Q_end"], None, acts, None, method, {"tolerance": 1e-13}
-    problem = MotionSearch(model, q0, None, *given, *rest)
+    task = {name: task[name] for name in ("duration", "dt", "goal", "Q", "Q_end")}
+    problem = shooting_problem(model, q0, R=[0.02], actuators=acts, method=method, tolerance=1e-13, **task)
     controls = problem.controls.rows(None, None, problem.moved[2::2, 0])
     controls[:, problem.acts] += 3 * np.random.default_rng(1).normal(size=(STEPS, 1))
-    search = _Descent(problem, problem.follow(controls), (np.eye(2 * model.nv), np.eye(1)), "newton")
+    search = Descent(problem, problem.follow(controls), ProjectionNewton(feedback=(np.eye(2 * model.nv), np.eye(1))))
     towards = search.towards("newton")
     ways = [search.along(towards, share).cost for share in (1e-3, 0.0, -1e-3)]
     np.testing.assert_allclose((ways[0] - ways[2]) / 2e-3, towards.slope, rtol=1e-6)

@@ -7,11 +7,12 @@ import pytest
 from cart_poles import cart_pole
 from random_models import chain_flat, random_flat, random_state
 from scipy.optimize import minimize
+from searches import ilqr, shooting_problem
 
 import vitree as vt
-from vitree.control import Reach, ilqr
-from vitree.control.frames import Distances
-from vitree.control.motions import MotionSearch, chart
+from vitree.control import FrameCost, QuadraticCost
+from vitree.control import ilqr as iterative
+from vitree.control.shooting_problem import FrameCosts, state_derivatives
 from vitree.lie import SO3
 
 #: A pole swings up in two seconds.
@@ -128,7 +129,7 @@ def test_the_chart_has_the_derivatives_of_differences():
     goal, (q, _) = random_state(model.flat, rng)[0], random_state(model.flat, rng)
     goal = model.integrate(q, 0.8 * rng.uniform(-1, 1, model.nv))
     d = model.difference(goal, q)
-    found = chart(model, d[None])[0, : model.nv, : model.nv]
+    found = state_derivatives(model, d[None])[0, : model.nv, : model.nv]
     moved = [[model.difference(goal, model.integrate(q, size * e)) for size in (1e-5, -1e-5)] for e in np.eye(model.nv)]
     expected = [(one - other) / 2e-5 for one, other in moved]
     np.testing.assert_allclose(found, np.array(expected).T, atol=1e-9)
@@ -137,8 +138,8 @@ def test_the_chart_has_the_derivatives_of_differences():
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_second_derivatives_are_those_of_the_steps(method):
     model = vt.Model(chain_flat(3, damping=0.2))
-    problem = MotionSearch(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], 0.06, 0.02, np.zeros(3), 1.0, 1.0, None, None,
-                            None, None, method, {"tolerance": 1e-13})  # fmt: skip
+    problem = shooting_problem(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], duration=0.06, dt=0.02, goal=np.zeros(3),
+                               Q=1.0, R=1.0, method=method, tolerance=1e-13)  # fmt: skip
     path = problem.follow(np.tile([0.5, -0.2, 0.1], (3, 1)))
     found = problem.curvature(path, problem.expand(path)[0])
     for j in range(6):
@@ -156,8 +157,8 @@ def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
     model = vt.Model(random_flat(np.random.default_rng(0), nbody=3, kinds=("free", "ball", "revolute")))
     nv, (q, _) = model.nv, random_state(model.flat, rng)
     exact = {"method": method, "tolerance": 1e-13}
-    problem = MotionSearch(model, q, 0.5 * rng.normal(size=nv), 0.04, 0.02, q, 1.0, 1.0, None, None, None, None,
-                            method, {"tolerance": 1e-13})  # fmt: skip
+    problem = shooting_problem(model, q, 0.5 * rng.normal(size=nv), duration=0.04, dt=0.02, goal=q, Q=1.0, R=1.0,
+                               **exact)  # fmt: skip
     path = problem.follow(0.3 * rng.normal(size=(2, nv)))
     found = problem.curvature(path, problem.expand(path)[0])[1]
 
@@ -198,9 +199,10 @@ def test_costs_of_frames_have_their_derivatives(seed):
     rng = np.random.default_rng(1)
     model, frame = arm(None if seed is None else np.random.default_rng(seed))
     turn = SO3.maps["exp"].tau(rng.normal(size=3))
-    costs = [Reach(frame, [0.3, -0.2, 0.4], turn, 0.5, 2.0, 0.7, 3.0), Reach(frame, point=[1.0, 0, 0], weight_end=4.0),
-             Reach(frame, point=rng.normal(size=(3, 3)), weight=0.3, weight_end=0.2)]  # fmt: skip
-    found = Distances(model, costs, 2)
+    costs = [FrameCost(frame, [0.3, -0.2, 0.4], turn, 0.5, 2.0, 0.7, 3.0),
+             FrameCost(frame, point=[1.0, 0, 0], weight_end=4.0),
+             FrameCost(frame, point=rng.normal(size=(3, 3)), weight=0.3, weight_end=0.2)]  # fmt: skip
+    found = FrameCosts(model, costs, 2)
     q = np.array([random_state(model.flat, rng)[0] for _ in range(3)])
     gradients, matrices = np.zeros((3, 2 * model.nv)), np.zeros((3, 2 * model.nv, 2 * model.nv))
     found.expand(q, gradients, matrices)
@@ -217,7 +219,7 @@ def test_costs_of_frames_have_their_derivatives(seed):
     assert not gradients[:, model.nv :].any()
     # where the distances vanish, Gauss-Newton's matrix is the second derivative
     pose = model.frame_pose(frame, q[0])
-    there = Distances(model, [Reach(frame, pose[:3, 3], pose[:3, :3], 0.5, 2.0, 0.7, 3.0)], 1)
+    there = FrameCosts(model, [FrameCost(frame, pose[:3, 3], pose[:3, :3], 0.5, 2.0, 0.7, 3.0)], 1)
     ends, still = np.array([q[0], q[0]]), np.zeros((2, 2 * model.nv, 2 * model.nv))
     there.expand(ends, np.zeros((2, 2 * model.nv)), still)
     d = rng.normal(size=model.nv)
@@ -234,13 +236,26 @@ def test_a_frame_reaches_a_pose():
     tree.world.add(vt.free("base"), vt.body("hull", 2.0, (0.3, 0.2, 0.4)), mast)
     model = tree.compile()
     turn = SO3.maps["exp"].tau(np.array([0.5, -0.4, 0.8]))
-    reach = Reach("tip", [0.4, 0.3, 0.2], turn, weight_end=500.0, turn_weight_end=500.0)
+    reach = FrameCost("tip", [0.4, 0.3, 0.2], turn, weight_end=500.0, turn_weight_end=500.0)
     found = ilqr(model, duration=1.0, dt=0.05, R=1e-3, Q_end=np.r_[np.zeros(9), np.full(9, 50.0)], frames=[reach])
     assert found.success
     pose = model.frame_pose("tip", found.trajectory.q[-1])
     np.testing.assert_allclose(pose[:3, 3], reach.point, atol=5e-3)
     np.testing.assert_allclose(pose[:3, :3], turn, atol=5e-3)
     assert np.abs(found.trajectory.p[-1]).max() < 0.05
+
+
+def test_a_search_may_start_from_a_feedback_law():
+    """A callable is simulated: the first cost is that of the rows that it gives, and the search goes on from there."""
+    model = cart_pole()
+    law = lambda t, q, v: np.array([-3.0 * q[0] - v[0] + np.sin(t), 0.0])  # noqa: E731
+    run = vt.simulate(model, [0.0, np.pi], duration=2.0, dt=0.04, torque=vt.Controller(law, 0.04))
+    rows = np.array([law(t, q, v) for t, q, v in zip(run.t, run.q, run.v, strict=True)])[:-1]
+    found = ilqr(model, [0.0, np.pi], torque=law, max_iterations=3, **SWING)
+    expected = ilqr(model, [0.0, np.pi], torque=rows, max_iterations=3, **SWING)
+    np.testing.assert_allclose(found.costs, expected.costs, rtol=1e-9)
+    with pytest.raises(vt.InputError, match="control"):
+        ilqr(model, [0.0, np.pi], torque=lambda t, q, v: [0.0], **SWING)
 
 
 def test_what_was_found_is_kept_when_the_keyboard_interrupts():
@@ -269,14 +284,16 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"goal": None}, "nothing to go to"), ({"frames": 3}, "frames"), ({"frames": [3]}, "frames"),
-        ({"frames": [Reach("pol", [0, 0, 1], weight=1.0)]}, "pole"),
-        ({"frames": [Reach("pole", np.zeros((3, 3)), weight=1.0)]}, r"\(51, 3\)"),
+        ({"goal": None}, "no goal"), ({"costs": 3}, "costs"), ({"frames": [3]}, "costs"),
+        ({"costs": []}, "0 QuadraticCost"), ({"frames": [QuadraticCost(R=1.0)]}, "2 QuadraticCost"),
+        ({"search": "ddp"}, "ilqr"), ({"control": {"torques": 0.0}}, "torques"),
+        ({"frames": [FrameCost("pol", [0, 0, 1], weight=1.0)]}, "pole"),
+        ({"frames": [FrameCost("pole", np.zeros((3, 3)), weight=1.0)]}, r"\(51, 3\)"),
         ({"model": vt.vehicles.snakeboard()}, "Model"), ({"Q": "x"}, "Q"), ({"limits": "x"}, "limits"),
         ({"goal": [0.0]}, "goal"), ({"Q": np.ones(3)}, "Q"), ({"R": [0.0]}, "R must be positive"),
         ({"limits": -1.0}, "limits"), ({"limits": [1.0, 2.0]}, "limits"), ({"actuators": ["motor"]}, "motor"),
         ({"method": "rk4"}, "linear-time"),
-        ({"torque": np.zeros((3, 2))}, "torque"), ({"duration": -1.0}, "duration"),
+        ({"torque": np.zeros((3, 2))}, "control"), ({"duration": -1.0}, "duration"),
         ({"max_iterations": 2.5}, "max_iterations"),
         ({"tolerance": -1.0}, "tolerance"), ({"q0": np.zeros(3)}, "q0"), ({"progress": 3}, "progress"),
     ],
@@ -288,27 +305,23 @@ def test_wrong_arguments_are_told(wrong, text):
                         ({"turn_weight_end": 1.0}, "rotation"), ({"point": [0, 1], "weight": 1.0}, "point"),
                         ({"rotation": np.ones((3, 3)), "turn_weight": 1.0}, "rotation matrix")):  # fmt: skip
         with pytest.raises(vt.VitreeError, match=text):
-            Reach("pole", **given)
+            FrameCost("pole", **given)
 
 
 def test_regularisation_follows_the_quadratic_schedule():
     """Tassa, Mansard & Todorov 2014: the factor grows with each failure, and shrinks with each success in a row."""
-    import importlib
     from types import SimpleNamespace
 
-    module = importlib.import_module("vitree.control.ilqr")
-
-    path = SimpleNamespace(cost=1.0)
-    search = object.__new__(module._Search)
-    search.regularisation, search.factor, search.path, search.costs = 0.0, 1.0, path, []
-    search.curved, search.bent, search.expansion, search.gains = False, None, (), ()
-    least, most, factor = module.LEAST, module.MOST, module.FACTOR
+    search = object.__new__(iterative.IterativeLQR)
+    search.regularisation, search.factor, search.at, search.costs = 0.0, 1.0, SimpleNamespace(cost=1.0), []
+    search.curved, search.bent, search.expansion, search.last = False, None, (), SimpleNamespace(k=None, K=None)
+    least, most, factor = iterative.LEAST, iterative.MOST, iterative.FACTOR
 
     def succeed(gain):
-        found = SimpleNamespace(cost=search.path.cost - gain)
+        found = SimpleNamespace(cost=search.at.cost - gain)
         search.problem = SimpleNamespace(bends=False, corrected=lambda *of: found, expand=lambda found: ())
         search._back = lambda *of: (-gain, 0.0)
-        assert search.iterate(1e-12) is None and search.path is found
+        assert search.improve(1e-12) is None and search.at is found
 
     expected = least
     for k in range(1, 8):

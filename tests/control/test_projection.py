@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from cart_poles import cart_pole
 from random_models import chain_flat, random_flat, random_state
+from searches import ilqr, projection_newton, shooting_problem
 
 import vitree as vt
-from vitree.control import ilqr, projection_newton
-from vitree.control.motions import MotionSearch
-from vitree.control.projection import _Descent
+from vitree.control.projection import Descent, ProjectionNewton
 
 START = [0.5, -0.4, 0.2], [0.2, 0.0, 0.1]
 TASK = {"duration": 0.6, "dt": 0.03, "goal": [0.3, 0.2, 0.1], "Q": 0.1, "R": [0.02, 0.03],
@@ -25,10 +24,10 @@ def chain():
 def descent(model, q0, v0, goal, rng, kind):
     """A search about a motion far from the optimum."""
     n = 2 * model.nv
-    problem = MotionSearch(model, q0, v0, 0.2, 0.02, goal, 0.5, 0.02, 5.0, None, model.v_names[-2:], None,
-                            "linear-time", {"tolerance": 1e-13})  # fmt: skip
+    problem = shooting_problem(model, q0, v0, duration=0.2, dt=0.02, goal=goal, Q=0.5, R=0.02, Q_end=5.0,
+                               actuators=model.v_names[-2:], tolerance=1e-13)  # fmt: skip
     path = problem.follow(rng.normal(size=(10, model.nv)))
-    return _Descent(problem, path, (np.eye(n), np.eye(2)), kind)
+    return Descent(problem, path, ProjectionNewton(kind, (np.eye(n), np.eye(2))))
 
 
 @pytest.mark.parametrize("kind", ["newton", "quasi-newton", "steepest"])
@@ -51,7 +50,7 @@ def test_the_quadratic_is_that_of_motions_along_the_curve():
     ways = [search.along(towards, share).cost for share in (1e-2, 0.0, -1e-2)]
     # Newton's direction: the second derivative along it is minus the slope
     np.testing.assert_allclose((ways[0] - 2 * ways[1] + ways[2]) / 1e-4, -towards.slope, rtol=1e-3)
-    np.testing.assert_allclose(towards.promised, 0.5 * towards.slope, rtol=1e-9)
+    np.testing.assert_allclose(towards.expected, 0.5 * towards.slope, rtol=1e-9)
     other = search.towards("quasi-newton")
     ways = [search.along(other, share).cost for share in (1e-2, 0.0, -1e-2)]
     assert abs((ways[0] - 2 * ways[1] + ways[2]) / 1e-4 + other.slope) > 1e-2 * abs(other.slope)
@@ -100,7 +99,8 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [({"direction": "up"}, "newton"), ({"feedback": 3}, "feedback"), ({"feedback": (1.0, [0.0, 1.0])}, "positive"),
-     ({"R": [0.0, 1.0]}, "R must be positive"), ({"tolerance": -1.0}, "tolerance")],
+     ({"R": [0.0, 1.0]}, "R must be positive"), ({"tolerance": -1.0}, "tolerance"),
+     ({"limits": 3.0}, "ilqr")],
 )  # fmt: skip
 def test_wrong_arguments_are_told(wrong, text):
     model, task = chain()

@@ -10,6 +10,7 @@ import pytest
 from cart_poles import cart_pole
 from closed_chains import closed_chain
 from random_models import random_flat
+from searches import ilqr
 
 import vitree as vt
 import vitree.control as vc
@@ -34,11 +35,13 @@ def everything(kinds, dt, method, seed=5):
     guess = np.array([model.integrate(start, 0.2 * rng.standard_normal(model.nv)) for _ in range(5)])
     one, other, tied = model.frame_names[-1], model.frame_names[-2], model.frame_names[1]
     held = {one: model.frame_pose(one, start)[:3, 3]}
-    cost = [vc.Posture(guess[1], 1.0, 2.0), vc.Momentum(0.3, 0.4), vc.Torque(0.1), vc.Velocity(0.2), vc.Tension(0.3),
-            vc.Place(one, (1, 0.2, 0.3), 0.7, 0.6), vc.Time(0.5)]  # fmt: skip
+    cost = [vc.PostureCost(guess[1], 1.0, 2.0), vc.MomentumCost(0.3, 0.4), vc.TorqueCost(0.1),
+            vc.VelocityCost(0.2), vc.TensionCost(0.3),
+            vc.PositionCost(one, (1, 0.2, 0.3), 0.7, 0.6), vc.TimeCost(0.5)]  # fmt: skip
     problem = vc.MotionProblem(
         model, dt=dt, start=(start, 0.3 * rng.standard_normal(model.nv)), method=method, guess=guess, friction=0.7,
-        phases=[vc.Phase(2, held), vc.Phase(2, {other: None})], strings={tied: (0.3, 0.4, 3)}, cost=cost, clearance=0.1,
+        phases=[vc.ContactPhase(2, held), vc.ContactPhase(2, {other: None})], strings={tied: (0.3, 0.4, 3)},
+        cost=cost, clearance=0.1,
     )  # fmt: skip
     x = problem.x0 + 0.05 * rng.standard_normal(len(problem.x0))
     return problem, np.where(problem.bounds[0] > 0, problem.x0, x), rng
@@ -91,8 +94,8 @@ def test_a_swing_up_is_the_optimum_of_ilqr(method, solver):
     model, dt = cart_pole(), 0.04
     weights = {"duration": 2.0, "dt": dt, "goal": [0.0, 0.0], "Q": np.r_[1, 1, 0.1, 0.1] * 4e-4, "R": [4e-4],
                "Q_end": [10, 10, 1, 1], "actuators": ["slide"]}  # fmt: skip
-    other = vc.ilqr(model, [0.0, np.pi], method=method, tolerance=1e-12, **weights)
-    cost = [vc.Posture([0, 0], 4e-4 / dt, 10.0), vc.Momentum(4e-5 / dt, 1.0), vc.Torque(4e-4 / dt)]
+    other = ilqr(model, [0.0, np.pi], method=method, tolerance=1e-12, **weights)
+    cost = [vc.PostureCost([0, 0], 4e-4 / dt, 10.0), vc.MomentumCost(4e-5 / dt, 1.0), vc.TorqueCost(4e-4 / dt)]
     asked = {"steps": 50, "dt": dt, "start": [0.0, np.pi], "actuators": ["slide"], "method": method}
     problem = vc.MotionProblem(model, cost=cost, **asked)
     found = vc.solve(problem, solver)
@@ -111,7 +114,7 @@ def test_a_turn_in_space_is_repeated_by_a_simulation(method):
     rng = np.random.default_rng(0)
     goal = model.integrate(model.neutral(), rng.uniform(-1.2, 1.2, model.nv))
     goal[3:7] *= -1.0  # a quaternion and its negative are one goal
-    cost = [vc.Torque(1.0), vc.Velocity(0.01)]
+    cost = [vc.TorqueCost(1.0), vc.VelocityCost(0.01)]
     asked = {"steps": 12, "dt": 0.1, "start": model.neutral(), "goal": goal, "method": method}
     found = vc.solve(vc.MotionProblem(model, cost=cost, **asked), BEST)
     assert found.success, found.message
@@ -126,7 +129,7 @@ def test_the_least_time_of_a_push():
     tree = vt.Tree("sledge")
     tree.world.add(vt.tx("x"), vt.body("sledge", 2.0))
     problem = vc.MotionProblem(tree.compile(), steps=10, dt=(0.01, 1.0), start=[0.0], goal=[3.0], limits=5.0,
-                               cost=vc.Time())  # fmt: skip
+                               cost=vc.TimeCost())  # fmt: skip
     found = vc.solve(problem, BEST)
     assert found.success, found.message
     assert found.cost == pytest.approx(2 * np.sqrt(3.0 * 2.0 / 5.0), rel=1e-6)
@@ -161,10 +164,10 @@ def test_a_jump_over_its_phases(base, method):
     names = ["hip", "knee"] if base == "planar" else ["hip", "knee", "base.wx", "base.wz"]  # it is kept upright
     guess = start + np.linspace(0, 1, 26)[:, None] * (goal - start)
     guess[:, up] += 0.15 * np.sin(np.linspace(0, np.pi, 26))[:, None]
-    phases = [vc.Phase(9, ["foot"]), vc.Phase(8, {}), vc.Phase(8, {"foot": None})]
+    phases = [vc.ContactPhase(9, ["foot"]), vc.ContactPhase(8, {}), vc.ContactPhase(8, {"foot": None})]
     problem = vc.MotionProblem(
         model, dt=dt, phases=phases, start=start, goal=(goal, None), actuators=names, guess=guess, friction=0.6,
-        cost=[vc.Torque(1e-3), vc.Velocity(1e-2)], clearance=0.05, method=method, bounds={"knee": (0.1, 2.4)},
+        cost=[vc.TorqueCost(1e-3), vc.VelocityCost(1e-2)], clearance=0.05, method=method, bounds={"knee": (0.1, 2.4)},
     )  # fmt: skip
     found = vc.solve(problem, BEST)
     assert found.success, found.message
@@ -203,8 +206,8 @@ def test_what_stands_comes_to_rest_by_an_impulse_of_the_ground(solver):
     model, low, dt = tree.compile(), np.array([0.5, -0.1]), 0.02
     guess = low + np.sin(np.linspace(0, np.pi, 25))[:, None] * [0.1, 0.1]
     problem = vc.MotionProblem(
-        model, dt=dt, phases=[vc.Phase(8, ["foot"]), vc.Phase(8), vc.Phase(8, ["foot"])], start=low, goal=low,
-        actuators=["leg"], guess=guess, cost=[vc.Torque(1e-4), vc.Velocity(1e-2)],
+        model, dt=dt, phases=[vc.ContactPhase(8, ["foot"]), vc.ContactPhase(8), vc.ContactPhase(8, ["foot"])],
+        start=low, goal=low, actuators=["leg"], guess=guess, cost=[vc.TorqueCost(1e-4), vc.VelocityCost(1e-2)],
     )  # fmt: skip
     found = vc.solve(problem, solver)
     assert found.success, found.message
@@ -232,7 +235,7 @@ def test_a_string_is_a_prescribed_distance():
     tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("turn", damping=0.05), vt.body("bob", 1.0, (0.01, 0.02, 0.03)),
                    vt.tz(0.1), vt.frame("eye"))  # fmt: skip
     tree.world.add(vt.fixed("hook", xyz=(0.1, 0.0, 1.0)))
-    cost = [vc.Posture([0.0, 0.1, 0.0], [0, 10, 0], [0, 10, 0]), vc.Tension(1e-3)]
+    cost = [vc.PostureCost([0.0, 0.1, 0.0], [0, 10, 0], [0, 10, 0]), vc.TensionCost(1e-3)]
     asked = {"steps": 20, "dt": 0.02, "start": [0.0, 0.0, 0.2], "strings": {"eye": (0.1, 0, 1)}, "actuators": []}
     ending = vc.MotionProblem(tree.compile(), cost=cost, goal=[np.nan] * 3, **asked)
     assert ending.trajectory(ending.x0).tensions["eye"].shape == (21,)
@@ -257,7 +260,7 @@ def test_a_closed_chain_is_led_to_a_place(method):
     asked = {"steps": 20, "dt": 0.02, "start": start, "actuators": ["J", "A"], "method": method}
 
     def check(end):
-        problem = vc.MotionProblem(model, goal=end, cost=vc.Torque(1e-3), **asked)
+        problem = vc.MotionProblem(model, goal=end, cost=vc.TorqueCost(1e-3), **asked)
         x = problem.x0 + 0.05 * np.random.default_rng(0).standard_normal(len(problem.x0))
         d, weights = np.cos(np.arange(len(x))), np.sin(np.arange(problem.constraint_bounds.shape[1]))
         np.testing.assert_allclose(problem.jacobian(x) @ d, slope(problem.constraints, x, d), atol=1e-7)
@@ -340,7 +343,8 @@ def test_forces_of_the_time_and_springs_act_in_a_plan(dt):
     tree.world.add(vt.ry("one"), vt.tz(-0.5), vt.body("rod", 1.0, (0.02, 0.02, 0.001)),
                    vt.ry("two"), vt.tz(-0.5), vt.body("bob", 1.0, (0.02, 0.02, 0.001)))  # fmt: skip
     tree.load([Wind(), vt.JointSpring("two", 3.0)])
-    problem = vc.MotionProblem(tree.compile(), method="midpoint", cost=[vc.Torque(), vc.Time()], **SHORT | {"dt": dt})
+    cost = [vc.TorqueCost(), vc.TimeCost()]
+    problem = vc.MotionProblem(tree.compile(), method="midpoint", cost=cost, **SHORT | {"dt": dt})
     found = vc.solve(problem, BEST)
     assert found.success, found.message
     np.testing.assert_allclose(repeated(found.trajectory, method="midpoint").q, found.trajectory.q, atol=1e-8)
@@ -349,18 +353,19 @@ def test_forces_of_the_time_and_springs_act_in_a_plan(dt):
 def test_a_start_in_a_bad_place_is_told():
     model = jumper(BASES["planar"])
     with pytest.raises(vt.InputError, match=r'the start has "foot" at .* off the place where it is held'):
-        vc.MotionProblem(model, dt=0.03, phases=[vc.Phase(4, ["foot"])], start=model.neutral())
+        vc.MotionProblem(model, dt=0.03, phases=[vc.ContactPhase(4, ["foot"])], start=model.neutral())
     with pytest.raises(vt.InputError, match='"foot" cannot be held at'):
-        vc.MotionProblem(model, dt=0.03, phases=[vc.Phase(4, {"foot": (0, 0.2, 0)})])
+        vc.MotionProblem(model, dt=0.03, phases=[vc.ContactPhase(4, {"foot": (0, 0.2, 0)})])
     with pytest.raises(vt.InputError, match="two places in a row"):
-        vc.MotionProblem(model, dt=0.03, phases=[vc.Phase(4, {"foot": (0, 0, 0)}), vc.Phase(4, {"foot": (1, 0, 0)})])
+        phases = [vc.ContactPhase(4, {"foot": (x, 0, 0)}) for x in (0, 1)]
+        vc.MotionProblem(model, dt=0.03, phases=phases)
 
 
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
         ({"dt": 0.0}, "dt"), ({"dt": (0.1, 0.05)}, "dt"), ({"dt": "x"}, "dt"), ({"steps": 1}, "steps"),
-        ({"steps": None}, "steps"), ({"phases": [vc.Phase(5)]}, "steps"), ({"start": [0.0]}, "the start"),
+        ({"steps": None}, "steps"), ({"phases": [vc.ContactPhase(5)]}, "steps"), ({"start": [0.0]}, "the start"),
         ({"start": ([0.0, np.nan], [1.0, 0.0])}, "NaN in its configuration"), ({"goal": ([0, 0], [1.0])}, "the goal"),
         ({"goal": [np.inf, 0]}, "the goal"), ({"bounds": {"one": (1, 0)}}, "bounds of \"one\""),
         ({"bounds": {"thre": (0, 1)}}, "thre"), ({"bounds": {"one": (-0.1, 0.1)}}, "outside its bounds"),
@@ -369,10 +374,12 @@ def test_a_start_in_a_bad_place_is_told():
         ({"strings": {"nose": (0, 0, 0)}}, "nose"), ({"strings": {"tip": (0, 0)}}, "hook"),
         ({"strings": {"tip": (0, 0, -1)}}, "the guess"),
         ({"periodic": {"one": "three"}}, "three"), ({"guess": np.zeros((3, 2))}, "guess"),
-        ({"cost": "effort"}, "cost"), ({"cost": vc.Torque(-1.0)}, "weight"), ({"cost": vc.Torque([1.0])}, "weight"),
-        ({"cost": vc.Posture([0.0], 1.0)}, "posture"), ({"cost": vc.Place("nose", (0, 0, 0), 1.0)}, "nose"),
-        ({"steps": None, "phases": [vc.Phase(0), vc.Phase(4)]}, "phase 0"), ({"steps": None, "phases": [4]}, "phases"),
-        ({"steps": None, "phases": [vc.Phase(4, ["nose"])]}, "nose"),
+        ({"cost": "effort"}, "cost"), ({"cost": vc.TorqueCost(-1.0)}, "weight"),
+        ({"cost": vc.TorqueCost([1.0])}, "weight"),
+        ({"cost": vc.PostureCost([0.0], 1.0)}, "posture"), ({"cost": vc.PositionCost("nose", (0, 0, 0), 1.0)}, "nose"),
+        ({"steps": None, "phases": [vc.ContactPhase(0), vc.ContactPhase(4)]}, "phase 0"),
+        ({"steps": None, "phases": [4]}, "phases"),
+        ({"steps": None, "phases": [vc.ContactPhase(4, ["nose"])]}, "nose"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_told(wrong, text):

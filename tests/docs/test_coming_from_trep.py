@@ -23,7 +23,8 @@ ROWS = [
 NOT_RUN = {"vt.view(model)", "vt.view(traj)", "vitree view"}
 #: Words in code that are names of other things: of keywords, of fields of what stands before, of methods of a part.
 WORDS = {"by_q", "by_v", "by_qq", "by_vq", "by_vv", ".by_v", ".K", ".P", "energy", "gradient", "hessian", "force",
-         "value", "examples/papers", "ilqr", "trajectory", "PointConstraint", "Force", "g", "g_inv"}  # fmt: skip
+         "value", "examples/papers", "optimize_motion", "trajectory",
+         "PointConstraint", "Force", "g", "g_inv"}  # fmt: skip
 
 
 def spans(text: str) -> list[str]:

@@ -474,8 +474,8 @@ PLACES = {
     "controls": lambda x: vehicles.RigidVehicle(1.0, 1.0, controls=x),
     "columns": lambda x: vehicles.boat(columns=x), "drag": lambda x: vehicles.boat(drag=x),
     "twist": lambda x: vt.screw("j", twist=x), "geometry": lambda x: vt.body("b", 1.0, geometry=x),
-    "centre": lambda x: control.Sphere(x, 1.0), "radius": lambda x: control.Sphere((0, 0, 0), x),
-    "lower": lambda x: control.Box(x, (1, 1, 1)), "x": PROBLEM.objective, "problem": control.solve,
+    "centre": lambda x: control.SphereObstacle(x, 1.0), "radius": lambda x: control.SphereObstacle((0, 0, 0), x),
+    "lower": lambda x: control.BoxObstacle(x, (1, 1, 1)), "x": PROBLEM.objective, "problem": control.solve,
     "multipliers": lambda x: PROBLEM.hessian(PROBLEM.x0, x), "plan": lambda x: control.replay(vehicles.car(), x),
     "inertia": lambda x: control.CarDynamics(**CAR | {"inertia": x}), "density": lambda x: vt.load_urdf(
         vt.find_robot("pendulum"), density=x), "xacro": lambda x: vt.load_urdf(vt.find_robot("pendulum"), base=x),

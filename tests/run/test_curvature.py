@@ -9,11 +9,11 @@ import pytest
 from linearised_models import ALL, IDS, METHODS, carried_model, loaded_model, plain_model, rubbing_model
 from loaded_models import constrained_tree, driving_loads, random_tree
 from random_models import chain_flat, random_flat, random_state
+from searches import shooting_problem
 from step_differences import one_step
 
 import vitree as vt
 from vitree import _core
-from vitree.control.motions import MotionSearch
 from vitree.integrators import slopes
 from vitree.mechanism.flat import KINDS
 from vitree.run import linearization as linearized
@@ -203,12 +203,12 @@ def test_searches_for_motions_have_the_same(method):
     model = vt.Model(random_flat(np.random.default_rng(0), nbody=3, kinds=("free", "ball", "revolute")))
     rng = np.random.default_rng(3)
     nv, (q, _) = model.nv, random_state(model.flat, rng)
-    problem = MotionSearch(model, q, 0.5 * rng.normal(size=nv), 0.06, 0.02, q, 1.0, 1.0, None, None, None, None, method,
-                           {"tolerance": 1e-13})  # fmt: skip
+    problem = shooting_problem(model, q, 0.5 * rng.normal(size=nv), duration=0.06, dt=0.02, goal=q, Q=1.0, R=1.0,
+                               method=method, tolerance=1e-13)  # fmt: skip
     path = problem.follow(0.3 * rng.normal(size=(3, nv)))
     bent = problem.curvature(path, problem.expand(path)[0])
     costates = rng.normal(size=(3, 2 * nv))
-    found = problem.recorded(path).linearize().curvature(costates)
+    found = problem.simulated(path.controls).linearize().curvature(costates)
     expected = np.einsum("ki,kjil->kjl", costates, bent)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
 

@@ -1,54 +1,65 @@
 """Optimal control of vehicles (DMOC) and of robots, and regulators of robots."""
 
-from vitree.control.aims import Momentum, Place, Posture, Tension, Torque, Velocity
-from vitree.control.costs import Effort, Limit, Running, Time
+from vitree.control.costs import (
+    EffortCost,
+    FrameCost,
+    MomentumCost,
+    PathConstraint,
+    PositionCost,
+    PostureCost,
+    QuadraticCost,
+    RunningCost,
+    TensionCost,
+    TimeCost,
+    TorqueCost,
+    VelocityCost,
+)
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
-from vitree.control.frames import Reach
-from vitree.control.ilqr import ilqr
-from vitree.control.motion_plan import MotionPlan, Stretch
-from vitree.control.motions import Motion
-from vitree.control.obstacles import Box, Cylinder, HalfSpace, Sphere
-from vitree.control.phases import Phase
+from vitree.control.lqr import Regulator, lqr, tvlqr
+from vitree.control.motion_plan import MotionPlan, PhaseInterval
+from vitree.control.obstacles import BoxObstacle, CylinderObstacle, HalfSpaceObstacle, SphereObstacle
+from vitree.control.phases import ContactPhase
 from vitree.control.plan import Plan
 from vitree.control.problem import ControlProblem
-from vitree.control.projection import projection_newton
-from vitree.control.regulator import Regulator, lqr, tvlqr
-from vitree.control.solvers import Solution, solve
+from vitree.control.projection import ProjectionNewton
+from vitree.control.shooting import ShootingSolution, optimize_motion
+from vitree.control.solvers import TranscriptionSolution, solve
 from vitree.control.transcription import MotionProblem
 from vitree.control.vehicles import dynamics_of, replay
 
 __all__ = [
-    "Box",
+    "BoxObstacle",
     "CarDynamics",
+    "ContactPhase",
     "ControlProblem",
-    "Cylinder",
+    "CylinderObstacle",
     "Dynamics",
-    "Effort",
-    "HalfSpace",
-    "Limit",
-    "Momentum",
-    "Motion",
+    "EffortCost",
+    "FrameCost",
+    "HalfSpaceObstacle",
+    "MomentumCost",
     "MotionPlan",
     "MotionProblem",
-    "Phase",
-    "Place",
+    "PathConstraint",
+    "PhaseInterval",
     "Plan",
-    "Posture",
-    "Reach",
+    "PositionCost",
+    "PostureCost",
+    "ProjectionNewton",
+    "QuadraticCost",
     "Regulator",
     "RigidDynamics",
-    "Running",
-    "Solution",
-    "Sphere",
-    "Stretch",
-    "Tension",
-    "Time",
-    "Torque",
-    "Velocity",
+    "RunningCost",
+    "ShootingSolution",
+    "SphereObstacle",
+    "TensionCost",
+    "TimeCost",
+    "TorqueCost",
+    "TranscriptionSolution",
+    "VelocityCost",
     "dynamics_of",
-    "ilqr",
     "lqr",
-    "projection_newton",
+    "optimize_motion",
     "replay",
     "solve",
     "tvlqr",

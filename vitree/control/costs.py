@@ -1,24 +1,208 @@
-"""The costs and limits that a user states, and the terms that they become."""
+"""The costs and path constraints of optimal control, as a user states them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from vitree.control.dynamics import Dynamics
-from vitree.control.terms import Function, Term
-from vitree.control.variables import Variables
-from vitree.errors import InputError, UnknownNameError
-from vitree.vehicles.checks import LARGEST, LEAST
+from vitree.arguments import axes_of, entries, real
+from vitree.errors import InputError
+from vitree.spatial.rotations import proper_rotation
+
+# ---- shooting ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticCost:
+    """The cost sum of x^T Q x + u^T R u over the steps, plus x^T Q_end x at the end, of :func:`optimize_motion`.
+
+    x = (d, p - goal_p) has the displacement d = ``model.difference(goal, q)`` from the goal, and the momenta. u are the
+    controls of the actuators less ``goal_u``.
+
+    Parameters
+    ----------
+    goal : (nq,) or (steps + 1, nq) array, optional [m or rad]
+        The desired configuration, or one for each node. It may be left out where a :class:`FrameCost` says what the
+        robot is to do; x is then measured from the start.
+    R : (m, m) or (m,) array, in units of the cost over those of the controls
+        Positive definite; a row is a diagonal.
+    Q : (2 nv, 2 nv) or (2 nv,) array, in units of the cost over those of the state
+        Positive semidefinite; may be zero.
+    Q_end : (2 nv, 2 nv) or (2 nv,) array, in units as Q, optional
+        Q if not given.
+    goal_p : (nv,) or (steps + 1, nv) array, optional [kg m/s or kg m^2/s]
+        The desired momenta; zero if not given.
+    goal_u : (m,) or (steps, m) array, optional, in units of the controls
+        The controls that cost nothing; zero if not given.
+
+    References
+    ----------
+    Anderson & Moore 1990, "Optimal control: linear quadratic methods".
+    """
+
+    goal: ArrayLike | None = None
+    _: KW_ONLY
+    R: ArrayLike
+    Q: ArrayLike = 0.0
+    Q_end: ArrayLike | None = None
+    goal_p: ArrayLike | None = None
+    goal_u: ArrayLike | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FrameCost:
+    """The cost weight |x - point|^2 + turn_weight |r|^2 of the pose of a frame, for :func:`optimize_motion`.
+
+    x is the position of the frame's origin, and r the rotation vector from ``rotation`` to the frame's axes. The cost
+    is summed over the starts of all steps; the weights ``..._end`` apply at the end of the motion.
+
+    Parameters
+    ----------
+    frame : str
+    point : (3,) or (steps + 1, 3) array, optional [m]
+        The desired position of the frame's origin in the world: one for all nodes, or one for each.
+    rotation : (3, 3) array, optional [-]
+        The desired axes of the frame, as columns in world axes.
+    weight, weight_end : float, in units of the cost over m^2
+        Of the distance, in each step and at the end.
+    turn_weight, turn_weight_end : float, in units of the cost over rad^2
+        Of the turn.
+
+    Raises
+    ------
+    InputError
+        If a number is wrong, no weight is positive, or a weight has no target.
+    ModelError
+        If ``rotation`` is no rotation matrix.
+    """
+
+    frame: str
+    point: Any = None
+    rotation: Any = None
+    weight: float = 0.0
+    weight_end: float = 0.0
+    turn_weight: float = 0.0
+    turn_weight_end: float = 0.0
+
+    def __post_init__(self) -> None:
+        weights = ("weight", "weight_end", "turn_weight", "turn_weight_end")
+        for name in weights:
+            value = real(getattr(self, name))
+            if not 0 <= value < np.inf:
+                raise InputError(name, getattr(self, name), "must be a number, zero or positive")
+            object.__setattr__(self, name, value)
+        if not any(getattr(self, name) for name in weights):
+            raise InputError(f'the cost of the frame "{self.frame}" has no weight: give one of {", ".join(weights)}')
+        for target, of in (("point", weights[:2]), ("rotation", weights[2:])):
+            if getattr(self, target) is None and any(getattr(self, name) for name in of):
+                raise InputError(f"the cost of the frame \"{self.frame}\" has {' or '.join(of)}: give {target}")
+        if self.point is not None:
+            shape = (len(self.point), 3) if axes_of(self.point) == 2 else (3,)
+            object.__setattr__(self, "point", entries(self.point, shape, "point").copy())
+        if self.rotation is not None:
+            object.__setattr__(self, "rotation", proper_rotation(self.rotation, f'the target of "{self.frame}"'))
+
+
+# ---- transcription ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Effort:
-    """The cost weight * integral of sum_i weights_i (u_i - trim_i)^2.
+class PostureCost:
+    """The cost of deviations of a robot from desired configurations.
+
+    It is the integral of weight . d^2 over time, taken at the start of each step, plus weight_end . d^2 at the last
+    node, with the deviation d = ``model.difference(q_desired, q)``.
+
+    Parameters
+    ----------
+    q : (nq,) or (N + 1, nq) array [m or rad]
+        The desired configuration, or one for each node.
+    weight : float or (nv,) array [1/(rad^2 s) or 1/(m^2 s)]
+    weight_end : float or (nv,) array [1/rad^2 or 1/m^2]
+    """
+
+    q: ArrayLike
+    weight: ArrayLike = 0.0
+    weight_end: ArrayLike = 0.0
+
+
+@dataclass(frozen=True)
+class PositionCost:
+    """The cost of the distance of a robot's frame from a desired position, weighted as in :class:`PostureCost`.
+
+    Parameters
+    ----------
+    frame : str
+    point : (3,) or (N + 1, 3) array [m]
+        The desired position of the frame's origin in the world, or one for each node.
+    weight : float or (3,) array [1/(m^2 s)]
+        Along the world's axes.
+    weight_end : float or (3,) array [1/m^2]
+    """
+
+    frame: str
+    point: ArrayLike
+    weight: ArrayLike = 0.0
+    weight_end: ArrayLike = 0.0
+
+
+@dataclass(frozen=True)
+class MomentumCost:
+    """The integral of weight . p^2 over the momenta of a robot, plus weight_end . p^2 at the last node.
+
+    Parameters
+    ----------
+    weight : float or (nv,) array [s/(kg^2 m^2) or s/(kg^2 m^4)]
+    weight_end : float or (nv,) array [s^2/(kg^2 m^2) or s^2/(kg^2 m^4)]
+    """
+
+    weight: ArrayLike = 0.0
+    weight_end: ArrayLike = 0.0
+
+
+@dataclass(frozen=True)
+class VelocityCost:
+    """The integral of weight . v^2, where v is the velocity of a step: for a robot, its displacement over dt.
+
+    Parameters
+    ----------
+    weight : float or (nv,) array [s/rad^2 or s/m^2]
+    """
+
+    weight: ArrayLike = 1.0
+
+
+@dataclass(frozen=True)
+class TorqueCost:
+    """The integral of weight . u^2, where u are the forces of the actuators of a robot, or the inputs of a vehicle.
+
+    Parameters
+    ----------
+    weight : float or (m,) array [1/(N^2 m^2 s) or 1/(N^2 s)]
+    """
+
+    weight: ArrayLike = 1.0
+
+
+@dataclass(frozen=True)
+class TensionCost:
+    """The integral of weight . T^2, where T are the tensions of strings, their impulses over dt.
+
+    Parameters
+    ----------
+    weight : float or (s,) array [1/(N^2 s)]
+    """
+
+    weight: ArrayLike = 1.0
+
+
+@dataclass(frozen=True)
+class EffortCost:
+    """The integral of weight * sum_i weights_i (u_i - trim_i)^2: the inputs as shares of their bounds.
 
     Parameters
     ----------
@@ -32,15 +216,15 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Time:
-    """The cost ``weight`` * duration, weight [-]."""
+class TimeCost:
+    """The cost ``weight`` * duration, weight [1/s]."""
 
     weight: float = 1.0
 
 
 @dataclass(frozen=True)
-class Running:
-    """The cost weight * integral of rate.
+class RunningCost:
+    """The integral of a function of your own along the motion of a vehicle, times ``weight``.
 
     Parameters
     ----------
@@ -58,16 +242,16 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Limit:
-    """The constraint lower <= function(t, q, v, u) <= upper at the start of each interval.
+class PathConstraint:
+    """The constraint lower <= function(t, q, v, u) <= upper at the start of each interval of a vehicle's motion.
 
     Parameters
     ----------
     name : str
         For messages.
     function : callable (t, q, v, u) -> (..., n) array
-        Takes the arguments of the rate of a :class:`Running`, complex numbers included. Returns the limited quantity,
-        in units of its own.
+        Takes the arguments of the rate of a :class:`RunningCost`, complex numbers included. Returns the constrained
+        quantity, in units of its own.
     lower, upper : float
         In units of the function's result.
     """
@@ -76,70 +260,3 @@ class Limit:
     function: Callable[..., np.ndarray]
     lower: float = -np.inf
     upper: float = np.inf
-
-
-def cost_terms(cost: Any, variables: Variables, vehicle: Dynamics) -> list[Term]:
-    """Return the terms of one cost or of several."""
-    terms = []
-    rows = np.zeros((variables.steps, 1), dtype=int)
-    for one in cost if isinstance(cost, Iterable) and not isinstance(cost, str) else [cost]:
-        one = {"effort": Effort(), "time": Time()}.get(one, one) if isinstance(one, str) else one
-        if isinstance(one, Time):
-            terms.append(Term("time", partial(np.multiply, one.weight), [[variables.duration]], [[0]]))
-        elif isinstance(one, Effort):
-            index = np.concatenate((variables.intervals[:, :1], variables.u), axis=1)
-            terms.append(Term("effort", _effort(one, variables, vehicle), index, rows))
-        elif isinstance(one, Running):
-            rate, gradient = _running(one, variables)
-            terms.append(Term("the running cost", rate, variables.intervals, rows, gradient))
-        else:
-            raise InputError(f'a cost is {one!r}; give "effort", "time", Effort, Time or Running')
-    return terms
-
-
-def at_intervals(function: Callable[..., np.ndarray], variables: Variables) -> Function:
-    """Return a function of the variables of an interval, from one of t, q, v and u."""
-    starts = np.arange(variables.steps) / variables.steps
-
-    def of_interval(z):
-        T, q, v, u = variables.split(z)
-        values = np.asarray(function(T[..., 0] * starts, q, v, u))
-        return values[..., None] if values.ndim == z.ndim - 1 else values
-
-    return of_interval
-
-
-def _effort(effort: Effort, variables: Variables, vehicle: Dynamics) -> Function:
-    given = dict(effort.weights or {})
-    unknown = [name for name in given if name not in vehicle.input_names]
-    if unknown:
-        raise UnknownNameError("input", unknown[0], vehicle.input_names)
-    first = variables.u[0]
-    largest = np.maximum(-variables.lower[first], variables.upper[first])
-    weights = 1 / np.where((largest > LEAST) & (largest < LARGEST), largest, 1.0) ** 2
-    weights = np.array([given.get(name, weight) for name, weight in zip(vehicle.input_names, weights, strict=True)])
-    scale = effort.weight / variables.steps
-
-    def value(z):
-        T, off = z[..., 0], z[..., 1:] - vehicle.trim
-        return scale * (T * (off * off @ weights))[..., None]
-
-    return value
-
-
-def _running(cost: Running, variables: Variables) -> tuple[Function, Function | None]:
-    """Return the cost as a function of the variables of an interval, and its gradient if the user gave one."""
-    starts, rate = np.arange(variables.steps) / variables.steps, at_intervals(cost.rate, variables)
-    given: Any = cost.gradient
-    scale = cost.weight / variables.steps
-
-    def value(z):
-        return scale * z[..., :1] * rate(z)
-
-    def gradient(z):
-        T, q, v, u = variables.split(z)
-        by_t, *by_rest = given(T[..., 0] * starts, q, v, u)
-        by_T = rate(z) + T * (by_t * starts)[..., None]
-        return scale * np.concatenate((by_T, *(T * part for part in by_rest)), axis=-1)[..., None, :]
-
-    return value, None if given is None else gradient

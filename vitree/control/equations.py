@@ -122,7 +122,7 @@ def add_obstacles(equations: Equations, vehicle: Dynamics, obstacles, radius: fl
         raise InputError(f"the radius is {shown(radius)}; it must be a length [m], zero or more")
     radius, obstacles = real(radius), several(obstacles, "obstacles", "a sequence of obstacles")
     if not all(map(callable, obstacles)):
-        raise InputError(f"obstacles are {shown(obstacles)}; each must be a callable, such as a Sphere")
+        raise InputError(f"obstacles are {shown(obstacles)}; each must be a callable, such as a SphereObstacle")
 
     def clearance(distance: Callable[[np.ndarray], np.ndarray]) -> Function:
         def value(q):

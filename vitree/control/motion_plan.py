@@ -12,7 +12,7 @@ from vitree.model.model import Model
 from vitree.run.controller import Controller
 
 
-class Stretch(NamedTuple):
+class PhaseInterval(NamedTuple):
     """A phase of a plan: from the node ``first`` to the node ``last`` the points of the frames ``held`` stand still."""
 
     first: int
@@ -44,7 +44,7 @@ class MotionPlan:
         Of each string, at the nodes.
     multipliers : (N + 1, m) array [N s or N m s]
         Of the model's constraints: they act on the joints with the impulse Dh(q)^T multipliers at each node.
-    phases : tuple of Stretch
+    phases : tuple of PhaseInterval
     """
 
     model: Model
@@ -57,7 +57,7 @@ class MotionPlan:
     tensions: Mapping[str, np.ndarray]
     lengths: Mapping[str, np.ndarray]
     multipliers: np.ndarray
-    phases: tuple[Stretch, ...]
+    phases: tuple[PhaseInterval, ...]
 
     def __repr__(self) -> str:
         return f'<vitree.control.MotionPlan of "{self.model.name}", {len(self.torque)} steps of {self.dt:g} s>'

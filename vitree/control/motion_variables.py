@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vitree.control.phases import Stance
+from vitree.control.phases import ContactInterval
 from vitree.model.model import Model
 
 
 class MotionVariables:
     """All variables, node by node: where each stands, its bounds, and whether it is free."""
 
-    def __init__(self, model: Model, steps: int, acts: np.ndarray, stances: Sequence[Stance],
+    def __init__(self, model: Model, steps: int, acts: np.ndarray, stances: Sequence[ContactInterval],
                  moves: Sequence[np.ndarray], strings: int, pushed: bool):  # fmt: skip
         self.model, self.steps, self.acts, self.stances = model, steps, acts, stances
         #: nodes at which impulses may act: those where steps begin and, if it is pushed, the last one

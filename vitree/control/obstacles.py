@@ -36,7 +36,7 @@ def _positive(value, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class Sphere:
+class SphereObstacle:
     """A ball.
 
     Parameters
@@ -65,7 +65,7 @@ class Sphere:
 
 
 @dataclass(frozen=True)
-class Cylinder:
+class CylinderObstacle:
     """A vertical cylinder without ends; in the plane, a disc.
 
     Parameters
@@ -95,7 +95,7 @@ class Cylinder:
 
 
 @dataclass(frozen=True)
-class HalfSpace:
+class HalfSpaceObstacle:
     """The half of space behind a plane.
 
     Parameters
@@ -128,7 +128,7 @@ class HalfSpace:
 
 
 @dataclass(frozen=True)
-class Box:
+class BoxObstacle:
     """A box with its edges along the axes.
 
     Parameters

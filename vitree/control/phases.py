@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitree.arguments import entries, of_kind, several, shown, whole
-from vitree.control.motion_plan import Stretch
+from vitree.control.motion_plan import PhaseInterval
 from vitree.errors import InputError
 
 #: A held point at a given configuration may be this far off its place [m].
@@ -17,7 +17,7 @@ ON_PLACE = 1e-9
 
 
 @dataclass(frozen=True)
-class Phase:
+class ContactPhase:
     """Steps during which points stand still.
 
     Parameters
@@ -35,7 +35,7 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Stance:
+class ContactInterval:
     """A frame that is held from one node to another; it gets impulses at all of them but the last."""
 
     frame: str
@@ -53,30 +53,30 @@ def swing(held: np.ndarray, k: int) -> float:
     return 4.0 * share * (1.0 - share)
 
 
-def stretches_of(phases: Any, steps: Any) -> tuple[tuple[Stretch, ...], int]:
+def stretches_of(phases: Any, steps: Any) -> tuple[tuple[PhaseInterval, ...], int]:
     """Return the phases from node to node, and the number of steps."""
-    phases = several(phases, "phases", "a sequence of Phase")
+    phases = several(phases, "phases", "a sequence of ContactPhase")
     found, at = [], 0
     for k, phase in enumerate(phases):
-        of_kind(phase, Phase, "phases", "a sequence of Phase")
+        of_kind(phase, ContactPhase, "phases", "a sequence of ContactPhase")
         count, last = whole(phase.steps), k > 0 and k == len(phases) - 1
         if count is None or count < (0 if last else 1):
             raise InputError(
                 f"phase {k} has {shown(phase.steps)} steps; give a whole number of at least 1, or 0 in the last phase"
             )
-        found.append(Stretch(at, at + count, tuple(phase.held)))
+        found.append(PhaseInterval(at, at + count, tuple(phase.held)))
         at += count
     if phases and steps is not None:
         raise InputError("steps", steps, "must not be given with phases, which have their own steps")
     number = at if phases else whole(steps)
     if number is None or number < 2:
         raise InputError(f"steps is {shown(steps if not phases else number)}; it must be a whole number of at least 2")
-    return tuple(found) or (Stretch(0, number, ()),), number
+    return tuple(found) or (PhaseInterval(0, number, ()),), number
 
 
-def stances_of(phases: Any, stretches: Sequence[Stretch]) -> list[Stance]:
+def stances_of(phases: Any, stretches: Sequence[PhaseInterval]) -> list[ContactInterval]:
     """Return the stances of all frames: phases in a row that hold the same frame are one."""
-    found: list[Stance] = []
+    found: list[ContactInterval] = []
     for phase, stretch in zip(phases, stretches, strict=False):
         held = phase.held
         places = held if isinstance(held, Mapping) else dict.fromkeys(several(held, "held", "frames"))
@@ -88,5 +88,6 @@ def stances_of(phases: Any, stretches: Sequence[Stretch]) -> list[Stance]:
                     raise InputError(f'"{name}" is held at two places in a row; it must be free for a phase between')
                 found.remove(earlier)
                 where = earlier.place if where is None else where
-            found.append(Stance(name, stretch.first if earlier is None else earlier.first, stretch.last, where))
+            first = stretch.first if earlier is None else earlier.first
+            found.append(ContactInterval(name, first, stretch.last, where))
     return found

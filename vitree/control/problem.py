@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import as_numbers, mapping, of_kind, several, shown, whole
-from vitree.control.costs import Effort, Limit, Running, Time, at_intervals, cost_terms
+from vitree.control.cost_terms import at_intervals, cost_terms
+from vitree.control.costs import EffortCost, PathConstraint, RunningCost, TimeCost
 from vitree.control.equations import Equations, add_dynamics, add_obstacles
 from vitree.control.guess import of_inputs, resampled, straight
 from vitree.control.plan import Plan
@@ -18,6 +19,7 @@ from vitree.control.variables import Variables
 from vitree.control.vehicles import dynamics_of
 from vitree.errors import InputError, UnknownNameError
 
+Cost = EffortCost | TimeCost | RunningCost
 #: The longest duration of a plan [s].
 LONGEST = 1e10
 
@@ -45,7 +47,7 @@ class ControlProblem(Program):
     start, goal : (nq,) array, or pair of (nq,) and (nv,) arrays
         Configuration [m or rad] and velocity [m/s or rad/s]; at rest unless given. NaN in the goal is free.
     cost : str, cost, or sequence of them
-        "effort", "time", :class:`Effort`, :class:`Time`, :class:`Running`; the problem minimises their sum.
+        "effort", "time", :class:`EffortCost`, :class:`TimeCost`, :class:`RunningCost`; the problem minimises their sum.
     bounds : mapping of str to (float, float)
         Least and greatest value of configurations (at nodes), velocities and inputs (of intervals), by name. A name
         that is not given keeps the vehicle's own bounds.
@@ -56,7 +58,7 @@ class ControlProblem(Program):
         The vehicle is a ball of this radius about each of its ``points``.
     points : (P, 3) or (P, 2) array [m]
         In body axes; the origin unless given.
-    limits : sequence of Limit
+    limits : sequence of PathConstraint
         More constraints.
     guess : Plan, optional
         Where the search begins; it may have another number of steps. The default goes straight from start to goal.
@@ -100,12 +102,12 @@ class ControlProblem(Program):
         duration: float | tuple[float, float],
         start: ArrayLike | tuple[ArrayLike, ArrayLike],
         goal: ArrayLike | tuple[ArrayLike, ArrayLike],
-        cost: str | Effort | Time | Running | Sequence[str | Effort | Time | Running] = "effort",
+        cost: str | Cost | Sequence[str | Cost] = "effort",
         bounds: Mapping[str, tuple[float, float]] | None = None,
         obstacles: Sequence[Callable[[np.ndarray], np.ndarray]] = (),
         radius: float = 0.0,
         points: ArrayLike | None = None,
-        limits: Sequence[Limit] = (),
+        limits: Sequence[PathConstraint] = (),
         guess: Plan | None = None,
     ):
         self.vehicle = vehicle = dynamics_of(vehicle)
@@ -131,8 +133,8 @@ class ControlProblem(Program):
         if turn is not None:
             equations.add("goal orientation", turn, variables.q[N:], (0.0, 0.0))
         add_obstacles(equations, vehicle, obstacles, radius, points, (start_state[0], goal_state[0]))
-        for limit in several(limits, "limits", "a sequence of Limit"):
-            of_kind(limit, Limit, "limits", "a sequence of Limit")
+        for limit in several(limits, "limits", "a sequence of PathConstraint"):
+            of_kind(limit, PathConstraint, "limits", "a sequence of PathConstraint")
             function = at_intervals(limit.function, variables)
             equations.add(f'limit "{limit.name}"', function, variables.intervals, (limit.lower, limit.upper))
         costs = cost_terms(cost, variables, vehicle)

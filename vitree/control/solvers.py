@@ -29,7 +29,7 @@ _STEEPEST = 100.0
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class TranscriptionSolution:
     """The plan that a solver found, and how sound it is.
 
     Attributes
@@ -73,7 +73,7 @@ def solve(
     max_iterations: int = 1000,
     progress: Callable[[int, float, float], Any] | None = None,
     **options: Any,
-) -> Solution:
+) -> TranscriptionSolution:
     """Find a local optimum of a problem.
 
     Parameters
@@ -92,7 +92,7 @@ def solve(
 
     Returns
     -------
-    Solution
+    TranscriptionSolution
         Look at its ``success``. If the solver fails, or Ctrl-C ends it, the solution is the best point that it met:
         the one of least cost among those that satisfy the constraints, or else the one of least violation.
 
@@ -128,7 +128,7 @@ def solve(
         x = best.x
     violated = [f"{name} by {amount:.3g}" for name, amount in problem.violations(x) if amount > FEASIBLE]
     message = text + ("; violated: " + ", ".join(violated) if violated else "")
-    return Solution(
+    return TranscriptionSolution(
         problem.trajectory(x), x, problem.objective(x), success, status, message, iterations,
         problem.violation(x), time.perf_counter() - begun, method,
     )  # fmt: skip

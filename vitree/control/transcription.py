@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import as_numbers, entries, mapping, of_kind, real, several, shown
-from vitree.control.aims import AIMS, Torque, aim_terms
 from vitree.control.charts import Entries
+from vitree.control.cost_terms import AIMS, aim_terms
+from vitree.control.costs import TorqueCost
 from vitree.control.equations import Equations
+from vitree.control.lqr import actuated
 from vitree.control.momenta import Momenta
 from vitree.control.motion_plan import MotionPlan
 from vitree.control.motion_variables import MotionVariables
-from vitree.control.phases import ON_PLACE, Phase, Stance, stances_of, stretches_of, swing
+from vitree.control.phases import ON_PLACE, ContactInterval, ContactPhase, stances_of, stretches_of, swing
 from vitree.control.points import Point, String
 from vitree.control.program import Program, quiet
-from vitree.control.regulator import actuated
 from vitree.control.terms import Linear, Term
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.slopes import constraint_slopes
@@ -57,7 +58,7 @@ class MotionProblem(Program):
         is free if it is not given.
     goal : as start, optional
         Of the last node.
-    cost : Posture, Momentum, Velocity, Torque, Tension, Place, Time, or sequence of them
+    cost : PostureCost, MomentumCost, VelocityCost, TorqueCost, TensionCost, PositionCost, TimeCost, or sequence of them
         The problem minimises their sum. The default is the square of the forces.
     bounds : mapping of str to (float, float) [m or rad]
         Least and greatest value of coordinates, by their names.
@@ -65,7 +66,7 @@ class MotionProblem(Program):
         Largest forces of the actuators.
     actuators : sequence of str, optional
         The names among ``model.v_names`` on which forces act; all if not given, none if it is empty.
-    phases : sequence of Phase, optional
+    phases : sequence of ContactPhase, optional
         What stands on the ground when.
     friction : float [-]
         Of the ground. The tangential impulse of a held point is at most friction times the normal one.
@@ -130,7 +131,7 @@ class MotionProblem(Program):
         bounds: Mapping[str, tuple[float, float]] | None = None,
         limits: Any = None,
         actuators: Sequence[str] | None = None,
-        phases: Sequence[Phase] = (),
+        phases: Sequence[ContactPhase] = (),
         friction: float = 1.0,
         ground: float = 0.0,
         clearance: float = 0.0,
@@ -191,7 +192,8 @@ class MotionProblem(Program):
         self._add_strings(equations)
         self._add_constraints(equations)
         self._add_periodic(equations, periodic)
-        aims = (Torque(),) if cost is None else (cost,) if isinstance(cost, AIMS) else several(cost, "cost", "costs")
+        cost = TorqueCost() if cost is None else cost
+        aims = (cost,) if isinstance(cost, AIMS) else several(cost, "cost", "costs")
         self._assemble(variables, equations, aim_terms(aims, variables, self._entries))
         self.x0 = self._clipped(self._guess(guess)[self._free])
         if not (np.isfinite(self.constraints(self.x0)).all() and np.isfinite(self.objective(self.x0))):
@@ -280,7 +282,7 @@ class MotionProblem(Program):
                 own = np.tile(place[free], (len(nodes), 1)).reshape(-1, 1)
                 equations.terms.append(Linear(name, own, rows[:, free].reshape(-1, 1), [-1.0]))
 
-    def _where(self, stance: Stance, point: Point, moves: np.ndarray, place: np.ndarray) -> np.ndarray:
+    def _where(self, stance: ContactInterval, point: Point, moves: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Return the place (3,) of a held point, zero where it is free; check it where configurations are given."""
         ends = [k for k in (0, self.steps) if stance.first <= k <= stance.last and self._is_given(k)]
         found = [point.place(self._v.lower[self._v.q[k]]) for k in ends]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,104 +11,26 @@ import numpy as np
 from vitree.arguments import entries as numbers
 from vitree.arguments import real, shown
 from vitree.control.charts import Entries
-from vitree.control.costs import Time
+from vitree.control.costs import (
+    EffortCost,
+    MomentumCost,
+    PositionCost,
+    PostureCost,
+    RunningCost,
+    TensionCost,
+    TimeCost,
+    TorqueCost,
+    VelocityCost,
+)
+from vitree.control.dynamics import Dynamics
 from vitree.control.points import Point
-from vitree.control.terms import Linear, Term
-from vitree.errors import InputError
-
-
-@dataclass(frozen=True)
-class Posture:
-    """The cost of configurations that are not the wanted ones.
-
-    It is dt * sum over steps of w . d^2, and end . d^2 at the last node: d is ``model.difference(wanted, q)`` at the
-    start of each step.
-
-    Parameters
-    ----------
-    q : (nq,) or (N + 1, nq) array [m or rad]
-        The wanted configuration, or one for each node.
-    weight : float or (nv,) array [1/(rad^2 s) or 1/(m^2 s)]
-    end : float or (nv,) array [1/rad^2 or 1/m^2]
-    """
-
-    q: Any
-    weight: Any = 0.0
-    end: Any = 0.0
-
-
-@dataclass(frozen=True)
-class Momentum:
-    """The cost dt * sum over steps of weight . p^2, and end . p^2 at the last node.
-
-    Parameters
-    ----------
-    weight : float or (nv,) array [s/(kg^2 m^2) or s/(kg^2 m^4)]
-    end : float or (nv,) array [s^2/(kg^2 m^2) or s^2/(kg^2 m^4)]
-    """
-
-    weight: Any = 0.0
-    end: Any = 0.0
-
-
-@dataclass(frozen=True)
-class Velocity:
-    """The cost dt * sum over steps of weight . v^2, where v is the displacement of a step over dt.
-
-    Parameters
-    ----------
-    weight : float or (nv,) array [s/rad^2 or s/m^2]
-    """
-
-    weight: Any = 1.0
-
-
-@dataclass(frozen=True)
-class Torque:
-    """The cost dt * sum over steps of weight . u^2, where u are the forces of the actuators.
-
-    Parameters
-    ----------
-    weight : float or (m,) array [1/(N^2 m^2 s) or 1/(N^2 s)]
-    """
-
-    weight: Any = 1.0
-
-
-@dataclass(frozen=True)
-class Tension:
-    """The cost dt * sum over steps of weight . T^2, where T are the tensions of strings, the impulses over dt.
-
-    Parameters
-    ----------
-    weight : float or (s,) array [1/(N^2 s)]
-    """
-
-    weight: Any = 1.0
-
-
-@dataclass(frozen=True)
-class Place:
-    """The cost of a frame that is not where it is wanted, as that of :class:`Posture`.
-
-    Parameters
-    ----------
-    frame : str
-    at : (3,) or (N + 1, 3) array [m]
-        The wanted place of its origin in the world.
-    weight : float or (3,) array [1/(m^2 s)]
-        Of the world's axes.
-    end : float or (3,) array [1/m^2]
-    """
-
-    frame: str
-    at: Any
-    weight: Any = 0.0
-    end: Any = 0.0
-
+from vitree.control.terms import Function, Linear, Term
+from vitree.control.variables import Variables
+from vitree.errors import InputError, UnknownNameError
+from vitree.vehicles.checks import LARGEST, LEAST
 
 #: The costs of a motion; that of time is the one of vehicles.
-AIMS = Posture, Momentum, Velocity, Torque, Tension, Place, Time
+AIMS = PostureCost, MomentumCost, VelocityCost, TorqueCost, TensionCost, PositionCost, TimeCost
 
 
 def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[Term]:
@@ -118,12 +40,12 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
 
     def add(name: str, aim: Any, size: int, index: np.ndarray, value: Callable, slopes: Callable, wanted: Any = None):
         """Add the squares of a quantity at nodes or steps, whose wanted values have a row for each."""
-        for part in ("weight", "end"):
+        for part in ("weight", "weight_end"):
             weight = _weights(getattr(aim, part, 0.0), size, f"the {part} of {name}")
             if not weight.any():
                 continue
             # a quantity of nodes counts at the starts of steps, and at the last node
-            chosen = slice(N, None) if part == "end" else slice(0, N)
+            chosen = slice(N, None) if part == "weight_end" else slice(0, N)
             rows = index[chosen]
             goal = None if wanted is None else wanted[chosen]
             timed = part == "weight"
@@ -133,7 +55,7 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
             found.append(Term(name, function, rows, np.zeros((len(rows), 1), dtype=int), gradient))
 
     for aim in aims:
-        if isinstance(aim, Posture):
+        if isinstance(aim, PostureCost):
             wanted = _wanted(aim.q, N, model.nq, "the wanted posture")
             wanted = np.array([model.validate_configuration(q, "q") for q in wanted])
 
@@ -144,13 +66,13 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
                 return entries.by_entries(entries.difference_slopes(off(q, goal)), q)
 
             add("the posture", aim, model.nv, variables.q, off, off_slopes, wanted)
-        elif isinstance(aim, Momentum):
+        elif isinstance(aim, MomentumCost):
             add("the momentum", aim, model.nv, variables.p, _same, _same_slopes)
-        elif isinstance(aim, Torque):
+        elif isinstance(aim, TorqueCost):
             add("the torque", aim, variables.u.shape[1], variables.u, _same, _same_slopes)
-        elif isinstance(aim, Place):
+        elif isinstance(aim, PositionCost):
             point = Point(entries, aim.frame)
-            wanted = _wanted(aim.at, N, 3, f'the place of "{aim.frame}"')
+            wanted = _wanted(aim.point, N, 3, f'the place of "{aim.frame}"')
 
             def away(q, goal, point=point):
                 return point.place(q) - goal
@@ -159,11 +81,11 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
                 return point.place_slopes(q)
 
             add(f'the place of "{aim.frame}"', aim, 3, variables.q, away, away_slopes, wanted)
-        elif isinstance(aim, Time):
+        elif isinstance(aim, TimeCost):
             weight = _weights(aim.weight, 1, "the weight of the time")
             found.append(Linear("the time", [[variables.dt]], [[0]], N * weight))
-        elif isinstance(aim, Velocity | Tension):
-            of_speed = isinstance(aim, Velocity)
+        elif isinstance(aim, VelocityCost | TensionCost):
+            of_speed = isinstance(aim, VelocityCost)
             name, own = ("the velocity", variables.q[:-1]) if of_speed else ("the tension", variables.tensions[:N])
             weight = _weights(aim.weight, model.nv if of_speed else own.shape[1], f"the weight of {name}")
             index = [np.full((N, 1), variables.dt), own, *([variables.q[1:]] if of_speed else [])]
@@ -241,3 +163,70 @@ def _wanted(given: Any, steps: int, size: int, name: str) -> np.ndarray:
     if np.ndim(given) == 2:
         return numbers(given, (steps + 1, size), name, ", a row for each node")
     return np.tile(numbers(given, (size,), name), (steps + 1, 1))
+
+
+def cost_terms(cost: Any, variables: Variables, vehicle: Dynamics) -> list[Term]:
+    """Return the terms of one cost or of several."""
+    terms = []
+    rows = np.zeros((variables.steps, 1), dtype=int)
+    for one in cost if isinstance(cost, Iterable) and not isinstance(cost, str) else [cost]:
+        one = {"effort": EffortCost(), "time": TimeCost()}.get(one, one) if isinstance(one, str) else one
+        if isinstance(one, TimeCost):
+            terms.append(Term("time", partial(np.multiply, one.weight), [[variables.duration]], [[0]]))
+        elif isinstance(one, EffortCost):
+            index = np.concatenate((variables.intervals[:, :1], variables.u), axis=1)
+            terms.append(Term("effort", _effort(one, variables, vehicle), index, rows))
+        elif isinstance(one, RunningCost):
+            rate, gradient = _running(one, variables)
+            terms.append(Term("the running cost", rate, variables.intervals, rows, gradient))
+        else:
+            raise InputError(f'a cost is {one!r}; give "effort", "time", EffortCost, TimeCost or RunningCost')
+    return terms
+
+
+def at_intervals(function: Callable[..., np.ndarray], variables: Variables) -> Function:
+    """Return a function of the variables of an interval, from one of t, q, v and u."""
+    starts = np.arange(variables.steps) / variables.steps
+
+    def of_interval(z):
+        T, q, v, u = variables.split(z)
+        values = np.asarray(function(T[..., 0] * starts, q, v, u))
+        return values[..., None] if values.ndim == z.ndim - 1 else values
+
+    return of_interval
+
+
+def _effort(effort: EffortCost, variables: Variables, vehicle: Dynamics) -> Function:
+    given = dict(effort.weights or {})
+    unknown = [name for name in given if name not in vehicle.input_names]
+    if unknown:
+        raise UnknownNameError("input", unknown[0], vehicle.input_names)
+    first = variables.u[0]
+    largest = np.maximum(-variables.lower[first], variables.upper[first])
+    weights = 1 / np.where((largest > LEAST) & (largest < LARGEST), largest, 1.0) ** 2
+    weights = np.array([given.get(name, weight) for name, weight in zip(vehicle.input_names, weights, strict=True)])
+    scale = effort.weight / variables.steps
+
+    def value(z):
+        T, off = z[..., 0], z[..., 1:] - vehicle.trim
+        return scale * (T * (off * off @ weights))[..., None]
+
+    return value
+
+
+def _running(cost: RunningCost, variables: Variables) -> tuple[Function, Function | None]:
+    """Return the cost as a function of the variables of an interval, and its gradient if the user gave one."""
+    starts, rate = np.arange(variables.steps) / variables.steps, at_intervals(cost.rate, variables)
+    given: Any = cost.gradient
+    scale = cost.weight / variables.steps
+
+    def value(z):
+        return scale * z[..., :1] * rate(z)
+
+    def gradient(z):
+        T, q, v, u = variables.split(z)
+        by_t, *by_rest = given(T[..., 0] * starts, q, v, u)
+        by_T = rate(z) + T * (by_t * starts)[..., None]
+        return scale * np.concatenate((by_T, *(T * part for part in by_rest)), axis=-1)[..., None, :]
+
+    return value, None if given is None else gradient

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from vitree.arguments import entries, numbers_of, of_kind, several
+from vitree.arguments import axes_of, entries, numbers_of, of_kind, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
@@ -78,8 +79,8 @@ class Regulator:
 
 @guarded
 def lqr(
-    at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = None, torque: Any = None,
-    leave_neutral: bool = False,
+    at: Linearization, Q: ArrayLike, R: ArrayLike, *, actuators: Sequence[str] | None = None,
+    torque: ArrayLike | None = None, leave_neutral: bool = False,
 ) -> Regulator:  # fmt: skip
     """Return the regulator that holds an equilibrium at least cost, the sum over steps of x^T Q x + u^T R u.
 
@@ -143,8 +144,9 @@ def lqr(
 
 
 @guarded
-def tvlqr(along: Linearization, Q: Any, R: Any, Q_end: Any = None, *, actuators: Sequence[str] | None = None,
-          torque: Any = None, t0: float = 0.0) -> Regulator:  # fmt: skip
+def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | None = None, *,
+          actuators: Sequence[str] | None = None, torque: ArrayLike | None = None,
+          t0: float = 0.0) -> Regulator:  # fmt: skip
     """Return the regulator along a run, at least cost: the sum over steps of x^T Q x + u^T R u, and x^T Q_end x.
 
     Parameters
@@ -193,7 +195,7 @@ def tvlqr(along: Linearization, Q: Any, R: Any, Q_end: Any = None, *, actuators:
     if torque is None:
         given = np.zeros((steps, nv))
     else:
-        shape = (nv,) if np.ndim(torque) == 1 else (steps, nv)
+        shape = (nv,) if axes_of(torque) == 1 else (steps, nv)
         given = np.broadcast_to(entries(torque, shape, "torque"), (steps, nv))
     return Regulator(model, along.dt, float(t0), along.q, along.p, given, K, P, acts)
 
@@ -209,7 +211,7 @@ def actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
     return np.array([model.v_names.index(name) for name in dict.fromkeys(names)])
 
 
-def weights(given: Any, name: str, size: int, definite: bool = False) -> np.ndarray:
+def weights(given: ArrayLike, name: str, size: int, definite: bool = False) -> np.ndarray:
     """A symmetric matrix from itself or its diagonal, with no negative eigenvalue."""
     array = numbers_of(given, name)
     if array.ndim == 0:
@@ -225,7 +227,7 @@ def weights(given: Any, name: str, size: int, definite: bool = False) -> np.ndar
     return found
 
 
-def _weights_over(given: Any, name: str, size: int, steps: int, definite: bool = False) -> Any:
+def _weights_over(given: ArrayLike, name: str, size: int, steps: int, definite: bool = False) -> list[np.ndarray]:
     """Such a matrix for each step."""
     array = numbers_of(given, name)
     if array.ndim == 3:

@@ -1,0 +1,37 @@
+"""Shooting searches whose costs and first guess stand among their other arguments, so that a test can change one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import vitree as vt
+from vitree.control import ProjectionNewton, QuadraticCost, ShootingSolution, optimize_motion
+from vitree.control.shooting_problem import ShootingProblem
+
+COST = "goal", "Q", "R", "Q_end", "goal_p", "goal_u"
+CONTROL = "torque", "inputs", "prescribed"
+
+
+def sorted_out(task: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of optimize_motion, of these."""
+    rest = {name: value for name, value in task.items() if name not in (*COST, *CONTROL, "frames")}
+    quadratic = QuadraticCost(**{name: task[name] for name in COST if name in task})
+    control = {name: task[name] for name in CONTROL if name in task} or None
+    return {"costs": [quadratic, *task.get("frames", ())], "control": control, **rest}
+
+
+def ilqr(model: vt.Model, q0=None, v0=None, **task) -> ShootingSolution:
+    return optimize_motion(model, q0, v0, **sorted_out(task))
+
+
+def projection_newton(model: vt.Model, q0=None, v0=None, **task) -> ShootingSolution:
+    given = {name: task.pop(name) for name in ("direction", "feedback") if name in task}
+    search = ProjectionNewton(**given) if given else "projection-newton"
+    return optimize_motion(model, q0, v0, search=search, **sorted_out(task))
+
+
+def shooting_problem(model: vt.Model, q0=None, v0=None, **task) -> ShootingProblem:
+    given = sorted_out(task)
+    keywords = {name: given.pop(name) for name in ("actuators", "limits", "control", "method") if name in given}
+    duration, dt, costs = given.pop("duration"), given.pop("dt"), given.pop("costs")
+    return ShootingProblem(model, q0, v0, duration, dt, costs, options=given, **keywords)

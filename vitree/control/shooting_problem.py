@@ -1,0 +1,427 @@
+"""The problem of a shooting search: its arguments checked, motions under controls, and expansions of their cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree._core import scalar
+from vitree.arguments import as_numbers, axes_of, entries, numbers_of, of_kind, real, several
+from vitree.control.costs import FrameCost, QuadraticCost
+from vitree.control.lqr import weights
+from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
+from vitree.integrators.composed_slopes import Rows, part_slopes
+from vitree.integrators.curvature import QUICK, bends, columns_of
+from vitree.integrators.slopes import Slopes, joint_maps
+from vitree.lie import SO3
+from vitree.mechanism.flat import JointInfo
+from vitree.model.inputs import resolve_inputs
+from vitree.model.model import Model
+from vitree.run.arguments import count_steps
+from vitree.run.linearization import integrator_of
+from vitree.run.simulation import Simulation
+from vitree.run.trajectory import Trajectory
+
+core = scalar()
+#: Most velocities for which second derivatives of steps are taken.
+CURVED = 12
+#: Step lengths of a line search.
+SHARES = 2.0 ** -np.arange(11)
+#: Armijo's condition: the share of the expected decrease that a step must achieve.
+ARMIJO = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """A simulated motion: states (steps + 1, ...), controls (steps, nv + nu + k), and its cost.
+
+    A row of controls has torque, inputs, and the prescribed coordinates at the end of the step.
+    """
+
+    q: np.ndarray
+    p: np.ndarray
+    controls: np.ndarray
+    cost: float
+
+
+class Expansion(NamedTuple):
+    """Derivatives A (steps, n, n) and B (steps, n, m) of the steps, and the quadratic model of the cost, n = 2 nv.
+
+    ``impulses`` (m, nv) [s] are the momenta of unit forces at the start of the first step; on joints of one coordinate
+    all steps have the same. They are zero where other controls than forces act.
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    impulses: np.ndarray
+    gradients: np.ndarray
+    matrices: np.ndarray
+
+
+class Pass(NamedTuple):
+    """A backward pass: the linear and quadratic change of the cost that it expects (None if not convex), and gains."""
+
+    expected: tuple[float, float] | None
+    k: np.ndarray
+    K: np.ndarray
+    P: np.ndarray
+
+
+class Controls:
+    """Rows (nv + nu + k,), one for each step: torque, inputs, and the prescribed coordinates at the step's end.
+
+    Attributes
+    ----------
+    acts : (m,) array of int
+        The entries of the actuators, which the search optimises.
+    low, high : (nv + nu + k,) array
+        Bounds of the entries.
+    bounded : bool
+        Whether one of them is finite.
+    forces : bool
+        Whether all actuators are joint forces.
+    """
+
+    def __init__(self, model: Model, actuators: Sequence[str] | None, limits: ArrayLike | None):
+        self.model, nv, nu = model, model.nv, len(model.input_names)
+        places = {name: nv + nu + k for k, name in enumerate(model.kinematic_names)}
+        forces = {name: k for k, name in enumerate(model.v_names) if name not in places}
+        inputs = {name: nv + k for k, name in enumerate(model.input_names)}
+        known = forces | inputs | places
+        names = list(forces) if actuators is None else several(actuators, "actuators", "names of velocities or inputs")
+        for name in names:
+            if name not in known:
+                kind = "velocity, input or prescribed coordinate"
+                raise UnknownNameError(kind, name, list(known), argument="actuators")
+            if name in inputs and (name in forces or name in places):
+                text = f'names "{name}", which is a joint and an input; give the input another name'
+                raise InputError("actuators", actuators, text)
+        if not names:
+            raise InputError("actuators", actuators, "names nothing that acts; give one name at least")
+        self.acts = np.array([known[name] for name in dict.fromkeys(names)], dtype=np.intc)
+        self.forces = bool((self.acts < nv).all())
+        self.size = nv + nu + len(places)
+        self.low, self.high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        if limits is not None:
+            self.low[self.acts], self.high[self.acts] = _bounds(limits, len(self.acts))
+        self.bounded = bool(np.isfinite([self.low, self.high]).any())
+
+    def rows(self, torque: ArrayLike | None, inputs: Any, prescribed: np.ndarray) -> np.ndarray:
+        """Return rows from a torque (nv,) or (steps, nv), inputs likewise, and prescribed coordinates (steps, k)."""
+        model, steps = self.model, len(prescribed)
+        found = np.zeros((steps, self.size))
+        forces, acting, places = self.split(found)
+        places[:] = prescribed
+        if torque is not None:
+            shape = (model.nv,) if axes_of(torque) == 1 else (steps, model.nv)
+            forces[:] = entries(torque, shape, "control")
+        given = resolve_inputs(model, inputs)
+        if callable(given):
+            raise InputError("inputs", inputs, "must be numbers, or rows (steps, n), in a first guess")
+        if given is not None:
+            if given.ndim == 2 and len(given) != steps:
+                raise InputError("inputs", inputs, f"has {len(given)} rows; {steps} steps need one each")
+            acting[:] = given
+        return found
+
+    def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return torque, inputs and prescribed coordinates."""
+        nv, nu = self.model.nv, len(self.model.input_names)
+        return rows[:, :nv], rows[:, nv : nv + nu], rows[:, nv + nu :]
+
+    def slopes(self, found: Slopes) -> np.ndarray:
+        """Return the derivatives (steps, 2 nv, m) of steps by the actuators."""
+        by = ("torque",) if self.forces else ("torque", "inputs", "prescribed")
+        return np.ascontiguousarray(columns_of(self.model, found, by)[:, :, self.acts])
+
+
+def _bounds(limits: ArrayLike, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and largest values (m,) from a number, (m,) numbers, or (m, 2) pairs; they may be infinite."""
+    array = numbers_of(limits, "limits")
+    if array.shape not in ((), (m,), (m, 2)):
+        raise InputError("limits", limits, f"has shape {array.shape}; it must be a number, ({m},) or ({m}, 2)")
+    if array.ndim == 2:
+        if not (array[:, 0] < array[:, 1]).all():
+            raise InputError("limits", limits, "must have pairs of a smaller and a larger number")
+        return array[:, 0], array[:, 1]
+    if not (array > 0).all():
+        raise InputError("limits", limits, "must be positive")
+    return -array, array
+
+
+class FrameCosts:
+    """The costs of frames over motions of a model of so many steps."""
+
+    def __init__(self, model: Model, costs: Sequence[FrameCost], steps: int):
+        self.model, self.costs = model, costs
+        for each in costs:
+            model.frame_pose(each.frame, model.neutral())
+            if np.ndim(each.point) == 2:
+                entries(each.point, (steps + 1, 3), f'the point of "{each.frame}"', ", a row for each node")
+        self._weights = [np.tile(np.repeat([x.turn_weight, x.weight], 3), (steps + 1, 1)) for x in self.costs]
+        for x, rows in zip(self.costs, self._weights, strict=True):
+            rows[-1] = np.repeat([x.turn_weight_end, x.weight_end], 3)
+
+    def _parts(self, q: np.ndarray) -> Iterator[tuple[FrameCost, slice, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield each cost with the rows of q that it weighs, its weights, the pose's errors (n, 6), and the poses."""
+        for x, weighing in zip(self.costs, self._weights, strict=True):
+            rows = slice(0 if weighing[0].any() else len(q) - 1, len(q))
+            poses = self.model.frame_pose(x.frame, q[rows])
+            off = np.zeros((len(poses), 6))
+            if x.rotation is not None:
+                off[:, :3] = SO3.maps["exp"].log(x.rotation.T @ poses[:, :3, :3])
+            if x.point is not None:
+                point = np.asarray(x.point)
+                off[:, 3:] = poses[:, :3, 3] - (point if point.ndim == 1 else point[rows])
+            yield x, rows, weighing[rows], off, poses
+
+    def cost(self, q: np.ndarray) -> float:
+        """Return the cost of configurations (steps + 1, nq)."""
+        return float(sum(np.sum(weighing * off**2) for _, _, weighing, off, _ in self._parts(q)))
+
+    def expand(self, q: np.ndarray, gradients: np.ndarray, matrices: np.ndarray) -> None:
+        """Add gradients (steps + 1, 2 nv) and Gauss-Newton matrices (steps + 1, 2 nv, 2 nv) by displacements of q."""
+        nv = self.model.nv
+        for x, rows, weighing, off, poses in self._parts(q):
+            J = self.model.frame_jacobian(x.frame, q[rows])
+            if x.rotation is not None:
+                # the rotation vector by a turn about the frame's own axes
+                J[:, :3] = SO3.maps["exp"].dtau_inv(-off[:, :3]) @ poses[:, :3, :3].swapaxes(1, 2) @ J[:, :3]
+            weighed = 2 * weighing[:, :, None] * J
+            gradients[rows, :nv] += np.einsum("kij,ki->kj", weighed, off)
+            matrices[rows, :nv, :nv] += J.swapaxes(1, 2) @ weighed
+
+
+class ShootingProblem:
+    """What the searches of :func:`optimize_motion` ask: motions under controls, their costs and derivatives."""
+
+    def __init__(self, model: Model, q0: ArrayLike | None, v0: ArrayLike | None, duration: float, dt: float,
+                 costs: Any, *, control: Any = None, actuators: Sequence[str] | None = None,
+                 limits: ArrayLike | None = None, method: str = "linear-time",
+                 options: Mapping[str, Any] | None = None):  # fmt: skip
+        of_kind(model, Model, "model", "a vitree Model")
+        self.torque, self.inputs, prescribed = _initial(control)
+        self.options = dict(options or {})
+        self.integrator = integrator_of(model, method, dt, {**self.options, "prescribed": prescribed})
+        if model.touches:
+            raise ModelError(
+                f'optimize_motion does not support contacts, and "{model.name}" has some: leave them out, or plan with '
+                "vitree.control.MotionProblem, which has contact phases"
+            )
+        self.model, self.dt, self.method = model, real(dt), method
+        self.steps = count_steps(duration, dt)
+        self.controls = Controls(model, actuators, limits)
+        self.acts = self.controls.acts
+        #: whether second derivatives of steps are taken: controls must be momenta that do not depend on the state
+        self.bends = (
+            model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")
+            and self.controls.forces and model.written is None
+        )  # fmt: skip
+        quadratic, frames = _kinds(costs)
+        self.frames = FrameCosts(model, frames, self.steps)
+        if quadratic.goal is None and not frames:
+            raise InputError("the cost has no goal: give goal of QuadraticCost, or a FrameCost")
+        m, n = len(self.acts), 2 * model.nv
+        self.Q, self.R = weights(quadratic.Q, "Q", n), weights(quadratic.R, "R", m, definite=True)
+        self.Q_end = self.Q if quadratic.Q_end is None else weights(quadratic.Q_end, "Q_end", n)
+        #: which velocities are angular
+        self.turns = [k for joint in model.joints for k in _turns(joint)]
+        begins = {**self.integrator.motion.prescribed, **self._begin(q0, v0)}
+        held = Simulation(model, q0, v0, dt=dt, method=method, prescribed=begins, **self.options)
+        self.start = held.q.copy(), held.p.copy()
+        goal = self.start[0] if quadratic.goal is None else quadratic.goal
+        if axes_of(goal) == 2:
+            goal = np.array([model.validate_configuration(q, "goal") for q in as_numbers(goal)])
+        else:
+            goal = model.validate_configuration(goal, "goal")
+        self.goal = _rows(goal, self.steps + 1, model.nq, "goal")
+        self.goal_p = _rows(quadratic.goal_p, self.steps + 1, model.nv, "goal_p")
+        self.goal_u = _rows(quadratic.goal_u, self.steps, m, "goal_u")
+        #: prescribed coordinates, their rates and accelerations, at nodes and midpoints
+        self.moved = np.zeros((2 * self.steps + 1, 3, len(model.kinematic_names)))
+        if model.kinematic_names:
+            self.integrator.motion.plan(self.start[0], self.dt * np.arange(self.steps + 1), self.dt)
+            self.integrator.motion.start(self.start[0], np.zeros(model.nv))
+            self.moved[:] = self.integrator.motion.rows(self.integrator.moments)
+            self.integrator.stepper.set_motion(self.moved)
+
+    def _begin(self, q0: ArrayLike | None, v0: ArrayLike | None) -> dict[str, Any]:
+        """Return how prescribed coordinates that are actuators move at the start: at the rates of v0."""
+        model, found = self.model, {}
+        q = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
+        v = np.zeros(model.nv) if v0 is None else entries(v0, (model.nv,), "v0")
+        first = model.nv + len(model.input_names)
+        for k in self.acts[self.acts >= first] - first:
+            joint = model.joint(model.kinematic_names[k])
+            place, rate = q[joint.q_slice][0], v[joint.v_slice][0]
+            found[joint.name] = lambda t, place=place, rate=rate: (place + rate * t, rate, 0.0)
+        return found
+
+    # ---- motions ----------------------------------------------------------------------------------------------
+
+    def first(self) -> Iterate:
+        """Return the motion under the controls of the first guess."""
+        law = self.torque if callable(self.torque) else None
+        rows = self.controls.rows(None if law else self.torque, self.inputs, self.moved[2::2, 0])
+        if law is not None:
+            self.simulated(rows, law)
+        return self.follow(rows)
+
+    def follow(self, controls: np.ndarray, correction: Any = None) -> Iterate:
+        """Return the motion under controls (steps, ...), with a correction as the core takes it."""
+        q, p = np.empty((self.steps + 1, self.model.nq)), np.empty((self.steps + 1, self.model.nv))
+        used, integrator, within = controls.copy(), self.integrator, (self.controls.low, self.controls.high)
+        integrator.renew()
+        integrator.start(0.0, *self.start)
+        status, _ = core.follow(integrator.stepper, correction, *within, used, q, p, self.moved)
+        if status:
+            raise integrator._stopped(status)
+        return Iterate(q, p, used, self.cost(q, p, used))
+
+    def corrected(self, at: Iterate, share: float, gains: tuple[np.ndarray, np.ndarray],
+                  nearby: tuple[np.ndarray, np.ndarray] | None = None) -> Iterate | None:  # fmt: skip
+        """Return the motion with a share of a correction, and feedback to it or to states nearby; None if it fails."""
+        try:
+            found = self.follow(at.controls, (self.acts, share, *gains, *(nearby or (at.q, at.p))))
+        except ConvergenceError:
+            return None
+        return found if np.isfinite(found.cost) else None
+
+    def prescribed(self, controls: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the prescribed coordinates (steps + 1,) by their names."""
+        places = np.concatenate([self.moved[:1, 0], self.controls.split(controls)[2]])
+        return dict(zip(self.model.kinematic_names, places.T, strict=True))
+
+    def simulated(self, controls: np.ndarray, law: Callable[..., ArrayLike] | None = None) -> Trajectory:
+        """Return a simulation under controls (steps, ...); a law (t, q, v) -> torque writes the torques into them."""
+        options: dict[str, Any] = self.options
+        if self.model.kinematic_names:
+            options = {**options, "prescribed": self.prescribed(controls)}
+        start, p0 = self.start
+        held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, every=1, **options)
+        for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
+            if law is not None:
+                torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
+            held.step(torque=torque, inputs=inputs if len(inputs) else None)
+        return held.trajectory
+
+    def turn(self, q: np.ndarray) -> float:
+        """Return the largest rotation of a joint in a step [rad]."""
+        return float(np.abs(self.model.difference(q[:-1], q[1:])[:, self.turns]).max(initial=0.0))
+
+    # ---- costs and derivatives --------------------------------------------------------------------------------
+
+    def states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return x (steps + 1, 2 nv) from the goal."""
+        return np.concatenate([self.model.difference(self.goal, q), p - self.goal_p], axis=1)
+
+    def effort(self, controls: np.ndarray) -> np.ndarray:
+        """Return u (steps, m): the controls of the actuators, from those of the goal."""
+        return np.ascontiguousarray(controls[:, self.acts] - self.goal_u)
+
+    def cost(self, q: np.ndarray, p: np.ndarray, controls: np.ndarray) -> float:
+        """Return the cost of a motion."""
+        x, u = self.states(q, p), self.effort(controls)
+        running = np.einsum("ki,ij,kj", x[:-1], self.Q, x[:-1]) + np.einsum("ki,ij,kj", u, self.R, u)
+        return float(running + x[-1] @ self.Q_end @ x[-1]) + self.frames.cost(q)
+
+    def rows(self, at: Iterate) -> Rows:
+        """Return the steps of a motion."""
+        u = np.ascontiguousarray(self.controls.split(at.controls)[1])
+        return Rows(at.q[:-1], at.q[1:], at.p[:-1], at.p[1:], u, self.dt * np.arange(self.steps))
+
+    def curvature(self, at: Iterate, A: np.ndarray) -> np.ndarray:
+        """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
+        found = np.empty((self.steps, *A.shape[1:], A.shape[2]))
+        for which, bent in bends([self.integrator], self.rows(at), ("state",), A, QUICK):
+            found[:, which] = bent.swapaxes(0, 1)
+        return found
+
+    def expand(self, at: Iterate) -> Expansion:
+        """Return the derivatives of the steps and of the cost at a motion."""
+        found = part_slopes([self.integrator], self.rows(at))
+        impulses = np.zeros((len(self.acts), self.model.nv))
+        if self.controls.forces:
+            impulses[:] = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
+        x = self.states(at.q, at.p)
+        weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
+        matrices = np.broadcast_to(self.Q, (self.steps + 1, *self.Q.shape)).copy()
+        matrices[-1] = self.Q_end
+        E = state_derivatives(self.model, x[:, : self.model.nv])
+        if E is not None:
+            weighed, matrices = np.einsum("kij,ki->kj", E, weighed), E.swapaxes(1, 2) @ matrices @ E
+        gradients, matrices = 2 * weighed, 2 * matrices
+        self.frames.expand(at.q, gradients, matrices)
+        return Expansion(found.A, self.controls.slopes(found), impulses, gradients, matrices)
+
+    def riccati(self, model: Expansion, gu: np.ndarray, R: np.ndarray, *, regularisation: float = 0.0,
+                curvature: np.ndarray | None = None, bounds: tuple[np.ndarray, ...] | None = None,
+                costates: np.ndarray | None = None) -> Pass:  # fmt: skip
+        """Return the backward pass over a quadratic model, with the slopes gu and the matrix R of the controls."""
+        A, B, impulses, gx, W = model
+        steps, n, m = B.shape
+        k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
+        expected = core.riccati_pass(A, B, gx, W, gu, R, regularisation, curvature, impulses, bounds, k, K, P, costates)
+        return Pass(expected, k, K, P)
+
+
+def line_search(at: Iterate, move: Callable[[float], Iterate | None], gain: Callable[[float], float]) -> Iterate | None:
+    """Return the motion of the longest step that meets Armijo's condition for the expected decrease, or None."""
+    for share in SHARES.tolist():
+        found = move(share)
+        if found is not None and at.cost - found.cost >= ARMIJO * gain(share):
+            return found
+    return None
+
+
+def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:
+    """Return the derivatives (n, 2 nv, 2 nv) of x = (d, p) by displacements of q and by p; None if they are ones."""
+    if model.nq == model.nv:
+        return None
+    nv = model.nv
+    found = np.zeros((len(d), 2 * nv, 2 * nv))
+    found[:, range(2 * nv), range(2 * nv)] = 1.0
+    found[:, :nv, :nv] = joint_maps(model, -d)
+    return found
+
+
+def _initial(control: Any) -> tuple[Any, Any, Any]:
+    """Return the torque, the inputs and the prescribed coordinates of a first guess."""
+    if not isinstance(control, Mapping):
+        return control, None, None
+    known = ("torque", "inputs", "prescribed")
+    for name in control:
+        if name not in known:
+            raise UnknownNameError("kind of control", name, known, argument="control")
+    torque, inputs, prescribed = (control.get(name) for name in known)
+    return torque, inputs, prescribed
+
+
+def _kinds(costs: Any) -> tuple[QuadraticCost, list[FrameCost]]:
+    """Return the one quadratic cost, and the costs of frames."""
+    needed = "a QuadraticCost, or a sequence of one QuadraticCost and any number of FrameCost"
+    costs = (costs,) if isinstance(costs, QuadraticCost) else several(costs, "costs", needed)
+    frames = [each for each in costs if isinstance(each, FrameCost)]
+    others = [of_kind(each, QuadraticCost, "costs", needed) for each in costs if not isinstance(each, FrameCost)]
+    if len(others) != 1:
+        raise InputError("costs", costs, f"has {len(others)} QuadraticCost; give {needed}")
+    return others[0], frames
+
+
+def _rows(given: ArrayLike | None, count: int, size: int, name: str) -> np.ndarray:
+    """Return rows (count, size) of these, or of one row; zero if not given."""
+    if given is None:
+        return np.zeros((count, size))
+    if axes_of(given) == 2:
+        return entries(given, (count, size), name)
+    return np.tile(entries(given, (size,), name, f", or a row for each of {count}"), (count, 1))
+
+
+def _turns(joint: JointInfo) -> range:
+    """Return the velocities of a joint that are angular."""
+    at = range(joint.v_slice.start, joint.v_slice.stop)
+    return {"prismatic": at[:0], "free": at[3:]}.get(joint.kind, at)
