@@ -3,27 +3,15 @@
     python 29_ways_to_plan.py [--save FILE] [--plot FILE] [--view]
 
 iLQR and the projection operator search among forces, the transcription among all states as well. The cost is the same:
-the three agree if they find the same motion. The arm is of the package example-robot-data (extra `robots`).
-"""
+the three agree if they find the same motion. The arm is of example-robot-data (extra `robots`)."""
 
 from importlib.util import find_spec
 
 import numpy as np
 
 import vitree as vt
-from vitree.control import (
-    FrameCost,
-    MomentumCost,
-    MotionProblem,
-    PositionCost,
-    PostureCost,
-    QuadraticCost,
-    TorqueCost,
-    optimize_motion,
-    solve,
-)
+from vitree import control as vc
 
-SEARCHES = "ilqr", "projection-newton"
 SOLVER = "ipopt" if find_spec("ipyopt") else "scipy"  # extra `control`; the latter takes longer
 
 
@@ -41,16 +29,16 @@ def main() -> vt.Trajectory:
     for model, start, goal, time, dt, motors, effort, end, places in problems():
         for method in ("linear-time", "midpoint"):
             Q, hold = np.full(2 * model.nv, 0.1 * dt), -model.passive_force(start)
-            costs = [QuadraticCost(goal, Q=Q, R=np.full(len(motors or hold), dt * effort),
-                                   Q_end=np.repeat([end, 10.0], model.nv)),
-                     *(FrameCost(frame, at, weight_end=w) for frame, at, w in places)]  # fmt: skip
-            how = dict(duration=time, dt=dt, costs=costs, actuators=motors, method=method, control=hold)
-            plans = {search: optimize_motion(model, start, search=search, **how) for search in SEARCHES}
-            aims = [PostureCost(goal, 0.1, end), MomentumCost(0.1, 10.0), TorqueCost(effort)]
-            aims += [PositionCost(frame, at, weight_end=w) for frame, at, w in places]
-            same = dict(model=model, steps=round(time / dt), dt=dt, start=start, actuators=motors, method=method)
-            whole = MotionProblem(**same, cost=aims, guess=plans["ilqr"].trajectory.q)
-            for name, plan in (plans | {"transcription": solve(whole, SOLVER)}).items():
+            R, Q_end = np.full(len(motors or hold), dt * effort), np.repeat([end, 10.0], model.nv)
+            costs = [vc.FrameCost(frame, at, weight_end=w) for frame, at, w in places]
+            how = dict(duration=time, dt=dt, costs=[vc.QuadraticCost(goal, Q=Q, R=R, Q_end=Q_end), *costs],
+                       actuators=motors, method=method, control=hold)  # fmt: skip
+            plans = {x: vc.optimize_motion(model, start, search=x, **how) for x in ("ilqr", "projection-newton")}
+            aims = [vc.PositionCost(frame, at, weight_end=w) for frame, at, w in places]
+            aims += [vc.PostureCost(goal, 0.1, end), vc.MomentumCost(0.1, 10.0), vc.TorqueCost(effort)]
+            whole = vc.MotionProblem(model, steps=round(time / dt), dt=dt, start=start, actuators=motors, method=method,
+                                     cost=aims, guess=plans["ilqr"].trajectory.q)  # fmt: skip
+            for name, plan in (plans | {"transcription": vc.solve(whole, SOLVER)}).items():
                 print(f"{model.name:15s} {method:12s} {name:17s} cost {plan.cost:.8f} in {plan.seconds:5.2f} s")
     return plans["projection-newton"].trajectory
 

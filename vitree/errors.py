@@ -37,8 +37,9 @@ class VitreeError(Exception):
         self, text: str = "", *, argument: str | None = None, value: Any = None, choices: Iterable[Any] | None = None
     ):
         super().__init__(visible(text))
-        # a description, such as "mass of a body", is no name of an argument
-        self.argument, self.value = (argument, value) if argument and argument.isidentifier() else (None, None)
+        named = argument is not None and argument.isidentifier()  # and no description, such as "mass of a body"
+        self.argument: str | None = argument if named else None
+        self.value: Any = value if named else None
         self.choices: list[Any] | None = None if choices is None else list(choices)
 
     def __reduce__(self):
@@ -90,7 +91,7 @@ class InputError(VitreeError, ValueError):
             return
         subject = argument
         if isinstance(value, str | bool | int | float | None) and argument.isidentifier():
-            told = text.startswith(("has ", f"is {value}", f"is {value!r}"))
+            told = text.startswith((f"is {value}", f"is {value!r}"))
             subject = argument if told else f"{argument}={quoted(value)}"
         super().__init__(
             f"{subject}{'' if text.startswith(('[', ':')) else ' '}{text}",

@@ -519,7 +519,7 @@ def test_methods_that_know_no_contacts_are_left_out(capsys):
     assert cli.main(["bench", *given, "--steps", "5", "--repeats", "1", "--no-peers"]) == 0
     assert cli.main(["simulate", *given, "-T", "0.02", "-m", "rk4"]) == 0
     assert cli.main(["compare", *given, "-T", "0.02", "--no-plot", "-m", "scipy-rk45"]) == 2
-    assert "take linear-time, midpoint" in capsys.readouterr().err
+    assert "use linear-time, midpoint" in capsys.readouterr().err
 
 
 def test_joints_rebound_and_stand_as_told(capsys, tmp_path, monkeypatch):

@@ -319,7 +319,7 @@ PUSHED = vt.Model(replace(RODS.flat, loads=(vt.JointForce("joint0", "push"),)))
         ({"dt": 0.0}, vt.InputError, "dt"),
         ({"duration": None}, vt.InputError, "duration"),
         ({"q1": RODS_AT}, vt.InputError, "q1"),
-        ({"model": PUSHED, "inputs": np.zeros((100, 1))}, vt.InputError, "row a step"),
+        ({"model": PUSHED, "inputs": np.zeros((100, 1))}, vt.InputError, "row per step"),
         ({"model": vt.Model(replace(RODS.flat, kinematic=np.array([True, False])))}, vt.InputError, "prescribed"),
     ],
 )

@@ -297,7 +297,7 @@ def test_multipliers_are_those_at_the_records(method):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"order": 3}, "choose from 2, 4, 6, 8"),
+        ({"order": 3}, "must be one of 2, 4, 6, 8"),
         ({"order": 4, "method": "midpoint", "alpha": 0.4}, "self-adjoint"),
         ({"order": 4, "q1": np.zeros(2)}, "start from q0 and v0"),
         ({"halvings": -1}, "halvings"),

@@ -560,7 +560,7 @@ def test_what_it_cannot_do_is_refused():
         simulate(limited, duration=0.1, dt=0.01)
     model = vt.Model(chain)
     for more, text in (
-        ({"order": 5}, "choose from 4, 6, 8, 12, 16"), ({"order": "high"}, "choose from"),
+        ({"order": 5}, "must be one of 4, 6, 8, 12, 16"), ({"order": "high"}, "must be one of"),
         ({"tolerance": 0.1}, "tolerance"), ({"max_iterations": 0}, "max_iterations"), ({"halvings": -1}, "halvings"),
     ):  # fmt: skip
         with pytest.raises(vt.InputError, match=text):

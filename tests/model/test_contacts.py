@@ -363,7 +363,7 @@ def test_methods_without_contacts_say_so():
         assert not each.conservative
         assert not each.is_free_floating
         for method in ("scipy-dop853", "scipy-rk45"):
-            with pytest.raises(vt.ModelError, match=r"take linear-time, .*-euler, implicit-euler, rk4 or"):
+            with pytest.raises(vt.ModelError, match=r"use linear-time, .*-euler, implicit-euler, rk4 or"):
                 vt.simulate(each, duration=0.1, dt=1e-3, method=method)
     tree = robot()
     tree.contacts, tree.ground, tree.limits = [], None, "enforce"

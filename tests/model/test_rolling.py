@@ -631,7 +631,7 @@ def test_methods_that_know_no_wheels_refuse_them():
     for more in ({"order": 4}, {"adapt": "density", "method": "midpoint"}):
         with pytest.raises(vt.InputError, match=r"is not for wheels that roll .*, midpoint or implicit-euler"):
             vt.simulate(model, q, duration=0.1, dt=1e-2, **more)
-    with pytest.raises(vt.ModelError, match="stance"):
+    with pytest.raises(vt.ModelError, match="static_equilibrium"):
         vt.static_equilibrium(model, q)
     with pytest.raises(vt.ModelError, match=r'rolling: rolling of "disk"'):
         vt.write_urdf(model)

@@ -252,7 +252,7 @@ def test_a_comparison_tells_limits_once():
 
 def test_the_command_tells_limits(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6)]) == 0
+    assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6), "--notes"]) == 0
     assert "vitree: warning: " in (err := capsys.readouterr().err) and "pass their limits" in err
     assert "Limits hold with --limits enforce where" in err
     for word in ("ignore", "enforce"):

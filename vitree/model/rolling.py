@@ -194,4 +194,4 @@ def require_rolling(model: Any, q: np.ndarray, v: np.ndarray | None) -> None:
 def refuse_rolling(model: Any, what: str) -> None:
     """Raise a ModelError if wheels roll that a function does not know."""
     if model.rolling:
-        raise ModelError(f'{what} knows no wheels that roll without slip, which "{model.name}" has')
+        raise ModelError(f'{what} does not support wheels that roll without slip, which "{model.name}" has')

@@ -72,7 +72,7 @@ def open_server(host: str, port: int, title: str) -> tuple[Any, str]:
     """
     viser = require_viser()
     if not (isinstance(port, int) and 0 < port < 65536):
-        raise InputError("port", port, f"{port!r} must be a number from 1 to 65535")
+        raise InputError("port", port, "must be a number from 1 to 65535")
     try:
         family, kind, *_ = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as tried:
@@ -81,8 +81,8 @@ def open_server(host: str, port: int, title: str) -> tuple[Any, str]:
     except OSError as error:
         raise InputError(
             "host", host,
-            f"{host}: this machine cannot serve there ({error.strerror or error}); give 127.0.0.1, or 0.0.0.0 for all "
-            "addresses of the machine"
+            f"is no address of this machine ({error.strerror or error}); give 127.0.0.1, or 0.0.0.0 for all of its "
+            "addresses"
         ) from None
     token = secrets.token_urlsafe(16)
     with quiet(), closed_to_strangers(token):
@@ -99,7 +99,7 @@ def _free_port(family: Any, kind: Any, host: str, first: int) -> int:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((host, port))
             return port
-    raise InputError("port", first, f"{first} and all above are in use; give another")
+    raise InputError("port", first, "and all above are in use; give another")
 
 
 #: All threads share sys.stdout. Two threads that redirect it at the same time would leave it redirected.
