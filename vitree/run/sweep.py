@@ -202,7 +202,7 @@ RESULTS = (
 )  # fmt: skip
 
 
-class RunAsRow:
+class CaseRunner:
     """Runs of robots: what a sweep calls, and what it can be sent with.
 
     Parameters
@@ -264,7 +264,7 @@ def _row(system: System, given: RunArguments) -> dict[str, Any]:
 # ---- from arguments ---------------------------------------------------------------------------------------
 
 
-def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) -> tuple[Cases, RunAsRow]:
+def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) -> tuple[Cases, CaseRunner]:
     """Return the cases of robots, and what runs them.
 
     An option that the method of a case does not take is left out of the case, and a case that is then there twice is
@@ -312,7 +312,7 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
     full = given.axes is not None and len(rows) == len(robots) * len(given.rows)
     axes = {"robot": list(robots), **(given.axes or {})} if full else None
     values = {**given.values, "robot": robots}
-    return Cases(names, [{name: row[name] for name in names} for row in rows.values()], values, axes), RunAsRow(
+    return Cases(names, [{name: row[name] for name in names} for row in rows.values()], values, axes), CaseRunner(
         values, same
     )
 
