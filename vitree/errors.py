@@ -37,7 +37,7 @@ class VitreeError(Exception):
         self, text: str = "", *, argument: str | None = None, value: Any = None, choices: Iterable[Any] | None = None
     ):
         super().__init__(visible(text))
-        named = argument is not None and argument.isidentifier()  # and no description, such as "mass of a body"
+        named = isinstance(argument, str) and argument.isidentifier()  # and no description, such as "mass of a body"
         self.argument: str | None = argument if named else None
         self.value: Any = value if named else None
         self.choices: list[Any] | None = None if choices is None else list(choices)
@@ -89,7 +89,7 @@ class InputError(VitreeError, ValueError):
         if value is _NONE:
             super().__init__(argument, choices=choices)
             return
-        subject = argument
+        subject = argument = argument if isinstance(argument, str) else quoted(argument)
         if isinstance(value, str | bool | int | float | None) and argument.isidentifier():
             told = text.startswith((f"is {value}", f"is {value!r}"))
             subject = argument if told else f"{argument}={quoted(value)}"
