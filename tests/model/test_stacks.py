@@ -217,13 +217,13 @@ def test_what_is_wrong_is_named_with_its_row():
         ((q[..., 1:], v, v), rf"^q has shape \(2, 3, {nq - 1}\); it must be .* of shape \(..., {nq}\)"),
         ((q, v[..., 1:], v), rf"^v has shape \(2, 3, {nv - 1}\); it must be .* of shape \(..., {nv}\)"),
         ((q, v, v[..., 0]), rf"^a has shape \(2, 3\); it must be .* of shape \(..., {nv}\)"),
-        ((q, 3.0, v), rf"^v has shape \(\); it must be .* of shape \(..., {nv}\)"),
+        ((q, 3.0, v), rf"^v=3.0 has shape \(\); it must be .* of shape \(..., {nv}\)"),
         ((q, v[:, :2], v), r"^q has the leading axes \(2, 3\), v has .* \(2, 2\), a .*; they must broadcast"),
         ((changed(q, (1, 2, 0), np.nan), v, v), r"^q\[1, 2, 0\] is nan; all entries must be finite"),
         ((q, v, changed(v, (0, 1, 2), -np.inf)), r"^a\[0, 1, 2\] is -inf; all entries must be finite"),
         ((changed(q, (1, 0, slice(3, 7)), 0.7), v, v), r"^in row \[1, 0\]: q\[3:7\] is a quaternion .* of length 1.4"),
         ((q, changed(v, (1, 1), 1e200), v), r"^v\[1, 1, 0\] is 1e\+200: rnea is then too large for a double"),
-        ((q, "v", v), "^v has text"), ((q, None, v), "^v has Python objects|^v has shape"),
+        ((q, "v", v), '^v="v" has text'), ((q, None, v), "^v=None has Python objects|^v=None has shape"),
     ]:  # fmt: skip
         with pytest.raises(vt.InputError, match=text) as caught:
             model.rnea(*wrong)

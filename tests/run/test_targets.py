@@ -196,12 +196,12 @@ CALL = {"duration": 0.1, "dt": 0.01}
     ("targets", "text"),
     [
         (NAN, r"^targets\[0\] is nan"), (np.full((10, 6), np.inf), r"^targets\[0, 0\] is inf"),
-        ([1.0], "^targets has shape"), (3, "^targets has shape"), ("abc", "^targets has text"),
-        (np.zeros((2, 3, 6)), "^targets has shape"), ({"elbo_joint": 1.0}, "elbow_joint"),
+        ([1.0], "^targets.* has shape"), (3, "^targets.* has shape"), ("abc", "^targets.* has text"),
+        (np.zeros((2, 3, 6)), "^targets.* has shape"), ({"elbo_joint": 1.0}, "elbow_joint"),
         ({JOINTS[0]: np.nan}, rf'^targets\["{JOINTS[0]}"\] is nan'), ({JOINTS[0]: "a"}, rf'^targets\["{JOINTS[0]}"\]'),
         ({JOINTS[0]: [[1.0]]}, rf'^targets\["{JOINTS[0]}"\] has shape'), ({3: 1.0}, 'no drive "3"'),
         ({JOINTS[0]: lambda t: np.nan}, rf'^targets\["{JOINTS[0]}"\]\(t\) at t = 0 s returned NaN'),
-        ({JOINTS[0]: np.ones(10), JOINTS[1]: np.ones(9)}, "^targets has arrays of different lengths"),
+        ({JOINTS[0]: np.ones(10), JOINTS[1]: np.ones(9)}, "^targets.* has arrays of different lengths"),
         (lambda t, q, v: NAN, "^targets.t, q, v. at t = 0.* s returned NaN"),
         (lambda t, q, v: NAN[:3], "^targets.t, q, v. .* returned shape"),
         (lambda t, q, v: 1 / 0, "^targets.t, q, v. .* raised ZeroDivisionError"),
@@ -221,9 +221,9 @@ def test_wrong_targets_are_refused_by_their_name(targets, text):
 @pytest.mark.parametrize(
     ("targets", "text"),
     [
-        (NAN, r"^targets\[0\] is nan"), ([1.0], "^targets has shape"), (np.zeros((2, 6)), "^targets has shape"),
-        (np.zeros(5), "^targets has shape"), (np.zeros(6, dtype=bool), "^targets has truth values"),
-        ("abc", "^targets has text"), (lambda t, q, v: GOAL, "^targets has"), ({"elbo_joint": 1.0}, "elbow_joint"),
+        (NAN, r"^targets\[0\] is nan"), ([1.0], "^targets.* has shape"), (np.zeros((2, 6)), "^targets.* has shape"),
+        (np.zeros(5), "^targets.* has shape"), (np.zeros(6, dtype=bool), "^targets.* has truth values"),
+        ("abc", "^targets.* has text"), (lambda t, q, v: GOAL, "^targets has"), ({"elbo_joint": 1.0}, "elbow_joint"),
         ({JOINTS[0]: np.nan}, r"^targets\[.* is nan"), ({JOINTS[0]: [1.0]}, r"^targets\[.* has shape"),
         ({JOINTS[0]: np.inf, JOINTS[1]: 0.0}, r"^targets\[.* is inf"), ({None: 1.0}, 'no drive "None"'),
     ],
