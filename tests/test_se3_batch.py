@@ -198,7 +198,7 @@ def test_what_is_wrong_is_named():
         (lambda: se3.product(X, X[:3]), r"^X has the leading axes \(4,\), Y has .* \(3,\); they must broadcast"),
         (lambda: se3.exp(x[:, :5]), r"^x has shape \(4, 5\); it must be .* of shape \(..., 6\)"),
         (lambda: se3.act(X, x), r"^points has shape \(4, 6\); it must be .* of shape \(..., 3\)"),
-        (lambda: se3.log("X"), '^X="X" has text'), (lambda: se3.inverse(None), "^X has Python objects"),
+        (lambda: se3.log("X"), '^X="X" has text'), (lambda: se3.inverse(None), "^X=None has Python objects"),
         (lambda: se3.inverse(X + 0j), "^X has complex numbers"), (lambda: se3.inverse(3.0), r"^X=3.0 has shape \(\)"),
         (lambda: se3.inverse(X, out=X[:3]), r"^out has shape \(3, 4, 4\); its leading axes must be \(4,\)"),
         (lambda: se3.log(X, out=X), r"^out has shape \(4, 4, 4\); it must be .* of shape \(..., 6\)"),
