@@ -205,6 +205,13 @@ def numbers_of(value: Any, name: str, marks: bool = False) -> np.ndarray:
         raise InputError(name, value, f"has {error}; it must be an array of numbers") from None
 
 
+def unlike_leads(leads: Mapping[str, tuple[int, ...]], value: Any) -> InputError:
+    """Return the error of arrays whose leading axes, by their names, do not broadcast; ``value`` is the first array."""
+    first, *_ = leads
+    texts = (f"{name} has the leading axes {axes}" for name, axes in leads.items())
+    return InputError(first, value, ", ".join(texts).removeprefix(f"{first} ") + "; they must broadcast")
+
+
 def generator(rng: Any) -> np.random.Generator:
     """Return a generator of random numbers, a new one for None.
 
@@ -366,8 +373,8 @@ class Asked:
         """Return the error of a call."""
         time = float(arguments[0]) if self.timed else None
         at = f" at t = {time:.9g} s" if self.timed else ""
-        name = self.name if self.name.isidentifier() else None
-        return CallableError(f"{self.name}{self.takes}{at} {what}", time=time, argument=name, value=self.function)
+        text = f"{self.name}{self.takes}{at} {what}"
+        return CallableError(text, time=time, argument=self.name, value=self.function)
 
 
 def shown(value: Any) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import wide
-from vitree.arguments import numbers_of, shown
+from vitree.arguments import numbers_of, shown, unlike_leads
 from vitree.errors import InputError
 
 #: Numbers of the actions, as ``_core/se3_doors.pxi`` has them.
@@ -179,10 +179,7 @@ def _carefully(which: int, given: dict[str, tuple[Any, Kind]], tail: Kind, out: 
     try:
         lead = np.broadcast_shapes(*leads.values())
     except ValueError:
-        parts = [f"{name} has the leading axes {axes}" for name, axes in leads.items()]
-        first = next(iter(leads))
-        text = ", ".join(parts).removeprefix(f"{first} ")
-        raise InputError(first, given[first][0], f"{text}; they must broadcast") from None
+        raise unlike_leads(leads, next(iter(given.values()))[0]) from None
     if out is not None:
         if type(out) is not np.ndarray or out.dtype != float or not out.flags.writeable:
             raise InputError("out", out, f"is {shown(out)}; it must be an array of doubles to write to")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vitree._core import scalar, wide
-from vitree.arguments import all_finite, as_numbers, axes_of, entries, numbers_of, require_finite
+from vitree.arguments import all_finite, as_numbers, axes_of, entries, numbers_of, require_finite, unlike_leads
 from vitree.errors import InputError, ModelError, VitreeError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.followers import Followers
@@ -110,9 +110,7 @@ def _broadcast(found: dict[str, np.ndarray]) -> list[np.ndarray]:
     try:
         lead = np.broadcast_shapes(*(x.shape[:-1] for x in found.values()))
     except ValueError:
-        axes = (f"{name} has the leading axes {x.shape[:-1]}" for name, x in found.items())
-        (name, value), *_ = found.items()
-        raise InputError(name, value, ", ".join(axes).removeprefix(f"{name} ") + "; they must broadcast") from None
+        raise unlike_leads({name: x.shape[:-1] for name, x in found.items()}, next(iter(found.values()))) from None
     return [np.ascontiguousarray(np.broadcast_to(x, (*lead, x.shape[-1]))) for x in found.values()]
 
 

@@ -330,21 +330,22 @@ def require_cut(model: System, effort_limits: Any, torque: Any) -> None:
     """Raise an InputError if ``effort_limits=True`` has nothing to cut."""
     if not effort_limits:
         return
-    asked = f"effort_limits={quoted(effort_limits)}"
     if torque is None:
         raise InputError(
-            f"{asked} cuts torque=, and none is given; leave it out (drives keep effort limits by "
+            "effort_limits", effort_limits,
+            "cuts torque=, and none is given; leave it out (drives keep effort limits by "
             "model.with_drives(..., effort_limits=True))"
         )
-    require_efforts(model, asked)
+    require_efforts(model, effort_limits)
 
 
-def require_efforts(model: System, asked: Any) -> None:
-    """Raise an InputError if no joint has an effort limit, which ``asked`` asks for."""
+def require_efforts(model: System, effort_limits: Any) -> None:
+    """Raise an InputError if no joint has an effort limit, which ``effort_limits=True`` asks for."""
     if not any(np.isfinite(joint.effort).any() for joint in model.joints):
         raise InputError(
-            asked + f' does nothing: no joint of "{model.name}" has an effort limit; give the joints effort= (in a '
-            "robot file <limit effort>), or leave it out"
+            "effort_limits", effort_limits,
+            f'does nothing: no joint of "{model.name}" has an effort limit; give the joints effort= (in a robot file '
+            "<limit effort>), or leave it out"
         )
 
 

@@ -37,7 +37,6 @@ from vitree.run.runner import ORIGIN, Between, begun, note_start, write_row
 from vitree.run.simulate import contracted, expanded
 from vitree.run.trajectory import Trajectory
 from vitree.run.views import Views
-from vitree.wording import quoted
 
 #: Rows of the first records.
 ROOM = 64
@@ -189,7 +188,7 @@ class Simulation:
         require_times(given.t0, given.t0, schedule.dt)
         self._every = every = _every(every)
         if given.effort_limits:
-            require_efforts(full, f"effort_limits={quoted(effort_limits)}")
+            require_efforts(full, effort_limits)
             if given.torque is None:  # that of later steps is cut
                 given = given.but(torque=np.zeros(full.nv))
         given, held, self._limited = driven(full, given, schedule)
