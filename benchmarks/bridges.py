@@ -66,7 +66,7 @@ def main() -> None:
             q, p = 0.3 * rng.uniform(-1, 1, (n, model.nq)), np.zeros((n, model.nv))
             torque, dt = np.zeros((n, steps, model.nv)), 0.005
             calls = [lambda q=q, p=p, torque=torque, model=model, dt=dt: vt.rollout(
-                model, q, p0=p, duration=steps * dt, dt=dt, method="linear-time", torque=torque, tolerance=1e-12,
+                model, q, p0=p, duration=steps * dt, dt=dt, method="linear-time", control=torque, tolerance=1e-12,
                 record=("q", "p"))]  # fmt: skip
             calls += [*in_torch(model, dt, q, p, torque), *in_jax(model, dt, q, p, torque)]
             least = np.full(len(calls), np.inf)

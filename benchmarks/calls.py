@@ -265,7 +265,8 @@ def readers(repeats: int, seconds: float, steps: int) -> dict[str, float]:
     # velocities that leave the contacts closed
     v, zero = 1e-9 * np.random.default_rng(0).standard_normal(model.nv), np.zeros(model.nv)
     held = model.with_drives({"*": (2e3, 100.0)})
-    sim = vt.Simulation(held, q, zero, dt=DT, method="linear-time", targets=np.zeros(len(held.drives)))
+    sim = vt.Simulation(held, q, zero, dt=DT, method="linear-time",
+                        control=vt.Control(targets=np.zeros(len(held.drives))))
     sim.step(20)
     imu, contact = vt.Imu("head"), vt.ContactSensor("left_foot")
     joint, frame = vt.ForceTorque("left_ankle_flexion"), vt.ForceTorque("left_foot")

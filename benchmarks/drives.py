@@ -79,7 +79,8 @@ class Vitree:
         model, every = self.falling if falls else self.model, round(GRID / dt)
         v0 = self.v0 + UP * falls
         try:
-            run = vt.simulate(model, None, v0, duration=DURATION, dt=dt, method=method, inputs=targets.rows(dt))
+            run = vt.simulate(model, None, v0, duration=DURATION, dt=dt, method=method,
+                              control=vt.Control(inputs=targets.rows(dt)))
         except vt.VitreeError:
             return Run(np.empty((0, 0)), np.full((2, 3), np.nan))
         kept = slice(0, None, every)
@@ -97,7 +98,7 @@ class Vitree:
         def loop():
             sim.reset()
             for row in rows:
-                sim.step(inputs=row)
+                sim.step(control=vt.Control(inputs=row))
 
         return loop
 

@@ -34,12 +34,13 @@ def own_loops(model: vt.Model, v0: np.ndarray, method: str, steps: int) -> dict:
     """The loops of vitree by name; each begins anew."""
     tau = np.zeros(model.nv)
     sim = vt.Simulation(model, None, v0, dt=DT, method=method)
-    asked = vt.Simulation(model, None, v0, dt=DT, method=method, torque=vt.Controller(lambda t, q, v: tau, PERIOD * DT))
+    asked = vt.Simulation(model, None, v0, dt=DT, method=method, control=vt.Controller(lambda t, q, v: tau,
+                                                                                       PERIOD * DT))
 
     def loop():
         sim.reset()
         for _ in range(steps):
-            sim.step(torque=tau)
+            sim.step(control=tau)
 
     def held():
         sim.reset()
@@ -51,7 +52,7 @@ def own_loops(model: vt.Model, v0: np.ndarray, method: str, steps: int) -> dict:
         asked.step(steps)
 
     def compiled():
-        vt.simulate(model, None, v0, duration=steps * DT, dt=DT, method=method, torque=tau, every=steps)
+        vt.simulate(model, None, v0, duration=steps * DT, dt=DT, method=method, control=tau, every=steps)
 
     return {"loop": loop, "held": held, "controller": controller, "compiled": compiled}
 

@@ -47,7 +47,7 @@ def main() -> None:
                 tried += 1
                 try:
                     torque = model.rnea(q, zero, zero)
-                    run = vt.simulate(model, q, duration=100 * dt, dt=dt, method=method, order=order, torque=torque)
+                    run = vt.simulate(model, q, duration=100 * dt, dt=dt, method=method, order=order, control=torque)
                 except vt.VitreeError as error:
                     failed += 1
                     print(f"{name} {method} order {order} dt {dt:g}: {str(error)[:120]}", flush=True)

@@ -39,7 +39,8 @@ def times(steps: int, repeats: int, dt: float) -> None:
     for name, (vehicle, v, u) in vehicles().items():
         rows = {}
         for method, options in METHODS if isinstance(vehicle, RigidVehicle) else ROLLING:
-            runs = [vt.simulate(vehicle, None, v, duration=steps * dt, dt=dt, method=method, inputs=u, every=steps,
+            runs = [vt.simulate(vehicle, None, v, duration=steps * dt, dt=dt, method=method,
+                                control=vt.Control(inputs=u), every=steps,
                                 **options) for _ in range(repeats)]  # fmt: skip
             label = " ".join([method, *options.values()])
             rows[label] = 1e6 * min(run.seconds for run in runs) / steps, runs[0].iterations_total / steps

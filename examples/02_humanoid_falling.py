@@ -32,7 +32,7 @@ def main() -> vt.Trajectory:
         torque[:6] = 0.0
         return torque
 
-    run = vt.simulate(model, q0, v0, duration=0.9, dt=0.002, torque=tuck)
+    run = vt.simulate(model, q0, v0, duration=0.9, dt=0.002, control=tuck)
     change = run.momentum - run.momentum[0]
     change[:, 3:] -= model.total_mass * run.t[:, None] * model.gravity
     print(f"trunk turns at {run.v[0, 4]:.2f} rad/s, tucked at {run.v[-1, 4]:.2f} rad/s")

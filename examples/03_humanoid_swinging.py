@@ -35,7 +35,7 @@ def main() -> vt.Trajectory:
         torque[:6] = 0.0
         return torque
 
-    run = vt.simulate(model, q0, duration=3.0, dt=0.002, torque=muscles)
+    run = vt.simulate(model, q0, duration=3.0, dt=0.002, control=muscles)
     pull = np.linalg.norm(run.multipliers[1:].reshape(-1, 2, 3).sum(axis=1), axis=1)  # of both hands [N]
     weight = model.total_mass * 9.81
     print(f"hands off the bar by at most {abs(run.constraint).max():.0e} m")

@@ -26,7 +26,7 @@ def main() -> vt.Trajectory:
     left, right = (q0[model.joint(f"{side} hand string").q_slice.start] for side in ("left", "right"))
     motion = {"left hand string": lambda t: left - 0.05 * (1 - np.cos(3 * t)),
               "right hand string": lambda t: right - 0.05 * (1 - np.cos(4 * t))}  # fmt: skip
-    run = vt.simulate(model, q0, duration=10.0, dt=0.005, method="midpoint", prescribed=motion)
+    run = vt.simulate(model, q0, duration=10.0, dt=0.005, method="midpoint", control=vt.Control(prescribed=motion))
 
     print(f"{model.nv} coordinates, {len(lengths)} prescribed; strings off by {abs(run.constraint).max():.0e} m")
     for name, pull in zip(model.kinematic_names, -run.multipliers[1:].T, strict=True):

@@ -25,7 +25,7 @@ def main() -> vt.Trajectory:
     sim = vt.Simulation(model, None, v0, dt=0.01, every=1)
     for steps, posture in ((10, STRETCHED), (40, TUCKED), (30, STRETCHED)):
         goal = {f"{side}_{name}_joint": angle for name, angle in posture.items() for side in ("left", "right")}
-        sim.step(steps, targets=goal)
+        sim.step(steps, control=vt.Control(targets=goal))
     run = sim.trajectory
 
     centre = np.array([model.center_of_mass(q) for q in run.q])

@@ -30,8 +30,8 @@ def main() -> vt.Trajectory:
 
     for delay in (0.0, 0.01, 0.015, 0.02):
         clock = {"period": 0.005, "delay": delay}
-        late = vt.simulate(model, duration=3.0, dt=1e-3, torque=vt.Controller(torque, **clock))
-        run = vt.simulate(driven, duration=3.0, dt=1e-3, inputs=vt.Controller(targets, **clock))
+        late = vt.simulate(model, duration=3.0, dt=1e-3, control=vt.Controller(torque, **clock))
+        run = vt.simulate(driven, duration=3.0, dt=1e-3, control=vt.Control(inputs=vt.Controller(targets, **clock)))
         swing, calm = (np.ptp(x.q[-500:], axis=0).max() for x in (late, run))
         print(f"{1e3 * delay:2.0f} ms late: swings by {swing:.4f} rad at the end; with drives by {calm:.4f} rad")
     return run

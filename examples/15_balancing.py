@@ -26,7 +26,7 @@ def main() -> vt.Trajectory:
     def period(z):
         """The state (q, v) a period after the state z[:4] with the force z[4]."""
         sim.reset(z[:2], z[2:4])
-        sim.step(STEPS, torque=[z[4], 0.0])
+        sim.step(STEPS, control=[z[4], 0.0])
         return np.concatenate((sim.q, sim.v))
 
     A, B = np.split(np.transpose([period(e) - period(-e) for e in SMALL * np.eye(5)]) / (2 * SMALL), [4], axis=1)
@@ -36,7 +36,7 @@ def main() -> vt.Trajectory:
     sim.reset([0.0, 0.3], [0.0, 0.0])  # the pole leans by 0.3 rad
     while sim.steps < 6000:
         force = (-K @ np.concatenate((sim.q, sim.v)))[0]
-        sim.step(STEPS, torque=[force, 0.0])
+        sim.step(STEPS, control=[force, 0.0])
     run = sim.trajectory
     for time, (x, angle) in zip(run.t[::25], run.q[::25], strict=True):
         print(f"t = {time:3.1f} s: cart at {x:6.3f} m, pole leans by {angle:6.3f} rad")

@@ -25,7 +25,7 @@ def main() -> vt.Trajectory:
 
     weight = robot.total_mass * 9.81
     for dt in (1e-3, 2e-3, 5e-3):
-        run = vt.simulate(robot, q0, duration=3.0, dt=dt, targets=targets)
+        run = vt.simulate(robot, q0, duration=3.0, dt=dt, control=vt.Control(targets=targets))
         late = run.q[run.t > 2.0]
         creep = max(np.ptp([robot.frame_pose(sole, q)[:3, 3] for q in late], axis=0).max() for sole in soles)
         force = run.contacts.total(len(run))[run.t > 2.0, 2].mean() / dt

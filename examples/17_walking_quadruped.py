@@ -38,7 +38,7 @@ def main() -> vt.Trajectory:
     q0[7:] = trot(0.0, q0, None)
     q0 = vt.place_on_ground(robot, q0)
     for dt in (0.001, 0.002, 0.005, 0.01):
-        run = vt.simulate(robot, q0, duration=6.0, dt=dt, targets=vt.Controller(trot, period=0.02))
+        run = vt.simulate(robot, q0, duration=6.0, dt=dt, control=vt.Control(targets=vt.Controller(trot, period=0.02)))
         print(f"dt {1e3 * dt:2.0f} ms: walks {run.q[-1, 0]:.3f} m; simulated in {run.seconds:.2f} s")
     return run
 

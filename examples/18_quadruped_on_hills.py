@@ -26,7 +26,7 @@ def main() -> vt.Trajectory:
         q0[7:] = 4 * LEG
         q0 = vt.place_on_ground(robot, q0)
         q0[2] += 0.1
-        run = vt.simulate(robot, q0, duration=4.0, dt=DT, targets=4 * LEG)
+        run = vt.simulate(robot, q0, duration=4.0, dt=DT, control=vt.Control(targets=4 * LEG))
 
         for foot in ("FL_foot", "FR_foot", "RL_foot", "RR_foot"):
             mine = np.array([a == foot for a, _ in run.contacts.names])[run.contacts.number]

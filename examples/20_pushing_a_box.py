@@ -35,7 +35,7 @@ def main() -> vt.Trajectory:
     for aside in (0.0, 0.05):
         line = along(arm, aside)
         ahead = [q + arm.rnea(q, 0 * q, 0 * q) / KP for q in line]
-        run = vt.simulate(model, [*line[0], *box], duration=TIME, dt=DT, targets=ahead)
+        run = vt.simulate(model, [*line[0], *box], duration=TIME, dt=DT, control=vt.Control(targets=ahead))
         push = np.linalg.norm(run.contacts.total(len(run), "flange")[run.t > 1], axis=1) / DT
         (x, y), turn = run.q[-1, 6:8] - box[:2], 2 * np.arctan2(run.q[-1, 11], run.q[-1, 12])
         print(f"hand {aside:.2f} m aside: the box goes {x:.3f} m ahead and {y:6.3f} m aside, turns by {turn:6.3f} rad")

@@ -29,11 +29,12 @@ def main() -> vt.Trajectory:
     tree.roll(vt.RollingConstraint("axle", radius=RADIUS), vt.RollingConstraint("fork"))
     model = tree.compile().with_drives({"steering": (1e6, 1e3)})
     push = np.where(np.array(model.v_names) == "spin", PUSH, 0.0)
-    run = vt.simulate(model, torque=push, targets=lambda t, *_: [SWING * np.sin(0.9 * t)], duration=TIME, dt=1e-2)
+    run = vt.simulate(model, control=vt.Control(torque=push, targets=lambda t, *_: [SWING * np.sin(0.9 * t)]),
+                      duration=TIME, dt=1e-2)
     # the vehicle is pushed by what friction leaves, and steered by the rate of the tangent
     car = vehicles.car(mass=MASS, inertia=TURNING, wheel_inertia=WHEEL, wheelbase=LENGTH, wheel_radius=RADIUS)
     rate = {"steering": lambda t: 0.9 * SWING * np.cos(0.9 * t) / np.cos(SWING * np.sin(0.9 * t)) ** 2}
-    other = vt.simulate(car, inputs={"torque": PUSH - RUB, **rate}, duration=TIME, dt=1e-2)
+    other = vt.simulate(car, control=vt.Control(inputs={"torque": PUSH - RUB, **rate}), duration=TIME, dt=1e-2)
     apart = np.hypot(*(run.q[:, :2] - other.q[:, 3:]).T)
     print(f"the car goes {np.hypot(*np.diff(run.q[:, :2], axis=0).T).sum():.3f} m")
     print(f"it is {1e3 * apart.max():.2f} mm beside the vehicle, at most")

@@ -30,7 +30,7 @@ def main() -> vt.Trajectory:
         force = plan.regulator(t, q, v) if t < UP - 0.5 * DT else hold(t, q, v)
         return np.clip(force, -FORCE, FORCE)
 
-    run = vt.simulate(model, [0.05, np.pi - 0.05], duration=6.0, dt=DT, torque=vt.Controller(motor, DT))
+    run = vt.simulate(model, [0.05, np.pi - 0.05], duration=6.0, dt=DT, control=vt.Controller(motor, DT))
     for time, (x, angle) in zip(run.t[::25], run.q[::25], strict=True):
         print(f"t = {time:3.1f} s: cart at {x:6.3f} m, pole leans by {angle:6.3f} rad")
     return run

@@ -27,7 +27,7 @@ def main() -> vt.Trajectory:
         torque = plan.regulator(t, q, v) if t < UP - 0.5 * DT else hold(t, q, v)
         return np.clip(torque, -TORQUE, TORQUE)
 
-    run = vt.simulate(model, [0.01, -0.01], duration=8.0, dt=DT, torque=vt.Controller(motor, DT))
+    run = vt.simulate(model, [0.01, -0.01], duration=8.0, dt=DT, control=vt.Controller(motor, DT))
     elbow = model.frame_poses(run.q)["rod2"][:, 2, 3]
     for k in range(0, len(run), 50):
         first, second = run.q[k]

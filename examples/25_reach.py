@@ -31,7 +31,7 @@ def main() -> vt.Trajectory:
     print(f"it takes at most {100 * (np.abs(plan.torque) / most).max():.0f} % of the motors' torques")
 
     off = np.r_[np.full(7, 0.02), 0.0, 0.0]
-    run = vt.simulate(model, START + off, duration=TIME, dt=DT, torque=plan.regulator.controller())
+    run = vt.simulate(model, START + off, duration=TIME, dt=DT, control=plan.regulator.controller())
     for k in range(0, len(run), 10):
         pose = model.frame_pose(HAND, run.q[k])
         turned = np.arccos(min(0.5 * (np.sum(target.rotation * pose[:3, :3]) - 1), 1.0))

@@ -32,7 +32,7 @@ def main() -> vt.Trajectory:
     plan = found.trajectory
     print(f"{len(found.x)} variables, {found.iterations} iterations, {found.seconds:.1f} s: {found.message}")
     rough = stand_ins.planar_walker("left", "right")
-    run = vt.simulate(rough, plan.q[0], p0=plan.p[0], duration=28 * DT, dt=DT, torque=plan.controller())
+    run = vt.simulate(rough, plan.q[0], p0=plan.p[0], duration=28 * DT, dt=DT, control=plan.controller())
     print(f"at the landing the left foot gets {plan.impulses['left foot'][0].round(2)} N s")
     print(f"simulated with contacts the walker is {np.abs(run.q - plan.q).max():.0e} off the plan")
     return run

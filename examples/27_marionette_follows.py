@@ -35,7 +35,8 @@ def main() -> vt.Trajectory:
         print(f"{aim.frame:10s} within {1e3 * off:.1f} mm of its height, tension at least {pull:.2f} N")
     whole = [*plan.q[0], *(length[0] for length in plan.lengths.values())]
     lengths = {f"{frame} string": lambda t, y=y: np.interp(t, plan.t, y) for frame, y in plan.lengths.items()}
-    run = vt.simulate(stand_ins.on_strings(tree, hooks), whole, duration=DT * STEPS, prescribed=lengths, **HOW)
+    run = vt.simulate(stand_ins.on_strings(tree, hooks), whole, duration=DT * STEPS,
+                      control=vt.Control(prescribed=lengths), **HOW)
     print(f"simulated on these strings it is {np.abs(run.q[:, : model.nq] - plan.q).max():.0e} off the plan")
     return run
 

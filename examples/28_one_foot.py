@@ -27,11 +27,11 @@ def main() -> vt.Trajectory:
     q = stand_ins.on_left_foot(robot, *root(lambda x: off(stand_ins.on_left_foot(robot, *x)), [0.0, 0.0]).x)
     torque, motors = vt.static_equilibrium(robot, q).torques, robot.v_names[6:]
 
-    at = vt.linearize(robot, q, dt=DT, torque=torque)
+    at = vt.linearize(robot, q, dt=DT, control=torque)
     Q, R = np.repeat([10.0, 1.0], robot.nv), np.full(len(motors), 1e-3)
     held = lqr(at, Q, R, actuators=motors, torque=torque, leave_neutral=True)
-    run = vt.simulate(robot, q, duration=4.0, dt=DT, torque=held.controller(), pushes=[PUSH])
-    falls = vt.simulate(robot, q, duration=1.0, dt=DT, torque=torque, pushes=[PUSH])
+    run = vt.simulate(robot, q, duration=4.0, dt=DT, control=held.controller(), pushes=[PUSH])
+    falls = vt.simulate(robot, q, duration=1.0, dt=DT, control=torque, pushes=[PUSH])
     way = [1e3 * max(np.linalg.norm(off(x)) for x in each.q) for each in (run, falls)]
     foot = np.ptp([sole(x) for x in run.q], axis=0).max()
     print(f"the centre of mass goes {way[0]:.1f} mm, and {way[1]:.0f} mm without the regulator; the foot {foot:.0e} m")

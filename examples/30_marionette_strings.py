@@ -35,7 +35,7 @@ def main() -> vt.Trajectory:
             print(f"{search:17s} {method:11s} cost {plan.cost:.4f} in {plan.seconds:.1f} s, hands within "
                   f"{1e3 * max(off):.0f} mm of their heights: {plan.message}")  # fmt: skip
     run = vt.simulate(model, start, p0=plan.trajectory.p[0], duration=DT * STEPS, dt=DT, method="midpoint",
-                      prescribed=plan.prescribed)  # fmt: skip
+                      control=vt.Control(prescribed=plan.prescribed))  # fmt: skip
     print(f"simulated on these strings it is {np.abs(run.q - plan.trajectory.q)[:, :n].max():.0e} off the last plan")
     return run
 

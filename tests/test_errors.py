@@ -63,7 +63,7 @@ def test_a_failed_run_brings_its_trajectory_along(method):
     tree = vt.Tree("pendulum")
     tree.world.add(vt.rx("hinge"), vt.tz(-1.0), vt.body("bob", mass=1.0))
     with pytest.raises(InputError, match="motor") as caught:
-        vt.simulate(tree.compile(), [1.0], duration=1.0, dt=0.1, method=method, torque=failing)
+        vt.simulate(tree.compile(), [1.0], duration=1.0, dt=0.1, method=method, control=failing)
     again = pickle.loads(pickle.dumps(caught.value))
     assert len(again.trajectory) == len(caught.value.trajectory) > 3
     driven = again.trajectory.drive.torque[:, 0]  # where the function raises there is none

@@ -145,7 +145,7 @@ def control() -> Figure:
     def torque(t, q, v):
         return model.rnea(q, rest, rest) - omega**2 * inertia * model.difference(goal, q) - 2 * omega * inertia * v
 
-    run = vt.simulate(model, duration=2.0, dt=2e-3, torque=torque, effort_limits=True)
+    run = vt.simulate(model, duration=2.0, dt=2e-3, control=vt.Control(torque=torque, effort_limits=True))
     limits = np.array([joint.effort[0] for joint in model.joints])
     asked = np.array([torque(*state) for state in zip(run.t, run.q, run.v, strict=True)])
     figure = Figure(figsize=(7.5, 3.0), layout="constrained")

@@ -36,7 +36,7 @@ def arm() -> vt.Trajectory:
     goal = np.array([1.2, -0.8, 1.0, 0.4, 0.6, -0.5])
     rest = model.zero_velocity()
     ahead = goal + model.rnea(goal, rest, rest) / [gain[0] for gain in gains.values()]
-    return vt.simulate(model.with_drives(gains), duration=2.0, dt=2e-3, targets=ahead, every=5)
+    return vt.simulate(model.with_drives(gains), duration=2.0, dt=2e-3, control=vt.Control(targets=ahead), every=5)
 
 
 def chain() -> vt.Trajectory:

@@ -16,5 +16,5 @@ def control(t, q, v):
     return KP * (GOAL - q) - KD * v + model.rnea(q, v, rest)
 
 
-run = vt.simulate(model, duration=5.0, dt=1e-3, torque=control)
+run = vt.simulate(model, duration=5.0, dt=1e-3, control=control)
 print(f"off the goal by {abs(run.q[-1] - GOAL).max():.0e} rad after {run.t[-1]:g} s")

@@ -25,5 +25,5 @@ for side, s in (("left", 1), ("right", -1)):
 model = tree.compile()
 near = [motion[name][0] if name in motion else bent.get(name.partition(" ")[2], 0.0) for name in model.joint_names]
 q0 = vt.satisfy_constraints(model, near, hold=list(motion))
-run = vt.simulate(model, q0, duration=10.0, dt=0.01, method="midpoint", prescribed=motion)
+run = vt.simulate(model, q0, duration=10.0, dt=0.01, method="midpoint", control=vt.Control(prescribed=motion))
 print(f"strings off by {abs(run.constraint).max():.0e} m, their pull is {-run.multipliers[1:].max():.0f} N at least")

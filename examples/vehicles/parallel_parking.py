@@ -32,7 +32,7 @@ def main(figure: str | None = None) -> dict[str, vt.Trajectory]:
     print("method    dt [s]     aside [m]      back [m]   heading [rad]   speed [m/s]")
     for method in ("lie", "rk2"):
         for dt in (0.2, 0.1):
-            run = vt.simulate(car, duration=12.0, dt=dt, method=method, inputs=controls(dt))
+            run = vt.simulate(car, duration=12.0, dt=dt, method=method, control=vt.Control(inputs=controls(dt)))
             runs[f"{method}, dt = {dt} s"] = run
             (theta, x, y), speed = run.q[-1, 2:], run.v[-1, 3]
             print(f"{method:8s} {dt:7.2f} {y:13.8f} {-x:13.8f} {theta:15.1e} {speed:13.1e}")

@@ -23,7 +23,7 @@ def gait(rotor: int, wheels: int, cycles: int, dt: float = 0.01) -> vt.Trajector
     v0 = board.velocity(board.neutral(), sizes * rates)
 
     torques = lambda t, q, v: -inertias * sizes * rates**2 * np.sin(rates * t)  # noqa: E731
-    return vt.simulate(board, v0=v0, duration=2.0 * cycles, dt=dt, inputs=torques)
+    return vt.simulate(board, v0=v0, duration=2.0 * cycles, dt=dt, control=vt.Control(inputs=torques))
 
 
 def main(figure: str | None = None, cycles: int = 5) -> dict[str, vt.Trajectory]:

@@ -137,7 +137,7 @@ def test_a_motion_with_feedback_is_that_of_steps_one_by_one(method):
     used, q, p = run(torque, None, np.full(nv, np.inf))
     simulation = vt.Simulation(model, q0, p0=p0, dt=1e-3, method=method)
     for i, row in enumerate(torque):
-        simulation.step(torque=row)
+        simulation.step(control=row)
         np.testing.assert_array_equal(simulation.q, q[i + 1])
         np.testing.assert_array_equal(simulation.p, p[i + 1])
     np.testing.assert_array_equal(used, torque)
@@ -154,7 +154,7 @@ def test_a_motion_with_feedback_is_that_of_steps_one_by_one(method):
         row = torque[i].copy()
         row[acts] += 0.25 * k[i] + K[i] @ x
         np.testing.assert_allclose(used[i], np.clip(row, -limits, limits), atol=1e-10)
-        simulation.step(torque=used[i])
+        simulation.step(control=used[i])
         np.testing.assert_array_equal(simulation.q, q2[i + 1])
         np.testing.assert_array_equal(simulation.p, p2[i + 1])
 
@@ -194,9 +194,9 @@ def test_inputs_and_prescribed_coordinates_act_as_in_a_simulation(method):
     assert CORE.follow(integrator.stepper, None, -far, far, rows, q, p, motion) == (0, steps)
     np.testing.assert_array_equal(motion[2::2, 0, 0], rows[:, 3])
     held = vt.Simulation(model, q[0], p0=p[0], dt=dt, method=method, tolerance=1e-13,
-                         prescribed={"trolley": np.r_[0.0, rows[:, 3]]})  # fmt: skip
+                         control=vt.Control(prescribed={"trolley": np.r_[0.0, rows[:, 3]]}))  # fmt: skip
     for i, row in enumerate(rows):
-        held.step(torque=row[:2], inputs=row[2:3])
+        held.step(control=vt.Control(torque=row[:2], inputs=row[2:3]))
         np.testing.assert_allclose(held.q, q[i + 1], atol=1e-12)
         np.testing.assert_allclose(held.p, p[i + 1], atol=1e-11)
 

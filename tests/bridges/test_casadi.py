@@ -86,7 +86,7 @@ def test_ipopt_finds_torques_to_a_goal():
     rows = np.array(found["x"]).reshape(count, 2)
     held = vt.Simulation(model, np.zeros(2), dt=0.05)
     for row in rows:
-        held.step(torque=row)
+        held.step(control=row)
     np.testing.assert_allclose(held.q, [0.2, -0.1], atol=1e-6)
     np.testing.assert_allclose(held.p, 0.0, atol=1e-6)
 

@@ -44,8 +44,8 @@ def test_steps_have_the_bits_of_simulate(method):
     together = steps.forward(q, p, torque, inputs)
     for k in range(5):
         alone = steps.forward(q[k : k + 1], p[k : k + 1], torque[k : k + 1], inputs[k : k + 1])
-        run = vt.simulate(model, whole[k], p0=p[k], duration=0.03, dt=0.01, method=method, torque=torque[k, 0],
-                          inputs=inputs[k], tolerance=1e-12)  # fmt: skip
+        run = vt.simulate(model, whole[k], p0=p[k], duration=0.03, dt=0.01, method=method,
+                          control=vt.Control(torque=torque[k, 0], inputs=inputs[k]), tolerance=1e-12)  # fmt: skip
         for found in (together.q[k], alone.q[0]):
             assert np.array_equal(found, run.q)
         for found in (together.p[k], alone.p[0]):

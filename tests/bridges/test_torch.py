@@ -118,7 +118,7 @@ def test_descent_finds_a_torque_to_a_goal():
     assert loss().item() < 1e-16
     held = vt.Simulation(model, q.numpy(), dt=0.02)
     for row in torque.detach().numpy():
-        held.step(torque=row)
+        held.step(control=row)
     np.testing.assert_allclose(held.q, goal, rtol=0, atol=1e-7)
     np.testing.assert_allclose(held.p, 0.0, atol=1e-7)
 

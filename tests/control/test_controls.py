@@ -79,9 +79,10 @@ def simulated(model, start, controls, task, method):
             inputs[:, model.input_names.index(name)] = column
         else:
             torque[:, model.v_names.index(name)] = column
-    held = vt.Simulation(model, q0, p0=p0, dt=DT, method=method, prescribed=places, every=1, tolerance=1e-13)
+    held = vt.Simulation(model, q0, p0=p0, dt=DT, method=method, control=vt.Control(prescribed=places), every=1,
+                         tolerance=1e-13)
     for tau, u in zip(torque, inputs, strict=True):
-        held.step(torque=tau, inputs=u if len(u) else None)
+        held.step(control=vt.Control(torque=tau, inputs=u if len(u) else None))
     run = held.trajectory
     x = np.concatenate([model.difference(task["goal"], run.q), run.p - task["goal_p"]], axis=1)
     u = controls - task["goal_u"]
@@ -174,7 +175,7 @@ def test_a_motion_that_is_wanted_is_found(search, method):
     held = vt.Simulation(model, q0, 0.2 * v0, dt=0.02, method=method, every=1)
     torque = 0.3 * rng.normal(size=(10, model.nv))
     for row in torque:
-        held.step(torque=row)
+        held.step(control=row)
     run = held.trajectory
     found = search(model, q0, 0.2 * v0, duration=0.2, dt=0.02, goal=run.q, goal_p=run.p, goal_u=torque, Q=1.0, R=0.1,
                    method=method, tolerance=1e-13)  # fmt: skip
@@ -194,11 +195,11 @@ def test_what_was_found_is_simulated_again():
     assert found.regulator is None
     assert np.abs(found.trajectory.q[-1] - goal).max() < 0.05
     run = vt.simulate(model, [0.0, 0.0, -1.0], p0=found.trajectory.p[0], duration=2.0, dt=0.02,
-                      prescribed=found.prescribed)  # fmt: skip
+                      control=vt.Control(prescribed=found.prescribed))  # fmt: skip
     np.testing.assert_allclose(run.q, found.trajectory.q, atol=1e-9)
     arm = servos()
     found = ilqr(arm, [0.1, -0.2], duration=1.0, dt=0.02, goal=[0.5, 0.3], Q=0.1, R=1e-3, actuators=["to", "and"])
-    run = vt.simulate(arm, [0.1, -0.2], duration=1.0, dt=0.02, inputs=found.inputs)
+    run = vt.simulate(arm, [0.1, -0.2], duration=1.0, dt=0.02, control=vt.Control(inputs=found.inputs))
     np.testing.assert_allclose(run.q, found.trajectory.q, atol=1e-9)
     assert found.inputs.shape == (50, 2)
     assert found.gains.shape == (50, 2, 4)
@@ -227,7 +228,7 @@ def test_what_is_not_searched_acts_as_it_is_given():
                  Q=[0, 10, 0, 0, 0, 0], actuators=["swing"], prescribed=moves)  # fmt: skip
     np.testing.assert_array_equal(found.prescribed["trolley"], moves["trolley"])
     np.testing.assert_array_equal(found.prescribed["winch"], np.full(51, -1.0))
-    run = vt.simulate(model, [0.0, 0.0, -1.0], duration=1.0, dt=0.02, prescribed=moves)
+    run = vt.simulate(model, [0.0, 0.0, -1.0], duration=1.0, dt=0.02, control=vt.Control(prescribed=moves))
     assert np.abs(found.trajectory.q[:, 1]).max() < 0.5 * np.abs(run.q[:, 1]).max()
 
 

@@ -29,7 +29,7 @@ def cost_of(model, start, torque, goal, Q, R, Q_end, dt, **options):
     for row in torque:
         x = np.concatenate([model.difference(goal, simulation.q), simulation.p])
         cost += x @ (Q * x) + row @ (R * row)
-        simulation.step(torque=row)
+        simulation.step(control=row)
     x = np.concatenate([model.difference(goal, simulation.q), simulation.p])
     return cost + x @ (Q_end * x)
 
@@ -53,7 +53,7 @@ def test_a_pole_swings_up(method):
         assert cost_of(model, ([0.0, np.pi],), found.torque + change, dt=0.04, method=method, **weights) > best
     # the feedback brings a disturbed start back
     led = vt.simulate(model, [0.02, np.pi + 0.02], duration=2.0, dt=0.04, method=method,
-                      torque=found.regulator.controller())  # fmt: skip
+                      control=found.regulator.controller())  # fmt: skip
     assert np.abs(led.q[-1] - found.trajectory.q[-1]).max() < 0.05
 
 
@@ -147,7 +147,7 @@ def test_second_derivatives_are_those_of_the_steps(method):
         for sign in (1, -1):
             d = sign * 1e-4 * np.eye(6)[j]
             sides.append(vt.linearize(model, path.q[1] + d[:3], p0=path.p[1] + d[3:], dt=0.02, method=method,
-                                      torque=path.controls[1]).A)  # fmt: skip
+                                      control=path.controls[1]).A)  # fmt: skip
         np.testing.assert_allclose(found[1, j], (sides[0] - sides[1]) / 2e-4, atol=2e-6 * np.abs(found[1]).max())
 
 
@@ -165,7 +165,7 @@ def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
     def end(z):
         start = model.integrate(path.q[1], z[:nv])
         simulation = vt.Simulation(model, start, p0=path.p[1] + z[nv:], dt=0.02, **exact)
-        simulation.step(torque=path.controls[1])
+        simulation.step(control=path.controls[1])
         return np.concatenate([model.difference(path.q[2], simulation.q), simulation.p - path.p[2]])
 
     steps = 2e-4 * np.eye(2 * nv)
@@ -181,7 +181,7 @@ def test_the_records_are_those_of_a_simulation():
     found = ilqr(model, [0.0, np.pi], [0.1, 0.0], limits=40.0, max_iterations=3, **SWING)
     simulation = vt.Simulation(model, [0.0, np.pi], [0.1, 0.0], dt=0.04, every=1)
     for row in found.torque:
-        simulation.step(torque=row)
+        simulation.step(control=row)
     expected = simulation.trajectory
     for name in ("t", "q", "v", "p", "residual", "iterations", "kinetic", "potential", "checkpoint"):
         np.testing.assert_array_equal(getattr(found.trajectory, name), getattr(expected, name))
@@ -249,7 +249,7 @@ def test_a_search_may_start_from_a_feedback_law():
     """A callable is simulated: the first cost is that of the rows that it gives, and the search goes on from there."""
     model = cart_pole()
     law = lambda t, q, v: np.array([-3.0 * q[0] - v[0] + np.sin(t), 0.0])  # noqa: E731
-    run = vt.simulate(model, [0.0, np.pi], duration=2.0, dt=0.04, torque=vt.Controller(law, 0.04))
+    run = vt.simulate(model, [0.0, np.pi], duration=2.0, dt=0.04, control=vt.Controller(law, 0.04))
     rows = np.array([law(t, q, v) for t, q, v in zip(run.t, run.q, run.v, strict=True)])[:-1]
     found = ilqr(model, [0.0, np.pi], torque=law, max_iterations=3, **SWING)
     expected = ilqr(model, [0.0, np.pi], torque=rows, max_iterations=3, **SWING)

@@ -80,7 +80,7 @@ def test_a_pole_swings_up_and_its_regulator_holds_the_motion():
     along = found.trajectory.linearize()
     expected = vt.control.tvlqr(along, *weights, actuators=["slide"])
     np.testing.assert_allclose(found.regulator.K, expected.K, rtol=1e-6, atol=1e-8)
-    led = vt.simulate(model, [0.02, np.pi + 0.02], duration=2.0, dt=0.04, torque=found.regulator.controller())
+    led = vt.simulate(model, [0.02, np.pi + 0.02], duration=2.0, dt=0.04, control=found.regulator.controller())
     assert np.abs(led.q[-1] - found.trajectory.q[-1]).max() < 0.05
 
 

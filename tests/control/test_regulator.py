@@ -26,10 +26,10 @@ def test_a_pole_stays_upright_at_the_cost_that_is_promised(method):
         x = np.concatenate([simulation.q, simulation.p])
         torque = regulator(simulation.t, simulation.q, simulation.v)
         cost += x @ (Q * x) + R[0] * torque[0] ** 2
-        simulation.step(torque=torque)
+        simulation.step(control=torque)
     assert np.abs(simulation.q).max() < 1e-9
     np.testing.assert_allclose(cost, small @ regulator.P[0] @ small, rtol=1e-4)
-    run = vt.simulate(model, [0.3, 0.25], duration=12.0, dt=dt, method=method, torque=regulator.controller())
+    run = vt.simulate(model, [0.3, 0.25], duration=12.0, dt=dt, method=method, control=regulator.controller())
     assert np.abs(run.q[-1]).max() < 1e-5
 
 
@@ -39,14 +39,14 @@ def test_a_run_is_followed_from_another_start():
     torque = 5 * np.sin(np.linspace(0, 6, 150))[:, None] * [1.0, 0.5]
     simulation = vt.Simulation(model, [3.0, 0.2], dt=dt, every=1)
     for row in torque:
-        simulation.step(torque=row)
+        simulation.step(control=row)
     run = simulation.trajectory
     regulator = tvlqr(run.linearize(), np.r_[50.0, 50, 1, 1], np.r_[0.01, 0.01], torque=torque)
     start = run.q[0] + 0.2 * rng.normal(size=2)
     free = vt.Simulation(model, start, dt=dt)
     for row in torque:
-        free.step(torque=row)
-    led = vt.simulate(model, start, duration=1.5, dt=dt, torque=regulator.controller())
+        free.step(control=row)
+    led = vt.simulate(model, start, duration=1.5, dt=dt, control=regulator.controller())
     assert np.abs(led.q[-1] - run.q[-1]).max() < 0.02 * np.abs(free.q[-1] - run.q[-1]).max()
 
 
@@ -132,7 +132,7 @@ def standing_human(dt: float) -> tuple:
     model = tree.compile()
     q = vt.place_on_ground(model, model.neutral())
     torque = vt.static_equilibrium(model, q).torques
-    return model, q, torque, vt.linearize(model, q, dt=dt, torque=torque)
+    return model, q, torque, vt.linearize(model, q, dt=dt, control=torque)
 
 
 def test_a_humanoid_keeps_all_but_the_places_of_its_soles():
@@ -151,7 +151,7 @@ def test_a_humanoid_keeps_all_but_the_places_of_its_soles():
         moved = np.eye(2 * model.nv)[k]
         assert np.abs(held.K[0] @ moved).max() < 1e-4 * np.abs(held.K[0]).max()
     falls, stands = (
-        vt.simulate(model, q, duration=1.5, dt=0.002, torque=given,
+        vt.simulate(model, q, duration=1.5, dt=0.002, control=given,
                     pushes=[vt.ExternalWrench("pelvis", (20.0, 0, 0), 0.1, 0.2)])
         for given in (torque, held.controller())
     )

@@ -86,7 +86,7 @@ def test_forces_on_points_have_the_derivatives_of_differences(seed):
 def repeated(plan, **options):
     """The run that a simulation makes of a plan's forces."""
     return vt.simulate(plan.model, plan.q[0], p0=plan.p[0], duration=plan.t[-1], dt=plan.dt, tolerance=1e-12,
-                       torque=plan.controller(), **options)  # fmt: skip
+                       control=plan.controller(), **options)  # fmt: skip
 
 
 @pytest.mark.parametrize(("solver", "method"), [("scipy", "linear-time"), (BEST, "linear-time"), (BEST, "midpoint")])
@@ -193,7 +193,7 @@ def test_a_jump_over_its_phases(base, method):
     for k in range(25):
         kicked = plan.p[k] + model.frame_jacobian("foot", plan.q[k])[3:].T @ push[k]
         step = vt.simulate(model, plan.q[k], p0=kicked, duration=dt, dt=dt, method=method, tolerance=1e-12,
-                           torque=vt.Controller(lambda t, q, v, k=k: plan.torque[k], dt))  # fmt: skip
+                           control=vt.Controller(lambda t, q, v, k=k: plan.torque[k], dt))  # fmt: skip
         assert np.abs(model.difference(plan.q[k + 1], step.q[-1])).max() < 1e-8
         assert np.abs(step.p[-1] - plan.p[k + 1]).max() < 1e-8
 
@@ -247,7 +247,7 @@ def test_a_string_is_a_prescribed_distance():
     tree.world.add(vt.tz("string", kinematic=True))
     tree.constrain(vt.Distance("hook", "eye", length="string"))
     run = vt.simulate(tree.compile(), [*plan.q[0], length[0]], duration=0.4, dt=0.02, kinetic="twist", tolerance=1e-12,
-                      prescribed={"string": lambda t: np.interp(t, plan.t, length)})  # fmt: skip
+                      control=vt.Control(prescribed={"string": lambda t: np.interp(t, plan.t, length)}))  # fmt: skip
     np.testing.assert_allclose(run.q[:, :3], plan.q, atol=1e-8)
     np.testing.assert_allclose(-run.multipliers[2:, 0] * 0.02, plan.tensions["eye"][1:-1], atol=1e-6)
 
@@ -296,7 +296,7 @@ def test_a_motion_may_repeat_itself():
     assert np.abs(plan.q[:, 1]).max() <= 0.5 + 1e-9
     # so a run with the same forces twice turns twice
     once = repeated(plan)
-    again = vt.simulate(plan.model, once.q[-1], p0=once.p[-1], duration=plan.t[-1], dt=0.05, torque=plan.controller(),
+    again = vt.simulate(plan.model, once.q[-1], p0=once.p[-1], duration=plan.t[-1], dt=0.05, control=plan.controller(),
                         tolerance=1e-12)  # fmt: skip
     np.testing.assert_allclose(again.q - [turn, 0.0], plan.q, atol=1e-5)
 

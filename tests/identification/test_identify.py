@@ -53,7 +53,7 @@ def test_values_and_errors_are_those_of_all_unknowns_at_once():
     plant = model.with_parameters(mass={link: 1.4}, damping={joint: 0.2})
     rng, sigma = np.random.default_rng(0), 0.01
     tau = waves(rng, np.arange(60) * 0.02, 3.0, 1)
-    run = vt.rollout(plant, np.array([[0.4]]), duration=1.2, dt=0.02, torque=tau[None])
+    run = vt.rollout(plant, np.array([[0.4]]), duration=1.2, dt=0.02, control=tau[None])
     q = run.q[0] + sigma * rng.normal(size=(61, 1))
     asked = {"mass": link, "damping": joint}
     found = vt.identify(model, asked, vt.Measurement(run.t, q, torque=tau), window=0.6, noise=(sigma,), tolerance=1e-12)
@@ -65,7 +65,7 @@ def test_values_and_errors_are_those_of_all_unknowns_at_once():
         for k in range(2):
             a, b = edges[k], edges[k + 1]
             one = vt.rollout(its, x[None, 2 + 2 * k, None], x[None, 3 + 2 * k, None], duration=0.02 * (b - 1 - a),
-                             dt=0.02, torque=tau[None, a : b - 1])  # fmt: skip
+                             dt=0.02, control=tau[None, a : b - 1])  # fmt: skip
             parts.append((one.q[0] - q[a:b]).ravel() / sigma)
         return np.concatenate(parts)
 
@@ -98,7 +98,7 @@ def test_gains_of_drives_and_com_are_found():
     start = PLANT.with_drives({"*": (20.0, 1.0)})
     rng = np.random.default_rng(0)
     goal = waves(rng, np.arange(100) * 0.01, 0.6)
-    run = vt.rollout(plant, np.zeros((1, 2)), duration=1.0, dt=0.01, targets=goal[None])
+    run = vt.rollout(plant, np.zeros((1, 2)), duration=1.0, dt=0.01, control=vt.Control(targets=goal[None]))
     q = run.q[0] + 5e-4 * rng.normal(size=run.q[0].shape)
     asked = {"gains": ["hinge1", "hinge2.kp"], "com": ["rod2.x", "rod2.z"]}
     start = start.with_parameters(gains={"hinge2": (20.0, 2.0)})
@@ -118,7 +118,7 @@ def test_a_body_that_turns_freely_is_found():
     plant = tree.compile()
     rng = np.random.default_rng(1)
     tau = waves(rng, np.arange(120) * 0.01, 1.0, 3)
-    run = vt.rollout(plant, v0=np.array([[3.0, 1.0, 2.0]]), duration=1.2, dt=0.01, torque=tau[None])
+    run = vt.rollout(plant, v0=np.array([[3.0, 1.0, 2.0]]), duration=1.2, dt=0.01, control=tau[None])
     q = np.array([plant.integrate(row, 1e-3 * rng.normal(size=3)) for row in run.q[0]])
     start = plant.with_parameters(inertia={"top": np.diag([0.15, 0.22, 0.2])})
     names = {"inertia": ["top.xx", "top.yy", "top.zz"]}
@@ -234,7 +234,7 @@ def test_payload_friction_and_damping_of_the_arm_are_found():
         for row in goal:
             hold = arm.rnea(sim.q, np.zeros(6), np.zeros(6))
             taus.append(hold + 150 * M * (row - sim.q) - 15 * M * sim.v)
-            sim.step(torque=taus[-1])
+            sim.step(control=taus[-1])
         run = sim.trajectory
         at = slice(None, None, 2)
         runs.append(vt.Measurement(run.t[at], run.q[at] + 5e-4 * rng.normal(size=(151, 6)), torque=np.array(taus)))

@@ -280,7 +280,7 @@ def test_a_density_that_vanishes_is_an_error():
     model = vt.Model(pendulum_flat(1))
     with pytest.raises(vt.ConvergenceError, match="no valid adaptive step length was found"):
         vt.simulate(model, [3.0], [40.0], duration=10.0, dt=2.0, method="midpoint", adapt="density", rate=1.0,
-                    torque=np.array([-2000.0]))  # fmt: skip
+                    control=np.array([-2000.0]))  # fmt: skip
 
 
 def test_errors_in_a_callable_come_through():
@@ -288,7 +288,7 @@ def test_errors_in_a_callable_come_through():
         raise ZeroDivisionError("mine")
 
     with pytest.raises(vt.CallableError, match="ZeroDivisionError: mine"):
-        vt.simulate(RODS, RODS_AT, duration=1.0, dt=0.01, torque=broken, **DENSITY)
+        vt.simulate(RODS, RODS_AT, duration=1.0, dt=0.01, control=broken, **DENSITY)
 
 
 DAMPED = vt.Model(pendulum_flat(2, damping=1.0))

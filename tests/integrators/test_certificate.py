@@ -116,7 +116,7 @@ def test_a_robot_held_by_its_static_torque_rests(name, order, method):
     for dt in (1e-4, 1e-3, 1e-2):
         q = model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv))
         torque = model.rnea(q, np.zeros(model.nv), np.zeros(model.nv))
-        run = vt.simulate(model, q, duration=20 * dt, dt=dt, method=method, order=order, torque=torque)
+        run = vt.simulate(model, q, duration=20 * dt, dt=dt, method=method, order=order, control=torque)
         assert run.iterations.max() <= order // 2 * 3 and run.iterations_total <= run.steps
         assert np.abs(model.difference(q, run.q[-1])).max() < 1e-9
 
@@ -132,7 +132,7 @@ def test_one_joint_held_by_its_static_torque_rests(order, method):
         model = tree.compile()
         torque = model.rnea([0.1], [0.0], [0.0])
         for dt in (1e-4, 1e-3, 1e-2):
-            run = vt.simulate(model, [0.1], duration=100 * dt, dt=dt, method=method, order=order, torque=torque)
+            run = vt.simulate(model, [0.1], duration=100 * dt, dt=dt, method=method, order=order, control=torque)
             assert run.iterations_total <= run.steps * {2: 1, 4: 5}[order] and np.abs(run.q - 0.1).max() < 1e-9
 
 
@@ -147,7 +147,7 @@ def test_real_robots_rest(name, order, method):
     for dt in (1e-4, 1e-3, 1e-2, 1e-3, 1e-2, 1e-2):
         q = model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv))
         run = vt.simulate(model, q, duration=20 * dt, dt=dt, method=method, order=order,
-                          torque=model.rnea(q, zero, zero))  # fmt: skip
+                          control=model.rnea(q, zero, zero))  # fmt: skip
         assert run.iterations_total <= run.steps * {2: 1, 4: 5}[order]
         assert np.abs(model.difference(q, run.q[-1])).max() < 1e-9
 

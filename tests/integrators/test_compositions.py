@@ -177,12 +177,12 @@ def test_rows_of_inputs_that_jump_keep_the_order(method, order):
     x, w = q, v
     for row in rows:
         exact = vt.simulate(model, x, w, duration=0.1, dt=0.1, method="scipy-dop853", rtol=1e-13, atol=1e-13,
-                            inputs=row)[-1]  # fmt: skip
+                            control=vt.Control(inputs=row))[-1]  # fmt: skip
         x, w = exact.q, exact.v
 
     def error_of(n):
         run = vt.simulate(model, q, v, duration=0.3, dt=0.1 / n, method=method, order=order, tolerance=1e-13,
-                          halvings=0, inputs=np.repeat(rows, n, axis=0))  # fmt: skip
+                          halvings=0, control=vt.Control(inputs=np.repeat(rows, n, axis=0)))  # fmt: skip
         return end_error(model, exact, run[-1]).max()
 
     found, errors = measured_order(error_of, order, 1)

@@ -313,8 +313,10 @@ def test_prescribed_motion(method):
         return tree.compile()
 
     place = {"x": lambda t: 0.4 * np.sin(3 * t)}
-    exact = vt.simulate(cart(0.0), [0.0, 1.0], duration=1.0, dt=1.0, method="scipy-dop853", prescribed=place)[-1]
-    one, other = (vt.simulate(cart(rub), [0.0, 1.0], duration=1.0, dt=1e-3, method=method, prescribed=place)
+    exact = vt.simulate(cart(0.0), [0.0, 1.0], duration=1.0, dt=1.0, method="scipy-dop853",
+                        control=vt.Control(prescribed=place))[-1]
+    one, other = (vt.simulate(cart(rub), [0.0, 1.0], duration=1.0, dt=1e-3, method=method,
+                              control=vt.Control(prescribed=place))
                   for rub in (0.0, 7.0))  # fmt: skip
     assert np.abs(exact.q - one.q[-1]).max() < 1e-5 and np.abs(one.q - other.q).max() < 1e-8
 
@@ -432,5 +434,5 @@ def test_failed_compositions_with_friction_name_order_two(order, stopped):
     tree = vt.Tree("joint", gravity=(0.0, 0.0, 0.0))
     tree.world.add(vt.ry("joint", **stopped), vt.body("wheel", 1.0, inertia=(1, 1e-2, 1)))
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(tree.compile(), duration=1.0, dt=0.01, order=order, halvings=0, torque=[1e4])
+        vt.simulate(tree.compile(), duration=1.0, dt=0.01, order=order, halvings=0, control=[1e4])
     assert ("order=2" in str(failure.value)) == (order == 4 and bool(stopped))

@@ -89,7 +89,7 @@ def test_steps_are_those_of_another_program(case):
     for run in case["runs"]:
         order = {stages: order for order, stages in STAGES.items()}[run["stages"]]
         end = simulate(model, case["q0"], p0=case["p0"], duration=run["steps"] * case["h"], dt=case["h"], order=order,
-                       tolerance=1e-14, max_iterations=100, torque=torque)[-1]  # fmt: skip
+                       tolerance=1e-14, max_iterations=100, control=torque)[-1]  # fmt: skip
         # rounding errors of a step, which grow over a hundred of a tumbling tree
         most = 1e-12 if run["steps"] == 1 else 1e-11
         assert np.abs(model.difference(np.array(run["q"]), end.q)).max() < most, run
@@ -446,8 +446,8 @@ def test_rotors_damping_and_friction():
         flat = with_rotors(replace(flat, friction=np.where(single, 0.3, 0.0), friction_velocity=np.full(len(v), 1.0)))
         model = vt.Model(flat)
         torque = np.linspace(-1.0, 1.0, model.nv)
-        exact = vt.simulate(model, q, v, duration=0.2, dt=5e-4, method="rk8", torque=torque)[-1]
-        assert max(end_error(model, exact, simulate(model, q, v, duration=0.2, dt=0.01, torque=torque)[-1])) < 1e-9
+        exact = vt.simulate(model, q, v, duration=0.2, dt=5e-4, method="rk8", control=torque)[-1]
+        assert max(end_error(model, exact, simulate(model, q, v, duration=0.2, dt=0.01, control=torque)[-1])) < 1e-9
 
 
 def test_prescribed_coordinates_keep_the_order():
@@ -501,7 +501,7 @@ def test_functions_are_asked_at_the_stages():
         asked.append(t)
         return np.zeros(2)
 
-    simulate(vt.Model(chain_flat(2)), [0.1, 0.2], duration=0.1, dt=0.1, order=8, torque=torque)
+    simulate(vt.Model(chain_flat(2)), [0.1, 0.2], duration=0.1, dt=0.1, order=8, control=torque)
     assert np.allclose(np.unique(np.round(asked, 12)), 0.1 * gauss_nodes(4).c)
 
 
@@ -542,11 +542,11 @@ def test_failures_leave_the_state():
 def test_nan_is_an_error():
     model = vt.Model(chain_flat(2))
     with pytest.raises(vt.VitreeError, match="NaN"):
-        simulate(model, duration=0.1, dt=0.01, torque=lambda t, q, v: np.full(2, np.nan))
+        simulate(model, duration=0.1, dt=0.01, control=lambda t, q, v: np.full(2, np.nan))
     with pytest.raises(vt.ConvergenceError):
         simulate(model, [0.1, 0.2], [1e160, 0.0], duration=0.1, dt=0.01)
     with pytest.raises(vt.ConvergenceError):
-        simulate(model, duration=1.0, dt=0.01, torque=lambda t, q, v: np.full(2, 1e305))
+        simulate(model, duration=1.0, dt=0.01, control=lambda t, q, v: np.full(2, 1e305))
 
 
 def test_what_it_cannot_do_is_refused():

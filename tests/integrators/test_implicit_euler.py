@@ -24,10 +24,10 @@ def test_order_one_under_all_loads(base, constrained):
         flat, q, v = random_tree(3, nbody=7, kinds=ALL, base=base, damping=True)
     model = vt.Model(replace(flat, loads=(*conservative_loads(flat), *driving_loads(flat))))
     inputs = dict.fromkeys(model.input_names, 0.7)
-    exact = vt.simulate(model, q, v, duration=0.1, dt=2.5e-4, method="rk8", inputs=inputs).q[-1]
+    exact = vt.simulate(model, q, v, duration=0.1, dt=2.5e-4, method="rk8", control=vt.Control(inputs=inputs)).q[-1]
     errors = []
     for dt in (2e-3, 1e-3, 5e-4):
-        run = vt.simulate(model, q, v, duration=0.1, dt=dt, inputs=inputs, **METHOD)
+        run = vt.simulate(model, q, v, duration=0.1, dt=dt, control=vt.Control(inputs=inputs), **METHOD)
         errors.append(np.abs(model.difference(run.q[-1], exact)).max())
         assert np.abs(run.constraint).max(initial=0.0) < 1e-9
     assert abs(np.log2(errors[0] / errors[2]) / 2 - 1) < 0.1
@@ -68,7 +68,7 @@ def test_stiff_drives_and_springs_do_not_limit_the_step():
     drives = tuple(vt.Drive(joint.name, kp=1e6, kd=1e3, target=joint.name) for joint in vt.Model(flat).joints)
     model = vt.Model(replace(flat, loads=drives))
     targets = {joint.name: q[k] + 0.1 for k, joint in enumerate(model.joints)}
-    run = vt.simulate(model, q, duration=0.5, dt=0.05, targets=targets, **METHOD)
+    run = vt.simulate(model, q, duration=0.5, dt=0.05, control=vt.Control(targets=targets), **METHOD)
     assert np.abs(run.q[-1] - q - 0.1).max() < 1e-3 and np.abs(run.v[-1]).max() < 1e-3
 
 

@@ -113,7 +113,7 @@ def test_a_step_is_the_oracles(scheme, solver):
         else:
             q2, p2 = reference.linear_time_step(model.flat, q, p, h, tau=tau, kinetic=scheme)
         chosen = {**SCHEMES[scheme], **form, "solver": solver, "tolerance": 1e-13}
-        end = vt.simulate(model, q, p0=p, duration=h, dt=h, torque=tau, **chosen)[-1]
+        end = vt.simulate(model, q, p0=p, duration=h, dt=h, control=tau, **chosen)[-1]
         assert np.abs(model.difference(q2, end.q)).max() < 1e-12
         assert np.abs(p2 - end.p).max() < 1e-11 * np.abs(p).max()
 
@@ -199,7 +199,7 @@ def test_two_configurations_are_a_start(scheme):
     model, q, v = tree(61, "free", damping=True, kinds=("revolute", "ball"))
     q1 = model.integrate(q, 0.01 * v)
     for torque in (None, np.ones(model.nv), lambda t, q, v: np.sin(t + np.ones_like(v))):
-        run = vt.simulate(model, q, q1=q1, duration=0.01, dt=0.01, **SCHEMES[scheme], torque=torque, tolerance=1e-13)
+        run = vt.simulate(model, q, q1=q1, duration=0.01, dt=0.01, **SCHEMES[scheme], control=torque, tolerance=1e-13)
         assert np.abs(model.difference(q1, run.q[-1])).max() < 1e-10
 
 
@@ -273,12 +273,12 @@ def test_an_unsolved_step_raises_with_what_was_computed(scheme, solver):
         return np.full(6, 1.0 if t < 0.05 else 1e9)
 
     with pytest.raises(vt.ConvergenceError, match="halve dt") as failure:
-        vt.simulate(model, q, duration=1.0, dt=0.01, solver=solver, **SCHEMES[scheme], torque=torque)
+        vt.simulate(model, q, duration=1.0, dt=0.01, solver=solver, **SCHEMES[scheme], control=torque)
     run = failure.value.trajectory
     assert 5 <= len(run) < 12
     assert np.isfinite(run.q).all() and np.isfinite(run.p).all()
     assert failure.value.time == pytest.approx(run.t[-1])
-    before = vt.simulate(model, q, duration=0.05, dt=0.01, solver=solver, **SCHEMES[scheme], torque=np.ones(6))
+    before = vt.simulate(model, q, duration=0.05, dt=0.01, solver=solver, **SCHEMES[scheme], control=np.ones(6))
     assert np.allclose(before.q[:5], run.q[:5], atol=1e-9)
 
 
@@ -307,10 +307,10 @@ def test_errors_in_a_callable_come_through(method):
         raise ZeroDivisionError("mine")
 
     with pytest.raises(vt.CallableError, match=r"torque\(t, q, v\) at t = .* ZeroDivisionError: mine") as failure:
-        vt.simulate(model, duration=0.01, dt=0.001, method=method, torque=broken)
+        vt.simulate(model, duration=0.01, dt=0.001, method=method, control=broken)
     assert isinstance(failure.value.__cause__, ZeroDivisionError) and len(failure.value.trajectory) == 1
     with pytest.raises(ValueError, match="shape"):
-        vt.simulate(model, duration=0.01, dt=0.001, method=method, torque=lambda t, q, v: np.zeros(3))
+        vt.simulate(model, duration=0.01, dt=0.001, method=method, control=lambda t, q, v: np.zeros(3))
 
 
 @pytest.mark.parametrize("t0", [0.0, 0.3])
@@ -333,7 +333,7 @@ def test_progress_is_told_and_callables_see_the_state():
         seen.append((t, q.shape, v.shape))
         return np.zeros(2)
 
-    vt.simulate(model, duration=0.5, dt=0.001, torque=torque, progress=lambda done, total: told.append((done, total)))
+    vt.simulate(model, duration=0.5, dt=0.001, control=torque, progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (500, 500) and [d for d, _ in told] == sorted({d for d, _ in told})
     assert len(seen) == 501  # once a step, and once for the first step's acceleration
     assert all(FREE and q == (2,) and v == (2,) for _, q, v in seen)
@@ -361,4 +361,4 @@ def test_what_stopped_a_run_is_what_is_raised():
         raise Stubborn("mine")
 
     with pytest.raises(vt.CallableError, match="Stubborn: mine"):
-        vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.1, torque=torque)
+        vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.1, control=torque)

@@ -35,7 +35,7 @@ def test_steps_are_the_oracles(kinetic, seed, alpha):
     model, tau, w = vt.Model(flat), rng.normal(size=len(v)), rng.normal(size=6)
     p, wrench = model.generalized_momentum(q, v), np.zeros((5, 6))
     wrench[3] = w
-    end = vt.simulate(model, q, p0=p, duration=H, dt=H, method="midpoint", alpha=alpha, torque=tau, tolerance=1e-13,
+    end = vt.simulate(model, q, p0=p, duration=H, dt=H, method="midpoint", alpha=alpha, control=tau, tolerance=1e-13,
                       wrenches={"link3": w}, wrench_axes="local", kinetic=kinetic)[-1]  # fmt: skip
     if kinetic == "relative":
         D1, D2 = reference.relative_slots(flat, q, reference.difference(flat, q, end.q), H, alpha, tau, wrench)

@@ -248,7 +248,8 @@ def test_the_rotor_of_a_prescribed_joint_changes_nothing_else(method):
         model = vt.Model(replace(flat, kinematic=held, armature=armature))
         name = model.kinematic_names[0]
         moved = {name: lambda t: q[1] + 0.15 * t**2}
-        runs.append(vt.simulate(model, q, v, duration=0.3, dt=1e-3, method=method, prescribed=moved, tolerance=1e-13))
+        runs.append(vt.simulate(model, q, v, duration=0.3, dt=1e-3, method=method, control=vt.Control(prescribed=moved),
+                                tolerance=1e-13))
     assert np.abs(runs[0].q - runs[1].q).max() < 1e-12
 
 

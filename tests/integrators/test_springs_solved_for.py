@@ -304,11 +304,11 @@ def test_gears_and_prescribed_coordinates():
     moves = {names[4]: lambda t: 0.2 * np.sin(4 * t)}
     end = {}
     for dt in (2e-3, 1e-3):
-        run = vt.simulate(model, duration=0.5, dt=dt, prescribed=moves, tolerance=1e-12, **AVERAGED)
+        run = vt.simulate(model, duration=0.5, dt=dt, control=vt.Control(prescribed=moves), tolerance=1e-12, **AVERAGED)
         assert np.abs(run.constraint).max() < 1e-10
         np.testing.assert_allclose(run.q[:, 4], 0.2 * np.sin(4 * run.t), rtol=0, atol=1e-12)
         end[dt] = run.q[-1]
-    exact = vt.simulate(model, duration=0.5, dt=5e-4, prescribed=moves, method="rk8").q[-1]
+    exact = vt.simulate(model, duration=0.5, dt=5e-4, control=vt.Control(prescribed=moves), method="rk8").q[-1]
     ratio = np.abs(end[2e-3] - exact).max() / np.abs(end[1e-3] - exact).max()
     assert 3.5 < ratio < 4.5
 
@@ -320,9 +320,10 @@ def test_drives_dampers_friction_and_inputs():
     loads = (*conservative_loads(flat), *driving_loads(flat), *drives)
     model = vt.Model(replace(flat, loads=loads))
     inputs = {"push": lambda t: np.sin(5 * t), "turn": np.cos}
-    exact = vt.simulate(model, q, v, duration=0.2, dt=5e-4, method="rk8", inputs=inputs)[-1]
+    exact = vt.simulate(model, q, v, duration=0.2, dt=5e-4, method="rk8", control=vt.Control(inputs=inputs))[-1]
     steps = np.array([0.01, 0.005, 0.0025])
-    ends = [vt.simulate(model, q, v, duration=0.2, dt=dt, inputs=inputs, **AVERAGED)[-1] for dt in steps]
+    ends = [vt.simulate(model, q, v, duration=0.2, dt=dt, control=vt.Control(inputs=inputs),
+                        **AVERAGED)[-1] for dt in steps]
     errors = [np.linalg.norm(model.difference(exact.q, end.q)) for end in ends]
     assert abs(fitted(steps, errors) - 2) < 0.15, errors
 

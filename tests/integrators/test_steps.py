@@ -90,7 +90,7 @@ def test_rows_of_inputs_are_those_of_the_steps(method):
     tree.world.add(vt.tx("x"), vt.body("mass", 2.0))
     tree.load(vt.JointForce("x", "push"))
     spans, push = random_steps(30, 1.0), np.random.default_rng(1).normal(size=30)
-    run = vt.simulate(tree.compile(), dt=spans, method=method, inputs={"push": push})
+    run = vt.simulate(tree.compile(), dt=spans, method=method, control=vt.Control(inputs={"push": push}))
     assert np.abs(run.p[1:, 0] - np.cumsum(spans * push)).max() < 1e-13
 
 
@@ -101,8 +101,9 @@ def test_prescribed_arrays_are_at_the_ends_of_the_steps(method):
     on.add(vt.ry("swing"), vt.tz(-0.7), vt.body("bob", 1.0))
     model, spans = tree.compile(), random_steps(50, 1.0)
     ends = np.concatenate(([0.0], np.cumsum(spans)))
-    run = vt.simulate(model, dt=spans, method=method, prescribed={"x": 0.4 * np.sin(3 * ends)})
-    other = vt.simulate(model, dt=spans, method=method, prescribed={"x": lambda t: 0.4 * np.sin(3 * t)})
+    run = vt.simulate(model, dt=spans, method=method, control=vt.Control(prescribed={"x": 0.4 * np.sin(3 * ends)}))
+    other = vt.simulate(model, dt=spans, method=method,
+                        control=vt.Control(prescribed={"x": lambda t: 0.4 * np.sin(3 * t)}))
     assert np.array_equal(run.q[:, 0], 0.4 * np.sin(3 * ends))
     assert np.abs(run.q - other.q).max() < 1e-5 and np.ptp(run.q[:, 1]) > 0.1
 
@@ -128,9 +129,9 @@ def test_rows_that_do_not_fit_the_steps_are_errors():
     tree.load(vt.JointForce("y", "push"))
     model = tree.compile()
     with pytest.raises(vt.InputError, match="2 rows; 3 steps"):
-        vt.simulate(model, dt=[0.1, 0.2, 0.3], inputs=np.zeros((2, 1)))
+        vt.simulate(model, dt=[0.1, 0.2, 0.3], control=vt.Control(inputs=np.zeros((2, 1))))
     with pytest.raises(vt.InputError, match="4 finite numbers"):
-        vt.simulate(model, dt=[0.1, 0.2, 0.3], prescribed={"x": np.zeros(3)})
+        vt.simulate(model, dt=[0.1, 0.2, 0.3], control=vt.Control(prescribed={"x": np.zeros(3)}))
     with pytest.raises(vt.InputError, match="own steps"):
         vt.simulate(model, dt=[0.1, 0.2], method="scipy-rk45")
 
@@ -165,7 +166,8 @@ def by_hand(model, q, p, rows, **options):
     for row in rows:
         for parts in 2 ** np.arange(9):
             try:
-                end = vt.simulate(model, q, p0=p, duration=0.01, dt=0.01 / parts, inputs=row, **options)[-1]
+                end = vt.simulate(model, q, p0=p, duration=0.01, dt=0.01 / parts, control=vt.Control(inputs=row),
+                                  **options)[-1]
                 break
             except vt.ConvergenceError:
                 continue
@@ -180,7 +182,7 @@ def test_only_the_steps_that_fail_are_halved():
     rows = np.repeat([[600.0], [-600.0]], 15, axis=0)
     options = {"tolerance": 1e-13, "solver": "recursive-newton"}
     v = np.array([300.0])
-    run = vt.simulate(model, v0=v, duration=0.3, dt=0.01, inputs=rows, halvings=1, **options)
+    run = vt.simulate(model, v0=v, duration=0.3, dt=0.01, control=vt.Control(inputs=rows), halvings=1, **options)
     assert 5 < run.settings["halved"] < 30
     hand = np.array(list(by_hand(model, run.q[0], run.p[0], rows, **options)))
     assert np.abs(run.q[1:] - hand).max() < 1e-12 * np.abs(run.q).max()
@@ -212,9 +214,9 @@ def test_all_halvings_failing_leaves_the_state():
 
     for order in (2, 4):
         with pytest.raises(vt.ConvergenceError) as failure:
-            vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=0.01, torque=blow, halvings=2, order=order)
+            vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=0.01, control=blow, halvings=2, order=order)
         run = failure.value.trajectory
-        calm = vt.simulate(model, np.full(3, 0.3), duration=0.05, dt=0.01, torque=np.full(3, 0.1), order=order)
+        calm = vt.simulate(model, np.full(3, 0.3), duration=0.05, dt=0.01, control=np.full(3, 0.1), order=order)
         assert len(run) >= 6 and np.abs(run.q[:6] - calm.q).max() < 1e-9
         assert failure.value.time == pytest.approx(run.t[-1])
 
@@ -254,5 +256,5 @@ def test_inertia_without_mass_is_inertia(method):
     """A flywheel whose mass is left out turns as it is pushed."""
     tree = vt.Tree("flywheel")
     tree.world.add(vt.rz("axle"), vt.body("wheel", 0.0, (0.01, 0.01, 0.02)))
-    run = vt.simulate(tree.compile(), [0.3], [1.0], duration=1.0, dt=0.01, method=method, torque=[0.04])
+    run = vt.simulate(tree.compile(), [0.3], [1.0], duration=1.0, dt=0.01, method=method, control=[0.04])
     np.testing.assert_allclose([run.q[-1, 0], run.v[-1, 0]], [0.3 + 1.0 + 0.5 * 2.0, 1.0 + 2.0], rtol=1e-9)

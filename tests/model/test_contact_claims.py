@@ -79,7 +79,8 @@ def test_humanoids_stand(name, method, dt, duration):
         pytest.skip(f"{name} is not installed")
     targets = [float(q[model.joint(drive.joint).q_slice][0]) for drive in model.drives]
     q[2] += 0.02
-    run = vt.simulate(model, q, duration=duration, dt=dt, method=method, targets=targets, every=round(0.05 / dt),
+    run = vt.simulate(model, q, duration=duration, dt=dt, method=method, control=vt.Control(targets=targets),
+                      every=round(0.05 / dt),
                       monitors=("gap", "momentum_balance"))  # fmt: skip
     late = run.t >= 2.0 - 1e-9
     feet = np.array([model.contact_gaps(q).point_a for q in run.q[late]])
@@ -97,7 +98,7 @@ def test_a_posture_in_balance_does_not_move():
     """Started at the targets of its stance a humanoid stays where it is."""
     model, q = standing("human")
     found = vt.static_equilibrium(model, q)
-    run = vt.simulate(model, q, duration=2.0, dt=1e-3, targets=found.targets, every=100)
+    run = vt.simulate(model, q, duration=2.0, dt=1e-3, control=vt.Control(targets=found.targets), every=100)
     assert np.abs(run.q - q).max() < 1e-9
 
 
@@ -405,7 +406,7 @@ def test_many_limits_at_once(method, dt):
     rng = np.random.default_rng(0)
     v = 3 * rng.standard_normal(model.nv)
     run = vt.simulate(model, None, v, duration=min(0.5, 1000 * dt), dt=dt, method=method,
-                      targets=rng.uniform(-4, 4, len(model.drives)))  # fmt: skip
+                      control=vt.Control(targets=rng.uniform(-4, 4, len(model.drives))))  # fmt: skip
     over = max(max((run.q[:, j.q_slice] - j.upper).max(), (j.lower - run.q[:, j.q_slice]).max()) for j in model.joints)
     assert len(set(run.contacts.number)) > 15
     assert over < 1e-11 * max(1.0, 1e3 * dt)
@@ -444,7 +445,8 @@ def test_a_step_that_is_not_solved_says_what_to_do():
         tree = vt.Tree("press")
         tree.world.add(vt.tz("press", kinematic=True), vt.body("plate", 1.0, (0.1, 0.1, 0.1)))
         tree.contact(vt.Contact("plate", points=[(0, 0, 0)]), vt.Ground(friction=0.5, **surface))
-        return vt.simulate(tree.compile(), [0.1], duration=0.5, dt=1e-2, prescribed={"press": lambda t: 0.1 - t})
+        return vt.simulate(tree.compile(), [0.1], duration=0.5, dt=1e-2,
+                           control=vt.Control(prescribed={"press": lambda t: 0.1 - t}))
 
     with pytest.raises(vt.ConvergenceError, match=(
         r'step 11 at t = 0.1 s.*contact of "plate" and the ground is not solved \(gap -0.01 m, off by 1 m/s\).*'

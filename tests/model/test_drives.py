@@ -138,10 +138,10 @@ def test_the_order_with_moving_targets(method, chosen, order):
     for k, name in enumerate(names):
         inputs[f"{name} t"] = lambda t, k=k: 0.3 * np.sin(4 * t + k)
         inputs[f"{name} r"] = lambda t, k=k: 1.2 * np.cos(4 * t + k)
-    exact = vt.simulate(model, q, v, duration=0.4, dt=1e-3, method="rk8", inputs=inputs)
+    exact = vt.simulate(model, q, v, duration=0.4, dt=1e-3, method="rk8", control=vt.Control(inputs=inputs))
     errors = []
     for dt in (0.02, 0.01, 0.005):
-        run = vt.simulate(model, q, v, duration=0.4, dt=dt, method=method, inputs=inputs, **chosen)
+        run = vt.simulate(model, q, v, duration=0.4, dt=dt, method=method, control=vt.Control(inputs=inputs), **chosen)
         errors.append(np.abs(run.q[-1] - exact.q[-1]).max())
     assert abs(np.log2(errors[0] / errors[-1]) / 2 - order) < (0.1 if order == 2 else 0.35), errors
 
@@ -238,7 +238,7 @@ def test_stiff_drives_at_their_limits_are_solved(method):
         model = vt.Model(replace(model.flat, loads=tuple(
             replace(d, kp=1e5, kd=1e3, target=f"t{k}") for k, d in enumerate(drives))))  # fmt: skip
         rows = np.repeat(rng.uniform(-1, 1, (20, len(drives))), 10, axis=0)
-        run = vt.simulate(model, q, v, duration=2.0, dt=0.01, method=method, inputs=rows, order=2)
+        run = vt.simulate(model, q, v, duration=2.0, dt=0.01, method=method, control=vt.Control(inputs=rows), order=2)
         assert np.isfinite(run.q).all()
 
 
@@ -352,15 +352,16 @@ def test_drives_by_patterns():
     )
     assert driven.drives[0].effort_limit == 9.0 and driven.input_names == tuple(f"{name} target" for name in names)
     goal = np.linspace(-0.3, 0.3, 6)
-    run = vt.simulate(driven, duration=1.0, dt=5e-3, targets=goal)
-    by_name = vt.simulate(driven, duration=1.0, dt=5e-3, targets=dict(zip(names, goal, strict=True)))
-    by_input = vt.simulate(driven, duration=1.0, dt=5e-3, inputs=goal)
+    run = vt.simulate(driven, duration=1.0, dt=5e-3, control=vt.Control(targets=goal))
+    by_name = vt.simulate(driven, duration=1.0, dt=5e-3, control=vt.Control(targets=dict(zip(names, goal,
+                                                                                             strict=True))))
+    by_input = vt.simulate(driven, duration=1.0, dt=5e-3, control=vt.Control(inputs=goal))
     assert run.q.tobytes() == by_name.q.tobytes() == by_input.q.tobytes()
     sim = vt.Simulation(driven, dt=5e-3)
-    sim.step(targets=goal)
+    sim.step(control=vt.Control(targets=goal))
     sim.step(199)
     assert sim.q.tobytes() == run.q[-1].tobytes()
-    sim.step(targets={names[1]: 0.5})
+    sim.step(control=vt.Control(targets={names[1]: 0.5}))
     assert sim.inputs[1] == 0.5 and sim.inputs[0] == goal[0]
     limited = model.with_drives({"*": (100, 2)}, effort_limits=True)
     efforts = [float(np.ravel(j.effort)[0]) for j in model.joints]
@@ -373,9 +374,9 @@ def test_drives_of_reduced_and_euler_models():
     reduced = vt.load_urdf(vt.find_robot("panda")).with_drives({"*": (100, 2)})
     assert isinstance(reduced, vt.ReducedModel) and len(reduced.drives) == reduced.nv
     goal = np.full(reduced.nv, 0.02)
-    sim = vt.Simulation(reduced, dt=2e-3, targets=goal)
+    sim = vt.Simulation(reduced, dt=2e-3, control=vt.Control(targets=goal))
     sim.step(500)
-    run = vt.simulate(reduced, duration=1.0, dt=2e-3, targets=goal)
+    run = vt.simulate(reduced, duration=1.0, dt=2e-3, control=vt.Control(targets=goal))
     assert sim.q.tobytes() == run.q[-1].tobytes()
     floating = vt.load_urdf(vt.find_robot("arm6"), base="free").euler().with_drives({"*": (50, 1)})
     assert isinstance(floating, vt.EulerModel)
@@ -421,10 +422,10 @@ def test_drives_in_pickles_and_resumed_runs(tmp_path):
     assert pickle.loads(pickle.dumps(model)) == model
     inputs = {"goal": lambda t: np.sin(3 * t)}
     for method in METHODS:
-        whole = vt.simulate(model, duration=0.4, dt=0.01, method=method, inputs=inputs)
-        part = vt.simulate(model, duration=0.15, dt=0.01, method=method, inputs=inputs)
+        whole = vt.simulate(model, duration=0.4, dt=0.01, method=method, control=vt.Control(inputs=inputs))
+        part = vt.simulate(model, duration=0.15, dt=0.01, method=method, control=vt.Control(inputs=inputs))
         part = vt.Trajectory.load(part.save(tmp_path / "run.npz"))
-        rest = vt.simulate(model, duration=0.25, resume=part, inputs=inputs)
+        rest = vt.simulate(model, duration=0.25, resume=part, control=vt.Control(inputs=inputs))
         assert rest.q.tobytes() == whole.q[15:].tobytes()
 
 
@@ -461,15 +462,19 @@ FIRST = ARM.joints[0].name
         (lambda: vt.Drive("a", 1.0, gear=np.inf), "gear of the drive"),
         (lambda: ARM.with_drives({"*": (1, 2)}).drive_forces(ARM.neutral(), ARM.zero_velocity(), inputs=[1.0]),
          "inputs has shape"),
-        (lambda: vt.Simulation(ARM.with_drives({"*": (1, 2)}), dt=0.01).step(targets=[1.0]), "targets has shape"),
+        (lambda: vt.Simulation(ARM.with_drives({"*": (1, 2)}), dt=0.01).step(control=vt.Control(targets=[1.0])),
+         "targets has shape"),
         (lambda: ARM.with_drives({FIRST: {"kp": 1, "gain": 2}}), "gain"),
         (lambda: ARM.with_drives({FIRST: (1, 2)}).with_drives({FIRST: (1, 2)}), "has a drive already"),
         (lambda: ARM.with_drives(3), "gains"),
         (lambda: vt.load_urdf(vt.find_robot("arm6"), base="free").with_drives({"root": (1, 2)}), "root"),
-        (lambda: vt.simulate(ARM, duration=0.1, dt=0.01, targets=[1.0]), "none with an input"),
-        (lambda: vt.simulate(ARM.with_drives({"*": (1, 2)}), duration=0.1, dt=0.01, targets=[1.0]), "shape"),
-        (lambda: vt.simulate(ARM.with_drives({"*": (1, 2)}), duration=0.1, dt=0.01, targets={"jont": 1.0}), "jont"),
-        (lambda: vt.simulate(ARM.with_drives({"*": (1, 2)}), duration=0.1, dt=0.01, targets=np.full(6, np.nan)),
+        (lambda: vt.simulate(ARM, duration=0.1, dt=0.01, control=vt.Control(targets=[1.0])), "none with an input"),
+        (lambda: vt.simulate(ARM.with_drives({"*": (1, 2)}), duration=0.1, dt=0.01, control=vt.Control(targets=[1.0])),
+         "shape"),
+        (lambda: vt.simulate(ARM.with_drives({"*": (1, 2)}), duration=0.1, dt=0.01,
+                             control=vt.Control(targets={"jont": 1.0})), "jont"),
+        (lambda: vt.simulate(ARM.with_drives({"*": (1, 2)}), duration=0.1, dt=0.01,
+                             control=vt.Control(targets=np.full(6, np.nan))),
          "finite"),
     ],
 )  # fmt: skip

@@ -196,7 +196,8 @@ def test_dry_friction_acts_with_contacts_limits_drives_and_gears(method, tmp_pat
     assert np.abs(run.contacts.force[of_a][2:, 0]).max() < 0.6 * (1 + 1e-9)
     assert (run.contacts.force[of_a, 0] * run.contacts.slip[of_a, 0] < 1e-9).all()
     part = vt.Trajectory.load(vt.simulate(model, q, duration=0.3, **start).save(tmp_path / "run.npz"))
-    rest = vt.simulate(model, duration=1.2, resume=part, prescribed=start["prescribed"], targets=[0.35])
+    rest = vt.simulate(model, duration=1.2, resume=part, control=vt.Control(prescribed=start["prescribed"],
+                                                                            targets=[0.35]))
     assert rest.q.tobytes() == run.q[150:].tobytes() and rest.v[1:].tobytes() == run.v[151:].tobytes()
 
 
@@ -231,7 +232,7 @@ def test_a_reduced_model_has_the_friction_of_its_followers():
     push = np.zeros(1)
     for torque, moves in ((0.49, False), (0.51, True)):
         push[0] = torque
-        run = vt.simulate(model, duration=1.0, dt=2e-3, torque=push)
+        run = vt.simulate(model, duration=1.0, dt=2e-3, control=push)
         if moves:
             np.testing.assert_allclose(run.q[-1], 0.5 * (torque - 0.5) / (1 + 4), rtol=1e-6)
         else:

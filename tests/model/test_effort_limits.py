@@ -36,22 +36,23 @@ def test_it_is_as_if_the_torque_were_cut_by_hand(torque, method):
 
     by_hand = cut if callable(torque) else np.clip(torque, -LIMITS, LIMITS)
     options = {"duration": 0.3, "dt": DT, "method": method}
-    run = vt.simulate(MODEL, torque=torque, effort_limits=True, **options)
-    assert run.q.tobytes() == vt.simulate(MODEL, torque=by_hand, **options).q.tobytes()
-    free = vt.simulate(MODEL, torque=torque, **options)
+    run = vt.simulate(MODEL, control=vt.Control(torque=torque, effort_limits=True), **options)
+    assert run.q.tobytes() == vt.simulate(MODEL, control=by_hand, **options).q.tobytes()
+    free = vt.simulate(MODEL, control=torque, **options)
     assert np.abs(run.q - free.q).max() > 1e-3 and "effort_cut" not in free.settings
 
 
 def test_what_was_cut_is_told(tmp_path):
-    run = vt.simulate(MODEL, torque=PUSH, effort_limits=True, duration=0.1, dt=DT)
+    run = vt.simulate(MODEL, control=vt.Control(torque=PUSH, effort_limits=True), duration=0.1, dt=DT)
     assert run.settings["effort_cut"] == {"joint0": 1.0}
     # over the first half of 20 steps
-    run = vt.simulate(MODEL, torque=lambda t, q, v: PUSH * (2 if t < 0.1 else 0.5), effort_limits=True, duration=0.2,
+    run = vt.simulate(MODEL, control=vt.Control(torque=lambda t, q, v: PUSH * (2 if t < 0.1 else 0.5),
+                                                effort_limits=True), duration=0.2,
                       dt=DT, method="explicit-euler")  # fmt: skip
     run.save(tmp_path / "run.npz")
     for told in (run, vt.Trajectory.load(tmp_path / "run.npz")):
         assert told.settings["effort_cut"] == {"joint0": 0.5, "joint2": 0.5}
-    run = vt.simulate(MODEL, torque=0 * PUSH, effort_limits=True, duration=0.1, dt=DT)
+    run = vt.simulate(MODEL, control=vt.Control(torque=0 * PUSH, effort_limits=True), duration=0.1, dt=DT)
     assert run.settings["effort_cut"] == {}
     assert "effort_cut" not in vt.simulate(MODEL, duration=0.1, dt=DT).settings
     for run in (vt.simulate, vt.rollout):
@@ -65,7 +66,8 @@ def test_a_failed_run_tells_as_well():
         return PUSH * (1 if t < 0.05 else 1e300)
 
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(MODEL, torque=torque, effort_limits=True, duration=0.1, dt=DT, method="explicit-euler")
+        vt.simulate(MODEL, control=vt.Control(torque=torque, effort_limits=True), duration=0.1, dt=DT,
+                    method="explicit-euler")
     assert failure.value.trajectory.settings["effort_cut"]["joint0"] == 1.0
 
 
@@ -84,11 +86,11 @@ def test_a_limit_that_leaves_nothing_is_refused(limit):
     push = np.ones(model.nv)
     for torque in (push, lambda t, q, v: push):
         with pytest.raises(vt.InputError, match=r'"joint1", "joint3".*inf for none'):
-            vt.simulate(model, torque=torque, effort_limits=True, duration=0.1, dt=DT)
+            vt.simulate(model, control=vt.Control(torque=torque, effort_limits=True), duration=0.1, dt=DT)
     # only where it is asked for, and where there is torque
-    vt.simulate(model, torque=push, duration=0.1, dt=DT)
+    vt.simulate(model, control=push, duration=0.1, dt=DT)
     push[[model.joint(name).v_slice.start for name in ("joint1", "joint3")]] = 0.0
-    vt.simulate(model, torque=push, effort_limits=True, duration=0.1, dt=DT)
+    vt.simulate(model, control=vt.Control(torque=push, effort_limits=True), duration=0.1, dt=DT)
 
 
 @pytest.mark.parametrize(
@@ -102,12 +104,12 @@ def test_a_limit_that_leaves_nothing_is_refused(limit):
 )
 def test_bad_torques_are_still_found(torque, text):
     with pytest.raises(ValueError, match=text):
-        vt.simulate(MODEL, torque=torque, effort_limits=True, duration=0.1, dt=DT)
+        vt.simulate(MODEL, control=vt.Control(torque=torque, effort_limits=True), duration=0.1, dt=DT)
 
 
 def test_compare_takes_it():
-    found = vt.compare(MODEL, ["linear-time", "rk4"], MODEL.neutral(), duration=0.1, dt=DT, torque=controller,
-                       effort_limits=True)  # fmt: skip
+    found = vt.compare(MODEL, ["linear-time", "rk4"], MODEL.neutral(), duration=0.1, dt=DT,
+                       control=vt.Control(torque=controller, effort_limits=True))  # fmt: skip
     assert all("joint0" in run.settings["effort_cut"] for run in found.trajectories.values())
     assert found.settings["effort_limits"] is True
     assert max(row["error"] for row in found.table) < 1e-2

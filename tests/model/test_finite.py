@@ -240,7 +240,7 @@ def test_ends_of_a_step_that_are_too_far_are_refused(name, size, method):
     q1 = q0.copy()
     q1[0] = size
     with pytest.raises(vt.InputError, match=r"^q1 is too far from q0 for a step of 0.01 s|constraint|too large"):
-        vt.simulate(model, q0, q1=q1, duration=0.02, dt=0.01, method=method, torque=lambda t, q, v: 0 * v)
+        vt.simulate(model, q0, q1=q1, duration=0.02, dt=0.01, method=method, control=lambda t, q, v: 0 * v)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -72,10 +72,10 @@ def test_drives_stand_in_the_order_of_the_joints():
     model = tree.compile().with_drives({"*o*": (100.0, 20.0)})
     assert [drive.joint for drive in model.drives] == ["one", "two", "three"]
     aims = np.array([0.1, 0.2, 0.3])
-    run = vt.simulate(model, targets=aims, duration=5.0, dt=1e-2, monitors="drive_forces")
+    run = vt.simulate(model, control=vt.Control(targets=aims), duration=5.0, dt=1e-2, monitors="drive_forces")
     np.testing.assert_allclose(run.q[-1], aims, atol=1e-6)
     sim = vt.Simulation(model, dt=1e-2)
-    sim.step(500, targets=aims)
+    sim.step(500, control=vt.Control(targets=aims))
     np.testing.assert_array_equal(sim.q, run.q[-1])
     # forces of drives have the same order
     forces = model.drive_forces([0.1, 0.0, 0.0], np.zeros(3))
@@ -99,7 +99,7 @@ def test_velocity_and_effort_of_several_coordinates_count(make):
     tree.world.add(make("joint", velocity=1.0, effort=2.0), vt.body("body", 1.0, (0.1,) * 3))
     model = tree.compile()
     torque = np.full(model.nv, 5.0)
-    run = vt.simulate(model, torque=torque, effort_limits=True, duration=0.1, dt=1e-3)
+    run = vt.simulate(model, control=vt.Control(torque=torque, effort_limits=True), duration=0.1, dt=1e-3)
     assert len(run.settings["effort_cut"]) == model.nv
     assert (run.warnings and '"joint_wx"' in run.warnings[0]) or "velocity limit" in run.warnings[0]
 
@@ -137,16 +137,16 @@ def test_effort_limits_need_a_torque_and_a_limit():
     tree.world.add(vt.tx("joint"), vt.body("body", 1.0))
     model = tree.compile()
     with pytest.raises(vt.InputError, match='no joint of "one" has an effort limit'):
-        vt.simulate(model, torque=[1.0], effort_limits=True, duration=0.1, dt=1e-2)
+        vt.simulate(model, control=vt.Control(torque=[1.0], effort_limits=True), duration=0.1, dt=1e-2)
     with pytest.raises(vt.InputError, match="has an effort limit"):
         model.with_drives({"*": (1.0, 1.0)}, effort_limits=True)
     limited = gripper(-1.0, 1.0)
-    sim = vt.Simulation(limited, dt=1e-2, effort_limits=True)
-    sim.step(10, torque=[50.0])
-    other = vt.Simulation(limited, dt=1e-2, effort_limits=True, torque=[50.0])
+    sim = vt.Simulation(limited, dt=1e-2, control=vt.Control(effort_limits=True))
+    sim.step(10, control=[50.0])
+    other = vt.Simulation(limited, dt=1e-2, control=vt.Control(effort_limits=True, torque=[50.0]))
     other.step(10)
     ten = vt.Simulation(limited, dt=1e-2)
-    ten.step(10, torque=[10.0])
+    ten.step(10, control=[10.0])
     np.testing.assert_array_equal(sim.q, other.q)
     np.testing.assert_array_equal(sim.q, ten.q)
 

@@ -183,7 +183,7 @@ def test_the_figure_stands_by_a_torque_function(method):
 
     v = model.zero_velocity()
     v[6:] = 0.02 * np.random.default_rng(0).standard_normal(model.nv - 6)
-    run = vt.simulate(model, q, v, duration=1.0, dt=dt, method=method, torque=torque, every=50, monitors="gap")
+    run = vt.simulate(model, q, v, duration=1.0, dt=dt, method=method, control=torque, every=50, monitors="gap")
     assert np.abs(model.difference(q, run.q[-1])).max() < 0.01
     assert run.monitors["gap"].min() > -1e-12
     assert run.contact_wrench()[-1, 5] == pytest.approx(9.81 * model.total_mass, rel=1e-2)

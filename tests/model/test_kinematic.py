@@ -54,7 +54,7 @@ Q0, V0 = np.array([0.0, 0.6, -0.3]), np.array([0.0, 0.4, 1.0])
 @pytest.fixture(scope="module")
 def exact():
     return vt.simulate(cart(), Q0, V0, duration=1.0, dt=0.5, method="scipy-dop853", rtol=1e-12, atol=1e-12,
-                       prescribed={"x": place_and_rates})  # fmt: skip
+                       control=vt.Control(prescribed={"x": place_and_rates}))  # fmt: skip
 
 
 def test_the_reference_is_a_pendulum_in_a_shaken_frame():
@@ -70,9 +70,9 @@ def test_the_reference_is_a_pendulum_in_a_shaken_frame():
         return sum(still.frame_jacobian(name, q)[3:].T @ (m * pull) for name, m in (("weight", 1.0), ("bob", 0.5)))
 
     run = vt.simulate(model, Q0, V0, duration=1.0, dt=0.5, method="scipy-dop853", rtol=1e-11, atol=1e-11,
-                      prescribed={"x": place_and_rates})  # fmt: skip
+                      control=vt.Control(prescribed={"x": place_and_rates}))  # fmt: skip
     other = vt.simulate(still, Q0[1:], V0[1:], duration=1.0, dt=0.5, method="scipy-dop853", rtol=1e-11, atol=1e-11,
-                        torque=torque)  # fmt: skip
+                        control=torque)  # fmt: skip
     assert np.abs(run.q[:, 1:] - other.q).max() < 1e-8
     assert np.abs(run.v[:, 1:] - other.v).max() < 1e-8
 
@@ -83,7 +83,7 @@ def test_midpoint_is_of_second_order_under_prescribed_motion(exact, kind, residu
     steps, errors = np.array([0.01, 0.005, 0.0025]), []
     for dt in steps:
         run = vt.simulate(cart(), Q0, V0, duration=1.0, dt=dt, method="midpoint", residual=residual,
-                          prescribed={"x": motion(kind, dt, round(1 / dt))})  # fmt: skip
+                          control=vt.Control(prescribed={"x": motion(kind, dt, round(1 / dt))}))  # fmt: skip
         errors.append(end_error(cart(), exact[-1], run[-1]))
     assert np.abs(fitted(steps, errors) - 2).max() < 0.1
 
@@ -93,7 +93,7 @@ def test_rk4_is_of_fourth_order_under_prescribed_motion(exact, kind):
     steps, errors = np.array([0.04, 0.02, 0.01]), []
     for dt in steps:
         run = vt.simulate(cart(), Q0, V0, duration=1.0, dt=dt, method="rk4",
-                          prescribed={"x": motion(kind, dt, round(1 / dt))})  # fmt: skip
+                          control=vt.Control(prescribed={"x": motion(kind, dt, round(1 / dt))}))  # fmt: skip
         errors.append(end_error(cart(), exact[-1], run[-1]))
     assert fitted(steps, errors).min() > 3.5
 
@@ -104,7 +104,7 @@ def test_the_motion_is_held_to_the_last_bit(kind, method):
     dt, steps, t0 = 0.01, 40, 0.9
     given = motion(kind, dt, steps, t0)
     run = vt.simulate(cart(), np.array([place(t0), 0.6, -0.3]), V0, t0=t0, duration=0.4, dt=dt, method=method,
-                      prescribed={"x": given})  # fmt: skip
+                      control=vt.Control(prescribed={"x": given}))  # fmt: skip
     expected = given if kind == "array" else np.array([place(t) for t in run.t])
     assert np.array_equal(run.q[:, 0], expected)
     # rates: to the differences of a callable, or of the quintic spline through the nodes
@@ -117,7 +117,8 @@ def test_an_array_of_any_sizes_is_held_to_the_last_bit(residual):
     """Jumps from large to small: an increment added to where it was would round."""
     rng = np.random.default_rng(0)
     jumps = np.append(0.0, rng.normal(size=60) * 10.0 ** rng.uniform(-7, -1, 60))
-    run = vt.simulate(cart(), duration=6.0, dt=0.1, method="midpoint", residual=residual, prescribed={"x": jumps})
+    run = vt.simulate(cart(), duration=6.0, dt=0.1, method="midpoint", residual=residual,
+                      control=vt.Control(prescribed={"x": jumps}))
     assert np.array_equal(run.q[:, 0], jumps)
 
 
@@ -126,7 +127,8 @@ def test_an_array_for_few_steps(steps):
     """Any number of steps: those between records are as of a polynomial that the nodes determine."""
     model, dt = cart(), 0.01
     nodes = place(dt * np.arange(steps + 1))
-    run = vt.simulate(model, [0.0, 0.3, 0.2], duration=steps * dt, dt=dt, method="midpoint", prescribed={"x": nodes})
+    run = vt.simulate(model, [0.0, 0.3, 0.2], duration=steps * dt, dt=dt, method="midpoint",
+                      control=vt.Control(prescribed={"x": nodes}))
     assert np.array_equal(run.q[:, 0], nodes)
 
 
@@ -137,7 +139,8 @@ def test_coordinates_that_are_not_named_rest():
     model = tree.compile()
     q0 = np.array([0.0, 0.7, -0.2, 0.5])
     for method in ("midpoint", "rk4", "scipy-dop853"):
-        run = vt.simulate(model, q0, duration=0.5, dt=0.01, method=method, prescribed={"x": lambda t: t * t})
+        run = vt.simulate(model, q0, duration=0.5, dt=0.01, method=method,
+                          control=vt.Control(prescribed={"x": lambda t: t * t}))
         assert (run.q[:, 1] == 0.7).all() and (run.q[:, 2] == -0.2).all()
         assert (run.v[:, 1:3] == 0.0).all()
         run = vt.simulate(model, q0, duration=0.5, dt=0.01, method=method)
@@ -231,12 +234,13 @@ def test_a_massless_chain_that_carries_a_wire():
     steps, errors = np.array([0.01, 0.005, 0.0025]), []
     for dt in steps:
         run = vt.simulate(model, q0, duration=1.0, dt=dt, method="midpoint",
-                          prescribed={"winch_x": x, "wire": length})  # fmt: skip
+                          control=vt.Control(prescribed={"winch_x": x, "wire": length}))  # fmt: skip
         errors.append(np.abs(run.q[-1, 3:] - end).max())
         assert np.abs(run.constraint).max() < 1e-11
     assert abs(fitted(steps, errors) - 2) < 0.1
     for method, tolerance in (("rk4", 1e-6), ("scipy-dop853", 1e-6)):
-        run = vt.simulate(model, q0, duration=1.0, dt=0.005, method=method, prescribed={"winch_x": x, "wire": length})
+        run = vt.simulate(model, q0, duration=1.0, dt=0.005, method=method,
+                          control=vt.Control(prescribed={"winch_x": x, "wire": length}))
         assert np.abs(run.q[-1, 3:] - end).max() < tolerance
 
 
@@ -248,7 +252,7 @@ def test_a_wire_that_is_let_out_at_a_steady_rate_has_its_length(solver, residual
     q0 = np.array([0.0, 0.0, 1.0, 0.6, 0.0, -0.8])
     run = vt.simulate(model, q0, np.array([0, 0, 0, 0.06, 0.5, -0.08]), duration=20.0, dt=0.01,
                       method="midpoint", solver=solver, residual=residual,
-                      prescribed={"wire": lambda t: 1.0 + 0.1 * t})  # fmt: skip
+                      control=vt.Control(prescribed={"wire": lambda t: 1.0 + 0.1 * t}))  # fmt: skip
     winch = np.column_stack((run.q[:, 0], np.zeros(len(run)), run.q[:, 1]))
     apart = np.linalg.norm(run.q[:, 3:] - winch, axis=1)
     assert np.abs(apart - (1.0 + 0.1 * run.t)).max() < 1e-11
@@ -260,7 +264,7 @@ def test_the_tension_of_a_wire_wound_steadily():
     model = hoist()
     q0 = np.array([0.0, 0.0, 2.0, 0.0, -2.0])
     run = vt.simulate(model, q0, duration=0.5, dt=0.01, method="midpoint",
-                      prescribed={"wire": lambda t: (2 - t, -1.0, 0.0)})  # fmt: skip
+                      control=vt.Control(prescribed={"wire": lambda t: (2 - t, -1.0, 0.0)}))  # fmt: skip
     assert np.abs(run.multipliers[1:, 0] + 2.0 * 9.81).max() < 1e-8
     # and with an acceleration of the wire, that much more
     a = model.forward_dynamics(q0, np.zeros(5), prescribed={"wire": -3.0})
@@ -309,7 +313,7 @@ def test_nothing_is_prescribed_where_nothing_is_kinematic():
     tree = vt.Tree("plain")
     tree.world.add(vt.tx("x"), vt.body("m", 1.0))
     with pytest.raises(vt.InputError, match="not prescribed"):
-        vt.simulate(tree.compile(), duration=0.1, dt=0.01, prescribed={"x": place})
+        vt.simulate(tree.compile(), duration=0.1, dt=0.01, control=vt.Control(prescribed={"x": place}))
 
 
 @pytest.mark.parametrize("joint", [vt.ball, vt.free])
@@ -326,7 +330,7 @@ def test_errors_in_a_motion_come_through():
 
     for method in ("midpoint", "rk4", "scipy-dop853"):
         with pytest.raises(vt.CallableError, match=r'the motion of "x"\(t\) at t = .* raised ZeroDivisionError: mine'):
-            vt.simulate(cart(), duration=0.1, dt=0.01, method=method, prescribed={"x": broken})
+            vt.simulate(cart(), duration=0.1, dt=0.01, method=method, control=vt.Control(prescribed={"x": broken}))
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
@@ -337,7 +341,7 @@ def test_motion_that_starts_from_rest_without_a_jerk(method, motion):
     tree.world.add(vt.tx("trolley", kinematic=True)).add(vt.ry("hang"), vt.tz(-1.0), vt.body("bob", mass=1.0))
     model = tree.compile()
     q, finer = (
-        vt.simulate(model, duration=1.0, dt=dt, method=method, prescribed={"trolley": motion}).q[-1]
+        vt.simulate(model, duration=1.0, dt=dt, method=method, control=vt.Control(prescribed={"trolley": motion})).q[-1]
         for dt in (0.01, 0.005)
     )
     assert abs(q[0] - motion(1.0)) < 1e-14 and 0 < abs(q - finer).max() < 1e-3
@@ -351,7 +355,7 @@ def test_a_weight_at_rest_follows_a_string_without_mass(method):
     tree.constrain(vt.Distance("world", "weight", length="string"))
     model = tree.compile()
     run = vt.simulate(model, [1.0, 0.6, -0.8], duration=1.0, dt=0.01, method=method,
-                      prescribed={"string": lambda t: 1.0 - 0.5 * t**3})  # fmt: skip
+                      control=vt.Control(prescribed={"string": lambda t: 1.0 - 0.5 * t**3}))  # fmt: skip
     assert np.abs(run.constraint).max() < 1e-9
     np.testing.assert_allclose(run.q[-1], [0.5, 0.3, -0.4], atol=1e-9)
 

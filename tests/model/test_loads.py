@@ -217,13 +217,15 @@ def test_order(kind, method):
     _, pieces = inputs_of(kind, model.input_names, PIECES)
     at, t = (q, v), 0.0
     for piece in pieces:
-        part = vt.simulate(model, *at, t0=t, duration=DURATION / len(pieces), dt=DURATION / len(pieces), inputs=piece,
+        part = vt.simulate(model, *at, t0=t, duration=DURATION / len(pieces), dt=DURATION / len(pieces),
+                           control=vt.Control(inputs=piece),
                            method="scipy-dop853", rtol=1e-12, atol=1e-12)  # fmt: skip
         at, t = (part.q[-1], part.v[-1]), t + DURATION / len(pieces)
     counts, errors = ((20, 40, 80) if method == "rk4" else (80, 160, 320)), []
     for n in counts:
         inputs, _ = inputs_of(kind, model.input_names, n)
-        run = vt.simulate(model, q, v, duration=DURATION, dt=DURATION / n, method=method, inputs=inputs)
+        run = vt.simulate(model, q, v, duration=DURATION, dt=DURATION / n, method=method,
+                          control=vt.Control(inputs=inputs))
         errors.append(end_error(model, part[-1], run[-1]))
     orders = fitted([DURATION / n for n in counts], errors)
     if method == "rk4":
@@ -243,7 +245,8 @@ def test_a_step_from_two_configurations_feels_its_inputs(kind, method):
     if kind == "callable":
         inputs = lambda t, q, v: signal(t)  # noqa: E731
     q1 = model.integrate(q, 0.01 * v)
-    run = vt.simulate(model, q, q1=q1, duration=0.01, dt=0.01, method=method, inputs=inputs, tolerance=1e-13)
+    run = vt.simulate(model, q, q1=q1, duration=0.01, dt=0.01, method=method, control=vt.Control(inputs=inputs),
+                      tolerance=1e-13)
     assert np.abs(run.q[-1] - q1).max() < 1e-10
 
 
@@ -255,7 +258,7 @@ def test_rows_of_inputs_are_held_over_their_steps():
     model, rows = tree.compile(), np.array([[1.0], [-3.0], [0.5], [7.0]])
     for method in vt.METHODS:
         if not method.startswith("scipy"):
-            run = vt.simulate(model, duration=0.4, dt=0.1, method=method, inputs=rows)
+            run = vt.simulate(model, duration=0.4, dt=0.1, method=method, control=vt.Control(inputs=rows))
             assert np.abs(run.p[:, 0] - np.concatenate(([0.0], 0.1 * np.cumsum(rows)))).max() < 1e-13, method
 
 
@@ -276,7 +279,7 @@ def test_bad_inputs_are_named(inputs, error, text):
     tree.world.add(vt.tx("x"), vt.body("m", 2.0))
     tree.load(vt.JointForce("x", "push"))
     with pytest.raises(error, match=text):
-        vt.simulate(tree.compile(), duration=0.4, dt=0.1, method="midpoint", inputs=inputs)
+        vt.simulate(tree.compile(), duration=0.4, dt=0.1, method="midpoint", control=vt.Control(inputs=inputs))
 
 
 @pytest.mark.parametrize(
@@ -328,7 +331,8 @@ def everything(seed, kinds=SINGLE, nbody=8, **more):
 def test_the_residual_of_the_tree_is_the_recursive_one(seed, kinds):
     model, q, v = one_coordinate_joints(*everything(seed, kinds))
     inputs = dict(zip(("push", "turn", "drive"), (0.7, -0.5, 1.1), strict=True))
-    ends = [vt.simulate(model, q, v, duration=0.002, dt=0.002, method="midpoint", residual=residual, inputs=inputs,
+    ends = [vt.simulate(model, q, v, duration=0.002, dt=0.002, method="midpoint", residual=residual,
+                        control=vt.Control(inputs=inputs),
                         tolerance=1e-13, solver=solver)[-1]
             for residual in ("recursive", "tree") for solver in ("recursive-newton", "auto")]  # fmt: skip
     for end in ends[1:]:
@@ -482,7 +486,7 @@ def test_midpoint_agrees_with_linear_time(base, kinds):
     model, _, q, v = loaded(15, lambda flat: [*conservative_loads(flat), *driving_loads(flat)], base=base, kinds=kinds)
     inputs, apart, counts = {"push": 0.6, "drive": lambda t: np.sin(4 * t)}, [], (40, 80, 160)
     for n in counts:
-        ends = [vt.simulate(model, q, v, duration=0.2, dt=0.2 / n, method=method, inputs=inputs)[-1]
+        ends = [vt.simulate(model, q, v, duration=0.2, dt=0.2 / n, method=method, control=vt.Control(inputs=inputs))[-1]
                 for method in ("midpoint", "linear-time")]  # fmt: skip
         apart.append(end_error(model, *ends))
     assert np.abs(fitted([1 / n for n in counts], apart) - 2).max() < 0.1

@@ -194,7 +194,8 @@ def test_the_acceleration_is_that_of_short_steps(robots, method):
         a, off = model.forward_dynamics(q, v, tau, inputs=inputs).acceleration, []
         for h in (4e-5, 2e-5):
             more = {} if method == "rk4" else {"tolerance": 1e-13}
-            run = vt.simulate(model, q, v, duration=2 * h, dt=h, torque=tau, inputs=inputs, method=method, **more)
+            run = vt.simulate(model, q, v, duration=2 * h, dt=h, control=vt.Control(torque=tau, inputs=inputs),
+                              method=method, **more)
             off.append(np.abs(np.diff(run.v, axis=0) / h - a).max() / (1 + np.abs(a).max()))
         compared += 1
         if not off[1] < max(0.65 * off[0], 1e-6):

@@ -103,7 +103,7 @@ def test_steps_are_those_of_the_reduced_action(seed, method, options):
     model, q, v, G, _ = coupled(seed, damping=True)
     flat, h = model.full.flat, 5e-3
     tau = np.random.default_rng(seed).normal(size=model.nv)
-    run = vt.simulate(model, q, v, duration=h, dt=h, method=method, torque=tau, tolerance=1e-13, **options)
+    run = vt.simulate(model, q, v, duration=h, dt=h, method=method, control=tau, tolerance=1e-13, **options)
     q1, q2 = (model.expand(x) for x in run.q)
     x = reference.difference(flat, q1, q2)
     force = np.zeros(model.full.nv)
@@ -172,7 +172,7 @@ def test_starts_torques_and_ends_are_in_the_reduced_coordinates(tmp_path):
         seen.append((q.shape, v.shape))
         return -0.3 * v
 
-    vt.simulate(model, q, v, duration=0.05, dt=1e-2, torque=torque)
+    vt.simulate(model, q, v, duration=0.05, dt=1e-2, control=torque)
     assert set(seen) == {((model.nq,), (model.nv,))}
     table = vt.compare(model, ["linear-time", "rk4"], q0=q, v0=v, dt=[1e-2], duration=0.1)
     assert all(row["status"] == "ok" for row in table.table)
@@ -214,9 +214,9 @@ def test_efforts_are_cut_by_the_leaders_limits():
     tree.constrain(vt.gear("b", "a", -1.0))
     model = vt.Model(tree.flatten()).reduced()
     options = dict(duration=0.1, dt=1e-2)
-    cut = vt.simulate(model, torque=[9.0], effort_limits=True, **options)
+    cut = vt.simulate(model, control=vt.Control(torque=[9.0], effort_limits=True), **options)
     assert cut.settings["effort_cut"] == {"a": 1.0}
-    assert np.array_equal(cut.q, vt.simulate(model, torque=[0.5], **options).q)
+    assert np.array_equal(cut.q, vt.simulate(model, control=[0.5], **options).q)
 
 
 def test_at_rest():

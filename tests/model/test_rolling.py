@@ -219,10 +219,10 @@ def test_a_car_drives_as_the_vehicle(method):
 
     errors = []
     inputs = {"torque": lambda t: 400 + 300 * np.sin(t), "steering": lambda t: 0.16 * np.cos(0.8 * t)}
-    fine = vt.simulate(car, duration=4.0, dt=1.25e-3, inputs=inputs)
+    fine = vt.simulate(car, duration=4.0, dt=1.25e-3, control=vt.Control(inputs=inputs))
     for dt in (4e-2, 2e-2, 1e-2):
-        run = vt.simulate(model, duration=4.0, dt=dt, torque=torque, method=method, **EXACT,
-                          prescribed={"steering": lambda t: np.arctan(sigma(t))})  # fmt: skip
+        control = vt.Control(torque=torque, prescribed={"steering": lambda t: np.arctan(sigma(t))})
+        run = vt.simulate(model, duration=4.0, dt=dt, control=control, method=method, **EXACT)
         errors.append(np.abs(run.q[-1, place] - fine.q[-1, [0, 2, 3, 4]]).max())
     assert np.abs(orders(errors) - 2).max() < 0.15
     assert errors[-1] < 1e-3
@@ -253,13 +253,13 @@ def test_a_snakeboard_moves_as_the_vehicle(method):
 
     swing = {"rotor": lambda t: torque(t)[place[0]], "steering": lambda t: torque(t)[place[1]]}
     v0 = board.velocity(board.neutral(), {"psi": 2.5, "phi": 1.6})
-    fine = vt.simulate(board, v0=v0, duration=3.0, dt=1e-3, inputs=swing)
+    fine = vt.simulate(board, v0=v0, duration=3.0, dt=1e-3, control=vt.Control(inputs=swing))
     v = np.zeros(model.nv)
     v[place[:2]], v[names.index("front")] = (2.5, 1.6), -1.6
     v[place[2]] = v0[2]
     errors = []
     for dt in (2e-2, 1e-2, 5e-3):
-        run = vt.simulate(model, v0=v, duration=3.0, dt=dt, torque=torque, method=method, **EXACT)
+        run = vt.simulate(model, v0=v, duration=3.0, dt=dt, control=torque, method=method, **EXACT)
         errors.append(np.abs(run.q[-1, place] - fine.q[-1]).max())
     assert np.abs(orders(errors) - 2).max() < 0.2
     assert errors[-1] < 2e-3
@@ -315,7 +315,7 @@ def test_four_wheels_on_a_stiff_chassis_are_pushed(method):
     model = file_model(sigma=1e-9)
     push = np.zeros(model.nv)
     push[3:5] = 200.0
-    run = vt.simulate(model, duration=2.0, dt=1e-2, torque=push, method=method)
+    run = vt.simulate(model, duration=2.0, dt=1e-2, control=push, method=method)
     # 4 wheels of 20 kg, and of 1 kg m^2 that turn
     a = 400 / 0.3 / (1000 + 80 + 4 / 0.3**2)
     np.testing.assert_allclose(run.q[-1, 0], 0.5 * a * 4, rtol=1e-9)
@@ -333,7 +333,7 @@ def test_wheels_that_turn_far_in_a_step_need_no_halves(method):
     # a wheel that is spun from rest within a step does not turn steadily
     push = np.zeros(model.nv)
     push[3:5] = 5e4
-    run = vt.simulate(model, duration=0.1, dt=5e-2, torque=push, method=method)
+    run = vt.simulate(model, duration=0.1, dt=5e-2, control=push, method=method)
     assert run.settings["halved"] > 0
 
 
@@ -473,8 +473,8 @@ def test_a_run_with_wheels_is_resumed_bit_for_bit(method, tmp_path):
     for steps in (1, 37, 120):
         _, simulate = run_of_cart(method, steps * 2e-3)
         part = vt.Trajectory.load(simulate().save(tmp_path / "run.npz"))
-        rest = vt.simulate(model, duration=(200 - steps) * 2e-3, resume=part, targets=[0.3],
-                           prescribed={"flag": lambda t: 0.9 * t})  # fmt: skip
+        rest = vt.simulate(model, duration=(200 - steps) * 2e-3, resume=part,
+                           control=vt.Control(targets=[0.3], prescribed={"flag": lambda t: 0.9 * t}))  # fmt: skip
         assert rest.q.tobytes() == whole.q[steps:].tobytes()
         assert rest.v[1:].tobytes() == whole.v[steps + 1 :].tobytes()
 

@@ -133,7 +133,7 @@ def test_torques_hold_a_figure(method, seed):
     q[model.joint("arm").q_slice] = (0, np.sin(np.pi / 4), 0, np.cos(np.pi / 4))  # it hangs
     found = vt.static_equilibrium(model, q)
     assert found.possible
-    run = vt.simulate(model, q, duration=0.2, dt=1e-3, torque=found.torques, method=method, tolerance=1e-12)
+    run = vt.simulate(model, q, duration=0.2, dt=1e-3, control=found.torques, method=method, tolerance=1e-12)
     assert max(np.abs(model.difference(q, x)).max() for x in run.q) < 1e-9
 
 
@@ -161,7 +161,8 @@ def test_drives_at_its_targets_hold_a_robot(method, name):
     q = vt.place_on_ground(model, model.neutral())
     found = vt.static_equilibrium(model, q)
     assert found.possible and list(found.targets) == [drive.joint for drive in model.drives]
-    run = vt.simulate(model, q, duration=1.0, dt=2e-3, targets=found.targets, method=method, every=50)
+    run = vt.simulate(model, q, duration=1.0, dt=2e-3, control=vt.Control(targets=found.targets), method=method,
+                      every=50)
     assert max(np.abs(model.difference(q, x)).max() for x in run.q) < 1e-9
 
 

@@ -149,7 +149,7 @@ def test_a_short_step_has_the_acceleration(seed):
         off = []
         for h in (4e-5, 2e-5):
             # the first steps take up what the velocity at the start lacks
-            run = vt.simulate(model, q, v, dt=h, duration=6 * h, torque=tau)
+            run = vt.simulate(model, q, v, dt=h, duration=6 * h, control=tau)
             if len({frozenset(run.contacts.of(k).number.tolist()) for k in (3, 4, 5, 6)}) > 1:
                 break
             a = model.forward_dynamics(run.q[4], run.v[4], tau).acceleration
@@ -165,7 +165,7 @@ def test_a_short_step_has_the_acceleration(seed):
 def test_contacts_carry_a_humanoid(name):
     model, q = standing(name)
     targets = {f"{drive.joint} target": float(q[model.joint(drive.joint).q_slice.start]) for drive in model.drives}
-    run = vt.simulate(model, q, duration=0.5, dt=2e-3, inputs=targets)
+    run = vt.simulate(model, q, duration=0.5, dt=2e-3, control=vt.Control(inputs=targets))
     q, v = run.q[-1], run.v[-1]
     forces = model.contact_forces(q, v, inputs=targets)
     a = model.forward_dynamics(q, v, inputs=targets).acceleration

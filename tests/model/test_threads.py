@@ -247,7 +247,7 @@ def test_another_thread_in_the_middle_of_a_step(method, every):
             tried.wait(60)
         return -0.1 * v
 
-    sim = vt.Simulation(model, q, v, dt=1e-3, method=method, torque=torque, every=every)
+    sim = vt.Simulation(model, q, v, dt=1e-3, method=method, control=torque, every=every)
     sim.step(2)
     saved = sim.save()
     waits.append(True)
@@ -270,7 +270,7 @@ def test_another_thread_in_the_middle_of_a_step(method, every):
     assert set(told) == {*OTHERS, "restore"}
     for text in told.values():
         assert "at work already" in text and "Simulation" in text and "threading.Lock" in text
-    twin = vt.Simulation(model, q, v, dt=1e-3, method=method, torque=lambda t, q, v: -0.1 * v, every=every)
+    twin = vt.Simulation(model, q, v, dt=1e-3, method=method, control=lambda t, q, v: -0.1 * v, every=every)
     twin.step(2)
     twin.step(4)
     assert sim.steps == 6 and np.array_equal(sim.q, twin.q) and np.array_equal(sim.v, twin.v)
@@ -289,7 +289,7 @@ def test_the_velocity_in_the_middle_of_a_step():
         tried.wait(60)
         return -v
 
-    sim = vt.Simulation(model, [1.0, 0.5], dt=1e-3, torque=torque)
+    sim = vt.Simulation(model, [1.0, 0.5], dt=1e-3, control=torque)
 
     def looking():
         asked.wait(60)
@@ -302,7 +302,7 @@ def test_the_velocity_in_the_middle_of_a_step():
 
     at_once(sim.step, looking)
     assert len(texts) == 1 and "at work already" in texts[0]
-    twin = vt.Simulation(model, [1.0, 0.5], dt=1e-3, torque=lambda t, q, v: -v)
+    twin = vt.Simulation(model, [1.0, 0.5], dt=1e-3, control=lambda t, q, v: -v)
     twin.step()
     assert np.array_equal(sim.v, twin.v)
 
@@ -339,7 +339,7 @@ def test_a_function_of_a_step_that_calls_its_own_run():
         held[0].step()
         return -v
 
-    held.append(vt.Simulation(model, [1.0, 0.5], dt=1e-3, torque=torque))
+    held.append(vt.Simulation(model, [1.0, 0.5], dt=1e-3, control=torque))
     with pytest.raises(CallableError, match="at work already"):
         held[0].step()
     assert held[0].steps == 0 and np.array_equal(held[0].q, [1.0, 0.5])

@@ -111,11 +111,12 @@ def test_forces_see_time_and_inputs_in_order(method):
         out[model.joint("joint1").v_slice] = np.cos(t)
         return out
 
-    exact = vt.simulate(vt.Model(flat), q, v, t0=0.3, duration=0.4, dt=0.4, method="scipy-dop853", torque=torque,
+    exact = vt.simulate(vt.Model(flat), q, v, t0=0.3, duration=0.4, dt=0.4, method="scipy-dop853", control=torque,
                         rtol=1e-12, atol=1e-12)  # fmt: skip
     errors, steps = [], (0.04, 0.02, 0.01) if method == "rk4" else (0.01, 0.005, 0.0025)
     for dt in steps:
-        run = vt.simulate(model, q, v, t0=0.3, duration=0.4, dt=dt, method=method, inputs={"push": np.cos})
+        run = vt.simulate(model, q, v, t0=0.3, duration=0.4, dt=dt, method=method,
+                          control=vt.Control(inputs={"push": np.cos}))
         errors.append(np.abs(run.q[-1] - exact.q[-1]).max())
     order = np.polyfit(np.log(steps), np.log(errors), 1)[0]
     assert order > 3.5 if method == "rk4" else abs(order - 2) < 0.1

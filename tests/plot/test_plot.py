@@ -282,7 +282,7 @@ def test_energy_that_is_not_kept_is_no_error(run, tmp_path):
     tree = damped()
     tree.load(Damper("tip", "world", 0.1))
     lost = [simulate(model.compile(), [1.0], duration=0.2, dt=1e-2) for model in (damped(damping=0.3), tree)]
-    driven = simulate(MODEL, Q0, duration=0.2, dt=5e-3, torque=[1.0, 0.0])
+    driven = simulate(MODEL, Q0, duration=0.2, dt=5e-3, control=[1.0, 0.0])
     lost.append(Trajectory.load(lost[0].save(tmp_path / "lost.npz")))
     moving = [0.5, 0.2, 0.0, 0.0, 0.0, 0.1]
     rolling = vehicles.car(rolling_resistance=2.0)

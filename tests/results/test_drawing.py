@@ -107,7 +107,7 @@ def test_what_is_drawn_of_links_without_shapes():
 def test_files_keep_the_film(tmp_path):
     model = crane()
     run = vt.simulate(model, [0.0, 0.0, -2.0], duration=2.0, dt=0.001, method="midpoint",
-                      prescribed={"trolley": lambda t: 0.1 * t})  # fmt: skip
+                      control=vt.Control(prescribed={"trolley": lambda t: 0.1 * t}))  # fmt: skip
     film = film_of(run)
     assert len(film.t) == 600 and film.t[0] == 0.0 and film.t[-1] == run.t[-1]
     for k in (0, 300, 599):

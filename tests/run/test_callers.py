@@ -81,14 +81,17 @@ REFUSED = {
 ENTRANCES = {
     "q0": lambda x: vt.simulate(MODEL, x, duration=0.02, dt=0.01),
     "v0": lambda x: vt.simulate(MODEL, Q, x, duration=0.02, dt=0.01),
-    "torque": lambda x: vt.simulate(MODEL, Q, torque=x, duration=0.02, dt=0.01),
+    "torque": lambda x: vt.simulate(MODEL, Q, control=x, duration=0.02, dt=0.01),
     "compare": lambda x: vt.compare(MODEL, ["rk4"], x, duration=0.02, dt=0.01, reference=False).trajectories[
         "rk4", 0.01],
-    "torque of t": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, duration=0.02, dt=0.01),
-    "limited": lambda x: vt.simulate(LIMITED, Q, torque=lambda t, q, v: x, effort_limits=True, duration=0.02, dt=0.01),
-    "scipy": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, duration=0.02, dt=0.01, method="scipy-rk45"),
-    "inputs of t": lambda x: vt.simulate(DRIVEN, Q, inputs=lambda t, q, v: x, duration=0.02, dt=0.01),
-    "explicit": lambda x: vt.simulate(DRIVEN, Q, inputs=lambda t, q, v: x, duration=0.02, dt=0.01, method="rk4"),
+    "torque of t": lambda x: vt.simulate(MODEL, Q, control=lambda t, q, v: x, duration=0.02, dt=0.01),
+    "limited": lambda x: vt.simulate(LIMITED, Q, control=vt.Control(torque=lambda t, q, v: x, effort_limits=True),
+                                     duration=0.02, dt=0.01),
+    "scipy": lambda x: vt.simulate(MODEL, Q, control=lambda t, q, v: x, duration=0.02, dt=0.01, method="scipy-rk45"),
+    "inputs of t": lambda x: vt.simulate(DRIVEN, Q, control=vt.Control(inputs=lambda t, q, v: x), duration=0.02,
+                                         dt=0.01),
+    "explicit": lambda x: vt.simulate(DRIVEN, Q, control=vt.Control(inputs=lambda t, q, v: x), duration=0.02, dt=0.01,
+                                      method="rk4"),
     "load": lambda x: vt.simulate(two_rods(Answers(x)), Q, duration=0.02, dt=0.01),
     "load, explicit": lambda x: vt.simulate(two_rods(Answers(x)), Q, duration=0.02, dt=0.01, method="rk4"),
 }  # fmt: skip
@@ -282,7 +285,7 @@ def test_callables_of_a_reduced_model_are_asked_in_its_coordinates():
     model = tree.compile().reduced()
     for answer, words in (([0.0, 0.0], r"shape \(2,\)"), ([np.nan], "NaN"), (np.ma.array([0.0]), "masked")):
         with pytest.raises(vt.CallableError, match=r"torque\(t, q, v\) at t = .*" + words) as failure:
-            vt.simulate(model, duration=0.1, dt=0.01, torque=lambda t, q, v, answer=answer: answer)
+            vt.simulate(model, duration=0.1, dt=0.01, control=lambda t, q, v, answer=answer: answer)
         assert failure.value.trajectory.q.shape == (1, 1)
 
 
@@ -323,7 +326,7 @@ def test_a_blow_up_is_the_runs_and_not_the_callables(method):
         return 1e3 * v + 1.0
 
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(MODEL, Q, duration=20.0, dt=0.01, method=method, torque=torque)
+        vt.simulate(MODEL, Q, duration=20.0, dt=0.01, method=method, control=torque)
     assert max(seen) <= 1e100 and np.abs(failure.value.trajectory.q).max() <= 1e100
     assert np.isfinite(failure.value.trajectory.energy).all()
 
@@ -392,7 +395,7 @@ def test_multipliers_of_a_resumed_run_go_on(method):
     q0 = vt.satisfy_constraints(model, [0.3, 0.4, 0.5])
     whole = vt.simulate(model, q0, duration=0.1, **options)
     half = vt.simulate(model, q0, duration=0.06, **options)
-    rest = vt.simulate(model, duration=0.04, torque=options["torque"], resume=half)
+    rest = vt.simulate(model, duration=0.04, control=options["torque"], resume=half)
     joined = np.concatenate((half.multipliers[:-1], rest.multipliers))
     assert np.array_equal(joined, whole.multipliers, equal_nan=True)
 
@@ -573,7 +576,7 @@ def test_a_motion_of_one_step_is_a_straight_line():
     tree = vt.Tree("moved")
     tree.world.add(vt.tx("cart", kinematic=True), vt.body("cart", 1.0)).add(vt.ry("a"), vt.tz(-1.0), vt.body("b", 1.0))
     model = tree.compile()
-    found = vt.simulate(model, duration=0.01, dt=0.01, prescribed={"cart": [0.0, 0.1]})
+    found = vt.simulate(model, duration=0.01, dt=0.01, control=vt.Control(prescribed={"cart": [0.0, 0.1]}))
     assert found.q[-1, 0] == 0.1 and found.v[-1, 0] == pytest.approx(10.0)
 
 
@@ -623,7 +626,7 @@ def test_solvers_that_stand_still_are_stopped_soon():
 def test_numbers_of_more_digits_are_written_as_others():
     """A torque of long doubles ended a comparison's settings in a RecursionError."""
     torque = np.array([0.25, 0.5], dtype=np.longdouble)
-    found = vt.compare(MODEL, ["linear-time", "rk4"], Q, torque=torque, duration=0.02, dt=0.01, reference=None)
+    found = vt.compare(MODEL, ["linear-time", "rk4"], Q, control=torque, duration=0.02, dt=0.01, reference=None)
     assert json.loads(json.dumps(found.settings))["torque"] == [0.25, 0.5]
 
 

@@ -172,10 +172,10 @@ def test_internal_torque_keeps_momentum_and_thrust_does_not():
     model, q, v = floating()
     inside = np.zeros(model.nv)
     inside[6:] = 0.3
-    kept = compare(model, ["linear-time"], q, v, duration=0.1, dt=2e-3, torque=inside)
+    kept = compare(model, ["linear-time"], q, v, duration=0.1, dt=2e-3, control=inside)
     assert kept.table[0]["momentum_error"] < 1e-11
     for thrust in (np.ones(model.nv), lambda t, q, v: np.ones(model.nv)):
-        found = compare(model, ["rk4"], q, v, duration=0.01, dt=2e-3, torque=thrust)
+        found = compare(model, ["rk4"], q, v, duration=0.01, dt=2e-3, control=thrust)
         assert math.isnan(found.table[0]["momentum_error"])
 
 

@@ -65,7 +65,8 @@ def test_against_second_differences_of_steps(make, kinds, method, options):
     model = vt.Model(replace(model.flat, friction_velocity=np.full(model.nv, 0.5)))
     q, v = random_state(model.flat, rng, 1.0)
     torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
-    found = vt.linearize(model, q, v, dt=0.03, method=method, torque=torque, inputs=inputs if inputs.size else None,
+    found = vt.linearize(model, q, v, dt=0.03, method=method,
+                         control=vt.Control(torque=torque, inputs=inputs if inputs.size else None),
                          tolerance=1e-14, **options)  # fmt: skip
     end = one_step(model, q, v, 0.03, torque, inputs, method, options)
     # steps that are no midpoint's bend much
@@ -79,7 +80,8 @@ def test_where_friction_turns_round_at_once(kinds, method, options):
     model, rng = rubbing_model(7, kinds), np.random.default_rng(1)
     q, v = random_state(model.flat, rng, 1.0)
     inputs, costate = rng.normal(size=len(model.input_names)), rng.normal(size=2 * model.nv)
-    found = vt.linearize(model, q, v, dt=0.03, method=method, inputs=inputs, tolerance=1e-14, **options)
+    found = vt.linearize(model, q, v, dt=0.03, method=method, control=vt.Control(inputs=inputs), tolerance=1e-14,
+                         **options)
     raw = found._course.curvature(model, found.dt, ("state", "torque"), costate[None])[0]
     np.testing.assert_allclose(raw, raw.T, rtol=0, atol=1e-8 * max(1.0, np.abs(raw).max()))
 
@@ -88,7 +90,8 @@ def test_where_friction_turns_round_at_once(kinds, method, options):
 def test_with_loads(method, options):
     (model, q, v), rng = loaded_model(4, "free"), np.random.default_rng(1)
     torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
-    found = vt.linearize(model, q, v, dt=0.01, method=method, torque=torque, inputs=inputs, tolerance=1e-14, **options)
+    found = vt.linearize(model, q, v, dt=0.01, method=method, control=vt.Control(torque=torque, inputs=inputs),
+                         tolerance=1e-14, **options)
     end = one_step(model, q, v, 0.01, torque, inputs, method, options)
     compare(model, found, end, rng, ["state", "torque", "inputs"], sizes(model), 2e-8)
 
@@ -97,7 +100,8 @@ def test_loads_that_depend_on_velocities():
     flat, q, v = random_tree(4, nbody=6, base="free", damping=True)
     model, rng = vt.Model(replace(flat, loads=driving_loads(flat))), np.random.default_rng(1)
     torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
-    found = vt.linearize(model, q, v, dt=0.01, method="midpoint", torque=torque, inputs=inputs, tolerance=1e-14)
+    found = vt.linearize(model, q, v, dt=0.01, method="midpoint", control=vt.Control(torque=torque, inputs=inputs),
+                         tolerance=1e-14)
     end = one_step(model, q, v, 0.01, torque, inputs, "midpoint", {})
     compare(model, found, end, rng, ["state", "torque", "inputs"], sizes(model), 2e-8)
 
@@ -107,7 +111,7 @@ def test_with_constraints(method, options):
     model, q, v = constrained_tree(3, nbody=8, base="free", speed=0.5, damping=True)
     rng = np.random.default_rng(1)
     torque = rng.normal(size=model.nv)
-    found = vt.linearize(model, q, v, dt=0.01, method=method, torque=torque, tolerance=1e-14, **options)
+    found = vt.linearize(model, q, v, dt=0.01, method=method, control=torque, tolerance=1e-14, **options)
     end = one_step(model, q, v, 0.01, torque, None, method, options)
     # momenta along constraints have large rounding errors
     compare(model, found, end, rng, ["state", "torque"], sizes(model, 2.0, 0.1), 5e-8)
@@ -122,8 +126,8 @@ def test_with_prescribed_coordinates(method, options):
     at = [model.joint(name).q_slice.start for name in model.kinematic_names]
     goal = q[at] + [0.01, -0.02, 0.03]
     motion = {name: [q[i], to] for name, i, to in zip(model.kinematic_names, at, goal, strict=True)}
-    found = vt.linearize(model, q, p0=model.generalized_momentum(q, v), dt=0.01, method=method, torque=torque,
-                         prescribed=motion, tolerance=1e-14, **options)  # fmt: skip
+    found = vt.linearize(model, q, p0=model.generalized_momentum(q, v), dt=0.01, method=method,
+                         control=vt.Control(torque=torque, prescribed=motion), tolerance=1e-14, **options)  # fmt: skip
     end = one_step(model, q, v, 0.01, torque, None, method, options, goal)
     scale = np.concatenate([sizes(model), np.full(3, 0.1)])
     # no force acts on a prescribed coordinate
@@ -178,8 +182,8 @@ def test_runs_have_those_of_their_steps(method, options, monkeypatch):
     q, v = random_state(model.flat, rng, 0.5)
     inputs, torque = rng.normal(size=(6, len(model.input_names))), rng.normal(size=model.nv)
     given = {"dt": 0.01, "method": method, "torque": torque, "tolerance": 1e-13, **options}
-    run = vt.simulate(model, q, v, duration=0.06, inputs=inputs, **given)
-    found = run.linearize(inputs=inputs)
+    run = vt.simulate(model, q, v, duration=0.06, control=vt.Control(inputs=inputs), **given)
+    found = run.linearize(control=vt.Control(inputs=inputs))
     costates, by = rng.normal(size=(2, 3, 6, 2 * model.nv)), ("state", "inputs")
     both = found.curvature(costates, by)
     n = 2 * model.nv + inputs.shape[1]
@@ -187,7 +191,7 @@ def test_runs_have_those_of_their_steps(method, options, monkeypatch):
     scale = np.abs(both).max()
     for k in (0, 3, 5):
         np.testing.assert_allclose(both[1, 2, k], found[k].curvature(costates[1, 2, k], by), rtol=0, atol=1e-9 * scale)
-        one = vt.linearize(model, run.q[k], p0=run.p[k], inputs=inputs[k], **given)
+        one = vt.linearize(model, run.q[k], p0=run.p[k], control=vt.Control(inputs=inputs[k]), **given)
         np.testing.assert_allclose(both[:, :, k], one.curvature(costates[:, :, k], by), rtol=0, atol=1e-8 * scale)
     # blocks stand as they are asked for
     order = np.r_[2 * model.nv : n, : 2 * model.nv]

@@ -38,8 +38,9 @@ def driven(seed, kinds=KINDS, constrained=False):
 
 
 def followed(model, q, p, torque, inputs, method, options, **more):
-    return vt.simulate(model, q, p0=p, duration=STEPS * DT, dt=DT, method=method, torque=rows_of(torque),
-                       inputs=inputs if inputs.size else None, tolerance=1e-14, **options, **more)  # fmt: skip
+    return vt.simulate(model, q, p0=p, duration=STEPS * DT, dt=DT, method=method,
+                       control=vt.Control(torque=rows_of(torque), inputs=inputs if inputs.size else None),
+                       tolerance=1e-14, **options, **more)  # fmt: skip
 
 
 def rows_of(torque):
@@ -83,8 +84,8 @@ def test_the_sweep_against_forward_products(constrained, method, options):
     run = followed(model, q, model.generalized_momentum(q, v), torque, inputs, method, options)
     rng = np.random.default_rng(5)
     by_q, by_p = rng.normal(size=(2, STEPS + 1, nv))
-    found = run.gradient(by_q, by_p, inputs=inputs if inputs.size else None)
-    steps = run.linearize(inputs=inputs if inputs.size else None)
+    found = run.gradient(by_q, by_p, control=vt.Control(inputs=inputs if inputs.size else None))
+    steps = run.linearize(control=vt.Control(inputs=inputs if inputs.size else None))
     g = np.hstack([by_q, by_p])
     start, total = np.eye(2 * nv), g[0].copy()
     moved, kicked = np.zeros((2 * nv, 0)), np.zeros((2 * nv, 0))
@@ -143,7 +144,7 @@ def test_a_variation_of_a_long_run_with_a_prescribed_joint_against_differences(m
     def at(sign):
         q0, p0 = np.array([0.0, 0.4]) + sign * d, np.array([0.0, 0.1]) + sign * dp
         return vt.simulate(model, q0, p0=p0, dt=dt, method=method, duration=n * dt,
-                           prescribed={"arm": way + sign * change}, tolerance=1e-14)  # fmt: skip
+                           control=vt.Control(prescribed={"arm": way + sign * change}), tolerance=1e-14)  # fmt: skip
 
     run, ends = at(0.0), (at(1.0), at(-1.0))
     found = run.variation(d, dp, dprescribed=change[1:, None])
@@ -164,7 +165,7 @@ def test_prescribed_joints_in_products_variations_and_gradients(order, method):
     way = {"arm": 0.5 * np.sin(0.3 * np.arange(STEPS + 1))}
     q0 = model.integrate(model.neutral(), [0.0, 0.3, -0.2, 0.5])
     run = vt.simulate(model, q0, p0=[0.0, 0.1, 0.2, -0.1], duration=STEPS * DT, dt=DT, method=method, order=order,
-                      prescribed=way, tolerance=1e-13)  # fmt: skip
+                      control=vt.Control(prescribed=way), tolerance=1e-13)  # fmt: skip
     steps, (d, dp) = run.linearize(), rng.normal(size=(2, model.nv))
     changes = {"dtorque": rng.normal(size=(STEPS, model.nv)), "dprescribed": rng.normal(size=(STEPS, 1))}
     found, motion = run.variation(d, dp, **changes), np.concatenate([d, dp])
@@ -202,7 +203,7 @@ def test_gradients_against_differences_of_runs(method, options):
     asked = {"mass": links, "com": links, "inertia": links[:2], "damping": names, "friction": singles(model.flat),
              "armature": singles(model.flat), "gravity": (),
              "gains": [drive.joint for drive in model.drives]}  # fmt: skip
-    found = run.gradient(number.by_q(run), number.a, parameters=asked, inputs=inputs)
+    found = run.gradient(number.by_q(run), number.a, parameters=asked, control=vt.Control(inputs=inputs))
 
     def at(other, size):
         return number(followed(other, q, p, torque, inputs, method, options)) / (2 * size)
@@ -279,7 +280,7 @@ def test_velocities(method):
         return vt.simulate(model, model.integrate(q, d), v + dv, duration=STEPS * DT, dt=DT, method=method, **drive)
 
     none = np.zeros(model.nv)
-    by_q0, by_v0 = run(none, none).gradient(by_v=weights, inputs=inputs).in_velocities()
+    by_q0, by_v0 = run(none, none).gradient(by_v=weights, control=vt.Control(inputs=inputs)).in_velocities()
     for k, unit in enumerate(1e-5 * np.eye(model.nv)):
         for found, ends in ((by_q0, (run(unit, none), run(-unit, none))), (by_v0, (run(none, unit), run(none, -unit)))):
             expected = (weights * (ends[0].v - ends[1].v)).sum() / 2e-5
@@ -293,9 +294,9 @@ def test_chunks_do_not_change_the_gradient(monkeypatch):
     run = followed(model, q, model.generalized_momentum(q, v), torque, inputs, "midpoint", {})
     weights = np.random.default_rng(0).normal(size=(2, STEPS + 1, model.nv))
     asked = {"mass": list(model.link_names), "damping": singles(model.flat)}
-    whole = run.gradient(*weights, parameters=asked, inputs=inputs)
+    whole = run.gradient(*weights, parameters=asked, control=vt.Control(inputs=inputs))
     monkeypatch.setattr(gradient, "CHUNK", 5)
-    parts = run.gradient(*weights, parameters=asked, inputs=inputs)
+    parts = run.gradient(*weights, parameters=asked, control=vt.Control(inputs=inputs))
     assert np.array_equal(whole.costates, parts.costates)
     assert np.array_equal(whole.by_torque, parts.by_torque)
     for kind in asked:
@@ -331,7 +332,7 @@ def test_a_run_with_dampers_and_springs():
     inputs = np.random.default_rng(0).normal(size=(STEPS, len(model.input_names)))
     number, p = Number(model), model.generalized_momentum(q, v)
     run = followed(model, q, p, np.zeros((STEPS, model.nv)), inputs, "midpoint", {})
-    found = run.gradient(number.by_q(run), number.a, inputs=inputs, parameters={"mass": ["link2"]})
+    found = run.gradient(number.by_q(run), number.a, control=vt.Control(inputs=inputs), parameters={"mass": ["link2"]})
 
     def at(k, n, size):
         other = inputs.copy()
@@ -356,7 +357,7 @@ def test_bits_do_not_depend_on_the_number_of_lanes(method, monkeypatch):
         for module in (slopes, mass_slopes):
             monkeypatch.setattr(module, "wide", lambda width=width: _core.lanes(width))
         ones = np.ones((STEPS + 1, model.nv))
-        found.append((run.gradient(ones, ones, parameters=asked, inputs=inputs), held.linearize()))
+        found.append((run.gradient(ones, ones, parameters=asked, control=vt.Control(inputs=inputs)), held.linearize()))
     for gradient, steps in found[1:]:
         assert np.array_equal(gradient.costates, found[0][0].costates)
         for kind in ("mass", "com", "inertia"):

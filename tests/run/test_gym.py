@@ -47,7 +47,7 @@ def test_each_instance_has_the_bits_of_a_simulation(method):
         action = rng.uniform(-8, 8, (N, 2))
         observed, reward, terminated, truncated, infos = env.step(action)
         for one, row in zip(alone, np.clip(action, -5, 5), strict=True):
-            one.step(3, torque=row)
+            one.step(3, control=row)
         assert np.array_equal(observed, [np.r_[one.q, one.v] for one in alone])
         assert np.array_equal(reward, observed[:, 0] + np.clip(action[:, 1], -5, 5))
         assert not (terminated.any() or truncated.any() or infos["failed"].any())

@@ -30,7 +30,8 @@ def differences(model, q, v, dt, torque, inputs, method, options, size=1e-4):
     def end(d):
         run = vt.simulate(
             model, model.integrate(q, d[:nv]), p0=p + d[nv : 2 * nv], duration=dt, dt=dt, method=method,
-            torque=torque + d[2 * nv : 3 * nv], inputs=inputs + d[3 * nv :] if nu else None, tolerance=1e-14, **options,
+            control=vt.Control(torque=torque + d[2 * nv : 3 * nv], inputs=inputs + d[3 * nv :] if nu else None),
+            tolerance=1e-14, **options,
         )  # fmt: skip
         return run.q[-1], run.p[-1]
 
@@ -47,7 +48,8 @@ def test_derivatives_of_a_step_against_differences(make, kinds, method, options)
     q, v = random_state(model.flat, rng, 1.0)
     torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
     found = vt.linearize(
-        model, q, v, dt=0.03, method=method, torque=torque, inputs=inputs if inputs.size else None, tolerance=1e-14,
+        model, q, v, dt=0.03, method=method, control=vt.Control(torque=torque, inputs=inputs if inputs.size else None),
+        tolerance=1e-14,
         **options,
     )  # fmt: skip
     expected = differences(model, q, v, 0.03, torque, inputs, method, options)
@@ -63,7 +65,8 @@ def test_derivatives_with_loads_against_differences(base, method, options):
     model, q, v = loaded_model(4, base)
     rng = np.random.default_rng(1)
     torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
-    found = vt.linearize(model, q, v, dt=0.01, method=method, torque=torque, inputs=inputs, tolerance=1e-14, **options)
+    found = vt.linearize(model, q, v, dt=0.01, method=method, control=vt.Control(torque=torque, inputs=inputs),
+                         tolerance=1e-14, **options)
     expected = differences(model, q, v, 0.01, torque, inputs, method, options)
     for one, other in zip((found.A, found.by_torque, found.by_inputs), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-8 * max(1.0, np.abs(expected[0]).max()))
@@ -102,8 +105,9 @@ def test_stored_derivatives(case):
     inputs = {f"{i} {x}": wrenches[i, k] for i in range(len(flat.kind)) for k, x in enumerate(names)}
     # the stored schemes are those of the papers
     options = {"kinetic": "twist" if data["scheme"] == "linear-time" else "midpoint"}
-    found = vt.linearize(model, case.q[0], p0=case.v("p1"), dt=data["h"], method=data["scheme"], inputs=inputs,
-                         torque=case.v("tau"), tolerance=1e-14, **options)  # fmt: skip
+    found = vt.linearize(model, case.q[0], p0=case.v("p1"), dt=data["h"], method=data["scheme"],
+                         control=vt.Control(inputs=inputs, torque=case.v("tau")), tolerance=1e-14,
+                         **options)  # fmt: skip
     np.testing.assert_allclose(found.p_end, case.v("p2"), rtol=0, atol=1e-9)
     AB = np.array(data["AB"])
     rows = np.concatenate([case.order, nv + case.order])
@@ -126,21 +130,21 @@ def test_derivatives_with_constraints_against_differences(base, method, options)
     model, q, v = constrained_tree(3, nbody=8, base=base, speed=0.5, damping=True)
     rng = np.random.default_rng(0)
     torque = rng.normal(size=model.nv)
-    found = vt.linearize(model, q, v, dt=0.01, method=method, torque=torque, tolerance=1e-14, **options)
+    found = vt.linearize(model, q, v, dt=0.01, method=method, control=torque, tolerance=1e-14, **options)
     apart = 1e-3 if "order" in options else 1e-4
     expected = central(model, one_step(model, q, v, 0.01, torque, None, method, options), apart, 3 * model.nv)
     both, size = np.hstack([found.A, found.by_torque]), np.abs(expected).max()
     np.testing.assert_allclose(both[: model.nv], expected[: model.nv], rtol=0, atol=1e-9 * size)
     if "order" in options:
         # rounding errors of momenta between substeps are those of steps of order 2
-        size = max(size, np.abs(vt.linearize(model, q, v, dt=0.01, method=method, torque=torque).A).max())
+        size = max(size, np.abs(vt.linearize(model, q, v, dt=0.01, method=method, control=torque).A).max())
     np.testing.assert_allclose(both[model.nv :], expected[model.nv :], rtol=0, atol=1e-9 * size)
     # the end is on the constraints, wherever the start is
     rows = model.constraint_rows(found.q_end[None])[1][0]
     np.testing.assert_allclose(rows @ found.A[: model.nv], 0.0, atol=1e-9 * np.abs(rows).max() * size)
 
     def multipliers(more):
-        run = vt.simulate(model, q, v, duration=0.01, dt=0.01, method=method, torque=torque + more, tolerance=1e-14,
+        run = vt.simulate(model, q, v, duration=0.01, dt=0.01, method=method, control=torque + more, tolerance=1e-14,
                           **options)  # fmt: skip
         return run.multipliers[1]
 
@@ -183,14 +187,15 @@ def test_loads_that_depend_on_velocities_by_the_midpoint_method():
     rng = np.random.default_rng(1)
     torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
     for options in ({}, {"alpha": 0.3}, {"order": 4}):
-        found = vt.linearize(model, q, v, dt=0.01, method="midpoint", torque=torque, inputs=inputs, tolerance=1e-14,
+        found = vt.linearize(model, q, v, dt=0.01, method="midpoint", control=vt.Control(torque=torque, inputs=inputs),
+                             tolerance=1e-14,
                              **options)  # fmt: skip
         end = one_step(model, q, v, 0.01, torque, inputs, "midpoint", options)
         expected = central(model, end, 1e-4, 3 * model.nv + len(inputs))
         both = np.hstack([found.A, found.by_torque, found.by_inputs])
         np.testing.assert_allclose(both, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
     with pytest.raises(vt.ModelError, match=r"Damper, a load of class Drag.*midpoint"):
-        vt.linearize(model, q, v, dt=0.01, inputs=inputs)
+        vt.linearize(model, q, v, dt=0.01, control=vt.Control(inputs=inputs))
 
 
 
@@ -206,8 +211,8 @@ def test_prescribed_coordinates_against_differences(method, options):
     end = one_step(model, q, v, 0.01, torque, None, method, options, goal)
     expected = central(model, end, 1e-4, 3 * model.nv + 3)
     motion = {name: [q[i], to] for name, i, to in zip(model.kinematic_names, at, goal, strict=True)}
-    found = vt.linearize(model, q, p0=model.generalized_momentum(q, v), dt=0.01, method=method, torque=torque,
-                         prescribed=motion, tolerance=1e-14, **options)  # fmt: skip
+    found = vt.linearize(model, q, p0=model.generalized_momentum(q, v), dt=0.01, method=method,
+                         control=vt.Control(torque=torque, prescribed=motion), tolerance=1e-14, **options)  # fmt: skip
     both = np.hstack([found.A, found.by_torque, found.by_prescribed])
     free = np.ones(3 * model.nv + 3, bool)
     locked = [model.joint(name).v_slice.start for name in model.kinematic_names]
@@ -266,14 +271,14 @@ def test_a_run_has_the_derivatives_of_its_steps(order, method, monkeypatch):
     inputs = rng.normal(size=(9, len(model.input_names)))
     torque = rng.normal(size=model.nv)
     given = {"dt": 0.01, "method": method, "order": order, "torque": torque}
-    run = vt.simulate(model, q, v, duration=0.09, inputs=inputs, tolerance=1e-13, **given)
+    run = vt.simulate(model, q, v, duration=0.09, control=vt.Control(inputs=inputs), tolerance=1e-13, **given)
     # without inputs the constant forces of drives count as a torque
     found = run.linearize()
-    told = run.linearize(inputs=inputs)
+    told = run.linearize(control=vt.Control(inputs=inputs))
     assert found.A.shape == (9, 2 * model.nv, 2 * model.nv)
     assert found.by_inputs.shape == (9, 2 * model.nv, len(model.input_names))
     for k in (0, 4, 8):
-        one = vt.linearize(model, run.q[k], p0=run.p[k], inputs=inputs[k], **given)
+        one = vt.linearize(model, run.q[k], p0=run.p[k], control=vt.Control(inputs=inputs[k]), **given)
         for name in ("A", "by_torque", "by_inputs"):
             scale = np.abs(getattr(found, name)).max()
             np.testing.assert_allclose(getattr(found, name)[k], getattr(one, name), rtol=0, atol=1e-8 * scale)
@@ -302,9 +307,9 @@ def test_a_run_that_begins_at_rest(method):
     torque = [3.0, -2.0, 4.0, 2.0, 5.0, -3.0]
     simulation.step()
     for _ in range(6):
-        simulation.step(torque=torque)
+        simulation.step(control=torque)
     found = simulation.trajectory.linearize()
-    one = vt.linearize(model, found.q[6], p0=found.p[6], dt=0.05, method=method, torque=torque)
+    one = vt.linearize(model, found.q[6], p0=found.p[6], dt=0.05, method=method, control=torque)
     for name in ("A", "by_torque"):
         np.testing.assert_allclose(getattr(found, name)[6], getattr(one, name), rtol=0, atol=1e-9)
     assert np.array_equal(found.q[0], found.q[1])
@@ -340,14 +345,14 @@ def test_a_composed_run_tells_the_torque_that_was_held(method):
     def push(t, q, v):
         return np.sin(9 * t + np.arange(model.nv)) - 0.3 * v
 
-    run = vt.simulate(model, q, v, duration=0.06, torque=vt.Controller(push, period=0.01), **given)
+    run = vt.simulate(model, q, v, duration=0.06, control=vt.Controller(push, period=0.01), **given)
     found = run.linearize()
     for k in range(6):
-        one = vt.linearize(model, run.q[k], p0=run.p[k], torque=push(run.t[k], run.q[k], run.v[k]), **given)
+        one = vt.linearize(model, run.q[k], p0=run.p[k], control=push(run.t[k], run.q[k], run.v[k]), **given)
         np.testing.assert_allclose(found.A[k], one.A, rtol=0, atol=1e-9 * np.abs(one.A).max())
     # one that changes within steps is told
     with pytest.raises(vt.InputError, match=r"constant torque.*Controller"):
-        vt.simulate(model, q, v, duration=0.06, torque=push, **given).linearize()
+        vt.simulate(model, q, v, duration=0.06, control=push, **given).linearize()
 
 
 def test_what_compositions_do_not_know_is_told():
@@ -362,12 +367,12 @@ def test_what_compositions_do_not_know_is_told():
     at = [start[moved.joint(name).q_slice.start] for name in moved.kinematic_names]
     motion = {name: place + 0.1 * np.sin(5 * 0.01 * np.arange(11))
               for name, place in zip(moved.kinematic_names, at, strict=True)}  # fmt: skip
-    run = vt.simulate(moved, start, prescribed=motion, **given)
+    run = vt.simulate(moved, start, control=vt.Control(prescribed=motion), **given)
     assert run.linearize().by_prescribed.shape == (10, 2 * moved.nv, 3)
     bent = {name: lambda t, place=place: place + 0.001 * np.sin(200 * t)
             for name, place in zip(moved.kinematic_names, at, strict=True)}  # fmt: skip
     with pytest.raises(vt.InputError, match=r"prescribed motions are arrays|cannot be taken again"):
-        vt.simulate(moved, start, prescribed=bent, **given).linearize()
+        vt.simulate(moved, start, control=vt.Control(prescribed=bent), **given).linearize()
     with pytest.raises(vt.InputError, match="order=4 is not linearized here"):
         ilqr(model, duration=0.1, dt=0.01, goal=q, Q=1.0, R=1.0, order=4)
     with pytest.raises(vt.InputError, match="no steps"):
@@ -382,18 +387,19 @@ def test_drives_push_only_within_their_limits():
     tree.world.add(vt.rx("hinge"), vt.body("rotor", 1.0, (0.5, 0.5, 0.5)))
     tree.load(vt.Drive("hinge", 50.0, 2.0, effort_limit=3.0, target="goal"))
     model = tree.compile()
-    slack = vt.linearize(model, [0.1], dt=0.01, inputs={"goal": 0.12})
-    tight = vt.linearize(model, [0.1], dt=0.01, inputs={"goal": 2.0})
+    slack = vt.linearize(model, [0.1], dt=0.01, control=vt.Control(inputs={"goal": 0.12}))
+    tight = vt.linearize(model, [0.1], dt=0.01, control=vt.Control(inputs={"goal": 2.0}))
     assert abs(slack.by_inputs[1, 0]) > 0.1
     assert not tight.by_inputs.any()
     np.testing.assert_allclose(tight.A, [[1, 0.01 / 0.5], [0, 1]], atol=1e-14)
-    run = vt.simulate(model, [0.1], duration=0.1, dt=0.01, inputs={"goal": 2.0})
-    assert np.array_equal(run.linearize(targets=[2.0]).A, run.linearize(inputs={"goal": 2.0}).A)
+    run = vt.simulate(model, [0.1], duration=0.1, dt=0.01, control=vt.Control(inputs={"goal": 2.0}))
+    assert np.array_equal(run.linearize(control=vt.Control(targets=[2.0])).A,
+                          run.linearize(control=vt.Control(inputs={"goal": 2.0})).A)
     with pytest.raises(vt.InputError, match="targets="):
         run.linearize()
     for rows in (0, 1, 9, 11):
         with pytest.raises(vt.InputError, match=r"they must be \(1,\) all the time, or \(10, 1\)"):
-            run.linearize(inputs=np.full((rows, 1), 2.0))
+            run.linearize(control=vt.Control(inputs=np.full((rows, 1), 2.0)))
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

@@ -101,7 +101,7 @@ def test_phases():
     v = np.array([0.5, 0, 0, 0, 0, 0])
     lift = np.zeros(6)
     lift[2] = 30.0
-    run = vt.simulate(model, q, v, duration=0.4, dt=0.01, torque=lambda t, q, v: lift * (t > 0.3))
+    run = vt.simulate(model, q, v, duration=0.4, dt=0.01, control=lambda t, q, v: lift * (t > 0.3))
     found = run.linearize()
     slides, stands, flies = found[3], found[25], found[38]
     # what slides goes on with its speed; what stands does not; what flies falls
@@ -180,7 +180,7 @@ def test_a_regulator_on_the_ground():
     start = q.copy()
     start[7] = 0.02
     free = vt.simulate(model, start, duration=1.0, dt=0.01)
-    held = vt.simulate(model, start, duration=3.0, dt=0.01, torque=regulator.controller())
+    held = vt.simulate(model, start, duration=3.0, dt=0.01, control=regulator.controller())
     assert abs(free.q[-1, 7]) > 0.2
     assert abs(held.q[-1, 7]) < 1e-4
     np.testing.assert_allclose(held.q[-1, :3], q[:3], atol=1e-6)
@@ -212,11 +212,11 @@ def resting(what: str) -> tuple[vt.Model, list[float], list[float]]:
 def test_what_rests_is_an_equilibrium(what, method):
     """Both ends of the step are one state, which is that of a run on its way."""
     model, q, torque = resting(what)
-    at = vt.linearize(model, q, dt=0.01, method=method, torque=torque)
+    at = vt.linearize(model, q, dt=0.01, method=method, control=torque)
     np.testing.assert_allclose(at.q_end, at.q, rtol=0, atol=1e-13)
     np.testing.assert_allclose(at.p_end, at.p, rtol=0, atol=1e-10)
     assert np.abs(at.p).max() > 1e-4  # half of an impulse
-    on_the_way = vt.simulate(model, q, duration=0.05, dt=0.01, method=method, torque=torque, tolerance=1e-12)
+    on_the_way = vt.simulate(model, q, duration=0.05, dt=0.01, method=method, control=torque, tolerance=1e-12)
     np.testing.assert_allclose(at.p, on_the_way.p[3], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(at.A, on_the_way.linearize()[3].A, rtol=0, atol=1e-6)
 

@@ -32,7 +32,7 @@ RUNS = {
     "rollout": (lambda m: vt.rollout(m, instances=10**9, duration=0.1, dt=1e-3), "every instances record"),
     "rollout of ends": (lambda m: vt.rollout(m, instances=10**9, duration=0.1, dt=1e-3, every=None), "instances"),
     "driven rollout": (
-        lambda m: vt.rollout(m, instances=10**6, duration=1e3, dt=1e-3, torque=lambda t, Q, V: 0 * V), "every"),
+        lambda m: vt.rollout(m, instances=10**6, duration=1e3, dt=1e-3, control=lambda t, Q, V: 0 * V), "every"),
     "simulate": (lambda m: vt.simulate(m, duration=1e6, dt=1e-3), "every duration"),
     "monitors": (
         lambda m: vt.simulate(m, duration=1e6, dt=1e-3, every=10**6, monitors="momentum"), "monitors duration"),

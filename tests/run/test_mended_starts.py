@@ -167,13 +167,13 @@ def test_a_rollout_goes_on_without_the_instance_whose_start_cannot_be(asks):
     starts[1, 2] -= 0.5
     starts[2, 2] -= SUNK
     torque = (lambda t, Q, V: np.zeros_like(V)) if asks else None
-    found = vt.rollout(model, starts, duration=0.05, dt=1e-3, torque=torque)
+    found = vt.rollout(model, starts, duration=0.05, dt=1e-3, control=torque)
     assert list(found.failed) == [1] and str(found.failed[1]).startswith("instance 1: ")
     assert found.rows.tolist() == [51, 0, 51, 51]
     assert np.isnan(found.q[1]).all()
     np.testing.assert_allclose(found.q[[0, 2, 3], -1], starts[[0, 0, 0]], rtol=0, atol=1e-12)
     with pytest.raises(vt.InputError, match=r"instance 0: .*place_on_ground"):
-        vt.rollout(model, starts[[1, 1]], duration=0.05, dt=1e-3, torque=torque)
+        vt.rollout(model, starts[[1, 1]], duration=0.05, dt=1e-3, control=torque)
 
 
 def test_an_environment_goes_on_without_the_episode_whose_start_cannot_be():

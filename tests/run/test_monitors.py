@@ -73,7 +73,7 @@ def test_a_run_that_fails_keeps_what_was_watched(tmp_path):
         return np.full(3, 0.1 if t < 0.3 else 1e9)
 
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(model, np.full(3, 0.3), duration=1.0, dt=0.01, torque=blow, every=4, halvings=0,
+        vt.simulate(model, np.full(3, 0.3), duration=1.0, dt=0.01, control=blow, every=4, halvings=0,
                     monitors=("energy", "iterations"))  # fmt: skip
     run = failure.value.trajectory
     assert len(run.monitors["energy"]) == run.steps == len(run.monitors["t"]) > 20
@@ -134,7 +134,7 @@ def test_a_watched_run_keeps_what_drove_it(steps):
     plain, watched = (vt.simulate(model, **given, **moving, **more) for more in ({}, {"monitors": "energy"}))
     np.testing.assert_array_equal(watched.drive.torque, plain.drive.torque)
     assert np.ptp(plain.drive.torque, axis=0).min() > 1.0
-    steady = vt.simulate(model, **given, torque=[0.1, -0.2], monitors="energy")
+    steady = vt.simulate(model, **given, control=[0.1, -0.2], monitors="energy")
     np.testing.assert_array_equal(steady.drive.torque, np.tile([0.1, -0.2], (len(steady), 1)))
 
 

@@ -77,7 +77,7 @@ def test_energy_that_explodes_is_told():
     assert vt.simulate(model, [0.05], duration=0.1, dt=0.005, method="midpoint").warnings == ()
     assert vt.simulate(model, [0.05], duration=0.1, dt=0.001).warnings == ()
     # a torque may change the energy, and so may damping
-    driven = vt.simulate(model, duration=0.1, dt=0.001, torque=[1e4])
+    driven = vt.simulate(model, duration=0.1, dt=0.001, control=[1e4])
     damped = vt.Model(dataclasses.replace(model.flat, damping=np.array([300.0])))
     assert driven.warnings == () and vt.simulate(damped, [0.05], duration=0.5, dt=0.001).warnings == ()
 
@@ -218,12 +218,12 @@ def test_a_start_beyond_a_limit_is_told(at, told):
 def test_the_joints_farthest_beyond_their_range_are_named_first():
     """A finger of 4 cm that slides by metres comes before a joint that turns by more radians."""
     model = vt.load_urdf(vt.find_robot("panda"))
-    run = vt.simulate(model, duration=2.0, dt=1e-3, torque=np.append(np.zeros(model.nv - 1), 2.0))
+    run = vt.simulate(model, duration=2.0, dt=1e-3, control=np.append(np.zeros(model.nv - 1), 2.0))
     told, speeds = run.warnings
     assert speeds.startswith("4 joints pass their velocity limits") or "velocity limit" in speeds
     assert told.split(": ")[1].startswith('"panda_finger_joint1" passes 0.04 m by')
     assert "finger_joint2" not in told and "; and 1 more. " in told and told.startswith("7 joints pass their limits")
-    full = vt.simulate(model.full, duration=2.0, dt=1e-3, torque=np.append(np.zeros(model.nv - 1), [2.0, 0.0]))
+    full = vt.simulate(model.full, duration=2.0, dt=1e-3, control=np.append(np.zeros(model.nv - 1), [2.0, 0.0]))
     assert full.warnings == run.warnings
 
 
@@ -360,7 +360,7 @@ def test_strings_of_simulations_and_of_lengths_that_change():
         sim.record()
     tree = hung("length")
     drawn = vt.simulate(tree.compile(), [0.0, -1.0, 1.0], [1.2 * LEVEL, 0.0, 0.0], duration=1.0, dt=0.01,
-                        prescribed={"length": lambda t: 1.0 + 0.1 * t**2})  # fmt: skip
+                        control=vt.Control(prescribed={"length": lambda t: 1.0 + 0.1 * t**2}))  # fmt: skip
     for run in (sim.trajectory, drawn):
         assert [text.partition(" in compression")[0] for text in run.warnings] == ["The string is in tension and"]
 

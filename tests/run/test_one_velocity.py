@@ -93,7 +93,7 @@ def test_what_is_held_has_the_velocities_of_the_records(case, method, dt):
     sim = vt.Simulation(model, q, v, dt=dt, method=method)
     asked = []
     loop = vt.Controller(lambda t, q, v: asked.append(v) or np.zeros(model.nv), dt)
-    vt.simulate(model, q, v, duration=count * dt, dt=dt, method=method, torque=loop)
+    vt.simulate(model, q, v, duration=count * dt, dt=dt, method=method, control=loop)
     for k in range(count):
         assert sim.v.tobytes() == run.v[k].tobytes()
         assert sim.p.tobytes() == run.p[k].tobytes()
@@ -113,7 +113,7 @@ def test_what_is_asked_in_a_step_is_told_that_it_rests(case, method, dt):
     model, q, v = CASES[case]()
     seen = []
     run = vt.simulate(model, q, v, duration=50 * dt, dt=dt, method=method,
-                      torque=lambda t, q, v: seen.append((t, np.abs(v).max())) or np.zeros(model.nv))  # fmt: skip
+                      control=lambda t, q, v: seen.append((t, np.abs(v).max())) or np.zeros(model.nv))  # fmt: skip
     t, speed = np.array(seen).T
     first = 0.0 if method in VARIATIONAL else 2.5 * dt
     still = G * dt**2 if method in ("rk4", "rk8") else 1e-9  # their stages leave the stop by as little as that
@@ -124,7 +124,7 @@ def test_what_is_asked_in_a_step_is_told_that_it_rests(case, method, dt):
     if joints:
         driven = model.with_drives({joints[0]: (1e-3, 0.0)})
         vt.simulate(driven, q, v, duration=50 * dt, dt=dt, method=method,
-                    targets=lambda t, q, v: seen.append((t, np.abs(v).max())) or [0.0])  # fmt: skip
+                    control=vt.Control(targets=lambda t, q, v: seen.append((t, np.abs(v).max())) or [0.0]))  # fmt: skip
         t, speed = np.array(seen).T
         assert speed[t >= first].max() < still
 
@@ -136,7 +136,7 @@ def test_stages_of_explicit_methods_begin_with_the_velocity_of_the_record(method
     last = {}
     dt = 2e-3
     run = vt.simulate(model, q, v, duration=0.1, dt=dt, method=method,
-                      torque=lambda t, q, v: last.__setitem__(round(t / dt, 6), v.copy()) or np.zeros(6))  # fmt: skip
+                      control=lambda t, q, v: last.__setitem__(round(t / dt, 6), v.copy()) or np.zeros(6))  # fmt: skip
     for k in range(2, len(run) - 1):
         if float(k) in last and method in EXPLICIT[:2]:
             assert last[float(k)].tobytes() == run.v[k].tobytes()
@@ -152,7 +152,7 @@ def test_what_is_expected_in_the_middle_is_of_second_order(method):
     def ends(dt):
         model, q, v = sliding()
         run = vt.simulate(model, q, v, duration=0.16, dt=dt, method=method,
-                          torque=lambda t, q, v: np.concatenate([-6.0 * v[:3], np.zeros(3)]))  # fmt: skip
+                          control=lambda t, q, v: np.concatenate([-6.0 * v[:3], np.zeros(3)]))  # fmt: skip
         return run.q[-1, :2]
 
     found = [ends(dt) for dt in (8e-3, 4e-3, 2e-3, 1e-3)]
@@ -187,7 +187,7 @@ def test_after_a_landing_nothing_seems_to_move(method):
     q[2] += 0.05
     seen = []
     run = vt.simulate(model, q, v, duration=0.2, dt=2e-3, method=method,
-                      torque=lambda t, q, v: seen.append((t, v[2])) or np.zeros(6))  # fmt: skip
+                      control=lambda t, q, v: seen.append((t, v[2])) or np.zeros(6))  # fmt: skip
     t, rate = np.array(seen).T
     down = run.t[np.flatnonzero(np.abs(run.v[:, 2]) < 1e-9)[1]]
     assert 0.09 < down < 0.12
@@ -203,7 +203,7 @@ def test_policies_of_rollouts_and_environments_are_told_the_same(case, method):
     seen = []
     names = ("q", "v", "p", "energy")
     found = vt.rollout(model, q[None], v[None], duration=count * dt, dt=dt, method=method, record=names,
-                       torque=lambda t, Q, V: seen.append(V[0].copy()) or np.zeros((1, model.nv)))  # fmt: skip
+                       control=lambda t, Q, V: seen.append(V[0].copy()) or np.zeros((1, model.nv)))  # fmt: skip
     np.testing.assert_array_equal(seen, whole.v[:-1])
     for name in names:
         np.testing.assert_array_equal(found.data[name][0], getattr(whole, name))
@@ -231,17 +231,17 @@ def test_runs_that_go_on_begin_with_the_last_velocity(case, method, tmp_path):
     def torque(t, q, v):
         return -0.1 * v
 
-    whole = vt.simulate(model, q, v, duration=80 * dt, dt=dt, method=method, torque=torque)
-    part = vt.simulate(model, q, v, duration=35 * dt, dt=dt, method=method, torque=torque)
+    whole = vt.simulate(model, q, v, duration=80 * dt, dt=dt, method=method, control=torque)
+    part = vt.simulate(model, q, v, duration=35 * dt, dt=dt, method=method, control=torque)
     for before in (part, vt.Trajectory.load(part.save(tmp_path / "part.npz"))):
-        rest = vt.simulate(model, duration=45 * dt, resume=before, torque=torque)
+        rest = vt.simulate(model, duration=45 * dt, resume=before, control=torque)
         np.testing.assert_array_equal(rest.v, whole.v[35:])
         np.testing.assert_array_equal(rest.energy, whole.energy[35:])
-        sim = vt.Simulation(model, resume=before, torque=torque, every=1)
+        sim = vt.Simulation(model, resume=before, control=torque, every=1)
         np.testing.assert_array_equal(sim.v, whole.v[35])
         sim.step(45)
         np.testing.assert_array_equal(sim.trajectory.v, whole.v[35:])
-    sim = vt.Simulation(model, q, v, dt=dt, method=method, torque=torque)
+    sim = vt.Simulation(model, q, v, dt=dt, method=method, control=torque)
     sim.step(35)
     kept = sim.save()
     sim.step(20)
@@ -276,7 +276,7 @@ def test_a_failed_step_leaves_the_velocity_as_it_was():
             raise RuntimeError("stop")
         return np.zeros(6)
 
-    sim = vt.Simulation(model, q, v, dt=1e-2, torque=torque)
+    sim = vt.Simulation(model, q, v, dt=1e-2, control=torque)
     sim.step(2)
     told = sim.v.copy(), sim.q.copy()
     with pytest.raises(vt.CallableError):

@@ -225,7 +225,7 @@ def test_so_has_a_run_with_inputs_of_every_kind(method):
         told = []
         for m in (model, alone(model)):
             with pytest.raises(vt.VitreeError) as error:
-                vt.simulate(m, inputs=wrong, **call)
+                vt.simulate(m, control=vt.Control(inputs=wrong), **call)
             told.append(str(error.value))
         assert told[0] == told[1]
 
@@ -339,12 +339,12 @@ def test_a_run_within_a_torque_of_a_run_has_an_integrator_of_its_own():
     inner = []
 
     def torque(t, q, v):
-        inner.append(vt.simulate(model, q, v, dt=1e-3, duration=2e-3, torque=lambda t, q, v: -v).q[-1])
+        inner.append(vt.simulate(model, q, v, dt=1e-3, duration=2e-3, control=lambda t, q, v: -v).q[-1])
         return -v
 
     call = {"dt": 1e-3, "duration": 3e-3}
-    nested = vt.simulate(model, q, v, torque=torque, **call)
-    same(nested, vt.simulate(alone(model), q, v, torque=lambda t, q, v: -v, **call))
+    nested = vt.simulate(model, q, v, control=torque, **call)
+    same(nested, vt.simulate(alone(model), q, v, control=lambda t, q, v: -v, **call))
     assert len(inner) >= 3
 
 
@@ -357,7 +357,7 @@ def test_models_and_torques_are_let_go_of_after_a_run(name):
             return -v
 
     torque = Torque()
-    vt.simulate(model, *start(model), dt=1e-3, duration=2e-3, torque=torque)
+    vt.simulate(model, *start(model), dt=1e-3, duration=2e-3, control=torque)
     assert kept(model)
     seen, driven = weakref.ref(model), weakref.ref(torque)
     gc.disable()  # nothing waits for the collector of circles
@@ -510,8 +510,8 @@ def test_answers_of_every_kind_are_taken(answer, method):
     q, v = start(model)
     tau = np.arange(model.nv) - 3.0
     call = {"dt": 1e-3, "duration": 5e-3, "method": method}
-    run = vt.simulate(model, q, v, torque=lambda t, q, v: ANSWERS[answer](tau.copy()), **call)
-    np.testing.assert_array_equal(run.q, vt.simulate(model, q, v, torque=lambda t, q, v: tau, **call).q)
+    run = vt.simulate(model, q, v, control=lambda t, q, v: ANSWERS[answer](tau.copy()), **call)
+    np.testing.assert_array_equal(run.q, vt.simulate(model, q, v, control=lambda t, q, v: tau, **call).q)
 
 
 WRONG = {
@@ -526,7 +526,7 @@ def test_wrong_answers_are_told_as_those_of_every_function(answer):
     model = floating()
     q, v = start(model)
     with pytest.raises(vt.CallableError) as told:
-        vt.simulate(model, q, v, dt=1e-3, duration=5e-3, torque=lambda t, q, v: WRONG[answer](model.nv))
+        vt.simulate(model, q, v, dt=1e-3, duration=5e-3, control=lambda t, q, v: WRONG[answer](model.nv))
     from vitree.arguments import Asked
 
     asked = Asked(lambda t: WRONG[answer](model.nv), "torque", "(t, q, v)", (model.nv,))
@@ -549,7 +549,7 @@ def test_what_a_torque_is_given_is_its_own():
         return np.zeros(model.nv)
 
     call = {"dt": 1e-3, "duration": 5e-3}
-    one, other = (vt.simulate(model, q, v, torque=each, **call) for each in (torque, spoils))
+    one, other = (vt.simulate(model, q, v, control=each, **call) for each in (torque, spoils))
     np.testing.assert_array_equal(one.q, other.q)
     for q, v, q_then, v_then in seen:
         assert q.flags.owndata and q.flags.writeable and type(q) is np.ndarray

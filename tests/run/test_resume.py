@@ -50,12 +50,12 @@ def test_rows_go_on_from_where_the_run_does(method):
     model, q, v = constrained_tree(2, nbody=8, speed=0.5)
     flat = replace(model.flat, loads=(vt.JointForce(singles(model.flat)[0], "push"),))
     model, rows = vt.Model(flat), np.linspace(-3, 3, 60)[:, None]
-    whole = vt.simulate(model, q, v, duration=60 * DT, dt=DT, method=method, inputs=rows)
-    run = vt.simulate(model, q, v, duration=25 * DT, dt=DT, method=method, inputs=rows[:25])
-    part = vt.simulate(model, duration=35 * DT, resume=run, inputs=rows[25:])
+    whole = vt.simulate(model, q, v, duration=60 * DT, dt=DT, method=method, control=vt.Control(inputs=rows))
+    run = vt.simulate(model, q, v, duration=25 * DT, dt=DT, method=method, control=vt.Control(inputs=rows[:25]))
+    part = vt.simulate(model, duration=35 * DT, resume=run, control=vt.Control(inputs=rows[25:]))
     same(whole, part, 25)
     with pytest.raises(vt.InputError, match="34 rows"):
-        vt.simulate(model, duration=35 * DT, resume=run, inputs=rows[26:])
+        vt.simulate(model, duration=35 * DT, resume=run, control=vt.Control(inputs=rows[26:]))
 
 
 @pytest.mark.parametrize("method", ["linear-time", "rk4"])
@@ -82,9 +82,9 @@ def test_a_failed_run_is_resumed_where_it_failed():
         return np.full(3, 1e9 if 0.05 < t < 0.06 else 0.1)
 
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=0.01, torque=blow, halvings=0)
+        vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=0.01, control=blow, halvings=0)
     run = failure.value.trajectory
-    part = vt.simulate(model, duration=0.1, resume=run, torque=np.zeros(3))
+    part = vt.simulate(model, duration=0.1, resume=run, control=np.zeros(3))
     assert part.t[0] == run.t[-1] and np.array_equal(part.q[0], run.q[-1]) and np.array_equal(part.p[0], run.p[-1])
     assert np.isfinite(part.q).all() and part.steps == run.steps + 10
 

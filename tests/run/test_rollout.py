@@ -170,15 +170,15 @@ def test_torque_of_each_instance_and_step(method, width):
     n, steps = len(q), 12
     same_for_all, each, rows = (rng.normal(size=(*lead, model.nv)) for lead in ((), (n,), (n, steps)))
     for torque in (same_for_all, each):
-        rollout = vt.rollout(model, q, v, duration=0.12, dt=0.01, method=method, torque=torque)
+        rollout = vt.rollout(model, q, v, duration=0.12, dt=0.01, method=method, control=torque)
         for k in range(n):
             mine = torque if torque.ndim == 1 else torque[k]
-            assert same(rollout, k, vt.simulate(model, q[k], v[k], duration=0.12, dt=0.01, method=method, torque=mine))
-    rollout = vt.rollout(model, q, v, duration=0.12, dt=0.01, method=method, torque=rows, every=4)
+            assert same(rollout, k, vt.simulate(model, q[k], v[k], duration=0.12, dt=0.01, method=method, control=mine))
+    rollout = vt.rollout(model, q, v, duration=0.12, dt=0.01, method=method, control=rows, every=4)
     for k in range(n):
         one = vt.Simulation(model, q[k], v[k], dt=0.01, method=method)
         for step in range(steps):
-            one.step(torque=rows[k, step])
+            one.step(control=rows[k, step])
         assert np.array_equal(one.q, rollout.q[k, -1])
         assert np.array_equal(one.v, rollout.v[k, -1])
 
@@ -194,14 +194,14 @@ def test_a_policy_sees_all_instances_at_once(method, width):
         Q[:] = 0.0  # its own
         return -0.5 * V
 
-    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, method=method, torque=policy, every=5, threads=2)
+    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, method=method, control=policy, every=5, threads=2)
     assert len(asked) == 10
     assert asked[3] == (pytest.approx(0.03), (37, model.nq), (37, model.nv))
     assert rollout.in_lanes.all() == (method == "rk4")
     for k in (0, 5, 36):
         one = vt.Simulation(model, q[k], v[k], dt=0.01, method=method)
         for step in range(10):
-            one.step(torque=-0.5 * one.v)
+            one.step(control=-0.5 * one.v)
             if step == 4:
                 assert np.array_equal(one.q, rollout.q[k, 1])
         assert np.array_equal(one.q, rollout.q[k, 2])
@@ -212,15 +212,15 @@ def test_a_policy_goes_on_without_those_that_failed():
     model = vt.Model(chain_flat(3))
     q, v = starts(model, 6)
     v[2] *= 1e95
-    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, method="rk4", torque=lambda t, Q, V: np.zeros_like(V))
+    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, method="rk4", control=lambda t, Q, V: np.zeros_like(V))
     assert [*rollout.failed] == [2]
     assert rollout.rows[2] < 11
     assert rollout.rows[3] == 11
     assert np.isfinite(rollout.q[[0, 1, 3, 4, 5]]).all()
     with pytest.raises(vt.CallableError, match="torque"):
-        vt.rollout(model, q, v, duration=0.1, dt=0.01, torque=lambda t, Q, V: np.zeros(3))
+        vt.rollout(model, q, v, duration=0.1, dt=0.01, control=lambda t, Q, V: np.zeros(3))
     with pytest.raises(vt.CallableError, match="ZeroDivisionError"):
-        vt.rollout(model, q, v, duration=0.1, dt=0.01, method="rk4", torque=lambda t, Q, V: 1 / 0)
+        vt.rollout(model, q, v, duration=0.1, dt=0.01, method="rk4", control=lambda t, Q, V: 1 / 0)
 
 
 def test_constraints_and_contact_run_too():
@@ -283,9 +283,9 @@ def test_starts_by_momentum_and_one_start_for_all():
     by_p = vt.rollout(model, q, p0=p, duration=0.1, dt=0.01)
     assert np.array_equal(by_p.q, vt.rollout(model, q, v, duration=0.1, dt=0.01).q)
     torque = np.random.default_rng(0).normal(size=(4, model.nv))
-    fan = vt.rollout(model, q[0], v[0], duration=0.1, dt=0.01, torque=torque)
+    fan = vt.rollout(model, q[0], v[0], duration=0.1, dt=0.01, control=torque)
     assert len(fan) == 4
-    assert np.array_equal(fan.q[3], vt.simulate(model, q[0], v[0], duration=0.1, dt=0.01, torque=torque[3]).q)
+    assert np.array_equal(fan.q[3], vt.simulate(model, q[0], v[0], duration=0.1, dt=0.01, control=torque[3]).q)
     assert len(vt.rollout(model, duration=0.1, dt=0.01, instances=3)) == 3
     assert len(vt.rollout(model, q[:0], duration=0.1, dt=0.01)) == 0
 

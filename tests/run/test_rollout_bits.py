@@ -154,17 +154,18 @@ def test_targets_by_joint_and_by_a_policy(width):
     q, v, targets = rng.uniform(-1, 1, (n, 2)), np.zeros(2), rng.uniform(-1, 1, (n, 10))
     joint, other = (drive.joint for drive in model.drives)
     for method in ("linear-time", "rk4"):
-        rollout = vt.rollout(model, q, duration=0.1, dt=0.01, targets={joint: targets, other: 0.2}, method=method)
+        rollout = vt.rollout(model, q, duration=0.1, dt=0.01, control=vt.Control(targets={joint: targets, other: 0.2}),
+                             method=method)
         assert rollout.in_lanes.all()
         for k in range(n):
             mine = {joint: targets[k], other: np.full(10, 0.2)}
-            run = vt.simulate(model, q[k], v, duration=0.1, dt=0.01, targets=mine, method=method)
+            run = vt.simulate(model, q[k], v, duration=0.1, dt=0.01, control=vt.Control(targets=mine), method=method)
             assert np.array_equal(rollout.q[k], run.q)
         more = {"dt": 0.01, "torque": [0.1, 0], "method": method}
-        policy = vt.rollout(model, q, duration=0.1, targets=lambda t, Q, V: 0.5 * Q, **more)
+        policy = vt.rollout(model, q, duration=0.1, control=vt.Control(targets=lambda t, Q, V: 0.5 * Q), **more)
         one = vt.Simulation(model, q[3], **more)
         for _ in range(10):
-            one.step(targets=0.5 * one.q)
+            one.step(control=vt.Control(targets=0.5 * one.q))
         assert np.array_equal(one.q, policy.q[3, -1])
 
 
@@ -177,7 +178,7 @@ def test_two_drives_of_one_input_run_one_by_one():
     same = np.full((3, 2), 0.3)
     assert not require_same(model, q, v, each={"targets": same}).in_lanes.any()
     with pytest.raises(vt.InputError, match="one input"):
-        vt.rollout(model, q, v, duration=0.1, dt=0.01, targets=np.array([[0.1, 0.2]] * 3))
+        vt.rollout(model, q, v, duration=0.1, dt=0.01, control=vt.Control(targets=np.array([[0.1, 0.2]] * 3)))
 
 
 @pytest.mark.parametrize(
@@ -224,9 +225,9 @@ def test_any_number_of_instances_and_threads(width):
     targets = np.random.default_rng(0).uniform(-1, 1, (33, len(model.drives)))
     for method in IN_LANES:
         more = {"duration": 0.05, "dt": 0.005, "method": method}
-        whole = vt.rollout(model, q, v, targets=targets, threads=2, **more)
+        whole = vt.rollout(model, q, v, control=vt.Control(targets=targets), threads=2, **more)
         for n in range(1, 33):
-            part = vt.rollout(model, q[:n], v[:n], targets=targets[:n], threads=1 + n % 3, **more)
+            part = vt.rollout(model, q[:n], v[:n], control=vt.Control(targets=targets[:n]), threads=1 + n % 3, **more)
             assert np.array_equal(part.q, whole.q[:n])
             assert np.array_equal(part.v, whole.v[:n])
 

@@ -35,12 +35,13 @@ def row(value, k):
 def test_each_instance_has_the_bits_of_its_model(method, which):
     given = parameters() if which == "all" else {which: parameters()[which]}
     q = np.random.default_rng(1).uniform(-1, 1, (N, 2))
-    rollout = vt.rollout(MODEL, q, duration=0.2, dt=0.01, method=method, parameters=given, targets=[0.5], threads=2,
+    rollout = vt.rollout(MODEL, q, duration=0.2, dt=0.01, method=method, parameters=given,
+                         control=vt.Control(targets=[0.5]), threads=2,
                          record=("q", "v", "energy", "center_of_mass"))  # fmt: skip
     assert not rollout.failed
     for k in range(N):
         model = MODEL.with_parameters(**row(given, k))
-        run = vt.simulate(model, q[k], duration=0.2, dt=0.01, method=method, targets=[0.5])
+        run = vt.simulate(model, q[k], duration=0.2, dt=0.01, method=method, control=vt.Control(targets=[0.5]))
         assert rollout.system_of(k) == model
         for name in ("q", "v", "energy"):
             assert np.array_equal(getattr(rollout, name)[k], getattr(run, name)), name
@@ -55,15 +56,15 @@ def test_each_instance_has_the_bits_of_its_model(method, which):
 def test_parameters_with_torques_and_policies():
     given, rng = parameters(), np.random.default_rng(2)
     rows = rng.normal(size=(N, 10, 2))
-    by_rows = vt.rollout(MODEL, duration=0.1, dt=0.01, parameters=given, torque=rows)
-    by_policy = vt.rollout(MODEL, duration=0.1, dt=0.01, parameters=given, torque=lambda t, Q, V: -0.5 * V,
+    by_rows = vt.rollout(MODEL, duration=0.1, dt=0.01, parameters=given, control=rows)
+    by_policy = vt.rollout(MODEL, duration=0.1, dt=0.01, parameters=given, control=lambda t, Q, V: -0.5 * V,
                            record=("q", "v", "energy"))  # fmt: skip
     for k in (0, 3):
         model = MODEL.with_parameters(**row(given, k))
         held, led = (vt.Simulation(model, dt=0.01) for _ in range(2))
         for step in range(10):
-            held.step(torque=rows[k, step])
-            led.step(torque=-0.5 * led.v)
+            held.step(control=rows[k, step])
+            led.step(control=-0.5 * led.v)
         assert np.array_equal(held.q, by_rows.q[k, -1])
         assert np.array_equal(led.q, by_policy.q[k, -1])
         energy = model.kinetic_energy(led.q, led.v) + model.potential_energy(led.q)
@@ -74,7 +75,7 @@ def test_instances_with_impossible_numbers_fail_alone():
     given = {"mass": {"rod1": np.array([-1.0, 1.0, 1.0, 2.0])},
              "inertia": {"rod2": np.array([np.eye(3), np.eye(3), -np.eye(3), np.eye(3)])}}  # fmt: skip
     for torque in (None, lambda t, Q, V: np.zeros_like(V)):
-        rollout = vt.rollout(MODEL, duration=0.1, dt=0.01, parameters=given, torque=torque)
+        rollout = vt.rollout(MODEL, duration=0.1, dt=0.01, parameters=given, control=torque)
         assert [*rollout.failed] == [0, 2]
         assert 'mass of "rod1"' in str(rollout.failed[0])
         assert np.isnan(rollout.q[[0, 2]]).all()

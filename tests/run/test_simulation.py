@@ -76,17 +76,17 @@ def test_a_torque_acts_until_another_is_given(method):
     model = chain()
     q, first, second = np.full(3, 0.3), np.array([0.3, -0.2, 0.1]), np.array([-0.5, 0.4, 0.2])
     sim = vt.Simulation(model, q, dt=0.01, method=method)
-    sim.step(10, torque=first)
+    sim.step(10, control=first)
     middle = sim.q.copy(), sim.p.copy() if sim._integrator.uses_momentum else sim.v.copy()
     sim.torque[:] = second
     sim.step(5)
     sim.step(5)
     assert sim.torque.tobytes() == second.tobytes()
-    one = vt.simulate(model, q, duration=0.1, dt=0.01, method=method, torque=first)
+    one = vt.simulate(model, q, duration=0.1, dt=0.01, method=method, control=first)
     tolerance = 1e-12 if method.startswith("scipy") else 0.0
     np.testing.assert_allclose(middle[0], one.q[-1], rtol=0, atol=1e-7 if tolerance else 0)
     if len(one.checkpoint):
-        two = vt.simulate(model, duration=0.1, resume=one, torque=second)
+        two = vt.simulate(model, duration=0.1, resume=one, control=second)
         assert two.q[-1].tobytes() == sim.q.tobytes() and two.v[-1].tobytes() == sim.v.tobytes()
     sim.reset()
     assert not sim.torque.any() and sim.t == 0.0
@@ -100,7 +100,7 @@ def test_the_arrays_stay_where_they_are(method, reduced):
     names = ("q", "v", "p", "torque", "inputs")
     arrays = {name: getattr(sim, name) for name in names}
     tau = np.full(model.nv, 0.1)
-    for call in (lambda: sim.step(torque=tau), lambda: sim.step(7), lambda: sim.reset(v0=tau), lambda: sim.step(2)):
+    for call in (lambda: sim.step(control=tau), lambda: sim.step(7), lambda: sim.reset(v0=tau), lambda: sim.step(2)):
         call()
         for name, array in arrays.items():
             assert getattr(sim, name) is array
@@ -121,7 +121,7 @@ def test_reduced_models_and_their_torque(method):
     model = vt.load_urdf(vt.find_robot("panda"))
     rng = np.random.default_rng(3)
     v, tau = rng.uniform(-0.5, 0.5, (2, model.nv))
-    whole = vt.simulate(model, None, v, duration=0.02, dt=1e-3, method=method, torque=tau)
+    whole = vt.simulate(model, None, v, duration=0.02, dt=1e-3, method=method, control=tau)
     for given in ({"torque": tau}, {}):
         sim = vt.Simulation(model, None, v, dt=1e-3, method=method, every=4, **given)
         if not given:
@@ -139,9 +139,9 @@ def test_vehicles(vehicle):
     system = vehicle()
     u = np.linspace(0.02, 0.05, len(system.input_names))
     for method in system.methods:
-        whole = vt.simulate(system, duration=0.2, dt=0.01, method=method, inputs=u)
+        whole = vt.simulate(system, duration=0.2, dt=0.01, method=method, control=vt.Control(inputs=u))
         sim = vt.Simulation(system, dt=0.01, method=method)
-        sim.step(10, inputs=u)
+        sim.step(10, control=vt.Control(inputs=u))
         saved = sim.save()
         sim.step(10)
         tolerance = 1e-6 if method.startswith("scipy") else 1e-14
@@ -165,8 +165,8 @@ def test_a_method_of_python_is_held_too():
     model = chain()
     vt.METHODS["slow"] = Slow
     try:
-        whole = vt.simulate(model, np.full(3, 0.4), duration=0.2, dt=0.01, method="slow", torque=np.ones(3))
-        sim = vt.Simulation(model, np.full(3, 0.4), dt=0.01, method="slow", every=1, torque=np.ones(3))
+        whole = vt.simulate(model, np.full(3, 0.4), duration=0.2, dt=0.01, method="slow", control=np.ones(3))
+        sim = vt.Simulation(model, np.full(3, 0.4), dt=0.01, method="slow", every=1, control=np.ones(3))
         sim.step(12)
         saved = sim.save()
         sim.step(8)
@@ -203,12 +203,12 @@ def test_multipliers_of_records_under_changing_torque():
     model, q, v = constrained_tree(2, nbody=8, speed=0.5)
     tau = np.linspace(-1, 1, model.nv)
     sim = vt.Simulation(model, q, v, dt=1e-3, method="rk4", every=1)
-    sim.step(torque=tau)
-    sim.step(torque=-tau)
+    sim.step(control=tau)
+    sim.step(control=-tau)
     found = sim.trajectory.multipliers
     for k, acting in ((0, 0 * tau), (1, tau), (2, -tau)):
         t, q, v = sim.trajectory.t[k], sim.trajectory.q[k], sim.trajectory.v[k]
-        run = vt.simulate(model, q, v, duration=1e-3, dt=1e-3, t0=t, method="rk4", torque=acting)
+        run = vt.simulate(model, q, v, duration=1e-3, dt=1e-3, t0=t, method="rk4", control=acting)
         np.testing.assert_allclose(found[k], run.multipliers[0], rtol=1e-7, atol=1e-9)
 
 
@@ -226,18 +226,18 @@ def test_a_controller_is_a_loop_with_a_clock(method, period, delay):
     model, dt, first = chain(), 0.01, np.array([0.1, 0.0, -0.1])
     q0, v0 = np.full(3, 0.3), np.array([0.2, -0.1, 0.4])
     controller = vt.Controller(pd, period=period * dt, delay=delay * dt, initial=first)
-    run = vt.simulate(model, q0, v0, duration=0.4, dt=dt, method=method, torque=controller)
+    run = vt.simulate(model, q0, v0, duration=0.4, dt=dt, method=method, control=controller)
     sim = vt.Simulation(model, q0, v0, dt=dt, method=method)
     sim.torque[:] = first
     answers, states = {}, []
     for k in range(40):
         if k % period == 0:
             answers[k + delay] = pd(sim.t, sim.q, sim.v)
-        sim.step(torque=answers.get(k))
+        sim.step(control=answers.get(k))
         states.append(sim.q.copy())
     tolerance = 1e-7 if method.startswith("scipy") else 0.0
     np.testing.assert_allclose(run.q[1:], states, rtol=0, atol=tolerance)
-    held = vt.Simulation(model, q0, v0, dt=dt, method=method, torque=controller)
+    held = vt.Simulation(model, q0, v0, dt=dt, method=method, control=controller)
     held.step(7)
     saved = held.save()
     held.step(33)
@@ -255,10 +255,10 @@ def test_a_controller_goes_on_with_its_run(tmp_path):
     """A run that stops between two questions, with an answer on its way."""
     model, dt = chain(), 0.01
     controller = vt.Controller(pd, period=5 * dt, delay=7 * dt)
-    whole = vt.simulate(model, np.full(3, 0.3), duration=0.4, dt=dt, torque=controller)
-    part = vt.simulate(model, np.full(3, 0.3), duration=0.13, dt=dt, torque=controller)
+    whole = vt.simulate(model, np.full(3, 0.3), duration=0.4, dt=dt, control=controller)
+    part = vt.simulate(model, np.full(3, 0.3), duration=0.13, dt=dt, control=controller)
     part = vt.Trajectory.load(part.save(tmp_path / "part.npz"))
-    rest = vt.simulate(model, duration=0.27, resume=part, torque=controller)
+    rest = vt.simulate(model, duration=0.27, resume=part, control=controller)
     assert rest.q.tobytes() == whole.q[13:].tobytes()
 
 
@@ -270,7 +270,7 @@ def test_a_controller_sees_what_it_observes():
         return np.zeros(3)
 
     controller = vt.Controller(policy, period=0.1, observe=lambda t, q, v: {"hip": q[0], "t": t})
-    vt.simulate(model, np.full(3, 0.3), duration=0.3, dt=0.01, torque=controller)
+    vt.simulate(model, np.full(3, 0.3), duration=0.3, dt=0.01, control=controller)
     assert [t for t, _ in seen] == [0.0, 0.1, 0.2] == [x["t"] for _, x in seen]
 
 
@@ -284,17 +284,18 @@ def test_a_controller_of_a_reduced_model_and_of_inputs(method):
 
     v0 = np.full(model.nv, 0.3)
     controller = vt.Controller(zero, period=2e-3, initial=np.full(model.nv, 0.1))
-    run = vt.simulate(model, None, v0, duration=0.02, dt=1e-3, method=method, torque=controller)
-    sim = vt.Simulation(model, None, v0, dt=1e-3, method=method, torque=controller)
+    run = vt.simulate(model, None, v0, duration=0.02, dt=1e-3, method=method, control=controller)
+    sim = vt.Simulation(model, None, v0, dt=1e-3, method=method, control=controller)
     sim.step(20)
     assert sim.q.tobytes() == run.q[-1].tobytes()
     flat = chain_flat(3)
     driven = vt.Model(replace(flat, loads=(vt.JointForce(singles(flat)[0], "push"),)))
     pushed = vt.Controller(lambda t, q, v: np.array([0.3 + t]), period=0.05)
-    run = vt.simulate(driven, duration=0.2, dt=0.01, method=method, inputs=pushed)
+    run = vt.simulate(driven, duration=0.2, dt=0.01, method=method, control=vt.Control(inputs=pushed))
     rows = np.repeat(0.3 + 0.05 * np.arange(4), 5)[:, None]
     np.testing.assert_allclose(
-        run.q, vt.simulate(driven, duration=0.2, dt=0.01, method=method, inputs=rows).q, rtol=0, atol=1e-15
+        run.q, vt.simulate(driven, duration=0.2, dt=0.01, method=method, control=vt.Control(inputs=rows)).q, rtol=0,
+        atol=1e-15
     )
 
 
@@ -304,16 +305,16 @@ def test_effort_limits_cut_what_a_controller_and_a_step_give():
     big = np.zeros(model.nv)
     big[0] = 3 * limit
     cut = big / 3
-    want = vt.simulate(model, duration=0.02, dt=1e-3, torque=cut).q[-1]
+    want = vt.simulate(model, duration=0.02, dt=1e-3, control=cut).q[-1]
     controller = vt.Controller(lambda t, q, v: big, period=0.01)
-    run = vt.simulate(model, duration=0.02, dt=1e-3, torque=controller, effort_limits=True)
+    run = vt.simulate(model, duration=0.02, dt=1e-3, control=vt.Control(torque=controller, effort_limits=True))
     np.testing.assert_array_equal(run.q[-1], want)
     assert run.settings["effort_cut"] == {model.v_names[0]: 1.0}
-    sim = vt.Simulation(model, dt=1e-3, torque=big, effort_limits=True)
+    sim = vt.Simulation(model, dt=1e-3, control=vt.Control(torque=big, effort_limits=True))
     sim.step(20)
     np.testing.assert_array_equal(sim.q, want)
     sim.reset()
-    sim.step(20, torque=big)
+    sim.step(20, control=big)
     np.testing.assert_array_equal(sim.q, want)
 
 
@@ -457,7 +458,7 @@ def test_a_wrong_simulation_is_refused(given, text):
 )  # fmt: skip
 def test_a_wrong_step_changes_nothing(given, text):
     sim = vt.Simulation(MODEL, np.full(3, 0.3), dt=0.01)
-    sim.step(3, torque=np.ones(3))
+    sim.step(3, control=np.ones(3))
     before = sim.t, sim.q.tobytes(), sim.torque.tobytes()
     with pytest.raises(vt.VitreeError, match=text):
         sim.step(**given)
@@ -479,16 +480,16 @@ def test_a_failed_step_leaves_the_state_before_it():
     sim.step(5)
     before = sim.t, sim.q.tobytes(), sim.p.tobytes()
     with pytest.raises(vt.ConvergenceError) as failure:
-        sim.step(torque=np.full(3, 1e9))
+        sim.step(control=np.full(3, 1e9))
     assert before == (sim.t, sim.q.tobytes(), sim.p.tobytes()) and len(failure.value.trajectory) == 6
-    sim.step(torque=np.zeros(3))
+    sim.step(control=np.zeros(3))
 
     def controller(t, q, v):
         if t > 0.035:
             raise RuntimeError("no more")
         return -v
 
-    sim = vt.Simulation(MODEL, np.full(3, 0.3), dt=0.01, every=1, torque=vt.Controller(controller, period=0.02))
+    sim = vt.Simulation(MODEL, np.full(3, 0.3), dt=0.01, every=1, control=vt.Controller(controller, period=0.02))
     with pytest.raises(vt.CallableError, match=r"t = 0\.04 s raised RuntimeError: no more") as failure:
         sim.step(20)
     assert sim.steps == 4 and len(failure.value.trajectory) == 5 and failure.value.time == pytest.approx(0.04)
@@ -498,16 +499,16 @@ def test_what_was_given_as_rows_ends():
     flat = chain_flat(3)
     model = vt.Model(replace(flat, loads=(vt.JointForce(singles(flat)[0], "push"),)))
     rows = np.linspace(0, 1, 10)[:, None]
-    sim = vt.Simulation(model, dt=0.01, inputs=rows)
+    sim = vt.Simulation(model, dt=0.01, control=vt.Control(inputs=rows))
     sim.step(4)
     with pytest.raises(vt.InputError, match="end after 10"):
         sim.step(7)
     with pytest.raises(vt.InputError, match="rows of them"):
-        sim.step(inputs=[1.0])
+        sim.step(control=vt.Control(inputs=[1.0]))
     sim.step(6)
-    assert sim.q.tobytes() == vt.simulate(model, duration=0.1, dt=0.01, inputs=rows).q[-1].tobytes()
+    assert sim.q.tobytes() == vt.simulate(model, duration=0.1, dt=0.01, control=vt.Control(inputs=rows)).q[-1].tobytes()
     sim = vt.Simulation(model, dt=0.01)
-    sim.step(inputs={"push": 2.0})
+    sim.step(control=vt.Control(inputs={"push": 2.0}))
     assert sim.inputs.tolist() == [2.0]
 
 

@@ -130,9 +130,9 @@ def test_what_all_cases_have_in_common_may_be_of_any_kind():
     model = vt.load_urdf(vt.find_robot("pendulum"))
     one, two = vt.sweep(
         model, {"v0": {"still": [0.0], "fast": [9.0]}}, q0=[1.0], method=("midpoint", {"order": 4}),
-        dt=np.array([0.01, 0.02]), torque=lambda t, q, v: -v, backend="threads",
+        dt=np.array([0.01, 0.02]), control=lambda t, q, v: -v, backend="threads",
     )  # fmt: skip
-    run = vt.simulate(model, [1.0], [9.0], method="midpoint", order=4, dt=[0.01, 0.02], torque=lambda t, q, v: -v)
+    run = vt.simulate(model, [1.0], [9.0], method="midpoint", order=4, dt=[0.01, 0.02], control=lambda t, q, v: -v)
     assert one["method"] == "midpoint (order=4)" and one["dt"] is None and one["steps"] == 2
     assert two["energy_change"] == run.energy[-1] - run.energy[0] and np.isnan(two["energy_error"])
 

@@ -70,9 +70,10 @@ def test_targets_are_inputs_to_the_last_bit(kind, method):
         ({joints[1]: 0.2}, {model.drives[1].target: 0.2}),
         ({joints[1]: np.sin}, {model.drives[1].target: np.sin}), (policy, of_all), tuple(clocks), tuple(seen),
     ):  # fmt: skip
-        one, other = vt.simulate(model, targets=targets, **call), vt.simulate(model, inputs=inputs, **call)
+        one = vt.simulate(model, control=vt.Control(targets=targets), **call)
+        other = vt.simulate(model, control=vt.Control(inputs=inputs), **call)
         assert one.q.tobytes() == other.q.tobytes()
-        sim = vt.Simulation(model, dt=1e-3, method=method, targets=targets)
+        sim = vt.Simulation(model, dt=1e-3, method=method, control=vt.Control(targets=targets))
         sim.step(20)
         assert sim.q.tobytes() == one.q[-1].tobytes()
     assert np.abs(one.q[-1] - vt.simulate(model, **call).q[-1]).max() > 1e-6
@@ -94,8 +95,8 @@ def test_targets_of_a_step_are_inputs(kind):
             acting[[joints.index(name) for name in named]] = values
         else:
             acting[:], given = values, whole(values)
-        one.step(targets=given)
-        other.step(inputs=by_inputs(model, acting))
+        one.step(control=vt.Control(targets=given))
+        other.step(control=vt.Control(inputs=by_inputs(model, acting)))
         assert one.inputs.tobytes() == other.inputs.tobytes() and one.q.tobytes() == other.q.tobytes()
     one.step()
     other.step()
@@ -107,28 +108,29 @@ def test_targets_go_with_other_inputs():
     goal, call = np.array([0.1, -0.2, 0.3, 0.2]), {"duration": 0.1, "dt": 5e-3}
     every = by_inputs(model, goal)
     every[model.input_names.index("wind")] = 3.0
-    whole = vt.simulate(model, inputs=every, **call).q.tobytes()
+    whole = vt.simulate(model, control=vt.Control(inputs=every), **call).q.tobytes()
     clock = vt.Controller(lambda t, q, v: goal, period=0.01, initial=goal)
     for targets in (goal, dict(zip(JOINTS, goal, strict=False)), lambda t, q, v: goal, clock):
-        assert vt.simulate(model, targets=targets, inputs={"wind": 3.0}, **call).q.tobytes() == whole
+        assert vt.simulate(model, control=vt.Control(targets=targets, inputs={"wind": 3.0}),
+                           **call).q.tobytes() == whole
     for targets in (goal, lambda t, q, v: goal):
         gusts = {"wind": lambda t: 3.0 + 0 * t}
-        assert vt.simulate(model, targets=targets, inputs=gusts, **call).q.tobytes() == whole
+        assert vt.simulate(model, control=vt.Control(targets=targets, inputs=gusts), **call).q.tobytes() == whole
     sim = vt.Simulation(model, dt=5e-3)
-    sim.step(20, targets=goal, inputs={"wind": 3.0})
-    assert sim.q.tobytes() == vt.simulate(model, inputs=every, every=20, **call).q[-1].tobytes()
+    sim.step(20, control=vt.Control(targets=goal, inputs={"wind": 3.0}))
+    assert sim.q.tobytes() == vt.simulate(model, control=vt.Control(inputs=every), every=20, **call).q[-1].tobytes()
     with pytest.raises(vt.InputError, match="numbers or callables of t, not rows"):
-        vt.simulate(model, targets=lambda t, q, v: goal, inputs={"wind": np.ones(20)}, **call)
+        vt.simulate(model, control=vt.Control(targets=lambda t, q, v: goal, inputs={"wind": np.ones(20)}), **call)
     with pytest.raises(vt.InputError, match="give a Controller of all inputs"):
-        vt.simulate(model, targets=clock, inputs={"wind": np.sin}, **call)
+        vt.simulate(model, control=vt.Control(targets=clock, inputs={"wind": np.sin}), **call)
     for wrong in (every, clock, lambda t, q, v: every):
         with pytest.raises(vt.InputError, match="a mapping of names, or none"):
-            vt.simulate(model, targets=goal, inputs=wrong, **call)
+            vt.simulate(model, control=vt.Control(targets=goal, inputs=wrong), **call)
     with pytest.raises(vt.InputError, match="a mapping of names, or none"):
-        sim.step(targets=goal, inputs=every)
+        sim.step(control=vt.Control(targets=goal, inputs=every))
     for targets in (goal, {JOINTS[0]: 0.3}):
-        for make in (lambda x: vt.simulate(model, targets=x, inputs={"c": 0.1}, **call),
-                     lambda x: sim.step(targets=x, inputs={"c": 0.1})):  # fmt: skip
+        for make in (lambda x: vt.simulate(model, control=vt.Control(targets=x, inputs={"c": 0.1}), **call),
+                     lambda x: sim.step(control=vt.Control(targets=x, inputs={"c": 0.1}))):  # fmt: skip
             with pytest.raises(vt.InputError, match=f'both have "c", the target of "{JOINTS[0]}"'):
                 make(targets)
 
@@ -141,7 +143,7 @@ def test_rates_of_targets_are_inputs():
     targets = {name: lambda t: 0.4 * np.sin(2 * t) for name in JOINTS}
     rates = {f"{name} target rate": lambda t: 0.8 * np.cos(2 * t) for name in JOINTS}
     call = {"duration": 2.0, "dt": 5e-3, "targets": targets}
-    lag, on_time = vt.simulate(plain, **call), vt.simulate(rated, inputs=rates, **call)
+    lag, on_time = vt.simulate(plain, **call), vt.simulate(rated, control=vt.Control(inputs=rates), **call)
     same = vt.simulate(rated, **call)
     assert same.q.tobytes() == lag.q.tobytes()
     asked = [0.8 * np.cos(2 * t) for t in on_time.t]
@@ -151,8 +153,8 @@ def test_rates_of_targets_are_inputs():
 
 def test_a_comparison_takes_targets():
     call = {"duration": 0.1, "dt": [0.01, 0.005], "q0": ARM.neutral()}
-    one = vt.compare(DRIVEN, ["linear-time", "midpoint"], targets=GOAL, **call)
-    other = vt.compare(DRIVEN, ["linear-time", "midpoint"], inputs=GOAL, **call)
+    one = vt.compare(DRIVEN, ["linear-time", "midpoint"], control=vt.Control(targets=GOAL), **call)
+    other = vt.compare(DRIVEN, ["linear-time", "midpoint"], control=vt.Control(inputs=GOAL), **call)
     assert [run.q.tobytes() for run in one.trajectories.values()] == [
         run.q.tobytes() for run in other.trajectories.values()]  # fmt: skip
     assert one.notes == other.notes
@@ -167,22 +169,22 @@ def test_drives_of_one_input_have_one_target():
     model = arm_with_wind(shared=True)
     call = {"duration": 0.05, "dt": 5e-3}
     agreed, other = np.array([0.1, 0.2, 0.3, 0.3]), np.array([0.1, 0.2, 0.3, 0.4])
-    whole = vt.simulate(model, inputs=by_inputs(model, agreed), **call)
+    whole = vt.simulate(model, control=vt.Control(inputs=by_inputs(model, agreed)), **call)
     for targets in (agreed, lambda t, q, v: agreed, np.tile(agreed, (10, 1)), dict(zip(JOINTS, agreed, strict=False)),
                     {**dict(zip(JOINTS, agreed[:3], strict=False))}):  # fmt: skip
-        assert vt.simulate(model, targets=targets, **call).q.tobytes() == whole.q.tobytes()
+        assert vt.simulate(model, control=vt.Control(targets=targets), **call).q.tobytes() == whole.q.tobytes()
     names = f'"{JOINTS[2]}" and "{JOINTS[3]}", whose drives have one input, "b"'
     clock = vt.Controller(lambda t, q, v: other, period=0.01)
     for targets in (other, lambda t, q, v: other, np.tile(other, (10, 1)), clock,
                     dict(zip(JOINTS, other, strict=False)), {JOINTS[2]: np.sin, JOINTS[3]: 0.0}):  # fmt: skip
         with pytest.raises((vt.InputError, vt.CallableError), match=names):
-            vt.simulate(model, targets=targets, **call)
+            vt.simulate(model, control=vt.Control(targets=targets), **call)
     sim = vt.Simulation(model, dt=5e-3)
-    sim.step(10, targets=agreed)
+    sim.step(10, control=vt.Control(targets=agreed))
     assert sim.q.tobytes() == whole.q[-1].tobytes()
     for targets in (other, dict(zip(JOINTS, other.tolist(), strict=False))):
         with pytest.raises(vt.InputError, match=names):
-            sim.step(targets=targets)
+            sim.step(control=vt.Control(targets=targets))
     assert sim.q.tobytes() == whole.q[-1].tobytes()
 
 
@@ -213,9 +215,9 @@ CALL = {"duration": 0.1, "dt": 0.01}
 )  # fmt: skip
 def test_wrong_targets_are_refused_by_their_name(targets, text):
     with pytest.raises(vt.VitreeError, match=text):
-        vt.simulate(DRIVEN, targets=targets, **CALL)
+        vt.simulate(DRIVEN, control=vt.Control(targets=targets), **CALL)
     with pytest.raises(vt.VitreeError, match=text):
-        vt.Simulation(DRIVEN, dt=0.01, targets=targets).step(10)
+        vt.Simulation(DRIVEN, dt=0.01, control=vt.Control(targets=targets)).step(10)
 
 
 @pytest.mark.parametrize(
@@ -232,20 +234,20 @@ def test_wrong_targets_are_refused_by_their_name(targets, text):
 @pytest.mark.parametrize("more", [{}, {"every": 1}, {"method": "scipy-rk45"}])
 def test_wrong_targets_of_a_step_change_nothing(targets, text, kind, more):
     sim = vt.Simulation(MODELS[kind], dt=0.01, **more)
-    sim.step(3, targets=GOAL)
+    sim.step(3, control=vt.Control(targets=GOAL))
     before = sim.t, sim.q.tobytes(), sim.inputs.tobytes()
     with pytest.raises(vt.VitreeError, match=text):
-        sim.step(targets=targets)
+        sim.step(control=vt.Control(targets=targets))
     assert before == (sim.t, sim.q.tobytes(), sim.inputs.tobytes())
 
 
 def test_targets_where_there_are_none_to_give():
     with pytest.raises(vt.InputError, match="none with an input"):
-        vt.Simulation(ARM, dt=0.01).step(targets=GOAL)
+        vt.Simulation(ARM, dt=0.01).step(control=vt.Control(targets=GOAL))
     for held in (vt.Controller(lambda t, q, v: GOAL, period=0.01), lambda t, q, v: GOAL, np.ones((9, 6))):
-        sim = vt.Simulation(DRIVEN, dt=0.01, targets=held)
+        sim = vt.Simulation(DRIVEN, dt=0.01, control=vt.Control(targets=held))
         with pytest.raises(vt.InputError, match=r"^targets of a step cannot be given"):
-            sim.step(targets=GOAL)
+            sim.step(control=vt.Control(targets=GOAL))
 
 
 # ---- cost ----------------------------------------------------------------------------------------------------
@@ -258,7 +260,8 @@ def test_targets_cost_no_more_than_their_look_up(kind):
     sim = vt.Simulation(model, dt=1e-4)
     inputs, goal = np.zeros(len(model.input_names)), np.zeros(len(model.drives))
     named = dict.fromkeys((drive.joint for drive in model.drives), 0.0)
-    calls = [lambda: sim.step(inputs=inputs), lambda: sim.step(targets=goal), lambda: sim.step(targets=named)]
+    calls = [lambda: sim.step(control=vt.Control(inputs=inputs)), lambda: sim.step(control=vt.Control(targets=goal)),
+             lambda: sim.step(control=vt.Control(targets=named))]
     best = np.full(3, np.inf)
     for _ in range(40):
         for k, call in enumerate(calls):

@@ -226,5 +226,5 @@ def test_inputs_at_records_are_means_of_those_of_the_steps_beside_them():
         part = part.add(vt.ry(f"joint {k}"), vt.body(f"link {k}", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)))
     tree.load(vt.Drive("joint 0", 20.0, 2.0, target="goal"))
     goal = np.array([[0.1], [0.3], [0.2], [-0.4]])
-    run = vt.simulate(tree.compile(), duration=0.04, dt=0.01, inputs=goal)
+    run = vt.simulate(tree.compile(), duration=0.04, dt=0.01, control=vt.Control(inputs=goal))
     np.testing.assert_allclose(run.drive.inputs, [[0.1], [0.2], [0.25], [-0.1], [-0.4]], rtol=1e-12)

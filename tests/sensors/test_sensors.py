@@ -564,7 +564,7 @@ def test_what_acts_is_checked():
     tree = vt.Tree("moved")
     cart = tree.world.add(vt.tx("cart", kinematic=True), vt.body("cart", 1.0))
     cart.add(vt.ry("swing"), vt.tz(-1.0), vt.body("bob", 1.0))
-    run = vt.simulate(tree.compile(), duration=0.1, dt=0.05, prescribed={"cart": lambda t: t * t})
+    run = vt.simulate(tree.compile(), duration=0.1, dt=0.05, control=vt.Control(prescribed={"cart": lambda t: t * t}))
     with pytest.raises(vt.InputError, match="no callable of t"):
         vt.Imu("bob").read(run, prescribed={"cart": [0.0, 0.1, 0.2]})
     # a cart that speeds up by 2 m/s^2

@@ -142,7 +142,7 @@ def test_nothing_has_to_be_said_a_second_time(method, drive):
     if drive == "held":
         sim = vt.Simulation(model, q, dt=dt, method=method, every=1)
         for k in range(200):
-            sim.step(torque=[np.sin(40 * k * dt), 0.2])
+            sim.step(control=[np.sin(40 * k * dt), 0.2])
         run = sim.trajectory
     else:
         run = vt.simulate(model, q, duration=0.02, dt=dt, method=method, **more)
@@ -159,7 +159,8 @@ def test_nothing_has_to_be_said_a_second_time(method, drive):
 def test_a_file_keeps_what_drove_the_run(tmp_path):
     model, q = standing("human")
     targets = {f"{drive.joint} target": float(q[model.joint(drive.joint).q_slice.start]) for drive in model.drives}
-    run = vt.simulate(model, q, duration=0.02, dt=1e-3, inputs=targets, torque=lambda t, q, v: 0.0 * v)
+    run = vt.simulate(model, q, duration=0.02, dt=1e-3, control=vt.Control(inputs=targets, torque=lambda t, q,
+                                                                           v: 0.0 * v))
     run.save(tmp_path / "run.npz")
     kept = vt.Trajectory.load(tmp_path / "run.npz")
     np.testing.assert_array_equal(kept.drive.inputs, run.drive.inputs)
@@ -207,7 +208,7 @@ def test_a_humanoid_that_stands_and_is_pushed(name, method):
     targets = {f"{drive.joint} target": float(q[model.joint(drive.joint).q_slice.start]) for drive in model.drives}
     v = np.zeros(model.nv)
     v[:2] = 0.1, 0.05
-    run = vt.simulate(model, q, v, duration=0.1, dt=1e-3, inputs=targets, method=method)
+    run = vt.simulate(model, q, v, duration=0.1, dt=1e-3, control=vt.Control(inputs=targets), method=method)
     read = balances(model, run, foot)
     # the force at a node is the mean of the impulses of the steps before and after it
     mean = 0.5 * (read.impulse[1:-1, 3:] + read.impulse[2:, 3:]) / 1e-3

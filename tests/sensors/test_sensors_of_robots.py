@@ -120,7 +120,8 @@ def moved(name, motion, dt=DT, method="linear-time", duration=None, gains=None, 
         q[2] += 0.1
         v[0], v[3:6] = 0.5, (0.3, 0.6, 0.2)
     duration = duration or {"stands": 0.05, "slides": 0.1, "walks": 0.4, "falls": 0.25}[motion]
-    return model, vt.simulate(model, q, v, duration=duration, dt=dt, targets=targets, method=method, **more)
+    return model, vt.simulate(model, q, v, duration=duration, dt=dt, control=vt.Control(targets=targets), method=method,
+                              **more)
 
 
 # ---- balances --------------------------------------------------------------------------------------------------
@@ -325,7 +326,7 @@ def test_mujoco_reads_the_same_on_a_trot(monkeypatch):
         rows[k] = data.sensordata
     rows = rows.reshape(-1, fine, rows.shape[1]).mean(axis=1)
 
-    run = vt.simulate(model, q, duration=duration, dt=dt, targets=targets)
+    run = vt.simulate(model, q, duration=duration, dt=dt, control=vt.Control(targets=targets))
     unit, ankle = vt.Imu(imu).read(run), vt.ForceTorque("FL_calf_joint", frame=foot).read(run)
     touch = vt.ContactSensor(foot).read(run)
     assert (np.diff((touch.normal_force > 0).astype(int)) > 0).sum() >= 2

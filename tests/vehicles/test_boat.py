@@ -123,10 +123,10 @@ def test_waves_lift_it():
 
 def test_thrust_drives_it_and_unequal_thrust_turns_it():
     vessel = boat()
-    ahead = vt.simulate(vessel, duration=60.0, dt=DT, inputs={"right": 100.0, "left": 100.0})
+    ahead = vt.simulate(vessel, duration=60.0, dt=DT, control=vt.Control(inputs={"right": 100.0, "left": 100.0}))
     # the resistance of hull and air is the thrust, and it does not turn
     assert abs(ahead.v[-1, 0] / (200 / 175) - 1) < 0.02 and np.abs(ahead.q[:, 1]).max() < 1e-9
-    turn = vt.simulate(vessel, duration=60.0, dt=DT, inputs={"right": 150.0, "left": 50.0})
+    turn = vt.simulate(vessel, duration=60.0, dt=DT, control=vt.Control(inputs={"right": 150.0, "left": 50.0}))
     assert turn.v[-1, 5] > 0.05
 
 
@@ -144,8 +144,8 @@ def test_in_everything_at_once_all_methods_converge_to_one_motion():
 
 def test_runs_in_waves_go_on_bit_for_bit():
     vessel = rough()
-    whole, part = (vt.simulate(vessel, duration=T, dt=DT, inputs=[50.0, 70.0]) for T in (2.0, 1.2))
-    rest = vt.simulate(vessel, duration=0.8, inputs=[50.0, 70.0], resume=part)
+    whole, part = (vt.simulate(vessel, duration=T, dt=DT, control=vt.Control(inputs=[50.0, 70.0])) for T in (2.0, 1.2))
+    rest = vt.simulate(vessel, duration=0.8, control=vt.Control(inputs=[50.0, 70.0]), resume=part)
     assert np.array_equal(rest.q[1:], whole.q[61:]) and np.array_equal(rest.p[1:], whole.p[61:])
 
 

@@ -102,12 +102,13 @@ def test_energy_comes_back_with_the_steering():
     rates = 0.2 * np.tile(np.concatenate((there, -there[::-1])), 200)
     v0 = car.velocity(car.neutral(), {"psi": 30.0})
     inputs = np.column_stack((np.zeros(len(rates)), rates))
-    trajectory = vt.simulate(car, v0=v0, duration=0.2 * len(rates), dt=0.2, inputs=inputs)
+    trajectory = vt.simulate(car, v0=v0, duration=0.2 * len(rates), dt=0.2, control=vt.Control(inputs=inputs))
     energy = trajectory.energy
     assert np.abs(energy[::10] / energy[0] - 1).max() < 1e-11
     assert np.ptp(energy) < 0.02 * energy[0]
     # the midpoint rule loses or gains with each turn of the wheel
-    other = vt.simulate(car, v0=v0, duration=0.2 * len(rates), dt=0.2, inputs=inputs, method="rk2").energy
+    other = vt.simulate(car, v0=v0, duration=0.2 * len(rates), dt=0.2, control=vt.Control(inputs=inputs),
+                        method="rk2").energy
     assert abs(other[-1] / energy[0] - 1) > 1e-6
 
 
@@ -116,7 +117,8 @@ def test_time_runs_back():
     rows = np.column_stack((np.sin(np.arange(40)), 0.4 * np.cos(np.arange(40))))
     there = run(0.05, 2.0, inputs=rows)
     v1 = -there.v[-1]
-    back = vt.simulate(case.vehicle, there.q[-1], v1, duration=2.0, dt=0.05, inputs=rows[::-1] * [1, -1])
+    back = vt.simulate(case.vehicle, there.q[-1], v1, duration=2.0, dt=0.05,
+                       control=vt.Control(inputs=rows[::-1] * [1, -1]))
     np.testing.assert_allclose(back.q[-1], case.q, atol=1e-12)
     assert back.v[-1, 0] == pytest.approx(-case.v[0], abs=1e-12)
 
@@ -146,7 +148,7 @@ def test_feedback_keeps_the_order(method):
 def test_compare_and_trajectories(tmp_path):
     case = cases.car_case()
     table = vt.compare(case.vehicle, ["lie", "rk2", "rk4"], case.q, case.v, duration=2.0, dt=[0.1, 0.05],
-                       inputs=case.inputs)  # fmt: skip
+                       control=vt.Control(inputs=case.inputs))  # fmt: skip
     assert table.orders["lie"] == pytest.approx(2, abs=0.1) and table.reference_error < 1e-9
     trajectory = run(0.05, monitors=("energy", "momentum"))
     trajectory.save(tmp_path / "car.npz")
@@ -162,7 +164,7 @@ def test_runs_resume_bit_for_bit(method):
     case = cases.car_case()
     case.inputs = lambda t, q, v: [np.sin(t) - 0.1 * v[0], -q[1]]
     whole, first = run(0.05, 2.0, method, case), run(0.05, 0.8, method, case)
-    rest = vt.simulate(case.vehicle, resume=first, duration=1.2, inputs=case.inputs)
+    rest = vt.simulate(case.vehicle, resume=first, duration=1.2, control=vt.Control(inputs=case.inputs))
     assert np.array_equal(rest.q[-1], whole.q[-1]) and np.array_equal(rest.v[-1], whole.v[-1])
 
 
@@ -181,9 +183,10 @@ def test_a_start_forgets_what_was_run():
 def test_steps_that_differ():
     even = run(0.05, 2.0)
     case = cases.car_case()
-    other = vt.simulate(case.vehicle, case.q, case.v, dt=np.tile([0.03, 0.07], 20), inputs=case.inputs)
+    other = vt.simulate(case.vehicle, case.q, case.v, dt=np.tile([0.03, 0.07], 20),
+                        control=vt.Control(inputs=case.inputs))
     assert np.abs(other.q[-1] - even.q[-1]).max() < 2e-3
-    again = vt.simulate(case.vehicle, case.q, case.v, dt=np.full(40, 0.05), inputs=case.inputs)
+    again = vt.simulate(case.vehicle, case.q, case.v, dt=np.full(40, 0.05), control=vt.Control(inputs=case.inputs))
     np.testing.assert_allclose(again.q, even.q, atol=1e-12)
 
 
@@ -256,10 +259,10 @@ def test_bad_input(arguments, error, text):
 
 def test_a_failed_run_keeps_what_it_has():
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(vehicles.car(max_steering=0.5), duration=2.0, dt=0.1, inputs={"steering": 1.0})
+        vt.simulate(vehicles.car(max_steering=0.5), duration=2.0, dt=0.1, control=vt.Control(inputs={"steering": 1.0}))
     trajectory = failure.value.trajectory
     assert trajectory.q[-1, 1] == pytest.approx(0.5) and failure.value.time == pytest.approx(0.5)
     # a light car whose wheels are thrown over within one step
     with pytest.raises(vt.ConvergenceError, match="too far in this step"):
         vt.simulate(vehicles.car(mass=1.0, inertia=1e6, max_steering=1.5), [0, -10.0, 0, 0, 0], duration=1.0, dt=1.0,
-                    inputs={"steering": 21.0})  # fmt: skip
+                    control=vt.Control(inputs={"steering": 21.0}))  # fmt: skip

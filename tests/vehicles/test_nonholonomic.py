@@ -26,7 +26,8 @@ def fitted(steps, errors):
 
 def run(case, dt, duration, method="lie-implicit", **options):
     return vt.simulate(
-        case.vehicle, case.q, case.v, duration=duration, dt=dt, method=method, inputs=case.inputs, **options
+        case.vehicle, case.q, case.v, duration=duration, dt=dt, method=method, control=vt.Control(inputs=case.inputs),
+        **options
     )
 
 
@@ -181,7 +182,7 @@ class Kinematic(vehicles.NonholonomicVehicle):
 
 
 def test_a_vehicle_without_inertia_to_move_follows_its_connection():
-    trajectory = vt.simulate(Kinematic(), duration=2.0, dt=0.1, inputs=[3.0, 0.5])
+    trajectory = vt.simulate(Kinematic(), duration=2.0, dt=0.1, control=vt.Control(inputs=[3.0, 0.5]))
     # a circle of radius 0.6
     np.testing.assert_allclose(trajectory.q[-1, 2:], [1.0, 0.6 * np.sin(1.0), 0.6 * (1 - np.cos(1.0))], atol=1e-13)
 
@@ -191,8 +192,9 @@ def test_runs_resume_where_a_rate_depends_on_the_rate_before(method):
     def rates(t, q, v):
         return np.array([3.0 - 0.5 * v[0], 0.5 + 0.1 * v[1]])
 
-    whole, first = (vt.simulate(Kinematic(), duration=d, dt=0.1, inputs=rates, method=method) for d in (1.0, 0.5))
-    rest = vt.simulate(Kinematic(), resume=first, duration=0.5, inputs=rates)
+    whole, first = (vt.simulate(Kinematic(), duration=d, dt=0.1, control=vt.Control(inputs=rates),
+                                method=method) for d in (1.0, 0.5))
+    rest = vt.simulate(Kinematic(), resume=first, duration=0.5, control=vt.Control(inputs=rates))
     np.testing.assert_array_equal(rest.q[-1], whole.q[-1])
 
 
@@ -265,7 +267,7 @@ def test_runs_resume_bit_for_bit(method):
     case = cases.sleigh()
     case.inputs = lambda t, q, v: np.array([np.sin(t) - v[0]])
     whole, first = run(case, 0.05, 1.0, method), run(case, 0.05, 0.4, method)
-    rest = vt.simulate(case.vehicle, resume=first, duration=0.6, inputs=case.inputs)
+    rest = vt.simulate(case.vehicle, resume=first, duration=0.6, control=vt.Control(inputs=case.inputs))
     assert np.array_equal(rest.q[-1], whole.q[-1]) and np.array_equal(rest.v[-1], whole.v[-1])
 
 
@@ -274,7 +276,8 @@ def test_rows_of_inputs_and_steps_that_differ(method):
     case = cases.sleigh()
     case.inputs = np.linspace(0, 1, 20)[:, None]
     even = run(case, 0.05, 1.0, method)
-    uneven = vt.simulate(case.vehicle, case.q, case.v, dt=np.full(20, 0.05), method=method, inputs=case.inputs)
+    uneven = vt.simulate(case.vehicle, case.q, case.v, dt=np.full(20, 0.05), method=method,
+                         control=vt.Control(inputs=case.inputs))
     np.testing.assert_allclose(uneven.q, even.q, atol=1e-13)
     every = run(case, 0.05, 1.0, method, every=5, monitors=("energy", "iterations", "contraction"))
     assert np.array_equal(every.q, even.q[::5]) and np.allclose(every.monitors["energy"], even.energy[1:])
@@ -283,7 +286,8 @@ def test_rows_of_inputs_and_steps_that_differ(method):
 def test_compare():
     case = cases.sleigh()
     methods = ["lie-implicit", "rk2", "rk4"]
-    table = vt.compare(case.vehicle, methods, dt=[0.1, 0.05], duration=0.5, q0=case.q, v0=case.v, inputs=case.inputs)
+    table = vt.compare(case.vehicle, methods, dt=[0.1, 0.05], duration=0.5, q0=case.q, v0=case.v,
+                       control=vt.Control(inputs=case.inputs))
     errors = {(row["label"], row["dt"]): row["error"] for row in table.table}
     for method, order in (("lie-implicit", 2), ("rk2", 2), ("rk4", 4)):
         assert np.log2(errors[method, 0.1] / errors[method, 0.05]) == pytest.approx(order, abs=0.5)
@@ -366,9 +370,10 @@ def test_an_exception_in_a_callable_leaves_what_was_run():
         return np.zeros(1)
 
     with pytest.raises(vt.CallableError, match="RuntimeError: enough"):
-        vt.simulate(cases.sleigh().vehicle, duration=1.0, dt=0.1, inputs=force)
+        vt.simulate(cases.sleigh().vehicle, duration=1.0, dt=0.1, control=vt.Control(inputs=force))
     with pytest.raises(ValueError, match=r"must be \(1,\)"):
-        vt.simulate(cases.sleigh().vehicle, duration=1.0, dt=0.1, inputs=lambda t, q, v: np.zeros(2))
+        vt.simulate(cases.sleigh().vehicle, duration=1.0, dt=0.1, control=vt.Control(inputs=lambda t, q,
+                                                                                     v: np.zeros(2)))
 
 
 def test_a_potential_may_be_larger_than_the_kinetic_energy():
@@ -383,17 +388,17 @@ def test_torque_acts_step_by_step_with_every_method_and_is_refused_where_inputs_
     case = cases.sleigh()
     torque = np.zeros(case.vehicle.nv)
     torque[0] = 0.5
-    whole = vt.simulate(case.vehicle, case.q, case.v, duration=0.05, dt=0.01, method=method, torque=torque)
+    whole = vt.simulate(case.vehicle, case.q, case.v, duration=0.05, dt=0.01, method=method, control=torque)
     sim = vt.Simulation(case.vehicle, case.q, case.v, dt=0.01, method=method)
     for _ in range(5):
-        sim.step(torque=torque)
+        sim.step(control=torque)
     np.testing.assert_allclose(sim.v, whole.v[-1], rtol=1e-6)
     free = vt.simulate(case.vehicle, case.q, case.v, duration=0.05, dt=0.01, method=method)
     assert abs(free.v[-1, 0] - sim.v[0]) > 1e-3
     driven = cases.DrivenSleigh("driven", J=0.7, M=2.0, m=0.5, k=6.0)
     sim = vt.Simulation(driven, dt=0.01, method=method)
     with pytest.raises(vt.InputError, match='torque on s of "driven" does nothing'):
-        sim.step(torque=torque)
+        sim.step(control=torque)
 
 
 #: How a history begins: t, t0, the last step, steps, corrections, most of one step, whether a step lies behind.

@@ -81,7 +81,7 @@ def test_momentum_stays_while_the_wheels_rest(method):
     q0 = [0.2, 0.6, 0.4, 1.0, -1.0]
     v0 = board.velocity(q0, {"psi": 3.0}, [0.8])
     inputs = {"rotor": lambda t: 0.2 * np.sin(3 * t)}
-    trajectory = vt.simulate(board, q0, v0, duration=20.0, dt=0.1, inputs=inputs, method=method)
+    trajectory = vt.simulate(board, q0, v0, duration=20.0, dt=0.1, control=vt.Control(inputs=inputs), method=method)
     assert np.ptp(trajectory.q[:, 1]) == 0.0
     momentum = board.symmetry_momentum(trajectory.q, trajectory.v)
     assert np.ptp(momentum) < 1e-13
@@ -124,7 +124,7 @@ def test_energy_comes_back_with_the_steering():
     rows = np.zeros((200 * n, 2))
     rows[:, 1] = np.tile(np.concatenate((out, out[::-1])), 100)
     v0 = board.velocity(board.neutral(), {"psi": 2.0}, [0.5])
-    trajectory = vt.simulate(board, v0=v0, duration=dt * len(rows), dt=dt, inputs=rows)
+    trajectory = vt.simulate(board, v0=v0, duration=dt * len(rows), dt=dt, control=vt.Control(inputs=rows))
     assert np.ptp(trajectory.q[:, 1]) > 0.3
     energy = trajectory.energy[:: 2 * n]
     assert np.ptp(energy) < 1e-11 * energy[0]
@@ -135,7 +135,8 @@ def test_time_runs_back():
     case = pushed()
     rows = 0.05 * np.column_stack((np.sin(np.arange(20)), 0.1 * np.cos(np.arange(20))))
     there = run(0.05, 1.0, case=case, inputs=rows)
-    back = vt.simulate(case.vehicle, there.q[-1], -there.v[-1], duration=1.0, dt=0.05, inputs=rows[::-1])
+    back = vt.simulate(case.vehicle, there.q[-1], -there.v[-1], duration=1.0, dt=0.05,
+                       control=vt.Control(inputs=rows[::-1]))
     np.testing.assert_allclose(back.q[-1], case.q, atol=1e-11)
     np.testing.assert_allclose(back.v[-1], -case.v, atol=1e-11)
 
@@ -145,7 +146,7 @@ def test_runs_resume_bit_for_bit(method):
     case = cases.snakeboard_case()
     case.inputs = lambda t, q, v: [0.1 * np.sin(t) - 0.01 * v[0], -0.01 * q[1]]
     whole, first = run(0.05, 2.0, method, case), run(0.05, 0.8, method, case)
-    rest = vt.simulate(case.vehicle, resume=first, duration=1.2, inputs=case.inputs)
+    rest = vt.simulate(case.vehicle, resume=first, duration=1.2, control=vt.Control(inputs=case.inputs))
     assert np.array_equal(rest.q[-1], whole.q[-1]) and np.array_equal(rest.v[-1], whole.v[-1])
 
 
@@ -160,7 +161,7 @@ def test_the_example_of_gaits(capsys):
 def test_compare():
     case = cases.snakeboard_case()
     table = vt.compare(case.vehicle, ["lie", "rk2", "rk4"], case.q, case.v, duration=2.0, dt=[0.1, 0.05],
-                       inputs=case.inputs)  # fmt: skip
+                       control=vt.Control(inputs=case.inputs))  # fmt: skip
     assert table.orders["lie"] == pytest.approx(2, abs=0.1) and table.reference_error < 1e-9
 
 

@@ -73,7 +73,7 @@ def error_at_end(vehicle, run, stored):
 def errors_of_flight(name, steps, **options):
     """Errors at the end of a stored flight by steps."""
     vehicle, q, v, inputs = flown(name)
-    runs = [vt.simulate(vehicle, q, v, duration=2.0, dt=h, inputs=inputs, **options) for h in steps]
+    runs = [vt.simulate(vehicle, q, v, duration=2.0, dt=h, control=vt.Control(inputs=inputs), **options) for h in steps]
     return [error_at_end(vehicle, run, STORED[name]) for run in runs]
 
 
@@ -97,7 +97,8 @@ def test_a_step_is_that_of_the_equations(name, alpha):
     force = lambda t, g, xi: (ref.weight(vehicle, g) - vehicle.drag @ xi + u @ vehicle.columns  # noqa: E731
                               + own(t, g, xi, u))  # fmt: skip
     inertia = ref.inertia_of(vehicle)
-    run = vt.simulate(vehicle, q, v, duration=h, dt=h, t0=t0, inputs=u, map=name, alpha=alpha, tolerance=1e-14)
+    run = vt.simulate(vehicle, q, v, duration=h, dt=h, t0=t0, control=vt.Control(inputs=u), map=name, alpha=alpha,
+                      tolerance=1e-14)
     end, mu = ref.lie_step(name, alpha, h, t0, ref.pose(q), inertia @ ref.inner(v), inertia, force)
     assert np.abs(vehicle.pose(run.q[-1]) - end).max() < 1e-12
     assert np.abs(ref.inner(run.p[-1]) - mu).max() < 1e-11
@@ -335,7 +336,9 @@ def test_a_force_in_python_is_that_in_compiled_code():
 
 def test_runs_are_saved_and_loaded(tmp_path):
     vehicle, q, v, inputs = flown("heli+drag")
-    run = vt.simulate(vehicle, q, v, duration=0.5, dt=DT, inputs=inputs, monitors=("energy", "contraction"), every=5)
+    run = vt.simulate(vehicle, q, v, duration=0.5, dt=DT, control=vt.Control(inputs=inputs), monitors=("energy",
+                                                                                                       "contraction"),
+                                                                                                       every=5)
     again = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
     assert again.method == "lie" and again.q_names == vehicle.q_names and len(again) == 11
     for name in ("q", "v", "p", "momentum", "checkpoint"):
@@ -352,10 +355,10 @@ def test_runs_go_on_bit_for_bit(method, kind):
     rows = np.random.default_rng(9).normal(size=(60, 4)) * 0.05
     given = {"rows": (rows, rows[:40], rows[40:]), "callables": [inputs] * 3, "none": [None] * 3}[kind]
     whole, part = (
-        vt.simulate(vehicle, q, v, duration=T, dt=DT, method=method, inputs=u)
+        vt.simulate(vehicle, q, v, duration=T, dt=DT, method=method, control=vt.Control(inputs=u))
         for T, u in zip((0.6, 0.4), given, strict=False)
     )
-    rest = vt.simulate(vehicle, duration=0.2, inputs=given[2], resume=part)
+    rest = vt.simulate(vehicle, duration=0.2, control=vt.Control(inputs=given[2]), resume=part)
     for name in ("t", "q", "v", "p", "iterations", "residual"):
         assert np.array_equal(getattr(rest, name)[1:], getattr(whole, name)[41:]), name
     with pytest.raises(vt.InputError, match="of another model"):
@@ -377,14 +380,14 @@ def test_steps_may_differ():
     dt = rng.uniform(0.005, 0.015, 30)
     push = np.zeros((30, 4))
     push[:, 0] = rng.normal(size=30)
-    run = vt.simulate(heli, q, np.zeros(6), dt=dt, inputs=push)
+    run = vt.simulate(heli, q, np.zeros(6), dt=dt, control=vt.Control(inputs=push))
     assert np.abs(run.momentum[-1, 5] - (dt @ push[:, 0] - 1.2 * 9.81 * dt.sum())) < 1e-12
 
 
 def test_vehicles_are_compared():
     vehicle, q, v, inputs = flown("heli")
     found = vt.compare(vehicle, ["lie", ("lie", {"map": "cayley"}), *BASELINES], q, v, duration=0.5, dt=(0.01, 0.005),
-                       inputs=inputs)  # fmt: skip
+                       control=vt.Control(inputs=inputs))  # fmt: skip
     assert all(row["status"] == "ok" for row in found.table)
     for label, order in found.orders.items():
         assert abs(order - BASELINES.get(label, 2)) < 0.25, (label, order)
@@ -418,7 +421,8 @@ def test_threads_share_a_vehicle():
     vehicle, q, v, _ = flown("heli+drag")
     rng = np.random.default_rng(12)
     starts = [(q, v + rng.normal(size=6)) for _ in range(8)]
-    fly = lambda start: vt.simulate(vehicle, *start, duration=2.0, dt=0.001, inputs=[11.8, 0, 0, 0]).q  # noqa: E731
+    control = vt.Control(inputs=[11.8, 0, 0, 0])
+    fly = lambda start: vt.simulate(vehicle, *start, duration=2.0, dt=0.001, control=control).q  # noqa: E731
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(fly, starts))
     assert all(np.array_equal(a, fly(start)) for a, start in zip(together, starts, strict=True))
@@ -503,7 +507,7 @@ def test_callables_that_fail_stop_the_run(method):
         return np.zeros(4)
 
     with pytest.raises(vt.CallableError, match="RuntimeError: out of fuel"):
-        vt.simulate(helicopter(), duration=0.2, dt=DT, method=method, inputs=failing)
+        vt.simulate(helicopter(), duration=0.2, dt=DT, method=method, control=vt.Control(inputs=failing))
     for bad, what in ((np.zeros(3), r"shape \(3,\)"), (np.full(6, np.nan), "NaN or infinity")):
         vehicle = RigidVehicle(1.0, 1.0, force=lambda t, g, xi, u, bad=bad: bad)
         with pytest.raises(ValueError, match=what):

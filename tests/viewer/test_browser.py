@@ -72,7 +72,7 @@ def run_of(name):
     """A run of a second or so that moves all of it."""
     system = SYSTEMS[name][0]()
     if name == "car":
-        return vt.simulate(system, duration=4.0, dt=0.05, inputs={"torque": 900.0, "steering": 0.1})
+        return vt.simulate(system, duration=4.0, dt=0.05, control=vt.Control(inputs={"torque": 900.0, "steering": 0.1}))
     if name == "closed chain":
         q = vt.satisfy_constraints(system, [0.5, 0.1, 0.3])
         return vt.simulate(system, q, duration=2.0, dt=0.01, method="midpoint")

@@ -17,6 +17,7 @@ from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError, ModelError
 from vitree.integrators.slopes import UnexplainedError, kicks_of, require_explained, slopes
 from vitree.run.arguments import Schedule
+from vitree.run.controller import Control
 from vitree.run.linearization import integrator_of, momentum_slopes
 from vitree.run.rollout import rollout
 from vitree.run.simulation import Simulation
@@ -154,7 +155,7 @@ class Steps:
         steps = torque.shape[1]
         more: dict[str, Any] = {"inputs": inputs} if self.nu else {}
         many = rollout(self.model, start, p0=p, duration=steps * self.dt, dt=self.dt, method=self.method,
-                        torque=torque, record=("q", "p"), **more, **self.options)  # fmt: skip
+                        control=torque, record=("q", "p"), **more, **self.options)  # fmt: skip
         many.raise_failed()
         return Course(self, q, many.q, many.p, torque, inputs)
 
@@ -165,7 +166,7 @@ class Steps:
             self._held.reset(q, p0=p)
             for k in range(len(torque) + 1):
                 if k:
-                    self._held.step(torque=torque[k - 1], inputs=inputs[k - 1] if self.nu else None)
+                    self._held.step(control=Control(torque=torque[k - 1], inputs=inputs[k - 1] if self.nu else None))
                 found.q[k], found.p[k] = self._held.q, self._held.p
             return found
 
@@ -173,7 +174,7 @@ class Steps:
         """Return the run of one instance, with all that is recorded of it."""
         held = Simulation(self.model, q, p0=p, dt=self.dt, method=self.method, every=1, **self.options)
         for k in range(len(torque)):
-            held.step(torque=torque[k], inputs=inputs[k] if self.nu else None)
+            held.step(control=Control(torque=torque[k], inputs=inputs[k] if self.nu else None))
         return held.trajectory
 
     def derivatives(self, q: np.ndarray, q2: np.ndarray, p: np.ndarray, p2: np.ndarray, u: np.ndarray) -> Derivatives:

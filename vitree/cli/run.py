@@ -18,6 +18,7 @@ from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_o
 from vitree.cli.standing import Stand
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+from vitree.run.controller import Control
 
 try:
     import typer
@@ -101,7 +102,7 @@ def simulate(
         with Bar(run.progress) as bar:
             traj = simulate(
                 system, q, v, duration=run.duration, dt=step, accuracy=accuracy,
-                method=method, every=run.every, inputs=inputs, targets=targets,
+                method=method, every=run.every, control=Control(inputs=inputs, targets=targets),
                 monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
                 progress=lambda done, total: bar(done, total, f"{method}, dt = {dt} s"), **options,
             )  # fmt: skip
@@ -228,7 +229,7 @@ def compare(
                 dt=steps,
                 accuracy=accuracy,
                 reference=False if reference == "none" else reference,
-                inputs=run.driven(),
+                control=Control(inputs=run.driven()),
                 every=run.every,
                 repeats=repeats,
                 engines=[part for part in (part.strip() for part in (engines or "").split(",")) if part],

@@ -22,6 +22,7 @@ from vitree.mechanism.flat import JointInfo
 from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
 from vitree.run.arguments import count_steps
+from vitree.run.controller import Control
 from vitree.run.linearization import integrator_of
 from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
@@ -231,7 +232,7 @@ class ShootingProblem:
         #: which velocities are angular
         self.turns = [k for joint in model.joints for k in _turns(joint)]
         begins = {**self.integrator.motion.prescribed, **self._begin(q0, v0)}
-        held = Simulation(model, q0, v0, dt=dt, method=method, prescribed=begins, **self.options)
+        held = Simulation(model, q0, v0, dt=dt, method=method, control=Control(prescribed=begins), **self.options)
         self.start = held.q.copy(), held.p.copy()
         goal = self.start[0] if quadratic.goal is None else quadratic.goal
         if axes_of(goal) == 2:
@@ -306,7 +307,7 @@ class ShootingProblem:
         for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
             if law is not None:
                 torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
-            held.step(torque=torque, inputs=inputs if len(inputs) else None)
+            held.step(control=Control(torque=torque, inputs=inputs if len(inputs) else None))
         return held.trajectory
 
     def turn(self, q: np.ndarray) -> float:

@@ -12,6 +12,7 @@ from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
 from vitree.control.plan import Plan
 from vitree.errors import InputError
 from vitree.lie import SE3
+from vitree.run.controller import Control
 from vitree.run.simulate import simulate
 from vitree.run.trajectory import Trajectory
 
@@ -85,7 +86,7 @@ def replay(vehicle: Any, plan: Plan, **options: Any) -> Trajectory:
         turning = vehicle.wheel_radius / vehicle.wheelbase * plan["sigma"][0]
         v = np.array([1.0, 0.0, turning, vehicle.wheel_radius, 0.0]) * v[0]
         v[1] = plan["steering"][0]
-    return simulate(vehicle, plan.q[0], v, duration=plan.t[-1], dt=plan.h, inputs=plan.u, **options)
+    return simulate(vehicle, plan.q[0], v, duration=plan.t[-1], dt=plan.h, control=Control(inputs=plan.u), **options)
 
 
 def _rotors(top: float, tail: float):

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, axes_of, plain_scalar, real, several, shown, whole
+from vitree.arguments import as_numbers, axes_of, entries, plain_scalar, real, several, shown, whole
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Torque
@@ -25,7 +25,16 @@ from vitree.model.model import Model
 from vitree.model.placement import place_on_ground, within_limits
 from vitree.model.system import System
 from vitree.results.recording import Recording
-from vitree.run.controller import Controller, Held, function_of, of_another_function, with_targets
+from vitree.run.controller import (
+    Control,
+    Controller,
+    Held,
+    HeldRows,
+    function_of,
+    of_another_function,
+    parts_of,
+    with_targets,
+)
 from vitree.run.trajectory import Trajectory
 from vitree.wording import a_kind, quoted
 
@@ -75,6 +84,12 @@ class RunArguments:
         vars(made).update(values)
         return made
 
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Self:
+        """Return arguments that have a value for each field, of which ``control`` has some."""
+        values.update(parts_of(values.pop("control")))
+        return cls.all_of(values)
+
     @property
     def driven(self) -> bool:
         """Whether something beside the model's own loads can change the energy."""
@@ -83,6 +98,8 @@ class RunArguments:
 
     def but(self, **changed: Any) -> Self:
         """Return these arguments with some changed; a name that is no field is an option of the method."""
+        if "control" in changed:
+            changed.update(parts_of(changed.pop("control")))
         own = {name: changed.pop(name) for name in tuple(changed) if name in NAMES}
         own["options"] = {**own.get("options", self.options), **changed}
         return self.all_of({**vars(self), **own})
@@ -109,11 +126,13 @@ def require_room(model: System, given: RunArguments, schedule: Schedule) -> None
 
 #: Names of the arguments that every method takes.
 NAMES = frozenset(each.name for each in fields(RunArguments))
+#: The same as callers give them.
+ARGUMENTS = NAMES - {each.name for each in fields(Control)} | {"control"}
 
 
 def rows_over_steps(given: RunArguments) -> str | None:
     """Return the name of an argument that has a row for each step; None without one."""
-    for name in ("inputs", "targets", "prescribed"):
+    for name in ("torque", "inputs", "targets", "prescribed"):
         value = getattr(given, name)
         if isinstance(value, Mapping):
             if any(not callable(x) and axes_of(x) >= 1 for x in value.values()):
@@ -333,7 +352,7 @@ def require_cut(model: System, effort_limits: Any, torque: Any) -> None:
     if torque is None:
         raise InputError(
             "effort_limits", effort_limits,
-            "cuts torque=, and none is given; leave it out (drives keep effort limits by "
+            "clips joint torques, and the control has none; leave it out (drives keep effort limits by "
             "model.with_drives(..., effort_limits=True))"
         )
     require_efforts(model, effort_limits)
@@ -356,8 +375,10 @@ _MEANT = (
     | dict.fromkeys(("T", "t_end", "tf", "t_final", "tmax", "t_max", "time", "t_span", "end", "t1"),
                     ("duration", "the time to simulate [s]"))
     | dict.fromkeys(("h", "timestep", "time_step", "step", "step_size", "delta_t"), ("dt", "the time step [s]"))
-    | dict.fromkeys(("tau", "torques", "forces", "controller", "control"), ("torque", "the joint forces [N or N m]"))
-    | dict.fromkeys(("u", "input", "ctrl"), ("inputs", "the values of the inputs"))
+    | dict.fromkeys(("tau", "torque", "torques", "forces", "controller", "policy", "inputs", "targets", "u", "ctrl"),
+                    ("control", "what drives the run: joint torques, or vt.Control(torque=, inputs=, targets=)"))
+    | dict.fromkeys(("prescribed", "effort_limits"),
+                    ("control", "what drives the run: give vt.Control(prescribed=, effort_limits=)"))
     | dict.fromkeys(("integrator", "scheme"), ("method", "the integrator"))
     | dict.fromkeys(("tol",), ("tolerance", "the tolerance of a step"))
     | dict.fromkeys(("record_every", "stride", "decimation"), ("every", "how many steps are between records"))
@@ -423,12 +444,18 @@ def driven(
         If a controller or push does not go with the steps, or torque with the effort limits.
     """
     torque: Any = given.torque
-    controlled = isinstance(torque, Controller) or isinstance(given.inputs, Controller)
+    rowed = torque is not None and not callable(torque) and axes_of(torque) >= 2
+    controlled = rowed or isinstance(torque, Controller) or isinstance(given.inputs, Controller)
     if not (controlled or given.effort_limits or given.pushes):
         return given, {}, None
     limited: LimitedTorque | None = None
+    if rowed:
+        torque = _rows_of(model, torque, schedule)
     if given.effort_limits and torque is not None:
-        if isinstance(torque, Controller):
+        if rowed:
+            limited = LimitedTorque(model, np.zeros(model.nv))
+            torque = np.array([limited.cut_to(row) for row in torque])
+        elif isinstance(torque, Controller):
             limited, first = LimitedTorque(model, function_of(torque)), torque.initial
             if first is not None:
                 first = limited.cut_to(model.validate_velocity(first, "initial"))
@@ -438,6 +465,9 @@ def driven(
             torque = limited.torque
         given = given.but(torque=torque)
     held: dict[str, Held] = {}
+    if rowed:
+        held["torque"] = HeldRows(torque)
+        given = given.but(torque=torque[0])
     for name, size in (("torque", model.nv), ("inputs", len(model.input_names))):
         value = getattr(given, name)
         if isinstance(value, Controller):
@@ -445,10 +475,19 @@ def driven(
             given = given.but(**{name: held[name].value})
     uneven = schedule.adaptive or schedule.spans is not None
     if uneven and (held or given.pushes):
-        what = "a controller needs" if held else "pushes need"
+        what = "rows of torque need" if rowed else "a controller needs" if held else "pushes need"
         other = "adapt=" if schedule.adaptive else "dt of several steps"
         raise InputError(f"{what} steps of equal length; leave out " + other)
     return given, held, limited
+
+
+def _rows_of(model: System, torque: Any, schedule: Schedule) -> np.ndarray:
+    """Return joint torques (steps, nv) as floats, a row for each step of the schedule."""
+    shape = len(torque), model.nv
+    rows = entries(torque, shape, "torque").astype(float)
+    if not len(rows) or len(rows) < schedule.steps:
+        raise InputError("torque", torque, f"has {len(rows)} rows; {schedule.steps} steps need one each")
+    return rows
 
 
 def require_system(model: Any) -> None:

@@ -20,6 +20,7 @@ from vitree.results.comparison import COLUMNS, Compared
 from vitree.results.plain import plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
 from vitree.run.arguments import NAMES, RunArguments, count_steps, require_system
+from vitree.run.controller import Control, Controller, parts_of
 from vitree.run.reference import GAUSS, Reference, Runner, engine_jobs, usual_reference
 from vitree.run.simulate import ACCURACY, AUTO, NoStep, chosen
 from vitree.run.simulate import run as simulate
@@ -213,13 +214,9 @@ def compare(
     accuracy: float | None = None,
     reference: str | Trajectory | bool | None = None,
     reference_tolerance: float = 1e-11,
-    torque: Torque = None,
-    effort_limits: bool = False,
+    control: Control | Controller | Torque = None,
     wrenches: Mapping[str, ArrayLike] | None = None,
     wrench_axes: str = "world",
-    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
-    targets: Any = None,
-    prescribed: Mapping[str, Any] | None = None,
     every: int = 1,
     repeats: int = 1,
     engines: Sequence[str] = (),
@@ -254,11 +251,11 @@ def compare(
     reference_tolerance : float
         Relative [-] and absolute tolerance of a SciPy method. The steps of gauss become shorter until its error is
         below it, or below a thousandth of the smallest error in the table, or falls no more.
-    torque : (nv,) array or callable, optional [N or N m]
-        As for ``simulate``; taken as internal to the robot (no thrust on a free base) unless it
-        shows otherwise at the start.
-    effort_limits, wrenches, wrench_axes, inputs, targets, prescribed : optional
-        As for ``simulate``; arrays over steps fit one time step only.
+    control : optional
+        As for ``simulate``; arrays over steps fit one time step only. Torque is taken as internal to the robot (no
+        thrust on a free base) unless it shows otherwise at the start.
+    wrenches, wrench_axes : optional
+        As for ``simulate``.
     every : int
         Record each n-th step; all errors are largest values over the recorded times.
     repeats : int
@@ -282,7 +279,7 @@ def compare(
     KeyboardInterrupt
         With the rows that were finished as its attribute ``comparison``.
     """
-    given = locals()  # before any other name is bound
+    given = locals() | parts_of(control)  # before any other name is bound
     require_system(model)
     q0 = model.validate_configuration(q0, name="q0")
     v0 = None if v0 is None else model.validate_velocity(v0, "v0")
@@ -321,7 +318,7 @@ def compare(
         "methods": {label: {"method": name, **more} for label, (name, more) in jobs.items() if label not in others},
         **({"engines": list(others)} if others else {}),
         "duration": duration, "dt": dts, **told, "every": every, "repeats": repeats,
-        "torque": torque, "effort_limits": effort_limits,
+        "torque": given["torque"], "effort_limits": given["effort_limits"],
         "reference": source if isinstance(source, str | bool) else "given trajectory",
         "reference_tolerance": reference_tolerance, "q0": q0, "v0": v0,
     }  # fmt: skip

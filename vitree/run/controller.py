@@ -1,4 +1,4 @@
-"""Sampled controllers, and the targets of drives."""
+"""What drives a run: its control, sampled controllers, and the targets of drives."""
 
 from __future__ import annotations
 
@@ -15,22 +15,97 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, mapping, real
 from vitree.errors import CallableError, InputError, UnknownNameError
+from vitree.integrators.base import Torque
 from vitree.model.inputs import resolve_inputs
 from vitree.model.system import System
-from vitree.wording import quoted
+from vitree.wording import a_kind, quoted
 
-# ---- controllers with a clock of their own: asked every so often, their answers held in between ------------
+# ---- control: all that drives a run, in one object ---------------------------------------------------------
 
 
 plain = scalar().plain
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Control:
+    """What drives a mechanism in a run: joint torques, inputs of its loads, targets of its drives, prescribed motion.
+
+    It is given as ``control=`` to :func:`vitree.simulate`, :class:`vitree.Simulation`, :func:`vitree.rollout`,
+    :func:`vitree.compare` and :func:`vitree.linearize`. Joint torques alone can be given without it, as an array, a
+    callable or a :class:`Controller`.
+
+    Parameters
+    ----------
+    torque : (nv,) or (steps, nv) array, callable (t, q, v) -> (nv,), or Controller, optional [N or N m]
+        Joint forces. A row for each step is a zero-order hold. A variational method calls a callable once a step, at
+        the predicted middle of the step, and keeps its order. A :class:`Controller` is called at its sampling times.
+    inputs : (nu,) or (steps, nu) array, callable (t, q, v) -> (nu,), mapping, or Controller, optional
+        Values of ``model.input_names``, units as the loads take them; zero if not given. A mapping has numbers, arrays
+        (steps,) or callables of t by name.
+    targets : (n,) or (steps, n) array, callable (t, q, v) -> (n,), mapping, or Controller, optional [m or rad]
+        Targets of the drives, in the order of ``model.drives``; a mapping has numbers, arrays (steps,) or callables of
+        t by the names of the joints. Together with targets, ``inputs`` must be a mapping, or None. Two drives that
+        share an input have one target.
+    prescribed : mapping of joint name to (steps + 1,) array or callable, optional
+        Motion of ``model.kinematic_names``: coordinates [m or rad] at the ends of the steps, or a callable of t that
+        returns the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
+        zero.
+    effort_limits : bool
+        Clip each entry of torque to the effort limit of its joint (``model.joints``); loads and inputs are not
+        clipped. ``Trajectory.settings["effort_cut"]`` maps each name of ``v_names`` whose torque was clipped to the
+        fraction of calls in which it was; trial calls of a callable count too.
+
+    Notes
+    -----
+    In a rollout, arrays have a leading axis (n,) over instances where they differ, and callables take the states of all
+    instances; see :func:`vitree.rollout`.
+    """
+
+    torque: Torque | Controller = None
+    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None
+    targets: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None
+    prescribed: Mapping[str, Any] | None = None
+    effort_limits: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.torque) is Control:
+            raise InputError("torque", self.torque, "must be an array, a callable or a Controller, not a Control")
+
+
+#: A control that does nothing, by fields.
+_NOTHING = {"torque": None, "inputs": None, "targets": None, "prescribed": None, "effort_limits": False}
+
+
+def parts_of(control: Any) -> dict[str, Any]:
+    """Return torque, inputs, targets, prescribed and effort_limits of what a caller gives as ``control=``.
+
+    Raises
+    ------
+    InputError
+        If it is neither a Control nor joint torques.
+    """
+    if control is None or type(control) is np.ndarray:
+        return {**_NOTHING, "torque": control}
+    if isinstance(control, Control):
+        return {name: getattr(control, name) for name in _NOTHING}
+    if isinstance(control, Mapping | str | bool):
+        raise InputError(
+            "control", control,
+            "must be joint torques (an array, a callable or a Controller), or vt.Control(torque=, inputs=, targets=, "
+            f"prescribed=, effort_limits=), not {a_kind(control)}"
+        )
+    return {**_NOTHING, "torque": control}
+
+
+# ---- controllers that are sampled: called at a period, their answers held in between -----------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Controller:
     """A function that is asked every ``period``; its answer acts ``delay`` later and is held until the next one acts.
 
-    It is given to :func:`vitree.simulate` or :class:`vitree.Simulation` as ``torque=``, ``inputs=`` or ``targets=``. It
-    is asked between steps: no step asks it twice.
+    It is the ``control=`` of a run, or one of the fields torque, inputs and targets of a :class:`Control`. It is called
+    between steps, once for each sampling time.
 
     Parameters
     ----------
@@ -176,6 +251,40 @@ class Held:
     def go_back(self, kept: tuple) -> None:
         """Go on from what :meth:`keep` returned."""
         self.value, self.coming = kept[0], deque(kept[1])
+
+
+class HeldRows(Held):
+    """Joint torques with a row for each step, within a run.
+
+    Parameters
+    ----------
+    rows : (steps, size) array [N or N m]
+        Of the steps from the one on before which it is first asked.
+    """
+
+    def __init__(self, rows: np.ndarray):
+        self.rows, self.size, self.every, self.late, self.first = rows, rows.shape[1], 1, 0, rows[0]
+        self.begin()
+
+    def begin(self) -> None:
+        super().begin()
+        self.begun: int | None = None
+
+    def ask(self, at: int, t: float, q: np.ndarray, v: np.ndarray) -> bool:
+        """Let the row of the step ``at`` act."""
+        if self.begun is None:
+            self.begun = at
+        self.value = self.rows[at - self.begun]
+        return True
+
+    def take_up(self, kept: Any) -> None:
+        """Go on after a run before: the rows begin anew."""
+
+    def keep(self) -> tuple:
+        return self.value, self.begun
+
+    def go_back(self, kept: tuple) -> None:
+        self.value, self.begun = kept
 
 
 def _steps(name: str, value: float, dt: float) -> int:

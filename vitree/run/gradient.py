@@ -30,10 +30,10 @@ class Perturbation(NamedTuple):
     dp: np.ndarray
 
 
-def variation_of(run: Any, d: Any, dp: Any, dtorque: Any, dinputs: Any, dprescribed: Any, inputs: Any,
-                 targets: Any) -> Perturbation:  # fmt: skip
+def variation_of(run: Any, d: Any, dp: Any, dtorque: Any, dinputs: Any, dprescribed: Any,
+                 control: Any) -> Perturbation:  # fmt: skip
     """Return what a change makes of a run; see :meth:`vitree.Trajectory.variation`."""
-    steps = StepsOf(run, inputs, targets)
+    steps = StepsOf(run, control)
     n, nv, nu, k = len(steps), steps.model.nv, steps.ends.u.shape[1], len(steps.model.kinematic_names)
 
     def given(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
@@ -108,9 +108,9 @@ class Gradient:
         return found[:nv], found[nv:]
 
 
-def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inputs: Any, targets: Any) -> Gradient:
+def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, control: Any) -> Gradient:
     """Return the gradient of a function of a run; see :meth:`vitree.Trajectory.gradient`."""
-    steps = StepsOf(run, inputs, targets)
+    steps = StepsOf(run, control)
     model: Any = steps.model
     n, nv, first_of = len(steps), model.nv, steps.first
     count = int(first_of[-1])
@@ -120,7 +120,7 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
             given[:, at] += entries(value, (n + 1, nv), name)
     if by_v is not None:
         given += _by_velocities(run, entries(by_v, (n + 1, nv), "by_v"))
-    asked = Asked(model, parameters, inputs is not None or targets is not None)
+    asked = Asked(model, parameters, control is not None)
     # the number does not depend on the states between substeps
     g = np.zeros((count + 1, 2 * nv))
     g[first_of] = given
@@ -198,7 +198,7 @@ class Asked:
                     raise InputError(f'what moves with the link "{name}" has no mass; leave out its {kind}')
             self.names[kind] = list(listed)
         if "gains" in self.names and not driven and any(isinstance(d.target, str) for d in model.drives):
-            raise InputError("gradients by gains depend on the targets: give inputs= or targets= of the run")
+            raise InputError("gradients with respect to gains depend on the targets: give the control= of the run")
         self.of_joints = {kind: np.zeros(model.nv) for kind in OF_VELOCITIES if kind in self.names}
         self.gains = {joint: np.zeros(2) for joint in self.names.get("gains", ())}
 

@@ -16,7 +16,7 @@ from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS
 from vitree.integrators.compiled import FIRST_CHUNK
 from vitree.model.model import Model
-from vitree.run.controller import Targets
+from vitree.run.controller import Control, Targets
 from vitree.run.instances import Batch, Instances, Stopped, inputs_of
 from vitree.run.simulate import run
 from vitree.run.simulation import Simulation
@@ -97,8 +97,8 @@ def held_alone(
     start = found.start(k) if start is None else start
     return Simulation(
         model, **start, dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
-        effort_limits=given.effort_limits, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
-        prescribed=given.prescribed, pushes=given.pushes, every=every, **constant, **given.options,
+        control=Control(effort_limits=given.effort_limits, prescribed=given.prescribed), wrenches=given.wrenches,
+        wrench_axes=given.wrench_axes, pushes=given.pushes, every=every, **constant, **given.options,
     )  # fmt: skip
 
 
@@ -443,7 +443,7 @@ def _by_rows(batch: Batch, model: Any, k: int, every: int) -> Any:
     simulation = held_alone(found, model, k, every)
     for torque in found.driven_by("torque", k):
         batch.look()
-        simulation.step(torque=torque)
+        simulation.step(control=torque)
     return simulation.trajectory
 
 

@@ -30,7 +30,7 @@ from vitree.mechanism.flat import KIND_NV
 from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.run.controller import with_targets
+from vitree.run.controller import parts_of, with_targets
 
 #: Steps whose derivatives are in memory at one time, in sweeps.
 CHUNK = 256
@@ -293,9 +293,9 @@ def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any], c
     return found
 
 
-def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Linearization:
+def linearize_run(run: Any, control: Any = None) -> Linearization:
     """Return the derivatives of each step of a run; see :meth:`vitree.Trajectory.linearize`."""
-    steps = StepsOf(run, inputs, targets)
+    steps = StepsOf(run, control)
     most = CHUNK if steps.first[-1] > len(steps) else max(1, NUMBERS // (2 * steps.model.nv) ** 2)
     whole: list[np.ndarray] = []
     for begin, end in steps.chunks(most):
@@ -325,7 +325,7 @@ class StepsOf:
         Those of the method that its derivatives depend on.
     """
 
-    def __init__(self, run: Any, inputs: Any, targets: Any):
+    def __init__(self, run: Any, control: Any):
         model: Any = run.system
         if model is None:
             raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
@@ -336,7 +336,7 @@ class StepsOf:
         self.integrator = integrator_of(model, run.method, run.dt, self.options, composed=True)
         if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
             raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
-        self.model, u = model, _inputs_of(model, inputs, targets, len(run) - 1)
+        self.model, u = model, _inputs_of(model, control, len(run) - 1)
         rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:], u, run.t[:-1]
         self.ends = Rows(*(np.ascontiguousarray(x) for x in rows))
         self.touched = touched_in(run) if model.touches else []
@@ -517,14 +517,16 @@ def _moving(model: Any, one: str, other: str) -> np.ndarray:
     return found
 
 
-def _inputs_of(model: Any, inputs: Any, targets: Any, steps: int) -> np.ndarray:
+def _inputs_of(model: Any, control: Any, steps: int) -> np.ndarray:
     """Return the inputs (steps, nu) that acted; they matter where drives have limits, and to other loads."""
+    parts = parts_of(control)
+    inputs, targets = parts["inputs"], parts["targets"]
     size = len(model.input_names)
     limited = any(min(drive.effort_limit, drive.velocity_limit) < np.inf for drive in model.drives)
     if inputs is None and targets is None:
-        if size and (limited or len(model.drives) < len(model.loads)):
+        if control is None and size and (limited or len(model.drives) < len(model.loads)):
             raise InputError(
-                "the slopes of loads and of drives with limits follow from the inputs: give inputs= or targets= of the "
+                "the derivatives of loads and of drives with limits depend on the inputs: give the control= of the "
                 "run, as to simulate"
             )
         return np.zeros((steps, size))

@@ -9,6 +9,7 @@ import numpy as np
 from vitree.errors import InputError
 from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
+from vitree.run.controller import Controller, parts_of
 from vitree.run.linearization import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
 
@@ -19,7 +20,7 @@ AT_REST = 1e-7
 @guarded
 def linearize(
     model: Model, q0: Any = None, v0: Any = None, *, p0: Any = None, dt: float, method: str = "linear-time",
-    torque: Any = None, inputs: Any = None, targets: Any = None, prescribed: Any = None, **options: Any,
+    control: Any = None, **options: Any,
 ) -> Linearization:  # fmt: skip
     """Take one step, and return its derivatives.
 
@@ -38,13 +39,9 @@ def linearize(
         The momentum there, instead.
     dt : float [s]
     method : {"linear-time", "midpoint"}
-    torque : (nv,) array, optional [N or N m]
-    inputs : mapping or (nu,) array, optional
-        In units as the loads take them.
-    targets : mapping or (n,) array, optional [m or rad]
-        Those of drives.
-    prescribed : mapping of joint name to (2,) array, optional [m or rad]
-        Where prescribed coordinates are at the start and at the end.
+    control : (nv,) array, or Control, optional
+        Joint forces [N or N m], or a :class:`vitree.Control` whose torque (nv,), inputs (nu,) and targets (n,), or
+        mappings of numbers, are those of one step; prescribed coordinates have two values, at the start and at the end.
     **options
         Of the method, such as ``order=4``.
 
@@ -66,19 +63,20 @@ def linearize(
     --------
     Trajectory.linearize : of each step of a run.
     """
-    for name, value in (("torque", torque), ("inputs", inputs), ("targets", targets)):
-        if callable(value):
-            raise InputError(name, value, "must be numbers for one step, not a callable")
+    parts = parts_of(control)
+    for name in ("torque", "inputs", "targets"):
+        if callable(parts[name]) or isinstance(parts[name], Controller):
+            raise InputError(name, parts[name], "must be numbers for one step, not a callable")
     integrator_of(model, method, dt, options, composed=True)
 
     def step(q: Any, v: Any, p: Any) -> Any:
-        return simulate(model, q, v, p0=p, duration=dt, dt=dt, method=method, torque=torque, inputs=inputs,
-                        targets=targets, prescribed=prescribed, **{"tolerance": 1e-12, **options})  # fmt: skip
+        return simulate(model, q, v, p0=p, duration=dt, dt=dt, method=method, control=control,
+                        **{"tolerance": 1e-12, **options})  # fmt: skip
 
     run = step(q0, v0, p0)
     if p0 is None and _rests(run):
         run = step(run.q[0], None, run.p[1])
-    return linearize_run(run, inputs=inputs, targets=targets)[0]
+    return linearize_run(run, control)[0]
 
 
 def _rests(run: Any) -> bool:

@@ -19,6 +19,7 @@ from vitree.model.model import Model
 from vitree.model.parameters import PARAMETERS
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, checked, require_cut, require_times
+from vitree.run.controller import Control, Controller, parts_of
 from vitree.run.instances import QUANTITIES, Batch, Instances, Rollout
 from vitree.run.lanes import Block, in_lanes, one_by_one, side_by_side
 
@@ -36,19 +37,15 @@ def rollout(
     method: str | None = None,
     p0: ArrayLike | None = None,
     t0: float = 0.0,
-    torque: ArrayLike | Callable[..., ArrayLike] | None = None,
-    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, ArrayLike] | None = None,
-    targets: ArrayLike | Callable[..., ArrayLike] | Mapping[str, ArrayLike] | None = None,
+    control: Control | ArrayLike | Callable[..., ArrayLike] | None = None,
     parameters: Mapping[str, Any] | None = None,
     instances: int | None = None,
     every: int | None = 1,
     record: str | Iterable[str] = ("q", "v"),
     threads: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
-    effort_limits: bool = False,
     wrenches: Mapping[str, ArrayLike] | None = None,
     wrench_axes: str = "world",
-    prescribed: Mapping[str, Any] | None = None,
     pushes: Iterable[Any] = (),
     **options: Any,
 ) -> Rollout:
@@ -70,15 +67,12 @@ def rollout(
         A name of ``model.methods``.
     t0 : float [s]
         Time at the start.
-    torque : array or callable, optional [N or N m]
-        Joint forces: (nv,) for all, (n, nv), or (n, steps, nv) with a row for each step. A callable
+    control : array, callable, or Control, optional
+        Joint forces [N or N m]: (nv,) for all, (n, nv), or (n, steps, nv) with a row for each step. A callable
         (t, Q, V) -> (n, nv) is called once a step with the states (n, nq) and (n, nv) of all instances where the step
-        starts; its answer holds for the step.
-    inputs : array, callable or mapping, optional [units as the loads take them]
-        Values of ``model.input_names``, as torque: (nu,), (n, nu), (n, steps, nu), or a callable
-        (t, Q, V) -> (n, nu). A mapping has numbers, (n,) or (n, steps) by name.
-    targets : array, callable or mapping, optional [m or rad]
-        Targets of the drives, in the order of ``model.drives``, in the shapes of inputs, (k,) to (n, steps, k).
+        starts; its answer is held for the step. In a :class:`vitree.Control` torque, inputs and targets have these
+        shapes, and mappings have numbers, (n,) or (n, steps) by name; prescribed motion and effort limits are the same
+        for all instances.
     parameters : mapping, optional
         Parameters of the model that differ between instances, as :meth:`Model.with_parameters` has them, each with a
         first axis (n,). Numbers that no model can have, such as a negative mass, fail that instance alone.
@@ -92,7 +86,7 @@ def rollout(
         As many as the processor runs for this process, if not given.
     progress : callable (done, total), optional
         Called with numbers of instances, or of steps if a callable drives them.
-    effort_limits, wrenches, wrench_axes, prescribed, pushes :
+    wrenches, wrench_axes, pushes :
         As of :func:`vitree.simulate`, the same for all instances.
     **options
         Of the method.
@@ -120,12 +114,14 @@ def rollout(
     began = time.perf_counter()
     if not isinstance(model, System):
         raise InputError("model", model, f"must be a vitree Model, not {type(model)}")
+    parts = parts_of(control)
+    driving = {name: parts.pop(name) for name in DRIVING}
     kind, given = checked(model, RunArguments(
-        duration=duration, dt=dt, method=method, t0=t0, options=options, effort_limits=effort_limits,
-        wrenches=wrenches, wrench_axes=wrench_axes, prescribed=prescribed,
+        duration=duration, dt=dt, method=method, t0=t0, options=options, **parts,
+        wrenches=wrenches, wrench_axes=wrench_axes,
         pushes=several(pushes, "pushes", "a sequence of Impulse and ExternalWrench"),
     ))  # fmt: skip
-    require_cut(model, given.effort_limits, torque)
+    require_cut(model, given.effort_limits, driving["torque"])
     if given.options.get("adapt") is not None:
         raise InputError(
             "adapt", given.options["adapt"],
@@ -139,8 +135,7 @@ def rollout(
     names = _quantities(record)
     found = Instances(
         model, _stack(q0, "q0", model.nq), _stack(v0, "v0", model.nv), _stack(p0, "p0", model.nv),
-        {name: _drive(model, name, value, schedule.steps) for name, value in
-         zip(DRIVING, (torque, inputs, targets), strict=True) if value is not None},
+        {name: _drive(model, name, value, schedule.steps) for name, value in driving.items() if value is not None},
         _parameters(parameters), given, kind, schedule,
     )  # fmt: skip
     found.count_instances(instances)
@@ -213,6 +208,11 @@ def _stack(value: Any, name: str, size: int) -> np.ndarray | None:
 
 def _drive(model: System, name: str, value: Any, steps: int) -> Any:
     """What drives the instances: a callable, an array (k,), (n, k) or (n, steps, k), or a mapping of such columns."""
+    if isinstance(value, Controller):
+        raise InputError(
+            name, value,
+            "of a rollout cannot be a Controller; give a callable (t, Q, V), which is called before each step"
+        )
     if callable(value):
         return value
     if isinstance(value, Mapping) and name != "torque":

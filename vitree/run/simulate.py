@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, real, whole
+from vitree.arguments import Asked, axes_of, entries, real, whole
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import Integrator, Torque
 from vitree.integrators.idle import Place
@@ -34,7 +34,7 @@ from vitree.run.arguments import (
     require_times,
     rows_over_steps,
 )
-from vitree.run.controller import Controller, function_of, of_another_function
+from vitree.run.controller import Control, Controller, function_of, of_another_function
 from vitree.run.monitors import monitors_of
 from vitree.run.outcome import Outcome
 from vitree.run.runner import Running
@@ -84,8 +84,11 @@ def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
         changed["torque"] = of_another_function(given.torque, asked, initial)
     elif callable(given.torque):
         changed["torque"] = _in_full(model, given.torque, force=True)
-    elif given.torque is not None:
+    elif given.torque is not None and axes_of(given.torque) < 2:
         changed["torque"] = model._embed(model.validate_velocity(given.torque, "torque"))
+    elif given.torque is not None:
+        rows: Any = given.torque
+        changed["torque"] = np.array([model._embed(row) for row in entries(rows, (len(rows), model.nv), "torque")])
     if isinstance(given.inputs, Controller):
         asked = _in_full(model, function_of(given.inputs), force=False)
         changed["inputs"] = of_another_function(given.inputs, asked, given.inputs.initial)
@@ -404,13 +407,9 @@ def simulate(
     p0: ArrayLike | None = None,
     q1: ArrayLike | None = None,
     t0: float = 0.0,
-    torque: Torque | Controller = None,
-    effort_limits: bool = False,
+    control: Control | Controller | Torque = None,
     wrenches: Mapping[str, ArrayLike] | None = None,
     wrench_axes: str = "world",
-    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None,
-    targets: Any = None,
-    prescribed: Mapping[str, Any] | None = None,
     pushes: Iterable[Impulse | ExternalWrench] = (),
     every: int = 1,
     dense: bool = False,
@@ -444,29 +443,13 @@ def simulate(
         first hundredth, whichever is longer; callables are asked in it, too. What comes later is not looked at.
     method : str, optional
         A name of ``model.methods``; of a Model these are ``vitree.METHODS``, and the default is "linear-time".
-    torque : None, (nv,) array, callable (t, q, v) -> (nv,) array, or Controller
-        Joint forces [N or N m]. A variational method calls a callable once a step, at the predicted
-        middle of the step, and keeps its order so. A :class:`vitree.Controller` is asked at its own times.
-    effort_limits : bool
-        Cut each entry of torque to the effort limit of its joint (``model.joints``); loads and inputs are not cut.
-        ``Trajectory.settings["effort_cut"]`` maps each name of ``v_names`` whose torque was cut to the fraction of
-        calls in which it was; a callable's trial calls count too.
+    control : (nv,) or (steps, nv) array, callable (t, q, v) -> (nv,), Controller, or Control, optional
+        Joint forces [N or N m], or a :class:`vitree.Control` of torque, inputs, targets of drives, prescribed motion
+        and effort limits.
     wrenches : dict of frame name to (6,) array, optional
         Constant (torque, force) [N m, N] on a frame, beside the loads of the model.
     wrench_axes : {"world", "local", "spatial"}
         As for :class:`vitree.Wrench`.
-    inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), mapping, or Controller, optional
-        Values of ``model.input_names``, units as the loads take them; zero if not given. An array (steps, nu) has a
-        row for each step, a callable is called as torque is, and a mapping has numbers, arrays (steps,) or
-        callables of t by name.
-    targets : array (n,) or (steps, n), callable (t, q, v) -> (n,), mapping, or Controller, optional [m or rad]
-        Targets of the drives, in the order of ``model.drives``; a mapping has numbers, arrays (steps,) or callables
-        of t by the names of the joints. They go with ``inputs`` that are a mapping, or none. Two drives that have one
-        input have one target.
-    prescribed : mapping of joint name to array (steps + 1,) or callable, optional
-        Motion of ``model.kinematic_names``: coordinates [m or rad] at the steps' ends, or a callable of t that returns
-        the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
-        left zero.
     pushes : sequence of Impulse and ExternalWrench
         Blows, and wrenches over windows of time. One that acts at no time of the run is refused. With ``resume``,
         those of the run before can be given again.
@@ -507,7 +490,7 @@ def simulate(
         exception, and its attribute ``trajectory`` has the steps before. A KeyboardInterrupt has that attribute, too.
     """
     given = locals()  # before any other name is bound: the arguments, each written once above
-    return run(given.pop("model"), RunArguments.all_of(given))
+    return run(given.pop("model"), RunArguments.of(given))
 
 
 def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = None) -> Trajectory:

@@ -31,7 +31,7 @@ from vitree.run.arguments import (
     require_moving_frame,
     require_times,
 )
-from vitree.run.controller import Controller, Targets, inputs_beside
+from vitree.run.controller import Control, Controller, HeldRows, Targets, inputs_beside, parts_of
 from vitree.run.outcome import Outcome, wrenches_told
 from vitree.run.runner import ORIGIN, Between, begun, note_start, write_row
 from vitree.run.simulate import contracted, expanded
@@ -91,14 +91,23 @@ def alone(method: Method) -> Method:
     return called  # type: ignore[return-value]
 
 
+def _of_step(control: Any) -> tuple[Any, Any, Any]:
+    """Return torque, inputs and targets of what a step is given."""
+    parts = parts_of(control)
+    for name in ("prescribed", "effort_limits"):
+        if parts[name]:
+            raise InputError(name, parts[name], "belongs to the whole run; give it where the Simulation is made")
+    return parts["torque"], parts["inputs"], parts["targets"]
+
+
 _ANOTHER = "make another Simulation, from its state: vt.Simulation(model, sim.q, p0=sim.p, dt=..., method=...)"
 _STATE = "reset() takes another start, and push() changes the velocity"
 #: What is to be done instead of assigning to the attributes of a Simulation.
 _FIXED = {
     "model": _ANOTHER, "method": _ANOTHER, "dt": _ANOTHER, "t": "reset() and restore() set it",
     "steps": "step() advances", "q": _STATE, "v": _STATE, "p": _STATE, "energy": _STATE,
-    "torque": "write into it, sim.torque[:] = ..., or give step(torque=)",
-    "inputs": "write into it, sim.inputs[:] = ..., or give step(inputs=)",
+    "torque": "write into it, sim.torque[:] = ..., or give step(control=)",
+    "inputs": "write into it, sim.inputs[:] = ..., or give step(control=vt.Control(inputs=))",
     "trajectory": "record() adds the state to it",
 }  # fmt: skip
 
@@ -116,10 +125,10 @@ class Simulation:
     method : str, optional
         A name of ``model.methods``.
     t0 : float [s]
-    torque, inputs : optional
-        As of :func:`vitree.simulate`: arrays act until others are given, callables are asked in each step, and a
-        :class:`vitree.Controller` at its own times.
-    effort_limits, wrenches, wrench_axes, targets, prescribed, pushes :
+    control : optional
+        As of :func:`vitree.simulate`: arrays act until others are given, callables are called in each step, and a
+        :class:`vitree.Controller` at its sampling times.
+    wrenches, wrench_axes, pushes :
         As of :func:`vitree.simulate`. Pushes that are over before ``t0`` are refused.
     every : int
         Record the start and each ``every``-th step; 0: only what :meth:`record` records.
@@ -156,22 +165,17 @@ class Simulation:
         method: str | None = None,
         p0: ArrayLike | None = None,
         t0: float = 0.0,
-        torque: Torque | Controller = None,
-        effort_limits: bool = False,
+        control: Control | Controller | Torque = None,
         wrenches: Mapping[str, ArrayLike] | None = None,
         wrench_axes: str = "world",
-        inputs: Any = None,
-        targets: Any = None,
-        prescribed: Mapping[str, Any] | None = None,
         pushes: Iterable[Impulse | ExternalWrench] = (),
         every: int = 0,
         resume: Trajectory | None = None,
         **options: Any,
     ):
         given = RunArguments(
-            q0=q0, v0=v0, p0=p0, dt=dt, method=method, t0=t0, torque=torque, effort_limits=effort_limits,
-            wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs, targets=targets, prescribed=prescribed,
-            pushes=pushes, resume=resume, options=options,
+            q0=q0, v0=v0, p0=p0, dt=dt, method=method, t0=t0, **parts_of(control), wrenches=wrenches,
+            wrench_axes=wrench_axes, pushes=pushes, resume=resume, options=options,
         )  # fmt: skip
         kind, given = checked(model, given)
         self._turn = threading.RLock()
@@ -188,7 +192,7 @@ class Simulation:
         require_times(given.t0, given.t0, schedule.dt)
         self._every = every = _every(every)
         if given.effort_limits:
-            require_efforts(full, effort_limits)
+            require_efforts(full, given.effort_limits)
             if given.torque is None:  # that of later steps is cut
                 given = given.but(torque=np.zeros(full.nv))
         given, held, self._limited = driven(full, given, schedule)
@@ -220,7 +224,9 @@ class Simulation:
         integrator.renew()
         self._records: Records = begun(integrator, given, self._schedule, 0)
         self._count = 0
-        self._most, self._first_step = integrator.lasts(), integrator.steps
+        rows = [len(one.rows) for one in self._held.values() if isinstance(one, HeldRows)]
+        self._most = min([*rows, *[most for most in (integrator.lasts(),) if most is not None]], default=None)
+        self._first_step = integrator.steps
         self._windowed = bool(integrator.motion.names) and self._most is None
         self._between = Between(integrator, integrator.t0, self._held, tuple(given.pushes), given.resume)
         self._touching = bool(getattr(integrator, "touches_here", False))
@@ -367,20 +373,16 @@ class Simulation:
 
     # ---- steps -----------------------------------------------------------------------------------------
 
-    def step(self, steps: int = 1, *, torque: ArrayLike | None = None, inputs: Any = None,
-             targets: Any = None) -> None:  # fmt: skip
+    def step(self, steps: int = 1, control: Control | ArrayLike | None = None) -> None:
         """Advance.
 
         Parameters
         ----------
         steps : int
-        torque : (nv,) array, optional [N or N m]
-            Joint forces that act from here on, over these steps and later ones. None: those before.
-        inputs : (nu,) array, or mapping of names to numbers, optional [units as the loads take them]
-            Inputs that act from here on; a mapping changes those that it names.
-        targets : (n,) array, or mapping of joint to number, optional [m or rad]
-            Targets of the drives from here on, in the order of ``model.drives``; a mapping changes those that it
-            names. They go with ``inputs`` that are a mapping, or none.
+        control : (nv,) array, or Control, optional
+            Joint forces [N or N m], or a :class:`vitree.Control` of torque (nv,), inputs (nu,) and targets (n,), or
+            mappings of numbers, which change those that they name. It acts from here on, in these steps and later ones;
+            what is not given stays as it is.
 
         Raises
         ------
@@ -389,6 +391,10 @@ class Simulation:
         ConvergenceError, CallableError
             If a step fails. The state is that before the failed step; the attribute ``trajectory`` has the records.
         """
+        if control is None or type(control) is np.ndarray:
+            torque, inputs, targets = control, None, None
+        else:
+            torque, inputs, targets = _of_step(control)
         if self._plain and (targets is None or inputs is None):
             given = inputs
             if targets is not None:
@@ -425,8 +431,8 @@ class Simulation:
         integrator: Any = self._integrator
         if self._most is not None and integrator.steps - self._first_step + count > self._most:
             raise InputError(
-                f"{count} steps are asked for after {integrator.steps - self._first_step}, and rows of inputs or of "
-                f"prescribed motion end after {self._most}"
+                f"{count} steps are asked for after {integrator.steps - self._first_step}, and the rows of the control "
+                f"end after {self._most}"
             )
         if self._free[0]:
             integrator.checked_torque(self._views.torque if tau is None else tau)

@@ -20,7 +20,7 @@ from vitree.model.system import System
 from vitree.results.plain import SCALARS, plain, read_json
 from vitree.results.series import NAN, series_against
 from vitree.results.sweep import Sweep
-from vitree.run.arguments import NAMES, RunArguments, count_steps, require_seed, start_of
+from vitree.run.arguments import ARGUMENTS, RunArguments, count_steps, require_seed, start_of
 from vitree.run.simulate import run
 from vitree.run.tasks import Cases, Done, cases_of, check_backend, digest, labelled, run_tasks, without_addresses
 from vitree.version import __version__
@@ -224,7 +224,7 @@ class CaseRunner:
         system = given.pop("robot")
         (method, options), known = _method(system, given.pop("method", None))
         start = {name: given.pop(name) for name in START & given.keys()}
-        given = {name: x for name, x in given.items() if name in NAMES or name in known}
+        given = {name: x for name, x in given.items() if name in ARGUMENTS or name in known}
         q0, v0 = start_of(system, on_ground=getattr(system, "ground", None) is not None, **start)
         arguments = RunArguments(q0=q0, v0=v0, method=method).but(**{**given, **options})
         return _row(system, arguments)
@@ -288,7 +288,7 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
     usual = [name for name in ("method", "dt", "seed") if name not in given.names]
     first = ("robot", *(name for name in usual if name == "method"))
     names = (*first, *given.names, *(name for name in usual if name not in first))
-    options = {name for name in (*given.names, *same) if name not in NAMES and name not in START}
+    options = {name for name in (*given.names, *same) if name not in ARGUMENTS and name not in START}
     taken: set[str] = set()
     rows: dict[tuple, dict[str, Any]] = {}
     for label, system in robots.items():
@@ -307,7 +307,7 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
     for name in sorted(options - taken):
         choices = {x for system in robots.values() for kind in system.methods.values() for x in kind.options}
         if name not in choices:
-            raise UnknownNameError("option", name, sorted(choices | (NAMES - REFUSED) | START), argument=name)
+            raise UnknownNameError("option", name, sorted(choices | (ARGUMENTS - REFUSED) | START), argument=name)
         raise InputError(name, same.get(name, ...), "is an option of no method of this sweep; leave it out")
     full = given.axes is not None and len(rows) == len(robots) * len(given.rows)
     axes = {"robot": list(robots), **(given.axes or {})} if full else None
@@ -363,7 +363,7 @@ def _method(system: System, method: Any) -> tuple[tuple[str, Mapping[str, Any]],
         raise UnknownNameError("method", name, system.methods, argument="method")
     known = system.methods[name].options
     for option in options:
-        if option not in known and option not in NAMES:
+        if option not in known and option not in ARGUMENTS:
             raise UnknownNameError(f"option of the method {name}", option, known, argument=option)
     return (name, options), known
 

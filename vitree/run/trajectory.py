@@ -422,15 +422,16 @@ class Trajectory(Recording):
 
         return files.read(path, cls)
 
-    def linearize(self, inputs: Any = None, targets: Any = None) -> Linearization:
+    def linearize(self, control: Any = None) -> Linearization:
         """Return the derivatives of each step, of a run by linear-time or midpoint that records each step.
 
         At order 4, 6 and 8 the torque and the inputs must be constant over each step.
 
         Parameters
         ----------
-        inputs, targets :
-            Those of the run, numbers or rows as :func:`vitree.simulate` takes them. Drives with limits need them.
+        control : Control, optional
+            That of the run, whose inputs and targets are numbers or rows as :func:`vitree.simulate` takes them. Drives
+            with limits, and loads with inputs, need it.
 
         Returns
         -------
@@ -447,11 +448,10 @@ class Trajectory(Recording):
         """
         from vitree.run.linearization import linearize_run
 
-        return linearize_run(self, inputs, targets)
+        return linearize_run(self, control)
 
     def gradient(
-        self, by_q: Any = None, by_p: Any = None, by_v: Any = None, *, parameters: Any = None, inputs: Any = None,
-        targets: Any = None,
+        self, by_q: Any = None, by_p: Any = None, by_v: Any = None, *, parameters: Any = None, control: Any = None,
     ) -> Gradient:  # fmt: skip
         """Return the gradient of a number that depends on the records, by all that the run depends on.
 
@@ -465,9 +465,8 @@ class Trajectory(Recording):
         parameters : mapping of kind to name or names, optional
             The numbers of the model to derive by: "mass", "com", "inertia" of links, "damping", "friction", "armature"
             of joints, "gains" of drives, as ``{"mass": ["link1"]}``; and "gravity", whose names are ().
-        inputs, targets :
-            Those of the run, numbers or rows as :func:`vitree.simulate` takes them. Drives with limits need them, and
-            gradients by gains.
+        control : Control, optional
+            That of the run, as for :meth:`linearize`. Drives with limits, and gradients by gains, need it.
 
         Returns
         -------
@@ -482,11 +481,11 @@ class Trajectory(Recording):
         """
         from vitree.run.gradient import gradient_of
 
-        return gradient_of(self, by_q, by_p, by_v, parameters, inputs, targets)
+        return gradient_of(self, by_q, by_p, by_v, parameters, control)
 
     def variation(
         self, d: Any = None, dp: Any = None, *, dtorque: Any = None, dinputs: Any = None, dprescribed: Any = None,
-        inputs: Any = None, targets: Any = None,
+        control: Any = None,
     ) -> Perturbation:  # fmt: skip
         """Return what a small change of the start, of torques and of inputs makes of all records, to first order.
 
@@ -504,8 +503,8 @@ class Trajectory(Recording):
             Changes of the inputs ``model.input_names``.
         dprescribed : (steps, k) array, optional [m or rad]
             Changes of the coordinates ``model.kinematic_names`` at the ends of the steps.
-        inputs, targets :
-            Those of the run, as for :meth:`linearize`.
+        control : Control, optional
+            That of the run, as for :meth:`linearize`.
 
         Returns
         -------
@@ -521,7 +520,7 @@ class Trajectory(Recording):
         """
         from vitree.run.gradient import variation_of
 
-        return variation_of(self, d, dp, dtorque, dinputs, dprescribed, inputs, targets)
+        return variation_of(self, d, dp, dtorque, dinputs, dprescribed, control)
 
     # ---- for other programs, and pictures ---------------------------------------------------------
 

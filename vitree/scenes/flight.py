@@ -9,6 +9,7 @@ import numpy as np
 from vitree.mechanism.flat import Geometry
 from vitree.mechanism.loads import JointSpring
 from vitree.model.model import Model
+from vitree.run.controller import Control
 from vitree.run.simulate import simulate
 from vitree.scenes.base import Motion, Stage, center, energy, largest, momentum, scene, share
 from vitree.scenes.robots import robot
@@ -131,7 +132,8 @@ def g1_in_flight(quick: bool) -> Stage:
         return size * np.sin(rate * t[:, None] + phase)
 
     fine_dt = dt / (10 if quick else 100)
-    fine = simulate(model, None, v, duration=duration, dt=fine_dt, targets=rows(fine_dt), every=round(dt / fine_dt))
+    fine = simulate(model, None, v, duration=duration, dt=fine_dt, control=Control(targets=rows(fine_dt)),
+                    every=round(dt / fine_dt))
 
     def measure(motion: Motion) -> dict[str, float]:
         found = momentum(model, motion)

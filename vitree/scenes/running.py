@@ -217,7 +217,7 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
         options["targets"] = stage.targets
     run = simulate(
         stage.model, stage.q, stage.v, duration=stage.duration, dt=stage.dt, method=method, every=stage.every,
-        wrenches=dict(stage.wrenches) or None, torque=torque, **options,
+        wrenches=dict(stage.wrenches) or None, control=torque, **options,
     )  # fmt: skip
     log = run.contacts
     impulse = np.zeros((len(run), 3)) if log is None else log.total(len(run))

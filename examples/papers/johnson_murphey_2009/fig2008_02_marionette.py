@@ -34,7 +34,8 @@ def main() -> None:
     for method, dt in RUNS:
         try:
             run = vt.simulate(model, q0, duration=duration, dt=dt, method=method,
-                              prescribed=mechanisms.pulled(model, q0), every=round(0.02 / dt))  # fmt: skip
+                              control=vt.Control(prescribed=mechanisms.pulled(model, q0)),
+                              every=round(0.02 / dt))  # fmt: skip
         except vt.ConvergenceError as stop:
             run = stop.trajectory
         shown = run if shown is None else shown

@@ -31,7 +31,7 @@ def drive(board, swings: int, dt: float):
     inertias = np.array([board.rotor_inertia, 2 * board.wheel_inertia])
     v0 = board.velocity(board.neutral(), SIZES * RATE)
     torques = lambda t, q, v: -inertias * SIZES * RATE**2 * np.sin(RATE * t)  # noqa: E731
-    return vt.simulate(board, v0=v0, duration=2.0 * swings + 0.5, dt=dt, inputs=torques)
+    return vt.simulate(board, v0=v0, duration=2.0 * swings + 0.5, dt=dt, control=vt.Control(inputs=torques))
 
 
 def coast(board, start, duration: float, dt: float):
@@ -39,7 +39,8 @@ def coast(board, start, duration: float, dt: float):
     q, v = start.q[-1], start.v[-1]
     glide = np.linalg.lstsq(board.symmetries(q[:2]), v[2:] + board.connection(q[:2]) @ v[:2], rcond=None)[0]
     v = board.velocity(q, {"psi": v[0]}, glide)
-    return vt.simulate(board, q, v, duration=duration, dt=dt, inputs={"rotor": lambda t: -0.1 * np.sin(RATE * t)})
+    return vt.simulate(board, q, v, duration=duration, dt=dt,
+                       control=vt.Control(inputs={"rotor": lambda t: -0.1 * np.sin(RATE * t)}))
 
 
 def circle(path) -> tuple[np.ndarray, float, float]:

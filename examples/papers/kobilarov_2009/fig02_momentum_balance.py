@@ -44,7 +44,8 @@ def main() -> None:
     v0 = [0.5, 0.2, -0.3, 1.0, -0.7, 0.4]
     rows, found, shown = [], {}, None
     for name in MAPS:
-        run = vt.simulate(body, v0=v0, duration=steps * h, dt=h, inputs={"push": 1.0}, map=name, alpha=1.0,
+        run = vt.simulate(body, v0=v0, duration=steps * h, dt=h, control=vt.Control(inputs={"push": 1.0}), map=name,
+                          alpha=1.0,
                           tolerance=1e-14)  # fmt: skip
         before, after, plain = balance(run, inertia, name)
         size = np.abs(h * WRENCH).max()

@@ -30,10 +30,10 @@ def measure(car, start, drive, truth, method, dt, duration) -> tuple[float, floa
     """Largest distance [m], largest error of the heading [rad], and microseconds a step, of one run."""
     every = round((truth.t[1] - truth.t[0]) / dt)
     common = {"duration": duration, "dt": dt, "method": method, "every": every}
-    run = vt.simulate(car, *start, inputs=lambda t, q, v: drive(t), **common)
+    run = vt.simulate(car, *start, control=vt.Control(inputs=lambda t, q, v: drive(t)), **common)
     apart = run.q - truth.q
     middles = dt * (np.arange(round(duration / dt)) + 0.5)
-    timed = vt.simulate(car, *start, inputs=np.array([drive(t) for t in middles]), **common)
+    timed = vt.simulate(car, *start, control=vt.Control(inputs=np.array([drive(t) for t in middles])), **common)
     return np.hypot(apart[:, 3], apart[:, 4]).max(), np.abs(apart[:, 2]).max(), 1e6 * timed.seconds / timed.steps
 
 
@@ -46,7 +46,8 @@ def main() -> None:
     for _ in range(draws):
         start, drive = bodies.drive(rng, car)
         exact = {"method": "scipy-dop853", "rtol": 1e-11, "atol": 1e-12, "dt": max(steps)}
-        truth = vt.simulate(car, *start, duration=duration, inputs=lambda t, q, v, f=drive: f(t), **exact)
+        truth = vt.simulate(car, *start, duration=duration, control=vt.Control(inputs=lambda t, q, v, f=drive: f(t)),
+                            **exact)
         for method, dt in found:
             found[method, dt].append(measure(car, start, drive, truth, method, dt, duration))
     print(f"{draws} drives, {duration:g} s: medians of the largest distance [m], error of heading [rad]; us a step")

@@ -39,7 +39,7 @@ def surface(x, t, wave_amplitude, wave_length, wave_direction, **_):
 def driven(boat, duration, dt, **options):
     """Both thrusters ahead, the right one a little more."""
     inputs = {"right": 130.0, "left": 120.0}
-    return vt.simulate(boat, boat.neutral(), duration=duration, dt=dt, inputs=inputs, **options)
+    return vt.simulate(boat, boat.neutral(), duration=duration, dt=dt, control=vt.Control(inputs=inputs), **options)
 
 
 def steered(boat, duration, dt):
@@ -51,7 +51,7 @@ def steered(boat, duration, dt):
         turn = np.clip(-1500 * heading - 3000 * v[5], -300, 300)
         return np.array([120 + turn, 120 - turn])
 
-    return vt.simulate(boat, boat.neutral(), duration=duration, dt=dt, inputs=helm)
+    return vt.simulate(boat, boat.neutral(), duration=duration, dt=dt, control=vt.Control(inputs=helm))
 
 
 def heave(length: float, duration: float) -> float:

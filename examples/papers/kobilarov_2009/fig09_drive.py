@@ -96,7 +96,8 @@ class Flight:
             for _ in range(steps):
                 inputs = dict(zip(self.helicopter.input_names, pilot(self.helicopter, self.q, self.v, self.sticks),
                                   strict=True))  # fmt: skip
-                run = vt.simulate(self.helicopter, self.q, self.v, duration=DT, dt=DT, method="lie", inputs=inputs)
+                run = vt.simulate(self.helicopter, self.q, self.v, duration=DT, dt=DT, method="lie",
+                                  control=vt.Control(inputs=inputs))
                 self.q, self.v, self.t = run.q[-1], run.v[-1], self.t + DT
                 if self.q[2] < 0:  # the ground is no part of the model
                     self.q, self.v = np.array([*self.q[:2], 0.0, *self.q[3:]]), 0.0 * self.v
