@@ -36,9 +36,9 @@ def start(name, kinds):
     flat, q, v = random_tree(5, nbody=5, kinds=kinds, damping=True)
     if name in ("loads", "inputs of t"):
         flat = replace(flat, loads=(*conservative_loads(flat), *driving_loads(flat)))
-        more = {"inputs": OVER_TIME} if name == "inputs of t" else {"inputs": {"push": 0.4}}
+        more = {"control": vt.Control(inputs=OVER_TIME if name == "inputs of t" else {"push": 0.4})}
     elif name == "torque":
-        more = {"torque": torque}
+        more = {"control": torque}
     elif name == "written":
         flat = replace(flat, loads=(Stirring(),))
     elif name.startswith("prescribed"):
@@ -48,7 +48,8 @@ def start(name, kinds):
             kinematic[model.joint(one).v_slice] = True
             x = coordinate(flat, q, one)
             moves[one] = lambda t, x=x: x + 0.2 * np.sin(4 * (t - 0.3))
-        flat, more, v = replace(flat, kinematic=kinematic), {"prescribed": moves}, np.where(kinematic, 0.0, v)
+        flat, more = replace(flat, kinematic=kinematic), {"control": vt.Control(prescribed=moves)}
+        v = np.where(kinematic, 0.0, v)
     return vt.Model(flat), q, v, more
 
 

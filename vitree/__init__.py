@@ -43,7 +43,7 @@ from vitree.model.static_equilibrium import StaticEquilibrium, static_equilibriu
 from vitree.model.user_loads import Constraint, Force, Potential, check_derivatives
 from vitree.results.sweep import Sweep
 from vitree.run.compare import Comparison, compare
-from vitree.run.controller import Controller
+from vitree.run.controller import Control, Controller
 from vitree.run.gradient import Gradient, Perturbation
 from vitree.run.instances import Rollout
 from vitree.run.linearization import Linearization
@@ -86,6 +86,7 @@ __all__ = [
     "Constraint",
     "Contact",
     "ContactSensor",
+    "Control",
     "Controller",
     "ConvergenceError",
     "Coupling",

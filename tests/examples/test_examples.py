@@ -397,9 +397,11 @@ def driven():
     bob.add(vt.ry("turn", damping=0.2), vt.body("vane", 0.5, (1, 1, 1)))
     tree.constrain(vt.Distance("hook", "bob", 1.0))
     tree.load(vt.Wrench("bob", force=("wind", 0, 0)))
-    more = {"prescribed": {"trolley": lambda t: 0.3 * (1 - np.cos(2 * t))}, "inputs": {"wind": lambda t: np.sin(3 * t)},
-            "torque": lambda t, q, v: np.array([0, 0, 0, np.cos(t) - 0.3 * v[3]])}  # fmt: skip
-    return tree.compile(), [0.0, np.sin(0.4), -np.cos(0.4), 0.2], more
+    control = vt.Control(
+        prescribed={"trolley": lambda t: 0.3 * (1 - np.cos(2 * t))}, inputs={"wind": lambda t: np.sin(3 * t)},
+        torque=lambda t, q, v: np.array([0, 0, 0, np.cos(t) - 0.3 * v[3]]),
+    )  # fmt: skip
+    return tree.compile(), [0.0, np.sin(0.4), -np.cos(0.4), 0.2], {"control": control}
 
 
 def test_one_in_python_gets_all_loads_and_keeps_its_order(midpoint):
@@ -423,7 +425,7 @@ def test_one_in_python_records_and_reports_as_asked(midpoint):
 
 def test_one_in_python_takes_rows_of_inputs_from_its_start(midpoint):
     model, q0, _ = driven()
-    more = {"duration": 0.2, "dt": 0.01, "method": midpoint.name, "inputs": {"wind": np.arange(20.0)}}
+    more = {"duration": 0.2, "dt": 0.01, "method": midpoint.name, "control": vt.Control(inputs={"wind": np.arange(20.0)})}
     runs = [vt.simulate(model, q0, **more, t0=t0) for t0 in (0.0, 3.0)]
     assert np.allclose(runs[0].q, runs[1].q, atol=1e-13) and np.ptp(runs[0].v[:, 1]) > 0.1
 

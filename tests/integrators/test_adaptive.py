@@ -309,7 +309,7 @@ PUSHED = vt.Model(replace(RODS.flat, loads=(vt.JointForce("joint0", "push"),)))
         ({"adapt": "sundman", "inertia": 0.0}, vt.InputError, "positive"),
         ({"adapt": "sundman", "inertia": 1.0, "energy": np.nan}, vt.InputError, "finite"),
         ({"adapt": "sundman", "inertia": 1.0, "residual": "tree"}, vt.InputError, "residual"),
-        ({"adapt": "sundman", "inertia": 1.0, "torque": np.zeros(2)}, vt.InputError, "torque"),
+        ({"adapt": "sundman", "inertia": 1.0, "control": np.zeros(2)}, vt.InputError, "torque"),
         ({"adapt": "sundman", "inertia": 1.0, "wrenches": {"link0": np.ones(6)}}, vt.InputError, "wrenches"),
         ({"adapt": "sundman", "inertia": 1.0, "model": PUSHED}, vt.InputError, "JointForce"),
         ({"adapt": "sundman", "inertia": 1.0, "model": DAMPED}, vt.InputError, "damping"),
@@ -319,7 +319,7 @@ PUSHED = vt.Model(replace(RODS.flat, loads=(vt.JointForce("joint0", "push"),)))
         ({"dt": 0.0}, vt.InputError, "dt"),
         ({"duration": None}, vt.InputError, "duration"),
         ({"q1": RODS_AT}, vt.InputError, "q1"),
-        ({"model": PUSHED, "inputs": np.zeros((100, 1))}, vt.InputError, "row per step"),
+        ({"model": PUSHED, "control": vt.Control(inputs=np.zeros((100, 1)))}, vt.InputError, "row per step"),
         ({"model": vt.Model(replace(RODS.flat, kinematic=np.array([True, False])))}, vt.InputError, "prescribed"),
     ],
 )

@@ -76,7 +76,7 @@ def held(seed, kinds):
         moves[name] = lambda t, x=x, w=w: (
             x + 0.2 * np.sin(w * t), 0.2 * w * np.cos(w * t), -0.2 * w**2 * np.sin(w * t))  # fmt: skip
     v[kinematic] = 0.0
-    return vt.Model(replace(model.flat, kinematic=kinematic)), q, v, {"prescribed": moves}
+    return vt.Model(replace(model.flat, kinematic=kinematic)), q, v, {"control": vt.Control(prescribed=moves)}
 
 
 def torque(t, q, v):
@@ -113,11 +113,11 @@ def case(name, group):
     elif name == "damped":
         model, q, v = loaded(4, kinds, lambda flat: (), damping=True)
     elif name == "loads":
-        (model, q, v), more = loaded(5, kinds, smooth_loads, damping=True), {"inputs": GIVEN}
+        (model, q, v), more = loaded(5, kinds, smooth_loads, damping=True), {"control": vt.Control(inputs=GIVEN)}
     elif name == "inputs of t":
-        (model, q, v), more = loaded(5, kinds, smooth_loads, damping=True), {"inputs": OVER_TIME}
+        (model, q, v), more = loaded(5, kinds, smooth_loads, damping=True), {"control": vt.Control(inputs=OVER_TIME)}
     elif name == "torque":
-        (model, q, v), more = loaded(6, kinds, lambda flat: ()), {"torque": torque}
+        (model, q, v), more = loaded(6, kinds, lambda flat: ()), {"control": torque}
     elif name == "written":
         model, q, v = loaded(7, kinds, lambda flat: (Stirring(),))
     elif name == "prescribed":

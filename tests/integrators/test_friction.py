@@ -139,7 +139,7 @@ def test_order(method, more):
     """Where velocities do not pass zero, and where they do slowly enough; with loads and inputs."""
     flat, q, v = random_tree(6, nbody=5, speed=1.5, damping=True)
     model = vt.Model(rubbing(replace(flat, loads=driving_loads(flat)), size=2.0))
-    driven = {"inputs": {"push": np.cos}}
+    driven = {"control": vt.Control(inputs={"push": np.cos})}
     order = more.get("order", vt.METHODS[method].order)
     counts = np.array([16, 32, 64] if order == 4 else [40, 80, 160])
     errors = []

@@ -109,8 +109,8 @@ def test_order(order, counts, base, forced, seed, fewer):
         # but tables, whose pieces have kinks
         loads = [x for x in (*conservative_loads(flat), *driving_loads(flat)) if not isinstance(x, vt.NonlinearSpring)]
         model = vt.Model(replace(flat, loads=tuple(loads)))
-        more = {"inputs": {**INPUTS, "drive": lambda t: np.sin(4 * t)},
-                "torque": lambda t, q, v: np.sin(3 * t + np.arange(model.nv)) - 0.3 * v}  # fmt: skip
+        more = {"control": vt.Control(inputs={**INPUTS, "drive": lambda t: np.sin(4 * t)}, torque=lambda t, q,
+                                      v: np.sin(3 * t + np.arange(model.nv)) - 0.3 * v)}  # fmt: skip
     exact = exact_end(model, q, v, duration, **more)
     errors = [end_error(model, exact, simulate(model, q, v, duration=duration, dt=duration / n, order=order,
                                                tolerance=1e-13, **more)[-1]) for n in counts]  # fmt: skip
@@ -456,7 +456,7 @@ def test_prescribed_coordinates_keep_the_order():
     model = vt.Model(replace(flat, kinematic=np.arange(len(v)) == at))
     begun = float(q[flat.joints[1].q_slice][0])
     v[at] = 0.0
-    more = {"prescribed": {name: lambda t: begun + 0.3 * (1 - np.cos(4 * t))}}
+    more = {"control": vt.Control(prescribed={name: lambda t: begun + 0.3 * (1 - np.cos(4 * t))})}
     exact = vt.simulate(model, q, v, duration=0.8, dt=8e-4, method="rk8", every=1000, **more)[-1]
     counts = (10, 14, 20)
     runs = [simulate(model, q, v, duration=0.8, dt=0.8 / n, tolerance=1e-13, **more) for n in counts]

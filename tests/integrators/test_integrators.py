@@ -70,7 +70,7 @@ def test_order_under_loads(method):
     wrench = {model.link_names[-1]: [0.3, -0.2, 0.5, 1.0, 2.0, -1.0], model.link_names[0]: [0, 0, 1, 0, 3, 0]}
     order = vt.METHODS[method].order
     steps = np.array([0.4 / n for n in ((20, 40, 80) if order > 2 else (80, 160, 320))])
-    for more in ({"torque": torque}, {"wrenches": wrench}, {"wrenches": wrench, "wrench_axes": "local"}):
+    for more in ({"control": torque}, {"wrenches": wrench}, {"wrenches": wrench, "wrench_axes": "local"}):
         assert np.abs(fitted_order(model, q, v, method, steps, **more) - order).max() < 0.15, more
 
 
@@ -80,7 +80,7 @@ def test_order_of_eight(base, forced):
     """Over steps whose errors lie well above round-off, against its own fine solution and DOP853's."""
     model = vt.Model(random_flat(np.random.default_rng(3), nbody=4, kinds=("revolute", "ball"), base=base))
     q, v = random_state(model.flat, np.random.default_rng(4), speed=1.0)
-    more = {"torque": lambda t, q, v: np.sin(3 * t + v)} if forced else {}
+    more = {"control": lambda t, q, v: np.sin(3 * t + v)} if forced else {}
     ends = [vt.simulate(model, q, v, duration=1.0, dt=1.0 / n, method="rk8", **more)[-1] for n in (16, 24, 32, 480)]
     errors = [np.linalg.norm(model.difference(ends[-1].q, end.q)) for end in ends[:-1]]
     assert abs(np.polyfit(np.log([1 / 16, 1 / 24, 1 / 32]), np.log(errors), 1)[0] - 8) < 0.6
@@ -252,7 +252,7 @@ def test_bad_dt(method, dt):
         ({"q0": np.array([np.nan, 0.0])}, vt.InputError, "q0"),
         ({"v0": np.zeros(2), "p0": np.zeros(2)}, vt.InputError, "one of"),
         ({"q1": np.zeros(2), "method": "rk4"}, vt.InputError, "q1"),
-        ({"torque": np.zeros(5)}, vt.InputError, "torque"),
+        ({"control": np.zeros(5)}, vt.InputError, "torque"),
         ({"wrenches": {"link9": np.zeros(6)}}, vt.UnknownNameError, "frame"),
         ({"wrenches": {"link1": np.zeros(5)}}, vt.InputError, "six"),
     ],

@@ -55,8 +55,8 @@ def test_order(base, forced):
     model, more = vt.Model(flat), {}
     if forced:
         model = vt.Model(replace(flat, loads=(*conservative_loads(flat), *driving_loads(flat))))
-        more = {"inputs": {**INPUTS, "drive": lambda t: np.sin(4 * t)},
-                "torque": lambda t, q, v: np.sin(3 * t + np.arange(model.nv)) - 0.3 * v}  # fmt: skip
+        more = {"control": vt.Control(inputs={**INPUTS, "drive": lambda t: np.sin(4 * t)}, torque=lambda t, q,
+                                      v: np.sin(3 * t + np.arange(model.nv)) - 0.3 * v)}  # fmt: skip
     exact = vt.simulate(model, q, v, duration=0.2, dt=0.2, method="scipy-dop853", rtol=1e-12, atol=1e-12, **more)
     counts, errors = (40, 80, 160), []
     for n in counts:

@@ -140,7 +140,7 @@ def test_order_two(base, kinetic):
     """Against DOP853, with all loads, of both methods; the explicit methods find the same motion."""
     flat, q, v = rotors(3, base, nbody=6, kinds=(*SINGLE, "ball"), damping=True)
     model = vt.Model(replace(flat, loads=(*conservative_loads(flat), *driving_loads(flat))))
-    more = {"inputs": INPUTS}
+    more = {"control": vt.Control(inputs=INPUTS)}
     exact = vt.simulate(model, q, v, duration=0.2, dt=0.2, method="scipy-dop853", rtol=1e-12, atol=1e-12, **more)
     method = {"method": "midpoint"} if kinetic is None else {"method": "linear-time", "kinetic": kinetic}
     counts = (40, 80, 160)

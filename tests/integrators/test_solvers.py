@@ -27,7 +27,7 @@ def loaded(seed, constrained):
         return vt.Model(replace(model.flat, loads=loads)), q, v, {}
     flat, q, v = random_tree(seed, kinds=ALL_KINDS, damping=True)
     flat = replace(flat, loads=(*conservative_loads(flat)[:7], *driving_loads(flat)))
-    return vt.Model(flat), q, v, {"inputs": {"push": 0.4, "drive": 0.3}}
+    return vt.Model(flat), q, v, {"control": vt.Control(inputs={"push": 0.4, "drive": 0.3})}
 
 
 @pytest.mark.parametrize("constrained", [False, True], ids=["free", "constrained"])

@@ -44,7 +44,7 @@ def test_order_under_refinement_of_random_steps(method):
     """With a torque of time and state, loads, and inputs by name."""
     flat, q, v = random_tree(6, nbody=5, speed=0.5, damping=True)
     model = vt.Model(replace(flat, loads=driving_loads(flat)))
-    more = {"torque": lambda t, q, v: np.sin(3 * t + q) - 0.5 * v, "inputs": {"push": np.cos}}
+    more = {"control": vt.Control(torque=lambda t, q, v: np.sin(3 * t + q) - 0.5 * v, inputs={"push": np.cos})}
     exact = vt.simulate(model, q, v, duration=0.3, dt=0.3, method="scipy-dop853", rtol=1e-12, atol=1e-12, **more)
     order, spans, errors = vt.METHODS[method].order, random_steps(12, 0.3), []
     counts = np.array([1, 2, 4] if order == 4 else [8, 16, 32])
@@ -232,7 +232,7 @@ def test_errors_of_callables_in_halves_come_through(order):
             raise ZeroDivisionError("mine")
         return np.zeros(1)
 
-    options = {"duration": 0.02, "dt": 0.01, "order": order, "torque": torque, "v0": FAST[order]}
+    options = {"duration": 0.02, "dt": 0.01, "order": order, "control": torque, "v0": FAST[order]}
     run = vt.simulate(spinner(), **options)
     assert run.settings["halved"] == 2
     count = calls[0]

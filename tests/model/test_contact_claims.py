@@ -155,7 +155,7 @@ def sled(method: str, dt: float, prescribed: bool, speed: float) -> vt.Trajector
     q, v = model.neutral(), model.zero_velocity()
     base = model.joint("base")
     q[base.q_slice.start + 2], v[base.v_slice.start], v[model.joint("car").v_slice] = 0.65, speed, speed
-    motion = {"prescribed": {"car": lambda t: speed * t}} if prescribed else {}
+    motion = {"control": vt.Control(prescribed={"car": lambda t: speed * t})} if prescribed else {}
     return vt.simulate(model, q, v, duration=200 * dt, dt=dt, method=method, **motion)
 
 

@@ -514,6 +514,7 @@ def test_a_step_that_is_not_solved_names_the_contact(method):
     tree = vt.Tree("press")
     tree.world.add(vt.tz("press", kinematic=True), vt.body("plate", 1.0, (0.1, 0.1, 0.1)))
     tree.contact(vt.Contact("plate", points=[(0, 0, 0)]), vt.Ground(friction=0.5))
-    run = {"duration": 0.5, "dt": 1e-2, "method": method, "prescribed": {"press": lambda t: 0.1 - t}}
+    run = {"duration": 0.5, "dt": 1e-2, "method": method,
+           "control": vt.Control(prescribed={"press": lambda t: 0.1 - t})}
     with pytest.raises(vt.ConvergenceError, match=r'contact of "plate" and the ground is not solved'):
         vt.simulate(tree.compile(), [0.1], **run)

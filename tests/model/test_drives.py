@@ -207,7 +207,7 @@ def test_a_rotor_behind_a_gear_is_armature(method, limits):
     """The step of both is the same map: they differ by what the solver leaves."""
     ratio, rotor, inputs = -60.0, 3e-5, {"goal": lambda t: 0.6 * np.sin(5 * t)}
     two, one = (geared_arm(ratio, rotor, apart, kp=90.0, kd=4.0, **limits) for apart in (True, False))
-    given = {"duration": 1.0, "dt": 0.005, "method": method, "inputs": inputs}
+    given = {"duration": 1.0, "dt": 0.005, "method": method, "control": vt.Control(inputs=inputs)}
     if method != "rk4":
         given["tolerance"] = 1e-12
     both, alone = vt.simulate(two, **given), vt.simulate(one, **given)
@@ -265,7 +265,7 @@ def test_forces_of_drives_of_a_run_and_of_a_state(method):
                                                 vt.Drive(drives[0].joint, 20.0, 0.5, target="goal"))))  # fmt: skip
     ways = ({"order": 2}, {"order": 4}, {"halvings": 2}) if method != "rk4" else ({},)
     for more in ways:
-        given = {"duration": 0.2, "dt": 0.002, "method": method, "inputs": goal, **more}
+        given = {"duration": 0.2, "dt": 0.002, "method": method, "control": vt.Control(inputs=goal), **more}
         run = vt.simulate(model, q, v, monitors="drive_forces", **given)
         force = run.monitors["drive_forces"]
         if method == "rk4":

@@ -180,7 +180,8 @@ def test_dry_friction_acts_with_contacts_limits_drives_and_gears(method, tmp_pat
     model = arm()
     q = vt.place_on_ground(model, model.neutral())
     a, b = (model.joint(name).q_slice.start for name in "ab")
-    start = {"dt": 2e-3, "method": method, "prescribed": {"swing": lambda t: 0.3 * np.sin(t)}, "targets": [0.35]}
+    start = {"dt": 2e-3, "method": method, "control": vt.Control(prescribed={"swing": lambda t: 0.3 * np.sin(t)},
+                                                                 targets=[0.35])}
     run = vt.simulate(model, q, duration=1.5, monitors=("contact_work", "momentum_balance", "gap"), **start)
     assert run.q[:, [a, b]].max() < 0.5 + 1e-9 and np.abs(run.constraint).max() < 1e-11
     # the drive moves a, which stands off its target by what friction holds

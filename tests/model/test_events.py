@@ -249,7 +249,7 @@ def test_prescribed_coordinates_need_steps_that_are_known():
     tree = vt.Tree("press")
     tree.world.add(vt.tx("slide", kinematic=True), vt.tz("fall"), vt.body("plate", 1.0, (0.1, 0.1, 0.1)))
     tree.contact(vt.Contact("plate", points=[(0, 0, 0)]), vt.Ground(friction=0.5))
-    given = {"duration": 0.1, "dt": 1e-2, "prescribed": {"slide": lambda t: 0.1 * t}}
+    given = {"duration": 0.1, "dt": 1e-2, "control": vt.Control(prescribed={"slide": lambda t: 0.1 * t})}
     with pytest.raises(vt.InputError, match=r"events=2 does not know its steps beforehand, and prescribed coordinates"):
         vt.simulate(tree.compile(), [0.0, 0.1], events=2, **given)
     vt.simulate(tree.compile(), [0.0, 0.1], **given)

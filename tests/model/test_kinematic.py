@@ -182,7 +182,7 @@ def test_order_on_random_trees(seed, kinds, residual):
     v[kinematic] = 0.0
     if residual == "tree":
         model, q, v = one_coordinate_joints(model, q, v)
-    options = {"duration": 0.2, "prescribed": moves, "inputs": {"push": 0.5, "drive": -1.0}}
+    options = {"duration": 0.2, "control": vt.Control(prescribed=moves, inputs={"push": 0.5, "drive": -1.0})}
     exact = vt.simulate(model, q, v, dt=0.2, method="scipy-dop853", rtol=1e-11, atol=1e-11, **options)
     steps, errors = np.array([0.005, 0.0025, 0.00125]), []
     for dt in steps:
@@ -277,7 +277,8 @@ def test_starts_from_momenta_and_from_two_configurations():
     model = hoist(("x", "y", "z"))
     q0 = np.array([0.0, 0.0, 1.0, 0.6, 0.0, -0.8])
     v0 = np.array([0, 0, 0, 0.06, 0.5, -0.08])
-    options = {"duration": 0.4, "method": "midpoint", "prescribed": {"wire": lambda t: (1.0 + 0.1 * t, 0.1, 0.0)},
+    options = {"duration": 0.4, "method": "midpoint",
+               "control": vt.Control(prescribed={"wire": lambda t: (1.0 + 0.1 * t, 0.1, 0.0)}),
                "tolerance": 1e-13}  # fmt: skip
     run = vt.simulate(model, q0, v0, dt=0.01, **options)
     assert np.abs(run.v[0] - v0 - [0, 0, 0.1, 0, 0, 0]).max() < 1e-12
@@ -293,18 +294,19 @@ def test_starts_from_momenta_and_from_two_configurations():
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [
-        ({"prescribed": {"X": place}}, vt.UnknownNameError, "joint"),
-        ({"prescribed": {"upper": place}}, vt.InputError, "not prescribed.*kinematic=True"),
-        ({"prescribed": {"x": np.zeros(10)}}, vt.InputError, r"11 finite numbers.*\(10,\)"),
-        ({"prescribed": {"x": np.append(np.zeros(10), np.nan)}}, vt.InputError, "finite"),
-        ({"prescribed": {"x": lambda t: np.nan}}, vt.InputError, '"x".*finite'),
-        ({"prescribed": {"x": lambda t: (t, 1.0)}}, vt.InputError, "return q or"),
-        ({"prescribed": {"x": lambda t: t + 0.1}}, vt.InputError, r'q0 has "x" at 0, but its motion starts at 0\.1'),
+        ({"control": vt.Control(prescribed={"X": place})}, vt.UnknownNameError, "joint"),
+        ({"control": vt.Control(prescribed={"upper": place})}, vt.InputError, "not prescribed.*kinematic=True"),
+        ({"control": vt.Control(prescribed={"x": np.zeros(10)})}, vt.InputError, r"11 finite numbers.*\(10,\)"),
+        ({"control": vt.Control(prescribed={"x": np.append(np.zeros(10), np.nan)})}, vt.InputError, "finite"),
+        ({"control": vt.Control(prescribed={"x": lambda t: np.nan})}, vt.InputError, '"x".*finite'),
+        ({"control": vt.Control(prescribed={"x": lambda t: (t, 1.0)})}, vt.InputError, "return q or"),
+        ({"control": vt.Control(prescribed={"x": lambda t: t + 0.1})}, vt.InputError,
+         r'q0 has "x" at 0, but its motion starts at 0\.1'),
         ({"v0": np.array([0.5, 0, 0])}, vt.InputError, 'v0 gives "x" the rate 0.5.*leave it zero'),
     ],
 )
 def test_bad_motions_are_named(change, error, text):
-    arguments = {"prescribed": {"x": place}, "method": "midpoint", **change}
+    arguments = {"control": vt.Control(prescribed={"x": place}), "method": "midpoint", **change}
     with pytest.raises(error, match=text):
         vt.simulate(cart(), duration=0.1, dt=0.01, **arguments)
 

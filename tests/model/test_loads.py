@@ -344,7 +344,7 @@ def test_the_residual_of_the_tree_is_the_recursive_one(seed, kinds):
 def test_solvers_and_guesses_agree(kinds):
     model, q, v = everything(7, kinds)
     options = {"duration": 0.02, "dt": 0.001, "method": "midpoint", "tolerance": 1e-12,
-               "inputs": lambda t, q, v: np.array([np.sin(9 * t), v[0], 1.0])}  # fmt: skip
+               "control": vt.Control(inputs=lambda t, q, v: np.array([np.sin(9 * t), v[0], 1.0]))}  # fmt: skip
     first = vt.simulate(model, q, v, solver="recursive-newton", **options)
     assert first.iterations_max <= 6
     tree = [{"residual": "tree", "caching": False}] if model.nq == model.nv else []

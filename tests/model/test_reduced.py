@@ -176,7 +176,7 @@ def test_starts_torques_and_ends_are_in_the_reduced_coordinates(tmp_path):
     assert set(seen) == {((model.nq,), (model.nv,))}
     table = vt.compare(model, ["linear-time", "rk4"], q0=q, v0=v, dt=[1e-2], duration=0.1)
     assert all(row["status"] == "ok" for row in table.table)
-    for wrong in ({"v0": np.zeros(model.full.nv)}, {"torque": np.zeros(3)}, {"q1": [0.0]}):
+    for wrong in ({"v0": np.zeros(model.full.nv)}, {"control": np.zeros(3)}, {"q1": [0.0]}):
         with pytest.raises(InputError):
             vt.simulate(model, q, duration=0.1, dt=1e-2, **wrong)
     with pytest.raises(ConvergenceError) as caught:

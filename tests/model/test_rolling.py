@@ -218,7 +218,7 @@ def test_a_car_drives_as_the_vehicle(method):
         return 0.2 * np.sin(0.8 * t)
 
     errors = []
-    inputs = {"torque": lambda t: 400 + 300 * np.sin(t), "steering": lambda t: 0.16 * np.cos(0.8 * t)}
+    inputs = {"control": lambda t: 400 + 300 * np.sin(t), "steering": lambda t: 0.16 * np.cos(0.8 * t)}
     fine = vt.simulate(car, duration=4.0, dt=1.25e-3, control=vt.Control(inputs=inputs))
     for dt in (4e-2, 2e-2, 1e-2):
         control = vt.Control(torque=torque, prescribed={"steering": lambda t: np.arctan(sigma(t))})
@@ -441,7 +441,7 @@ def run_of_cart(method, duration=0.6, **more):
     v = np.zeros(model.nv)
     v[0], v[5], v[model.joint("flag").v_slice] = 1.0, 0.5, 0.9
     v = model.project_velocity(q, v)
-    start = {"q0": q, "v0": v, "prescribed": {"flag": lambda t: 0.9 * t}, "targets": [0.3]}
+    start = {"q0": q, "v0": v, "control": vt.Control(prescribed={"flag": lambda t: 0.9 * t}, targets=[0.3])}
     return model, partial(vt.simulate, model, dt=2e-3, method=method, duration=duration, **{**start, **more})
 
 

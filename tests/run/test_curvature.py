@@ -181,7 +181,7 @@ def test_runs_have_those_of_their_steps(method, options, monkeypatch):
     model, rng = rubbing_model(3, KINDS), np.random.default_rng(0)
     q, v = random_state(model.flat, rng, 0.5)
     inputs, torque = rng.normal(size=(6, len(model.input_names))), rng.normal(size=model.nv)
-    given = {"dt": 0.01, "method": method, "torque": torque, "tolerance": 1e-13, **options}
+    given = {"dt": 0.01, "method": method, "control": torque, "tolerance": 1e-13, **options}
     run = vt.simulate(model, q, v, duration=0.06, control=vt.Control(inputs=inputs), **given)
     found = run.linearize(control=vt.Control(inputs=inputs))
     costates, by = rng.normal(size=(2, 3, 6, 2 * model.nv)), ("state", "inputs")

@@ -27,14 +27,21 @@ def swing(t):
 
 
 Q0 = [0.3, -0.2, 0.0]
-BASE = {"duration": 0.2, "dt": 5e-3, "prescribed": {"c": swing}}
+SWING, TORQUE = {"c": swing}, [0.3, 2.0, 0.0]
+BASE = {"duration": 0.2, "dt": 5e-3, "control": vt.Control(prescribed=SWING)}
 WRENCH = {"wrenches": {"tip": [0.1, 0.2, 0.3, 1.0, 2.0, 3.0]}}
 #: A value of each option that changes motions, and what it goes with.
 VALUES = {
     "v0": ([0.5, 0.3, 0.0], {}), "p0": ([0.5, 0.3, 0.1], {}), "t0": (0.25, {}),
-    "torque": ([0.3, 2.0, 0.0], {}), "effort_limits": (True, {"torque": [0.3, 2.0, 0.0]}),
-    "wrenches": (WRENCH["wrenches"], {}), "wrench_axes": ("local", WRENCH), "inputs": ({"push": 0.7}, {}),
-    "targets": ([0.5], {}), "prescribed": ({"c": lambda t: 2 * swing(t)}, {}), "method": ("midpoint", {}),
+    **{f"control.{name}": (vt.Control(**{"prescribed": SWING, **drives}),
+                            {"control": vt.Control(**{"prescribed": SWING, **others})})
+       for name, drives, others in (
+           ("torque", {"torque": TORQUE}, {}),
+           ("effort_limits", {"torque": TORQUE, "effort_limits": True}, {"torque": TORQUE}),
+           ("inputs", {"inputs": {"push": 0.7}}, {}), ("targets", {"targets": [0.5]}, {}),
+           ("prescribed", {"prescribed": {"c": lambda t: 2 * swing(t)}}, {}),
+       )},
+    "wrenches": (WRENCH["wrenches"], {}), "wrench_axes": ("local", WRENCH), "method": ("midpoint", {}),
     "pushes": ([vt.Impulse("tip", (1.0, 0.0, 0.0), at=0.05)], {}), "dt": (1e-2, {}), "duration": (0.1, {}),
     "q0": ([0.1, 0.2, 0.0], {}),
 }  # fmt: skip
@@ -47,8 +54,6 @@ def by_simulate(model, **given):
 def by_rollout(model, **given):
     rows = {name: np.array([given.pop(name)]) for name in ("q0", "v0", "p0") if name in given}
     given = {"q0": np.array([Q0]), **BASE, **given, **rows}
-    if isinstance(given.get("torque"), list):
-        given["torque"] = np.array(given["torque"])
     return vt.rollout(model, **given).data["q"][0, -1]
 
 
@@ -77,13 +82,14 @@ ALONE = {
 }  # fmt: skip
 
 
-CASES = [(door, name) for door in DOORS for name in VALUES if name in parameters(door) or name == "method"]
+CASES = [(door, name) for door in DOORS for name in VALUES
+         if name.partition(".")[0] in parameters(door) or name == "method"]  # fmt: skip
 
 
 @pytest.mark.parametrize(("door", "name"), CASES, ids=lambda x: x if isinstance(x, str) else x.__name__)
 def test_an_option_does_what_it_does_in_simulate(door, name):
     model, (value, beside) = arm(), VALUES[name]
-    changed = {**beside, name: value}
+    changed = {**beside, name.partition(".")[0]: value}
     with_it, without = by_simulate(model, **changed), by_simulate(model, **beside)
     assert np.abs(with_it - without).max() > 1e-6 or name == "dt"
     np.testing.assert_allclose(DOORS[door](model, **changed), with_it, rtol=0, atol=1e-9)
@@ -92,7 +98,7 @@ def test_an_option_does_what_it_does_in_simulate(door, name):
 @pytest.mark.parametrize("door", DOORS, ids=lambda x: x.__name__)
 def test_every_option_is_here(door):
     for name in parameters(door):
-        if name not in VALUES:
+        if name not in VALUES and name != "control":
             assert name in ALONE, f"{name} of {door.__name__} is new: say which tests show what it does"
             assert gives(ALONE[name], name) or name == "methods"
 

@@ -69,11 +69,11 @@ def push(t, q, v):
 
 CASES = {
     "plain": ({}, {}),
-    "constant torque": ({}, {"torque": [0.3, 0.1, -0.2, 0.1]}),
-    "torque of time and state": ({}, {"torque": push}),
+    "constant torque": ({}, {"control": [0.3, 0.1, -0.2, 0.1]}),
+    "torque of time and state": ({}, {"control": push}),
     "friction": ({"friction": 0.4, "friction_velocity": 2.0}, {}),
-    "drives": ({}, {"targets": [0.5, -0.3]}),
-    "inputs": ({}, {"inputs": {"motor": 0.7}}),
+    "drives": ({}, {"control": vt.Control(targets=[0.5, -0.3])}),
+    "control": vt.Control(inputs=({}, {"inputs": {"motor": 0.7}})),
 }
 
 
@@ -123,7 +123,7 @@ def test_a_screw_turns_in_pinocchio_and_not_in_mujoco():
 def test_drives_are_cut_at_their_limits():
     model = arm().compile().with_drives({"a": {"kp": 300, "kd": 1, "effort_limit": 1.5, "gear": 2.0}})
     q, v = start_of(model)
-    given = {"duration": 0.1, "dt": 1e-3, "targets": [2.0]}
+    given = {"duration": 0.1, "dt": 1e-3, "control": vt.Control(targets=[2.0])}
     found = vt.compare(model, ["rk4"], q, v, engines=["mujoco:rk4", "pinocchio:rk4"], **given)
     for row in found.table:
         assert row["status"] == "ok" and row["error"] < 1e-7
@@ -203,8 +203,8 @@ def _sprung():
     (_loop, {}, "constraints"), (_dry, {}, "dry friction"), (_sprung, {}, 'the spring "world" - "l"'),
     (lambda: _geared().compile().reduced(), {}, "joints that follow others"),
     (arm, {"wrenches": {"l": [0, 0, 0, 1, 0, 0]}}, "the argument wrenches"),
-    (arm, {"torque": vt.Controller(lambda t, q, v: np.zeros(4), period=0.01)}, "controllers"),
-    (_limited, {"effort_limits": True, "torque": [0.1] * 5}, "effort_limits"),
+    (arm, {"control": vt.Controller(lambda t, q, v: np.zeros(4), period=0.01)}, "controllers"),
+    (_limited, {"control": vt.Control(effort_limits=True, torque=[0.1] * 5)}, "effort_limits"),
 ])  # fmt: skip
 def test_what_no_engine_simulates_is_said(made, given, words):
     system = made()

@@ -110,7 +110,7 @@ def test_a_variation_against_products_of_the_maps_and_the_gradient(constrained, 
     model, q, v, torque, inputs = driven(6, constrained=constrained)
     nv, nu = model.nv, inputs.shape[1]
     run = followed(model, q, model.generalized_momentum(q, v), torque, inputs, method, options)
-    given = {"inputs": inputs} if nu else {}
+    given = {"control": vt.Control(inputs=inputs)} if nu else {}
     steps = run.linearize(**given)
     rng = np.random.default_rng(8)
     d, dp = rng.normal(size=(2, nv))
@@ -274,7 +274,7 @@ def test_velocities(method):
     model, q, v, torque, inputs = driven(6)
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(STEPS + 1, model.nv))
-    drive = {"torque": rows_of(torque), "inputs": inputs, "tolerance": 1e-14}
+    drive = {"control": vt.Control(torque=rows_of(torque), inputs=inputs), "tolerance": 1e-14}
 
     def run(d, dv):
         return vt.simulate(model, model.integrate(q, d), v + dv, duration=STEPS * DT, dt=DT, method=method, **drive)

@@ -101,7 +101,8 @@ def test_limits_dry_friction_and_wheels(method):
 
 def test_a_robot_that_stands():
     model, q = standing("g1")
-    given = {"dt": 2e-3, "targets": [q[model.joint(drive.joint).q_slice][0] for drive in model.drives]}
+    given = {"dt": 2e-3,
+             "control": vt.Control(targets=[q[model.joint(drive.joint).q_slice][0] for drive in model.drives])}
     run = vt.simulate(model, q, duration=0.1, **given)
     sim = vt.Simulation(model, q, **given)
     feet = sorted({name for name, _ in run.contacts.names})

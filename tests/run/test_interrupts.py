@@ -242,7 +242,7 @@ def test_the_records_of_an_interrupted_run_are_worked_out_later(reduced, monkeyp
     model = model.reduced() if reduced else model
     asked, made = [], Outcome.trajectory
     monkeypatch.setattr(Outcome, "trajectory", lambda self: asked.append(1) or made(self))
-    given = {"duration": 1.0, "dt": 1e-3, "torque": [0.1, 0.2]}
+    given = {"duration": 1.0, "dt": 1e-3, "control": [0.1, 0.2]}
 
     def press(done, total):
         raise KeyboardInterrupt

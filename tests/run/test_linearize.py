@@ -270,7 +270,7 @@ def test_a_run_has_the_derivatives_of_its_steps(order, method, monkeypatch):
     q, v = random_state(model.flat, rng, 0.5)
     inputs = rng.normal(size=(9, len(model.input_names)))
     torque = rng.normal(size=model.nv)
-    given = {"dt": 0.01, "method": method, "order": order, "torque": torque}
+    given = {"dt": 0.01, "method": method, "order": order, "control": torque}
     run = vt.simulate(model, q, v, duration=0.09, control=vt.Control(inputs=inputs), tolerance=1e-13, **given)
     # without inputs the constant forces of drives count as a torque
     found = run.linearize()
@@ -359,7 +359,7 @@ def test_what_compositions_do_not_know_is_told():
     model, q = vt.Model(chain_flat(2)), np.array([0.3, 0.2])
     given = {"duration": 0.1, "dt": 0.01, "order": 4}
     for more in ({"wrenches": {"link1": [5.0, 1, 0, 0, 20, 5]}, "wrench_axes": "local"},
-                 {"torque": lambda t, q, v: [np.sin(50 * t), 0]}):  # fmt: skip
+                 {"control": lambda t, q, v: [np.sin(50 * t), 0]}):  # fmt: skip
         with pytest.raises(vt.InputError, match="other forces acted"):
             vt.simulate(model, q, [2.0, -1.0], **given, **more).linearize()
     moved = carried_model()
@@ -422,7 +422,7 @@ def test_wrong_uses_are_told():
     for wrong, text in (
         ({"method": "rk4"}, "linear-time or midpoint"), ({"method": "gauss"}, "linear-time or midpoint"),
         ({"order": 3}, "order"), ({"adapt": "density", "rate": 1.0}, "equal steps"), ({"method": 3}, "method"),
-        ({"torque": lambda t, q, v: v}, "torque"), ({"dt": -1.0}, "dt"), ({"q0": np.zeros(3)}, "q0"),
+        ({"control": lambda t, q, v: v}, "torque"), ({"dt": -1.0}, "dt"), ({"q0": np.zeros(3)}, "q0"),
     ):  # fmt: skip
         with pytest.raises(vt.VitreeError, match=text):
             vt.linearize(model, **{"q0": q, "v0": v, "dt": 0.01, **wrong})

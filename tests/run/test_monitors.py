@@ -130,7 +130,7 @@ def test_a_watched_run_keeps_what_drove_it(steps):
     """A torque that is a function, in one piece and in several; and one that is constant at each record."""
     model = vt.Model(chain_flat(2))
     given = {"q0": [0.5, 0.2], "duration": 0.01 * steps, "dt": 0.01, "every": 7}
-    moving = {"torque": lambda t, q, v: np.array([np.sin(30 * t), np.cos(9 * t)])}
+    moving = {"control": lambda t, q, v: np.array([np.sin(30 * t), np.cos(9 * t)])}
     plain, watched = (vt.simulate(model, **given, **moving, **more) for more in ({}, {"monitors": "energy"}))
     np.testing.assert_array_equal(watched.drive.torque, plain.drive.torque)
     assert np.ptp(plain.drive.torque, axis=0).min() > 1.0

@@ -100,7 +100,7 @@ def test_runs_that_blow_up_are_told_whatever_acts(method, driven):
         model, more["torque"] = vt.Model(chain_flat(3)), lambda t, q, v: -400.0 * v
     elif driven in ("drives", "inputs"):
         model = model.with_drives({"*": (30.0, 1.0)})
-        more = {"targets": np.full(3, 0.5)} if driven == "inputs" else more
+        more = {"control": vt.Control(targets=np.full(3, 0.5))} if driven == "inputs" else more
     elif driven == "wrench":
         more["wrenches"] = {model.link_names[-1]: [0, 0, 0, 1.0, 0, 0]}
     steps = 1
@@ -158,7 +158,7 @@ def test_the_work_of_what_acts_explains_the_energy():
     rows = np.where(np.arange(400)[:, None] % 100 < 50, 1.0, -1.0) * np.ones(3)
     for method in ("linear-time", "midpoint", "rk4", "gauss"):
         pumped = lambda t, q, v: 30 * np.sign(v + 0.1)  # noqa: E731
-        for more in ({"targets": rows}, {"torque": [40.0, -20.0, 5.0]}, {"torque": pumped}):
+        for more in ({"control": vt.Control(targets=rows)}, {"control": [40.0, -20.0, 5.0]}, {"control": pumped}):
             run = vt.simulate(model, np.full(3, 0.3), duration=2.0, dt=5e-3, method=method, **more)
             assert run.warnings == (), (method, more)
 

@@ -314,7 +314,8 @@ def test_prescribed_motion_in_contact():
     model = tree.compile()
     q = vt.place_on_ground(model, model.neutral())
     for method in ("linear-time", "midpoint", "rk4"):
-        given = {"dt": 2e-3, "method": method, "prescribed": {"swing": lambda t: 0.3 * np.sin(5 * t)}}
+        given = {"dt": 2e-3, "method": method,
+                 "control": vt.Control(prescribed={"swing": lambda t: 0.3 * np.sin(5 * t)})}
         run = vt.simulate(model, q, duration=0.1, **given)
         sim = vt.Simulation(model, q, **given)
         for k in range(50):

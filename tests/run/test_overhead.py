@@ -104,9 +104,9 @@ def spoiled(model):
 
 DRIVES = {
     "nothing": lambda m: {},
-    "array": lambda m: {"torque": np.linspace(-1, 1, m.nv)},
-    "callable": lambda m: {"torque": lambda t, q, v: np.sin(t + np.arange(m.nv)) - 0.1 * v},
-    "limits": lambda m: {"torque": np.linspace(-1, 1, m.nv), "effort_limits": False},
+    "array": lambda m: {"control": np.linspace(-1, 1, m.nv)},
+    "callable": lambda m: {"control": lambda t, q, v: np.sin(t + np.arange(m.nv)) - 0.1 * v},
+    "limits": lambda m: {"control": vt.Control(torque=np.linspace(-1, 1, m.nv), effort_limits=False)},
 }
 
 
@@ -160,8 +160,8 @@ def test_integrators_are_told_apart_by_all_that_they_were_made_with():
         {"dt": 1e-3, "solver": "frozen"}, {"dt": 1e-3, "kinetic": "twist"}, {"dt": 1e-3, "order": 4},
         {"dt": 1e-3, "order": 4.0}, {"dt": 1e-3, "method": "midpoint"},
         {"dt": 1e-3, "method": "midpoint", "alpha": 0.4}, {"dt": 1e-3, "method": "midpoint", "alpha": 0.5},
-        {"dt": 1e-3, "torque": np.ones(model.nv)}, {"dt": 1e-3, "torque": -np.ones(model.nv)},
-        {"dt": 1e-3, "torque": lambda t, q, v: v}, {"dt": 1e-3, "torque": [0.5] * model.nv}, {"dt": 1e-3, "p0": True},
+        {"dt": 1e-3, "control": np.ones(model.nv)}, {"dt": 1e-3, "control": -np.ones(model.nv)},
+        {"dt": 1e-3, "control": lambda t, q, v: v}, {"dt": 1e-3, "control": [0.5] * model.nv}, {"dt": 1e-3, "p0": True},
         {"dt": 1e-3, "wrenches": {"hand": (0, 0, 1, 0, 0, 1)}}, {"dt": 1e-3, "monitors": "energy"},
         {"dt": 1e-3, "adapt": "density", "rate": 2.0}, {"dt": np.full(8, 1e-3)}, {"dt": 1e-3, "order": np.int64(4)},
     ]  # fmt: skip
@@ -217,7 +217,8 @@ def test_so_has_a_run_with_inputs_of_every_kind(method):
     for _ in range(2):
         for each in inputs:
             for torque in (None, lambda t, q, v: -v):
-                call = {"dt": 2e-3, "duration": 0.012, "method": method, "inputs": each, "torque": torque}
+                call = {"dt": 2e-3, "duration": 0.012, "method": method,
+                        "control": vt.Control(inputs=each, torque=torque)}
                 q, v = start(model)
                 same(vt.simulate(model, q, v, **call), vt.simulate(alone(model), q, v, **call))
     call = {"dt": 2e-3, "duration": 0.02, "method": method}
@@ -258,7 +259,8 @@ def test_a_run_after_one_that_failed_has_the_same_bits(method):
     with pytest.raises(vt.ConvergenceError) as failed:
         vt.simulate(model, q, 1e12 * v, **call | {"dt": 1.0, "duration": 60.0})
     assert failed.value.trajectory is None or len(failed.value.trajectory) >= 1
-    for wrong in ({"torque": np.ones(model.nv + 1)}, {"inputs": np.ones(3)}, {"monitors": "nothing"}, {"every": 0}):
+    for wrong in ({"control": np.ones(model.nv + 1)}, {"control": vt.Control(inputs=np.ones(3))},
+                  {"monitors": "nothing"}, {"every": 0}):
         with pytest.raises(vt.VitreeError):
             vt.simulate(model, q, v, **call | wrong)
     same(before, vt.simulate(model, q, v, **call))
@@ -278,7 +280,7 @@ def test_a_run_after_a_torque_that_raised_has_the_same_bits(method, error):
             raise error("no")
         return -0.5 * v
 
-    call = {"dt": 1e-3, "duration": 9e-3, "method": method, "torque": torque}
+    call = {"dt": 1e-3, "duration": 9e-3, "method": method, "control": torque}
     vt.simulate(model, q, v, **call | {"duration": 2e-3})
     with pytest.raises((vt.CallableError, KeyboardInterrupt)) as raised:
         vt.simulate(model, q, v, **call)

@@ -300,8 +300,8 @@ def test_starts_by_momentum_and_one_start_for_all():
         ({"q0": np.zeros((3, 2)), "v0": np.array([[0, 0], [0, np.inf], [0, 0]])}, r"v0\[1\]"),
         ({}, "how many instances"),
         ({"instances": 2.5}, "instances"),
-        ({"instances": 3, "torque": np.zeros((3, 9, 2))}, r"torque.*\(n, 10, 2\)"),
-        ({"instances": 3, "torque": np.full((3, 2), np.nan)}, "torque"),
+        ({"instances": 3, "control": np.zeros((3, 9, 2))}, r"torque.*\(n, 10, 2\)"),
+        ({"instances": 3, "control": np.full((3, 2), np.nan)}, "torque"),
         ({"instances": 3, "record": ("q", "speed")}, "speed"),
         ({"instances": 3, "every": 0}, "every"),
         ({"instances": 3, "threads": 0}, "threads"),
@@ -310,7 +310,7 @@ def test_starts_by_momentum_and_one_start_for_all():
         ({"instances": 3, "order": 3}, "order"),
         ({"instances": 3, "adapt": "density"}, "adapt"),
         ({"instances": 3, "v0": np.zeros(2), "p0": np.zeros(2)}, "v0, p0|v0 and p0"),
-        ({"instances": 3, "inputs": np.zeros((3, 2))}, "inputs"),
+        ({"instances": 3, "control": vt.Control(inputs=np.zeros((3, 2)))}, "inputs"),
     ],
 )
 def test_wrong_arguments_are_told(wrong, text):

@@ -127,10 +127,10 @@ def test_drives_in_lanes(limits, method, width):
     dt = 0.02 if method in ("linear-time", "midpoint") else 0.002
     targets = rng.uniform(-2, 2, (n, steps, len(model.drives)))
     more = {"steps": steps, "dt": dt, "method": method}
-    for each in ({}, {"targets": targets[:, 0]}, {"targets": targets}):
+    for each in ({}, {"control": vt.Control(targets=targets[:, 0])}, {"control": vt.Control(targets=targets)}):
         assert require_same(model, q, v, each=each, **more).in_lanes.any()
     one = model.drives[1]
-    signals = {"inputs": {one.target_rate: 0.3, one.target: 0.1}}
+    signals = {"control": vt.Control(inputs={one.target_rate: 0.3, one.target: 0.1})}
     assert require_same(model, q, v, **signals, **more).in_lanes.any()
     inputs = rng.uniform(-1, 1, (n, len(model.input_names)))
     torque = rng.normal(size=model.nv)
@@ -161,7 +161,7 @@ def test_targets_by_joint_and_by_a_policy(width):
             mine = {joint: targets[k], other: np.full(10, 0.2)}
             run = vt.simulate(model, q[k], v, duration=0.1, dt=0.01, control=vt.Control(targets=mine), method=method)
             assert np.array_equal(rollout.q[k], run.q)
-        more = {"dt": 0.01, "torque": [0.1, 0], "method": method}
+        more = {"dt": 0.01, "control": [0.1, 0], "method": method}
         policy = vt.rollout(model, q, duration=0.1, control=vt.Control(targets=lambda t, Q, V: 0.5 * Q), **more)
         one = vt.Simulation(model, q[3], **more)
         for _ in range(10):
@@ -184,10 +184,12 @@ def test_two_drives_of_one_input_run_one_by_one():
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"targets": {"elbow": 1.0}}, "elbow"), ({"inputs": {"wind": 1.0}}, "wind"),
-        ({"targets": np.zeros((3, 1))}, "targets"), ({"inputs": np.zeros((3, 1))}, "inputs"),
-        ({"targets": np.zeros((3, 2)), "inputs": np.zeros((3, 2))}, "mapping"),
-        ({"targets": np.full((3, 2), np.nan)}, "finite"),
+        ({"control": vt.Control(targets={"elbow": 1.0})}, "elbow"), ({"control": vt.Control(inputs={"wind": 1.0})},
+                                                                     "wind"),
+        ({"control": vt.Control(targets=np.zeros((3, 1)))},
+         "targets"), ({"control": vt.Control(inputs=np.zeros((3, 1)))}, "inputs"),
+        ({"control": vt.Control(targets=np.zeros((3, 2)), inputs=np.zeros((3, 2)))}, "mapping"),
+        ({"control": vt.Control(targets=np.full((3, 2), np.nan))}, "finite"),
     ],
 )  # fmt: skip
 def test_wrong_signals_are_told(wrong, text):

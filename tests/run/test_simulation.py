@@ -122,7 +122,7 @@ def test_reduced_models_and_their_torque(method):
     rng = np.random.default_rng(3)
     v, tau = rng.uniform(-0.5, 0.5, (2, model.nv))
     whole = vt.simulate(model, None, v, duration=0.02, dt=1e-3, method=method, control=tau)
-    for given in ({"torque": tau}, {}):
+    for given in ({"control": tau}, {}):
         sim = vt.Simulation(model, None, v, dt=1e-3, method=method, every=4, **given)
         if not given:
             sim.torque[:] = tau
@@ -370,7 +370,7 @@ def test_pushes_keep_the_order(kind, method):
 
 def test_a_push_is_a_wrench_while_it_lasts():
     model, dt = chain(), 0.01
-    wrench = {"torque": (0.1, 0.2, 0.0), "force": (0.5, 0.0, 1.0)}
+    wrench = {"control": (0.1, 0.2, 0.0), "force": (0.5, 0.0, 1.0)}
     frame = model.link_names[-1]
     push = vt.ExternalWrench(frame, wrench["force"], 0.1, 0.2, torque=wrench["torque"])
     for method in METHODS:
@@ -423,13 +423,13 @@ LINK = MODEL.link_names[-1]
         ({"pushes": [3]}, "Impulse and ExternalWrench"),
         ({"pushes": [vt.Impulse("lnk2", (1, 0, 0), at=0.0)]}, "lnk2"),
         ({"pushes": [vt.ExternalWrench(LINK, (1, 0, 0), 0.001, 0.0121)], "method": "own"}, "whole steps only"),
-        ({"torque": vt.Controller(pd, period=0.0123)}, "0.01 s \\(1 steps\\) or 0.02 s"),
-        ({"torque": vt.Controller(pd, period=0.01, delay=0.004)}, "delay=0.004"),
-        ({"torque": vt.Controller(pd, period=0.01, initial=(1, 2))}, "initial"),
-        ({"torque": vt.Controller(pd, period=0.01), "adapt": "density", "rate": 1.0}, "equal length"),
-        ({"torque": vt.Controller(lambda t, q, v: np.full(3, np.nan), period=0.01)}, "NaN"),
-        ({"torque": vt.Controller(lambda t, q, v: 1 / 0, period=0.01)}, "ZeroDivisionError"),
-        ({"torque": vt.Controller(lambda t, q, v: v[:2], period=0.01)}, "shape"),
+        ({"control": vt.Controller(pd, period=0.0123)}, "0.01 s \\(1 steps\\) or 0.02 s"),
+        ({"control": vt.Controller(pd, period=0.01, delay=0.004)}, "delay=0.004"),
+        ({"control": vt.Controller(pd, period=0.01, initial=(1, 2))}, "initial"),
+        ({"control": vt.Controller(pd, period=0.01), "adapt": "density", "rate": 1.0}, "equal length"),
+        ({"control": vt.Controller(lambda t, q, v: np.full(3, np.nan), period=0.01)}, "NaN"),
+        ({"control": vt.Controller(lambda t, q, v: 1 / 0, period=0.01)}, "ZeroDivisionError"),
+        ({"control": vt.Controller(lambda t, q, v: v[:2], period=0.01)}, "shape"),
     ],
 )
 def test_a_wrong_simulation_is_refused(given, text):
@@ -451,9 +451,9 @@ def test_a_wrong_simulation_is_refused(given, text):
     ("given", "text"),
     [
         ({"steps": 0}, "steps=0"), ({"steps": 1.5}, "steps=1.5"), ({"steps": True}, "steps"),
-        ({"torque": np.zeros(2)}, "torque has shape"), ({"torque": [np.nan, 0, 0]}, "torque"),
-        ({"torque": np.array([0, np.inf, 0])}, "torque"), ({"inputs": [1.0]}, "inputs"),
-        ({"inputs": {"psh": 1.0}}, "psh"),
+        ({"control": np.zeros(2)}, "torque has shape"), ({"control": [np.nan, 0, 0]}, "torque"),
+        ({"control": np.array([0, np.inf, 0])}, "torque"), ({"control": vt.Control(inputs=[1.0])}, "inputs"),
+        ({"control": vt.Control(inputs={"psh": 1.0})}, "psh"),
     ],
 )  # fmt: skip
 def test_a_wrong_step_changes_nothing(given, text):

@@ -142,7 +142,7 @@ def test_rates_of_targets_are_inputs():
     assert [drive.target_rate for drive in plain.drives] == [0.0] * 6
     targets = {name: lambda t: 0.4 * np.sin(2 * t) for name in JOINTS}
     rates = {f"{name} target rate": lambda t: 0.8 * np.cos(2 * t) for name in JOINTS}
-    call = {"duration": 2.0, "dt": 5e-3, "targets": targets}
+    call = {"duration": 2.0, "dt": 5e-3, "control": vt.Control(targets=targets)}
     lag, on_time = vt.simulate(plain, **call), vt.simulate(rated, control=vt.Control(inputs=rates), **call)
     same = vt.simulate(rated, **call)
     assert same.q.tobytes() == lag.q.tobytes()
@@ -159,7 +159,7 @@ def test_a_comparison_takes_targets():
         run.q.tobytes() for run in other.trajectories.values()]  # fmt: skip
     assert one.notes == other.notes
     with pytest.raises(vt.InputError, match="targets"):
-        vt.compare(DRIVEN, [("midpoint", {"targets": GOAL})], **call)
+        vt.compare(DRIVEN, [("midpoint", {"control": vt.Control(targets=GOAL)})], **call)
 
 
 # ---- two drives of one input ---------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def test_in_everything_at_once_all_methods_converge_to_one_motion():
     """Patches and columns come and go by degrees: the orders hold but for corners where they begin to."""
     vessel = boat(current=(0.5, 0.2, 0.0), wave_amplitude=0.1, wind=(3.0, 1.0, 0.0))
     q = tilted(vessel)
-    more = {"duration": 4.0, "inputs": [200.0, 150.0]}
+    more = {"duration": 4.0, "control": vt.Control(inputs=[200.0, 150.0])}
     fine = vt.simulate(vessel, q, dt=0.0005, method="rk4", **more)
     for method in ("lie", "rk2", "implicit-rk2", "lie-newmark"):
         errors = [np.linalg.norm(vessel.difference(vt.simulate(vessel, q, dt=h, method=method, **more).q[-1],

@@ -21,9 +21,8 @@ EXAMPLES = EXAMPLES / "vehicles"
 
 def run(dt, duration=REFERENCE["T"], method="lie", case=None, **options):
     case = case or cases.car_case()
-    return vt.simulate(
-        case.vehicle, case.q, case.v, duration=duration, dt=dt, method=method, **{"inputs": case.inputs, **options}
-    )
+    given = {"control": vt.Control(inputs=case.inputs), **options}
+    return vt.simulate(case.vehicle, case.q, case.v, duration=duration, dt=dt, method=method, **given)
 
 
 def test_the_case_is_the_reference():
@@ -61,7 +60,7 @@ def test_the_explicit_update_is_the_general_one(alpha):
     case = cases.car_case(rolling_resistance=0.02)
     rows = np.column_stack([np.sin(np.arange(50)), 0.4 * np.cos(np.arange(50))])
     torque = np.array([0.1, 0, 0.3, -0.4, 5.0])
-    given = {"case": case, "inputs": rows, "torque": torque, "alpha": alpha}
+    given = {"case": case, "control": vt.Control(inputs=rows, torque=torque), "alpha": alpha}
     explicit = run(0.02, 1.0, **given)
     general = run(0.02, 1.0, "lie-implicit", map="exp", tangent="trapezoidal", **given)
     np.testing.assert_allclose(general.q, explicit.q, atol=1e-12)
@@ -238,14 +237,16 @@ def test_bad_parameters(parameters, text):
     [
         ({"v0": [1.0, 0, 0, 0, 0]}, vt.InputError, "breaks the constraints"),
         ({"q0": [0, 2.0, 0, 0, 0]}, vt.InputError, "sigma = 2, beyond its limit"),
-        ({"inputs": {"steering": 1.0}}, vt.ConvergenceError, "sigma would pass its limit"),
-        ({"inputs": {"steering": 1.0}, "method": "rk4"}, vt.ConvergenceError, "sigma would pass its limit"),
-        ({"inputs": {"steering": 1.0}, "method": "lie-implicit"}, vt.ConvergenceError, "sigma would pass its limit"),
-        ({"torque": [0, 1.0, 0, 0, 0]}, vt.InputError, "an input .steering. is the rate"),
-        ({"torque": lambda t, q, v: np.ones(5)}, vt.InputError, "an input .steering. is the rate"),
+        ({"control": vt.Control(inputs={"steering": 1.0})}, vt.ConvergenceError, "sigma would pass its limit"),
+        ({"control": vt.Control(inputs={"steering": 1.0}), "method": "rk4"}, vt.ConvergenceError,
+         "sigma would pass its limit"),
+        ({"control": vt.Control(inputs={"steering": 1.0}), "method": "lie-implicit"}, vt.ConvergenceError,
+         "sigma would pass its limit"),
+        ({"control": [0, 1.0, 0, 0, 0]}, vt.InputError, "an input .steering. is the rate"),
+        ({"control": lambda t, q, v: np.ones(5)}, vt.InputError, "an input .steering. is the rate"),
         ({"wrenches": {"body": np.zeros(6)}}, vt.InputError, "wrenches"),
-        ({"inputs": {"brake": 1.0}}, vt.UnknownNameError, "torque"),
-        ({"inputs": np.zeros((3, 2))}, vt.InputError, "3 rows"),
+        ({"control": vt.Control(inputs={"brake": 1.0})}, vt.UnknownNameError, "torque"),
+        ({"control": vt.Control(inputs=np.zeros((3, 2)))}, vt.InputError, "3 rows"),
         ({"alpha": -0.1}, vt.InputError, "alpha"),
         ({"method": "midpoint"}, vt.UnknownNameError, "lie"),
         ({"map": "exp"}, vt.UnknownNameError, "alpha"),

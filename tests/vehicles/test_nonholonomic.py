@@ -340,7 +340,7 @@ def test_what_is_missing_is_said():
         ({"max_iterations": 0}, vt.InputError, "max_iterations"),
         ({"method": "midpoint"}, vt.UnknownNameError, "lie-implicit"),
         ({"wrenches": {"body": np.zeros(6)}}, vt.InputError, "wrenches"),
-        ({"inputs": {"push": 1.0}}, vt.UnknownNameError, "pull"),
+        ({"control": vt.Control(inputs={"push": 1.0})}, vt.UnknownNameError, "pull"),
         ({"q0": np.full(4, np.nan)}, vt.InputError, "finite"),
         ({"dt": 20.0, "duration": 20.0, "v0": [0, 2.0, 0, 0]}, vt.ConvergenceError, "halve dt"),
     ],

@@ -25,8 +25,10 @@ def jets(t, q, v):
 
 
 DRIVES = {
-    "free": {}, "torque": {"torque": torque}, "inputs": {"inputs": jets}, "both": {"torque": torque, "inputs": jets},
-    "constants": {"torque": np.linspace(-0.2, 0.3, 6), "inputs": [0.3, -0.1]},
+    "free": {}, "control": vt.Control(torque={"torque": torque},
+                                      inputs={"inputs": jets}), "both": {"control": vt.Control(torque=torque,
+                                                                                               inputs=jets)},
+    "constants": {"control": vt.Control(torque=np.linspace(-0.2, 0.3, 6), inputs=[0.3, -0.1])},
 }  # fmt: skip
 
 

@@ -20,9 +20,8 @@ EXAMPLES = EXAMPLES / "vehicles"
 
 def run(dt, duration=REFERENCE["T"], method="lie", case=None, **options):
     case = case or cases.snakeboard_case()
-    return vt.simulate(
-        case.vehicle, case.q, case.v, duration=duration, dt=dt, method=method, **{"inputs": case.inputs, **options}
-    )
+    given = {"control": vt.Control(inputs=case.inputs), **options}
+    return vt.simulate(case.vehicle, case.q, case.v, duration=duration, dt=dt, method=method, **given)
 
 
 def pushed():
@@ -98,7 +97,7 @@ def test_momentum_stays_while_the_wheels_rest(method):
 def test_the_explicit_update_is_the_general_one(alpha):
     case = pushed()
     rows = 0.05 * np.column_stack((np.sin(np.arange(50)), 0.1 * np.cos(np.arange(50))))
-    given = {"case": case, "inputs": rows, "torque": [0.01, -0.002, 0.03, -0.04, 0.5], "alpha": alpha}
+    given = {"case": case, "control": vt.Control(inputs=rows, torque=[0.01, -0.002, 0.03, -0.04, 0.5]), "alpha": alpha}
     explicit = run(0.02, 1.0, **given)
     general = run(0.02, 1.0, "lie-implicit", map="exp", tangent="trapezoidal", **given)
     np.testing.assert_allclose(general.q, explicit.q, atol=1e-12)
@@ -182,8 +181,8 @@ def test_bad_parameters(parameters, text):
     [
         ({"v0": [0, 0, 1.0, 0, 0]}, vt.InputError, "breaks the constraints"),
         ({"q0": [0, 1.5, 0, 0, 0]}, vt.InputError, "phi = 1.5, beyond its limit"),
-        ({"inputs": {"steering": 0.01}}, vt.ConvergenceError, "phi would pass its limit 1.4"),
-        ({"inputs": {"hip": 1.0}}, vt.UnknownNameError, "rotor"),
+        ({"control": vt.Control(inputs={"steering": 0.01})}, vt.ConvergenceError, "phi would pass its limit 1.4"),
+        ({"control": vt.Control(inputs={"hip": 1.0})}, vt.UnknownNameError, "rotor"),
         ({"tolerance": 1e-9}, vt.UnknownNameError, "alpha"),
     ],
 )

@@ -199,8 +199,8 @@ def test_feedback_keeps_the_order(method):
     vehicle = random_vehicle(rng)
     q, v = random_start(vehicle, rng, 0.5)
     drive = {
-        "inputs": lambda t, q, v: np.array([np.sin(3 * t), q[0], -v[4]]),
-        "torque": lambda t, q, v: -0.5 * v + 0.3 * np.cos(t),
+        "control": vt.Control(inputs=lambda t, q, v: np.array([np.sin(3 * t), q[0], -v[4]]), torque=lambda t, q,
+                              v: -0.5 * v + 0.3 * np.cos(t)),
     }
     tight = vt.simulate(vehicle, q, v, duration=1.0, dt=1.0, method="scipy-dop853", rtol=1e-12, atol=1e-12, **drive)
     errors = [
@@ -469,8 +469,10 @@ def test_bodies_that_cannot_be_are_refused(arguments, more, what):
         ({"map": "log"}, "no map"), ({"alpha": 2}, "from 0 to 1"), ({"alpha": "half"}, "from 0 to 1"),
         ({"tolerance": 0.0}, "tolerance"), ({"max_iterations": 0}, "max_iterations"), ({"order": 4}, "option"),
         ({"method": "linear-time"}, "no method"), ({"dt": -1.0}, "dt"), ({"wrenches": {"body": (1,) * 6}}, "wrenches"),
-        ({"prescribed": {"x": [0.0]}}, "prescribe"), ({"q0": np.zeros(7)}, "quaternion"), ({"v0": np.zeros(7)}, "v0"),
-        ({"inputs": [1.0]}, r"inputs has shape \(1,\)"), ({"inputs": {"jet": 1.0}}, "no input"),
+        ({"control": vt.Control(prescribed={"x": [0.0]})}, "prescribe"), ({"q0": np.zeros(7)},
+                                                                          "quaternion"), ({"v0": np.zeros(7)}, "v0"),
+        ({"control": vt.Control(inputs=[1.0])},
+         r"inputs has shape \(1,\)"), ({"control": vt.Control(inputs={"jet": 1.0})}, "no input"),
         ({"q1": [0, 0, 0, 0, 0, 0, 1]}, "starts from q0 and v0"),
         ({"method": "rk4", "map": "exp"}, "option"),
     ],
