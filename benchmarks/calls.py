@@ -245,7 +245,7 @@ def runs(model: vt.Model, steps: int, repeats: int) -> dict[str, float]:
         return tau
 
     def run(count, **more):
-        return vt.simulate(model, q, v, duration=count * DT, dt=DT, every=count, **more)
+        return vt.simulate(model, q, v, duration=count * DT, dt=DT, record_every=count, **more)
 
     calls = {
         "one step": lambda: run(1),

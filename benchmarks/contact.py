@@ -81,7 +81,7 @@ class Vitree:
     def stand(self, method: str, dt: float, duration: float) -> tuple[float, ...]:
         q = self.q.copy()
         q[2] += DROP
-        more = {"every": round(LOOK / dt), "monitors": "gap"}
+        more = {"record_every": round(LOOK / dt), "monitors": "gap"}
         run = vt.simulate(self.model, q, duration=duration, dt=dt, method=method, **more)
         late = run.t >= STILL - 1e-9
         corners = np.array([self.model.contact_gaps(q).point_a for q in run.q[late]])

@@ -80,7 +80,7 @@ def begin(smoke: bool) -> list[Start]:
 def measure(model, q, v, dt: float, steps: int, options: dict) -> tuple[str, vt.ConvergenceError | None]:
     """Return a cell of the table, and the failure if there was one."""
     try:
-        run = vt.simulate(model, q, v, duration=steps * dt, dt=dt, every=steps, **options)
+        run = vt.simulate(model, q, v, duration=steps * dt, dt=dt, record_every=steps, **options)
     except vt.ConvergenceError as failure:
         reason = next(word for text, word in REASONS.items() if text in str(failure))
         return f"**{failure.trajectory.steps + 1} {reason}**", failure
@@ -107,7 +107,7 @@ def limit(model, q, v, dt: float, failure) -> Limit:
     """Return the facts about a step that recursive-newton failed to solve."""
     done, newton = failure.trajectory.steps, SOLVERS["recursive-newton"]
     if done:
-        run = vt.simulate(model, q, v, duration=done * dt, dt=dt, every=done, **newton)
+        run = vt.simulate(model, q, v, duration=done * dt, dt=dt, record_every=done, **newton)
         q, p = run.q[-1], run.p[-1]
     else:
         p = model.generalized_momentum(q, v)

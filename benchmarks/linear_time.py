@@ -76,7 +76,7 @@ def measure(ways, counts, start, smoke: bool) -> tuple[dict, dict]:
         def note(label, steps, n=n, model=model, q=q, v=v):
             """Time a run; say how many seconds it took."""
             method, options = ways[label]
-            run = vt.simulate(model, q, v, duration=steps * chains.DT, dt=chains.DT, method=method, every=steps,
+            run = vt.simulate(model, q, v, duration=steps * chains.DT, dt=chains.DT, method=method, record_every=steps,
                               **options)  # fmt: skip
             times[label][n] = min(times[label].get(n, np.inf), 1e6 * run.seconds / steps)
             iterations[label][n] = run.iterations_total / steps

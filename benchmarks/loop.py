@@ -52,7 +52,7 @@ def own_loops(model: vt.Model, v0: np.ndarray, method: str, steps: int) -> dict:
         asked.step(steps)
 
     def compiled():
-        vt.simulate(model, None, v0, duration=steps * DT, dt=DT, method=method, control=tau, every=steps)
+        vt.simulate(model, None, v0, duration=steps * DT, dt=DT, method=method, control=tau, record_every=steps)
 
     return {"loop": loop, "held": held, "controller": controller, "compiled": compiled}
 

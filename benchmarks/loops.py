@@ -80,7 +80,8 @@ def starts(count: int) -> np.ndarray:
 
 def step_time(model, q, v, method: str, steps: int, repeats: int) -> float:
     """Microseconds of a step inside ``simulate``."""
-    runs = [vt.simulate(model, q, v, duration=steps * DT, dt=DT, method=method, every=steps) for _ in range(repeats)]
+    runs = [vt.simulate(model, q, v, duration=steps * DT, dt=DT, method=method,
+                        record_every=steps) for _ in range(repeats)]
     return 1e6 * min(run.seconds for run in runs) / steps
 
 

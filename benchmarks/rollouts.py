@@ -64,7 +64,7 @@ def table(smoke: bool) -> None:
         for method, options, other in METHODS:
             def call(threads: int = 1, many: int = 1, method=method, options=options, model=model, q=q, v=v):
                 return vt.rollout(model, np.tile(q, (many, 1)), np.tile(v, (many, 1)), duration=steps * dt, dt=dt,
-                                  method=method, every=None, threads=threads, **options)  # fmt: skip
+                                  method=method, record_every=None, threads=threads, **options)  # fmt: skip
 
             one, told = seconds_of(call, repeats), call()
             # threads share more than a few instances
@@ -83,7 +83,7 @@ def large() -> None:
     v = 0.3 * rng.normal(size=(10_000, model.nv))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    found = vt.rollout(model, q, v, duration=1.0, dt=1e-3, every=None)
+    found = vt.rollout(model, q, v, duration=1.0, dt=1e-3, record_every=None)
     took, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"\n10,000 x Talos, 1,000 steps, the end alone: {after / 1024:.0f} MB at most, "
           f"{(after - before) / 1024:.0f} MB more than before, {took:.1f} s; {found}")  # fmt: skip
@@ -93,7 +93,7 @@ def large() -> None:
     for method in ("linear-time", "rk4"):
         for every in (None, 1):
             start = time.perf_counter()
-            found = vt.rollout(model, q, v, duration=5.0, dt=1e-3, method=method, every=every)
+            found = vt.rollout(model, q, v, duration=5.0, dt=1e-3, method=method, record_every=every)
             took = time.perf_counter() - start
             print(f"1,000 double pendulums, 5 s at 1 ms, {method}, {'end' if every is None else 'all'}: "
                   f"{took:.2f} s with {found.threads} threads; {found}")  # fmt: skip

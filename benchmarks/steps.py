@@ -43,7 +43,7 @@ def main() -> None:
         for method, options in METHODS:
             label = " ".join([method, *options.values()])
             runs = [
-                vt.simulate(model, None, v, duration=steps * dt, dt=dt, method=method, every=steps, **options)
+                vt.simulate(model, None, v, duration=steps * dt, dt=dt, method=method, record_every=steps, **options)
                 for _ in range(repeats)
             ]
             rows[label] = 1e6 * min(run.seconds for run in runs) / steps
@@ -58,7 +58,7 @@ def main() -> None:
     for name, (model, v) in others().items():
         times = []
         for method in PLAIN:
-            runs = [vt.simulate(model, None, v, duration=steps * dt, dt=dt, method=method, every=steps)
+            runs = [vt.simulate(model, None, v, duration=steps * dt, dt=dt, method=method, record_every=steps)
                     for _ in range(repeats)]  # fmt: skip
             times.append(1e6 * min(run.seconds for run in runs) / steps)
         print(f"  {name:32s}", *(f"{value:10.2f} ({value / times[0]:5.2f})" for value in times))

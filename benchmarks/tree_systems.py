@@ -46,7 +46,7 @@ def main() -> None:
             for residual, done in runs.items():
                 done.append(vt.simulate(model, q0, duration=0.1 if smoke else 5.0, dt=0.01, method="midpoint",
                                         residual=residual, control=vt.Control(prescribed=motion),
-                                        every=10))  # fmt: skip
+                                        record_every=10))  # fmt: skip
         us = {residual: 1e6 * min(run.seconds / run.steps for run in done) for residual, done in runs.items()}
         first = runs["recursive"][0]
         extra = f"{trep:8.0f}{trep / us['recursive']:7.0f}" if trep else ""

@@ -40,7 +40,7 @@ def times(steps: int, repeats: int, dt: float) -> None:
         rows = {}
         for method, options in METHODS if isinstance(vehicle, RigidVehicle) else ROLLING:
             runs = [vt.simulate(vehicle, None, v, duration=steps * dt, dt=dt, method=method,
-                                control=vt.Control(inputs=u), every=steps,
+                                control=vt.Control(inputs=u), record_every=steps,
                                 **options) for _ in range(repeats)]  # fmt: skip
             label = " ".join([method, *options.values()])
             rows[label] = 1e6 * min(run.seconds for run in runs) / steps, runs[0].iterations_total / steps

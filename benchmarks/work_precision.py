@@ -132,7 +132,7 @@ class Bench:
     def run(self, method, options, steps: int):
         """The end of vitree's ``simulate``, and its seconds."""
         done = vt.simulate(self.model, *self.start, duration=self.duration, dt=self.duration / steps, method=method,
-                           every=steps, **options)  # fmt: skip
+                           record_every=steps, **options)  # fmt: skip
         return (done.q[-1], done.v[-1]), done.seconds
 
     def vitree(self, method, options, steps: int):

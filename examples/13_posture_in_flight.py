@@ -22,7 +22,7 @@ def main() -> vt.Trajectory:
     v0 = model.zero_velocity()
     v0[:6] = 0.5, 0.0, 4.0, 0.0, 4.0, 0.3  # linear [m/s], angular [rad/s]
 
-    sim = vt.Simulation(model, None, v0, dt=0.01, every=1)
+    sim = vt.Simulation(model, None, v0, dt=0.01, record_every=1)
     for steps, posture in ((10, STRETCHED), (40, TUCKED), (30, STRETCHED)):
         goal = {f"{side}_{name}_joint": angle for name, angle in posture.items() for side in ("left", "right")}
         sim.step(steps, control=vt.Control(targets=goal))

@@ -21,7 +21,7 @@ def main() -> vt.Trajectory:
     cart.add(vt.ry("pivot"), vt.tz(0.5), vt.body("pole", 0.3, (0.01, 0.01, 1e-4)), vt.tz(0.5), vt.frame("tip"))
     model = tree.compile()
     blow = vt.Impulse("tip", (0.2, 0.0, 0.0), at=3.0)  # [N s]
-    sim = vt.Simulation(model, dt=1e-3, every=STEPS, pushes=[blow])
+    sim = vt.Simulation(model, dt=1e-3, record_every=STEPS, wrenches=[blow])
 
     def period(z):
         """The state (q, v) a period after the state z[:4] with the force z[4]."""

@@ -21,7 +21,7 @@ def stride(state):
     """Angle of leg a and rates of both, before leg b lands; the same a stride later, and the run between."""
     a, swap = state[0], [0, 1, 3, 2]  # legs swap their names as one lands
     land = vt.simulate(BOTH, [np.sin(a), np.cos(a), a, -a], state[1:] @ stand_ins.pivot(a), duration=DT, dt=DT)
-    sim = vt.Simulation(ONE, land.q[-1, swap], p0=land.p[-1, swap], dt=DT, every=1)
+    sim = vt.Simulation(ONE, land.q[-1, swap], p0=land.p[-1, swap], dt=DT, record_every=1)
     while sim.t < 3.5 or BOTH.contact_gaps(sim.q).gap[1] > 0.0:
         before = {"q0": sim.q.copy(), "p0": sim.p.copy()}
         sim.step()

@@ -14,7 +14,7 @@ from scipy.optimize import root
 import vitree as vt
 from vitree.control import lqr
 
-DT, PUSH = 0.005, vt.ExternalWrench("torso_2_link", (0.0, 40.0, 0.0), 0.5, 0.7)  # [s], 40 N for 0.2 s
+DT, PUSH = 0.005, vt.ExternalWrench("torso_2_link", (0.0, 40.0, 0.0), start=0.5, end=0.7)  # [s], 40 N for 0.2 s
 CORNERS = [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
 
 
@@ -30,8 +30,8 @@ def main() -> vt.Trajectory:
     at = vt.linearize(robot, q, dt=DT, control=torque)
     Q, R = np.repeat([10.0, 1.0], robot.nv), np.full(len(motors), 1e-3)
     held = lqr(at, Q, R, actuators=motors, torque=torque, leave_neutral=True)
-    run = vt.simulate(robot, q, duration=4.0, dt=DT, control=held.controller(), pushes=[PUSH])
-    falls = vt.simulate(robot, q, duration=1.0, dt=DT, control=torque, pushes=[PUSH])
+    run = vt.simulate(robot, q, duration=4.0, dt=DT, control=held.controller(), wrenches=[PUSH])
+    falls = vt.simulate(robot, q, duration=1.0, dt=DT, control=torque, wrenches=[PUSH])
     way = [1e3 * max(np.linalg.norm(off(x)) for x in each.q) for each in (run, falls)]
     foot = np.ptp([sole(x) for x in run.q], axis=0).max()
     print(f"the centre of mass goes {way[0]:.1f} mm, and {way[1]:.0f} mm without the regulator; the foot {foot:.0e} m")

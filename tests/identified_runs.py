@@ -41,7 +41,7 @@ def swings(seed, duration=1.5, dt=0.01, runs=2, noise=(2e-3, 2e-2), finer=1):
     steps, found = round(duration / dt), []
     for _ in range(runs):
         tau = waves(rng, np.arange(steps) * dt, 2.0)
-        run = vt.rollout(PLANT, rng.uniform(-1.5, 1.5, (1, 2)), duration=duration, dt=dt / finer, every=finer,
+        run = vt.rollout(PLANT, rng.uniform(-1.5, 1.5, (1, 2)), duration=duration, dt=dt / finer, record_every=finer,
                          control=np.repeat(tau, finer, 0)[None])  # fmt: skip
         q = run.q[0] + noise[0] * rng.normal(size=run.q[0].shape)
         v = None if noise[1] is None else run.v[0] + noise[1] * rng.normal(size=run.v[0].shape)

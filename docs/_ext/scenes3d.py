@@ -26,7 +26,7 @@ def fall() -> vt.Trajectory:
     v = model.zero_velocity()
     v[[0, 1, 4]] = 0.6, 0.3, 0.5
     q = vt.place_on_ground(model, model.neutral())
-    return vt.simulate(model, q, v, duration=2.0, dt=1e-3, every=10)
+    return vt.simulate(model, q, v, duration=2.0, dt=1e-3, record_every=10)
 
 
 def arm() -> vt.Trajectory:
@@ -36,13 +36,14 @@ def arm() -> vt.Trajectory:
     goal = np.array([1.2, -0.8, 1.0, 0.4, 0.6, -0.5])
     rest = model.zero_velocity()
     ahead = goal + model.rnea(goal, rest, rest) / [gain[0] for gain in gains.values()]
-    return vt.simulate(model.with_drives(gains), duration=2.0, dt=2e-3, control=vt.Control(targets=ahead), every=5)
+    return vt.simulate(model.with_drives(gains), duration=2.0, dt=2e-3, control=vt.Control(targets=ahead),
+                       record_every=5)
 
 
 def chain() -> vt.Trajectory:
     """A chain of ten links swings for ten seconds; the curve beside it is the change of its energy."""
     model = vt.load_urdf(vt.find_robot("chain10"))
-    return vt.simulate(model, model.neutral() + 0.3, duration=10.0, dt=2e-3, every=10)
+    return vt.simulate(model, model.neutral() + 0.3, duration=10.0, dt=2e-3, record_every=10)
 
 
 SCENES = {"fall": fall, "arm": arm, "chain": chain}

@@ -13,7 +13,7 @@ for side in ("left", "right"):
     for joint, angle in (("hip", -0.3), ("knee", 0.6), ("ankle", -0.3)):
         q0[model.joint(f"{side}_{joint}_flexion").q_slice] = angle  # rad
 q0 = vt.place_on_ground(model, q0)
-run = vt.simulate(model, q0, duration=5.0, dt=1e-3, every=10, control=vt.Control(targets=q0[7:]))
+run = vt.simulate(model, q0, duration=5.0, dt=1e-3, record_every=10, control=vt.Control(targets=q0[7:]))
 
 moved = np.ptp(model.frame_pose("left_foot", run.q[run.t > 2.5])[:, :3, 3], axis=0).max()
 print(f"pelvis at {run.q[-1, 2]:.3f} m; in the last 2.5 s the foot moves {moved:.0e} m; "

@@ -6,7 +6,7 @@ import vitree as vt
 
 model = vt.load_urdf(vt.find_robot("arm6"))
 starts = np.random.default_rng(0).uniform(-1.0, 1.0, (1000, model.nq))  # rad
-runs = vt.rollout(model, starts, duration=1.0, dt=1e-3, every=1000)
+runs = vt.rollout(model, starts, duration=1.0, dt=1e-3, record_every=1000)
 
 alone = vt.simulate(model, starts[7], duration=1.0, dt=1e-3)
 same = np.array_equal(runs.q[7, -1], alone.q[-1])

@@ -107,7 +107,7 @@ def test_damping_and_gravity_options(run, robot):
 
 
 def test_simulate_writes_the_trajectory(run, robot):
-    status, out, err = run("simulate", robot, *SHORT, "-o", "a.npz", "--every", 2, "-m", "midpoint")
+    status, out, err = run("simulate", robot, *SHORT, "-o", "a.npz", "--record-every", 2, "-m", "midpoint")
     traj = Trajectory.load("a.npz")
     assert status == 0 and err == ""
     assert traj.method == "midpoint" and traj.joint_names == ("shoulder", "elbow")
@@ -169,7 +169,7 @@ def test_other_options_of_the_methods(run, robot):
 def test_simulate_watches_and_halves(run, robot):
     """A spin of more than half a turn a step: halved by default, an error without."""
     spin = ("simulate", robot, *SHORT, "--v0", "0,400", "--q0", "0,0")
-    status, _, _ = run(*spin, "--every", 5, "--monitor", "energy, iterations")
+    status, _, _ = run(*spin, "--record-every", 5, "--monitor", "energy, iterations")
     traj = Trajectory.load("run.npz")
     assert status == 0 and list(traj.monitors) == ["t", "energy", "iterations"]
     assert len(traj) == 3 and len(traj.monitors["energy"]) == 10 and traj.settings["halved"] > 0
@@ -258,7 +258,7 @@ def test_robots_are_listed(run):
         (["compare", "ROBOT", "--v0", "1,2,3"], "v0"),
         (["compare", "ROBOT", "--seed", "-1"], "--seed"),
         (["compare", "ROBOT", "--gravity", "down"], "--gravity"),
-        (["compare", "ROBOT", "--every", "0"], "every"),
+        (["compare", "ROBOT", "--record-every", "0"], "every"),
         (["compare", "ROBOT", "--reference", "exact"], "scipy-dop853"),
         (["compare", "ROBOT", "--plot", "a.xyz"], "png"),
         (["compare", "ROBOT", "--plot", "absent/a.png"], "absent"),

@@ -455,7 +455,8 @@ def test_a_pipe_gets_a_line_a_stage(run, monkeypatch):
 
 def test_a_long_command_says_to_a_pipe_what_it_does(run, monkeypatch):
     monkeypatch.setattr(cli_show, "PATIENCE_OF_LINES", 0.0)
-    arguments = ("compare", "pendulum", "--methods", "rk4,midpoint", "--dt", "1e-6", "-T", "1", "--every", "1000",
+    arguments = ("compare", "pendulum", "--methods", "rk4,midpoint", "--dt", "1e-6", "-T", "1", "--record-every",
+                 "1000",
                  "--repeats", "1", "--no-plot")  # fmt: skip
     status, _, err = run(*arguments)
     lines = err.splitlines()

@@ -39,4 +39,4 @@ def test_defaults_of_a_command_are_those_of_its_function(name):
 
 
 def test_records_are_as_many_as_in_python():
-    assert Run.every == defaults(vt.simulate)["every"]
+    assert Run.every == defaults(vt.simulate)["record_every"]

@@ -39,7 +39,7 @@ WRONG = {
     "--order": f"simulate pendulum {SHORT} --order 5",
     "--option": f"simulate pendulum {SHORT} --option tolerance=1",
     "--input": f"simulate car {SHORT} --input torqe=1",
-    "--every": f"simulate pendulum {SHORT} --every 0",
+    "--record-every": f"simulate pendulum {SHORT} --record-every 0",
     "--q0": f"simulate pendulum {SHORT} --q0 1,2,3",
     "--v0": f"simulate pendulum {SHORT} --v0 1,2,3",
     "--drives": f"simulate pendulum {SHORT} --drives 100",
@@ -111,7 +111,7 @@ MORE = [
     ("--scene", "bench pendulum --scene rolling"),
     ("--quick", "bench pendulum --quick"),
     ("--csv", "bench scenes --csv --json"),
-    ("--every", f"compare pendulum {SHORT} --every 9"),
+    ("--record-every", f"compare pendulum {SHORT} --record-every 9"),
     ("--set tolerence=", f"sweep pendulum {SHORT} --set tolerence=1"),
     ("--set alpha=", f"sweep pendulum {SHORT} --set alpha=0.1,0.2"),
     ("--set tolerance=", f"sweep pendulum {SHORT} --option tolerance=1e-6 --set tolerance=1e-9"),
@@ -201,7 +201,7 @@ def test_errors_carry_argument_value_and_choices():
         return error.argument, error.value
 
     assert about(error_of(dt=-1)) == ("dt", -1)
-    assert about(error_of(every=0)) == ("every", 0)
+    assert about(error_of(record_every=0)) == ("every", 0)
     assert about(error_of(solver="newtn")) == ("solver", "newtn") and "newton" in error_of(solver="newtn").choices
     assert about(error_of(method="rk44")) == ("method", "rk44") and "rk4" in error_of(method="rk44").choices
     assert about(error_of(order=5)) == ("order", 5) and error_of(order=5).choices == [2, 4, 6, 8]

@@ -79,7 +79,7 @@ def simulated(model, start, controls, task, method):
             inputs[:, model.input_names.index(name)] = column
         else:
             torque[:, model.v_names.index(name)] = column
-    held = vt.Simulation(model, q0, p0=p0, dt=DT, method=method, control=vt.Control(prescribed=places), every=1,
+    held = vt.Simulation(model, q0, p0=p0, dt=DT, method=method, control=vt.Control(prescribed=places), record_every=1,
                          tolerance=1e-13)
     for tau, u in zip(torque, inputs, strict=True):
         held.step(control=vt.Control(torque=tau, inputs=u if len(u) else None))
@@ -172,7 +172,7 @@ def test_a_motion_that_is_wanted_is_found(search, method):
     rng = np.random.default_rng(0)
     model = vt.Model(random_flat(rng, nbody=4, kinds=("free", "ball", "revolute", "prismatic"), damping=0.1))
     q0, v0 = random_state(model.flat, rng)[:2]
-    held = vt.Simulation(model, q0, 0.2 * v0, dt=0.02, method=method, every=1)
+    held = vt.Simulation(model, q0, 0.2 * v0, dt=0.02, method=method, record_every=1)
     torque = 0.3 * rng.normal(size=(10, model.nv))
     for row in torque:
         held.step(control=row)

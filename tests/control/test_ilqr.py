@@ -179,7 +179,7 @@ def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
 def test_the_records_are_those_of_a_simulation():
     model = cart_pole()
     found = ilqr(model, [0.0, np.pi], [0.1, 0.0], limits=40.0, max_iterations=3, **SWING)
-    simulation = vt.Simulation(model, [0.0, np.pi], [0.1, 0.0], dt=0.04, every=1)
+    simulation = vt.Simulation(model, [0.0, np.pi], [0.1, 0.0], dt=0.04, record_every=1)
     for row in found.torque:
         simulation.step(control=row)
     expected = simulation.trajectory

@@ -37,7 +37,7 @@ def test_a_run_is_followed_from_another_start():
     model, dt = vt.Model(chain_flat(2, damping=0.2)), 0.01
     rng = np.random.default_rng(0)
     torque = 5 * np.sin(np.linspace(0, 6, 150))[:, None] * [1.0, 0.5]
-    simulation = vt.Simulation(model, [3.0, 0.2], dt=dt, every=1)
+    simulation = vt.Simulation(model, [3.0, 0.2], dt=dt, record_every=1)
     for row in torque:
         simulation.step(control=row)
     run = simulation.trajectory
@@ -152,7 +152,7 @@ def test_a_humanoid_keeps_all_but_the_places_of_its_soles():
         assert np.abs(held.K[0] @ moved).max() < 1e-4 * np.abs(held.K[0]).max()
     falls, stands = (
         vt.simulate(model, q, duration=1.5, dt=0.002, control=given,
-                    pushes=[vt.ExternalWrench("pelvis", (20.0, 0, 0), 0.1, 0.2)])
+                    wrenches=[vt.ExternalWrench("pelvis", (20.0, 0, 0), start=0.1, end=0.2)])
         for given in (torque, held.controller())
     )
     away = [np.abs(model.difference(q, run.q[-1])).max() for run in (falls, stands)]

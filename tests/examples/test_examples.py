@@ -415,7 +415,7 @@ def test_one_in_python_records_and_reports_as_asked(midpoint):
     told = []
     more |= {"dt": 0.01, "method": midpoint.name, "duration": 0.5}
     every = vt.simulate(model, q0, **more, progress=lambda done, total: told.append((done, total)))
-    fifth = vt.simulate(model, q0, **more, every=5)
+    fifth = vt.simulate(model, q0, **more, record_every=5)
     assert told[-1] == (50, 50) and every.steps == fifth.steps == 50
     for name in ("t", "q", "v", "multipliers"):  # under a callable torque, which is not asked again, they are NaN
         assert np.array_equal(getattr(every, name)[::5], getattr(fifth, name), equal_nan=name == "multipliers")
@@ -425,7 +425,8 @@ def test_one_in_python_records_and_reports_as_asked(midpoint):
 
 def test_one_in_python_takes_rows_of_inputs_from_its_start(midpoint):
     model, q0, _ = driven()
-    more = {"duration": 0.2, "dt": 0.01, "method": midpoint.name, "control": vt.Control(inputs={"wind": np.arange(20.0)})}
+    more = {"duration": 0.2, "dt": 0.01, "method": midpoint.name,
+            "control": vt.Control(inputs={"wind": np.arange(20.0)})}
     runs = [vt.simulate(model, q0, **more, t0=t0) for t0 in (0.0, 3.0)]
     assert np.allclose(runs[0].q, runs[1].q, atol=1e-13) and np.ptp(runs[0].v[:, 1]) > 0.1
 

@@ -22,7 +22,7 @@ RESIDUALS = ("recursive", "tree")
 def test_planar_pendulums_of_many_links(links, dt, residual):
     """From aligned links at 45 degrees, with default settings; energy stays near what it was."""
     model, q0 = mechanisms.link_pendulum(links, inertia=0.0)
-    run = vt.simulate(model, q0, duration=2.0, dt=dt, method="midpoint", residual=residual, every=10)
+    run = vt.simulate(model, q0, duration=2.0, dt=dt, method="midpoint", residual=residual, record_every=10)
     # of the energy that the fall has turned into motion
     assert np.abs(run.energy - run.energy[0]).max() < (2e-2 if dt == 0.01 else 2e-4) * np.abs(run.kinetic).max()
 
@@ -37,7 +37,7 @@ def test_chains_of_alternate_axes(links, method):
         joint = (vt.rx if k % 2 else vt.ry)(f"joint{k}")
         at = at.add(joint, vt.body(f"link{k}", 1.0, inertia=(0.1, 0.1, 0.02), com=(0, 0, -0.5)), vt.tz(-1.0))
     model = tree.compile()
-    run = vt.simulate(model, np.pi / 4 * np.eye(links)[0], duration=2.0, dt=0.01, method=method, every=5)
+    run = vt.simulate(model, np.pi / 4 * np.eye(links)[0], duration=2.0, dt=0.01, method=method, record_every=5)
     assert np.abs(run.energy - run.energy[0]).max() < 3e-2 * run.kinetic.max()
 
 
@@ -59,7 +59,7 @@ def pendulum_order(damping=0.0, residual="recursive", **options) -> float:
     exact = vt.simulate(model, [1.0], duration=2.0, dt=0.1, method="scipy-dop853", rtol=1e-12, atol=1e-13, **options)
     errors = []
     for dt in (0.02, 0.01, 0.005):
-        run = vt.simulate(model, [1.0], duration=2.0, dt=dt, method="midpoint", every=round(0.1 / dt),
+        run = vt.simulate(model, [1.0], duration=2.0, dt=dt, method="midpoint", record_every=round(0.1 / dt),
                           residual=residual, **options)  # fmt: skip
         errors.append(np.sqrt(np.mean((run.q - exact.q) ** 2) + np.mean((run.v - exact.v) ** 2)))
     return float(np.polyfit(np.log([0.02, 0.01, 0.005]), np.log(errors), 1)[0])

@@ -230,7 +230,7 @@ def test_payload_friction_and_damping_of_the_arm_are_found():
     runs = []
     for _ in range(2):
         goal, taus = waves(rng, np.arange(300) * 0.005, 0.5, 6), []
-        sim = vt.Simulation(plant, goal[0], dt=0.005, every=1)
+        sim = vt.Simulation(plant, goal[0], dt=0.005, record_every=1)
         for row in goal:
             hold = arm.rnea(sim.q, np.zeros(6), np.zeros(6))
             taus.append(hold + 150 * M * (row - sim.q) - 15 * M * sim.v)
@@ -318,8 +318,8 @@ def test_wrong_arguments_are_told(change, error, text):
 
 
 @pytest.mark.parametrize("drive", [
-    {"torque": [1.0, 0.5]}, {"wrenches": {"rod2": [0, 0, 0, 1.0, 0, 0]}},
-    {"pushes": [vt.Impulse("rod2", (5.0, 0, 0), at=0.1)]},
+    {"torque": [1.0, 0.5]}, {"wrenches": [vt.ExternalWrench("rod2", (1.0, 0, 0))]},
+    {"wrenches": [vt.Impulse("rod2", (5.0, 0, 0), at=0.1)]},
 ])  # fmt: skip
 def test_trajectories_that_were_driven_are_refused(drive):
     """The mass of a pushed run came out as 3.5e6 kg."""

@@ -57,7 +57,7 @@ def test_density_is_reversible(method, driven):
 def errors_at_end(model, q, v, duration, steps, **options):
     """Errors in q and v at the time where each run ends, and their mean steps."""
     found = []
-    loads = {name: options[name] for name in ("torque", "wrenches") if name in options}
+    loads = {name: options[name] for name in ("control", "wrenches") if name in options}
     for dt in steps:
         run = vt.simulate(model, q, v, duration=duration, dt=dt, **options)
         exact = vt.simulate(model, q, v, duration=run.t[-1], dt=run.t[-1], method="scipy-dop853", rtol=1e-12,
@@ -71,9 +71,9 @@ def errors_at_end(model, q, v, duration, steps, **options):
 @pytest.mark.parametrize("method", VARIATIONAL)
 def test_density_keeps_the_order_under_forces(method, order):
     model, q, v = tree(12, damping=True)
-    wrench = {model.link_names[-1]: [0.3, -0.2, 0.5, 1.0, 2.0, -1.0]}
+    wrench = [vt.ExternalWrench(model.link_names[-1], (1.0, 2.0, -1.0), (0.3, -0.2, 0.5))]
     found = errors_at_end(model, q, v, 0.5, np.array([0.04, 0.02, 0.01]) if order > 2 else np.array([8e-3, 4e-3, 2e-3]),
-                          method=method, torque=lambda t, q, v: np.sin(3 * t) - v, wrenches=wrench, order=order,
+                          method=method, control=lambda t, q, v: np.sin(3 * t) - v, wrenches=wrench, order=order,
                           **DENSITY)  # fmt: skip
     fitted = np.polyfit(np.log(found[:, 2]), np.log(found[:, :2]), 1)[0]
     assert np.abs(fitted - order).max() < (0.15 if order == 2 else 0.5)
@@ -248,7 +248,7 @@ def test_runs_record_monitor_and_resume(options):
     """Each n-th step is recorded, the last record is at the end or beyond, and runs resume bit for bit."""
     every = vt.simulate(RODS, RODS_AT, duration=3.0, dt=0.03, **options)
     told = []
-    seventh = vt.simulate(RODS, RODS_AT, duration=3.0, dt=0.03, every=7, monitors="energy",
+    seventh = vt.simulate(RODS, RODS_AT, duration=3.0, dt=0.03, record_every=7, monitors="energy",
                           progress=lambda *x: told.append(x), **options)  # fmt: skip
     assert every.t[-1] >= 3.0 > every.t[-2] and len(every) == every.steps + 1
     assert seventh.steps % 7 == 0 and len(seventh) == seventh.steps // 7 + 1 and seventh.t[-1] >= 3.0
@@ -257,7 +257,7 @@ def test_runs_record_monitor_and_resume(options):
     assert len(seventh.monitors["energy"]) == seventh.steps and told[-1] == (seventh.steps, seventh.steps)
     assert np.array_equal(seventh.monitors["energy"][6::7], seventh.energy[1:])
     first = vt.simulate(RODS, RODS_AT, duration=1.0, dt=0.03, **options)
-    rest = vt.simulate(RODS, resume=first, duration=3.0 - first.t[-1])
+    rest = first.resume(3.0 - first.t[-1])
     assert rest.q[-1].tobytes() == every.q[-1].tobytes() and rest.t[-1] == every.t[-1]
 
 
@@ -310,7 +310,8 @@ PUSHED = vt.Model(replace(RODS.flat, loads=(vt.JointForce("joint0", "push"),)))
         ({"adapt": "sundman", "inertia": 1.0, "energy": np.nan}, vt.InputError, "finite"),
         ({"adapt": "sundman", "inertia": 1.0, "residual": "tree"}, vt.InputError, "residual"),
         ({"adapt": "sundman", "inertia": 1.0, "control": np.zeros(2)}, vt.InputError, "torque"),
-        ({"adapt": "sundman", "inertia": 1.0, "wrenches": {"link0": np.ones(6)}}, vt.InputError, "wrenches"),
+        ({"adapt": "sundman", "inertia": 1.0, "wrenches": [vt.ExternalWrench("link0", np.ones(3))]},
+         vt.InputError, "wrenches"),
         ({"adapt": "sundman", "inertia": 1.0, "model": PUSHED}, vt.InputError, "JointForce"),
         ({"adapt": "sundman", "inertia": 1.0, "model": DAMPED}, vt.InputError, "damping"),
         ({"adapt": "sundman", "inertia": 1.0, "model": tree(1)[0]}, vt.InputError, "ball or free"),
@@ -338,5 +339,5 @@ def test_a_resumed_run_may_record_at_another_pace():
     """Its records are at whole numbers of steps from where it goes on."""
     first = vt.simulate(RODS, RODS_AT, duration=0.1, dt=0.01)
     for monitors in ((), ("energy",)):
-        rest = vt.simulate(RODS, resume=first, duration=0.05, every=4, monitors=monitors)
+        rest = first.resume(0.05, record_every=4, monitors=monitors)
         assert rest.t == pytest.approx([0.1, 0.14])

@@ -273,7 +273,8 @@ def test_energy_is_bounded_over_1e4_steps(method, order):
     """Within a narrow band. What drifts comes from the solver's tolerance, and goes with it."""
     model = rods(2)
     for options, least in (({}, 2e-8), ({"tolerance": 1e-13}, 1e-10)):
-        run = vt.simulate(model, np.array([0.7, 0.3]), duration=200.0, dt=0.02, method=method, order=order, every=5,
+        run = vt.simulate(model, np.array([0.7, 0.3]), duration=200.0, dt=0.02, method=method, order=order,
+                          record_every=5,
                           **options)  # fmt: skip
         error = (run.energy - run.energy[0]) / run.kinetic.max()
         assert np.abs(error).max() < {4: 3e-6, 6: 2e-8, 8: 2e-9}[order]

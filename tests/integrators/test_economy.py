@@ -70,7 +70,7 @@ def test_momentum_of_a_tumbling_robot_over_1e4_steps():
     """The tolerance is 1e-9 of the momentum; what is kept is far better, as no residual is lost."""
     model = floating_talos()
     v = np.random.default_rng(0).uniform(-2, 2, model.nv)
-    run = vt.simulate(model, None, v, duration=10.0, dt=1e-3, every=10)
+    run = vt.simulate(model, None, v, duration=10.0, dt=1e-3, record_every=10)
     scale = np.abs(run.momentum[0]).max()
     assert run.steps == 10_000 and run.settings["tolerance"] == 1e-9
     assert np.abs(run.momentum - run.momentum[0]).max() < 1e-11 * scale
@@ -84,6 +84,6 @@ def test_a_floating_chain_on_ball_joints_takes_three_iterations(solver):
     rng = np.random.default_rng(0)
     q = model.integrate(model.neutral(), rng.uniform(-np.pi / 2, np.pi / 2, model.nv))
     v = rng.uniform(-1, 1, model.nv)
-    run = vt.simulate(model, q, v, duration=1.0, dt=1e-3, every=100, solver=solver)
+    run = vt.simulate(model, q, v, duration=1.0, dt=1e-3, record_every=100, solver=solver)
     assert run.steps == 1000 and run.iterations_max <= 3
     assert np.abs(run.momentum - run.momentum[0]).max() < 1e-10 * np.abs(run.momentum[0]).max()

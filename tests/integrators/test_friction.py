@@ -328,10 +328,10 @@ def test_a_run_goes_on_bit_for_bit(method, more):
     model = vt.Model(rubbing(flat, size=5.0, speed=0.02))
     whole = vt.simulate(model, q, v, duration=0.4, dt=0.005, method=method, **more)
     first = vt.simulate(model, q, v, duration=0.2, dt=0.005, method=method, **more)
-    rest = vt.simulate(model, resume=first, duration=float(whole.t[-1] - first.t[-1]))
+    rest = first.resume(float(whole.t[-1] - first.t[-1]))
     assert rest.q[1:].tobytes() == whole.q[len(first.q) : len(first.q) + len(rest.q) - 1].tobytes()
     with pytest.raises(vt.InputError, match="another model"):
-        vt.simulate(vt.Model(replace(model.flat, friction=2 * model.friction)), resume=first, duration=0.1)
+        first.resume(0.1)
 
 
 def test_euler_angles_keep_it():

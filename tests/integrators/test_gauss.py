@@ -340,7 +340,7 @@ def test_trees_that_float_do_not_see_how_fast_or_that_they_fall(order):
 def test_energy_stays_over_many_steps():
     """Of a double pendulum, without drift."""
     model = vt.Model(chain_flat(2))
-    run = simulate(model, [2.5, -0.4], duration=2000.0, dt=0.05, order=16, every=20)
+    run = simulate(model, [2.5, -0.4], duration=2000.0, dt=0.05, order=16, record_every=20)
     assert np.abs(run.energy - run.energy[0]).max() < 1e-8 * run.kinetic.max()
 
 
@@ -431,7 +431,7 @@ def test_the_estimate_goes_on_where_a_run_does():
     model, q = vt.Model(chain_flat(2)), [2.5, -0.4]
     whole = simulate(model, q, duration=1.0, dt=0.05, monitors="error")
     half = simulate(model, q, duration=0.5, dt=0.05)
-    rest = vt.simulate(model, resume=half, duration=0.5, monitors="error")
+    rest = half.resume(0.5, monitors="error")
     assert rest.monitors["error"].tobytes() == whole.monitors["error"][10:].tobytes()
 
 
@@ -457,7 +457,7 @@ def test_prescribed_coordinates_keep_the_order():
     begun = float(q[flat.joints[1].q_slice][0])
     v[at] = 0.0
     more = {"control": vt.Control(prescribed={name: lambda t: begun + 0.3 * (1 - np.cos(4 * t))})}
-    exact = vt.simulate(model, q, v, duration=0.8, dt=8e-4, method="rk8", every=1000, **more)[-1]
+    exact = vt.simulate(model, q, v, duration=0.8, dt=8e-4, method="rk8", record_every=1000, **more)[-1]
     counts = (10, 14, 20)
     runs = [simulate(model, q, v, duration=0.8, dt=0.8 / n, tolerance=1e-13, **more) for n in counts]
     errors = [end_error(model, exact, run[-1]) for run in runs]
@@ -471,7 +471,7 @@ def test_stiff_dampers_need_no_small_steps(order, damping):
     """A chain in honey: it ends where long steps of the midpoint rule end."""
     model = vt.Model(chain_flat(5, damping=damping))
     run = simulate(model, np.full(5, 0.5), duration=1.0, dt=0.01, order=order)
-    fine = vt.simulate(model, np.full(5, 0.5), duration=1.0, dt=0.002, method="midpoint", every=500)
+    fine = vt.simulate(model, np.full(5, 0.5), duration=1.0, dt=0.002, method="midpoint", record_every=500)
     assert np.abs(run.q[-1] - fine.q[-1]).max() < 1e-3 * max(1e-3, np.abs(fine.q[-1] - 0.5).max())
     assert run.settings["halved"] <= 2 and run.iterations.mean() < 30
 
@@ -489,7 +489,7 @@ def test_stiff_springs_of_joints(order):
 def test_drives_are_taken_at_the_stages():
     flat = chain_flat(3)
     model = vt.Model(replace(flat, loads=tuple(vt.Drive(j.name, 200.0, 20.0, target=0.2) for j in flat.joints)))
-    exact = vt.simulate(model, np.zeros(3), duration=0.5, dt=1e-4, method="rk8", every=5000)[-1]
+    exact = vt.simulate(model, np.zeros(3), duration=0.5, dt=1e-4, method="rk8", record_every=5000)[-1]
     run = simulate(model, np.zeros(3), duration=0.5, dt=0.01, order=8)
     assert max(end_error(model, exact, run[-1])) < 1e-7
 
@@ -580,7 +580,7 @@ def test_a_run_resumes_bit_for_bit(order):
     model = vt.Model(flat)
     whole = simulate(model, q, v, duration=0.2, dt=0.01, order=order)
     half = simulate(model, q, v, duration=0.1, dt=0.01, order=order)
-    rest = vt.simulate(model, resume=half, duration=0.1)
+    rest = half.resume(0.1)
     assert rest.q[-1].tobytes() == whole.q[-1].tobytes() and rest.p[-1].tobytes() == whole.p[-1].tobytes()
 
 
@@ -595,7 +595,7 @@ def test_robots_tumble_for_long(robot, order):
     flat = vt.load_urdf(vt.find_robot(robot), base="free", gravity=(0, 0, 0)).flat
     model = vt.Model(replace(flat, damping=np.zeros_like(flat.damping), friction=np.zeros_like(flat.friction)))
     v = 0.25 * np.random.default_rng(2).normal(size=model.nv)
-    run = simulate(model, model.neutral(), v, duration=100.0, dt=0.01, order=order, every=100)
+    run = simulate(model, model.neutral(), v, duration=100.0, dt=0.01, order=order, record_every=100)
     assert np.abs(run.momentum - run.momentum[0]).max() < 1e-11 * np.abs(run.momentum[0]).max()
     assert np.ptp(run.energy) < 1e-9 * run.energy[0] and run.settings["halved"] == 0
 
@@ -605,7 +605,7 @@ def test_robots_tumble_for_long(robot, order):
 def test_a_chain_of_thirty_swings_for_long(order):
     model = vt.Model(chain_flat(30))
     run = simulate(model, np.full(30, 0.1), 0.2 * np.random.default_rng(1).normal(size=30), duration=100.0, dt=0.01,
-                   order=order, every=100)  # fmt: skip
+                   order=order, record_every=100)  # fmt: skip
     assert np.ptp(run.energy) < {8: 1e-3, 16: 1e-6}[order] * np.abs(run.energy[0]) and run.settings["halved"] < 50
 
 
@@ -615,7 +615,8 @@ def test_a_million_steps_drift_by_nothing():
     at = tree.world
     for name in "ab":
         at = at.add(vt.ry(name), vt.body(name, 1.0, com=(0, 0, -0.5), inertia=(1 / 12, 1 / 12, 1e-3))).add(vt.tz(-1.0))
-    run = simulate(tree.compile(), [0.6, -0.4], duration=50_000.0, dt=0.05, order=16, tolerance=1e-12, every=1000)
+    run = simulate(tree.compile(), [0.6, -0.4], duration=50_000.0, dt=0.05, order=16, tolerance=1e-12,
+                   record_every=1000)
     tenth = len(run.t) // 10
     drift = run.energy[-tenth:].mean() - run.energy[:tenth].mean()
     assert np.abs(drift) < 1e-11 * np.abs(run.energy[0])

@@ -37,7 +37,7 @@ def reference_end(model, q, v, duration, **more):
 
 def fitted_order(model, q, v, method, steps, duration=0.4, **more):
     """Order of the error in q and v at the end, fitted over step sizes."""
-    loads = {k: more[k] for k in more if k in ("torque", "wrenches", "wrench_axes")}
+    loads = {k: more[k] for k in more if k in ("control", "wrenches")}
     exact = reference_end(model, q, v, duration, **loads)
     errors = []
     for dt in steps:
@@ -67,10 +67,13 @@ def test_order_under_loads(method):
     def torque(t, q, v):
         return np.sin(3 * t + gain) - gain * v
 
-    wrench = {model.link_names[-1]: [0.3, -0.2, 0.5, 1.0, 2.0, -1.0], model.link_names[0]: [0, 0, 1, 0, 3, 0]}
+    def wrenches(axes):
+        return [vt.ExternalWrench(model.link_names[-1], (1.0, 2.0, -1.0), (0.3, -0.2, 0.5), axes=axes),
+                vt.ExternalWrench(model.link_names[0], (0, 3, 0), (0, 0, 1), axes=axes)]  # fmt: skip
+
     order = vt.METHODS[method].order
     steps = np.array([0.4 / n for n in ((20, 40, 80) if order > 2 else (80, 160, 320))])
-    for more in ({"control": torque}, {"wrenches": wrench}, {"wrenches": wrench, "wrench_axes": "local"}):
+    for more in ({"control": torque}, {"wrenches": wrenches("world")}, {"wrenches": wrenches("local")}):
         assert np.abs(fitted_order(model, q, v, method, steps, **more) - order).max() < 0.15, more
 
 
@@ -93,7 +96,7 @@ def test_wrench_axes_reach_the_dynamics():
     model, q, v = tree(13, "free")
     w, name = np.array([0.3, -0.2, 0.5, 1.0, 2.0, -1.0]), model.frame_names[-1]
     for axes in ("world", "local"):
-        method = vt.METHODS["rk4"](model, 1e-3, wrenches={name: w}, wrench_axes=axes)
+        method = vt.METHODS["rk4"](model, 1e-3, wrenches=[vt.ExternalWrench(name, w[3:], torque=w[:3], axes=axes)])
         expected = model.aba(q, v, model.frame_jacobian(name, q, axes=axes).T @ w)
         assert np.allclose(method.stepper.acceleration_at(0.0, q, v)[0], expected, rtol=1e-10, atol=1e-10)
 
@@ -150,7 +153,7 @@ def test_energy_is_bounded_over_1e5_steps(scheme, name):
     else:
         model, dt, band = vt.Model(chain_flat(10)), 1e-3, 2e-3
         q = np.array([1.0, 0.5] + [0.0] * 8)
-    run = vt.simulate(model, q, duration=1e5 * dt, dt=dt, **SCHEMES[scheme], every=10)
+    run = vt.simulate(model, q, duration=1e5 * dt, dt=dt, **SCHEMES[scheme], record_every=10)
     error = run.energy - run.energy[0]
     scale = run.kinetic.max()
     assert np.abs(error).max() < band * scale
@@ -219,7 +222,7 @@ def test_equal_inputs_give_equal_bits(method):
     model, q, v = tree(81, "free")
     runs = [vt.simulate(model, q, v, duration=0.1, dt=0.001, method=method) for _ in range(2)]
     assert runs[0].q.tobytes() == runs[1].q.tobytes()
-    every = vt.simulate(model, q, v, duration=0.1, dt=0.001, method=method, every=20)
+    every = vt.simulate(model, q, v, duration=0.1, dt=0.001, method=method, record_every=20)
     assert every.q.tobytes() == runs[0].q[::20].tobytes()
     assert every.steps == 100 and every.iterations_total == runs[0].iterations.sum()
 
@@ -247,14 +250,14 @@ def test_bad_dt(method, dt):
         ({"residual": "tre", "method": "midpoint"}, vt.UnknownNameError, "residual"),
         ({"duration": 0.0155}, vt.InputError, "whole number of steps"),
         ({"duration": -1.0}, vt.InputError, "duration"),
-        ({"every": 0}, vt.InputError, "every"),
+        ({"record_every": 0}, vt.InputError, "every"),
         ({"v0": np.zeros(3)}, vt.InputError, "shape"),
         ({"q0": np.array([np.nan, 0.0])}, vt.InputError, "q0"),
         ({"v0": np.zeros(2), "p0": np.zeros(2)}, vt.InputError, "one of"),
         ({"q1": np.zeros(2), "method": "rk4"}, vt.InputError, "q1"),
         ({"control": np.zeros(5)}, vt.InputError, "torque"),
-        ({"wrenches": {"link9": np.zeros(6)}}, vt.UnknownNameError, "frame"),
-        ({"wrenches": {"link1": np.zeros(5)}}, vt.InputError, "six"),
+        ({"wrenches": [vt.ExternalWrench("link9", np.zeros(3))]}, vt.UnknownNameError, "frame"),
+        ({"wrenches": {"link1": np.zeros(6)}}, vt.InputError, "ExternalWrench"),
     ],
 )
 def test_bad_arguments(change, error, text):

@@ -337,7 +337,7 @@ def test_a_run_goes_on_bit_for_bit(kinetic):
     model, q, v = tumbling(7)
     given = {"dt": 2e-3, "kinetic": kinetic, "norm": "energy"}
     whole = vt.simulate(model, q, v, duration=0.4, **given)
-    rest = vt.simulate(model, duration=0.2, resume=vt.simulate(model, q, v, duration=0.2, **given))
+    rest = vt.simulate(model, q, v, duration=0.2, **given).resume(0.2)
     assert rest.settings["kinetic"] == kinetic and rest.q[-1].tobytes() == whole.q[-1].tobytes()
 
 

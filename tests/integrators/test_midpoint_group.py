@@ -36,7 +36,8 @@ def test_steps_are_the_oracles(kinetic, seed, alpha):
     p, wrench = model.generalized_momentum(q, v), np.zeros((5, 6))
     wrench[3] = w
     end = vt.simulate(model, q, p0=p, duration=H, dt=H, method="midpoint", alpha=alpha, control=tau, tolerance=1e-13,
-                      wrenches={"link3": w}, wrench_axes="local", kinetic=kinetic)[-1]  # fmt: skip
+                      wrenches=[vt.ExternalWrench("link3", w[3:], torque=w[:3],
+                                                  axes="local")], kinetic=kinetic)[-1]  # fmt: skip
     if kinetic == "relative":
         D1, D2 = reference.relative_slots(flat, q, reference.difference(flat, q, end.q), H, alpha, tau, wrench)
         assert np.abs(p + D1).max() < 1e-11 * np.abs(p).max()
@@ -69,7 +70,7 @@ def test_energy_stays_bounded():
     """Of a falling tree with balls on springs, over 2e4 steps. Faster trees come too near to what attracts them."""
     flat, q, v = random_tree(5, nbody=6, kinds=(*SINGLE, "ball"), speed=0.1)
     model = vt.Model(replace(flat, loads=conservative_loads(flat)))
-    run = vt.simulate(model, q, v, duration=20.0, dt=0.001, method="midpoint", every=10)
+    run = vt.simulate(model, q, v, duration=20.0, dt=0.001, method="midpoint", record_every=10)
     error = run.energy - run.energy[0]
     assert np.abs(error).max() < 5e-3 * run.kinetic.max()
     blocks = error[1:].reshape(20, -1).mean(axis=1)

@@ -191,7 +191,7 @@ def test_energy_stays_bounded_and_momentum_to_rounding(method):
     q, v = random_state(flat, np.random.default_rng(6), speed=0.3)
     model = vt.Model(flat)
     assert model.is_free_floating
-    run = vt.simulate(model, q, v, duration=20.0, dt=4e-3, method=method, every=5)
+    run = vt.simulate(model, q, v, duration=20.0, dt=4e-3, method=method, record_every=5)
     assert np.abs(run.momentum - run.momentum[0]).max() < 1e-11 * np.abs(run.momentum[0]).max()
     error = run.energy - run.energy[0]
     assert np.abs(error).max() < 2e-3 * run.kinetic.max()

@@ -49,7 +49,7 @@ def balls(count, radius=0.1, gravity=0.0, ground=None, mass=(1.0,), **surface):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_box_on_five_points_rests_for_long(method):
     model, q = box(friction=0.5)
-    run = vt.simulate(model, q, duration=200.0, dt=2e-3, every=1000, method=method)
+    run = vt.simulate(model, q, duration=200.0, dt=2e-3, record_every=1000, method=method)
     assert run.steps == 100_000 and np.abs(run.q - q).max() < 1e-9 and not run.settings.get("halved", 0)
 
 
@@ -61,7 +61,7 @@ def test_rest_at_any_tolerance_on_any_plane(method, dt):
         for normal, up in (((0, 0, 1.0), (0, 0, 1.0)), ((0.3, 0.1, 0.2), (0.3, 0.1, 0.2)), ((0.3, -0.2, 1), (0, 0, 1))):
             gravity = tuple(-G * np.array(up) / np.linalg.norm(up))
             model, q = box(normal=normal, gravity=gravity, friction=0.5)
-            run = vt.simulate(model, q, duration=3000 * dt, dt=dt, every=100, method=method, tolerance=tolerance)
+            run = vt.simulate(model, q, duration=3000 * dt, dt=dt, record_every=100, method=method, tolerance=tolerance)
             assert np.abs(run.q - q).max() < 1e-9, (tolerance, normal)
 
 
@@ -80,7 +80,7 @@ def test_humanoids_stand(name, method, dt, duration):
     targets = [float(q[model.joint(drive.joint).q_slice][0]) for drive in model.drives]
     q[2] += 0.02
     run = vt.simulate(model, q, duration=duration, dt=dt, method=method, control=vt.Control(targets=targets),
-                      every=round(0.05 / dt),
+                      record_every=round(0.05 / dt),
                       monitors=("gap", "momentum_balance"))  # fmt: skip
     late = run.t >= 2.0 - 1e-9
     feet = np.array([model.contact_gaps(q).point_a for q in run.q[late]])
@@ -98,7 +98,7 @@ def test_a_posture_in_balance_does_not_move():
     """Started at the targets of its stance a humanoid stays where it is."""
     model, q = standing("human")
     found = vt.static_equilibrium(model, q)
-    run = vt.simulate(model, q, duration=2.0, dt=1e-3, control=vt.Control(targets=found.targets), every=100)
+    run = vt.simulate(model, q, duration=2.0, dt=1e-3, control=vt.Control(targets=found.targets), record_every=100)
     assert np.abs(run.q - q).max() < 1e-9
 
 
@@ -426,7 +426,7 @@ def test_a_robot_resumes_bit_for_bit(method, ground, limits, tmp_path):
     for steps in (150, 301, 444):
         part = vt.simulate(model, q, v, duration=steps * 1e-3, dt=1e-3, method=method)
         for again in (part, vt.Trajectory.load(part.save(tmp_path / "run.npz"))):
-            rest = vt.simulate(model, duration=(600 - steps) * 1e-3, resume=again)
+            rest = again.resume((600 - steps) * 1e-3)
             assert rest.q.tobytes() == whole.q[steps:].tobytes() and rest.p.tobytes() == whole.p[steps:].tobytes()
             assert rest[1:].contacts.rows.tobytes() == whole[steps + 1 :].contacts.rows.tobytes()
         sim = vt.Simulation(model, q, v, dt=1e-3, method=method)

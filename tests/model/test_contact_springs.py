@@ -105,7 +105,7 @@ def test_dampers_of_contacts_never_give_energy(stiffness, damping):
 @pytest.mark.parametrize(("friction", "damping"), [(0.0, 0.0), (0.5, 0.0), (0.0, 30.0), (0.5, 30.0)])
 def test_momentum_changes_by_the_impulses_of_both_ends(method, friction, damping):
     model, q, v = tumbling(damping, friction)
-    run = vt.simulate(model, q, v, duration=0.6, dt=1e-3, method=method, monitors=("momentum_balance",), every=3)
+    run = vt.simulate(model, q, v, duration=0.6, dt=1e-3, method=method, monitors=("momentum_balance",), record_every=3)
     assert len(run.contacts) > 20
     assert np.abs(run.monitors["momentum_balance"]).max() < 1e-10
 
@@ -136,7 +136,7 @@ def test_a_box_slides_beyond_the_threshold_only(method):
     """As soon as the corners rest."""
     for share in (0.98, 1.02):
         model, q = box(np.arctan(0.5 * share), friction=0.5, stiffness=1e4, damping=50.0)
-        run = vt.simulate(model, q, duration=1.0, dt=1e-3, method=method, every=500)
+        run = vt.simulate(model, q, duration=1.0, dt=1e-3, method=method, record_every=500)
         moved = run.q[-1, 0] - run.q[1, 0]
         assert abs(moved) < 1e-10 if share < 1 else moved > 1e-3
 

@@ -200,7 +200,7 @@ def test_a_sliding_ball_comes_to_roll(method):
 @pytest.mark.parametrize("method", METHODS + EXPLICIT)
 def test_a_box_at_rest_stays(method):
     model, q = box(friction=0.5)
-    run = vt.simulate(model, q, duration=20.0, dt=2e-3, every=100, method=method)
+    run = vt.simulate(model, q, duration=20.0, dt=2e-3, record_every=100, method=method)
     assert np.abs(run.q - q).max() < 1e-9
 
 
@@ -232,7 +232,7 @@ def test_momentum_changes_by_the_impulses():
 def test_contacts_of_runs(method, every, tmp_path):
     """What is recorded: weight, names, velocities that do not close; with monitors, in files, in parts."""
     model, q = box(friction=0.5)
-    more = {"duration": 0.3, "dt": 2e-3, "method": method, "every": every}
+    more = {"duration": 0.3, "dt": 2e-3, "method": method, "record_every": every}
     run = vt.simulate(model, q, **more)
     watched = vt.simulate(model, q, monitors=("energy",), **more)
     assert run.q.tobytes() == watched.q.tobytes() and run.v.tobytes() == watched.v.tobytes()
@@ -277,7 +277,7 @@ def test_a_thousand_bounces_keep_the_energy():
     model = ball(restitution=1.0, friction=0.0)
     q = model.neutral()
     q[2] = 1.1
-    run = vt.simulate(model, q, duration=905.0, dt=0.01, every=500, **EXACT)
+    run = vt.simulate(model, q, duration=905.0, dt=0.01, record_every=500, **EXACT)
     energy = 0.5 * run.p[:, 2] ** 2 + 9.81 * (run.q[:, 2] - 0.1)
     assert np.abs(energy / 9.81 - 1).max() < 1e-10
 
@@ -400,7 +400,7 @@ def test_a_run_is_resumed_bit_for_bit_in_mid_slide(method, tmp_path):
     for steps in (3, 60, 200):
         part = vt.simulate(model, q, v, duration=steps * 1e-3, dt=1e-3, method=method)
         part = vt.Trajectory.load(part.save(tmp_path / "run.npz"))
-        rest = vt.simulate(model, duration=(500 - steps) * 1e-3, resume=part)
+        rest = part.resume((500 - steps) * 1e-3)
         assert rest.q.tobytes() == whole.q[steps:].tobytes()
     sim = vt.Simulation(model, q, v, dt=1e-3, method=method)
     sim.step(100)
@@ -457,7 +457,7 @@ def test_figures_thrown_on_the_floor_are_solved():
         q = vt.place_on_ground(model, model.integrate(model.neutral(), turn))
         q[2] += 0.3
         v = np.concatenate([rng.standard_normal(3), 3 * rng.standard_normal(3), np.zeros(model.nv - 6)])
-        run = vt.simulate(model, q, v, duration=1.0, dt=2e-3, method=METHODS[seed % 2], every=10)
+        run = vt.simulate(model, q, v, duration=1.0, dt=2e-3, method=METHODS[seed % 2], record_every=10)
         ground = [g for q in run.q for g, b in zip(*model.contact_gaps(q)[2:0:-1], strict=True) if b == "ground"]
         assert min(ground) > -1e-9
         assert run.settings.get("halved", 0) <= 2

@@ -425,7 +425,7 @@ def test_drives_in_pickles_and_resumed_runs(tmp_path):
         whole = vt.simulate(model, duration=0.4, dt=0.01, method=method, control=vt.Control(inputs=inputs))
         part = vt.simulate(model, duration=0.15, dt=0.01, method=method, control=vt.Control(inputs=inputs))
         part = vt.Trajectory.load(part.save(tmp_path / "run.npz"))
-        rest = vt.simulate(model, duration=0.25, resume=part, control=vt.Control(inputs=inputs))
+        rest = part.resume(0.25, control=vt.Control(inputs=inputs))
         assert rest.q.tobytes() == whole.q[15:].tobytes()
 
 

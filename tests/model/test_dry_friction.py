@@ -55,7 +55,7 @@ def test_a_block_stands_below_the_threshold_and_slides_exactly_above_it(method):
                                  *({"method": "midpoint", "alpha": alpha} for alpha in (0.2, 0.9)),
                                  {"method": "midpoint", "alpha": 0.9, "kinetic": "midpoint"}])  # fmt: skip
 def test_a_standing_joint_keeps_its_place_for_long(how):
-    run = vt.simulate(block(1.1 * ENOUGH), [0.3], duration=100.0, dt=5e-3, every=100, **how)
+    run = vt.simulate(block(1.1 * ENOUGH), [0.3], duration=100.0, dt=5e-3, record_every=100, **how)
     assert np.abs(run.q - 0.3).max() < 1e-13
 
 
@@ -197,7 +197,7 @@ def test_dry_friction_acts_with_contacts_limits_drives_and_gears(method, tmp_pat
     assert np.abs(run.contacts.force[of_a][2:, 0]).max() < 0.6 * (1 + 1e-9)
     assert (run.contacts.force[of_a, 0] * run.contacts.slip[of_a, 0] < 1e-9).all()
     part = vt.Trajectory.load(vt.simulate(model, q, duration=0.3, **start).save(tmp_path / "run.npz"))
-    rest = vt.simulate(model, duration=1.2, resume=part, control=vt.Control(prescribed=start["prescribed"],
+    rest = part.resume(1.2, control=vt.Control(prescribed=start["prescribed"],
                                                                             targets=[0.35]))
     assert rest.q.tobytes() == run.q[150:].tobytes() and rest.v[1:].tobytes() == run.v[151:].tobytes()
 
@@ -207,7 +207,7 @@ def test_a_blow_starts_a_joint_that_stands(method):
     """After a blow friction of half a step acts at its node, as at a start."""
     model = block(1.5 * ENOUGH)
     impulse = vt.Impulse("block", (4.0, 0, 0), 0.2, axes="local")
-    run = vt.simulate(model, duration=0.5, dt=1e-3, method=method, pushes=[impulse])
+    run = vt.simulate(model, duration=0.5, dt=1e-3, method=method, wrenches=[impulse])
     assert np.abs(run.q[run.t < 0.2]).max() < 1e-13
     v0, a = 4.0 / MASS, -0.5 * ENOUGH / MASS
     t = run.t[run.t > 0.2] - 0.2

@@ -75,7 +75,7 @@ def test_a_run_goes_on_with_the_same_limits():
     options = {"control": vt.Control(torque=controller, effort_limits=True)}
     whole = vt.simulate(MODEL, duration=0.4, dt=DT, **options)
     first = vt.simulate(MODEL, duration=0.2, dt=DT, **options)
-    rest = vt.simulate(MODEL, resume=first, duration=0.2, **options)
+    rest = first.resume(0.2, **options)
     assert rest.q[-1].tobytes() == whole.q[-1].tobytes()
 
 

@@ -90,7 +90,7 @@ def test_rebounds_never_add_energy_and_resume_bit_for_bit(method):
         assert np.diff(run.energy).max() < 2e-4 * run.energy[0]
         assert run.energy[-1] < run.energy[0]
         part = vt.simulate(model, v0=v, duration=0.5, dt=1e-3, method=method)
-        rest = vt.simulate(model, duration=0.5, resume=part)
+        rest = part.resume(0.5)
         assert rest.q.tobytes() == run.q[500:].tobytes()
 
 
@@ -154,9 +154,9 @@ def test_it_is_written_copied_and_part_of_the_digest(tmp_path):
     assert vt.write_sexpr(vt.read_sexpr(text)) == text
     run = vt.simulate(model, [0.5], duration=1.0, dt=1e-3)
     again = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
-    assert vt.simulate(model, duration=0.5, resume=again).q[0].tobytes() == run.q[-1].tobytes()
+    assert again.resume(0.5).q[0].tobytes() == run.q[-1].tobytes()
     with pytest.raises(vt.InputError, match="another model"):
-        vt.simulate(falling(0.25), duration=0.5, resume=again)
+        again.resume(0.5)
 
 
 def test_limits_in_body_axes_that_euler_angles_do_not_have_are_told():

@@ -114,7 +114,7 @@ def test_balances_of_few_records():
     model, q = ball(restitution=0.9, friction=0.4)
     v, runs = [1.0, 0.5, 0, 3.0, 2.0, 1.0], []
     for every in (1, 50):
-        runs.append(vt.simulate(model, q, v, duration=3.0, dt=2e-3, every=every, events=3,
+        runs.append(vt.simulate(model, q, v, duration=3.0, dt=2e-3, record_every=every, events=3,
                                 monitors=("momentum_balance", "contact_work")))  # fmt: skip
         assert np.abs(runs[-1].monitors["momentum_balance"]).max() < 1e-12
         lost = runs[-1].energy[-1] - runs[-1].energy[0]
@@ -131,7 +131,7 @@ def test_runs_resume_bit_for_bit(method):
     whole = vt.simulate(model, q, v, duration=0.5, dt=1e-3, method=method, events=2)
     for steps in (150, 301, 390):
         part = vt.simulate(model, q, v, duration=steps * 1e-3, dt=1e-3, method=method, events=2)
-        rest = vt.simulate(model, duration=(500 - steps) * 1e-3, resume=part)
+        rest = part.resume((500 - steps) * 1e-3)
         assert rest.q.tobytes() == whole.q[steps:].tobytes() and rest[1:].v.tobytes() == whole[steps + 1 :].v.tobytes()
         assert rest[1:].contacts.rows.tobytes() == whole[steps + 1 :].contacts.rows.tobytes()
 

@@ -75,7 +75,7 @@ def test_keywords_of_joints(joint, keyword):
         more = {}
         if keyword == "effort":
             nv = jointed(JOINTS[joint]).compile().nv
-            more = {"torque": np.full(nv, 1.0), "effort_limits": True}
+            more = {"control": vt.Control(torque=np.full(nv, 1.0), effort_limits=True)}
         plain = outcome(lambda: jointed(JOINTS[joint], **beside), v, more)
         if beside and plain[0] == "refused":
             plain = outcome(lambda: jointed(JOINTS[joint]), v, more)
@@ -254,7 +254,7 @@ def test_options_of_contacts(make, name):
 def test_options_of_pushes(make, name):
     push, other = with_one(PUSHED, make, name)
     model = chained().compile()
-    assert apart(outcome(model, more={"pushes": [push]}), outcome(model, more={"pushes": [other()]}))
+    assert apart(outcome(model, more={"wrenches": [push]}), outcome(model, more={"wrenches": [other()]}))
 
 
 # ---- methods -------------------------------------------------------------------------------------------------
@@ -311,11 +311,8 @@ READ = {
     "max_bytes": "urdf/test_urdf_faults.py", "max_depth": "urdf/test_urdf_faults.py",
 }  # fmt: skip
 RUNS = {
-    "accuracy": "run/test_autostep.py", "p0": "run/test_doors.py", "q1": "model/test_constraints.py",
-    "t0": "run/test_doors.py", "torque": "run/test_doors.py",
-    "effort_limits": "run/test_doors.py", "wrenches": "run/test_doors.py",
-    "wrench_axes": "run/test_doors.py", "inputs": "run/test_doors.py", "targets": "run/test_doors.py",
-    "prescribed": "run/test_doors.py", "pushes": "run/test_doors.py", "every": "run/test_oddities.py",
+    "p0": "run/test_doors.py", "t0": "run/test_doors.py", "control": "run/test_doors.py",
+    "wrenches": "run/test_doors.py", "record_every": "run/test_oddities.py",
     "dense": "results/test_dense.py", "progress": "run/test_callers.py", "monitors": "run/test_monitors.py",
     "resume": "run/test_resume.py", "duration": "run/test_doors.py", "dt": "run/test_doors.py",
     "method": "run/test_monitors.py", "q0": "run/test_doors.py", "v0": "integrators/test_integrators.py",

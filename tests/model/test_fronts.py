@@ -112,7 +112,7 @@ def test_a_scissor_resumes_to_the_last_bit(order):
     model, _ = planned(model, by_fronts)
     whole = vt.simulate(model, q, duration=0.1, dt=2e-3, order=order)
     half = vt.simulate(model, q, duration=0.05, dt=2e-3, order=order)
-    rest = vt.simulate(model, duration=0.05, resume=half)
+    rest = half.resume(0.05)
     assert np.array_equal(whole.q[-1], rest.q[-1]) and np.array_equal(whole.p[-1], rest.p[-1])
 
 

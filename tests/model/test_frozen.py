@@ -265,7 +265,7 @@ def test_a_sparse_recording_keeps_nothing_a_step(method):
     model, steps = vt.Model(chain_flat(1)), 200_000
     vt.simulate(model, duration=1.0, dt=0.5, method=method)  # what is imported and cached
     tracemalloc.start()
-    run = vt.simulate(model, v0=[0.1], duration=steps * 1e-3, dt=1e-3, every=steps // 2, method=method)
+    run = vt.simulate(model, v0=[0.1], duration=steps * 1e-3, dt=1e-3, record_every=steps // 2, method=method)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(run) == 3 and run.steps == steps and peak < steps

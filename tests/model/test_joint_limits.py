@@ -108,7 +108,7 @@ def test_velocity_and_effort_of_several_coordinates_count(make):
 @pytest.mark.parametrize("every", [1, 5])
 def test_velocity_limits_that_a_run_passes_are_told(limits, every):
     model = gripper(-1.0, 1.0, velocity=0.4, limits=limits, mimic="independent")
-    run = vt.simulate(model, v0=[0.3, -0.45], duration=0.1, dt=1e-3, every=every)
+    run = vt.simulate(model, v0=[0.3, -0.45], duration=0.1, dt=1e-3, record_every=every)
     told = [text for text in run.warnings if "velocity" in text]
     assert len(told) == (limits != "ignore")
     if told:

@@ -158,7 +158,7 @@ def test_contacts_go_on_behind_a_blow(method):
     """A point that stands is struck, in the middle of a step as well, and slides as far as friction lets it."""
     for at in (0.1, 0.1005):
         blow = vt.Impulse("point", (3.0, 0.0, 0.0), at=at)
-        run = vt.simulate(point(friction=0.4), duration=0.6, dt=1e-3, method=method, pushes=[blow])
+        run = vt.simulate(point(friction=0.4), duration=0.6, dt=1e-3, method=method, wrenches=[blow])
         assert run.q[-1, 0] == pytest.approx(1.5**2 / (2 * 0.4 * 9.81), rel=5e-3)
         assert np.abs(run.q[:, 2]).max() < 1e-12 and np.abs(run.v[-1]).max() < 1e-12
 
@@ -183,7 +183,7 @@ def test_the_figure_stands_by_a_torque_function(method):
 
     v = model.zero_velocity()
     v[6:] = 0.02 * np.random.default_rng(0).standard_normal(model.nv - 6)
-    run = vt.simulate(model, q, v, duration=1.0, dt=dt, method=method, control=torque, every=50, monitors="gap")
+    run = vt.simulate(model, q, v, duration=1.0, dt=dt, method=method, control=torque, record_every=50, monitors="gap")
     assert np.abs(model.difference(q, run.q[-1])).max() < 0.01
     assert run.monitors["gap"].min() > -1e-12
     assert run.contact_wrench()[-1, 5] == pytest.approx(9.81 * model.total_mass, rel=1e-2)

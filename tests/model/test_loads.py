@@ -98,8 +98,8 @@ def test_wrenches_given_to_simulate_are_those_of_the_model():
         model, bare, q, v = loaded(3, lambda flat: [vt.Wrench("frame1", w[:3], w[3:], axes)], kinds=ALL)  # noqa: B023
         for method in ("midpoint", "linear-time", "rk4", "scipy-dop853"):
             runs = [vt.simulate(model, q, v, duration=0.02, dt=0.01, method=method),
-                    vt.simulate(bare, q, v, duration=0.02, dt=0.01, method=method, wrenches={"frame1": w},
-                                wrench_axes=axes)]  # fmt: skip
+                    vt.simulate(bare, q, v, duration=0.02, dt=0.01, method=method,
+                                wrenches=[vt.ExternalWrench("frame1", w[3:], torque=w[:3], axes=axes)])]  # fmt: skip
             assert np.abs(runs[0].q - runs[1].q).max() < 1e-13
 
 
@@ -473,7 +473,7 @@ def test_the_midpoint_step_is_symplectic_under_conservative_loads():
 @pytest.mark.parametrize("method", ["midpoint", "linear-time"])
 def test_energy_stays_bounded_over_ten_thousand_steps(method):
     model, _, q, v = loaded(9, conservative_loads, speed=0.3)
-    run = vt.simulate(model, q, v, duration=20.0, dt=0.002, method=method, every=10)
+    run = vt.simulate(model, q, v, duration=20.0, dt=0.002, method=method, record_every=10)
     error = run.energy - run.energy[0]
     assert np.abs(error).max() < 2e-2 * run.kinetic.max()
     blocks = error[1:].reshape(20, -1).mean(axis=1)

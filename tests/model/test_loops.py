@@ -150,7 +150,7 @@ def test_a_run_that_arrives_at_a_turned_assembly_says_when(every, monkeypatch):
     monkeypatch.setitem(vt.METHODS, "jumps", Jumps)
     says = rf'jumps: at t = {0.61 if every == 1 else 0.62 if every == 2 else 0.7:g} s the axis .*180 degrees'
     with pytest.raises(vt.ConvergenceError, match=says) as error:
-        vt.simulate(model, start, duration=1.0, dt=0.01, method="jumps", every=every)
+        vt.simulate(model, start, duration=1.0, dt=0.01, method="jumps", record_every=every)
     part = error.value.trajectory
     assert part.t[-1] == error.value.time and part.t[-1] < 0.615 and np.abs(part.constraint).max() < 1e-10
 

@@ -144,7 +144,8 @@ def test_a_nut_that_follows_is_a_screw():
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_runs_conserve_what_they_claim(method):
     model, q, v, *_ = coupled(5)
-    run = vt.simulate(model, q, v, duration=2.0, dt=2e-3, method=method, every=10, monitors=["energy", "momentum"])
+    run = vt.simulate(model, q, v, duration=2.0, dt=2e-3, method=method, record_every=10,
+                      monitors=["energy", "momentum"])
     impulse = model.total_mass * np.outer(run.t, model.gravity)
     close(run.momentum[:, 3:] - run.momentum[0, 3:], impulse, 1e-11)
     assert np.abs(run.energy - run.energy[0]).max() < 2e-4 * np.abs(run.kinetic).max()
@@ -164,7 +165,7 @@ def test_starts_torques_and_ends_are_in_the_reduced_coordinates(tmp_path):
     close(vt.simulate(model, q, q1=run.q[1], duration=0.2, **common).q, run.q, 1e-9)
     half = vt.simulate(model, q, v, duration=0.1, **common)
     half.save(tmp_path / "half.npz")
-    rest = vt.simulate(model, resume=vt.Trajectory.load(tmp_path / "half.npz"), duration=0.1)
+    rest = vt.Trajectory.load(tmp_path / "half.npz").resume(0.1)
     assert np.array_equal(rest.q[-1], run.q[-1]) and np.array_equal(rest.p[-1], run.p[-1])
     seen = []
 

@@ -162,7 +162,7 @@ def test_drives_at_its_targets_hold_a_robot(method, name):
     found = vt.static_equilibrium(model, q)
     assert found.possible and list(found.targets) == [drive.joint for drive in model.drives]
     run = vt.simulate(model, q, duration=1.0, dt=2e-3, control=vt.Control(targets=found.targets), method=method,
-                      every=50)
+                      record_every=50)
     assert max(np.abs(model.difference(q, x)).max() for x in run.q) < 1e-9
 
 

@@ -247,7 +247,7 @@ def test_another_thread_in_the_middle_of_a_step(method, every):
             tried.wait(60)
         return -0.1 * v
 
-    sim = vt.Simulation(model, q, v, dt=1e-3, method=method, control=torque, every=every)
+    sim = vt.Simulation(model, q, v, dt=1e-3, method=method, control=torque, record_every=every)
     sim.step(2)
     saved = sim.save()
     waits.append(True)
@@ -270,7 +270,7 @@ def test_another_thread_in_the_middle_of_a_step(method, every):
     assert set(told) == {*OTHERS, "restore"}
     for text in told.values():
         assert "at work already" in text and "Simulation" in text and "threading.Lock" in text
-    twin = vt.Simulation(model, q, v, dt=1e-3, method=method, control=lambda t, q, v: -0.1 * v, every=every)
+    twin = vt.Simulation(model, q, v, dt=1e-3, method=method, control=lambda t, q, v: -0.1 * v, record_every=every)
     twin.step(2)
     twin.step(4)
     assert sim.steps == 6 and np.array_equal(sim.q, twin.q) and np.array_equal(sim.v, twin.v)

@@ -103,7 +103,7 @@ def test_a_ball_that_passes_is_told_of_any_step_that_is_recorded(step, chunk, mo
     (told,) = run.warnings
     assert f"in one step of 0.001 s, at t = {1e-3 * step:g} s" in told
     # where records are not those of all steps nothing is known of steps
-    assert vt.simulate(model, v0=v, duration=4e-3, dt=1e-3, every=2).warnings == ()
+    assert vt.simulate(model, v0=v, duration=4e-3, dt=1e-3, record_every=2).warnings == ()
 
 
 def test_overlaps_agree_with_closed_forms():

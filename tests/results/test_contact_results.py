@@ -116,7 +116,7 @@ def test_the_balance_shows_what_else_acts():
     """A wrench on the trunk is what is left; so is the start of a body that is held."""
     model = crawler(GROUNDS["plane"])
     q, v = thrown(model, 2)
-    run = vt.simulate(model, q, v, duration=0.1, dt=1e-3, wrenches={"trunk": (0, 0, 0, 3.0, 0, 1.0)},
+    run = vt.simulate(model, q, v, duration=0.1, dt=1e-3, wrenches=[vt.ExternalWrench("trunk", (3.0, 0, 1.0))],
                       monitors="momentum_balance", **EXACT)  # fmt: skip
     np.testing.assert_allclose(run.monitors["momentum_balance"][:, 3:], np.tile((3e-3, 0, 1e-3), (100, 1)), atol=1e-11)
 
@@ -237,7 +237,7 @@ def test_forces_between_bodies_cancel():
 @pytest.mark.parametrize("every", [2, 7])
 def test_records_between_which_steps_lie(every, monitors, tmp_path):
     _, full = crawl("plane", 9, duration=0.7)
-    _, run = crawl("plane", 9, duration=0.7, every=every, monitors=monitors)
+    _, run = crawl("plane", 9, duration=0.7, record_every=every, monitors=monitors)
     assert run.q.tobytes() == full.q[::every].tobytes()
     assert [*run.monitors] == (["t", *monitors] if monitors else [])
     for names in ((), ("trunk",), ("left_foot", "ball")):
@@ -261,7 +261,7 @@ def test_records_between_which_steps_lie(every, monitors, tmp_path):
 @pytest.mark.parametrize("every", [1, 5])
 def test_a_held_run_tells_its_contacts(every):
     model, full = crawl("plane", 9, duration=0.5)
-    sim = vt.Simulation(model, *thrown(model, 9), dt=1e-3, every=every)
+    sim = vt.Simulation(model, *thrown(model, 9), dt=1e-3, record_every=every)
     for count in (1, 2, 97, 400):
         sim.step(count)
     run = sim.trajectory
@@ -288,8 +288,8 @@ def test_a_reduced_model_tells_what_the_full_one_does(tmp_path):
     model = full.reduced()
     q = vt.place_on_ground(model, model.integrate(model.neutral(), np.array([0, 0, 0, 0.2, 0.1, 0.3, 0.3])))
     watched = ("gap", "contact_work", "momentum_balance")
-    run = vt.simulate(model, q, duration=0.3, dt=1e-3, every=3, monitors=watched)
-    same = vt.simulate(full, model.expand(q), duration=0.3, dt=1e-3, every=3, monitors=watched)
+    run = vt.simulate(model, q, duration=0.3, dt=1e-3, record_every=3, monitors=watched)
+    same = vt.simulate(full, model.expand(q), duration=0.3, dt=1e-3, record_every=3, monitors=watched)
     assert run.system is model and len(run.contacts) > 50
     for name in watched:
         np.testing.assert_array_equal(run.monitors[name], same.monitors[name])
@@ -304,7 +304,7 @@ def test_steps_that_differ():
     model, q = box()
     dt = np.tile([1e-3, 3e-3, 2e-3], 30)
     for every in (1, 3):
-        run = vt.simulate(model, q, dt=dt, every=every)
+        run = vt.simulate(model, q, dt=dt, record_every=every)
         log = run.contacts
         np.testing.assert_array_equal(np.unique(log.dt), np.unique(dt[every - 1 :: every]))
         np.testing.assert_allclose(log.force * log.dt[:, None], log.impulse, rtol=1e-14, atol=1e-18)
@@ -391,7 +391,7 @@ def test_datasets_of_contacts(tmp_path):
 
 def test_mcap_has_contacts(tmp_path):
     reader = pytest.importorskip("mcap.reader")
-    _, run = crawl("plane", 3, duration=0.3, every=3, monitors=("gap", "momentum_balance"))
+    _, run = crawl("plane", 3, duration=0.3, record_every=3, monitors=("gap", "momentum_balance"))
     with open(run.to_mcap(tmp_path / "run.mcap"), "rb") as stream:
         messages = [(channel.topic, json.loads(message.data)) for _, channel, message in
                     reader.make_reader(stream).iter_messages()]  # fmt: skip

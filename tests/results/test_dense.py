@@ -109,7 +109,7 @@ def test_refusals():
     with pytest.raises(vt.InputError, match="gauss"):
         vt.simulate(model, *start, duration=0.1, dt=0.01, dense=True)
     with pytest.raises(vt.InputError, match="every"):
-        vt.simulate(model, *start, duration=0.1, dt=0.01, every=2, method="gauss", dense=True)
+        vt.simulate(model, *start, duration=0.1, dt=0.01, record_every=2, method="gauss", dense=True)
     with pytest.raises(vt.InputError, match="dense"):
         vt.simulate(model, *start, duration=0.1, dt=0.01, method="gauss", dense="yes")
 
@@ -118,7 +118,7 @@ def test_half_a_turn_between_records_is_refused():
     top = vt.Tree("top", gravity=(0, 0, 0))
     top.world.add(vt.ball("turn"), vt.body("body", 1.0, inertia=(1, 1, 1)))
     model = top.compile()
-    run = vt.simulate(model, model.neutral(), [0.0, 0.0, 40.0], duration=0.4, dt=0.01, every=10)
+    run = vt.simulate(model, model.neutral(), [0.0, 0.0, 40.0], duration=0.4, dt=0.01, record_every=10)
     with pytest.raises(vt.InputError, match='"turn" makes half a turn'):
         run.at(0.05)
     assert run.at(0.1).q.shape == (4,)

@@ -60,8 +60,8 @@ def test_a_short_run_is_as_accurate_as_asked(name, method, options, accuracy):
 
 def test_the_choice_is_repeated_and_a_run_with_that_number_has_the_same_bits():
     model, q = chain(), np.full(3, 0.8)
-    one, two = (auto(model, q, accuracy=1e-5, every=5) for _ in range(2))
-    same = vt.simulate(model, q, duration=0.5, dt=one.dt, every=5)
+    one, two = (auto(model, q, accuracy=1e-5, record_every=5) for _ in range(2))
+    same = vt.simulate(model, q, duration=0.5, dt=one.dt, record_every=5)
     for other in (two, same):
         assert other.q.tobytes() == one.q.tobytes() and other.dt == one.dt
     assert round(0.5 / one.dt) * one.dt == pytest.approx(0.5, rel=1e-14)
@@ -73,7 +73,7 @@ def test_a_run_goes_on_with_the_chosen_step(tmp_path):
     model, q = chain(), np.full(3, 0.8)
     auto(model, q, accuracy=1e-4).save(tmp_path / "half.npz")
     half = vt.Trajectory.load(tmp_path / "half.npz")
-    rest = vt.simulate(model, duration=0.5, resume=half)
+    rest = half.resume(0.5)
     whole = vt.simulate(model, q, duration=1.0, dt=half.dt)
     assert rest.dt == half.dt
     assert rest.q[-1].tobytes() == whole.q[-1].tobytes()
@@ -126,9 +126,9 @@ def test_pushes_after_the_trial_are_left_to_the_run():
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
     late, early = (vt.Impulse(model.link_names[-1], (0.1, 0.0, 0.0), at=t) for t in (4.0, 0.3))
     q = model.neutral() + 0.2
-    one = auto(model, q, duration=5.0, accuracy=1e-3, pushes=[late])
+    one = auto(model, q, duration=5.0, accuracy=1e-3, wrenches=[late])
     assert one.dt == auto(model, q, duration=5.0, accuracy=1e-3).dt
-    assert auto(model, q, accuracy=1e-3, pushes=[early]).steps > 0
+    assert auto(model, q, accuracy=1e-3, wrenches=[early]).steps > 0
 
 
 def test_vehicles_and_reduced_models_and_what_rests():
@@ -141,7 +141,7 @@ def test_vehicles_and_reduced_models_and_what_rests():
 
 def error_of_two(model, run):
     """The largest change of a run's configurations with steps of half the length."""
-    fine = vt.simulate(model, run.q[0], run.v[0], duration=run.t[-1], dt=run.dt / 2, every=2)
+    fine = vt.simulate(model, run.q[0], run.v[0], duration=run.t[-1], dt=run.dt / 2, record_every=2)
     return max(np.linalg.norm(model.difference(a, b)) for a, b in zip(run.q, fine.q, strict=True))
 
 
@@ -163,7 +163,7 @@ def error_of_two(model, run):
     ({"control": vt.Control(prescribed={"joint0": np.zeros(51)})}, "prescribed that have a row for each step"),
     ({"control": vt.Controller(lambda t, q, v: -v, period=0.01)}, "Controller as torque"),
     ({"q1": np.zeros(3)}, "q1, which is one step later"),
-    ({"every": 0}, "every=0 must be a whole number"),
+    ({"record_every": 0}, "every=0 must be a whole number"),
     ({"order": 3}, "order=3"),
     ({"accuracy": 1e-13}, "no step of the method linear-time, of order 2, reaches accuracy=1e-13.*order=.*gauss"),
     ({"accuracy": 1e-13, "method": "explicit-euler"}, "of order 1, reaches accuracy=1e-13.*linear-time"),
@@ -209,7 +209,7 @@ def test_compare_chooses_for_each_method():
     ({"dt": ["auto", "auto"]}, 'one may be "auto"'),
     ({"dt": ["auto", "often"]}, 'one may be "auto"'),
     ({"dt": []}, 'one may be "auto"'),
-    ({"dt": "auto", "every": 10**6}, "is more than the steps"),
+    ({"dt": "auto", "record_every": 10**6}, "is more than the steps"),
     ({"dt": "auto", "methods": ["scipy-rk45"]}, "chooses its own"),
     ({"dt": "auto", "methods": [("rk4", {"accuracy": 1e-3})]}, "is the same for all methods"),
 ])  # fmt: skip
@@ -251,7 +251,7 @@ def test_a_simulation_that_is_held_takes_a_number():
 def search(method="linear-time", duration=1.0, **more):
     model = vt.load_urdf(vt.find_robot("pendulum"))
     given = RunArguments(q0=model.neutral(), dt="auto", duration=duration, method=method, **more)
-    return autostep._Search(model, model.methods[method], given.but(t0=0.0, pushes=()), None)
+    return autostep._Search(model, model.methods[method], given.but(t0=0.0, wrenches=()), None)
 
 
 @pytest.mark.parametrize("duration", [0.3, 1.0, 2.0, 7.7, 1000.0])

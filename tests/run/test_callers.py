@@ -161,7 +161,7 @@ def test_numbers_of_every_kind_are_doubles(kind, name):
 @pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint16, np.array, Foreign])
 @pytest.mark.parametrize("name", ["max_iterations", "halvings", "order", "every"])
 def test_whole_numbers_of_every_kind_are_whole(kind, name):
-    value = {"max_iterations": 20, "halvings": 2, "order": 4, "every": 2}[name]
+    value = {"max_iterations": 20, "halvings": 2, "order": 4, "record_every": 2}[name]
     assert run(**{name: kind(value)}).settings == run(**{name: value}).settings
 
 
@@ -374,12 +374,12 @@ def test_controllers_are_not_asked_after_the_run(method, way):
     options = {"duration": 0.1, "dt": 0.01, "method": method}
     for every, more in ((1, {}), (2, {}), (5, {}), (2, {} if method.startswith("scipy") else {"monitors": "energy"})):
         calls.clear()
-        found = vt.simulate(model, q0, every=every, **{way: controller}, **options, **more)
+        found = vt.simulate(model, q0, record_every=every, **{way: controller}, **options, **more)
         asked = {"explicit-euler": 10, "semi-implicit-euler": 10, "rk4": 40, "rk8": 120, "linear-time": 11,
                  "midpoint": 11, "implicit-euler": 11}.get(method)  # fmt: skip
         assert asked is None or len(calls) == asked
         assert method.startswith("scipy") or method == "rk8" or (np.diff(calls) > -1e-15).all()
-        known = vt.simulate(model, q0, every=every, **{way: constant}, **options).multipliers
+        known = vt.simulate(model, q0, record_every=every, **{way: constant}, **options).multipliers
         if method.startswith("scipy"):
             assert np.isnan(found.multipliers).all() and np.isfinite(known).all()
         elif vt.METHODS[method].uses_momentum:
@@ -395,7 +395,7 @@ def test_multipliers_of_a_resumed_run_go_on(method):
     q0 = vt.satisfy_constraints(model, [0.3, 0.4, 0.5])
     whole = vt.simulate(model, q0, duration=0.1, **options)
     half = vt.simulate(model, q0, duration=0.06, **options)
-    rest = vt.simulate(model, duration=0.04, control=options["torque"], resume=half)
+    rest = half.resume(0.04, control=options["torque"])
     joined = np.concatenate((half.multipliers[:-1], rest.multipliers))
     assert np.array_equal(joined, whole.multipliers, equal_nan=True)
 
@@ -436,7 +436,7 @@ def test_a_run_that_a_callable_stopped_resumes_to_the_last_bit(method, order, wh
             vt.simulate(model, [1.0, 0.5], duration=0.1, **options)
         state["last"] = 10**9
         part = failure.value.trajectory
-        rest = vt.simulate(model, duration=0.01 * (10 - part.steps), resume=part, **driven)
+        rest = part.resume(0.01 * (10 - part.steps), **driven)
         assert rest.q[-1].tobytes() == whole.q[-1].tobytes() and rest.p[-1].tobytes() == whole.p[-1].tobytes(), k
 
 
@@ -603,7 +603,7 @@ def test_solvers_that_no_longer_come_on_are_stopped(method, force):
     """They took a million steps within the first dt, or raised errors of SciPy's linear algebra."""
     with pytest.raises(vt.ConvergenceError, match=f"{method}: stopped at t = "):
         vt.simulate(MODEL, Q, duration=0.01, dt=1e-3, method=method,
-                    wrenches={MODEL.link_names[-1]: [0, 0, 0, 0, 0, force]})  # fmt: skip
+                    wrenches=[vt.ExternalWrench(MODEL.link_names[-1], (0, 0, force))])  # fmt: skip
 
 
 def test_ragged_counts_and_arrays_of_words_are_refused_by_name():

@@ -86,7 +86,7 @@ def test_error_is_the_largest_difference_to_the_reference(result):
 def test_the_reference_is_as_good_as_it_says(duration, dt, tolerance, reference):
     model, q0 = Model(chain_flat(3)), np.array([2.1, 0.4, -0.3])
     found = compare(model, ["rk4"], q0, duration=duration, dt=dt, reference_tolerance=tolerance, reference=reference)
-    truth = simulate(model, q0, duration=duration, dt=dt / 50, every=50, method="rk8")
+    truth = simulate(model, q0, duration=duration, dt=dt / 50, record_every=50, method="rk8")
     pairs = zip(found.reference.q, truth.q, strict=True)
     actual = max(np.linalg.norm(model.difference(a, b)) for a, b in pairs)
     assert 1e-15 < actual <= 2 * found.reference_error
@@ -143,7 +143,7 @@ def test_momentum_has_no_error_where_something_holds_or_pushes(held):
     model = vt.load_urdf(vt.find_robot("human"), base="fixed" if held == "fixed" else "free")
     if held == "spring":
         model = vt.Model(dataclasses.replace(model.flat, loads=(vt.Spring("world", model.link_names[-1], 3.0),)))
-    more = {"wrenches": {model.link_names[-1]: [0, 0, 0, 1.0, 0, 0]}} if held == "wrench" else {}
+    more = {"wrenches": [vt.ExternalWrench(model.link_names[-1], (1.0, 0, 0))]} if held == "wrench" else {}
     found = compare(model, ["linear-time"], model.neutral(), duration=0.02, dt=0.01, reference=False, **more)
     assert np.isnan(found.table[0]["momentum_error"])
 
@@ -278,7 +278,7 @@ def test_references_of_other_kinds():
 
 
 def test_steps_that_do_not_divide_each_other_and_sparse_records():
-    found = compare(double_pendulum(), ["midpoint"], Q0, duration=0.3, dt=[3e-3, 2e-3], every=5)
+    found = compare(double_pendulum(), ["midpoint"], Q0, duration=0.3, dt=[3e-3, 2e-3], record_every=5)
     assert abs(found.orders["midpoint"] - 2) < 0.1
     for (_, dt), series in found.series.items():
         assert np.allclose(series.t, np.arange(0.0, 0.3 + 1e-9, 5 * dt))
@@ -312,9 +312,9 @@ def test_labels_and_options():
         ({"dt": [1e-2, 1e-2]}, InputError, "differ"),
         ({"duration": -1.0}, InputError, "duration"),
         ({"repeats": 0}, InputError, "repeats"),
-        ({"every": 0}, InputError, "every"),
-        ({"every": "2"}, InputError, "every"),
-        ({"every": 11}, InputError, "every"),
+        ({"record_every": 0}, InputError, "every"),
+        ({"record_every": "2"}, InputError, "every"),
+        ({"record_every": 11}, InputError, "every"),
         ({"reference": "dop853"}, UnknownNameError, "scipy-dop853"),
         ({"q0": [0.0, float("nan")]}, InputError, "q0"),
         ({"q0": [0.0]}, InputError, "q0"),

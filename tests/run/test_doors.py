@@ -29,7 +29,12 @@ def swing(t):
 Q0 = [0.3, -0.2, 0.0]
 SWING, TORQUE = {"c": swing}, [0.3, 2.0, 0.0]
 BASE = {"duration": 0.2, "dt": 5e-3, "control": vt.Control(prescribed=SWING)}
-WRENCH = {"wrenches": {"tip": [0.1, 0.2, 0.3, 1.0, 2.0, 3.0]}}
+WRENCHES = {
+    "steady": vt.ExternalWrench("tip", (1.0, 2.0, 3.0), torque=(0.1, 0.2, 0.3)),
+    "local": vt.ExternalWrench("tip", (1.0, 2.0, 3.0), torque=(0.1, 0.2, 0.3), axes="local"),
+    "window": vt.ExternalWrench("tip", (1.0, 2.0, 3.0), start=0.05, end=0.1),
+    "impulse": vt.Impulse("tip", (1.0, 0.0, 0.0), at=0.05),
+}
 #: A value of each option that changes motions, and what it goes with.
 VALUES = {
     "v0": ([0.5, 0.3, 0.0], {}), "p0": ([0.5, 0.3, 0.1], {}), "t0": (0.25, {}),
@@ -41,9 +46,8 @@ VALUES = {
            ("inputs", {"inputs": {"push": 0.7}}, {}), ("targets", {"targets": [0.5]}, {}),
            ("prescribed", {"prescribed": {"c": lambda t: 2 * swing(t)}}, {}),
        )},
-    "wrenches": (WRENCH["wrenches"], {}), "wrench_axes": ("local", WRENCH), "method": ("midpoint", {}),
-    "pushes": ([vt.Impulse("tip", (1.0, 0.0, 0.0), at=0.05)], {}), "dt": (1e-2, {}), "duration": (0.1, {}),
-    "q0": ([0.1, 0.2, 0.0], {}),
+    **{f"wrenches.{name}": ([wrench], {}) for name, wrench in WRENCHES.items()}, "method": ("midpoint", {}),
+    "dt": (1e-2, {}), "duration": (0.1, {}), "q0": ([0.1, 0.2, 0.0], {}),
 }  # fmt: skip
 
 
@@ -74,7 +78,7 @@ DOORS = {vt.rollout: by_rollout, vt.Simulation: by_simulation, vt.compare: by_co
 #: Options of these alone, and where tests show what they do.
 ALONE = {
     "parameters": "run/test_rollout_parameters.py", "instances": "run/test_rollout.py", "record": "run/test_rollout.py",
-    "threads": "run/test_rollout.py", "progress": "run/test_rollout.py", "every": "run/test_rollout.py",
+    "threads": "run/test_rollout.py", "progress": "run/test_rollout.py", "record_every": "run/test_rollout.py",
     "monitors": "run/test_monitors.py", "dense": "results/test_dense.py", "q1": "model/test_constraints.py",
     "accuracy": "run/test_autostep.py", "reference": "run/test_compare.py", "engines": "run/test_engines.py",
     "reference_tolerance": "run/test_compare.py", "repeats": "run/test_compare.py", "methods": "run/test_compare.py",
@@ -98,7 +102,7 @@ def test_an_option_does_what_it_does_in_simulate(door, name):
 @pytest.mark.parametrize("door", DOORS, ids=lambda x: x.__name__)
 def test_every_option_is_here(door):
     for name in parameters(door):
-        if name not in VALUES and name != "control":
+        if name not in VALUES and name not in ("control", "wrenches"):
             assert name in ALONE, f"{name} of {door.__name__} is new: say which tests show what it does"
             assert gives(ALONE[name], name) or name == "methods"
 

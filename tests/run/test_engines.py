@@ -202,7 +202,7 @@ def _sprung():
 @pytest.mark.parametrize(("made", "given", "words"), [
     (_loop, {}, "constraints"), (_dry, {}, "dry friction"), (_sprung, {}, 'the spring "world" - "l"'),
     (lambda: _geared().compile().reduced(), {}, "joints that follow others"),
-    (arm, {"wrenches": {"l": [0, 0, 0, 1, 0, 0]}}, "the argument wrenches"),
+    (arm, {"wrenches": [vt.ExternalWrench("l", (1, 0, 0))]}, "the argument wrenches"),
     (arm, {"control": vt.Controller(lambda t, q, v: np.zeros(4), period=0.01)}, "controllers"),
     (_limited, {"control": vt.Control(effort_limits=True, torque=[0.1] * 5)}, "effort_limits"),
 ])  # fmt: skip

@@ -54,6 +54,6 @@ def test_a_push_late_in_a_run_acts_in_its_steps():
     t0, dt = 1e6, 1e-3
     more = {"start": t0 + 3 * dt, "end": t0 + 5 * dt}
     push = vt.ExternalWrench(model.link_names[-1], force=(5.0, 5.0, 0), torque=(1.0, 1.0, 1.0), **more)
-    run = vt.simulate(model, duration=0.01, dt=dt, t0=t0, pushes=[push])
+    run = vt.simulate(model, duration=0.01, dt=dt, t0=t0, wrenches=[push])
     moved = np.abs(np.diff(run.energy)) > 1e-12
     assert not moved[:3].any() and moved[3:5].all() and not moved[5:].any()

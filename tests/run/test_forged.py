@@ -52,7 +52,7 @@ def outcome(model, run):
     """Go on from a run; an error of ours is as good as an end."""
     try:
         with np.errstate(all="ignore"):
-            end = vt.simulate(model, resume=run, duration=3 * DT)
+            end = run.resume(3 * DT)
     except VitreeError as error:
         return error
     return end
@@ -95,7 +95,7 @@ def test_pivots_beyond_the_matrix_are_refused(method, pivot):
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "longer", "empty", "digest"])
 def test_a_damaged_checkpoint_is_told(damage):
-    model, run = run_of({"method": "midpoint"})
+    _, run = run_of({"method": "midpoint"})
     whole = run.checkpoint.copy()
     if damage == "flipped":
         whole[-5] ^= 1
@@ -108,7 +108,7 @@ def test_a_damaged_checkpoint_is_told(damage):
     else:
         whole[len(parts(run)[0])] ^= 1
     with pytest.raises(InputError, match="another version of vitree, or damaged"):
-        vt.simulate(model, resume=replace(run, checkpoint=whole), duration=DT)
+        replace(run, checkpoint=whole).resume(DT)
 
 
 def test_a_history_that_is_refused_leaves_the_stepper_as_it_was():
@@ -124,11 +124,11 @@ def test_a_history_that_is_refused_leaves_the_stepper_as_it_was():
 
 
 def test_settings_without_what_a_run_needs_are_told():
-    model, run = run_of({"method": "midpoint"})
+    _, run = run_of({"method": "midpoint"})
     for key in ("options", "dt"):
         settings = {name: value for name, value in run.settings.items() if name != key}
         with pytest.raises(InputError, match="settings of the run to resume are damaged"):
-            vt.simulate(model, resume=replace(run, settings=settings), duration=DT)
+            replace(run, settings=settings).resume(DT)
 
 
 # ---- files --------------------------------------------------------------------------------------------------
@@ -231,7 +231,8 @@ def test_a_header_that_is_no_run_is_told(saved):
 
 
 WRONG_SETTINGS = {
-    "dt": [0, -1.0, float("nan"), float("inf"), 10**400, True, None, "x", []], "every": [1.5, -1, "x", None, True],
+    "dt": [0, -1.0, float("nan"), float("inf"), 10**400, True, None, "x", []], "record_every": [1.5, -1, "x", None,
+                                                                                                True],
     "dt_range": [1, [1], [1, "x"], [1, float("nan")]], "halved": [-1, 0.5, "x"], "order": [0, "x", None],
     "options": [[], None, "x"], "auto": [1, []], "warnings": ["x", [1], None], "model_digest": [1, None],
     "driven": [1, "x"],
@@ -251,4 +252,4 @@ def test_a_run_by_a_method_that_is_none_does_not_go_on(saved):
     header = json.loads(str(np.load(saved)["header"])) | {"method": "guess"}
     run = vt.Trajectory.load(with_array(saved, "header", as_npy(np.array(json.dumps(header)))))
     with pytest.raises(InputError, match='is by "guess", which is no method here'):
-        vt.simulate(vt.Model(chain_flat(3)), resume=run, duration=DT)
+        run.resume(DT)

@@ -163,7 +163,7 @@ def test_halves_are_kept_by_files_slices_and_copies(tmp_path):
     k = halved(run)[0][0]
     np.testing.assert_array_equal(run[k:].halves, run.halves)
     assert not len(run[: k + 1].halves)
-    held = vt.Simulation(run.system, run.q[0], run.v[0], dt=DT, every=1, tolerance=1e-13)
+    held = vt.Simulation(run.system, run.q[0], run.v[0], dt=DT, record_every=1, tolerance=1e-13)
     held.step(60)
     np.testing.assert_array_equal(held.trajectory.halves, run.halves)
     np.testing.assert_array_equal(held.trajectory.linearize().A, run.linearize().A)

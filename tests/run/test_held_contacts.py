@@ -184,8 +184,8 @@ def test_a_step_that_a_push_parts_tells_of_all_of_it(method):
     tree.contact(vt.Contact("crate", points=corners), vt.Ground(friction=0.5))
     model = tree.compile()
     q = vt.place_on_ground(model, model.neutral())
-    pushes = [vt.ExternalWrench("crate", (0.1, 0, 0), 0.0143, 0.0231)]
-    run = vt.simulate(model, q, duration=0.05, dt=2e-3, method=method, pushes=pushes)
+    pushes = [vt.ExternalWrench("crate", (0.1, 0, 0), start=0.0143, end=0.0231)]
+    run = vt.simulate(model, q, duration=0.05, dt=2e-3, method=method, wrenches=pushes)
     # a contact carries from the middle of the step before to that of this one: of two parts half of the step before,
     # the first, and half of the second
     force = run.contact_wrench("crate")[:, 5] / (2.0 * 9.81)
@@ -196,13 +196,13 @@ def test_a_step_that_a_push_parts_tells_of_all_of_it(method):
         expected[k + 1], expected[k + 2] = 0.5 + first + 0.5 * second, 0.5 * second + 0.5
     np.testing.assert_allclose(force, expected, rtol=1e-6)
     np.testing.assert_allclose(run.v[1:, 2], 0.0, atol=1e-9)
-    watched = vt.simulate(model, q, duration=0.05, dt=2e-3, method=method, pushes=pushes, monitors=("energy", "gap"))
+    watched = vt.simulate(model, q, duration=0.05, dt=2e-3, method=method, wrenches=pushes, monitors=("energy", "gap"))
     np.testing.assert_array_equal(watched.monitors["t"], run.t[1:])
     np.testing.assert_array_equal(watched.monitors["energy"], run.energy[1:])
-    few = vt.simulate(model, q, duration=0.048, dt=2e-3, method=method, pushes=pushes, every=4)
+    few = vt.simulate(model, q, duration=0.048, dt=2e-3, method=method, wrenches=pushes, record_every=4)
     np.testing.assert_array_equal(few.v, run.v[:25:4])
     np.testing.assert_array_equal(few.contact_wrench("crate")[1:], run.contact_wrench("crate")[4:25:4])
-    sim = vt.Simulation(model, q, dt=2e-3, method=method, pushes=pushes)
+    sim = vt.Simulation(model, q, dt=2e-3, method=method, wrenches=pushes)
     for k in range(1, len(run)):
         sim.step()
         assert sim.v.tobytes() == run.v[k].tobytes()

@@ -109,14 +109,14 @@ def test_instances_under_way_end_when_the_rollout_is_interrupted(pendulum, monke
     monkeypatch.setattr(batch, "wait", interrupted)
     monkeypatch.setattr(batch.Batch, "take", lambda self, k, *of: (kept.append(k), take(self, k, *of)))
     with pytest.raises(KeyboardInterrupt):
-        vt.rollout(pendulum, np.full((4, 2), 0.3), duration=3e3, dt=1e-3, method="gauss", every=None, threads=2)
+        vt.rollout(pendulum, np.full((4, 2), 0.3), duration=3e3, dt=1e-3, method="gauss", record_every=None, threads=2)
     assert kept == []
 
 
 def test_one_thread_is_interrupted_within_an_instance(soon, pendulum):
     soon()
     with pytest.raises(Interrupted) as told:
-        vt.rollout(pendulum, np.full((2, 2), 0.3), duration=1e7, dt=1e-3, method="gauss", every=None, threads=1)
+        vt.rollout(pendulum, np.full((2, 2), 0.3), duration=1e7, dt=1e-3, method="gauss", record_every=None, threads=1)
     assert 0 < told.value.trajectory.steps < 10**10
 
 

@@ -303,7 +303,7 @@ def test_a_run_that_begins_at_rest(method):
     tree = vt.Tree("body", gravity=(0, 0, 0))
     tree.world.add(vt.free("base"), vt.body("body", 2.0, (0.3, 0.2, 0.4), com=(0.1, 0.2, 0.3)))
     model = tree.compile()
-    simulation = vt.Simulation(model, dt=0.05, method=method, every=1, tolerance=1e-14)
+    simulation = vt.Simulation(model, dt=0.05, method=method, record_every=1, tolerance=1e-14)
     torque = [3.0, -2.0, 4.0, 2.0, 5.0, -3.0]
     simulation.step()
     for _ in range(6):
@@ -358,7 +358,7 @@ def test_a_composed_run_tells_the_torque_that_was_held(method):
 def test_what_compositions_do_not_know_is_told():
     model, q = vt.Model(chain_flat(2)), np.array([0.3, 0.2])
     given = {"duration": 0.1, "dt": 0.01, "order": 4}
-    for more in ({"wrenches": {"link1": [5.0, 1, 0, 0, 20, 5]}, "wrench_axes": "local"},
+    for more in ({"wrenches": [vt.ExternalWrench("link1", (0, 20, 5), torque=(5.0, 1, 0), axes="local")]},
                  {"control": lambda t, q, v: [np.sin(50 * t), 0]}):  # fmt: skip
         with pytest.raises(vt.InputError, match="other forces acted"):
             vt.simulate(model, q, [2.0, -1.0], **given, **more).linearize()
@@ -376,7 +376,7 @@ def test_what_compositions_do_not_know_is_told():
     with pytest.raises(vt.InputError, match="order=4 is not linearized here"):
         ilqr(model, duration=0.1, dt=0.01, goal=q, Q=1.0, R=1.0, order=4)
     with pytest.raises(vt.InputError, match="no steps"):
-        vt.Simulation(model, q, dt=0.01, order=4, every=1).trajectory.linearize()
+        vt.Simulation(model, q, dt=0.01, order=4, record_every=1).trajectory.linearize()
     flat, q, v = random_tree(2, nbody=6)
     with pytest.raises(vt.ModelError, match="a load of class Damper;"):
         vt.linearize(vt.Model(replace(flat, loads=driving_loads(flat))), q, v, dt=0.01, order=4)
@@ -431,7 +431,7 @@ def test_wrong_uses_are_told():
     for method in ("rk4", "linear-time"):
         with pytest.raises(vt.InputError, match="is a Car"):
             vt.linearize(vt.vehicles.car(), dt=0.01, method=method)
-    run = vt.simulate(model, q, v, duration=0.1, dt=0.01, every=2)
+    run = vt.simulate(model, q, v, duration=0.1, dt=0.01, record_every=2)
     with pytest.raises(vt.InputError, match="every=1"):
         run.linearize()
     with pytest.raises(vt.InputError, match="every=1"):

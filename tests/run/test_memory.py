@@ -30,12 +30,13 @@ def scarce(monkeypatch):
 
 RUNS = {
     "rollout": (lambda m: vt.rollout(m, instances=10**9, duration=0.1, dt=1e-3), "every instances record"),
-    "rollout of ends": (lambda m: vt.rollout(m, instances=10**9, duration=0.1, dt=1e-3, every=None), "instances"),
+    "rollout of ends": (lambda m: vt.rollout(m, instances=10**9, duration=0.1, dt=1e-3, record_every=None),
+                        "instances"),
     "driven rollout": (
         lambda m: vt.rollout(m, instances=10**6, duration=1e3, dt=1e-3, control=lambda t, Q, V: 0 * V), "every"),
     "simulate": (lambda m: vt.simulate(m, duration=1e6, dt=1e-3), "every duration"),
     "monitors": (
-        lambda m: vt.simulate(m, duration=1e6, dt=1e-3, every=10**6, monitors="momentum"), "monitors duration"),
+        lambda m: vt.simulate(m, duration=1e6, dt=1e-3, record_every=10**6, monitors="momentum"), "monitors duration"),
     "stages": (lambda m: vt.simulate(m, duration=1e6, dt=1e-3, method="gauss", dense=True), "dense duration"),
     "sweep of a grid": (
         lambda m: vt.sweep(lambda a, b, c: {}, {x: range(1000) for x in "abc"}, backend="threads"), "over"),
@@ -61,14 +62,14 @@ def test_environments_are_estimated(pendulum, scarce):
 def test_the_command_line_names_its_own_options(scarce, capsys):
     assert main(["simulate", "double_pendulum", "--duration", "1e6", "-o", "never.npz"]) == 2
     told = capsys.readouterr().err
-    assert "100 MB of memory are available" in told and "--every" in told and "--duration" in told
+    assert "100 MB of memory are available" in told and "--record-every" in told and "--duration" in told
 
 
 def test_what_fits_runs(pendulum, monkeypatch):
     monkeypatch.setattr(memory, "SMALL", 0)
     asked = []
     monkeypatch.setattr(memory, "available", lambda: asked.append(1) or 10**7)
-    assert len(vt.simulate(pendulum, duration=0.1, dt=1e-3, every=10)) == 11
+    assert len(vt.simulate(pendulum, duration=0.1, dt=1e-3, record_every=10)) == 11
     assert len(vt.rollout(pendulum, instances=3, duration=0.1, dt=1e-3).q) == 3
     assert asked
 
@@ -86,7 +87,8 @@ def test_the_least_limit_counts(group, machine, most, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("more", [
-    {"every": 3}, {"every": 1}, {"method": "gauss", "order": 16, "dense": True}, {"method": "gauss", "dense": True}])
+    {"record_every": 3}, {"record_every": 1}, {"method": "gauss", "order": 16, "dense": True}, {"method": "gauss",
+                                                                                                "dense": True}])
 def test_the_estimate_of_the_arrays_of_a_run(more, pendulum, monkeypatch):
     """Records, and the stages of gauss: not less than they take, nor half more."""
     estimates = []
@@ -102,7 +104,7 @@ def test_the_estimate_of_the_arrays_of_a_run(more, pendulum, monkeypatch):
 def test_the_estimate_of_the_arrays_of_a_rollout(every, pendulum, monkeypatch):
     estimates = []
     monkeypatch.setattr("vitree.run.rollout.require_memory", lambda what, size, *more: estimates.append(size))
-    found = vt.rollout(pendulum, instances=50, duration=0.7, dt=1e-3, every=every)
+    found = vt.rollout(pendulum, instances=50, duration=0.7, dt=1e-3, record_every=every)
     taken = sum(x.nbytes for x in found.data.values())
     assert taken <= estimates[-1] <= 1.5 * taken + 8 * 50 * 30
 

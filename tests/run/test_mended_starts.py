@@ -80,7 +80,7 @@ def test_a_start_that_has_sunk_in_is_brought_together(method):
     for word in ("brought together", "0.000108", '"box" and the ground'):
         assert word in run.warnings[0]
     np.testing.assert_allclose(run.q, np.tile(q, (101, 1)), rtol=0, atol=1e-12)
-    simulation = vt.Simulation(model, down, dt=1e-3, method=method, every=1)
+    simulation = vt.Simulation(model, down, dt=1e-3, method=method, record_every=1)
     simulation.step(3)
     assert simulation.trajectory.warnings == run.warnings
     assert not vt.simulate(model, q, duration=0.01, dt=1e-3, method=method).warnings

@@ -26,7 +26,7 @@ def run_of(method, **more):
 def test_monitors_are_what_records_of_every_step_say(method):
     full = run_of(method)
     names = [name for name in MONITORS if name != "error" or vt.METHODS[method].estimates]
-    run = run_of(method, every=7, monitors=names)
+    run = run_of(method, record_every=7, monitors=names)
     assert list(run.monitors) == ["t", *names] and len(run) == 9
     expected = {
         "t": full.t, "energy": full.energy, "momentum": full.momentum, "residual": full.residual,
@@ -36,7 +36,7 @@ def test_monitors_are_what_records_of_every_step_say(method):
         assert np.array_equal(run.monitors[name], values[1:]), name
     assert run.monitors["contraction"].shape == (60,)
     # and the records are those of a run without monitors
-    plain = run_of(method, every=7)
+    plain = run_of(method, record_every=7)
     for name in ("t", "q", "v", "p", "iterations", "residual"):
         assert getattr(run, name).tobytes() == getattr(plain, name).tobytes(), name
     assert run.multipliers[1:].tobytes() == plain.multipliers[1:].tobytes()
@@ -73,7 +73,7 @@ def test_a_run_that_fails_keeps_what_was_watched(tmp_path):
         return np.full(3, 0.1 if t < 0.3 else 1e9)
 
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(model, np.full(3, 0.3), duration=1.0, dt=0.01, control=blow, every=4, halvings=0,
+        vt.simulate(model, np.full(3, 0.3), duration=1.0, dt=0.01, control=blow, record_every=4, halvings=0,
                     monitors=("energy", "iterations"))  # fmt: skip
     run = failure.value.trajectory
     assert len(run.monitors["energy"]) == run.steps == len(run.monitors["t"]) > 20
@@ -89,7 +89,7 @@ def test_compositions_and_steps_of_any_size_are_watched(more):
     model, q, v = constrained_tree(2, nbody=8, speed=0.5)
     options = {"duration": 0.12, "dt": 0.002, **more}
     full = vt.simulate(model, q, v, **options)
-    run = vt.simulate(model, q, v, every=60, monitors=("energy", "iterations", "constraint"), **options)
+    run = vt.simulate(model, q, v, record_every=60, monitors=("energy", "iterations", "constraint"), **options)
     assert run.monitors["energy"].tobytes() == full.energy[1:].tobytes()
     assert np.array_equal(run.monitors["iterations"], full.iterations[1:])
 
@@ -97,9 +97,9 @@ def test_compositions_and_steps_of_any_size_are_watched(more):
 def test_steps_that_pushes_part_are_watched_whole():
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
     push = vt.ExternalWrench(model.link_names[-1], force=(20, 0, 0), start=0.103, end=0.357)
-    given = {"q0": model.neutral() + 1.0, "duration": 0.6, "dt": 0.01, "pushes": [push]}
+    given = {"q0": model.neutral() + 1.0, "duration": 0.6, "dt": 0.01, "wrenches": [push]}
     full = vt.simulate(model, **given)
-    run = vt.simulate(model, **given, every=7, monitors=("energy", "iterations"))
+    run = vt.simulate(model, **given, record_every=7, monitors=("energy", "iterations"))
     assert len(full) == 61 and np.array_equal(run.monitors["energy"], full.energy[1:])
     assert np.array_equal(run.monitors["iterations"], full.iterations[1:])
 
@@ -115,9 +115,9 @@ def test_contacts_of_steps_that_pushes_part_act_where_the_parts_begin(method, st
     q, v = model.neutral(), [2.0, 0, 0, 0, 0, 0]
     q[2] = 0.1
     push = vt.ExternalWrench("crate", force=(1e-9, 0, 0), start=step / 100 + 0.003, end=step / 100 + 0.007)
-    given = {"duration": 0.2, "dt": 0.01, "every": 5, "method": method}
+    given = {"duration": 0.2, "dt": 0.01, "record_every": 5, "method": method}
     given["monitors"] = ("contact_work", "momentum_balance")
-    plain, parted = (vt.simulate(model, q, v, **given, pushes=pushes).monitors for pushes in ((), (push,)))
+    plain, parted = (vt.simulate(model, q, v, **given, wrenches=pushes).monitors for pushes in ((), (push,)))
     assert np.abs(parted["momentum_balance"]).max() < 1e-11
     work, in_parts = plain["contact_work"], parted["contact_work"]
     here = slice(step, step + 2)
@@ -129,7 +129,7 @@ def test_contacts_of_steps_that_pushes_part_act_where_the_parts_begin(method, st
 def test_a_watched_run_keeps_what_drove_it(steps):
     """A torque that is a function, in one piece and in several; and one that is constant at each record."""
     model = vt.Model(chain_flat(2))
-    given = {"q0": [0.5, 0.2], "duration": 0.01 * steps, "dt": 0.01, "every": 7}
+    given = {"q0": [0.5, 0.2], "duration": 0.01 * steps, "dt": 0.01, "record_every": 7}
     moving = {"control": lambda t, q, v: np.array([np.sin(30 * t), np.cos(9 * t)])}
     plain, watched = (vt.simulate(model, **given, **moving, **more) for more in ({}, {"monitors": "energy"}))
     np.testing.assert_array_equal(watched.drive.torque, plain.drive.torque)
@@ -142,7 +142,7 @@ def test_long_runs_are_watched_in_pieces():
     """More steps than are looked at in one go, by a stride that does not divide them."""
     model, q = vt.Model(chain_flat(1)), np.array([0.5])
     full = vt.simulate(model, q, duration=50.0, dt=0.01)
-    run = vt.simulate(model, q, duration=50.0, dt=0.01, every=13, monitors="energy")
+    run = vt.simulate(model, q, duration=50.0, dt=0.01, record_every=13, monitors="energy")
     assert run.monitors["energy"].tobytes() == full.energy[1:].tobytes()
     assert run.q.tobytes() == full.q[::13].tobytes()
 
@@ -192,20 +192,20 @@ def test_monitors_of_contacts_go_on_where_a_run_is_resumed(shape, method):
     given = {"dt": 2e-3, "method": method, "monitors": ("gap", "contact_work", "momentum_balance")}
     whole = vt.simulate(model, q, v, duration=0.8, **given)
     assert len(whole.contacts.number) > 50
-    sparse = vt.simulate(model, q, v, duration=0.8, every=5, **given)
-    second = vt.simulate(model, q, v, duration=0.8, every=2, **given).contacts
+    sparse = vt.simulate(model, q, v, duration=0.8, record_every=5, **given)
+    second = vt.simulate(model, q, v, duration=0.8, record_every=2, **given).contacts
     kept = whole.contacts.record % 2 == 0
     np.testing.assert_array_equal(second.record, whole.contacts.record[kept] // 2)
     np.testing.assert_array_equal(second.point, whole.contacts.point[kept])
     for steps in (100, 237, 350, 390):
         if steps % 5 == 0:
-            half = vt.simulate(model, q, v, duration=steps * 2e-3, every=5, **given)
-            rest = vt.simulate(model, resume=half, duration=(400 - steps) * 2e-3, monitors=given["monitors"], every=5)
+            half = vt.simulate(model, q, v, duration=steps * 2e-3, record_every=5, **given)
+            rest = half.resume((400 - steps) * 2e-3, monitors=given["monitors"], record_every=5)
             for name in ("point", "impulse", "normal"):
                 found = getattr(rest.contacts, name)
                 np.testing.assert_array_equal(found, getattr(sparse.contacts, name)[-len(found) :], name)
         first = vt.simulate(model, q, v, duration=steps * 2e-3, **given)
-        rest = vt.simulate(model, resume=first, duration=(400 - steps) * 2e-3, monitors=given["monitors"])
+        rest = first.resume((400 - steps) * 2e-3, monitors=given["monitors"])
         for name, found in whole.monitors.items():
             np.testing.assert_array_equal(np.concatenate((first.monitors[name], rest.monitors[name])), found, name)
 
@@ -220,7 +220,7 @@ def test_a_resumed_run_knows_the_points_that_pushed_in_the_step_before_it():
     assert len(released) > 3
     for steps in released:
         first = vt.simulate(model, q, v, duration=steps * 2e-3, dt=2e-3)
-        rest = vt.simulate(model, resume=first, duration=2e-3, monitors=watched)
+        rest = first.resume(2e-3, monitors=watched)
         for name, found in rest.monitors.items():
             np.testing.assert_array_equal(found[0], whole.monitors[name][steps], name)
 

@@ -36,7 +36,7 @@ def test_steps_in_halves_are_told_with_their_times(method, tmp_path):
     assert stop.value.time == first and stop.value.trajectory.warnings == ()
     assert vt.Trajectory.load(run.save(tmp_path / "run.npz")).warnings == run.warnings
     # a run that goes on still knows
-    rest = vt.simulate(model, duration=0.05, resume=run)
+    rest = run.resume(0.05)
     assert len(rest.warnings) == 1 and f"the first at t = {first:.9g} s" in rest.warnings[0]
 
 
@@ -191,7 +191,7 @@ def bounded(limits="report", **more):
 @pytest.mark.parametrize("every", [1, 7])
 def test_limits_that_a_run_passes_are_told(method, every, tmp_path):
     model = bounded()
-    run = vt.simulate(model, v0=[2.0, 0.0, 0.0], duration=0.42, dt=2e-3, method=method, every=every)
+    run = vt.simulate(model, v0=[2.0, 0.0, 0.0], duration=0.42, dt=2e-3, method=method, record_every=every)
     (told,) = run.warnings
     most, first = run.q[:, 0].max() - 0.3, run.t[np.flatnonzero(run.q[:, 0] > 0.3 + 1e-9)[0]]
     assert f'"rail" passes 0.3 m by {most:.3g} m, first at t = {first:.6g} s' in told
@@ -233,7 +233,7 @@ def test_a_held_run_and_pairs_of_several_coordinates():
     model = tree.compile()
     joints = tuple(dataclasses.replace(joint, lower=(-0.1, -0.2), upper=(0.1, 0.2)) for joint in model.joints)
     model = vt.Model(dataclasses.replace(model.flat, joints=joints))
-    sim = vt.Simulation(model, v0=[1.0, 1.0], dt=1e-2, every=1)
+    sim = vt.Simulation(model, v0=[1.0, 1.0], dt=1e-2, record_every=1)
     sim.step(50)
     (told,) = sim.trajectory.warnings
     assert told.startswith("2 joints pass their limits") and "0.1" in told and "-0.1" in told

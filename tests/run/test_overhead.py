@@ -121,7 +121,7 @@ def test_a_run_by_an_integrator_that_served_has_the_bits_of_one_by_its_own(name,
     for steps, every, dt in ((1, 1, 1e-3), (3, 1, 1e-3), (40, 7, 1e-3), (2, 1, 5e-3)):
         for seed in range(3):
             q, v = start(model, seed)
-            call = {"dt": dt, "duration": steps * dt, "every": every, "method": method, **more}
+            call = {"dt": dt, "duration": steps * dt, "record_every": every, "method": method, **more}
             own = vt.simulate(alone(model), q, v, **call)
             same(vt.simulate(model, q, v, **call), own)
             spoiled(model)
@@ -130,7 +130,7 @@ def test_a_run_by_an_integrator_that_served_has_the_bits_of_one_by_its_own(name,
 
 
 WITHOUT_A_PLACE = {
-    "wrenches": lambda m: {"wrenches": {m.link_names[-1]: (0.1, 0.2, 0.0, 1.0, 0.0, 0.3)}},
+    "wrenches": lambda m: {"wrenches": [vt.ExternalWrench(m.link_names[-1], (1.0, 0.0, 0.3), torque=(0.1, 0.2, 0.0))]},
     "option": lambda m: {"tolerance": np.float64(1e-10)},
 }
 
@@ -142,7 +142,7 @@ def test_a_run_by_an_integrator_of_its_own_leaves_what_one_that_asks_it_leaves(n
     """Fields follow from the records and the model, also where the integrator goes back to no place."""
     model = MODELS[name]()
     q, v = start(model)
-    call = {"dt": 1e-3, "duration": 0.02, "every": 3, "method": method, **WITHOUT_A_PLACE[more](model)}
+    call = {"dt": 1e-3, "duration": 0.02, "record_every": 3, "method": method, **WITHOUT_A_PLACE[more](model)}
     run = vt.simulate(model, q, v, **call)
     assert not kept(model)
     monkeypatch.setattr(idle, "_plain", lambda *args: False)
@@ -162,7 +162,8 @@ def test_integrators_are_told_apart_by_all_that_they_were_made_with():
         {"dt": 1e-3, "method": "midpoint", "alpha": 0.4}, {"dt": 1e-3, "method": "midpoint", "alpha": 0.5},
         {"dt": 1e-3, "control": np.ones(model.nv)}, {"dt": 1e-3, "control": -np.ones(model.nv)},
         {"dt": 1e-3, "control": lambda t, q, v: v}, {"dt": 1e-3, "control": [0.5] * model.nv}, {"dt": 1e-3, "p0": True},
-        {"dt": 1e-3, "wrenches": {"hand": (0, 0, 1, 0, 0, 1)}}, {"dt": 1e-3, "monitors": "energy"},
+        {"dt": 1e-3, "wrenches": [vt.ExternalWrench("hand", (0, 0, 1), torque=(0, 0, 1))]}, {"dt": 1e-3,
+                                                                                             "monitors": "energy"},
         {"dt": 1e-3, "adapt": "density", "rate": 2.0}, {"dt": np.full(8, 1e-3)}, {"dt": 1e-3, "order": np.int64(4)},
     ]  # fmt: skip
     for _ in range(3):
@@ -260,7 +261,7 @@ def test_a_run_after_one_that_failed_has_the_same_bits(method):
         vt.simulate(model, q, 1e12 * v, **call | {"dt": 1.0, "duration": 60.0})
     assert failed.value.trajectory is None or len(failed.value.trajectory) >= 1
     for wrong in ({"control": np.ones(model.nv + 1)}, {"control": vt.Control(inputs=np.ones(3))},
-                  {"monitors": "nothing"}, {"every": 0}):
+                  {"monitors": "nothing"}, {"record_every": 0}):
         with pytest.raises(vt.VitreeError):
             vt.simulate(model, q, v, **call | wrong)
     same(before, vt.simulate(model, q, v, **call))
@@ -300,7 +301,7 @@ def test_a_run_goes_on_after_others_as_if_none_had_been_between(method):
     whole = vt.simulate(model, q, v, duration=8e-3, **call)
     first = vt.simulate(model, q, v, duration=5e-3, **call)
     vt.simulate(model, model.neutral(), -v, duration=3e-3, **call)
-    rest = vt.simulate(model, resume=first, duration=3e-3)
+    rest = first.resume(3e-3)
     vt.simulate(model, model.neutral(), -v, duration=3e-3, **call)
     np.testing.assert_array_equal(rest.q, whole.q[5:])
     np.testing.assert_array_equal(rest.p, whole.p[5:])
@@ -405,7 +406,7 @@ def test_a_stepper_that_was_released_is_as_it_was_made(kind):
 @pytest.mark.parametrize("name", ["chain", "floating", "sprung"])
 def test_fields_do_not_depend_on_when_they_are_read(name, order):
     model = MODELS[name]()
-    call = {"dt": 1e-3, "duration": 9e-3, "every": 3}
+    call = {"dt": 1e-3, "duration": 9e-3, "record_every": 3}
     late, early = (vt.simulate(model, *start(model), **call) for _ in range(2))
     early._complete()
     for field in order:

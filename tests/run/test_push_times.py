@@ -18,11 +18,11 @@ def blow(at):
 
 
 def push(start, end):
-    return vt.ExternalWrench(LINK, (5.0, 2.0, -1.0), start, end)
+    return vt.ExternalWrench(LINK, (5.0, 2.0, -1.0), start=start, end=end)
 
 
 def run_of(pushes, t0=0.0, **more):
-    return vt.simulate(ARM, t0=t0, duration=0.1, dt=0.01, pushes=pushes, **more)
+    return vt.simulate(ARM, t0=t0, duration=0.1, dt=0.01, wrenches=pushes, **more)
 
 
 @pytest.mark.parametrize("t0", [0.0, -3.0, 0.7])
@@ -59,21 +59,21 @@ def test_pushes_on_the_edges_of_a_run_act_where_they_overlap(method, t0):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_resumed_run_takes_the_pushes_of_the_run_before(method):
     pushes = [blow(0.03), blow(0.1), push(0.02, 0.05), push(0.08, 0.14)]
-    whole = vt.simulate(ARM, duration=0.2, dt=0.01, method=method, pushes=pushes)
+    whole = vt.simulate(ARM, duration=0.2, dt=0.01, method=method, wrenches=pushes)
     part = run_of(pushes, method=method)
-    rest = vt.simulate(ARM, duration=0.1, resume=part, pushes=pushes)
+    rest = part.resume(0.1, wrenches=pushes)
     assert rest.q.tobytes() == whole.q[10:].tobytes()
     with pytest.raises(vt.InputError, match=r"begins at t = 0 s and ends at 0\.2 s"):
-        vt.simulate(ARM, duration=0.1, resume=part, pushes=[blow(0.21)])
+        part.resume(0.1, wrenches=[blow(0.21)])
     with pytest.raises(vt.InputError, match="begins at t = 0 s"):
-        vt.simulate(ARM, duration=0.1, resume=part, pushes=[blow(-0.01)])
+        part.resume(0.1, wrenches=[blow(-0.01)])
 
 
 def test_a_simulation_refuses_pushes_of_the_past():
     for wrong in (blow(0.99), push(0.5, 1.0)):
         with pytest.raises(vt.InputError, match="the run begins at t = 1 s; give a time within it"):
-            vt.Simulation(ARM, dt=0.01, t0=1.0, pushes=[wrong])
-    sim = vt.Simulation(ARM, dt=0.01, t0=1.0, pushes=[blow(1.0), push(0.5, 1.04), blow(50.0)])
+            vt.Simulation(ARM, dt=0.01, t0=1.0, wrenches=[wrong])
+    sim = vt.Simulation(ARM, dt=0.01, t0=1.0, wrenches=[blow(1.0), push(0.5, 1.04), blow(50.0)])
     sim.step(3)
     before = sim.q.tobytes()
     with pytest.raises(vt.InputError, match="the run begins at t = 2 s"):
@@ -94,7 +94,7 @@ def test_a_state_saved_within_a_push_goes_on_under_it():
     """And one saved before it, after the push has ended, begins it anew."""
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
     push = vt.ExternalWrench(model.link_names[-1], force=(20, 0, 0), start=0.1, end=0.35)
-    sim = vt.Simulation(model, model.neutral() + 1.0, dt=0.01, pushes=[push])
+    sim = vt.Simulation(model, model.neutral() + 1.0, dt=0.01, wrenches=[push])
     before = sim.save()
     sim.step(20)
     within, q = sim.save(), sim.q.copy()

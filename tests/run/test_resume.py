@@ -37,7 +37,7 @@ def test_a_resumed_run_is_the_whole_one(name, method, chosen, tmp_path):
     for steps in (10, 25):
         begin += len(run) - 1
         before = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
-        run = vt.simulate(model, duration=steps * DT, resume=before, **more)
+        run = before.resume(steps * DT, **more)
         same(whole, run, begin)
     assert (run.steps, run.iterations_total, run.iterations_max) == (
         whole.steps, whole.iterations_total, whole.iterations_max)  # fmt: skip
@@ -52,10 +52,10 @@ def test_rows_go_on_from_where_the_run_does(method):
     model, rows = vt.Model(flat), np.linspace(-3, 3, 60)[:, None]
     whole = vt.simulate(model, q, v, duration=60 * DT, dt=DT, method=method, control=vt.Control(inputs=rows))
     run = vt.simulate(model, q, v, duration=25 * DT, dt=DT, method=method, control=vt.Control(inputs=rows[:25]))
-    part = vt.simulate(model, duration=35 * DT, resume=run, control=vt.Control(inputs=rows[25:]))
+    part = run.resume(35 * DT, control=vt.Control(inputs=rows[25:]))
     same(whole, part, 25)
     with pytest.raises(vt.InputError, match="34 rows"):
-        vt.simulate(model, duration=35 * DT, resume=run, control=vt.Control(inputs=rows[26:]))
+        run.resume(35 * DT, control=vt.Control(inputs=rows[26:]))
 
 
 @pytest.mark.parametrize("method", ["linear-time", "rk4"])
@@ -64,11 +64,11 @@ def test_what_is_recorded_is_counted_from_where_the_run_goes_on(method):
     model = vt.Model(chain_flat(4))
     q = np.linspace(0.1, 0.9, 4)
     whole = vt.simulate(model, q, duration=60 * DT, dt=DT, method=method)
-    run = vt.simulate(model, q, duration=25 * DT, dt=DT, method=method, every=10)
+    run = vt.simulate(model, q, duration=25 * DT, dt=DT, method=method, record_every=10)
     assert len(run) == 3
     for every in (1, 7, 10, 35, 40):
         for monitors in ((), ("energy",)):
-            part = vt.simulate(model, duration=35 * DT, resume=run, every=every, monitors=monitors)
+            part = run.resume(35 * DT, record_every=every, monitors=monitors)
             assert len(part) == 1 + 35 // every
             same(whole, part, 25, every)
             if monitors:
@@ -84,7 +84,7 @@ def test_a_failed_run_is_resumed_where_it_failed():
     with pytest.raises(vt.ConvergenceError) as failure:
         vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=0.01, control=blow, halvings=0)
     run = failure.value.trajectory
-    part = vt.simulate(model, duration=0.1, resume=run, control=np.zeros(3))
+    part = run.resume(0.1, control=np.zeros(3))
     assert part.t[0] == run.t[-1] and np.array_equal(part.q[0], run.q[-1]) and np.array_equal(part.p[0], run.p[-1])
     assert np.isfinite(part.q).all() and part.steps == run.steps + 10
 

@@ -77,10 +77,11 @@ def test_each_instance_has_the_bits_of_simulate(kind, method, options, dt, width
     n = 2 * width + 1
     q, v = starts(model, n)
     v *= np.linspace(0.2, 4.0, n)[:, None]  # the fastest leave the lanes
-    rollout = vt.rollout(model, q, v, duration=30 * dt, dt=dt, method=method, every=3, record=("q", "v", "p", "energy"),
+    rollout = vt.rollout(model, q, v, duration=30 * dt, dt=dt, method=method, record_every=3,
+                         record=("q", "v", "p", "energy"),
                          threads=2, **options)  # fmt: skip
     for k in range(n):
-        run, error = alone(model, q[k], v[k], duration=30 * dt, dt=dt, method=method, every=3, **options)
+        run, error = alone(model, q[k], v[k], duration=30 * dt, dt=dt, method=method, record_every=3, **options)
         assert same(rollout, k, run), k
         assert str(error) == str(rollout.failed.get(k))
         assert (rollout.steps[k], rollout.solved[2][k], rollout.solved[3][k]) == (
@@ -155,7 +156,7 @@ def test_instances_that_fail_leave_the_others_alone(method, width):
         rollout.raise_failed()
     assert f"instance {min(rollout.failed)} of 12" in "".join(told.value.__notes__)
     assert f"{len(rollout.failed)} failed" in repr(rollout)
-    ends = vt.rollout(model, q, v, duration=0.5, dt=0.01, method=method, every=None)
+    ends = vt.rollout(model, q, v, duration=0.5, dt=0.01, method=method, record_every=None)
     assert ends.q.shape == (12, 1, 5)
     calm = [k for k in range(12) if k not in rollout.failed]
     assert np.array_equal(ends.q[calm, 0], rollout.q[calm, -1])
@@ -174,7 +175,7 @@ def test_torque_of_each_instance_and_step(method, width):
         for k in range(n):
             mine = torque if torque.ndim == 1 else torque[k]
             assert same(rollout, k, vt.simulate(model, q[k], v[k], duration=0.12, dt=0.01, method=method, control=mine))
-    rollout = vt.rollout(model, q, v, duration=0.12, dt=0.01, method=method, control=rows, every=4)
+    rollout = vt.rollout(model, q, v, duration=0.12, dt=0.01, method=method, control=rows, record_every=4)
     for k in range(n):
         one = vt.Simulation(model, q[k], v[k], dt=0.01, method=method)
         for step in range(steps):
@@ -194,7 +195,7 @@ def test_a_policy_sees_all_instances_at_once(method, width):
         Q[:] = 0.0  # its own
         return -0.5 * V
 
-    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, method=method, control=policy, every=5, threads=2)
+    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, method=method, control=policy, record_every=5, threads=2)
     assert len(asked) == 10
     assert asked[3] == (pytest.approx(0.03), (37, model.nq), (37, model.nv))
     assert rollout.in_lanes.all() == (method == "rk4")
@@ -259,7 +260,7 @@ def test_records_are_those_asked_for(tmp_path):
     model = model_of("free")
     q, v = starts(model, 5)
     names = ("center_of_mass", "energy", "momentum")
-    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, record=names, every=None)
+    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, record=names, record_every=None)
     assert (*rollout.data,) == names
     run = vt.simulate(model, q[2], v[2], duration=0.1, dt=0.01)
     assert np.array_equal(rollout.energy[2, 0], run.energy[-1])
@@ -303,7 +304,7 @@ def test_starts_by_momentum_and_one_start_for_all():
         ({"instances": 3, "control": np.zeros((3, 9, 2))}, r"torque.*\(n, 10, 2\)"),
         ({"instances": 3, "control": np.full((3, 2), np.nan)}, "torque"),
         ({"instances": 3, "record": ("q", "speed")}, "speed"),
-        ({"instances": 3, "every": 0}, "every"),
+        ({"instances": 3, "record_every": 0}, "every"),
         ({"instances": 3, "threads": 0}, "threads"),
         ({"instances": 3, "dt": [0.1]}, "dt"),
         ({"instances": 3, "method": "rk5"}, "rk5"),

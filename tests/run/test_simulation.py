@@ -34,7 +34,7 @@ def test_steps_are_those_of_simulate(name, method, chosen):
     """One by one or many at once; after a restore, which goes back over steps of any kind, and after a reset."""
     model, q, v, more = start(name, SINGLE if "residual" in chosen else KINDS)
     whole = vt.simulate(model, q, v, duration=40 * DT, dt=DT, t0=0.3, method=method, **chosen, **more)
-    sim = vt.Simulation(model, q, v, dt=DT, t0=0.3, method=method, every=1, **chosen, **more)
+    sim = vt.Simulation(model, q, v, dt=DT, t0=0.3, method=method, record_every=1, **chosen, **more)
     fields = (*FIELDS, "multipliers") if sim._integrator.uses_momentum else FIELDS
     for count in (1, 1, 3, 5):
         sim.step(count)
@@ -55,7 +55,7 @@ def test_steps_are_those_of_simulate(name, method, chosen):
 @pytest.mark.parametrize("chosen", [{"adapt": "density", "rate": 2.0}, {"order": 4}, {"halvings": 3}])
 def test_steps_that_choose_their_length_go_back_too(chosen):
     model = chain()
-    sim = vt.Simulation(model, np.full(3, 0.8), dt=0.02, every=1, **chosen)
+    sim = vt.Simulation(model, np.full(3, 0.8), dt=0.02, record_every=1, **chosen)
     sim.step(10)
     saved = sim.save()
     sim.step(10)
@@ -86,7 +86,7 @@ def test_a_torque_acts_until_another_is_given(method):
     tolerance = 1e-12 if method.startswith("scipy") else 0.0
     np.testing.assert_allclose(middle[0], one.q[-1], rtol=0, atol=1e-7 if tolerance else 0)
     if len(one.checkpoint):
-        two = vt.simulate(model, duration=0.1, resume=one, control=second)
+        two = one.resume(0.1, control=second)
         assert two.q[-1].tobytes() == sim.q.tobytes() and two.v[-1].tobytes() == sim.v.tobytes()
     sim.reset()
     assert not sim.torque.any() and sim.t == 0.0
@@ -123,7 +123,7 @@ def test_reduced_models_and_their_torque(method):
     v, tau = rng.uniform(-0.5, 0.5, (2, model.nv))
     whole = vt.simulate(model, None, v, duration=0.02, dt=1e-3, method=method, control=tau)
     for given in ({"control": tau}, {}):
-        sim = vt.Simulation(model, None, v, dt=1e-3, method=method, every=4, **given)
+        sim = vt.Simulation(model, None, v, dt=1e-3, method=method, record_every=4, **given)
         if not given:
             sim.torque[:] = tau
         sim.step(20)
@@ -166,7 +166,7 @@ def test_a_method_of_python_is_held_too():
     vt.METHODS["slow"] = Slow
     try:
         whole = vt.simulate(model, np.full(3, 0.4), duration=0.2, dt=0.01, method="slow", control=np.ones(3))
-        sim = vt.Simulation(model, np.full(3, 0.4), dt=0.01, method="slow", every=1, control=np.ones(3))
+        sim = vt.Simulation(model, np.full(3, 0.4), dt=0.01, method="slow", record_every=1, control=np.ones(3))
         sim.step(12)
         saved = sim.save()
         sim.step(8)
@@ -192,8 +192,8 @@ def test_records_and_going_on():
     first = sim.trajectory
     assert list(first.t) == [0.0, 0.1, 0.15] and first.steps == 15
     whole = vt.simulate(model, np.full(3, 0.3), duration=0.3, dt=0.01)
-    on = vt.simulate(model, duration=0.15, resume=first)
-    again = vt.Simulation(model, resume=first, every=1)
+    on = first.resume(0.15)
+    again = vt.Simulation(model, resume=first, record_every=1)
     again.step(15)
     assert on.q.tobytes() == whole.q[15:].tobytes() == again.trajectory.q.tobytes()
 
@@ -202,7 +202,7 @@ def test_multipliers_of_records_under_changing_torque():
     """Those of an explicit method are the forces that hold at the record."""
     model, q, v = constrained_tree(2, nbody=8, speed=0.5)
     tau = np.linspace(-1, 1, model.nv)
-    sim = vt.Simulation(model, q, v, dt=1e-3, method="rk4", every=1)
+    sim = vt.Simulation(model, q, v, dt=1e-3, method="rk4", record_every=1)
     sim.step(control=tau)
     sim.step(control=-tau)
     found = sim.trajectory.multipliers
@@ -258,7 +258,7 @@ def test_a_controller_goes_on_with_its_run(tmp_path):
     whole = vt.simulate(model, np.full(3, 0.3), duration=0.4, dt=dt, control=controller)
     part = vt.simulate(model, np.full(3, 0.3), duration=0.13, dt=dt, control=controller)
     part = vt.Trajectory.load(part.save(tmp_path / "part.npz"))
-    rest = vt.simulate(model, duration=0.27, resume=part, control=controller)
+    rest = part.resume(0.27, control=controller)
     assert rest.q.tobytes() == whole.q[13:].tobytes()
 
 
@@ -332,7 +332,7 @@ def test_a_blow_changes_the_momentum_exactly(method, at):
     dt = 1e-3 if method == "rk4" else 0.01
     tolerance = {"linear-time": 1e-12, "midpoint": 1e-12, "rk4": 1e-8, "scipy-rk45": 1e-8}.get(method)
     before = vt.simulate(model, q, v, duration=0.2, dt=dt, method=method, **options)
-    after = vt.simulate(model, q, v, duration=0.2, dt=dt, method=method, pushes=[blow], **options)
+    after = vt.simulate(model, q, v, duration=0.2, dt=dt, method=method, wrenches=[blow], **options)
     k = int(np.floor(at / dt * (1 + 1e-9)))
     np.testing.assert_allclose(after.q[: k + 1], before.q[: k + 1], rtol=0, atol=1e-10 if options else 0)
     if tolerance is None:
@@ -358,11 +358,11 @@ def test_pushes_keep_the_order(kind, method):
         frame = model.link_names[-1]
         pushes = [vt.Impulse(frame, (0.2, 0.1, -0.1), at=0.0333, axes="local")]
         if kind == "push":
-            pushes = [vt.ExternalWrench(frame, (1.0, -0.5, 0.4), 0.0312, 0.1503, torque=(0.1, 0.0, 0.2))]
-        exact = vt.simulate(model, q, v, duration=0.24, dt=0.002, method="rk8", pushes=pushes)
+            pushes = [vt.ExternalWrench(frame, (1.0, -0.5, 0.4), start=0.0312, end=0.1503, torque=(0.1, 0.0, 0.2))]
+        exact = vt.simulate(model, q, v, duration=0.24, dt=0.002, method="rk8", wrenches=pushes)
         errors = []
         for dt in (0.012, 0.006, 0.003):
-            run = vt.simulate(model, q, v, duration=0.24, dt=dt, method=method, pushes=pushes)
+            run = vt.simulate(model, q, v, duration=0.24, dt=dt, method=method, wrenches=pushes)
             errors.append(np.abs(model.difference(exact.q[-1], run.q[-1])).max())
         fitted = np.log2(errors[0] / errors[-1]) / 2
         assert abs(fitted - orders[method]) < (0.3 if method == "rk4" else 0.2), errors
@@ -370,24 +370,24 @@ def test_pushes_keep_the_order(kind, method):
 
 def test_a_push_is_a_wrench_while_it_lasts():
     model, dt = chain(), 0.01
-    wrench = {"control": (0.1, 0.2, 0.0), "force": (0.5, 0.0, 1.0)}
+    wrench = {"torque": (0.1, 0.2, 0.0), "force": (0.5, 0.0, 1.0)}
     frame = model.link_names[-1]
-    push = vt.ExternalWrench(frame, wrench["force"], 0.1, 0.2, torque=wrench["torque"])
+    push = vt.ExternalWrench(frame, wrench["force"], start=0.1, end=0.2, torque=wrench["torque"])
     for method in METHODS:
-        run = vt.simulate(model, np.full(3, 0.3), duration=0.3, dt=dt, method=method, pushes=[push])
+        run = vt.simulate(model, np.full(3, 0.3), duration=0.3, dt=dt, method=method, wrenches=[push])
         one = vt.simulate(model, np.full(3, 0.3), duration=0.1, dt=dt, method=method)
         x = {"p0": one.p[-1]} if method in ("linear-time", "midpoint") else {"v0": one.v[-1]}
         two = vt.simulate(model, one.q[-1], duration=0.1, dt=dt, t0=0.1, method=method, **x,
-                          wrenches={frame: (*wrench["torque"], *wrench["force"])})  # fmt: skip
+                          wrenches=[vt.ExternalWrench(frame, **wrench)])  # fmt: skip
         np.testing.assert_allclose(run.q[20], two.q[-1], rtol=0, atol=1e-7)
 
 
 def test_a_blow_by_hand_and_going_back_over_pushes():
     model = chain()
     first, last = model.link_names[0], model.link_names[-1]
-    pushes = [vt.Impulse(last, (0.3, 0, 0), at=0.05), vt.ExternalWrench(first, (1, 2, 3), 0.02, 0.083)]
-    sim = vt.Simulation(model, np.full(3, 0.3), dt=0.01, pushes=pushes)
-    plain = vt.Simulation(model, np.full(3, 0.3), dt=0.01, pushes=pushes[1:])
+    pushes = [vt.Impulse(last, (0.3, 0, 0), at=0.05), vt.ExternalWrench(first, (1, 2, 3), start=0.02, end=0.083)]
+    sim = vt.Simulation(model, np.full(3, 0.3), dt=0.01, wrenches=pushes)
+    plain = vt.Simulation(model, np.full(3, 0.3), dt=0.01, wrenches=pushes[1:])
     states = []
     for k in range(10):
         saved = sim.save()
@@ -417,12 +417,12 @@ LINK = MODEL.link_names[-1]
     [
         ({"dt": None}, "dt=None must be a positive number"),
         ({"dt": -1e-3}, "dt"),
-        ({"every": -1}, "every=-1"),
+        ({"record_every": -1}, "every=-1"),
         ({"method": "midpont"}, 'did you mean "midpoint"'),
         ({"stp": 3}, "option of the method linear-time"),
-        ({"pushes": [3]}, "Impulse and ExternalWrench"),
-        ({"pushes": [vt.Impulse("lnk2", (1, 0, 0), at=0.0)]}, "lnk2"),
-        ({"pushes": [vt.ExternalWrench(LINK, (1, 0, 0), 0.001, 0.0121)], "method": "own"}, "whole steps only"),
+        ({"wrenches": [3]}, "Impulse and ExternalWrench"),
+        ({"wrenches": [vt.Impulse("lnk2", (1, 0, 0), at=0.0)]}, "lnk2"),
+        ({"wrenches": [vt.ExternalWrench(LINK, (1, 0, 0), start=0.001, end=0.0121)], "method": "own"}, "whole steps"),
         ({"control": vt.Controller(pd, period=0.0123)}, "0.01 s \\(1 steps\\) or 0.02 s"),
         ({"control": vt.Controller(pd, period=0.01, delay=0.004)}, "delay=0.004"),
         ({"control": vt.Controller(pd, period=0.01, initial=(1, 2))}, "initial"),
@@ -476,7 +476,7 @@ def test_what_is_written_to_the_torque_is_looked_at():
 
 
 def test_a_failed_step_leaves_the_state_before_it():
-    sim = vt.Simulation(MODEL, np.full(3, 0.3), dt=0.01, every=1, halvings=0)
+    sim = vt.Simulation(MODEL, np.full(3, 0.3), dt=0.01, record_every=1, halvings=0)
     sim.step(5)
     before = sim.t, sim.q.tobytes(), sim.p.tobytes()
     with pytest.raises(vt.ConvergenceError) as failure:
@@ -489,7 +489,7 @@ def test_a_failed_step_leaves_the_state_before_it():
             raise RuntimeError("no more")
         return -v
 
-    sim = vt.Simulation(MODEL, np.full(3, 0.3), dt=0.01, every=1, control=vt.Controller(controller, period=0.02))
+    sim = vt.Simulation(MODEL, np.full(3, 0.3), dt=0.01, record_every=1, control=vt.Controller(controller, period=0.02))
     with pytest.raises(vt.CallableError, match=r"t = 0\.04 s raised RuntimeError: no more") as failure:
         sim.step(20)
     assert sim.steps == 4 and len(failure.value.trajectory) == 5 and failure.value.time == pytest.approx(0.04)
@@ -534,7 +534,7 @@ def test_a_state_of_another_simulation_is_refused():
         (lambda: vt.Impulse("a", (1, 2), at=0.0), "shape"), (lambda: vt.Impulse("a", (1, 2, np.nan), at=0.0), "finite"),
         (lambda: vt.Impulse("a", (1, 2, 3), at=np.inf), "finite time"),
         (lambda: vt.Impulse("a", (1, 2, 3), at=0.0, axes="body"), "choose from world, local"),
-        (lambda: vt.ExternalWrench("a", (1, 2, 3), 1.0, 1.0), "later end"),
+        (lambda: vt.ExternalWrench("a", (1, 2, 3), start=1.0, end=1.0), "later end"),
         (lambda: vt.Controller(3, period=1), "callable"),
         (lambda: vt.Controller(pd, period=0), "period"), (lambda: vt.Controller(pd, period=1, delay=-1), "delay"),
     ],

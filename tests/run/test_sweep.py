@@ -141,7 +141,7 @@ def test_what_all_cases_have_in_common_may_be_of_any_kind():
     ({"method": ["rk44"]}, {}, "rk44"), ({"method": [("rk4", {"tolerance": 1})]}, {}, "tolerance"),
     ({"tolerence": [1e-6]}, {}, "tolerance"), ({"method": ["rk4"], "tolerance": [1e-6]}, {}, "no method"),
     ({}, {"dt": 0.03}, "whole number of steps"), ({}, {"q1": [0]}, "q1"), ({"robot": ["arm6"]}, {}, "robot"),
-    ({}, {"duration": None}, "duration"), ({}, {"speed": np.nan}, "speed"), ({}, {"every": 0}, "every"),
+    ({}, {"duration": None}, "duration"), ({}, {"speed": np.nan}, "speed"), ({}, {"record_every": 0}, "every"),
     ({}, {"solver": "newtn"}, "newton"),
 ])  # fmt: skip
 def test_wrong_robots_are_refused(over, same, said):
@@ -667,9 +667,9 @@ def test_each_column_is_what_its_name_says(robot, method):
     if method not in model.methods:
         pytest.skip(f"no method {method}")
     q0 = np.full(model.nq, 0.7)
-    (row,) = vt.sweep(robot, {"method": [method]}, q0=q0, v0="zero", duration=0.3, dt=0.01, every=3,
+    (row,) = vt.sweep(robot, {"method": [method]}, q0=q0, v0="zero", duration=0.3, dt=0.01, record_every=3,
                       backend="threads").table  # fmt: skip
-    run = vt.simulate(model, q0, duration=0.3, dt=0.01, every=3, method=method)
+    run = vt.simulate(model, q0, duration=0.3, dt=0.01, record_every=3, method=method)
     change = run.energy - run.energy[0]
     assert row["t_end"] == run.t[-1] and row["steps"] == 30
     assert row["energy_change"] == pytest.approx(change[-1], rel=1e-12)

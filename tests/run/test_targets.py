@@ -118,7 +118,8 @@ def test_targets_go_with_other_inputs():
         assert vt.simulate(model, control=vt.Control(targets=targets, inputs=gusts), **call).q.tobytes() == whole
     sim = vt.Simulation(model, dt=5e-3)
     sim.step(20, control=vt.Control(targets=goal, inputs={"wind": 3.0}))
-    assert sim.q.tobytes() == vt.simulate(model, control=vt.Control(inputs=every), every=20, **call).q[-1].tobytes()
+    assert sim.q.tobytes() == vt.simulate(model, control=vt.Control(inputs=every), record_every=20,
+                                          **call).q[-1].tobytes()
     with pytest.raises(vt.InputError, match="numbers or callables of t, not rows"):
         vt.simulate(model, control=vt.Control(targets=lambda t, q, v: goal, inputs={"wind": np.ones(20)}), **call)
     with pytest.raises(vt.InputError, match="give a Controller of all inputs"):
@@ -231,7 +232,7 @@ def test_wrong_targets_are_refused_by_their_name(targets, text):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["alone", "rates"])
-@pytest.mark.parametrize("more", [{}, {"every": 1}, {"method": "scipy-rk45"}])
+@pytest.mark.parametrize("more", [{}, {"record_every": 1}, {"method": "scipy-rk45"}])
 def test_wrong_targets_of_a_step_change_nothing(targets, text, kind, more):
     sim = vt.Simulation(MODELS[kind], dt=0.01, **more)
     sim.step(3, control=vt.Control(targets=GOAL))

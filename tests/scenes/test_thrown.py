@@ -64,7 +64,7 @@ def test_boxes_tumble():
     halved = steps = 0
     for seed in range(48):
         model, q, v = tumbling(seed)
-        run = vt.simulate(model, q, v, duration=1.5, dt=DT, every=5, method=METHODS[seed % 2])
+        run = vt.simulate(model, q, v, duration=1.5, dt=DT, record_every=5, method=METHODS[seed % 2])
         halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
         require_sound(model, run)
         assert run.contacts is not None and len(run.contacts)
@@ -74,14 +74,14 @@ def test_boxes_tumble():
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "seed"), [("linear-time", 29), ("midpoint", 6)])
 def test_figures_come_to_rest(figure, method, seed):
-    vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, every=1500, method=method)
+    vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, record_every=1500, method=method)
 
 
 @pytest.mark.slow
 def test_figures_are_thrown(figure):
     halved = steps = 0
     for seed in range(16):
-        run = vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, every=5, method=METHODS[seed % 2])
+        run = vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, record_every=5, method=METHODS[seed % 2])
         halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
         assert min(figure.contact_gaps(q).gap.min() for q in run.q[::10]) > -1e-9
         # at rest, the ground carries the figure

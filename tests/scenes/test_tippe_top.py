@@ -48,7 +48,8 @@ def test_a_top_that_slides_is_of_second_order(method):
     exact = solve_ivp(rates, (0, 0.4), start, t_eval=times, method="DOP853", rtol=1e-10, atol=1e-12).y[:7].T
     errors = []
     for dt in (8e-4, 4e-4, 2e-4):
-        run = vt.simulate(stage.model, stage.q, stage.v, duration=0.4, dt=dt, every=round(0.1 / dt), method=method)
+        run = vt.simulate(stage.model, stage.q, stage.v, duration=0.4, dt=dt, record_every=round(0.1 / dt),
+                          method=method)
         errors.append(max(np.abs(rotation(a[3:])[:, 2] - rotation(b[3:])[:, 2]).max()
                           for a, b in zip(run.q, exact, strict=True)))  # fmt: skip
     assert rotation(exact[-1, 3:])[2, 2] < 0.7  # it has begun to stand up

@@ -31,7 +31,7 @@ def test_rows_of_inputs_are_of_steps(model):
     for wrong in (rows[:-1], rows[::2]):
         with pytest.raises(vt.InputError, match=f"has {len(wrong)} rows, one for each step, and the trajectory 21"):
             vt.Imu("cart").read(run, inputs=wrong)
-    few = vt.simulate(model, [0.1], duration=0.2, dt=0.01, control=vt.Control(inputs=rows), every=2)
+    few = vt.simulate(model, [0.1], duration=0.2, dt=0.01, control=vt.Control(inputs=rows), record_every=2)
     with pytest.raises(vt.InputError, match="records, which are not of each step"):
         vt.Imu("cart").read(few, inputs=rows)
 

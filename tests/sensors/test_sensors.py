@@ -54,7 +54,7 @@ def added_up(model, frame, run, readings):
 # ---- the IMU ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("more", [{}, {"every": 7}, {"method": "midpoint"}, {"method": "rk4"},
+@pytest.mark.parametrize("more", [{}, {"record_every": 7}, {"method": "midpoint"}, {"method": "rk4"},
                                   {"adapt": "density", "rate": 3.0}, {"t0": 100.0}])  # fmt: skip
 @pytest.mark.parametrize("base", ["fixed", "free"])
 def test_increments_add_up_to_the_trajectory(base, more):
@@ -147,7 +147,7 @@ def test_a_ball_that_turns_too_far_between_records_is_not_interpolated():
     tree.world.add(vt.ball("ball"), vt.body("top", 1.0, (1.0, 1.0, 1.0)))
     model = tree.compile()
     for w, much in ((30.0, False), (33.0, True)):
-        run = vt.simulate(model, v0=[0.0, 0.0, w], duration=1.0, dt=0.02, every=5)
+        run = vt.simulate(model, v0=[0.0, 0.0, w], duration=1.0, dt=0.02, record_every=5)
         assert len(vt.Imu("top").read(run).t) == 11
         sensor = vt.Imu("top", rate=100.0)
         if not much:

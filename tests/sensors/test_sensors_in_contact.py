@@ -112,15 +112,15 @@ def test_a_cut_transmits_what_a_joint_would(seed):
 def test_pushes_wrenches_and_blows_are_read_from_the_run():
     model, q = crate(gravity=(0, 0, 0))
     q[2] = 1.0
-    push = vt.ExternalWrench("crate", (10.0, 0, 0), 0.01, 0.03)
-    run = vt.simulate(model, q, duration=0.05, dt=1e-3, pushes=[push, vt.Impulse("crate", (0, 0, 0.4), 0.04)])
+    push = vt.ExternalWrench("crate", (10.0, 0, 0), start=0.01, end=0.03)
+    run = vt.simulate(model, q, duration=0.05, dt=1e-3, wrenches=[push, vt.Impulse("crate", (0, 0, 0.4), 0.04)])
     read = vt.Imu("crate").read(run)
     inside = (run.t > 0.0105) & (run.t < 0.0295)
     np.testing.assert_allclose(read.accelerometer[inside, 0], 5.0, atol=1e-12)
     np.testing.assert_allclose(read.accelerometer[(run.t < 0.0095) | (run.t > 0.0305), 0], 0.0, atol=1e-12)
     np.testing.assert_allclose(read.accelerometer[:, 0].sum() * 1e-3, 0.1, rtol=1e-9)  # the change of speed
     np.testing.assert_allclose(read.accelerometer[:, 2].sum() * 1e-3, 0.2, rtol=1e-9)
-    run = vt.simulate(model, q, duration=0.01, dt=1e-3, wrenches={"crate": [0, 0, 0, 0, 4.0, 0]})
+    run = vt.simulate(model, q, duration=0.01, dt=1e-3, wrenches=[vt.ExternalWrench("crate", (0, 4.0, 0))])
     np.testing.assert_allclose(vt.Imu("crate").read(run).accelerometer[:, 1], 2.0, atol=1e-12)
 
 
@@ -140,7 +140,7 @@ def test_nothing_has_to_be_said_a_second_time(method, drive):
         "control": vt.Control(targets={"targets": {"a": lambda t: 0.3 + np.sin(5 * t)}}), "held": {},
     }[drive]  # fmt: skip
     if drive == "held":
-        sim = vt.Simulation(model, q, dt=dt, method=method, every=1)
+        sim = vt.Simulation(model, q, dt=dt, method=method, record_every=1)
         for k in range(200):
             sim.step(control=[np.sin(40 * k * dt), 0.2])
         run = sim.trajectory

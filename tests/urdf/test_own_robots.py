@@ -227,7 +227,7 @@ def test_the_human_stands_on_its_drives(method, bend, height, limits):
     assert found.possible and set(found.a) == {"left_foot", "right_foot"} and len(found.forces) == 8
     q[2] += height
     run = vt.simulate(model, q, duration=3.0, dt=2e-3, control=vt.Control(targets=found.targets), method=method,
-                      every=10)
+                      record_every=10)
     assert min(model.contact_gaps(x).gap.min() for x in run.q) > -1e-9
     assert np.abs(model.center_of_mass(run.q[-1]) - model.center_of_mass(q) + (0, 0, height)).max() < 0.02
     force = run.contacts.total(len(run), "left_foot") + run.contacts.total(len(run), "right_foot")

@@ -145,7 +145,7 @@ def test_in_everything_at_once_all_methods_converge_to_one_motion():
 def test_runs_in_waves_go_on_bit_for_bit():
     vessel = rough()
     whole, part = (vt.simulate(vessel, duration=T, dt=DT, control=vt.Control(inputs=[50.0, 70.0])) for T in (2.0, 1.2))
-    rest = vt.simulate(vessel, duration=0.8, control=vt.Control(inputs=[50.0, 70.0]), resume=part)
+    rest = part.resume(0.8, control=vt.Control(inputs=[50.0, 70.0]))
     assert np.array_equal(rest.q[1:], whole.q[61:]) and np.array_equal(rest.p[1:], whole.p[61:])
 
 

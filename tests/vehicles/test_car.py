@@ -163,7 +163,7 @@ def test_runs_resume_bit_for_bit(method):
     case = cases.car_case()
     case.inputs = lambda t, q, v: [np.sin(t) - 0.1 * v[0], -q[1]]
     whole, first = run(0.05, 2.0, method, case), run(0.05, 0.8, method, case)
-    rest = vt.simulate(case.vehicle, resume=first, duration=1.2, control=vt.Control(inputs=case.inputs))
+    rest = first.resume(1.2, control=vt.Control(inputs=case.inputs))
     assert np.array_equal(rest.q[-1], whole.q[-1]) and np.array_equal(rest.v[-1], whole.v[-1])
 
 
@@ -244,7 +244,7 @@ def test_bad_parameters(parameters, text):
          "sigma would pass its limit"),
         ({"control": [0, 1.0, 0, 0, 0]}, vt.InputError, "an input .steering. is the rate"),
         ({"control": lambda t, q, v: np.ones(5)}, vt.InputError, "an input .steering. is the rate"),
-        ({"wrenches": {"body": np.zeros(6)}}, vt.InputError, "wrenches"),
+        ({"wrenches": [vt.ExternalWrench("body", np.zeros(6)[3:], torque=np.zeros(6)[:3])]}, vt.InputError, "wrenches"),
         ({"control": vt.Control(inputs={"brake": 1.0})}, vt.UnknownNameError, "torque"),
         ({"control": vt.Control(inputs=np.zeros((3, 2)))}, vt.InputError, "3 rows"),
         ({"alpha": -0.1}, vt.InputError, "alpha"),

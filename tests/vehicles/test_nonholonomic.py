@@ -194,7 +194,7 @@ def test_runs_resume_where_a_rate_depends_on_the_rate_before(method):
 
     whole, first = (vt.simulate(Kinematic(), duration=d, dt=0.1, control=vt.Control(inputs=rates),
                                 method=method) for d in (1.0, 0.5))
-    rest = vt.simulate(Kinematic(), resume=first, duration=0.5, control=vt.Control(inputs=rates))
+    rest = first.resume(0.5, control=vt.Control(inputs=rates))
     np.testing.assert_array_equal(rest.q[-1], whole.q[-1])
 
 
@@ -267,7 +267,7 @@ def test_runs_resume_bit_for_bit(method):
     case = cases.sleigh()
     case.inputs = lambda t, q, v: np.array([np.sin(t) - v[0]])
     whole, first = run(case, 0.05, 1.0, method), run(case, 0.05, 0.4, method)
-    rest = vt.simulate(case.vehicle, resume=first, duration=0.6, control=vt.Control(inputs=case.inputs))
+    rest = first.resume(0.6, control=vt.Control(inputs=case.inputs))
     assert np.array_equal(rest.q[-1], whole.q[-1]) and np.array_equal(rest.v[-1], whole.v[-1])
 
 
@@ -279,7 +279,7 @@ def test_rows_of_inputs_and_steps_that_differ(method):
     uneven = vt.simulate(case.vehicle, case.q, case.v, dt=np.full(20, 0.05), method=method,
                          control=vt.Control(inputs=case.inputs))
     np.testing.assert_allclose(uneven.q, even.q, atol=1e-13)
-    every = run(case, 0.05, 1.0, method, every=5, monitors=("energy", "iterations", "contraction"))
+    every = run(case, 0.05, 1.0, method, record_every=5, monitors=("energy", "iterations", "contraction"))
     assert np.array_equal(every.q, even.q[::5]) and np.allclose(every.monitors["energy"], even.energy[1:])
 
 
@@ -339,7 +339,7 @@ def test_what_is_missing_is_said():
         ({"tolerance": -1.0}, vt.InputError, "tolerance"),
         ({"max_iterations": 0}, vt.InputError, "max_iterations"),
         ({"method": "midpoint"}, vt.UnknownNameError, "lie-implicit"),
-        ({"wrenches": {"body": np.zeros(6)}}, vt.InputError, "wrenches"),
+        ({"wrenches": [vt.ExternalWrench("body", np.zeros(6)[3:], torque=np.zeros(6)[:3])]}, vt.InputError, "wrenches"),
         ({"control": vt.Control(inputs={"push": 1.0})}, vt.UnknownNameError, "pull"),
         ({"q0": np.full(4, np.nan)}, vt.InputError, "finite"),
         ({"dt": 20.0, "duration": 20.0, "v0": [0, 2.0, 0, 0]}, vt.ConvergenceError, "halve dt"),

@@ -48,7 +48,7 @@ def test_a_resumed_run_is_the_whole_one(vehicle, method, chosen, drive):
     whole = vt.simulate(vehicle, v0=v, duration=30 * DT, dt=DT, method=method, **chosen, **more)
     run = vt.simulate(vehicle, v0=v, duration=11 * DT, dt=DT, method=method, **chosen, **more)
     for steps, end in ((7, 18), (12, 30)):
-        run = vt.simulate(vehicle, resume=run, duration=steps * DT, **more)
+        run = run.resume(steps * DT, **more)
         assert run.q[-1].tobytes() == whole.q[end].tobytes() and run.v[-1].tobytes() == whole.v[end].tobytes()
         assert run.iterations[1:].tobytes() == whole.iterations[end - steps + 1 : end + 1].tobytes()
         assert run.residual[1:].tobytes() == whole.residual[end - steps + 1 : end + 1].tobytes()

@@ -145,7 +145,7 @@ def test_runs_resume_bit_for_bit(method):
     case = cases.snakeboard_case()
     case.inputs = lambda t, q, v: [0.1 * np.sin(t) - 0.01 * v[0], -0.01 * q[1]]
     whole, first = run(0.05, 2.0, method, case), run(0.05, 0.8, method, case)
-    rest = vt.simulate(case.vehicle, resume=first, duration=1.2, control=vt.Control(inputs=case.inputs))
+    rest = first.resume(1.2, control=vt.Control(inputs=case.inputs))
     assert np.array_equal(rest.q[-1], whole.q[-1]) and np.array_equal(rest.v[-1], whole.v[-1])
 
 

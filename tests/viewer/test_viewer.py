@@ -511,7 +511,7 @@ def test_a_tilted_ground_goes_by_in_whole_sections(server):
 
 @pytest.mark.parametrize("every", [1, 4])
 def test_arrows_are_the_forces_of_contacts(every, tmp_path):
-    traj = fallen(every=every)
+    traj = fallen(record_every=every)
     run = what_to_show(traj)[0]
     found, log = pushes_of(run), traj.contacts
     # impulses of all pictures are those of all records; points are centres of pressure
@@ -546,7 +546,7 @@ def test_without_gravity_arrows_have_the_scale_of_the_run():
     tree.contact(vt.Contact("ball", shapes=vt.Sphere(0.1)), vt.Ground())
     model = tree.compile()
     q = vt.place_on_ground(model, model.neutral())
-    run = vt.simulate(model, q, duration=0.3, dt=1e-3, wrenches={"ball": (0, 0, 0, 0, 0, -7.0)})
+    run = vt.simulate(model, q, duration=0.3, dt=1e-3, wrenches=[vt.ExternalWrench("ball", (0, 0, -7.0))])
     assert pushes_of(what_to_show(run)[0]).unit == pytest.approx(7.0, rel=1e-6)
     free = vt.simulate(model, q, [0, 0, 1.0, 0, 0, 0], duration=0.3, dt=1e-3)
     assert pushes_of(what_to_show(free)[0]) is None and pushes_of(what_to_show(swing())[0]) is None

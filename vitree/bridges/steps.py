@@ -153,9 +153,9 @@ class Steps:
             found = self._alone(start[0], p[0], torque[0], inputs[0])
             return Course(self, q, found.q[None], found.p[None], torque, inputs)
         steps = torque.shape[1]
-        more: dict[str, Any] = {"inputs": inputs} if self.nu else {}
+        control = Control(torque=torque, inputs=inputs if self.nu else None)
         many = rollout(self.model, start, p0=p, duration=steps * self.dt, dt=self.dt, method=self.method,
-                        control=torque, record=("q", "p"), **more, **self.options)  # fmt: skip
+                       control=control, record=("q", "p"), **self.options)  # fmt: skip
         many.raise_failed()
         return Course(self, q, many.q, many.p, torque, inputs)
 
@@ -172,7 +172,7 @@ class Steps:
 
     def run(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Any:
         """Return the run of one instance, with all that is recorded of it."""
-        held = Simulation(self.model, q, p0=p, dt=self.dt, method=self.method, every=1, **self.options)
+        held = Simulation(self.model, q, p0=p, dt=self.dt, method=self.method, record_every=1, **self.options)
         for k in range(len(torque)):
             held.step(control=Control(torque=torque[k], inputs=inputs[k] if self.nu else None))
         return held.trajectory

@@ -25,7 +25,8 @@ PANELS = {
     "Run": ("duration", "method", "methods", "dt", "solver", "order", "others", "accuracy", "halvings", "events",
             "imports", "reference", "repeats", "engines", "steps", "peers", "seeds", "varied", "backend", "workers",
             "cluster"),
-    "Output": ("output", "every", "monitor", "plot", "no_plot", "folder", "force", "progress", "notes", "as_json"),
+    "Output": ("output", "record_every", "monitor", "plot", "no_plot", "folder", "force", "progress", "notes",
+               "as_json"),
 }  # fmt: skip
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 

@@ -375,7 +375,7 @@ class Run(World):
         Optional[list[str]],  # noqa: UP045
         option("--input", text="NAME=NUMBER of an input, such as torque=500 of car; may be repeated, others are zero."),
     ] = None
-    every: Annotated[int, option("--every", text="Record each n-th step, a number of steps.")] = 1
+    record_every: Annotated[int, option("--record-every", text="Record each n-th step, a number of steps.")] = 1
     progress: Progress = None
 
     def driven(self) -> dict[str, float] | None:

@@ -102,7 +102,7 @@ def simulate(
         with Bar(run.progress) as bar:
             traj = simulate(
                 system, q, v, duration=run.duration, dt=step, accuracy=accuracy,
-                method=method, every=run.every, control=Control(inputs=inputs, targets=targets),
+                method=method, record_every=run.record_every, control=Control(inputs=inputs, targets=targets),
                 monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
                 progress=lambda done, total: bar(done, total, f"{method}, dt = {dt} s"), **options,
             )  # fmt: skip
@@ -230,7 +230,7 @@ def compare(
                 accuracy=accuracy,
                 reference=False if reference == "none" else reference,
                 control=Control(inputs=run.driven()),
-                every=run.every,
+                record_every=run.record_every,
                 repeats=repeats,
                 engines=[part for part in (part.strip() for part in (engines or "").split(",")) if part],
                 progress=bar,

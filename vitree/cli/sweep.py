@@ -14,6 +14,7 @@ from vitree.cli.names import METHOD_NAMES, METHOD_OPTIONS, methods, one_of
 from vitree.cli.options import Robots, Run, Start, pairs_of, value_of
 from vitree.cli.run import jobs_of, step_of
 from vitree.errors import InputError, MissingExtraError
+from vitree.run.controller import Control
 
 try:
     import typer
@@ -23,7 +24,7 @@ except ImportError:  # main() says what to install
 #: Backends, as ``vitree.run.tasks.BACKENDS`` has them.
 BACKENDS = ("processes", "threads", "dask", "ray")
 #: What may vary by --set beside options of methods.
-VARIED = ("duration", "every", "speed")
+VARIED = ("duration", "record_every", "speed")
 
 
 def sweep(
@@ -124,9 +125,10 @@ def _axes(systems: dict[str, Any], run: Run, start: Start, methods: str | None, 
           varied: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
     """Return what varies, and what all runs have in common."""
     q0, v0 = start.given()
-    same: dict[str, Any] = {"duration": run.duration, "every": run.every, "q0": q0, "v0": v0, "speed": start.speed}
+    same: dict[str, Any] = {"duration": run.duration, "record_every": run.record_every, "q0": q0, "v0": v0,
+                            "speed": start.speed}  # fmt: skip
     if (inputs := run.driven()) is not None:
-        same["inputs"] = inputs
+        same["control"] = Control(inputs=inputs)
     over: dict[str, Any] = {}
     if methods is None:
         same |= run.chosen()

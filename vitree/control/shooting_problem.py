@@ -303,7 +303,7 @@ class ShootingProblem:
         if self.model.kinematic_names:
             options = {**options, "prescribed": self.prescribed(controls)}
         start, p0 = self.start
-        held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, every=1, **options)
+        held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, record_every=1, **options)
         for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
             if law is not None:
                 torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")

@@ -20,6 +20,7 @@ from vitree.identification.measured import Windows
 from vitree.identification.parameters import Parameters
 from vitree.model.broadcasting import in_coordinates
 from vitree.model.model import Model
+from vitree.run.controller import Control
 from vitree.run.rollout import rollout
 
 core = scalar()
@@ -87,7 +88,8 @@ class Fit:
                        for name, rows in w.driving.items()}  # fmt: skip
             run = rollout(
                 model, q[group].reshape(size * m, -1), v[group].reshape(size * m, -1), duration=w.steps * w.dt,
-                dt=w.dt / halves, every=w.every * halves, t0=float(w.t[group][0]), **driving, **self.more,
+                dt=w.dt / halves, record_every=w.every * halves, t0=float(w.t[group][0]),
+                control=Control(**driving), **self.more,
             )  # fmt: skip
             self.rollouts, self.instances = self.rollouts + 1, self.instances + size * m
             at = np.repeat(w.row[group], m, axis=0)[:, :, None]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, shown, told, whole
+from vitree.arguments import Asked, as_numbers, entries, of_kind, plain_scalar, real, several, shown, told, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError, UnknownNameError, VitreeError
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
@@ -160,14 +160,10 @@ class Integrator:
         Step [s].
     torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
         Joint forces [N or N m].
-    wrenches : mapping of frame name to (6,) array, optional
-        Constant (torque, force) at the frame's origin [N m, N].
-    wrench_axes : {"world", "local", "spatial"}
-        As for :class:`vitree.Wrench`.
+    wrenches : sequence of ExternalWrench
+        Those with a start or an end act while :meth:`open_gate` lets them.
     inputs, prescribed :
         As for :func:`vitree.simulate`.
-    pushes : sequence of ExternalWrench
-        Wrenches that act while :meth:`open_gate` lets them.
     **options
         Those of the method, ``options``.
 
@@ -230,8 +226,8 @@ class Integrator:
     commanded: bool = False
 
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
-                 wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs: Any = None,
-                 prescribed: Mapping[str, Any] | None = None, pushes: Sequence[ExternalWrench] = (),
+                 wrenches: Sequence[ExternalWrench] = (), inputs: Any = None,
+                 prescribed: Mapping[str, Any] | None = None,
                  **options: Any):  # fmt: skip
         if not 0 < real(dt) < np.inf:
             raise InputError("dt", dt, "must be a positive number of seconds, such as 1e-3")
@@ -245,9 +241,11 @@ class Integrator:
         self.model = model
         self.dt = real(dt)
         torque = torque_of(model, torque)
-        given = mapping(wrenches, "wrenches", "a mapping of names of frames to six numbers each")
-        self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in given.items()]
-        self.torque, self.pushes = torque, tuple(pushes)
+        given = several(wrenches, "wrenches", "a sequence of ExternalWrench")
+        for each in given:
+            of_kind(each, ExternalWrench, "wrenches", "a sequence of ExternalWrench")
+        self.wrenches = [_load(each) for each in given if each.steady]
+        self.torque, self.pushes = torque, tuple(each for each in given if not each.steady)
         self.inputs = resolve_inputs(model, inputs)
         self.motion = Motion(model, prescribed)
         self.chosen = {name: plain_scalar(value) for name, value in options.items()}
@@ -391,11 +389,12 @@ class Integrator:
             If the method cannot.
         """
         raise InputError(
-            f"the method {self.name} takes whole steps only: let pushes begin and end at whole steps of {self.dt:g} s"
+            f"the method {self.name} takes whole steps only: let wrenches begin and end, and impulses act, at whole "
+            f"steps of {self.dt:g} s"
         )
 
     def strike(self, x: np.ndarray) -> None:
-        """Change x (nv,) of the state by a blow.
+        """Change x (nv,) of the state by an impulse.
 
         Raises
         ------
@@ -405,15 +404,15 @@ class Integrator:
         self._state = self._state[0], entries(x, (self.model.nv,), "x").copy()
 
     def open_gate(self, k: int, opened: bool) -> None:
-        """Let the push ``k`` of ``pushes`` act, or not, as ``opened`` says.
+        """Let the wrench ``k`` of ``pushes`` act, or not, as ``opened`` says.
 
         Raises
         ------
         InputError
-            If there is no such push.
+            If there is no such wrench.
         """
         if whole(k) is None or not 0 <= k < len(self.pushes):
-            raise InputError(f"there are {len(self.pushes)} pushes, and no push {shown(k)}")
+            raise InputError(f"there are {len(self.pushes)} wrenches with a start or an end, and no number {shown(k)}")
         self._field().open_gate(k, bool(opened))
 
     def command(self, torque: np.ndarray | None, inputs: np.ndarray | None) -> None:
@@ -548,8 +547,7 @@ class Integrator:
         more = [row for wrench in self.wrenches for row in lower_wrench(model.index, wrench, {})]
         nu = len(model.input_names)
         for k, push in enumerate(self.pushes):
-            wrench = Wrench(push.frame, push.torque, push.force, push.axes)
-            more += [{**row, "input": nu + k} for row in lower_wrench(model.index, wrench, {})]
+            more += [{**row, "input": nu + k} for row in lower_wrench(model.index, _load(push), {})]
         return {
             "loads": lower_loads(model.index, model.loads, tuple(more)) if more else model.load_list,
             "constraints": model.constraint_list, "drives": model.drive_list, "contacts": model.contact_list,
@@ -728,12 +726,6 @@ def progress_of(progress: Callable[[int, int], Any] | None) -> Callable[[int, in
     return None if progress is None else Asked(progress, "progress", "(done, total)", timed=False)
 
 
-def _halves(frame: str, wrench) -> tuple[tuple, tuple]:
-    """Torque and force of a wrench of six numbers."""
-    try:
-        array = entries(wrench, (6,), "wrenches")
-    except InputError:
-        raise InputError(
-            f'the wrench on "{frame}" must be six finite numbers (torque, force), not {shown(wrench)}'
-        ) from None
-    return tuple(array[:3]), tuple(array[3:])
+def _load(wrench: ExternalWrench) -> Wrench:
+    """The wrench as a load of the model."""
+    return Wrench(wrench.frame, wrench.torque, wrench.force, wrench.axes)

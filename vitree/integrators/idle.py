@@ -7,7 +7,7 @@ it was made. A model is not kept alive by its idle integrators: they do not know
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ class Place:
         Those of the method.
     torque : None, array or callable
     given : object
-        Has the other arguments of an Integrator as attributes: wrenches, wrench_axes, inputs, prescribed, pushes.
+        Has the other arguments of an Integrator as attributes: wrenches, inputs, prescribed, pushes.
     """
 
     def __init__(self, kind: type[Integrator], model: Any, dt: float, options: Mapping[str, Any], torque: Any,
@@ -51,9 +51,8 @@ class Place:
             with _lock:
                 integrator = vars(model)["_idle"].pop(self.key, None)
         if integrator is None:
-            integrator = kind(model, dt, torque=torque, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
-                              inputs=given.inputs, prescribed=given.prescribed, **windows_of(given.pushes),
-                              **options)  # fmt: skip
+            integrator = kind(model, dt, torque=torque, inputs=given.inputs, prescribed=given.prescribed,
+                              **wrenches_of(given), **options)  # fmt: skip
         else:
             integrator.serve(model, torque, given.inputs)
         self.integrator: Integrator = integrator
@@ -76,7 +75,7 @@ class Place:
 def _key(kind: type, dt: float, options: Mapping[str, Any], torque: Any, given: Any) -> tuple | None:
     """What integrators that stand for each other have in common; None of those that are made for one run."""
     inputs = given.inputs
-    if given.wrenches is not None or not (inputs is None or type(inputs) is np.ndarray or callable(inputs)):
+    if given.wrenches or not (inputs is None or type(inputs) is np.ndarray or callable(inputs)):
         return None
     if not options:
         return kind, dt, _sort(torque), _sort(inputs)
@@ -96,10 +95,10 @@ def _plain(kind: type, model: Any, options: Mapping[str, Any], given: Any) -> bo
     return own["_idle"] is not None and "adapt" not in options  # the state of the step density outlasts the run
 
 
-def windows_of(pushes: Iterable[Any]) -> dict[str, Any]:
-    """The pushes over windows of time, as an integrator takes them; nothing for those that know of none."""
-    windows = [push for push in pushes if isinstance(push, ExternalWrench)]
-    return {"pushes": windows} if windows else {}
+def wrenches_of(given: Any) -> dict[str, Any]:
+    """The external wrenches of a run, as an integrator takes them; nothing without one, for those that know of none."""
+    found = [*given.wrenches, *(push for push in given.pushes if isinstance(push, ExternalWrench))]
+    return {"wrenches": found} if found else {}
 
 
 def _fits(model: Any) -> bool:

@@ -74,7 +74,7 @@ MOST_INFLATED = 20
 _SETTINGS: dict[str, Callable[[Any], bool]] = {
     "dt": lambda x: _is_number(x) and x > 0,
     "dt_range": lambda x: isinstance(x, list) and len(x) == 2 and all(map(_is_number, x)),
-    "every": lambda x: type(x) is int and x >= 0,
+    "record_every": lambda x: type(x) is int and x >= 0,
     "halved": lambda x: type(x) is int and x >= 0,
     "order": lambda x: type(x) is int and x >= 1,
     "options": lambda x: isinstance(x, dict),

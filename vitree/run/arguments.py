@@ -64,13 +64,13 @@ class RunArguments:
     t0: float = 0.0
     torque: Torque | Controller = None
     effort_limits: bool = False
-    wrenches: Mapping[str, ArrayLike] | None = None
-    wrench_axes: str = "world"
+    wrenches: Iterable[ExternalWrench | Impulse] = ()
     inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None
     targets: Any = None
     prescribed: Mapping[str, Any] | None = None
-    pushes: Iterable[Impulse | ExternalWrench] = ()
-    every: int = 1
+    #: of the wrenches those that begin or end within the run, and impulses; ``checked`` sets them apart
+    pushes: tuple[ExternalWrench | Impulse, ...] = ()
+    record_every: int = 1
     dense: bool = False
     progress: Callable[[int, int], Any] | None = None
     monitors: str | Iterable[str] = ()
@@ -87,14 +87,17 @@ class RunArguments:
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
         """Return arguments that have a value for each field, of which ``control`` has some."""
-        values.update(parts_of(values.pop("control")))
+        options = values["options"]
+        values.update(parts_of(values.pop("control")), pushes=(), resume=None)
+        for name in ("accuracy", "q1"):
+            values[name] = options.pop(name, None)
         return cls.all_of(values)
 
     @property
     def driven(self) -> bool:
         """Whether something beside the model's own loads can change the energy."""
-        acts = self.torque, self.wrenches, self.inputs, self.targets, self.prescribed
-        return any(each is not None for each in acts) or bool(self.pushes)
+        acts = self.torque, self.inputs, self.targets, self.prescribed
+        return any(each is not None for each in acts) or bool(self.wrenches or self.pushes)
 
     def but(self, **changed: Any) -> Self:
         """Return these arguments with some changed; a name that is no field is an option of the method."""
@@ -106,14 +109,14 @@ class RunArguments:
 
 
 #: What to change where records take more memory than there is.
-SHORTER, FEWER = "shorten duration=", "record fewer of them with every="
+SHORTER, FEWER = "shorten duration=", "record fewer of them with record_every="
 
 
 def require_room(model: System, given: RunArguments, schedule: Schedule) -> None:
     """Raise an InputError if the records of a run take more memory than is available."""
     if schedule.adaptive:
         return
-    rows = schedule.steps // given.every + 1
+    rows = schedule.steps // given.record_every + 1
     # states with momenta, energies, momentum and centre of mass; time, residual, iterations; constraints
     size = 8.0 * rows * (model.nq + 2 * model.nv + 16 + 2 * len(model.constraints))
     if given.dense:  # stages of gauss, of each step
@@ -217,9 +220,9 @@ class Schedule:
     def settings(self, every: int) -> dict[str, Any]:
         """Return the steps, and that each ``every``-th is recorded, for the record."""
         if self.spans is None:
-            return {"dt": self.dt, "every": every}
+            return {"dt": self.dt, "record_every": every}
         shortest, longest = float(self.spans.min()), float(self.spans.max())
-        return {"dt": float(np.mean(self.spans)), "every": every, "dt_range": [shortest, longest]}
+        return {"dt": float(np.mean(self.spans)), "record_every": every, "dt_range": [shortest, longest]}
 
 
 @lru_cache(maxsize=256)
@@ -322,10 +325,8 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         raise UnknownNameError("method", given.method, methods, argument="method")
     kind = methods[given.method or next(iter(methods))]
     require_known(kind, given.options)
-    for name in ("wrenches", "prescribed"):
-        value = getattr(given, name)
-        if value is not None and not isinstance(value, Mapping):
-            raise InputError(name, value, f"must be a mapping of names, not {a_kind(value)}")
+    if given.prescribed is not None and not isinstance(given.prescribed, Mapping):
+        raise InputError("prescribed", given.prescribed, f"must be a mapping of names, not {a_kind(given.prescribed)}")
     limits = given.effort_limits
     if limits is not True and limits is not False and not isinstance(plain_scalar(limits), bool):
         raise InputError("effort_limits", limits, "must be True or False")
@@ -338,8 +339,8 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         given = given.but(t0=t0)
     if given.targets is not None:
         given = given.but(inputs=with_targets(model, given.targets, given.inputs), targets=None)
-    if type(given.pushes) is not tuple or given.pushes:
-        given = given.but(pushes=_pushes(model, given.pushes))
+    if type(given.wrenches) is not tuple or given.wrenches:
+        given = with_wrenches(model, given)
     if given.dense is not False:
         require_dense(methods, kind, given)
     return kind, given
@@ -381,7 +382,7 @@ _MEANT = (
                     ("control", "what drives the run: give vt.Control(prescribed=, effort_limits=)"))
     | dict.fromkeys(("integrator", "scheme"), ("method", "the integrator"))
     | dict.fromkeys(("tol",), ("tolerance", "the tolerance of a step"))
-    | dict.fromkeys(("record_every", "stride", "decimation"), ("every", "how many steps are between records"))
+    | dict.fromkeys(("every", "stride", "decimation"), ("record_every", "how many steps are between records"))
 )  # fmt: skip
 
 
@@ -407,28 +408,38 @@ def require_dense(methods: Mapping[str, type[Integrator]], kind: type[Integrator
         able = ", ".join(name for name, each in methods.items() if each.dense) or "none here"
         raise InputError(f'"{method}" has no polynomials of steps to keep (methods that have them: {able})' + leave)
     if given.pushes:
-        raise InputError(f"the polynomials of steps know no pushes{leave}")
-    if whole(given.every) != 1:
+        raise InputError(f"the polynomials of steps do not cover wrenches that begin or end, or impulses{leave}")
+    if whole(given.record_every) != 1:
         raise InputError(
-            f"the polynomials of steps need the records of both ends, and every={quoted(given.every)} leaves some "
-            f"out{leave}"
+            "the polynomials of steps need the records of both ends, and "
+            f"record_every={quoted(given.record_every)} leaves some out{leave}"
         )
 
 
-def _pushes(model: System, pushes: Any) -> tuple[Impulse | ExternalWrench, ...]:
-    """Return blows and pushes on frames that the model has."""
-    found = several(pushes, "pushes", "a sequence of Impulse and ExternalWrench")
-    for push in found:
-        if not isinstance(push, Impulse | ExternalWrench):
-            raise InputError("pushes", pushes, f"has {shown(push)}; they are of Impulse and ExternalWrench")
-        require_moving_frame(model, push)
-    return found
+def with_wrenches(model: System, given: RunArguments) -> RunArguments:
+    """Return the arguments with wrenches that act over the whole run apart from others and from impulses.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If one is of another type, or on a frame that the model does not have or that does not move.
+    """
+    wanted = "a sequence of vt.ExternalWrench and vt.Impulse"
+    if isinstance(given.wrenches, Mapping):
+        raise InputError("wrenches", given.wrenches, f"must be {wanted}: [vt.ExternalWrench(frame, force, torque)]")
+    found = several(given.wrenches, "wrenches", wanted)
+    for each in found:
+        if not isinstance(each, Impulse | ExternalWrench):
+            raise InputError("wrenches", given.wrenches, f"has {shown(each)}; it must be {wanted}")
+        require_moving_frame(model, each)
+    steady = tuple(each for each in found if isinstance(each, ExternalWrench) and each.steady)
+    return given.but(wrenches=steady, pushes=(*given.pushes, *(each for each in found if each not in steady)))
 
 
 def require_moving_frame(model: System, push: Impulse | ExternalWrench) -> None:
-    """Raise an InputError if a push is on nothing that moves, an UnknownNameError if there is no such frame."""
+    """Raise an InputError if a wrench is on nothing that moves, an UnknownNameError if there is no such frame."""
     if not isinstance(model, Model):
-        raise InputError(f'"{model.name}" takes no pushes; give inputs= or torque=')
+        raise InputError("wrenches", None, f'act on frames, and "{model.name}" has none; give control=')
     if model.flat.frame_body[model._frame(push.frame)] < 0:
         raise InputError(f'the {push.name} does nothing: "{push.frame}" is fixed to the world')
 
@@ -441,7 +452,7 @@ def driven(
     Raises
     ------
     InputError
-        If a controller or push does not go with the steps, or torque with the effort limits.
+        If a controller or a wrench does not fit the steps, or torque with the effort limits.
     """
     torque: Any = given.torque
     rowed = torque is not None and not callable(torque) and axes_of(torque) >= 2
@@ -475,7 +486,8 @@ def driven(
             given = given.but(**{name: held[name].value})
     uneven = schedule.adaptive or schedule.spans is not None
     if uneven and (held or given.pushes):
-        what = "rows of torque need" if rowed else "a controller needs" if held else "pushes need"
+        what = ("rows of torque need" if rowed else "a controller needs" if held
+                else "wrenches that begin or end, and impulses, need")  # fmt: skip
         other = "adapt=" if schedule.adaptive else "dt of several steps"
         raise InputError(f"{what} steps of equal length; leave out " + other)
     return given, held, limited

@@ -180,7 +180,7 @@ def _step_of(system, method, q0, v0, dt, steps) -> Callable[[], tuple[float, flo
 
     def run():
         try:
-            traj = simulate(system, q0, v0, duration=steps * dt, dt=dt, method=method, every=steps)
+            traj = simulate(system, q0, v0, duration=steps * dt, dt=dt, method=method, record_every=steps)
         except ConvergenceError:
             return math.nan, math.nan
         return traj.seconds / steps, traj.iterations_total / steps

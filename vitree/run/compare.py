@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import Asked, as_numbers, several, shown, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.base import Torque
+from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model
 from vitree.model.stiffness import friction_rates, spring_rate
 from vitree.model.system import System, freedom_of
@@ -215,9 +216,8 @@ def compare(
     reference: str | Trajectory | bool | None = None,
     reference_tolerance: float = 1e-11,
     control: Control | Controller | Torque = None,
-    wrenches: Mapping[str, ArrayLike] | None = None,
-    wrench_axes: str = "world",
-    every: int = 1,
+    wrenches: Iterable[ExternalWrench | Impulse] = (),
+    record_every: int = 1,
     repeats: int = 1,
     engines: Sequence[str] = (),
     progress: Callable[[int, int, str], Any] | None = None,
@@ -254,9 +254,9 @@ def compare(
     control : optional
         As for ``simulate``; arrays over steps fit one time step only. Torque is taken as internal to the robot (no
         thrust on a free base) unless it shows otherwise at the start.
-    wrenches, wrench_axes : optional
+    wrenches : sequence of ExternalWrench and Impulse
         As for ``simulate``.
-    every : int
+    record_every : int
         Record each n-th step; all errors are largest values over the recorded times.
     repeats : int
         Runs per row; the time per step is the smallest.
@@ -283,7 +283,7 @@ def compare(
     require_system(model)
     q0 = model.validate_configuration(q0, name="q0")
     v0 = None if v0 is None else model.validate_velocity(v0, "v0")
-    jobs, (asked, auto) = _jobs(methods, model.methods), _time_steps(dt, duration, every)
+    jobs, (asked, auto) = _jobs(methods, model.methods), _time_steps(dt, duration, record_every)
     others = engine_jobs(engines)
     if accuracy is not None and not auto:
         raise InputError("accuracy", accuracy, f'goes with dt="{AUTO}"; leave it out')
@@ -302,7 +302,7 @@ def compare(
         except NoStep as error:
             without[label] = error
             continue
-        _require_records(duration, own, every)
+        _require_records(duration, own, record_every)
         steps[label] += [own] if own not in asked else []
     if not any(steps.values()):
         raise next(iter(without.values()))
@@ -317,7 +317,7 @@ def compare(
     settings = {
         "methods": {label: {"method": name, **more} for label, (name, more) in jobs.items() if label not in others},
         **({"engines": list(others)} if others else {}),
-        "duration": duration, "dt": dts, **told, "every": every, "repeats": repeats,
+        "duration": duration, "dt": dts, **told, "record_every": record_every, "repeats": repeats,
         "torque": given["torque"], "effort_limits": given["effort_limits"],
         "reference": source if isinstance(source, str | bool) else "given trajectory",
         "reference_tolerance": reference_tolerance, "q0": q0, "v0": v0,
@@ -424,7 +424,7 @@ def _time_steps(dt: Any, duration: float, every: int) -> tuple[list[float], bool
     if not (dts or auto) or np.ndim(dts) > 1 or len(set(dts)) < len(dts):
         raise InputError("dt", dt, 'must be one time step or several that differ; one may be "auto"')
     if (whole(every) or 0) < 1:
-        raise InputError("every", every, "must be a whole number of steps, 1 or more")
+        raise InputError("record_every", every, "must be a whole number of steps, 1 or more")
     for step in dts:
         _require_records(duration, step, every)
     return dts, auto
@@ -433,7 +433,7 @@ def _time_steps(dt: Any, duration: float, every: int) -> tuple[list[float], bool
 def _require_records(duration: float, step: float, every: int) -> None:
     """Raise an InputError if a run has fewer steps than are between records."""
     if count_steps(duration, step) < every:
-        raise InputError("every", every, f"is more than the steps of dt={quoted(step)} s; lower it")
+        raise InputError("record_every", every, f"is more than the steps of dt={quoted(step)} s; lower it")
 
 
 def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:

@@ -97,8 +97,8 @@ def held_alone(
     start = found.start(k) if start is None else start
     return Simulation(
         model, **start, dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
-        control=Control(effort_limits=given.effort_limits, prescribed=given.prescribed), wrenches=given.wrenches,
-        wrench_axes=given.wrench_axes, pushes=given.pushes, every=every, **constant, **given.options,
+        control=Control(effort_limits=given.effort_limits, prescribed=given.prescribed, **constant),
+        wrenches=(*given.wrenches, *given.pushes), record_every=every, **given.options,
     )  # fmt: skip
 
 
@@ -230,7 +230,7 @@ class HeldSimulations(Held):
                 if self._stopped:
                     return
                 try:
-                    self.held[k].step(steps, **{name: rows[k] for name, rows in drives.items()})
+                    self.held[k].step(steps, Control(**{name: rows[k] for name, rows in drives.items()}))
                     self._look(k)
                 except InputError:
                     raise
@@ -412,11 +412,8 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
     def one(k: int) -> None:
         try:
             model = found.system(k)
-            if found.torque_rows:
-                batch.take(k, _by_rows(batch, model, k, every))
-                return
             driving = {name: found.driven_by(name, k) for name in found.driving}
-            given = found.given.but(**found.start(k), **driving, every=every, progress=batch.look)
+            given = found.given.but(**found.start(k), **driving, record_every=every, progress=batch.look)
             batch.take(k, run(model, given))
         except VitreeError as error:
             batch.take(k, getattr(error, "trajectory", None), of_instance(error, k))
@@ -435,16 +432,6 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
     pieces = min(len(every_one), MOST_PIECES * batch.threads)
     batch.share(work, np.array_split(every_one, pieces) if pieces else ())
     require_a_start(batch.failed, found.count)
-
-
-def _by_rows(batch: Batch, model: Any, k: int, every: int) -> Any:
-    """Run an instance whose torque has a row for each step."""
-    found = batch.instances
-    simulation = held_alone(found, model, k, every)
-    for torque in found.driven_by("torque", k):
-        batch.look()
-        simulation.step(control=torque)
-    return simulation.trajectory
 
 
 # ---- side by side -----------------------------------------------------------------------------------

@@ -334,8 +334,10 @@ class StepsOf:
         chosen = {name: settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
         self.options = {k: v for k, v in chosen.items() if v is not None}
         self.integrator = integrator_of(model, run.method, run.dt, self.options, composed=True)
-        if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
-            raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
+        if run.settings.get("record_every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
+            raise InputError(
+                "linearize takes a run of equal steps that records each of them; simulate with record_every=1"
+            )
         self.model, u = model, _inputs_of(model, control, len(run) - 1)
         rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:], u, run.t[:-1]
         self.ends = Rows(*(np.ascontiguousarray(x) for x in rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from vitree.integrators.compiled import ORDINARY, checkpoint_of
 from vitree.integrators.explicit import solved_by
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, Damper, JointForce
+from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.contact_points import Nodes, places_of, signed
 from vitree.model.model import Model
 from vitree.model.stiffness import spring_rate
@@ -99,15 +100,10 @@ def _of_rows(given: np.ndarray, t: np.ndarray, dt: float) -> np.ndarray:
     return at_records(t, np.column_stack([np.arange(1, len(t)), given[led]]), dt)
 
 
-def wrenches_told(wrenches: Mapping[str, Any] | None, axes: str, pushes: Iterable[Any]) -> dict[str, Any]:
+def wrenches_told(wrenches: Iterable[ExternalWrench | Impulse]) -> dict[str, Any]:
     """Return what acts beside the model's loads, as settings of the run."""
-    found: dict[str, Any] = {}
-    if wrenches:
-        found["wrenches"] = {frame: np.asarray(w, dtype=float).ravel().tolist() for frame, w in wrenches.items()}
-        found["wrench_axes"] = axes
-    if pushes := [{"kind": type(push).__name__, **asdict(push)} for push in pushes]:
-        found["pushes"] = pushes
-    return found
+    found = [{"kind": type(each).__name__, **asdict(each)} for each in wrenches]
+    return {"wrenches": found} if found else {}
 
 
 # ---- the work of what drives a run: at most what its energy may grow by ------------------------------------

@@ -106,8 +106,9 @@ def run_engine(engine: str, method: str, system: System, given: RunArguments, dt
     q = np.asarray(given.q0, dtype=float)
     v = system.zero_velocity() if given.v0 is None else np.asarray(given.v0, dtype=float)
     steps = count_steps(float(given.duration or 0.0), dt)
-    motion = ENGINES[engine].run(system, method, q, v, dt, steps, given.every, acting, report)
-    return _trajectory(system, motion, label, {"dt": dt, "steps": steps, "engine": engine, "every": given.every})
+    motion = ENGINES[engine].run(system, method, q, v, dt, steps, given.record_every, acting, report)
+    settings = {"dt": dt, "steps": steps, "engine": engine, "record_every": given.record_every}
+    return _trajectory(system, motion, label, settings)
 
 
 def _trajectory(model: Model, motion: Motion, label: str, settings: dict[str, Any]) -> Trajectory:
@@ -195,7 +196,7 @@ class Runner:
     def warm_up(self, method: str, dt: float, steps: int, **options: Any) -> None:
         """Run the first ``steps``, so that a wrong option shows and the clock is fair; a step may fail."""
         with contextlib.suppress(ConvergenceError):
-            simulate(self.model, self.shared.but(method=method, dt=dt, duration=steps * dt, every=1, **options))
+            simulate(self.model, self.shared.but(method=method, dt=dt, duration=steps * dt, record_every=1, **options))
 
 
 class Reference:
@@ -327,13 +328,13 @@ class Reference:
 
     def _by_gauss(self, run: Runner, dt: float, compared: list[Trajectory]) -> tuple[Trajectory | None, float]:
         """Return a solution and its error: steps become shorter until the error is negligible, or falls no more."""
-        model, every, parts = run.model, run.shared.every, 1
+        model, every, parts = run.model, run.shared.record_every, 1
         span = dt * every  # of a record, which has as many steps as parts
         before: Trajectory | None = None
         best, error, known = before, math.inf, 0.0
         while True:
             try:
-                now = run(GAUSS, f"reference {GAUSS}", span / parts, every=parts, monitors=("error",), **SHARP)
+                now = run(GAUSS, f"reference {GAUSS}", span / parts, record_every=parts, monitors=("error",), **SHARP)
             except ConvergenceError:  # the steps are too long
                 if parts >= FINEST * every:
                     raise

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import mapping, numbers_of, several, whole
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators.base import progress_of
+from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
 from vitree.model.model import Model
 from vitree.model.parameters import PARAMETERS
@@ -40,13 +41,11 @@ def rollout(
     control: Control | ArrayLike | Callable[..., ArrayLike] | None = None,
     parameters: Mapping[str, Any] | None = None,
     instances: int | None = None,
-    every: int | None = 1,
+    record_every: int | None = 1,
     record: str | Iterable[str] = ("q", "v"),
     threads: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
-    wrenches: Mapping[str, ArrayLike] | None = None,
-    wrench_axes: str = "world",
-    pushes: Iterable[Any] = (),
+    wrenches: Iterable[ExternalWrench | Impulse] = (),
     **options: Any,
 ) -> Rollout:
     """Simulate many instances of a mechanism at once.
@@ -78,7 +77,7 @@ def rollout(
         first axis (n,). Numbers that no model can have, such as a negative mass, fail that instance alone.
     instances : int, optional
         How many, where no array says it.
-    every : int, or None
+    record_every : int, or None
         Record the start and each ``every``-th step; None: the end alone.
     record : names
         What is recorded: of "q", "v", "p", "kinetic", "potential", "energy", "momentum", "center_of_mass".
@@ -86,7 +85,7 @@ def rollout(
         As many as the processor runs for this process, if not given.
     progress : callable (done, total), optional
         Called with numbers of instances, or of steps if a callable drives them.
-    wrenches, wrench_axes, pushes :
+    wrenches :
         As of :func:`vitree.simulate`, the same for all instances.
     **options
         Of the method.
@@ -117,9 +116,7 @@ def rollout(
     parts = parts_of(control)
     driving = {name: parts.pop(name) for name in DRIVING}
     kind, given = checked(model, RunArguments(
-        duration=duration, dt=dt, method=method, t0=t0, options=options, **parts,
-        wrenches=wrenches, wrench_axes=wrench_axes,
-        pushes=several(pushes, "pushes", "a sequence of Impulse and ExternalWrench"),
+        duration=duration, dt=dt, method=method, t0=t0, options=options, **parts, wrenches=wrenches,
     ))  # fmt: skip
     require_cut(model, given.effort_limits, driving["torque"])
     if given.options.get("adapt") is not None:
@@ -131,7 +128,7 @@ def rollout(
     if schedule.spans is not None:
         raise InputError("dt", dt, "must be one number of seconds: all steps of a rollout have one length")
     require_times(given.t0, given.t0 + schedule.duration, schedule.dt)
-    rows = _every(every, schedule.steps)
+    rows = _every(record_every, schedule.steps)
     names = _quantities(record)
     found = Instances(
         model, _stack(q0, "q0", model.nq), _stack(v0, "v0", model.nv), _stack(p0, "p0", model.nv),
@@ -163,7 +160,7 @@ def _require_memory(found: Instances, every: int | None, names: tuple[str, ...])
         row += model.nq + model.nv
     require_memory(
         f"the records of {found.count} instances with {rows} rows each", 8.0 * found.count * (row * rows + states + 8),
-        "record fewer rows with every=", "run fewer instances= in a call",
+        "record fewer rows with record_every=", "run fewer instances= in a call",
         "record less with record=",
     )  # fmt: skip
 
@@ -174,7 +171,7 @@ def _every(every: Any, steps: int) -> int | None:
         return None
     count = whole(every)
     if count is None or not 1 <= count < 2**53:
-        raise InputError("every", every, "must be a whole number of steps, at least 1, or None: the end alone")
+        raise InputError("record_every", every, "must be a whole number of steps, at least 1, or None: the end alone")
     return count
 
 

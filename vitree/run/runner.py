@@ -254,7 +254,7 @@ class Between:
 def _require_within(push: Impulse | ExternalWrench, t0: float, dt: float, steps: int | None) -> None:
     """Raise an InputError if a push is over before a run begins, or begins after so many steps from there."""
     window = isinstance(push, ExternalWrench)
-    first, last = (push.start, push.end) if isinstance(push, ExternalWrench) else (push.at, push.at)
+    first, last = push.window if isinstance(push, ExternalWrench) else (push.at, push.at)
     begins, ends = _place(first, t0, dt), _place(last, t0, dt)
     late = steps is not None and (begins >= (steps, 0.0) if window else begins > (steps, 0.0))
     if not late and ends >= (0, 0.0) and not (window and ends == (0, 0.0)):
@@ -268,8 +268,8 @@ def _events(pushes: tuple, t0: float, dt: float) -> list[Event]:
     events, gates = [], 0
     for push in pushes:
         if isinstance(push, ExternalWrench):
-            events += [Event(*_place(push.start, t0, dt), 1, gates, True),
-                       Event(*_place(push.end, t0, dt), 0, gates, False)]  # fmt: skip
+            first, last = push.window
+            events += [Event(*_place(first, t0, dt), 1, gates, True), Event(*_place(last, t0, dt), 0, gates, False)]
             gates += 1
         else:
             events.append(Event(*_place(push.at, t0, dt), 2, push, False))
@@ -307,15 +307,15 @@ class Running:
 
     def __init__(self, place: Place, given: RunArguments, schedule: Schedule, held: Mapping[str, Held]):
         self.place, self.integrator = place, place.integrator
-        self.every, self.progress, self.schedule = given.every, given.progress, schedule
-        self.acting = wrenches_told(given.wrenches, given.wrench_axes, given.pushes)
+        self.every, self.progress, self.schedule = given.record_every, given.progress, schedule
+        self.acting = wrenches_told((*given.wrenches, *given.pushes))
         self.keeps_energy = not given.driven
         integrator: Any = place.integrator
         self.plain = place.plain
         self.records: Records
         self.watched: Monitors | None = None
         if self.plain and not integrator.facts.constrained and _asks_little(given, schedule):
-            self.records = _begin_plainly(integrator, given, schedule.steps // given.every + 1)
+            self.records = _begin_plainly(integrator, given, schedule.steps // given.record_every + 1)
         else:
             self.records, self.watched = _started(integrator, given, schedule)
         self.stages = integrator.keep_stages(schedule.steps) if given.dense else None
@@ -421,9 +421,9 @@ def note_start(integrator: Any, records: Records, k: int) -> None:
 def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:
     """Set the integrator's state, plan its steps, and return room for the records and monitors."""
     monitors = monitors_of(given.monitors)
-    records = begun(integrator, given, schedule, schedule.steps // given.every)
+    records = begun(integrator, given, schedule, schedule.steps // given.record_every)
     # the steps that lead to records begin between them: what touches is known there
-    between = given.every > 1 and isinstance(integrator.model, Model) and integrator.model.touches
+    between = given.record_every > 1 and isinstance(integrator.model, Model) and integrator.model.touches
     return records, Monitors(monitors, integrator, schedule.steps) if monitors or between else None
 
 

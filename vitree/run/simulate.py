@@ -344,7 +344,7 @@ class _Search:
             step, count = 2 * h / part, part * pieces
             self.steps += count
             try:
-                found = self.run(self.model, self.given.but(dt=step, duration=count * step, every=part * every))
+                found = self.run(self.model, self.given.but(dt=step, duration=count * step, record_every=part * every))
             except ConvergenceError:
                 return math.inf
             except (Exception, KeyboardInterrupt) as stop:
@@ -388,8 +388,8 @@ def _every(pieces: int) -> int:
 
 
 def _begins(push: Any) -> float:
-    """Return when a blow strikes, or a push begins [s]."""
-    return push.at if isinstance(push, Impulse) else push.start
+    """Return when an impulse or a wrench begins to act [s]."""
+    return push.at if isinstance(push, Impulse) else push.window[0]
 
 
 # ---- simulate(): from a state to a trajectory, all steps in compiled code ----------------------------------
@@ -402,23 +402,21 @@ def simulate(
     *,
     duration: float | None = None,
     dt: float | Sequence[float] | np.ndarray | str | None = None,
-    accuracy: float | None = None,
     method: str | None = None,
-    p0: ArrayLike | None = None,
-    q1: ArrayLike | None = None,
-    t0: float = 0.0,
     control: Control | Controller | Torque = None,
-    wrenches: Mapping[str, ArrayLike] | None = None,
-    wrench_axes: str = "world",
-    pushes: Iterable[Impulse | ExternalWrench] = (),
-    every: int = 1,
+    wrenches: Iterable[ExternalWrench | Impulse] = (),
+    p0: ArrayLike | None = None,
+    t0: float = 0.0,
+    record_every: int = 1,
+    monitors: str | Iterable[str] = (),
     dense: bool = False,
     progress: Callable[[int, int], Any] | None = None,
-    monitors: str | Iterable[str] = (),
-    resume: Trajectory | None = None,
     **options: Any,
 ) -> Trajectory:
     """Simulate a mechanism and return its trajectory.
+
+    The main arguments are the model, its state at the start, the duration, the step, the method and what drives the
+    robot; all others have defaults that suit most runs.
 
     Parameters
     ----------
@@ -427,50 +425,42 @@ def simulate(
         Configuration at the start; the neutral one if not given.
     v0 : (nv,) array, optional [m/s or rad/s]
         Velocity at the start; zero if no start of another kind is given.
-    p0, q1 : arrays, optional
-        Instead of v0: the momentum (nv,) [kg m/s or kg m^2/s], or the configuration (nq,) [m or rad] one step
-        later (variational methods only).
-    t0 : float
-        Time at the start [s].
-    duration, dt : float
-        Time to simulate and step [s]; the duration must be a whole number of steps. dt may be an array (steps,) of
-        steps that differ; their sum is the duration. With the option adapt steps choose their own length, dt is the
-        step at rest, and the run ends with a record at or beyond the duration. "auto": one step for the whole run,
-        chosen by trials, for methods whose steps are of equal length; ``Trajectory.dt`` tells it.
-    accuracy : float
-        With ``dt="auto"``: the largest error that the configurations of the trial may have, as a norm of
-        ``model.difference`` [rad and m]; 1e-6 if not given. The trial is the first two seconds of the run or its
-        first hundredth, whichever is longer; callables are asked in it, too. What comes later is not looked at.
+    duration : float [s]
+        Time to simulate, a whole number of steps.
+    dt : float, (steps,) array, or "auto" [s]
+        Time step. An array has steps that differ; their sum is the duration. "auto" chooses one step for the whole run
+        by trials, for methods whose steps have equal lengths; ``Trajectory.dt`` has it. With the option adapt the steps
+        choose their own length: dt is then the step at rest, and the run ends with a record at or beyond the duration.
     method : str, optional
         A name of ``model.methods``; of a Model these are ``vitree.METHODS``, and the default is "linear-time".
     control : (nv,) or (steps, nv) array, callable (t, q, v) -> (nv,), Controller, or Control, optional
         Joint forces [N or N m], or a :class:`vitree.Control` of torque, inputs, targets of drives, prescribed motion
         and effort limits.
-    wrenches : dict of frame name to (6,) array, optional
-        Constant (torque, force) [N m, N] on a frame, beside the loads of the model.
-    wrench_axes : {"world", "local", "spatial"}
-        As for :class:`vitree.Wrench`.
-    pushes : sequence of Impulse and ExternalWrench
-        Blows, and wrenches over windows of time. One that acts at no time of the run is refused. With ``resume``,
-        those of the run before can be given again.
-    every : int
-        Record each ``every``-th step.
-    dense : bool
-        Keep the polynomials of the steps, of the method gauss, for :meth:`Trajectory.at`. It goes with neither
-        ``every`` > 1 nor ``pushes``.
-    progress : callable (done, total), optional
-        Called every fraction of a second. With the option adapt the total is an estimate.
+    wrenches : sequence of ExternalWrench and Impulse
+        What acts on frames beside the loads of the model: constant wrenches, over the whole run or from start to end,
+        and impulses. One that acts at no time of the run is refused.
+    p0 : (nv,) array, optional [kg m/s or kg m^2/s]
+        Momentum at the start, in place of v0.
+    t0 : float
+        Time at the start [s].
+    record_every : int
+        Record each n-th step.
     monitors : names
         Quantities to keep for every step, recorded or not, in ``Trajectory.monitors``: energy, momentum,
         constraint, residual, iterations, contraction, certificate, error, drive_forces, gap, contact_work,
         momentum_balance.
-    resume : Trajectory, optional
-        Instead of a start: go on from the end of this run, bit for bit as if it had not stopped. Method, dt and
-        options are that run's; inputs, torque and the like are given anew, with rows from here on.
+    dense : bool
+        Keep the polynomials of the steps, of the method gauss, for :meth:`Trajectory.at`. They need each step recorded,
+        and no wrenches that begin or end.
+    progress : callable (done, total), optional
+        Called every fraction of a second. With the option adapt the total is an estimate.
     **options
         Options of the method: solver, guess, order, tolerance, max_iterations, halvings, alpha; adapt, rate, inertia
         for steps that adapt themselves (docs/adaptive.md); events, for impacts that are located in time
-        (docs/contacts.md); rtol, atol for SciPy's.
+        (docs/contacts.md); rtol, atol for SciPy's. Two more are: accuracy, with ``dt="auto"`` the largest error that
+        the configurations of the trial may have, as a norm of ``model.difference`` [rad and m], 1e-6 if not given (the
+        trial is the first two seconds of the run or its first hundredth, whichever is longer; later times are not
+        looked at); and q1, in place of v0 the configuration (nq,) one step later [m or rad], of variational methods.
 
     Returns
     -------
@@ -488,9 +478,28 @@ def simulate(
     CallableError
         If a callable raises, or returns NaN, a wrong shape or what is no number; its cause is the callable's own
         exception, and its attribute ``trajectory`` has the steps before. A KeyboardInterrupt has that attribute, too.
+
+    See Also
+    --------
+    Trajectory.resume : go on from the end of a run.
+    Simulation : advance by steps, in a loop of the caller.
+    rollout : many instances of a model at once.
     """
     given = locals()  # before any other name is bound: the arguments, each written once above
     return run(given.pop("model"), RunArguments.of(given))
+
+
+def _resumed(before: Trajectory, model: System | None, given: dict[str, Any]) -> Trajectory:
+    """Go on from the end of a run; see :meth:`vitree.Trajectory.resume`."""
+    model = before.system if model is None else model
+    if model is None:
+        raise InputError("the run is from a file, which does not keep the model; give resume(..., model=)")
+    return run(model, RunArguments.of({**_START, **given, "options": {}}).but(resume=before))
+
+
+#: Of a run that goes on: its start and steps are those of the run before.
+_START = {"q0": None, "v0": None, "p0": None, "t0": 0.0, "dt": None, "method": None}
+Trajectory._resumed = staticmethod(_resumed)  # this module imports that of the class, not the other way round
 
 
 def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = None) -> Trajectory:
@@ -512,11 +521,11 @@ def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = Non
         require_choosable(given)
     kind, given = checked(model, given)
     require_cut(model, given.effort_limits, given.torque)
-    every = whole(given.every)
+    every = whole(given.record_every)
     if every is None or not 1 <= every < 2**63:
-        raise InputError("every", given.every, "must be a whole number of steps, at least 1")
-    if every is not given.every:
-        given = given.but(every=every)
+        raise InputError("record_every", given.record_every, "must be a whole number of steps, at least 1")
+    if every is not given.record_every:
+        given = given.but(record_every=every)
     if chooses and given.resume is None:
         given, told = with_step(model, kind, given, run)
     if type(model) is not Model and isinstance(model, ReducedModel):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import entries, of_kind, shown, told, whole
 from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Integrator, Records, Torque
-from vitree.integrators.idle import windows_of
+from vitree.integrators.idle import wrenches_of
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
@@ -128,9 +128,9 @@ class Simulation:
     control : optional
         As of :func:`vitree.simulate`: arrays act until others are given, callables are called in each step, and a
         :class:`vitree.Controller` at its sampling times.
-    wrenches, wrench_axes, pushes :
-        As of :func:`vitree.simulate`. Pushes that are over before ``t0`` are refused.
-    every : int
+    wrenches : sequence of ExternalWrench and Impulse
+        As of :func:`vitree.simulate`. Those that are over before ``t0`` are refused.
+    record_every : int
         Record the start and each ``every``-th step; 0: only what :meth:`record` records.
     resume : Trajectory, optional
         Go on from the end of this run instead, bit for bit as if it had not stopped.
@@ -166,16 +166,14 @@ class Simulation:
         p0: ArrayLike | None = None,
         t0: float = 0.0,
         control: Control | Controller | Torque = None,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        wrench_axes: str = "world",
-        pushes: Iterable[Impulse | ExternalWrench] = (),
-        every: int = 0,
+        wrenches: Iterable[ExternalWrench | Impulse] = (),
+        record_every: int = 0,
         resume: Trajectory | None = None,
         **options: Any,
     ):
         given = RunArguments(
             q0=q0, v0=v0, p0=p0, dt=dt, method=method, t0=t0, **parts_of(control), wrenches=wrenches,
-            wrench_axes=wrench_axes, pushes=pushes, resume=resume, options=options,
+            resume=resume, options=options,
         )  # fmt: skip
         kind, given = checked(model, given)
         self._turn = threading.RLock()
@@ -190,7 +188,7 @@ class Simulation:
         adaptive = given.options.get("adapt") is not None and "adapt" in kind.options
         self._schedule = schedule = Schedule.one(given.dt, adaptive)
         require_times(given.t0, given.t0, schedule.dt)
-        self._every = every = _every(every)
+        self._every = _every(record_every)
         if given.effort_limits:
             require_efforts(full, given.effort_limits)
             if given.torque is None:  # that of later steps is cut
@@ -199,9 +197,8 @@ class Simulation:
         self._method, self._dt = kind.name, schedule.dt
         self._given = given
         acting: Any = given.torque
-        self._integrator: Any = kind(full, schedule.dt, torque=acting, wrenches=given.wrenches,
-                                     wrench_axes=given.wrench_axes, inputs=given.inputs, prescribed=given.prescribed,
-                                     **windows_of(given.pushes), **given.options)  # fmt: skip
+        self._integrator: Any = kind(full, schedule.dt, torque=acting, inputs=given.inputs,
+                                     prescribed=given.prescribed, **wrenches_of(given), **given.options)  # fmt: skip
         integrator = self._integrator
         integrator.commanded = True
         self._held = held
@@ -233,7 +230,7 @@ class Simulation:
         #: steps of the state that was set or restored
         self._restored = integrator.steps
         #: those given by hand
-        self._blows: list[Impulse] = []
+        self._impulses: list[Impulse] = []
         self._views.forget()
         self._act_at_first()
         if self._every:
@@ -608,11 +605,11 @@ class Simulation:
         self._restored = self._integrator.steps
         self._views.forget()
 
-    # ---- blows ------------------------------------------------------------------------------------------
+    # ---- impulses ---------------------------------------------------------------------------------------
 
     @alone
     def push(self, frame: str, impulse: ArrayLike, angular: ArrayLike = (0.0, 0.0, 0.0), axes: str = "world") -> None:
-        """Give a frame a blow, now: the momentum jumps, the configuration does not.
+        """Apply an impulse to a frame now: the momentum jumps, the configuration does not.
 
         Parameters
         ----------
@@ -627,10 +624,10 @@ class Simulation:
         InputError, UnknownNameError
             If an argument is wrong; the text says which.
         """
-        blow = Impulse(frame, impulse, self.t, angular, axes)  # type: ignore[arg-type]
-        require_moving_frame(self.model, blow)
-        self._between.strike(blow)
-        self._blows.append(blow)
+        impulsive = Impulse(frame, impulse, self.t, angular, axes)  # type: ignore[arg-type]
+        require_moving_frame(self.model, impulsive)
+        self._between.strike(impulsive)
+        self._impulses.append(impulsive)
         self._views.forget()
 
     # ---- records ----------------------------------------------------------------------------------------
@@ -666,7 +663,7 @@ class Simulation:
             If there is none.
         """
         if not self._count:
-            raise InputError("nothing was recorded: call record(), or make the simulation with every=")
+            raise InputError("nothing was recorded: call record(), or make the simulation with record_every=")
         integrator, records = self._integrator, self._records
         records.rows = self._count
         done = integrator.steps
@@ -681,12 +678,12 @@ class Simulation:
         """Settings beside those of the steps."""
         cut = {} if self._limited is None else {"effort_cut": self._limited.shares()}
         given = self._given
-        acting = wrenches_told(given.wrenches, given.wrench_axes, [*given.pushes, *self._blows])
+        acting = wrenches_told((*given.wrenches, *given.pushes, *self._impulses))
         return cut | self._between.settings() | acting
 
 
 def _every(every: Any) -> int:
     count = whole(every)
     if count is None or not 0 <= count < 2**63:
-        raise InputError("every", every, "must be a whole number of steps, or 0")
+        raise InputError("record_every", every, "must be a whole number of steps, or 0")
     return count

@@ -6,7 +6,7 @@ import contextlib
 import os
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +18,7 @@ from vitree.mechanism.contacts import Contact
 from vitree.model.collision_checks import REMEDY, Unmet, near, overlaps, passes
 from vitree.model.contacts import Candidates
 from vitree.model.model import Limited, Model
+from vitree.model.system import System
 from vitree.results import export, mcap
 from vitree.results.recording import Recording
 
@@ -366,7 +367,7 @@ class Trajectory(Recording):
         system = self.system
         if system is None:
             return []
-        steps = self.settings.get("every") == 1 and bool((np.diff(self.t) < 1.5 * self._longest_step).all())
+        steps = self.settings.get("record_every") == 1 and bool((np.diff(self.t) < 1.5 * self._longest_step).all())
         return contact_warnings(system.full, self.t, self._q_of_all(), steps) + distance_warnings(self)
 
     @property
@@ -421,6 +422,41 @@ class Trajectory(Recording):
         from vitree.results import files
 
         return files.read(path, cls)
+
+    def resume(
+        self, duration: float, *, control: Any = None, wrenches: Iterable[Any] = (), record_every: int = 1,
+        monitors: str | Iterable[str] = (), dense: bool = False, progress: Callable[[int, int], Any] | None = None,
+        model: System | None = None,
+    ) -> Trajectory:  # fmt: skip
+        """Go on from the end of this run, bit for bit as if it had not stopped.
+
+        Method, step and options are those of this run. What drives it is given anew, with rows from here on; impulses
+        and wrenches of this run can be given again.
+
+        Parameters
+        ----------
+        duration : float [s]
+            Time to simulate from the end of this run on, a whole number of steps.
+        control, wrenches, record_every, monitors, dense, progress :
+            As of :func:`vitree.simulate`.
+        model : System, optional
+            The model, for a run read from a file, which does not keep it.
+
+        Returns
+        -------
+        Trajectory
+            From the end of this run on.
+
+        Raises
+        ------
+        InputError
+            If an argument is wrong, the model is another one, or the run cannot go on: runs by SciPy's methods, parts
+            of runs, and runs whose steps differed have no checkpoint.
+        ConvergenceError, CallableError
+            As of :func:`vitree.simulate`.
+        """
+        given = locals()
+        return self._resumed(given.pop("self"), given.pop("model"), given)
 
     def linearize(self, control: Any = None) -> Linearization:
         """Return the derivatives of each step, of a run by linear-time or midpoint that records each step.

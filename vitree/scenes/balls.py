@@ -159,7 +159,7 @@ def tippe_top(quick: bool) -> Stage:
     q[2] = R - low * math.cos(lean)
     v[3:] = 0.0, 150.0 * math.sin(lean), 150.0 * math.cos(lean)
     duration, dt, fine_dt = (0.1 if quick else 1.0), 2e-4, 2.5e-5
-    fine = simulate(model, q, v, duration=duration, dt=fine_dt, every=round(dt / fine_dt) * 5)
+    fine = simulate(model, q, v, duration=duration, dt=fine_dt, record_every=round(dt / fine_dt) * 5)
 
     def leans(turns: np.ndarray) -> np.ndarray:
         return np.array([rotate(turn[3:7], np.array((0, 0, 1.0))) for turn in turns])

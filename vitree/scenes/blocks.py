@@ -151,7 +151,7 @@ def painleve(quick: bool) -> Stage:
     model = tree.compile()
     q, v = np.array((0.0, 0.5 * math.cos(0.55), 0.55)), np.array((-3.0, 0.0, 0.0))
     fine_dt = 1e-4 if quick else 2e-5
-    fine = simulate(model, q, v, duration=0.3, dt=fine_dt, every=round(1e-3 / fine_dt))
+    fine = simulate(model, q, v, duration=0.3, dt=fine_dt, record_every=round(1e-3 / fine_dt))
 
     def measure(motion: Motion) -> dict[str, float]:
         return {

@@ -133,7 +133,7 @@ def g1_in_flight(quick: bool) -> Stage:
 
     fine_dt = dt / (10 if quick else 100)
     fine = simulate(model, None, v, duration=duration, dt=fine_dt, control=Control(targets=rows(fine_dt)),
-                    every=round(dt / fine_dt))
+                    record_every=round(dt / fine_dt))
 
     def measure(motion: Motion) -> dict[str, float]:
         found = momentum(model, motion)

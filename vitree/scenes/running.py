@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.mechanism.pushes import ExternalWrench
 from vitree.results.plain import no_nan, plain, versions
 from vitree.run.bench import machine
+from vitree.run.controller import Control
 from vitree.run.simulate import simulate
 from vitree.scenes import balls, blocks, flight, peer, robots  # noqa: F401 (they enter their scenes)
 from vitree.scenes.base import SCENES, Motion, Scene, SkippedError, Stage
@@ -213,11 +215,10 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
             return asked(t)
 
     options: dict[str, Any] = dict(stage.options)
-    if stage.targets is not None:
-        options["targets"] = stage.targets
     run = simulate(
-        stage.model, stage.q, stage.v, duration=stage.duration, dt=stage.dt, method=method, every=stage.every,
-        wrenches=dict(stage.wrenches) or None, control=torque, **options,
+        stage.model, stage.q, stage.v, duration=stage.duration, dt=stage.dt, method=method, record_every=stage.every,
+        wrenches=[ExternalWrench(link, w[3:], torque=w[:3]) for link, w in stage.wrenches.items()],
+        control=Control(torque=torque, targets=stage.targets), **options,
     )  # fmt: skip
     log = run.contacts
     impulse = np.zeros((len(run), 3)) if log is None else log.total(len(run))

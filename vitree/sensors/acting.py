@@ -120,10 +120,7 @@ class Acting:
         self.accelerations = None if drive is None or prescribed is not None else drive.accelerations
         if self.accelerations is None:
             self.accelerations = self._follow(prescribed)
-        self.wrenches = {name: np.asarray(w, dtype=float)
-                         for name, w in (trajectory.settings.get("wrenches") or {}).items()}  # fmt: skip
-        self.axes = trajectory.settings.get("wrench_axes", "world")
-        self.pushes = [_push(told) for told in trajectory.settings.get("pushes") or ()]
+        self.wrenches = [_push(told) for told in trajectory.settings.get("wrenches") or ()]
         self._by_record: tuple[np.ndarray, np.ndarray] | None = None
 
     # ---- what is given in place of what was kept ------------------------------------------------------------
@@ -271,16 +268,14 @@ class Acting:
     def _longest(self) -> float:
         """The longest step [s]; infinite where steps choose their own length."""
         steps = self.run.settings.get("dt_range")
-        if self.run.settings.get("every", 1) != 1:
+        if self.run.settings.get("record_every", 1) != 1:
             return 0.0
         return float(steps[1]) if steps is not None else self.dt
 
     def _pushed(self, q: np.ndarray, window: tuple[float, float]) -> list[FrameWrench]:
-        """Wrenches on frames: those that act always, and the mean of pushes over a window of time."""
+        """Wrenches on frames, their means over a window of time."""
         found: list[FrameWrench] = []
-        for frame, wrench in self.wrenches.items():
-            found.append((frame, self._in_world(q, frame, wrench, self.axes)))
-        for push in self.pushes:
+        for push in self.wrenches:
             if isinstance(push, ExternalWrench):
                 wrench, share = np.array([*push.torque, *push.force]), _overlap(push, window)
             else:
@@ -306,10 +301,11 @@ def on_bodies(model: Any, frame: str, bodies: np.ndarray) -> bool:
 
 
 def _overlap(push: ExternalWrench, window: tuple[float, float]) -> float:
-    """The share of a window of time in which a push acts; of a moment whether it does."""
+    """The fraction of a window of time in which a wrench acts; of a moment whether it does."""
+    first, last = push.window
     if window[0] == window[1]:
-        return float(push.start <= window[0] < push.end)
-    return max(min(push.end, window[1]) - max(push.start, window[0]), 0.0) / (window[1] - window[0])
+        return float(first <= window[0] < last)
+    return max(min(last, window[1]) - max(first, window[0]), 0.0) / (window[1] - window[0])
 
 
 def _push(told: Mapping[str, Any]) -> Impulse | ExternalWrench:

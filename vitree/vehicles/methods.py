@@ -39,10 +39,11 @@ class OfVehicle(Integrator):
     frames. A torque on a driven shape coordinate must be zero.
     """
 
-    def __init__(self, model, dt, *, torque=None, wrenches=None, prescribed=None, **options):
-        if mapping(wrenches, "wrenches", "a mapping of names of frames to six numbers each"):
+    def __init__(self, model, dt, *, torque=None, wrenches=(), prescribed=None, **options):
+        if wrenches:
             raise InputError(
-                f'"{model.name}" takes no wrenches; give inputs= or torque=, or make the vehicle with force='
+                "wrenches", None,
+                f'act on frames, and "{model.name}" has none; give control=, or make the vehicle with force='
             )
         if mapping(prescribed, "prescribed", "a mapping of names of joints to motions"):
             raise InputError(f'"{model.name}" has no coordinates to prescribe')

@@ -30,7 +30,7 @@ def main() -> None:
     runs = {
         "midpoint": vt.simulate(model, q0, duration=duration, dt=dt, method="midpoint"),
         "MuJoCo, dt = 0.01 s": mujoco_peer.simulate(model, q0, duration=duration, dt=dt),
-        "MuJoCo, dt = 0.001 s": mujoco_peer.simulate(model, q0, duration=duration, dt=dt / 10, every=10),
+        "MuJoCo, dt = 0.001 s": mujoco_peer.simulate(model, q0, duration=duration, dt=dt / 10, record_every=10),
     }
     runs = {name: run for name, run in runs.items() if run is not None}
 

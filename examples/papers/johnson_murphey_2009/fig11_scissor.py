@@ -31,7 +31,7 @@ def main() -> None:
     runs = {"midpoint, dt = 0.01 s": vt.simulate(model, q0, duration=duration, dt=dt, method="midpoint")}
     for parts in (1, 10, 100):
         runs[f"MuJoCo, dt = {dt / parts:g} s"] = mujoco_peer.simulate(
-            model, q0, duration=duration, dt=dt / parts, every=parts, impedance=0.9999
+            model, q0, duration=duration, dt=dt / parts, record_every=parts, impedance=0.9999
         )
     runs = {name: run for name, run in runs.items() if run is not None}
     times = dt * np.arange(round(duration / dt) + 1)

@@ -38,7 +38,7 @@ def mujoco(model, q0, duration, steps):
     """The same by MuJoCo, recorded at about 1500 times."""
     every = max(1, steps // 1500)
     dt = duration / steps
-    run = mujoco_peer.simulate(model, q0, duration=duration, dt=dt, every=every, impedance=0.9999)
+    run = mujoco_peer.simulate(model, q0, duration=duration, dt=dt, record_every=every, impedance=0.9999)
     return run.t, mechanisms.scissor_angle(model, run.q), run.seconds
 
 

@@ -35,7 +35,7 @@ def main() -> None:
         try:
             run = vt.simulate(model, q0, duration=duration, dt=dt, method=method,
                               control=vt.Control(prescribed=mechanisms.pulled(model, q0)),
-                              every=round(0.02 / dt))  # fmt: skip
+                              record_every=round(0.02 / dt))  # fmt: skip
         except vt.ConvergenceError as stop:
             run = stop.trajectory
         shown = run if shown is None else shown

@@ -32,7 +32,7 @@ def measure(model, v0, truth, method, dt, duration):
     """Distance, angle and microseconds a step of one run; None if it blew up."""
     every = max(1, round(truth.t[1] / dt))
     try:
-        run = vt.simulate(model, v0=v0, duration=duration, dt=dt, method=method, every=every)
+        run = vt.simulate(model, v0=v0, duration=duration, dt=dt, method=method, record_every=every)
     except vt.ConvergenceError:
         return None
     if not (np.isfinite(run.q).all() and np.abs(run.v).max() < 1e3):

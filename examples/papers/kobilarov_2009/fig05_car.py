@@ -29,7 +29,7 @@ METHODS = ("lie", "rk2", "rk4")
 def measure(car, start, drive, truth, method, dt, duration) -> tuple[float, float, float]:
     """Largest distance [m], largest error of the heading [rad], and microseconds a step, of one run."""
     every = round((truth.t[1] - truth.t[0]) / dt)
-    common = {"duration": duration, "dt": dt, "method": method, "every": every}
+    common = {"duration": duration, "dt": dt, "method": method, "record_every": every}
     run = vt.simulate(car, *start, control=vt.Control(inputs=lambda t, q, v: drive(t)), **common)
     apart = run.q - truth.q
     middles = dt * (np.arange(round(duration / dt)) + 0.5)

@@ -79,8 +79,8 @@ def main() -> None:
     shares = [heave(length, 30.0 if arguments.quick else 120.0) for length in lengths]
     common.table(["wave [m]", *(f"{length:g}" for length in lengths)], [["boat / wave", *(f"{x:.3f}" for x in shares)]])
 
-    steps, fine = (0.1, 0.05, 0.025), driven(boat, 10.0, 0.00625, every=16)
-    off = [np.abs(driven(boat, 10.0, dt, every=round(0.1 / dt)).q[:, :3] - fine.q[:, :3]).max() for dt in steps]
+    steps, fine = (0.1, 0.05, 0.025), driven(boat, 10.0, 0.00625, record_every=16)
+    off = [np.abs(driven(boat, 10.0, dt, record_every=round(0.1 / dt)).q[:, :3] - fine.q[:, :3]).max() for dt in steps]
     order = np.polyfit(np.log(steps), np.log(off), 1)[0]
     print(f"\ndriven for 10 s at {', '.join(f'{dt:g}' for dt in steps)} s, against 0.00625 s: positions off by")
     print(", ".join(f"{x:.1e} m" for x in off) + f"; order {order:.2f}")

@@ -74,7 +74,7 @@ def main() -> None:
     for column, (start, (q, v)) in zip(axes.T, starts.items(), strict=True):
         for style, name in zip(common.LINES, METHODS, strict=False):
             solved = vt.METHODS[name].symplectic
-            run = vt.simulate(model, q, v, duration=duration, dt=chains.DT, method=name, every=EVERY,
+            run = vt.simulate(model, q, v, duration=duration, dt=chains.DT, method=name, record_every=EVERY,
                               monitors=("iterations",) if solved else ())  # fmt: skip
             found = measure(run)
             if solved:

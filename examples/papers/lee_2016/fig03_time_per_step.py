@@ -50,7 +50,7 @@ def time_of_a_step(model, q, v, method, options) -> tuple[float, float]:
     """Least microseconds of a step, and mean iterations."""
 
     def run(steps):
-        setting = {"duration": steps * chains.DT, "dt": chains.DT, "method": method, "every": steps}
+        setting = {"duration": steps * chains.DT, "dt": chains.DT, "method": method, "record_every": steps}
         return vt.simulate(model, q, v, **setting, **options)
 
     # a run that another program held up is not a long one
