@@ -10,14 +10,15 @@ import pytest
 import vitree as vt
 from vitree.arguments import explain_calls
 from vitree.errors import InputError, UnknownNameError
-from vitree.run.arguments import RunArguments, Schedule, rows_over_steps
+from vitree.run.arguments import ARGUMENTS, NAMES, RunArguments, Schedule, rows_over_steps
 
 
 def test_the_object_has_the_arguments_of_simulate_and_their_defaults():
     signature = inspect.signature(vt.simulate).parameters
     own = inspect.signature(RunArguments).parameters
-    assert set(own) == set(signature) - {"model"}
-    assert all(own[name].default == signature[name].default for name in own if name != "options")
+    assert ARGUMENTS - {"accuracy", "q1"} == set(signature) - {"model"}
+    assert set(own) == NAMES
+    assert all(own[name].default == signature[name].default for name in own.keys() & signature if name != "options")
 
 
 def test_an_argument_that_is_no_field_is_an_option_of_the_method():
@@ -28,7 +29,7 @@ def test_an_argument_that_is_no_field_is_an_option_of_the_method():
     assert changed.but(options={}).options == {}
 
 
-@pytest.mark.parametrize("key", ["q0", "v0", "every", "wrenches"])
+@pytest.mark.parametrize("key", ["q0", "v0", "record_every", "wrenches"])
 def test_compare_refuses_an_argument_that_is_the_same_for_all_methods(key):
     model = vt.load_urdf(vt.find_robot("pendulum"))
     with pytest.raises(InputError, match=f"{key}.* is the same for all methods"):

@@ -95,7 +95,7 @@ def test_a_control_has_the_bits_of_its_parts():
         runs = [vt.simulate(model, control=control, **CALL).q.tobytes() for control in (one, other)]
         assert runs[0] == runs[1]
     both = vt.simulate(model, control=vt.Control(torque=torque, inputs={"push": 0.3}), **CALL)
-    added = vt.simulate(model, control=torque + [0.0, 0.3], **CALL)
+    added = vt.simulate(model, control=torque + np.array([0.0, 0.3]), **CALL)
     np.testing.assert_allclose(both.q, added.q, atol=1e-13)
 
 

@@ -9,14 +9,16 @@ import pytest
 import vitree as vt
 from vitree.errors import UnknownNameError
 from vitree.integrators import METHODS
-from vitree.run.arguments import _MEANT, NAMES
+from vitree.run.arguments import _MEANT, ARGUMENTS
 
 MODEL = vt.load_urdf(vt.find_robot("double_pendulum"))
 
 
 @pytest.mark.parametrize("name, ours", [
     ("q", "q0"), ("v", "v0"), ("qvel", "v0"), ("T", "duration"), ("t_end", "duration"), ("time", "duration"),
-    ("h", "dt"), ("timestep", "dt"), ("tau", "torque"), ("u", "inputs"), ("integrator", "method"),
+    ("h", "dt"), ("timestep", "dt"),
+    ("tau", "control"), ("u", "control"), ("torque", "control"), ("pushes", "wrenches"), ("every", "record_every"),
+    ("integrator", "method"),
 ])  # fmt: skip
 def test_the_error_names_our_argument(name, ours):
     for given in ({}, {"duration": 1.0, "dt": 0.01}):
@@ -29,8 +31,14 @@ def test_the_error_names_our_argument(name, ours):
 
 def test_the_answers_exist_and_no_name_of_ours_is_refused():
     options = {name for kind in METHODS.values() for name in kind.options}
-    assert not set(_MEANT) & (set(inspect.signature(vt.simulate).parameters) | options | set(NAMES))
-    assert {ours for ours, _ in _MEANT.values()} <= NAMES | options
+    assert not set(_MEANT) & (set(inspect.signature(vt.simulate).parameters) | options | set(ARGUMENTS))
+    assert {ours for ours, _ in _MEANT.values()} <= ARGUMENTS | options
+
+
+def test_a_run_is_resumed_by_its_own_method():
+    run = vt.simulate(MODEL, duration=0.1, dt=0.01)
+    with pytest.raises(UnknownNameError, match=r"run\.resume\(duration\)"):
+        vt.simulate(MODEL, duration=0.1, resume=run)
 
 
 def test_other_names_are_still_options_of_the_method():
@@ -42,12 +50,12 @@ def test_a_method_may_have_an_option_of_such_a_name(monkeypatch):
     class Still(vt.Integrator):
         """It stays where it is."""
 
-        name, order, options = "still", 1, {"control": "a number"}
+        name, order, options = "still", 1, {"policy": "a number"}
 
         def step(self, t, q, v):
             return q, v
 
     monkeypatch.setitem(METHODS, "still", Still)
-    assert vt.simulate(MODEL, duration=0.02, dt=0.01, method="still", control=2).steps == 2
+    assert vt.simulate(MODEL, duration=0.02, dt=0.01, method="still", policy=2).steps == 2
     with pytest.raises(UnknownNameError, match="duration= is"):
         vt.simulate(MODEL, dt=0.01, method="still", T=1.0)

@@ -130,7 +130,7 @@ def require_room(model: System, given: RunArguments, schedule: Schedule) -> None
 #: Names of the arguments that every method takes.
 NAMES = frozenset(each.name for each in fields(RunArguments))
 #: The same as callers give them.
-ARGUMENTS = NAMES - {each.name for each in fields(Control)} | {"control"}
+ARGUMENTS = NAMES - {each.name for each in fields(Control)} - {"pushes", "resume"} | {"control"}
 
 
 def rows_over_steps(given: RunArguments) -> str | None:
@@ -380,6 +380,8 @@ _MEANT = (
                     ("control", "what drives the run: joint torques, or vt.Control(torque=, inputs=, targets=)"))
     | dict.fromkeys(("prescribed", "effort_limits"),
                     ("control", "what drives the run: give vt.Control(prescribed=, effort_limits=)"))
+    | dict.fromkeys(("pushes", "wrench", "forces_ext", "fext", "f_ext", "xfrc_applied"),
+                    ("wrenches", "a list of vt.ExternalWrench and vt.Impulse"))
     | dict.fromkeys(("integrator", "scheme"), ("method", "the integrator"))
     | dict.fromkeys(("tol",), ("tolerance", "the tolerance of a step"))
     | dict.fromkeys(("every", "stride", "decimation"), ("record_every", "how many steps are between records"))
@@ -388,6 +390,8 @@ _MEANT = (
 
 def require_known(kind: type[Integrator], options: Mapping[str, Any]) -> None:
     """Raise an UnknownNameError if an option is an argument under a name of other libraries; the text has ours."""
+    if "resume" in options:
+        raise UnknownNameError("argument", "resume", ["run.resume(duration)"], argument="resume")
     for name in options:
         if name in _MEANT and name not in kind.options:
             ours, what = _MEANT[name]

@@ -196,7 +196,9 @@ class Runner:
     def warm_up(self, method: str, dt: float, steps: int, **options: Any) -> None:
         """Run the first ``steps``, so that a wrong option shows and the clock is fair; a step may fail."""
         with contextlib.suppress(ConvergenceError):
-            simulate(self.model, self.shared.but(method=method, dt=dt, duration=steps * dt, record_every=1, **options))
+            steady = [each for each in self.shared.wrenches if getattr(each, "steady", False)]  # others act later
+            given = self.shared.but(method=method, dt=dt, duration=steps * dt, record_every=1, **options)
+            simulate(self.model, given.but(wrenches=steady))
 
 
 class Reference:
