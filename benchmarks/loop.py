@@ -34,8 +34,8 @@ def own_loops(model: vt.Model, v0: np.ndarray, method: str, steps: int) -> dict:
     """The loops of vitree by name; each begins anew."""
     tau = np.zeros(model.nv)
     sim = vt.Simulation(model, None, v0, dt=DT, method=method)
-    asked = vt.Simulation(model, None, v0, dt=DT, method=method, control=vt.Controller(lambda t, q, v: tau,
-                                                                                       PERIOD * DT))
+    asked = vt.Simulation(model, None, v0, dt=DT, method=method,
+                          control=vt.Controller(lambda t, q, v: tau, PERIOD * DT))  # fmt: skip
 
     def loop():
         sim.reset()

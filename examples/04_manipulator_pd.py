@@ -23,8 +23,8 @@ def main() -> vt.Trajectory:
     def controller(t, q, v):
         return STIFFNESS * (GOAL - q) - damping * v + model.rnea(q, rest, rest)
 
-    run = vt.simulate(model, model.neutral(), duration=6.0, dt=0.002, control=vt.Control(torque=controller,
-                                                                                         effort_limits=True))
+    limited = vt.Control(torque=controller, effort_limits=True)
+    run = vt.simulate(model, model.neutral(), duration=6.0, dt=0.002, control=limited)
     for time in (0.0, 0.5, 1.0, 2.0, 4.0, 6.0):
         print(f"t = {time:3.1f} s: off the goal by {abs(run.at(time).q - GOAL).max():.1e} rad")
     for name, share in run.settings["effort_cut"].items():

@@ -16,8 +16,8 @@ def linearized(method="linear-time"):
     model = bridged_model(nbody=4)
     q, p, torque, inputs = bridged_start(model, 1, 1)
     whole = unit(model, q[0])
-    return vt.linearize(model, whole, p0=p[0], dt=0.02, method=method, control=vt.Control(torque=torque[0, 0],
-                                                                                          inputs=inputs[0, 0]))
+    control = vt.Control(torque=torque[0, 0], inputs=inputs[0, 0])
+    return vt.linearize(model, whole, p0=p[0], dt=0.02, method=method, control=control)
 
 
 def sorted_eigenvalues(A):

@@ -371,7 +371,7 @@ def test_runs_are_held_and_resumed_bit_for_bit(written, order, tmp_path):
     given = {"dt": 0.01, "order": order, **AVERAGED}
     whole = vt.simulate(model, q, v, duration=0.2, **given)
     part = vt.Trajectory.load(vt.simulate(model, q, v, duration=0.1, **given).save(tmp_path / "run.npz"))
-    rest = part.resume(0.1)
+    rest = part.resume(0.1, model=model)
     assert rest.settings["springs"] == "averaged" and rest.q.tobytes() == whole.q[10:].tobytes()
     sim = vt.Simulation(model, q, v, **given)
     sim.step(5)

@@ -426,7 +426,7 @@ def test_a_robot_resumes_bit_for_bit(method, ground, limits, tmp_path):
     for steps in (150, 301, 444):
         part = vt.simulate(model, q, v, duration=steps * 1e-3, dt=1e-3, method=method)
         for again in (part, vt.Trajectory.load(part.save(tmp_path / "run.npz"))):
-            rest = again.resume((600 - steps) * 1e-3)
+            rest = again.resume((600 - steps) * 1e-3, model=model)
             assert rest.q.tobytes() == whole.q[steps:].tobytes() and rest.p.tobytes() == whole.p[steps:].tobytes()
             assert rest[1:].contacts.rows.tobytes() == whole[steps + 1 :].contacts.rows.tobytes()
         sim = vt.Simulation(model, q, v, dt=1e-3, method=method)

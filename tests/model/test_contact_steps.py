@@ -400,7 +400,7 @@ def test_a_run_is_resumed_bit_for_bit_in_mid_slide(method, tmp_path):
     for steps in (3, 60, 200):
         part = vt.simulate(model, q, v, duration=steps * 1e-3, dt=1e-3, method=method)
         part = vt.Trajectory.load(part.save(tmp_path / "run.npz"))
-        rest = part.resume((500 - steps) * 1e-3)
+        rest = part.resume((500 - steps) * 1e-3, model=model)
         assert rest.q.tobytes() == whole.q[steps:].tobytes()
     sim = vt.Simulation(model, q, v, dt=1e-3, method=method)
     sim.step(100)

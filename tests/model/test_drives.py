@@ -353,8 +353,8 @@ def test_drives_by_patterns():
     assert driven.drives[0].effort_limit == 9.0 and driven.input_names == tuple(f"{name} target" for name in names)
     goal = np.linspace(-0.3, 0.3, 6)
     run = vt.simulate(driven, duration=1.0, dt=5e-3, control=vt.Control(targets=goal))
-    by_name = vt.simulate(driven, duration=1.0, dt=5e-3, control=vt.Control(targets=dict(zip(names, goal,
-                                                                                             strict=True))))
+    named = vt.Control(targets=dict(zip(names, goal, strict=True)))
+    by_name = vt.simulate(driven, duration=1.0, dt=5e-3, control=named)
     by_input = vt.simulate(driven, duration=1.0, dt=5e-3, control=vt.Control(inputs=goal))
     assert run.q.tobytes() == by_name.q.tobytes() == by_input.q.tobytes()
     sim = vt.Simulation(driven, dt=5e-3)
@@ -425,7 +425,7 @@ def test_drives_in_pickles_and_resumed_runs(tmp_path):
         whole = vt.simulate(model, duration=0.4, dt=0.01, method=method, control=vt.Control(inputs=inputs))
         part = vt.simulate(model, duration=0.15, dt=0.01, method=method, control=vt.Control(inputs=inputs))
         part = vt.Trajectory.load(part.save(tmp_path / "run.npz"))
-        rest = part.resume(0.25, control=vt.Control(inputs=inputs))
+        rest = part.resume(0.25, model=model, control=vt.Control(inputs=inputs))
         assert rest.q.tobytes() == whole.q[15:].tobytes()
 
 

@@ -165,7 +165,7 @@ def test_starts_torques_and_ends_are_in_the_reduced_coordinates(tmp_path):
     close(vt.simulate(model, q, q1=run.q[1], duration=0.2, **common).q, run.q, 1e-9)
     half = vt.simulate(model, q, v, duration=0.1, **common)
     half.save(tmp_path / "half.npz")
-    rest = vt.Trajectory.load(tmp_path / "half.npz").resume(0.1)
+    rest = vt.Trajectory.load(tmp_path / "half.npz").resume(0.1, model=model)
     assert np.array_equal(rest.q[-1], run.q[-1]) and np.array_equal(rest.p[-1], run.p[-1])
     seen = []
 

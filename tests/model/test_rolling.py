@@ -468,12 +468,12 @@ def test_wheels_act_with_contacts_limits_drives_constraints_and_prescribed_motio
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_with_wheels_is_resumed_bit_for_bit(method, tmp_path):
-    _, simulate = run_of_cart(method, 0.4)
+    model, simulate = run_of_cart(method, 0.4)
     whole = simulate()
     for steps in (1, 37, 120):
         _, simulate = run_of_cart(method, steps * 2e-3)
         part = vt.Trajectory.load(simulate().save(tmp_path / "run.npz"))
-        rest = part.resume((200 - steps) * 2e-3,
+        rest = part.resume((200 - steps) * 2e-3, model=model,
                            control=vt.Control(targets=[0.3], prescribed={"flag": lambda t: 0.9 * t}))  # fmt: skip
         assert rest.q.tobytes() == whole.q[steps:].tobytes()
         assert rest.v[1:].tobytes() == whole.v[steps + 1 :].tobytes()

@@ -159,14 +159,14 @@ def test_numbers_of_every_kind_are_doubles(kind, name):
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint16, np.array, Foreign])
-@pytest.mark.parametrize("name", ["max_iterations", "halvings", "order", "every"])
+@pytest.mark.parametrize("name", ["max_iterations", "halvings", "order", "record_every"])
 def test_whole_numbers_of_every_kind_are_whole(kind, name):
     value = {"max_iterations": 20, "halvings": 2, "order": 4, "record_every": 2}[name]
     assert run(**{name: kind(value)}).settings == run(**{name: value}).settings
 
 
 @pytest.mark.parametrize("value", [True, "10", 10.5, None, [10], np.ma.array(10), 10**30, -1, object(), 1j])
-@pytest.mark.parametrize("name", ["max_iterations", "halvings", "every"])
+@pytest.mark.parametrize("name", ["max_iterations", "halvings", "record_every"])
 def test_what_is_no_whole_number_is_named(name, value):
     with pytest.raises(vt.InputError, match=f"(?s){name}.* must be a whole number"):
         run(**{name: value})
@@ -203,8 +203,8 @@ def test_a_step_of_no_length_is_refused():
         run(dt=1e-320)
 
 
-@pytest.mark.parametrize("name", ["method", "wrenches", "prescribed", "monitors", "resume", "progress", "solver",
-                                  "guess", "order", "adapt", "effort_limits", "inputs", "torque", "q1"])  # fmt: skip
+@pytest.mark.parametrize("name", ["method", "wrenches", "monitors", "record_every", "progress", "solver",
+                                  "guess", "order", "adapt", "control", "q1", "resume"])  # fmt: skip
 @pytest.mark.parametrize("value", [5, [1], {"a": 1}, np.zeros(3), "abc", {"a"}, object()], ids=kind)
 def test_no_argument_of_another_kind_is_a_bare_error(name, value):
     with pytest.raises(vt.VitreeError):
@@ -213,8 +213,8 @@ def test_no_argument_of_another_kind_is_a_bare_error(name, value):
 
 @pytest.mark.parametrize(("name", "values"), [
     ("methods", [5, [5], [["rk4"]], None, {}]), ("dt", ["a", None, np.ma.array([0.01]), [[0.01]], []]),
-    ("duration", ["a", None]), ("every", ["a", 1.5, 0]), ("repeats", ["a", 1.5, 0]), ("v0", ["a", np.zeros(3)]),
-    ("torque", [lambda t, q, v: 1 / 0, "a"]), ("model", [5, None]),
+    ("duration", ["a", None]), ("record_every", ["a", 1.5, 0]), ("repeats", ["a", 1.5, 0]), ("v0", ["a", np.zeros(3)]),
+    ("control", [lambda t, q, v: 1 / 0, "a"]), ("model", [5, None]),
 ])  # fmt: skip
 def test_arguments_of_compare_are_checked(name, values):
     for value in values:
@@ -292,7 +292,7 @@ def test_callables_of_a_reduced_model_are_asked_in_its_coordinates():
 @pytest.mark.parametrize("method", list(vt.METHODS))
 @pytest.mark.parametrize("whose", ["torque", "load"])
 def test_errors_of_callables_bring_the_cause_the_time_and_the_steps(method, whose):
-    model, more = (MODEL, {"torque": late}) if whose == "torque" else (two_rods(ExternalWrench()), {})
+    model, more = (MODEL, {"control": late}) if whose == "torque" else (two_rods(ExternalWrench()), {})
     with pytest.raises(vt.CallableError, match="raised LookupError: mine") as failure:
         vt.simulate(model, Q, duration=0.1, dt=0.005, method=method, **more)
     error = failure.value
@@ -391,11 +391,11 @@ def test_controllers_are_not_asked_after_the_run(method, way):
 @pytest.mark.parametrize("method", ["explicit-euler", "rk4"])
 def test_multipliers_of_a_resumed_run_go_on(method):
     model = held()
-    options = {"dt": 0.01, "method": method, "torque": lambda t, q, v: [0.1 * t, 0.0, -0.1 * v[2]]}
+    options = {"dt": 0.01, "method": method, "control": lambda t, q, v: [0.1 * t, 0.0, -0.1 * v[2]]}
     q0 = vt.satisfy_constraints(model, [0.3, 0.4, 0.5])
     whole = vt.simulate(model, q0, duration=0.1, **options)
     half = vt.simulate(model, q0, duration=0.06, **options)
-    rest = half.resume(0.04, control=options["torque"])
+    rest = half.resume(0.04, control=options["control"])
     joined = np.concatenate((half.multipliers[:-1], rest.multipliers))
     assert np.array_equal(joined, whole.multipliers, equal_nan=True)
 
@@ -426,7 +426,7 @@ def test_a_run_that_a_callable_stopped_resumes_to_the_last_bit(method, order, wh
     tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0)).add(vt.ry("b"), vt.tz(-1.0), vt.body("two", 1.0))
     if whose == "load":
         tree.load(Own())
-    model, driven = tree.compile(), {"torque": answer} if whose == "torque" else {}
+    model, driven = tree.compile(), {"control": answer} if whose == "torque" else {}
     options = {"dt": 0.01, "method": method, **driven, **({} if order is None else {"order": order})}
     whole = vt.simulate(model, [1.0, 0.5], duration=0.1, **options)
     count = state["calls"]

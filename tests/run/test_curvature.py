@@ -181,8 +181,8 @@ def test_runs_have_those_of_their_steps(method, options, monkeypatch):
     model, rng = rubbing_model(3, KINDS), np.random.default_rng(0)
     q, v = random_state(model.flat, rng, 0.5)
     inputs, torque = rng.normal(size=(6, len(model.input_names))), rng.normal(size=model.nv)
-    given = {"dt": 0.01, "method": method, "control": torque, "tolerance": 1e-13, **options}
-    run = vt.simulate(model, q, v, duration=0.06, control=vt.Control(inputs=inputs), **given)
+    given = {"dt": 0.01, "method": method, "tolerance": 1e-13, **options}
+    run = vt.simulate(model, q, v, duration=0.06, control=vt.Control(torque=torque, inputs=inputs), **given)
     found = run.linearize(control=vt.Control(inputs=inputs))
     costates, by = rng.normal(size=(2, 3, 6, 2 * model.nv)), ("state", "inputs")
     both = found.curvature(costates, by)
@@ -191,7 +191,8 @@ def test_runs_have_those_of_their_steps(method, options, monkeypatch):
     scale = np.abs(both).max()
     for k in (0, 3, 5):
         np.testing.assert_allclose(both[1, 2, k], found[k].curvature(costates[1, 2, k], by), rtol=0, atol=1e-9 * scale)
-        one = vt.linearize(model, run.q[k], p0=run.p[k], control=vt.Control(inputs=inputs[k]), **given)
+        one = vt.linearize(model, run.q[k], p0=run.p[k], control=vt.Control(torque=torque, inputs=inputs[k]),
+                           **given)  # fmt: skip
         np.testing.assert_allclose(both[:, :, k], one.curvature(costates[:, :, k], by), rtol=0, atol=1e-8 * scale)
     # blocks stand as they are asked for
     order = np.r_[2 * model.nv : n, : 2 * model.nv]

@@ -231,8 +231,8 @@ def test_a_header_that_is_no_run_is_told(saved):
 
 
 WRONG_SETTINGS = {
-    "dt": [0, -1.0, float("nan"), float("inf"), 10**400, True, None, "x", []], "record_every": [1.5, -1, "x", None,
-                                                                                                True],
+    "dt": [0, -1.0, float("nan"), float("inf"), 10**400, True, None, "x", []],
+    "record_every": [1.5, -1, "x", None, True],
     "dt_range": [1, [1], [1, "x"], [1, float("nan")]], "halved": [-1, 0.5, "x"], "order": [0, "x", None],
     "options": [[], None, "x"], "auto": [1, []], "warnings": ["x", [1], None], "model_digest": [1, None],
     "driven": [1, "x"],
@@ -252,4 +252,4 @@ def test_a_run_by_a_method_that_is_none_does_not_go_on(saved):
     header = json.loads(str(np.load(saved)["header"])) | {"method": "guess"}
     run = vt.Trajectory.load(with_array(saved, "header", as_npy(np.array(json.dumps(header)))))
     with pytest.raises(InputError, match='is by "guess", which is no method here'):
-        run.resume(DT)
+        run.resume(DT, model=run_of({"method": "midpoint"})[0])

@@ -202,7 +202,7 @@ JOBS = {
     "rollout lanes": "vt.rollout(pendulum, **many, method=method)",
     "rollout one thread": "vt.rollout(pendulum, **swings, method=method, threads=1)",
     "rollout contact": "vt.rollout(model, **lie, method=method)",
-    "rollout callable": "vt.rollout(model, **lie, method=method, torque=lambda t, q, v: -v)",
+    "rollout callable": "vt.rollout(model, **lie, method=method, control=lambda t, q, v: -v)",
     "compare": "vt.compare(pendulum, [method], **{**swing, 'duration': 2e4})",
     "compare contact": "vt.compare(model, [method], model.neutral(), duration=1e4, dt=1e-3, reference=False)",
     "run.linearize": "[run.linearize() for _ in range(10**4)]",

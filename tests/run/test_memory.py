@@ -87,8 +87,8 @@ def test_the_least_limit_counts(group, machine, most, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("more", [
-    {"record_every": 3}, {"record_every": 1}, {"method": "gauss", "order": 16, "dense": True}, {"method": "gauss",
-                                                                                                "dense": True}])
+    {"record_every": 3}, {"record_every": 1}, {"method": "gauss", "order": 16, "dense": True},
+    {"method": "gauss", "dense": True}])
 def test_the_estimate_of_the_arrays_of_a_run(more, pendulum, monkeypatch):
     """Records, and the stages of gauss: not less than they take, nor half more."""
     estimates = []

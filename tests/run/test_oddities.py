@@ -93,16 +93,16 @@ def test_runs_that_blow_up_are_told_whatever_acts(method, driven):
     """Energies of 1e85 were returned without a word as soon as anything damped or drove."""
     model, more = stiffly_damped(), {}
     if driven == "torque":
-        more["torque"] = [5.0, -3.0, 1.0]
+        more["control"] = [5.0, -3.0, 1.0]
     elif driven == "callable":
-        more["torque"] = lambda t, q, v: np.sin(t) * np.ones(3)
+        more["control"] = lambda t, q, v: np.sin(t) * np.ones(3)
     elif driven == "feedback":
-        model, more["torque"] = vt.Model(chain_flat(3)), lambda t, q, v: -400.0 * v
+        model, more["control"] = vt.Model(chain_flat(3)), lambda t, q, v: -400.0 * v
     elif driven in ("drives", "inputs"):
         model = model.with_drives({"*": (30.0, 1.0)})
         more = {"control": vt.Control(targets=np.full(3, 0.5))} if driven == "inputs" else more
     elif driven == "wrench":
-        more["wrenches"] = {model.link_names[-1]: [0, 0, 0, 1.0, 0, 0]}
+        more["wrenches"] = [vt.ExternalWrench(model.link_names[-1], (1.0, 0, 0))]
     steps = 1
     run = vt.simulate(model, np.full(3, 0.3), duration=0.05, dt=0.05, method=method, **more)
     while steps < 60 and np.abs(run.energy).max() < 1e30:

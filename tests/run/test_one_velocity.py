@@ -234,7 +234,7 @@ def test_runs_that_go_on_begin_with_the_last_velocity(case, method, tmp_path):
     whole = vt.simulate(model, q, v, duration=80 * dt, dt=dt, method=method, control=torque)
     part = vt.simulate(model, q, v, duration=35 * dt, dt=dt, method=method, control=torque)
     for before in (part, vt.Trajectory.load(part.save(tmp_path / "part.npz"))):
-        rest = before.resume(45 * dt, control=torque)
+        rest = before.resume(45 * dt, control=torque, model=model)
         np.testing.assert_array_equal(rest.v, whole.v[35:])
         np.testing.assert_array_equal(rest.energy, whole.energy[35:])
         sim = vt.Simulation(model, resume=before, control=torque, record_every=1)

@@ -162,8 +162,8 @@ def test_integrators_are_told_apart_by_all_that_they_were_made_with():
         {"dt": 1e-3, "method": "midpoint", "alpha": 0.4}, {"dt": 1e-3, "method": "midpoint", "alpha": 0.5},
         {"dt": 1e-3, "control": np.ones(model.nv)}, {"dt": 1e-3, "control": -np.ones(model.nv)},
         {"dt": 1e-3, "control": lambda t, q, v: v}, {"dt": 1e-3, "control": [0.5] * model.nv}, {"dt": 1e-3, "p0": True},
-        {"dt": 1e-3, "wrenches": [vt.ExternalWrench("hand", (0, 0, 1), torque=(0, 0, 1))]}, {"dt": 1e-3,
-                                                                                             "monitors": "energy"},
+        {"dt": 1e-3, "wrenches": [vt.ExternalWrench("hand", (0, 0, 1), torque=(0, 0, 1))]},
+        {"dt": 1e-3, "monitors": "energy"},
         {"dt": 1e-3, "adapt": "density", "rate": 2.0}, {"dt": np.full(8, 1e-3)}, {"dt": 1e-3, "order": np.int64(4)},
     ]  # fmt: skip
     for _ in range(3):

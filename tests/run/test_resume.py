@@ -37,7 +37,7 @@ def test_a_resumed_run_is_the_whole_one(name, method, chosen, tmp_path):
     for steps in (10, 25):
         begin += len(run) - 1
         before = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
-        run = before.resume(steps * DT, **more)
+        run = before.resume(steps * DT, model=model, **more)
         same(whole, run, begin)
     assert (run.steps, run.iterations_total, run.iterations_max) == (
         whole.steps, whole.iterations_total, whole.iterations_max)  # fmt: skip
@@ -97,22 +97,31 @@ def short(**more):
     ("change", "text"),
     [
         ({"model": vt.Model(chain_flat(2, damping=0.1))}, "another model"),
-        ({"dt": 0.01}, "those of the run"),
-        ({"order": 4}, "those of the run"),
-        ({"q0": np.zeros(2)}, "those of the run"),
-        ({"p0": np.zeros(2)}, "those of the run"),
-        ({"method": "midpoint"}, 'was by "rk4", not "midpoint"'),
-        ({"resume": "run.npz"}, "Trajectory"),
-        ({"resume": lambda run: run[:-1]}, "whole run"),
-        ({"resume": lambda run: replace(run, checkpoint=run.checkpoint[:-8])}, "another version"),
-        ({"resume": lambda run: short(duration=0.02, dt=0.01, method="scipy-rk45")}, "SciPy"),
-        ({"resume": lambda run: short(dt=[0.01, 0.02])}, "differed"),
+        ({"run": lambda run: run[:-1]}, "whole run"),
+        ({"run": lambda run: replace(run, checkpoint=run.checkpoint[:-8])}, "another version"),
+        ({"run": lambda run: short(duration=0.02, dt=0.01, method="scipy-rk45")}, "SciPy"),
+        ({"run": lambda run: short(dt=[0.01, 0.02])}, "differed"),
+        ({"run": lambda run: replace(run, system=None)}, r"give resume\(\.\.\., model=\)"),
+        ({"duration": 0.015}, "whole number of steps"), ({"duration": None}, "duration"),
     ],
 )
 def test_what_cannot_be_resumed_is_refused(change, text):
     run = short(duration=0.02, dt=0.01, method="rk4")
-    given = {"model": vt.Model(chain_flat(2)), "duration": 0.02, "resume": run, **change}
-    if callable(given["resume"]):
-        given["resume"] = given["resume"](run)
+    given = {"duration": 0.02, **change}
+    run = given.pop("run", lambda run: run)(run)
     with pytest.raises(vt.InputError, match=text):
-        vt.simulate(given.pop("model"), **given)
+        run.resume(**given)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"dt": 0.01}, "those of the run"), ({"order": 4}, "those of the run"),
+        ({"q0": np.zeros(2)}, "those of the run"), ({"p0": np.zeros(2)}, "those of the run"),
+        ({"method": "midpoint"}, 'was by "rk4", not "midpoint"'), ({"resume": "run.npz"}, "Trajectory"),
+    ],
+)  # fmt: skip
+def test_a_simulation_that_goes_on_takes_no_other_start(change, text):
+    run = short(duration=0.02, dt=0.01, method="rk4")
+    with pytest.raises(vt.InputError, match=text):
+        vt.Simulation(vt.Model(chain_flat(2)), **{"resume": run, **change})

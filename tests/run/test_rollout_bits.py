@@ -35,12 +35,15 @@ def width(request, monkeypatch):
 
 def require_same(model, q, v, *, steps=12, dt=0.01, options=None, each=None, **more):
     """Roll out, compare each instance with its own run, and return the rollout."""
-    rollout = vt.rollout(model, q, v, duration=steps * dt, dt=dt, threads=2, **more, **(each or {}), **(options or {}))
+    control, each = more.pop("control", {}), each or {}
+    rollout = vt.rollout(model, q, v, duration=steps * dt, dt=dt, threads=2, control=vt.Control(**control, **each),
+                         **more, **(options or {}))  # fmt: skip
     for k in range(len(rollout)):
-        mine = {name: array[k] for name, array in (each or {}).items()}
+        mine = {name: array[k] for name, array in each.items()}
         start = q if q.ndim == 1 else q[k], v if v.ndim == 1 else v[k]
         try:
-            run = vt.simulate(model, *start, duration=steps * dt, dt=dt, **more, **mine, **(options or {}))
+            run = vt.simulate(model, *start, duration=steps * dt, dt=dt, control=vt.Control(**control, **mine), **more,
+                              **(options or {}))  # fmt: skip
             assert k not in rollout.failed
         except vt.ConvergenceError as error:
             assert str(rollout.failed[k]) == str(error)
@@ -127,14 +130,14 @@ def test_drives_in_lanes(limits, method, width):
     dt = 0.02 if method in ("linear-time", "midpoint") else 0.002
     targets = rng.uniform(-2, 2, (n, steps, len(model.drives)))
     more = {"steps": steps, "dt": dt, "method": method}
-    for each in ({}, {"control": vt.Control(targets=targets[:, 0])}, {"control": vt.Control(targets=targets)}):
+    for each in ({}, {"targets": targets[:, 0]}, {"targets": targets}):
         assert require_same(model, q, v, each=each, **more).in_lanes.any()
     one = model.drives[1]
-    signals = {"control": vt.Control(inputs={one.target_rate: 0.3, one.target: 0.1})}
-    assert require_same(model, q, v, **signals, **more).in_lanes.any()
+    signals = {"inputs": {one.target_rate: 0.3, one.target: 0.1}}
+    assert require_same(model, q, v, control=signals, **more).in_lanes.any()
     inputs = rng.uniform(-1, 1, (n, len(model.input_names)))
     torque = rng.normal(size=model.nv)
-    assert require_same(model, q, v, each={"inputs": inputs}, torque=torque, **more).in_lanes.any()
+    assert require_same(model, q, v, each={"inputs": inputs}, control={"torque": torque}, **more).in_lanes.any()
 
 
 @pytest.mark.parametrize(
@@ -161,9 +164,10 @@ def test_targets_by_joint_and_by_a_policy(width):
             mine = {joint: targets[k], other: np.full(10, 0.2)}
             run = vt.simulate(model, q[k], v, duration=0.1, dt=0.01, control=vt.Control(targets=mine), method=method)
             assert np.array_equal(rollout.q[k], run.q)
-        more = {"dt": 0.01, "control": [0.1, 0], "method": method}
-        policy = vt.rollout(model, q, duration=0.1, control=vt.Control(targets=lambda t, Q, V: 0.5 * Q), **more)
-        one = vt.Simulation(model, q[3], **more)
+        more = {"dt": 0.01, "method": method}
+        policy = vt.rollout(model, q, duration=0.1, **more,
+                            control=vt.Control(torque=[0.1, 0], targets=lambda t, Q, V: 0.5 * Q))  # fmt: skip
+        one = vt.Simulation(model, q[3], control=[0.1, 0], **more)
         for _ in range(10):
             one.step(control=vt.Control(targets=0.5 * one.q))
         assert np.array_equal(one.q, policy.q[3, -1])

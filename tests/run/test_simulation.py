@@ -258,7 +258,7 @@ def test_a_controller_goes_on_with_its_run(tmp_path):
     whole = vt.simulate(model, np.full(3, 0.3), duration=0.4, dt=dt, control=controller)
     part = vt.simulate(model, np.full(3, 0.3), duration=0.13, dt=dt, control=controller)
     part = vt.Trajectory.load(part.save(tmp_path / "part.npz"))
-    rest = part.resume(0.27, control=controller)
+    rest = part.resume(0.27, control=controller, model=model)
     assert rest.q.tobytes() == whole.q[13:].tobytes()
 
 
@@ -417,7 +417,7 @@ LINK = MODEL.link_names[-1]
     [
         ({"dt": None}, "dt=None must be a positive number"),
         ({"dt": -1e-3}, "dt"),
-        ({"record_every": -1}, "every=-1"),
+        ({"record_every": -1}, "record_every=-1"),
         ({"method": "midpont"}, 'did you mean "midpoint"'),
         ({"stp": 3}, "option of the method linear-time"),
         ({"wrenches": [3]}, "Impulse and ExternalWrench"),

@@ -143,9 +143,10 @@ def test_rates_of_targets_are_inputs():
     assert [drive.target_rate for drive in plain.drives] == [0.0] * 6
     targets = {name: lambda t: 0.4 * np.sin(2 * t) for name in JOINTS}
     rates = {f"{name} target rate": lambda t: 0.8 * np.cos(2 * t) for name in JOINTS}
-    call = {"duration": 2.0, "dt": 5e-3, "control": vt.Control(targets=targets)}
-    lag, on_time = vt.simulate(plain, **call), vt.simulate(rated, control=vt.Control(inputs=rates), **call)
-    same = vt.simulate(rated, **call)
+    call, control = {"duration": 2.0, "dt": 5e-3}, vt.Control(targets=targets)
+    lag = vt.simulate(plain, control=control, **call)
+    on_time = vt.simulate(rated, control=vt.Control(targets=targets, inputs=rates), **call)
+    same = vt.simulate(rated, control=control, **call)
     assert same.q.tobytes() == lag.q.tobytes()
     asked = [0.8 * np.cos(2 * t) for t in on_time.t]
     errors = [np.abs(run.v - np.transpose([asked] * 6))[200:].mean() for run in (lag, on_time)]

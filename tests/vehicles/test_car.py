@@ -114,7 +114,7 @@ def test_energy_comes_back_with_the_steering():
 def test_time_runs_back():
     case = cases.car_case()
     rows = np.column_stack((np.sin(np.arange(40)), 0.4 * np.cos(np.arange(40))))
-    there = run(0.05, 2.0, inputs=rows)
+    there = run(0.05, 2.0, control=vt.Control(inputs=rows))
     v1 = -there.v[-1]
     back = vt.simulate(case.vehicle, there.q[-1], v1, duration=2.0, dt=0.05,
                        control=vt.Control(inputs=rows[::-1] * [1, -1]))
@@ -244,7 +244,7 @@ def test_bad_parameters(parameters, text):
          "sigma would pass its limit"),
         ({"control": [0, 1.0, 0, 0, 0]}, vt.InputError, "an input .steering. is the rate"),
         ({"control": lambda t, q, v: np.ones(5)}, vt.InputError, "an input .steering. is the rate"),
-        ({"wrenches": [vt.ExternalWrench("body", np.zeros(6)[3:], torque=np.zeros(6)[:3])]}, vt.InputError, "wrenches"),
+        ({"wrenches": [vt.ExternalWrench("body", np.zeros(3))]}, vt.InputError, "wrenches"),
         ({"control": vt.Control(inputs={"brake": 1.0})}, vt.UnknownNameError, "torque"),
         ({"control": vt.Control(inputs=np.zeros((3, 2)))}, vt.InputError, "3 rows"),
         ({"alpha": -0.1}, vt.InputError, "alpha"),

@@ -25,9 +25,8 @@ def jets(t, q, v):
 
 
 DRIVES = {
-    "free": {}, "control": vt.Control(torque={"torque": torque},
-                                      inputs={"inputs": jets}), "both": {"control": vt.Control(torque=torque,
-                                                                                               inputs=jets)},
+    "free": {}, "torque": {"control": torque}, "inputs": {"control": vt.Control(inputs=jets)},
+    "both": {"control": vt.Control(torque=torque, inputs=jets)},
     "constants": {"control": vt.Control(torque=np.linspace(-0.2, 0.3, 6), inputs=[0.3, -0.1])},
 }  # fmt: skip
 

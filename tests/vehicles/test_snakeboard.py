@@ -133,7 +133,7 @@ def test_energy_comes_back_with_the_steering():
 def test_time_runs_back():
     case = pushed()
     rows = 0.05 * np.column_stack((np.sin(np.arange(20)), 0.1 * np.cos(np.arange(20))))
-    there = run(0.05, 1.0, case=case, inputs=rows)
+    there = run(0.05, 1.0, case=case, control=vt.Control(inputs=rows))
     back = vt.simulate(case.vehicle, there.q[-1], -there.v[-1], duration=1.0, dt=0.05,
                        control=vt.Control(inputs=rows[::-1]))
     np.testing.assert_allclose(back.q[-1], case.q, atol=1e-11)

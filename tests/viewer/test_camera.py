@@ -38,8 +38,8 @@ def talos(duration=1.0, speed=1.0):
 
 
 def car():
-    return vt.simulate(vehicles.car(), duration=4.0, dt=0.05, control=vt.Control(inputs={"torque": 900.0,
-                                                                                         "steering": 0.1}))
+    turning = vt.Control(inputs={"torque": 900.0, "steering": 0.1})
+    return vt.simulate(vehicles.car(), duration=4.0, dt=0.05, control=turning)
 
 
 RUNS = {"pendulum": pendulum, "closed chain": closed, "talos": talos, "car": car,
