@@ -136,12 +136,11 @@ def targets() -> dict[str, Target]:
     return found
 
 
-def _new_integrator(model: Any, dt: float, *, torque: Any = None, wrenches: Any = None, wrench_axes: str = "world",
-                    inputs: Any = None, prescribed: Any = None, **options: Any) -> Any:  # fmt: skip
+def _new_integrator(model: Any, dt: float, *, torque: Any = None, wrenches: Any = (), inputs: Any = None,
+                    prescribed: Any = None, **options: Any) -> Any:  # fmt: skip
     """An integrator of the default method."""
     kind = next(iter(getattr(model, "methods", vt.METHODS).values()))
-    return kind(model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs,
-                prescribed=prescribed, **options)  # fmt: skip
+    return kind(model, dt, torque=torque, wrenches=wrenches, inputs=inputs, prescribed=prescribed, **options)
 
 
 def _members(kind: type) -> dict[str, Target]:

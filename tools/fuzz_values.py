@@ -335,6 +335,26 @@ def prescribed(case: Case):
     return {name: case.pick(lambda t: 0.1 * t, lambda t: (0.1 * t, 0.1, 0.0), np.zeros(30)) for name in names} or None
 
 
+def control_of(case: Case):
+    """What drives a run: joint torques, or a Control; of one step its numbers alone."""
+    n, names = case.system.nv, case.system.input_names
+    if case.target.endswith((".step", "vt.linearize", ".linearize", ".gradient", ".variation")):
+        return case.pick(None, case.normal(n), vt.Control(torque=case.normal(n), inputs=np.zeros(len(names))))
+    if case.target == "vt.rollout":
+        return case.pick(None, case.normal(n), case.normal(3, n), lambda t, q, v: -0.1 * v)
+    moved = prescribed(case)
+    given = vt.Control(torque=torque(case), inputs=inputs(case), prescribed=moved)
+    return case.pick(given, given if moved else torque(case), given if moved else case.normal(25, n))
+
+
+def wrenches(case: Case):
+    """Wrenches on a frame, over the run or a part of it, and impulses."""
+    frame = frame_name(case)
+    whole = vt.ExternalWrench(frame, case.normal(3), case.normal(3), axes=case.pick("world", "local", "spatial"))
+    return case.pick((), [whole], [vt.ExternalWrench(frame, case.normal(3), start=0.002, end=0.008)],
+                     [whole, vt.Impulse(frame, case.normal(3), at=0.005)])  # fmt: skip
+
+
 def frame_name(case: Case):
     """The name of a frame or joint."""
     names = getattr(case.system, "frame_names", ()) or ("body",)
@@ -447,10 +467,8 @@ NAMES = {
     "dq": speed, "tau": speed, "a": speed, "x": speed, "f": speed, "torque": torque, "inputs": inputs,
     "prescribed": prescribed, "t": one_of(0.0, 0.01, 1.0), "t0": one_of(0.0, -1.0, 3.5), "dt": one_of(0.01, 0.001),
     "duration": one_of(0.01, 0.05), "method": lambda case: case.pick(None, *case.system.methods), "methods": methods,
-    "record_every": one_of(1, 2), "wrench_axes": one_of("world", "local",
-                                                        "spatial"), "effort_limits": one_of(False, True),
-    "wrenches": lambda case: case.pick(None, {frame_name(case): case.normal(6)}), "progress": one_of(None,
-    lambda *x: None),
+    "record_every": one_of(1, 2), "effort_limits": one_of(False, True), "control": control_of, "wrenches": wrenches,
+    "progress": one_of(None, lambda *x: None),
     "monitors": one_of((), "energy", ("energy", "certificate"), ("momentum",)), "resume": one_of(None),
     "reference": one_of(None, False, "rk8"), "reference_tolerance": one_of(1e-8), "repeats": one_of(1),
     "model": lambda case: case.system, "vehicle": lambda case: case.system, "system": lambda case: case.system,

@@ -43,7 +43,7 @@ def test_density_is_reversible(method, driven):
     model, q, v = tree(41, "fixed")
     options = {**DENSITY, "dt": 0.02, "method": method, "tolerance": 1e-14, "solver": "recursive-newton"}
     if driven:
-        options["torque"] = np.linspace(-1, 2, model.nv)
+        options["control"] = np.linspace(-1, 2, model.nv)
     out = vt.simulate(model, q, v, duration=1.3, **options)
     assert out.steps >= 100 and np.diff(out.t).max() > 1.5 * np.diff(out.t).min()
     end, duration = out[-1], out.t[-1] - 1e-6

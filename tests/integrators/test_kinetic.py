@@ -138,7 +138,7 @@ def test_midpoint_has_order_two_in_every_way_that_it_is_solved(more):
     v[0] = 0.0 if more == "prescribed rail" else 3.0
     given = {"v0": v, "duration": 0.5}
     if more == "prescribed rail":
-        given["prescribed"] = {"rail": lambda t: np.sin(3 * t)}
+        given["control"] = vt.Control(prescribed={"rail": lambda t: np.sin(3 * t)})
         given["v0"] = np.array([3.0, *v[1:]])
     exact = vt.simulate(model, dt=1e-3, method="rk8", **given)
     errors = []

@@ -197,8 +197,7 @@ def test_dry_friction_acts_with_contacts_limits_drives_and_gears(method, tmp_pat
     assert np.abs(run.contacts.force[of_a][2:, 0]).max() < 0.6 * (1 + 1e-9)
     assert (run.contacts.force[of_a, 0] * run.contacts.slip[of_a, 0] < 1e-9).all()
     part = vt.Trajectory.load(vt.simulate(model, q, duration=0.3, **start).save(tmp_path / "run.npz"))
-    rest = part.resume(1.2, model=model, control=vt.Control(prescribed=start["prescribed"],
-                                                                            targets=[0.35]))
+    rest = part.resume(1.2, model=model, control=start["control"])
     assert rest.q.tobytes() == run.q[150:].tobytes() and rest.v[1:].tobytes() == run.v[151:].tobytes()
 
 

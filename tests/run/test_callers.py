@@ -374,12 +374,12 @@ def test_controllers_are_not_asked_after_the_run(method, way):
     options = {"duration": 0.1, "dt": 0.01, "method": method}
     for every, more in ((1, {}), (2, {}), (5, {}), (2, {} if method.startswith("scipy") else {"monitors": "energy"})):
         calls.clear()
-        found = vt.simulate(model, q0, record_every=every, **{way: controller}, **options, **more)
+        found = vt.simulate(model, q0, record_every=every, control=vt.Control(**{way: controller}), **options, **more)
         asked = {"explicit-euler": 10, "semi-implicit-euler": 10, "rk4": 40, "rk8": 120, "linear-time": 11,
                  "midpoint": 11, "implicit-euler": 11}.get(method)  # fmt: skip
         assert asked is None or len(calls) == asked
         assert method.startswith("scipy") or method == "rk8" or (np.diff(calls) > -1e-15).all()
-        known = vt.simulate(model, q0, record_every=every, **{way: constant}, **options).multipliers
+        known = vt.simulate(model, q0, record_every=every, control=vt.Control(**{way: constant}), **options).multipliers
         if method.startswith("scipy"):
             assert np.isnan(found.multipliers).all() and np.isfinite(known).all()
         elif vt.METHODS[method].uses_momentum:

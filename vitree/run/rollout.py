@@ -178,7 +178,7 @@ def _every(every: Any, steps: int) -> int | None:
 def _quantities(record: Any) -> tuple[str, ...]:
     names = (record,) if isinstance(record, str) else several(record, "record", "names of quantities")
     for name in names:
-        if name not in QUANTITIES:
+        if not isinstance(name, str) or name not in QUANTITIES:
             raise UnknownNameError("quantity", name, QUANTITIES, argument="record")
     return tuple(dict.fromkeys(names))
 
