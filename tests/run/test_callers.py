@@ -203,7 +203,7 @@ def test_a_step_of_no_length_is_refused():
         run(dt=1e-320)
 
 
-@pytest.mark.parametrize("name", ["method", "wrenches", "monitors", "record_every", "progress", "solver",
+@pytest.mark.parametrize("name", ["method", "wrenches", "monitors", "progress", "solver",
                                   "guess", "order", "adapt", "control", "q1", "resume"])  # fmt: skip
 @pytest.mark.parametrize("value", [5, [1], {"a": 1}, np.zeros(3), "abc", {"a"}, object()], ids=kind)
 def test_no_argument_of_another_kind_is_a_bare_error(name, value):
@@ -305,7 +305,7 @@ def test_a_keyboard_interrupt_passes():
     def interrupted(*state):
         raise KeyboardInterrupt
 
-    for method, name in itertools.product(("linear-time", "rk4", "scipy-rk45"), ("torque", "progress")):
+    for method, name in itertools.product(("linear-time", "rk4", "scipy-rk45"), ("control", "progress")):
         with pytest.raises(KeyboardInterrupt) as failure:
             vt.simulate(MODEL, Q, duration=0.5, dt=0.001, method=method, **{name: interrupted})
         assert failure.value.trajectory is not None

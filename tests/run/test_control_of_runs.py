@@ -112,7 +112,7 @@ def test_rows_of_torque_are_linearized():
     ("control", "text"),
     [
         ({"push": 1.0}, r"vt\.Control\(torque=, inputs="), ("hold", "joint torques"), (True, "joint torques"),
-        (vt.Control(torque=np.zeros((STEPS - 1, 2))), "has 23 rows; 24 steps need one each"),
+        (vt.Control(torque=np.zeros((STEPS - 1, 2))), r"has shape \(23, 2\); 24 steps need a row each"),
         (np.zeros((STEPS, 3)), "torque"), (np.full((STEPS, 2), np.nan), "torque"), (np.zeros(3), "torque"),
         (vt.Control(inputs={"pull": 1.0}), "pull"), (vt.Control(effort_limits=True), "clips joint torques"),
         (vt.Control(prescribed=3), "mapping of names"),

@@ -73,7 +73,7 @@ CASES = {
     "torque of time and state": ({}, {"control": push}),
     "friction": ({"friction": 0.4, "friction_velocity": 2.0}, {}),
     "drives": ({}, {"control": vt.Control(targets=[0.5, -0.3])}),
-    "control": vt.Control(inputs=({}, {"inputs": {"motor": 0.7}})),
+    "inputs": ({}, {"control": vt.Control(inputs={"motor": 0.7})}),
 }
 
 

@@ -420,7 +420,7 @@ LINK = MODEL.link_names[-1]
         ({"record_every": -1}, "record_every=-1"),
         ({"method": "midpont"}, 'did you mean "midpoint"'),
         ({"stp": 3}, "option of the method linear-time"),
-        ({"wrenches": [3]}, "Impulse and ExternalWrench"),
+        ({"wrenches": [3]}, "vt.ExternalWrench and vt.Impulse"),
         ({"wrenches": [vt.Impulse("lnk2", (1, 0, 0), at=0.0)]}, "lnk2"),
         ({"wrenches": [vt.ExternalWrench(LINK, (1, 0, 0), start=0.001, end=0.0121)], "method": "own"}, "whole steps"),
         ({"control": vt.Controller(pd, period=0.0123)}, "0.01 s \\(1 steps\\) or 0.02 s"),

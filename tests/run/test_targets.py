@@ -160,7 +160,7 @@ def test_a_comparison_takes_targets():
     assert [run.q.tobytes() for run in one.trajectories.values()] == [
         run.q.tobytes() for run in other.trajectories.values()]  # fmt: skip
     assert one.notes == other.notes
-    with pytest.raises(vt.InputError, match="targets"):
+    with pytest.raises(vt.InputError, match="control is the same for all methods"):
         vt.compare(DRIVEN, [("midpoint", {"control": vt.Control(targets=GOAL)})], **call)
 
 

@@ -502,7 +502,7 @@ def _rows_of(model: System, torque: Any, schedule: Schedule) -> np.ndarray:
     shape = len(torque), model.nv
     rows = entries(torque, shape, "torque").astype(float)
     if not len(rows) or len(rows) < schedule.steps:
-        raise InputError("torque", torque, f"has {len(rows)} rows; {schedule.steps} steps need one each")
+        raise InputError("torque", torque, f"has shape {rows.shape}; {schedule.steps} steps need a row each")
     return rows
 
 

@@ -20,7 +20,7 @@ from vitree.model.system import System, freedom_of
 from vitree.results.comparison import COLUMNS, Compared
 from vitree.results.plain import plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
-from vitree.run.arguments import NAMES, RunArguments, count_steps, require_system
+from vitree.run.arguments import ARGUMENTS, NAMES, RunArguments, count_steps, require_system
 from vitree.run.controller import Control, Controller, parts_of
 from vitree.run.reference import GAUSS, Reference, Runner, engine_jobs, usual_reference
 from vitree.run.simulate import ACCURACY, AUTO, NoStep, chosen
@@ -198,7 +198,7 @@ def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
 #: Steps run before the clock counts.
 WARM_UP = 10
 #: Arguments of ``simulate`` that are the same for all methods.
-_SAME = NAMES - {"p0", "q1", "t0", "monitors", "resume", "options"}
+_SAME = (NAMES | ARGUMENTS) - {"p0", "q1", "t0", "monitors", "resume", "options"}
 #: The status of an engine that cannot simulate a part.
 LEFT_OUT = "not simulated"
 _MEASURES = tuple(column[0] for column in COLUMNS[2:])

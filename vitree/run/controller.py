@@ -68,7 +68,7 @@ class Control:
     effort_limits: bool = False
 
     def __post_init__(self) -> None:
-        if type(self.torque) is Control:
+        if isinstance(self.torque, Control):
             raise InputError("torque", self.torque, "must be an array, a callable or a Controller, not a Control")
 
 

@@ -8,7 +8,7 @@ import pickle
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -348,6 +348,9 @@ class Trajectory(Recording):
     InputError
         If an array has another shape than the names say.
     """
+
+    #: What goes on from the end of a run; vitree.run.simulate, which imports this module, sets it.
+    _resumed: ClassVar[Callable[..., Trajectory]]
 
     @property
     def dt(self) -> float:
