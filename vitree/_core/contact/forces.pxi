@@ -2,7 +2,8 @@
 # rows J of closed contacts, enforced limits that are reached, wheels and dry friction, and the acceleration a0 without
 # them,
 #     a = a0 + M^-1 J^T f,    d(J v)/dt = J a0 + (dJ/dt) v + G f,    G = J M^-1 J^T,
-#     0 <= f_n  _|_  d(J_n v)/dt >= 0,    sliding: f_t = -mu f_n v_t/|v_t|,    sticking: |f_t| <= mu f_n against d(J_t v)/dt.
+#     0 <= f_n  _|_  d(J_n v)/dt >= 0,
+#     sliding: f_t = -mu f_n v_t/|v_t|,    sticking: |f_t| <= mu f_n against d(J_t v)/dt.
 # One lane.
 
 #: [m] a contact is closed below this gap
@@ -438,12 +439,12 @@ cdef int set_state_rates(ModelStepper s, prescribed) except -1:
 
 def accelerations_with_contacts(ModelStepper field, double t, const double[::1] q, const double[::1] v,
                                 const double[::1] prescribed=None, double slow=0.0):
-    """Accelerations of a state under everything, closed contacts included; what slips no faster than `slow` sticks, and
-    what slips no faster than 1e-4 m/s or rad/s.
+    """Accelerations of a state with all forces, closed contacts included; slips no faster than `slow`, or than 1e-4 m/s or
+    rad/s, stick.
 
-    Returns a (nv,), the multipliers (count,) of the constraints, the closed contacts (n, STATE_ROW) with forces in the
-    place of impulses, then points and normals, the wrenches (nbody, 6) that they put on the bodies, (couple, force) about
-    the bodies' origins in world axes, and the status.
+    Returns a (nv,), the multipliers (count,) of the constraints, the closed contacts (n, STATE_ROW) with forces in
+    place of impulses, then points and normals, their wrenches (nbody, 6) on the bodies, (couple, force) about the
+    bodies' origins in world axes, and the status.
     """
     cdef Busy busy = field.busy()
     cdef const double* at = entries(q, field.nq, "entries of q")
@@ -465,9 +466,9 @@ def accelerations_with_contacts(ModelStepper field, double t, const double[::1] 
 
 
 def acceleration_left(ModelStepper field, double t, const double[::1] q, const double[::1] v, const double[::1] a):
-    """What joint forces have to add to the acceleration of a state so that it is a (nv,): of least kinetic metric.
+    """The acceleration that joint forces have to add such that the total is a (nv,), minimal in the kinetic metric.
 
-    Returns it (nv,), the number of the contact that forbids the acceleration or -1, and the status.
+    Returns it (nv,), the number of the contact that excludes the acceleration or -1, and the status.
     """
     cdef Busy busy = field.busy()
     cdef const double* at = entries(q, field.nq, "entries of q")
@@ -494,9 +495,9 @@ def acceleration_left(ModelStepper field, double t, const double[::1] q, const d
 def joint_wrenches(ModelStepper field, const double[::1] q, const double[::1] v, const double[::1] a,
                    const double[::1] multipliers, const double[:, ::1] contact, const int[::1] body,
                    const double[:, :, ::1] axes, const double[:, ::1] place):
-    """Wrenches (torque, force) that parents put on bodies, (n, 6), at places on ``body`` (n,) and in axes there.
+    """Wrenches (torque, force) from parents on bodies, (n, 6), at points of ``body`` (n,) and in axes there.
 
-    That is what inverse dynamics asks of a body and all that it carries, less the wrenches of loads, of constraints by
+    They are the wrenches of inverse dynamics of a body and its subtree, less those of loads, of constraints by
     their ``multipliers`` (count,), and of contacts (nbody, 6), (couple, force) about the bodies' origins in world axes, or
     None. ``axes`` (n, 3, 3) and ``place`` (n, 3) [m] are in the bodies' core frames.
     """
