@@ -1,4 +1,4 @@
-# What is told of the step just taken, and of gaps at the state, without records: one call each. Included behind calls.pxi.
+# Reports on the step just taken, and gaps of the state, without records: one call each. Included after calls.pxi.
 
 def step_contacts(ModelStepper stepper):
     """Return the contacts that pushed in the step just taken, as a ContactLog has them, and where it began.
@@ -44,7 +44,7 @@ def step_contacts(ModelStepper stepper):
 
 
 cdef int meeting(ModelStepper stepper) noexcept nogil:
-    # how many contacts have gaps: wheels that roll, limits and dry friction are behind them
+    # number of contacts with gaps: rolling wheels, limits and dry friction follow them
     cdef int c = 0
     while c < stepper.ntouch and not (stands(&stepper.touch[c]) or on_coordinate(&stepper.touch[c])):
         c += 1
@@ -95,13 +95,13 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
     if not pushed_any(stepper):
         return made
     pose = poses_at(stepper, q)
-    # the mean gaps of patches where the step began, of the points that push or pushed in the step before
+    # the mean gaps of patches at the start of the step, of the points that act or acted in the step before
     for c in range(stepper.ntouch):
         e = &stepper.touch[c]
         if e.patch < 0 or not (stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or e.stiffness != INFINITY):
             continue
         touch_at(e, q, pose, NULL, &at)
-        # springs take part where they are pressed, whether they push or not
+        # compliant contacts take part where they are compressed, whether they act or not
         if stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or at.gap < 0.0:
             x.patch_count[e.patch] += 1
             x.patch_turn[e.patch] += at.gap

@@ -185,9 +185,9 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
     inertia : (3,) or (3, 3) array [kg m^2], optional
         About the centre of mass; by default that of a solid box.
     added_mass : (3,) array
-        Mass of the water that moves with the boat in translation along x, y, z, as fractions of ``mass``.
+        Mass of the water that moves with the boat in translation along x, y, z, in units of ``mass``.
     added_inertia : (3,) array
-        The same for rotation, as fractions of the diagonal of ``inertia``.
+        The same for rotation, in units of the diagonal of ``inertia``.
     density : float [kg/m^3]
         Of the water.
     gravity : float [m/s^2]

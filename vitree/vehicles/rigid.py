@@ -182,7 +182,7 @@ class RigidVehicle(Vehicle):
         q : (7,) array [m]
         v : (6,) array [m/s, rad/s]
         inputs : (nu,) array
-            In the units of the controls; zero if empty.
+            Units as those of the controls; zero if empty.
 
         Raises
         ------

@@ -90,7 +90,7 @@ class NonholonomicVehicle(Vehicle):
     t : float
         Time [s].
     inputs : (nu,) array
-        Values of ``input_names``, in the units of the equations.
+        Values of ``input_names``, units as those of the equations.
     w : (s + dim,) array
         (u, xi) [m/s or rad/s].
 

@@ -1,4 +1,4 @@
-# A block of instances for Python, and how it takes a step.
+# A block of instances for Python, and its steps.
 
 cdef Method TABLES[METHOD_COUNT]
 euler_entries(&TABLES[METHOD_EULER])
@@ -28,7 +28,7 @@ cdef const double* rows_of(ModelStepper self, const double[:, :, ::1] rows, Py_s
 
 
 cdef void row_of_step(ModelStepper self, const double* rows, Py_ssize_t stride, int size, vt_real* to) noexcept nogil:
-    # that of the step at hand, of each instance
+    # that of the current step, of each instance
     cdef int i, k
     cdef Py_ssize_t at
     for i in range(VT_WIDTH):
@@ -41,7 +41,7 @@ cdef void row_of_step(ModelStepper self, const double* rows, Py_ssize_t stride, 
 
 
 cdef bint advance_block(ModelStepper self) noexcept nogil:
-    # a step of all lanes; whether any goes on
+    # a step of all lanes; whether any continues
     cdef Choices* c = &self.shared.choices
     cdef int i, s
     cdef bint goes_on = False
@@ -91,7 +91,7 @@ cdef void accept_block(ModelStepper self) noexcept nogil:
 
 
 cdef void begin_block(ModelStepper self) noexcept nogil:
-    # no step lies behind
+    # there is no previous step
     cdef int k
     if self.method.explicit:
         return
@@ -104,11 +104,11 @@ cdef void begin_block(ModelStepper self) noexcept nogil:
     self.method.leave(self)
 
 
-# ---- how it is made ------------------------------------------------------------------------------------
+# ---- creation ------------------------------------------------------------------------------------------
 
 
 cdef int make_steps(ModelStepper self, const LanePlan* plan) except -1:
-    # the parts of the method, and where some lanes keep their operator while others take another one
+    # the parts of the method, and where some lanes keep their operator while others use another one
     cdef OperatorPart part[OPERATOR_PARTS]
     cdef int k
     self.method = &TABLES[plan.kind]

@@ -1,4 +1,4 @@
-# Which steps several lanes can take as well.
+# The steps that several lanes can take as well.
 
 def lane_plan(ModelStepper stepper):
     """The address of what `Lanes` need to take the steps of a stepper, as long as it lives; 0 if they cannot.

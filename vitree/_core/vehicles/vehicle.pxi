@@ -3,7 +3,7 @@
 from vitree.arguments import told
 
 cdef enum:              # methods
-    NO_METHOD = 0       # rates and accelerations alone
+    NO_METHOD = 0       # rates and accelerations only
     RUNGE_KUTTA = 1
     VARIATIONAL = 2
     IMPLICIT_MIDPOINT = 3
@@ -53,11 +53,11 @@ cdef class VehicleStepper(Stepper):
 
     cdef VehicleMethod method
     cdef double goal                    # residual accepted, infinite if nothing is solved for
-    cdef double alpha                   # share of the force at a step's end
+    cdef double alpha                   # fraction of the force at the end of a step
     cdef int max_iterations
     cdef double* limits                 # (limit_count,)
     cdef int limit_count
-    cdef readonly int beyond            # the shape coordinate that would leave its range
+    cdef readonly int beyond            # the shape coordinate that would exceed its range
     cdef VehicleNewton newton
     cdef RatesStep rates
     cdef RigidBody body
