@@ -1,4 +1,4 @@
-# Products with the maps of a run's steps, none of which is formed: costates from its end to its start, motions from its
+# Products with the maps of a run's steps, without forming them: costates from its end to its start, motions from its
 # start to its end. One lane.
 
 cdef int require_maps(const double[:, ::1] K, const double[:, ::1] added, double[:, ::1] states, int nv) except -1:
@@ -37,7 +37,7 @@ def sweep_costates(CoreModel model, const double[:, ::1] K, const double[:, ::1]
 
 cdef inline void add_path_product(const vt_model* m, const int* before, const double* K, const double* x,
                                   double* y) noexcept nogil:
-    # y += K x, K zero but for coordinates on one path to the root
+    # y += K x, K zero except for coordinates on one path to the root
     cdef int i, j, n = m.nv
     for i in range(n):
         y[i] += K[i * n + i] * x[i]
