@@ -106,7 +106,7 @@ cdef inline const double* numbers(PyObject* x, Py_ssize_t size) noexcept:
 
 
 def plain(x, Py_ssize_t size):
-    """Return whether x is an exact array of so many finite doubles, in order."""
+    """Return whether x is an exact array of so many finite doubles, in C order."""
     return numbers(<PyObject*>x, size) != NULL
 
 
@@ -131,10 +131,10 @@ cdef inline double* data(cnp.ndarray x) noexcept:
 
 @cython.final
 cdef class Calls:
-    """What the calls on a model need of it.
+    """The data of a model for its calls.
 
     ``frames``: names to rows of ``places``: bodies (n,), rotations (n, 3, 3) and positions (n, 3) of the frames.
-    ``shares``: of inertia, as ``mechanism/regular.py`` has them, above which a mass matrix is regular.
+    ``shares``: fractions of inertia (``mechanism/regular.py``) above which a mass matrix is regular.
     """
 
     cdef CoreModel core
@@ -418,7 +418,7 @@ kernel("passive_force", b"q", b"v", RESTS | POTENTIALS, NULL)
 
 @cython.final
 cdef class Call:
-    """A method of a model by its name. ``made``: the kind of named tuple that it returns, if it does."""
+    """A method of a model by its name. ``made``: the class of named tuple that it returns, if any."""
 
     cdef Kernel kernel
     cdef readonly int count         # of the arguments that are handled
@@ -431,7 +431,7 @@ cdef class Call:
         self.count, self.results = strlen(self.kernel.inputs), strlen(self.kernel.outputs)
 
     def answer(self, Calls calls, model, a=None, b=None, c=None):
-        """Return the result of the method for arguments in their order, or None: the method in Python has to say it.
+        """Return the result of the method for positional arguments, or None if the method in Python must compute it.
 
         ``calls`` are those of the model, or None.
         """
@@ -588,13 +588,13 @@ cdef class Call:
 
 
 def spoil_calls():
-    """Fill the memory that calls share with NaN: for tests."""
+    """Fill the shared memory of calls with NaN: for tests."""
     if shared_room != NULL:
         memset(shared_room, 0xFF, shared_size)
 
 
 def keep_rooms_apart(bint apart):
-    """Let each call have memory of its own, as without the interpreter's lock, or not; return what was: for tests."""
+    """Give each call separate memory, as without the interpreter's lock, or not; return the old setting: for tests."""
     global rooms_apart
     was = rooms_apart
     rooms_apart = apart or VT_NO_LOCK

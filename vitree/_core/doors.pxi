@@ -47,7 +47,7 @@ cdef enum:
 
 @cython.final
 cdef class Blocks:
-    """The arrays of a door, and its memory: at first of ``size`` bytes, and more where that ends."""
+    """The arrays of a door, and its memory: initially of ``size`` bytes, extended as needed."""
 
     cdef Scratch scratch
     cdef list memory
@@ -64,7 +64,7 @@ cdef class Blocks:
 
     cdef void* take(self, size_t size) except NULL:
         if size + 64 > <size_t>(self.scratch.end - self.scratch.next):
-            self.memory = [self.memory, self.scratch]       # which lives as long
+            self.memory = [self.memory, self.scratch]       # with the same lifetime
             self.scratch = Scratch(max(size, <size_t>(CHUNK * sizeof(vt_real))))
         return self.scratch.take(size + 1)
 

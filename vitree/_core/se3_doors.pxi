@@ -136,7 +136,7 @@ cdef void run_action(int which, Py_ssize_t n, Stack* x, Stack* y, Stack* out) no
 
 
 def se3_action(int which, x, y, out):
-    """The result of an action on plain arrays, or None. ``out``: its array, or None for a new one."""
+    """The result of an operation on plain arrays, or None. ``out``: its array, or None for a new one."""
     cdef Stack X, Y, Z
     cdef cnp.ndarray lead
     cdef cnp.npy_intp dims[MOST_AXES + 2]

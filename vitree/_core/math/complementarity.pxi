@@ -739,8 +739,8 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     """Solve a complementarity problem of contacts from a guess of the impulses.
 
     Parameters: rows of each contact (1 or 3), G (n, n), b (n,), friction (count,), lead (count, 2), lam (n,), the
-    natural residual [m/s] that will do, and laws (0: contact, 1: rows that hold, 2: a row that rubs). Returns lam, w, the
-    natural residual, corrections and sweeps.
+    tolerance of the natural residual [m/s], and laws (0: contact, 1: bilateral rows, 2: a row of dry friction). Returns
+    lam, w, the natural residual, corrections and sweeps.
     """
     cdef ContactProblem x
     cdef int k, n = sum(dim), count = len(dim)

@@ -166,16 +166,16 @@ cdef bint between_bounds(Corrections* c, int m, int n, const double* low, const 
 def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] gx, const double[:, :, ::1] W,
                  const double[:, ::1] gu, const double[:, ::1] R, double firmness, curvature, impulses, bounds,
                  double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] costates=None):
-    """Find corrections k (steps, m) of forces and their feedback K (steps, m, n), from the end of a motion to its start.
+    """Compute corrections k (steps, m) of forces and their feedback K (steps, m, n), backwards along a motion.
 
-    Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and matrices
-    W (steps + 1, n, n), R (m, m) of the cost; R times ``firmness`` is added to Quu where k and K are solved for;
-    ``curvature`` (steps, n, n, n), the derivatives of A by the state, which the first index counts, with the ``impulses``
-    (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or None. P (steps +
-    1, n, n) takes half of the matrices of the cost to go. The curvature acts by ``costates`` (steps + 1, n), or where
-    there are none by the slope of the cost to go.
+    Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and
+    matrices W (steps + 1, n, n), R (m, m) of the cost; R times ``firmness`` is added to Quu where k and K are solved
+    for; ``curvature`` (steps, n, n, n), the derivatives of A by the state, which the first index counts, with the
+    ``impulses`` (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or
+    None. P (steps + 1, n, n) receives half of the matrices of the cost to go. The curvature is contracted with
+    ``costates`` (steps + 1, n), or without them with the gradient of the cost to go.
 
-    Returns what k promises, the slope and the bend of the cost, or None where it is not convex.
+    Returns the first- and second-order change of the cost that k predicts, or None where it is not convex.
     """
     cdef Py_ssize_t i, steps = A.shape[0], most
     cdef int n = A.shape[1], m = B.shape[2], nv = A.shape[1] // 2, r, j, a

@@ -478,7 +478,7 @@ cdef inline void spring_slopes(const vt_contact* e, double h, double before, dou
 
 
 def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::1] q):
-    """Energy of the springs of contacts, k min(gap, 0)^2/2, at rows of configurations, (n,) [J]."""
+    """Energy of compliant contacts, k min(gap, 0)^2/2, at rows of configurations, (n,) [J]."""
     cdef Scratch scratch = Scratch(model.m.nbody * sizeof(Pose))
     cdef Pose* pose = <Pose*>scratch.take(model.m.nbody * sizeof(Pose))
     cdef double[::1] out = np.zeros(q.shape[0])
@@ -498,7 +498,7 @@ def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::
 
 def late_impulses(ContactList contacts, const Py_ssize_t[::1] number, const double[::1] h, const double[::1] before,
                   const double[::1] after):
-    """Impulses (n,) [N s] along their normals of contacts that yield, where steps of h [s] between two gaps [m] end."""
+    """Normal impulses (n,) [N s] of compliant contacts at the ends of steps of h [s] between two gaps [m]."""
     cdef double[::1] out = np.zeros(number.shape[0])
     cdef double A, slope
     cdef Py_ssize_t k

@@ -520,7 +520,7 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q, const 
 
 
 def joint_slopes(CoreModel model, DriveList drives, const double[::1] q, const double[::1] v, const double[::1] u):
-    """Slopes (2, nv) of what acts in the joints alone, by coordinates and by rates: damping, friction and drives."""
+    """Slopes (2, nv) of forces within joints, by coordinates and by rates: damping, friction and drives."""
     cdef const vt_model* m = &model.m
     cdef const vt_drive* d
     cdef DriveAt at

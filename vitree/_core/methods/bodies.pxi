@@ -116,5 +116,5 @@ offered.layout = (sizeof(Node) + 100 * sizeof(Trial) + 10000 * (sizeof(Gains) + 
 
 
 def bodies_in_lanes():
-    """The address of what this module does for those of one lane: ``take_bodies_of`` takes it."""
+    """The address of this module's functions for those of one lane, for ``take_bodies_of``."""
     return <size_t>&offered

@@ -26,7 +26,7 @@ cdef inline bint shared_out(int count) noexcept nogil:
 
 
 def take_bodies_of(size_t address):
-    """Take the help of another module; ``address`` is what its ``bodies_in_lanes`` returned, or 0 for no help."""
+    """Use the functions of another module; ``address`` is the result of its ``bodies_in_lanes``, or 0 for none."""
     global body_lanes
     body_lanes.lanes = 0
     if address:

@@ -11,7 +11,7 @@ cdef int require_maps(const double[:, ::1] K, const double[:, ::1] added, double
 
 
 def sweep_costates(CoreModel model, const double[:, ::1] K, const double[:, ::1] g, double[:, ::1] costates):
-    """Fill rows of costates (n + 1, 2 nv) from the last, which is given: each is A^T of the next one, and its row of g.
+    """Fill rows of costates (n + 1, 2 nv) from the last, which is given: each is A^T of the next, plus its row of g.
 
     K: (n, 4 nv nv), the blocks of steps with K12 factored. g: (n, 2 nv).
     """
@@ -49,7 +49,7 @@ cdef inline void add_path_product(const vt_model* m, const int* before, const do
 
 
 def push_motions(CoreModel model, const double[:, ::1] K, const double[:, ::1] kicks, double[:, ::1] motions):
-    """Fill rows of motions (n + 1, 2 nv) from the first, which is given: each is A of the one before it, with kicks.
+    """Fill rows of motions (n + 1, 2 nv) from the first, which is given: each is A of the previous one, with kicks.
 
     K: (n, 4 nv nv), the blocks of steps with K12 factored. kicks: (n, 2 nv), added to -p1 and to p2.
     """

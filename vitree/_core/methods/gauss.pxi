@@ -839,5 +839,5 @@ gauss_offered.layout = (sizeof(GaussBody) + 100 * sizeof(GaussInertia) + 10000 *
 
 
 def stages_in_lanes():
-    """The address of what this module does for the stages of a step: ``make_gauss`` of gauss/gauss.pxi takes it."""
+    """The address of this module's functions for the stages of a step, for ``make_gauss`` of gauss/gauss.pxi."""
     return <size_t>&gauss_offered

@@ -126,7 +126,7 @@ cdef Sym3 read_sym(rows) except *:
 # ---- bodies: inertia and forces --------------------------------------------------------------------
 
 cdef class RigidBody:
-    """Inertia and forces of a vehicle; the wrench is F + S xi at a pose, with controls on top.
+    """Inertia and forces of a vehicle; the wrench is F + S xi at a pose, plus controls.
 
     ``rotational``, ``translational`` (3, 3); ``weight`` (3,) in world axes; ``drag`` (6, 6), the wrench -drag xi;
     ``columns`` (nu, 6), the wrench of each input. ``force`` and ``slope``: None, or callables (t, g, xi, u).
@@ -192,7 +192,7 @@ cdef class RigidBody:
         return six(tmul(self.J_rows, p.a), tmul(self.M_rows, p.b))
 
     def wrench(self, double t, const double[::1] q, const double[::1] u):
-        """F (6,) and S (6, 6) of the wrench F + S xi at a pose, with inputs (nu,); without what is in Python."""
+        """F (6,) and S (6, 6) of the wrench F + S xi at a pose, with inputs (nu,); without forces in Python."""
         cdef const double* at = entries(q, 7, "entries of q")
         cdef const double* inputs = entries(u, self.nu, "inputs")
         cdef Six F
@@ -225,7 +225,7 @@ cdef class RigidBody:
 
 
 cdef class HelicopterBody(RigidBody):
-    """Thrust of a rotor that tilts, at (0, 0, top), and of a tail rotor at (-tail, 0, 0) (section 4.3.1)."""
+    """Thrust of a tilting rotor at (0, 0, top), and of a tail rotor at (-tail, 0, 0) (section 4.3.1)."""
 
     cdef double top
     cdef double tail
@@ -256,8 +256,8 @@ cdef class BoatBody(RigidBody):
     """Buoyancy of columns along the body's z, resistance of patches and of the wind (section 4.3.2, eq. 15).
 
     ``pillars`` (n, 3): x, y and cross section [m^2] of columns from z = ``bottom`` to ``top``; ``patches`` (n, 14):
-    place r (3), outward normal (3), share of the wetted area, height [m], hat(r) E hat(r) (6). The other ``parts`` are
-    those of the water, the wave and the wind, by the names of :mod:`vitree.vehicles.boat`.
+    position r (3), outward normal (3), fraction of the wetted area, height [m], hat(r) E hat(r) (6). The other
+    ``parts`` are those of the water, the wave and the wind, by the names of :mod:`vitree.vehicles.boat`.
     """
 
     cdef double* pillars

@@ -48,7 +48,7 @@ cdef class VehicleStepper(Stepper):
 
     ``equations``: a RigidBody, ("car" or "snakeboard", parameters), or an object with equations in Python
     (:class:`vitree.vehicles.equations.Equations`). ``method``: a name of VEHICLE_METHODS. ``limits`` (s,): the largest
-    sizes of the shape coordinates.
+    magnitudes of the shape coordinates.
     """
 
     cdef VehicleMethod method
@@ -108,7 +108,7 @@ cdef class VehicleStepper(Stepper):
 
     @property
     def tolerance(self):
-        """Residual accepted as a share of the momentum, or None if steps solve for nothing."""
+        """Residual accepted, relative to the momentum, or None if steps solve no equations."""
         return self.goal if self.goal < INFINITY else None
 
     # ---- the differential equations y' = f(t, y) ---------------------------------------------------
