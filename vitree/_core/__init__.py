@@ -1,4 +1,4 @@
-"""The compiled core, and the choice of how many lanes this machine runs."""
+"""The compiled core, and the choice of the number of lanes on this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if not all(
 from vitree._core import _cpu
 
 WIDTHS = (1, 2, 4, 8)
-#: One lane, compiled for the registers of CPUs that run so many lanes
+#: One lane, compiled for the registers of CPUs that support so many lanes
 ONE_LANE = {8: "_x1_avx512", 4: "_x1_avx2", 1: "_x1"}
 
 
@@ -34,17 +34,17 @@ def built(name: str) -> bool:
 
 
 def widths() -> list[int]:
-    """Return the numbers of lanes that were built and that this CPU runs; one lane is one of them."""
+    """Return the numbers of lanes that were built and that this CPU supports, which include one."""
     return [w for w in WIDTHS if w == 1 or (_cpu.runs(w) and built(f"_x{w}"))]
 
 
 def one_lane() -> str:
-    """Return the name of the module of one lane whose registers this CPU has.
+    """Return the name of the module of one lane for the registers of this CPU.
 
     Raises
     ------
     ImportError
-        If the core was built for other CPUs alone.
+        If the core was built for other CPUs only.
     """
     for w, name in ONE_LANE.items():
         if _cpu.runs(w) and built(name):
@@ -61,14 +61,14 @@ one_lane()
 
 @cache
 def width() -> int:
-    """Return the number of lanes used for batches: the widest built that this CPU runs.
+    """Return the number of lanes used for batches: the largest that was built and that this CPU supports.
 
     The environment variable VITREE_WIDTH (1, 2, 4 or 8) overrides it. Results do not depend on it.
 
     Raises
     ------
     InputError
-        If VITREE_WIDTH is not a width that was built and that this machine runs.
+        If VITREE_WIDTH is not a width that was built and that this machine supports.
     """
     usable = widths()
     wanted = os.environ.get("VITREE_WIDTH")
@@ -93,10 +93,10 @@ def wide():
 
 @cache
 def scalar():
-    """Return the compiled module of one lane, in the build whose registers this CPU has.
+    """Return the compiled module of one lane, in the build for the registers of this CPU.
 
-    Another module, of at most as many lanes as batches use, takes some of a state's bodies for lanes: four of them do
-    best, beyond that memory is in the way. All choices give the same bits.
+    Another module, of at most as many lanes as batches use, computes some of a state's bodies in lanes: four are
+    fastest, beyond that memory is the limit. All choices give the same bits.
     """
     module = importlib.import_module(f"{__name__}.{one_lane()}")
     helps = max(w for w in widths() if w <= min(width(), 4))
@@ -105,10 +105,10 @@ def scalar():
 
 
 def stages(count: int) -> tuple[int, int]:
-    """Return how many lanes the stages of a step fill, and the kernels for them of a compiled module.
+    """Return the number of lanes that the stages of a step fill, and the kernels for them of a compiled module.
 
-    The lanes are 4 or 8 on every machine, since results depend on them. The module has as many of them as batches use,
-    at most; results do not depend on it.
+    The number is 4 or 8 on every machine, since results depend on it. The module has at most as many lanes as batches
+    use; results do not depend on it.
     """
     filled = 4 if count <= 4 else 8
     return filled, lanes(max(w for w in widths() if w <= min(width(), filled))).stages_in_lanes()

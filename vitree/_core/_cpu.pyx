@@ -1,9 +1,9 @@
-"""What this CPU runs."""
+"""Features of this CPU."""
 
 cdef extern from "cpu.h":
     int vt_runs(int width)
 
 
 def runs(int width):
-    """Return whether this CPU runs the core built for that many lanes."""
+    """Return whether this CPU supports the core built for that many lanes."""
     return bool(vt_runs(width))

@@ -1,4 +1,4 @@
-"""A file without a name takes the place of another (Linux), undivided by a kill of this process."""
+"""Atomic replacement of a file by an unnamed one (Linux), even if this process is killed."""
 
 from os import strerror
 
@@ -43,7 +43,7 @@ cdef extern from *:
 
 
 def replace(int fd, int folder, bytes name, bytes target):
-    """Link the file of a descriptor in a folder by a name, and rename it to the target, at once; raise an OSError."""
+    """Link the file of a descriptor in a folder by a name, and rename it to the target atomically, or raise OSError."""
     cdef bytes start = b"/proc/self/fd/%d" % fd
     cdef const char* a = start
     cdef const char* b = name

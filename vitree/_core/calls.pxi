@@ -1,16 +1,16 @@
 # Methods of a model on one state, each in one call: the checks of the arguments, the kernel, the check of the result.
 #
-# A line of a table, here or in doors.pxi, is all that a method needs beside its kernel.
+# A line of a table, here or in doors.pxi, is everything that a method needs beside its kernel.
 #
-# Only the common case is answered: exact arrays of finite doubles in order, and a result that is finite. The answer to
-# all else is None, and the method in Python converts the arguments or says what is wrong with them.
+# Only the common case is handled: exact arrays of finite doubles in order, and a finite result. Otherwise the result is
+# None, and the method in Python converts the arguments or reports what is wrong with them.
 #
-# The interpreter holds its lock throughout for a small model: its kernel takes little longer than to let it go. So
-# all calls share one piece of memory. No Python runs between the first write to it and the last read. A call that lets
-# the lock go, and each call of an interpreter without one, has a piece of its own.
+# The interpreter holds its lock throughout for a small model, whose kernel takes little longer than releasing the lock.
+# All these calls share one piece of memory: no Python runs between the first write to it and the last read. A call that
+# releases the lock, and each call of an interpreter without one, has a separate piece.
 #
-# `Calls` never changes after it is made, but for `regular`, which every thread finds to be the same, and for the
-# steppers, which a call takes away and gives back.
+# `Calls` is immutable except for `regular`, which every thread computes to the same value, and for the steppers, which
+# a call takes and returns.
 
 cimport numpy as cnp
 from cpython.dict cimport PyDict_GetItem
@@ -28,9 +28,9 @@ cdef extern from "numpy/arrayobject.h":
 cdef cnp.dtype DOUBLE = np.dtype(float)
 cdef PyArray_ArrFuncs* NUMPY = PyDataType_GetArrFuncs(<cnp.PyArray_Descr*>DOUBLE)
 
-#: Bodies above which the lock is let go, and those for derivatives.
+#: Numbers of bodies above which the lock is released, for methods and for derivatives.
 cdef int SMALL = 64, SMALL_OF_SLOPES = 8
-#: How far from unit length a quaternion may be, and how far one that is taken as it is.
+#: Largest deviation of a quaternion from unit norm, and that of one that is used unchanged.
 cdef double QUATERNION_TOLERANCE = 1e-6, QUATERNION_EXACT = 4e-16
 
 cdef extern from *:
@@ -41,11 +41,11 @@ cdef extern from *:
     #define VT_NO_LOCK 0
     #endif
     """
-    const bint VT_NO_LOCK           # the interpreter is made without a lock
+    const bint VT_NO_LOCK           # the interpreter is built without a lock
 
 cdef char* shared_room = NULL
 cdef size_t shared_size = 0
-#: Whether each call has memory of its own.
+#: Whether each call has separate memory.
 cdef bint rooms_apart = VT_NO_LOCK
 
 
@@ -106,7 +106,7 @@ cdef inline const double* numbers(PyObject* x, Py_ssize_t size) noexcept:
 
 
 def plain(x, Py_ssize_t size):
-    """Return whether x is an exact array of so many finite doubles, in order."""
+    """Return whether x is an exact array of so many finite doubles, in C order."""
     return numbers(<PyObject*>x, size) != NULL
 
 
@@ -131,17 +131,17 @@ cdef inline double* data(cnp.ndarray x) noexcept:
 
 @cython.final
 cdef class Calls:
-    """What the calls on a model need of it.
+    """The data of a model for its calls.
 
     ``frames``: names to rows of ``places``: bodies (n,), rotations (n, 3, 3) and positions (n, 3) of the frames.
-    ``shares``: of inertia, as ``mechanism/regular.py`` has them, above which a mass matrix is regular.
+    ``shares``: fractions of inertia (``mechanism/regular.py``) above which a mass matrix is regular.
     """
 
     cdef CoreModel core
     cdef LoadList loads
-    cdef bint written               # has loads or constraints in Python, or contacts with springs
+    cdef bint written               # has loads or constraints in Python, or compliant contacts
     cdef Regular regular            # whether its mass matrix is
-    cdef double felt, moved         # shares of inertia (`pivots`) above which it is, in one configuration
+    cdef double felt, moved         # pivots relative to their terms (`pivots`) above which it is, in one configuration
     cdef size_t size, slope_size    # bytes of memory for a call, and for one of derivatives
     cdef dict frames
     cdef list frame_body
@@ -164,7 +164,7 @@ cdef class Calls:
         self.size, self.slope_size = memory_of(m, 0), memory_of(m, SLOPES)
 
     cdef char* room(self, char** own, bint slopes=False) except NULL:
-        # memory that is this call's until the lock is let go; or its own, which it frees
+        # memory of this call until the lock is released; or separate memory, which it frees
         global shared_room, shared_size
         cdef char* more
         cdef size_t size = self.slope_size if slopes else self.size
@@ -199,7 +199,7 @@ cdef class Calls:
     # ---- quaternions
 
     cdef int turned(self, const double* q) noexcept:
-        # whether quaternions of q are not exactly of unit length; -1 if one is far from it
+        # whether quaternions of q are not exactly of unit norm; -1 if one is far from it
         cdef const vt_model* m = &self.core.m
         cdef const vt_body* b
         cdef int i, found = 0
@@ -216,7 +216,7 @@ cdef class Calls:
         return found
 
     cdef double* straightened(self, const double* q, char** room) noexcept:
-        # a copy with quaternions of unit length
+        # a copy with quaternions of unit norm
         cdef const vt_model* m = &self.core.m
         cdef const vt_body* b
         cdef double* made = <double*>piece(room, m.nq * sizeof(double))
@@ -268,7 +268,7 @@ cdef class Calls:
     # ---- steppers
 
     cdef ModelStepper taken_field(self, bint rests):
-        # one that no other call has from here on, or None
+        # one that is not used by another call, or None
         cdef ModelStepper field
         with cython.critical_section(self):
             field = self.resting if rests else self.moving
@@ -328,7 +328,7 @@ cdef inline void turn_columns(const vt_model* m, const Mat3* R, const double* fr
         vt_dots(nv, nv, &axes.x.x + 3 * i, J, out + i * nv)
         vt_dots(nv, nv, &axes.x.x + 3 * i, J + 3 * nv, out + (i + 3) * nv)
     for i in range(6 * nv):
-        out[i] = out[i] + 0.0       # no zeros with a sign
+        out[i] = out[i] + 0.0       # no signed zeros
 
 
 cdef object energy_part(char shape, double* e):
@@ -394,10 +394,10 @@ cdef void run_energies(const vt_model* m, const Job* job, char* room) noexcept n
 
 # ---- the rest of the table --------------------------------------------------------------------------
 
-# Methods on one state alone. Arguments beside those in doors.pxi: nv numbers that may be left out (V), the names of a
-# frame (n) and of axes (x). Arguments behind those, and of other names, are not answered. Results: (4, 4) X,
-# (nbody, 4, 4) B, and of energies the kinetic (k), the potential (u), the Lagrangian (l), the momentum (6) and the
-# centre of mass (3). Several are a named tuple.
+# Methods on one state only. Arguments beside those in doors.pxi: nv optional numbers (V), the names of a frame (n) and
+# of axes (x). Calls with further arguments are not handled. Results: (4, 4) X, (nbody, 4, 4) B, and of energies the
+# kinetic (k), the potential (u), the Lagrangian (l), the momentum (6) and the centre of mass (3). Several are a named
+# tuple.
 kernel("validate_configuration", b"q", b"q", 0, run_validate)
 kernel("body_poses", b"q", b"B", 0, run_poses)
 kernel("frame_poses", b"q", b"B", FRAMES, run_poses)
@@ -418,10 +418,10 @@ kernel("passive_force", b"q", b"v", RESTS | POTENTIALS, NULL)
 
 @cython.final
 cdef class Call:
-    """A method of a model by its name. ``made``: the kind of named tuple that it returns, if it does."""
+    """A method of a model by its name. ``made``: the class of named tuple that it returns, if any."""
 
     cdef Kernel kernel
-    cdef readonly int count         # of the arguments that are answered
+    cdef readonly int count         # of the arguments that are handled
     cdef int results
     cdef type made
 
@@ -431,7 +431,7 @@ cdef class Call:
         self.count, self.results = strlen(self.kernel.inputs), strlen(self.kernel.outputs)
 
     def answer(self, Calls calls, model, a=None, b=None, c=None):
-        """Return the result of the method for arguments in their order, or None: the method in Python has to say it.
+        """Return the result of the method for positional arguments, or None if the method in Python must compute it.
 
         ``calls`` are those of the model, or None.
         """
@@ -534,7 +534,7 @@ cdef class Call:
         return calls.frame_poses(data(out)) if asks & FRAMES else out
 
     cdef object of_field(self, model, Calls calls, const double** x, int turned):
-        # accelerations with all that the model has
+        # accelerations with everything that the model has
         cdef const vt_model* m = &calls.core.m
         cdef ModelStepper field
         cdef cnp.ndarray a, pushes, M
@@ -573,7 +573,7 @@ cdef class Call:
             found = found and finite_numbers(data(a), m.nv)
         if found and rests:
             job.out[0] = data(M)
-            # the mass matrix is that of the method crba, which looks at the quaternions again
+            # the mass matrix is that of the method crba, which checks the quaternions again
             job.x[0] = calls.straightened(q, &room) if turned else q
             run_crba(m, &job, room)
             found = finite_numbers(data(M), m.nv * m.nv)
@@ -588,13 +588,13 @@ cdef class Call:
 
 
 def spoil_calls():
-    """Fill the memory that calls share with NaN: for tests."""
+    """Fill the shared memory of calls with NaN: for tests."""
     if shared_room != NULL:
         memset(shared_room, 0xFF, shared_size)
 
 
 def keep_rooms_apart(bint apart):
-    """Let each call have memory of its own, as without the interpreter's lock, or not; return what was: for tests."""
+    """Give each call separate memory, as without the interpreter's lock, or not; return the old setting: for tests."""
     global rooms_apart
     was = rooms_apart
     rooms_apart = apart or VT_NO_LOCK

@@ -1,5 +1,5 @@
-# The doors from Python: check nothing but sizes (Blocks does), release the GIL, run the kernels over blocks of
-# VT_WIDTH rows. Arrays have one row an instance; a short last block repeats its last row.
+# The doors from Python: check nothing but sizes (Blocks does), release the GIL, run the kernels over blocks of VT_WIDTH
+# rows. Arrays have one row per instance; a short last block repeats its last row.
 #
 # Kernels of one signature (runs.pxi) have a line each of one table. The other doors look alike on purpose: each lists
 # its arrays, and calls the kernels of one step.
@@ -31,10 +31,10 @@ cdef inline void scatter(const vt_real* block, Py_ssize_t count, Py_ssize_t colu
 
 
 cdef enum:
-    LOOK_BLOCKS = 1024      # blocks between two looks at the keyboard
+    LOOK_BLOCKS = 1024      # blocks between two checks for Ctrl-C
 
 
-cdef struct Rows:       # an array of a row each instance, and the lanes of the block at hand
+cdef struct Rows:       # an array with a row per instance, and the lanes of the current block
     const double* read
     double* write       # NULL of an input
     Py_ssize_t columns
@@ -42,12 +42,12 @@ cdef struct Rows:       # an array of a row each instance, and the lanes of the 
 
 
 cdef enum:
-    CHUNK = 1024            # numbers of each lane for which memory is taken at once
+    CHUNK = 1024            # numbers of each lane for which memory is allocated at once
 
 
 @cython.final
 cdef class Blocks:
-    """The arrays of a door, and its memory: at first of ``size`` bytes, and more where that ends."""
+    """The arrays of a door, and its memory: initially of ``size`` bytes, extended as needed."""
 
     cdef Scratch scratch
     cdef list memory
@@ -64,7 +64,7 @@ cdef class Blocks:
 
     cdef void* take(self, size_t size) except NULL:
         if size + 64 > <size_t>(self.scratch.end - self.scratch.next):
-            self.memory = [self.memory, self.scratch]       # which lives as long
+            self.memory = [self.memory, self.scratch]       # with the same lifetime
             self.scratch = Scratch(max(size, <size_t>(CHUNK * sizeof(vt_real))))
         return self.scratch.take(size + 1)
 
@@ -90,7 +90,7 @@ cdef class Blocks:
         return (self.count + VT_WIDTH - 1) // VT_WIDTH
 
     cdef int gather(self, Py_ssize_t block) except -1 nogil:
-        # the lanes of a block; now and then the keyboard is looked at
+        # the lanes of a block; checks for Ctrl-C at times
         cdef int k
         if block % LOOK_BLOCKS == LOOK_BLOCKS - 1:
             with gil:
@@ -177,7 +177,8 @@ cdef class Door:
                        const Py_ssize_t* columns) except -1:
         cdef int k, inputs = len(arrays) - strlen(self.kernel.outputs)
         cdef Py_ssize_t block
-        # kernels write their memory before they read it: to fill it with zeros takes a tenth of a block of derivatives
+        # kernels write their memory before they read it: filling it with zeros would cost a tenth of a block of
+        # derivatives
         cdef bytes memory = PyBytes_FromStringAndSize(NULL, memory_of(m, self.kernel.asks))
         cdef char* room = PyBytes_AS_STRING(memory)
         for k in range(len(arrays)):
@@ -198,9 +199,9 @@ cdef int door(str name, const char* inputs, const char* outputs, int asks, Run r
     return 0
 
 
-# A line makes the door for rows of a method, its name behind `batch_`, and the kernel of its call on one state.
-# Arguments in their order: gravity (g), arrays of nq (q) and nv (v) numbers a row, constraints (l) and a number of each
-# (c), a body (b) and a point of it (p). Results: those, 2 nv (2), (nv, nv) M, (6, nv) J, 11 of energies (E),
+# A line creates the door for rows of a method, with its name after `batch_`, and the kernel of its call on one state.
+# Arguments in their order: gravity (g), arrays of nq (q) and nv (v) numbers per row, constraints (l) and a number of
+# each (c), a body (b) and a point of it (p). Results: those, 2 nv (2), (nv, nv) M, (6, nv) J, 11 of energies (E),
 # (nbody, 3, 4) of poses (P), and of each constraint nv (D).
 door("integrate", b"qv", b"q", 0, run_integrate)
 door("difference", b"qq", b"v", 0, run_difference)
@@ -221,7 +222,7 @@ door("constraint_slopes", b"lqc", b"M", SWEEPS | ROWS, run_constraint_slopes)
 # ---- doors of the pieces of a step ------------------------------------------------------------------
 
 cdef LinearTimeStep lt_step(Blocks rows, const vt_model* m, double h, int split, vt_real* increment) except *:
-    # with its memory, but for that of the factors
+    # with its memory, except for that of the factors
     cdef LinearTimeStep step
     memset(&step, 0, sizeof(LinearTimeStep))
     step.m, step.h, step.split, step.increment = m, h, split, increment
@@ -275,7 +276,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
 
 
 cdef int require_signals(const vt_drive* drive, int count, Py_ssize_t found, Py_ssize_t needed) except -1:
-    # u has so many inputs, and the drives take no others
+    # u has so many inputs, and the drives use no others
     cdef int k
     require_size(found, needed, "columns of u")
     for k in range(count):
@@ -345,7 +346,7 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
 
 cdef MidStep mid_step(Blocks rows, const vt_model* m, double h, double alpha, bint relative, vt_real* increment,
                       MidTrees* trees) except *:
-    # with its memory, but for that of the factors; with what the kernels keep of the trees that float, if it is relative
+    # with its memory, except for that of the factors; with the data of floating trees, if it is relative
     cdef MidStep step
     memset(&step, 0, sizeof(MidStep))
     step.m, step.h, step.increment = m, h, increment

@@ -36,5 +36,5 @@ include "runs.pxi"
 include "doors.pxi"
 include "se3_doors.pxi"
 
-#: Lanes: states, or instances, that go side by side
+#: Lanes: states, or instances, that are computed together
 VT_LANES = VT_WIDTH

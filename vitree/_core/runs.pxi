@@ -6,14 +6,14 @@ from libc.string cimport strlen
 
 
 cdef inline void* piece(char** room, size_t size) noexcept nogil:
-    # of memory that is there, on a cache line of its own
+    # of available memory, starting on a cache line
     cdef uintptr_t at = (<uintptr_t>room[0] + 63) & ~(<uintptr_t>63)
     room[0] = <char*>(at + size)
     return <void*>at
 
 
 cdef size_t slope_size(const vt_model* m) noexcept nogil:
-    # bytes of memory for derivatives, with what ten pieces lose between cache lines
+    # bytes of memory for derivatives, including the losses of ten pieces between cache lines
     return (64 * 11 + ((3 * whole_columns(m.nv) + 1 + COLUMN) * m.nv + 3) * sizeof(vt_real)
             + m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody) + STRIP * sizeof(Columns) + 1) + m.nv * sizeof(Pivot))
 
@@ -35,15 +35,16 @@ cdef SlopeWork slope_work(const vt_model* m, char* room) noexcept nogil:
 
 
 cdef size_t room_size(const vt_model* m) noexcept nogil:
-    # bytes of memory for a kernel but those for derivatives, with what twelve pieces lose between cache lines
+    # bytes of memory for a kernel except those for derivatives, including the losses of twelve pieces between cache
+    # lines
     return 64 * 12 + sizeof(vt_real) * (3 * m.nq + 10 * m.nv + 6 * m.nbody) + m.nbody * (
         sizeof(Pose) + sizeof(Articulated)
         + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
 
 
-cdef struct Job:                # what a kernel is asked for
+cdef struct Job:                # the arguments of a kernel
     const double* gravity
-    const vt_real* x[3]         # the arrays of the arguments in their order, NULL for one that is left out
+    const vt_real* x[3]         # the arrays of the arguments in their order, NULL for one that is omitted
     int body
     double point[3]             # on the body
     const double* frame         # its pose on the body, (4, 4)
@@ -111,7 +112,8 @@ cdef void run_pivots(const vt_model* m, const Job* job, char* room) noexcept nog
 
 
 cdef void run_energy(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    # kinetic, potential, momentum (6), centre of mass (3); the poses of the bodies stay at the begin of the memory
+    # kinetic, potential, momentum (6), centre of mass (3); the poses of the bodies remain at the beginning of the
+    # memory
     cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
     cdef vt_real* zeros = zeros_of(m.nv, &room)
     energy(m, job.x[0], zeros if job.x[1] == NULL else <vt_real*>job.x[1], job.out[0], pose,
@@ -152,7 +154,7 @@ cdef inline void place_path(const vt_model* m, const vt_real* q, int body, Pose*
 
 
 cdef void run_jacobian(const vt_model* m, const Job* job, char* room) noexcept nogil:
-    # in world axes; the poses of the bodies to the root stay at the begin of the memory
+    # in world axes; the poses of the bodies to the root remain at the beginning of the memory
     cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
     place_path(m, job.x[0], job.body, pose, <int*>piece(&room, 0))
     jacobian_columns(m, job.body, job.point, job.out[0], pose)
@@ -174,13 +176,13 @@ cdef void run_constraint_slopes(const vt_model* m, const Job* job, char* room) n
 
 cdef enum:
     REGULAR = 1                 # the mass matrix must be regular
-    POTENTIALS = 2              # not of models with loads in Python, or contacts with springs
+    POTENTIALS = 2              # not for models with loads in Python, or compliant contacts
     FRAMES = 4                  # the poses of bodies are those of frames by their names
     SLOPES = 8                  # needs the memory of derivatives
-    MOVES = 16                  # the acceleration by all that the model has
+    MOVES = 16                  # the acceleration by everything that the model has
     RESTS = 32                  # ... at rest, as forces
     SWEEPS = 64                 # needs the memory of derivatives of constraints
-    ROWS = 128                  # no method, but what is done for rows of states
+    ROWS = 128                  # not a method, but a function for rows of states
 
 
 cdef struct Kernel:

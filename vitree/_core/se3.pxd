@@ -1,5 +1,5 @@
-# SE(3) on plain doubles. X, Y, Z: the rows of [R p], 12 doubles, which are the first 12 of a 4 x 4 matrix in C's order.
-# x: (w, v), 6 doubles; A: a 6 x 6 matrix; a, b: points, 3 doubles. Results may take the place of arguments.
+# SE(3) on plain doubles. X, Y, Z: the rows of [R p], 12 doubles, which are the first 12 of a 4 x 4 matrix in C order.
+# x: (w, v), 6 doubles; A: a 6 x 6 matrix; a, b: points, 3 doubles. Results may overwrite arguments.
 
 cdef void product(const double* X, const double* Y, double* Z) noexcept nogil
 cdef void inverse(const double* X, double* Y) noexcept nogil

@@ -1,7 +1,8 @@
-# SE(3) on stacks, from Python. Products and inverses go one by one, by rows of four numbers; all else in lanes.
+# SE(3) on stacks, from Python. Products and inverses are computed one by one, by rows of four numbers; everything else
+# in lanes.
 #
-# Only plain arrays are answered: exact ones of doubles in order, whose leading axes are the same or are none. The answer
-# to all else is None, and `vitree/se3.py` converts the arguments or says what is wrong with them.
+# Only plain arrays are handled: exact ones of doubles in order, whose leading axes are equal or absent. Otherwise the
+# result is None, and `vitree/se3.py` converts the arguments or reports what is wrong with them.
 
 cimport numpy as cnp
 from libc.stdint cimport uintptr_t
@@ -23,7 +24,7 @@ cdef enum Action:
 
 cdef enum:
     MOST_AXES = 32
-    FEW_ELEMENTS = 64                    # elements below which to let the interpreter's lock go does not pay
+    FEW_ELEMENTS = 64                    # elements below which releasing the interpreter's lock does not pay
 
 cdef struct Stack:
     double* at
@@ -68,7 +69,7 @@ cdef bint same_lead(cnp.ndarray x, cnp.ndarray y, int of_x, int of_y) noexcept:
 
 
 cdef bint keeps_apart(const Stack* x, const Stack* out, Py_ssize_t n) noexcept:
-    # whether writing leaves the argument as it is until it is read
+    # whether writing leaves the argument unchanged until it is read
     cdef uintptr_t a = <uintptr_t>x.at, b = <uintptr_t>out.at
     cdef uintptr_t a_end = a + sizeof(double) * (x.size if x.step == 0 else n * x.size)
     cdef uintptr_t b_end = b + sizeof(double) * n * out.size
@@ -135,7 +136,7 @@ cdef void run_action(int which, Py_ssize_t n, Stack* x, Stack* y, Stack* out) no
 
 
 def se3_action(int which, x, y, out):
-    """The result of an action on plain arrays, or None. ``out``: its array, or None for a new one."""
+    """The result of an operation on plain arrays, or None. ``out``: its array, or None for a new one."""
     cdef Stack X, Y, Z
     cdef cnp.ndarray lead
     cdef cnp.npy_intp dims[MOST_AXES + 2]

@@ -1,4 +1,4 @@
-# The one check of arrays from Python: kernels read as many numbers as the model says, so that many there must be.
+# The check of arrays from Python: kernels read as many numbers as the model defines, so that many there must be.
 
 cdef int require_size(Py_ssize_t found, Py_ssize_t needed, what) except -1:
     if found != needed:

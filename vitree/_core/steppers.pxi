@@ -1,4 +1,4 @@
-# What runs many steps without Python, of one lane: included behind kernels.pxi.
+# Runs of many steps without Python, of one lane: included after kernels.pxi.
 
 include "engine/status.pxi"
 include "math/lu.pxi"

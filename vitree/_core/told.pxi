@@ -1,15 +1,15 @@
-# What is told of the step just taken, and of gaps at the state, without records: one call each. Included behind calls.pxi.
+# Reports on the step just taken, and gaps of the state, without records: one call each. Included after calls.pxi.
 
 def step_contacts(ModelStepper stepper):
-    """Return the contacts that pushed in the step just taken, as a ContactLog has them, and where it began.
+    """Return the contacts that acted in the step just taken, as in a ContactLog, and the start of the step.
 
     Returns
     -------
     rows : (n, TOUCHED) array
-        Of record 0, read-only. Impulses of upper limits are negative; rows of dry friction have no more than the slip.
+        Of record 0, read-only. Impulses of upper limits are negative; rows of dry friction have only the slip.
     start : bytes
-        The configuration (nq,) of doubles where the step began; and of each contact an int, whether it pushed in the
-        step before.
+        The configuration (nq,) of doubles at the start of the step; and for each contact an int, whether it acted in
+        the step before.
     """
     cdef Busy busy = stepper.busy()
     cdef Touching* x = &stepper.contact
@@ -44,7 +44,7 @@ def step_contacts(ModelStepper stepper):
 
 
 cdef int meeting(ModelStepper stepper) noexcept nogil:
-    # how many contacts have gaps: wheels that roll, limits and dry friction are behind them
+    # number of contacts with gaps: rolling wheels, limits and dry friction follow them
     cdef int c = 0
     while c < stepper.ntouch and not (stands(&stepper.touch[c]) or on_coordinate(&stepper.touch[c])):
         c += 1
@@ -52,12 +52,12 @@ cdef int meeting(ModelStepper stepper) noexcept nogil:
 
 
 def gap_count(ModelStepper stepper):
-    """Return how many gaps there are."""
+    """Return the number of gaps."""
     return meeting(stepper)
 
 
 def gaps_here(ModelStepper stepper, double[::1] gaps):
-    """Write the gaps (n,) [m] of all that may meet at the state."""
+    """Write the gaps (n,) [m] of all contacts at the state."""
     cdef Busy busy = stepper.busy()
     cdef const double* q = stepper.lane.state.q
     cdef const Pose* pose
@@ -74,7 +74,7 @@ def gaps_here(ModelStepper stepper, double[::1] gaps):
 def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about):
     """Return the wrench (torque, force), (6,) [N m, N], of contacts in the step just taken, world axes.
 
-    ``signs`` (contacts,) say how each counts: 1, -1 or 0; ``about``: three numbers [m], the point for the torque.
+    ``signs`` (contacts,): the factor of each, 1, -1 or 0; ``about``: three numbers [m], the point for the torque.
     """
     cdef Busy busy = stepper.busy()
     cdef Touching* x = &stepper.contact
@@ -95,13 +95,13 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
     if not pushed_any(stepper):
         return made
     pose = poses_at(stepper, q)
-    # the mean gaps of patches where the step began, of the points that push or pushed in the step before
+    # the mean gaps of patches at the start of the step, of the points that act or acted in the step before
     for c in range(stepper.ntouch):
         e = &stepper.touch[c]
         if e.patch < 0 or not (stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or e.stiffness != INFINITY):
             continue
         touch_at(e, q, pose, NULL, &at)
-        # springs take part where they are pressed, whether they push or not
+        # compliant contacts take part where they are compressed, whether they act or not
         if stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or at.gap < 0.0:
             x.patch_count[e.patch] += 1
             x.patch_turn[e.patch] += at.gap

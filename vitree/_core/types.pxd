@@ -1,4 +1,4 @@
-# The compiled model: plain numbers, shared by all lanes and threads, never written after it is made.
+# The compiled model: plain numbers, shared by all lanes and threads, never written after creation.
 
 cdef enum:
     REVOLUTE = 0
@@ -12,7 +12,7 @@ cdef struct vt_body:
     int parent          # -1: world
     int iq              # first entry in q
     int iv              # first entry in v
-    int nv              # how many
+    int nv              # number of coordinates
     double E[9]         # columns: axes of the core frame in the parent's at q = 0
     double p[3]         # [m] its origin there
     double pitch        # [m/rad]
@@ -23,9 +23,9 @@ cdef struct vt_body:
     double Ic[6]        # [kg m^2] about the COM
     int multi           # number of joints of several coordinates before this one
     int inert           # has mass or inertia
-    int locked          # moves as prescribed: its coordinate is not solved for
-    int tree            # which floating tree it belongs to, or -1
-    int whole           # the same, -1 too where constraints tie that tree to the world or to another
+    int locked          # has prescribed motion: its coordinate is not solved for
+    int tree            # the floating tree to which it belongs, or -1
+    int whole           # the same, also -1 if constraints tie that tree to the world or to another
 
 cdef struct vt_tree:    # a tree, all bodies of which translate together (mechanism/floating.py)
     int root
@@ -55,12 +55,12 @@ cdef struct vt_model:
     double* friction_square     # (nv,) square of the velocity below which it is linear
     double* armature    # (nv,) [kg or kg m^2] inertia of rotors at the joints, zero on ball and free joints
 
-cdef struct vt_table:   # a function of one variable by cubic pieces, straight beyond its ends
+cdef struct vt_table:   # a function of one variable by cubic pieces, linear beyond its ends
     int count           # of pieces
     double* x           # (count + 1,) where they begin, and the last one's end
     double* c           # (count, 4): powers 0 to 3 of the distance from the piece's beginning
     double* total       # (count + 1,) the integral from the first beginning
-    double period       # after which it repeats; zero if it does not
+    double period       # period, or zero
 
 cdef struct vt_load:
     int kind
@@ -80,14 +80,14 @@ cdef struct vt_load:
 cdef struct vt_drive:   # a servo on a joint of one coordinate
     int iq
     int iv
-    int target          # which input the target is, or -1
-    int rate            # which input the target's rate is, or -1
+    int target          # the input that is the target, or -1
+    int rate            # the input that is the target's rate, or -1
     double kp
     double kd
-    double goal         # the target, if no input is
+    double goal         # the target, without an input
     double goal_rate
     double effort       # [N or N m] the largest force
-    double speed        # [m/s or rad/s] at which a motor has none left
+    double speed        # [m/s or rad/s] at which the motor has no effort left
 
 cdef struct vt_field:       # a surface z = H(x, y): uniform cubic B-splines
     int nx              # heights along x and y; there are two coefficients more
@@ -96,13 +96,13 @@ cdef struct vt_field:       # a surface z = H(x, y): uniform cubic B-splines
     double spacing[2]   # [m]
     const double* c     # (nx + 2, ny + 2) [m]
 
-cdef struct vt_contact:     # what two bodies, or a body and the world, may touch with or roll on; or a limit of a joint, or
+cdef struct vt_contact:     # two bodies, or a body and the world, that may make contact or roll; a limit of a joint, or
                             # its dry friction
     int kind
     int body_a          # -1: world
     int body_b
     int dim             # rows of its impulse: 3, or 1 without friction
-    int patch           # points of one body on one plane have the same, or -1
+    int patch           # equal for points of one body on one plane, else -1
     int end             # of segments: 0 the closest points; where they lie along 1, 2 the ends of a, and 3, 4 those of b
     int iq              # of a joint's limit
     int iv
@@ -117,20 +117,20 @@ cdef struct vt_contact:     # what two bodies, or a body and the world, may touc
     double radius_a     # [m]
     double radius_b
     double axis_a[3]    # unit, of a disk, in body a's core frame; zero of a ball
-    int holds[3]        # whether rolling holds: the normal, along, across
+    int holds[3]        # whether rolling is constrained: the normal, along, across
     double normal[3]    # of a plane in the world, unit
     double offset       # [m] the plane is normal . x = offset
     double friction     # of a coordinate [N or N m]
     double restitution
-    double stiffness    # [N/m] infinite: the contact does not yield
+    double stiffness    # [N/m] infinite for a rigid contact
     double damping      # [N s/m]
-    const vt_field* field   # of a ground that is no plane
+    const vt_field* field   # of a ground that is not a plane
 
 cdef struct vt_constraint:  # one scalar equation h(q) = 0
     int kind
     int body_a          # -1: world
     int body_b
-    int local           # the direction turns with body a, else it is fixed in the world
+    int local           # the direction rotates with body a, else it is fixed in the world
     double point_a[3]   # [m] in the bodies' core frames
     double point_b[3]
     double direction[3] # unit, in body a's core frame or the world's axes
@@ -176,20 +176,20 @@ cdef enum:
     AT_LIMIT = 3        # a coordinate at its limit
     ON_FIELD = 4        # a point or a sphere on a surface of the world
     ON_RIM = 5          # the rim of a disk on a plane of the world
-    ROLLS = 6           # a disk or a ball that does not slip on such a plane
+    ROLLS = 6           # a disk or a ball that rolls without slip on such a plane
     RUBS = 7            # dry friction of a coordinate
 
-# How constraints are solved for (mechanism/plans.py): islands, fronts and trains of gears.
+# How constraints are solved (mechanism/plans.py): islands, fronts and trains of gears.
 
 cdef enum:              # kinds of events
-    OPEN_BODY = 0       # `slot` takes the body's own matrix
-    OPEN_GUEST = 1      # `slot` is empty: for the body that the region hangs on
+    OPEN_BODY = 0       # `slot` receives the body's matrix
+    OPEN_GUEST = 1      # `slot` is empty: for the parent body of the region
     OPEN_ROW = 2
     ELIMINATE = 3       # the joint of the body in `slot`; rows: that act on it
-    SHIFT = 4           # the body in `slot` moves with its parent, whose slot is `to`; to < 0: with the world
-    TRY = 5             # close what is open where pivots are safe
+    SHIFT = 4           # the body in `slot` moves with its parent, in slot `to`; to < 0: with the world
+    TRY = 5             # close those whose pivots are safe
     CLOSE = 6           # close the rows
-    STORE = 7           # `slot` is added to the body's own matrix
+    STORE = 7           # `slot` is added to the body's matrix
 
 cdef struct FrontEvent:
     int kind
@@ -197,7 +197,7 @@ cdef struct FrontEvent:
     int slot
     int to
     int pivot           # of an elimination: the number of its first coordinate
-    int pair            # from here to the end: the bodies that are open, (slot, body)
+    int pair            # from here to the end: the bodies in the front, (slot, body)
     int pair_end
     int row             # from here to the end: constraints, by their numbers in the island
     int row_end
@@ -210,9 +210,9 @@ cdef struct FrontPlan:
     int* row
     int* ready          # (rows,) the event from which on a constraint acts on no joint that is not eliminated
     int rows            # of the island
-    int slots           # bodies that are open at a time
-    int places          # constraints that are
-    int pivots          # coordinates; the pivots of constraints come behind
+    int slots           # bodies in the front at a time
+    int places          # constraints in the front
+    int pivots          # coordinates; the pivots of constraints follow
 
 
 cdef struct Island:
@@ -236,13 +236,13 @@ cdef struct Islands:
     int range_count
 
 
-cdef struct TrainShare:     # of a joint on the way from a train's joints to where the train closes
+cdef struct TrainShare:     # of a joint on the path from a train's joints to where the train closes
     int train               # by the order in which they close
     int to                  # the place of its K at the parent
-    double factor           # the joint's rate over s, or 0: the joint is none of the train's
+    double factor           # the joint's rate over s, or 0: the joint is not part of the train
 
 
-cdef struct TrainGear:      # a gear whose force is what a joint lacks, and what it does to the other joint
+cdef struct TrainGear:      # a gear whose force is the missing force of a joint, and its effect on the other joint
     int gear
     int iv
     int other
@@ -267,9 +267,9 @@ cdef class ConstraintPlan:
     cdef Islands islands
     cdef GearTrainPlan trains
     cdef readonly bint linear   # all constraints are gears
-    cdef readonly bint plain    # so they are, and no island has a plan
-    cdef bint geared            # so they are, and accelerations eliminate them by `trains`
-    cdef int* own               # (rows,) a coordinate that a gear has to itself, or NULL
+    cdef readonly bint plain    # the same, and no island has a plan
+    cdef bint geared            # the same, and accelerations eliminate them by `trains`
+    cdef int* own               # (rows,) a coordinate that only one gear has, or NULL
     cdef int bodies
     cdef int rows
     cdef list memory
@@ -292,7 +292,7 @@ cdef class DriveList:
     cdef vt_drive* list
     cdef readonly int count
 
-cdef struct TouchSpan:  # contacts one after the other that are as far away as a ball about them, or farther
+cdef struct TouchSpan:  # consecutive contacts that are as far away as a ball about them, or farther
     int first
     int end
     double center[3]        # [m] in body a's core frame
@@ -319,7 +319,7 @@ cdef class ConstraintList:
     cdef list memory
 
 cdef class Scratch:
-    # memory for a kernel's intermediate results, each piece on a cache line of its own
+    # memory for a kernel's intermediate results, each piece starting on a cache line
     cdef void* raw
     cdef char* next
     cdef char* end

@@ -111,14 +111,14 @@ cdef class Scratch:
 
 
 cdef void* room(list memory, Py_ssize_t size) except NULL:
-    # memory that lives as long as the list
+    # memory with the lifetime of the list
     cdef Scratch block = Scratch(size + 8, 1)
     memory.append(block)
     return block.take(size + 8)
 
 
 cdef int copy_table(list memory, vt_table* to, pieces) except -1:
-    """Copy (x, c, total) into memory that lives as long as the list."""
+    """Copy (x, c, total) into memory with the lifetime of the list."""
     cdef int k
     cdef Scratch block
     x, c, total, to.period = pieces
@@ -189,7 +189,7 @@ cdef class DriveList:
 
 
 cdef class ContactList:
-    """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface that some lie on.
+    """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface of some.
 
     ``spans``: a ``Spans`` of mechanism/spans.py; steppers need it where there are contacts.
     """
@@ -269,7 +269,7 @@ cdef int* copied_ints(list memory, array) except NULL:
 
 
 cdef class ConstraintPlan:
-    """How constraints are solved for: a ``Plan`` of mechanism/plans.py, in memory of the core."""
+    """How constraints are solved: a ``Plan`` of mechanism/plans.py, in memory of the core."""
 
     def __cinit__(self, plan, int bodies):
         cdef int k, c, block = 0
@@ -328,8 +328,8 @@ cdef class ConstraintPlan:
 cdef class ConstraintList:
     """Constraints for the core: mappings with the names of the fields of vt_constraint.
 
-    ``plans``: how they are solved for island by island, and as one island. Steppers need them where there are
-    constraints. ``bodies``: how many the plans are of.
+    ``plans``: how they are solved island by island, and as one island. Steppers with constraints need them.
+    ``bodies``: number of bodies of the plans.
     """
 
     def __cinit__(self, constraints=(), plans=None, int bodies=0):
@@ -358,7 +358,7 @@ cdef class ConstraintList:
                 raise ValueError(f"plans of {self.apart.rows} and {self.whole.rows} of {self.count} constraints")
 
     def ends(self):
-        """What each constraint acts on: (kind, body_a, body_b, iv_a, iv_b); -1: the world, or none."""
+        """The objects of each constraint: (kind, body_a, body_b, iv_a, iv_b); -1: the world, or none."""
         return [(self.list[k].kind, self.list[k].body_a, self.list[k].body_b, self.list[k].iv_a, self.list[k].iv_b)
                 for k in range(self.count)]
 

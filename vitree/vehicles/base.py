@@ -22,10 +22,10 @@ GRAVITY = (0.0, 0.0, -9.81)
 
 
 class Vehicle(System):
-    """A vehicle that never changes: safe to share between threads, picklable, hashable by content.
+    """An immutable vehicle: safe to share between threads, picklable, hashable by content.
 
-    A kind of vehicle passes its parts to this constructor. It implements :class:`vitree.model.system.System`, and
-    besides ``compiled`` and ``configuration_rate``.
+    A subclass passes its parts to this constructor, and implements :class:`vitree.model.system.System`, ``compiled``
+    and ``configuration_rate``.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Vehicle(System):
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The shape's names, and "body"."""
+        """The names of the shape coordinates, and "body"."""
         return (*self.shape_names, "body")
 
     @property
@@ -116,12 +116,12 @@ class Vehicle(System):
 
     @cached_property
     def driven_at(self) -> list[int]:
-        """Places of the driven shape coordinates in r."""
+        """Indices of the driven shape coordinates in r."""
         return [self.shape_names.index(name) for name in self.driven]
 
     @cached_property
     def algebra(self) -> np.ndarray:
-        """Places (nv,), without units, in v of the entries of (u, xi), whose angular part is first."""
+        """Indices (nv,), without units, in v of the entries of (u, xi), whose angular part is first."""
         s = len(self.shape_names)
         return np.concatenate((np.arange(s), s + self._space.order))
 
@@ -130,7 +130,7 @@ class Vehicle(System):
         return np.concatenate((np.zeros(len(self.shape_names)), self._space.neutral))
 
     def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
-        """Return a checked copy (nq,) [m or rad]; raise an InputError, with ``name`` in it, if it is beyond a limit."""
+        """Return a checked copy (nq,) [m or rad]; raise an InputError, with ``name`` in it, if it exceeds a limit."""
         q = self._checked(q, self.nq, name).copy()
         s = len(self.shape_names)
         for shape, limit in self.shape_limits.items():
@@ -142,7 +142,7 @@ class Vehicle(System):
 
     @finite_result
     def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
-        """Return the configuration (nq,) [m or rad] that a displacement leads to.
+        """Return the configuration (nq,) [m or rad] after a displacement.
 
         In the plane the displacement is along the mean heading.
         """
@@ -171,7 +171,7 @@ class Vehicle(System):
         s, w = len(self.shape_names), v[self.algebra]
         return np.concatenate((w[:s], self._space.rate(q[s:], w[s:])))
 
-    # ---- many states at once -----------------------------------------------------------------------
+    # ---- stacks of states --------------------------------------------------------------------------
 
     def _masses(self, q: np.ndarray) -> np.ndarray:
         """The mass matrices (n, nv, nv) on (u, xi), whose angular part is first."""
@@ -182,7 +182,7 @@ class Vehicle(System):
         raise NotImplementedError
 
     def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        # the place of the body stands for the centre of mass
+        # the position of the body is used for the centre of mass
         s, w = len(self.shape_names), v[:, self.algebra]
         momentum = np.einsum("nij,nj->ni", self._masses(q), w)
         R, x = self._space.place(q[:, s:])
@@ -206,7 +206,7 @@ class Vehicle(System):
 
 
 def _content(value: Any) -> str:
-    """A text of a value, the same for equal values; of a function its code and the values in its closure."""
+    """A text that is equal for equal values; of a function its code and the values in its closure."""
     code = getattr(value, "__code__", None)
     if code is not None:
         kept = [cell.cell_contents for cell in value.__closure__ or ()]
@@ -218,5 +218,5 @@ def _content(value: Any) -> str:
         return repr([(str(key), _content(x)) for key, x in value.items()])
     try:
         return repr(np.asarray(value, dtype=float).tolist())
-    except Exception:  # whatever the value's own methods raise
+    except Exception:  # methods of the value can raise anything
         return type(value).__qualname__

@@ -28,7 +28,7 @@ class Hull:
     edges : (3,) array [m]
         Length, width and height.
     bottom, draft : float [m]
-        The lower face is at z = bottom, and so much of the hull is below the surface of still water at rest.
+        z of the lower face, and the depth of the hull below the surface of still water at rest.
     """
 
     edges: np.ndarray
@@ -37,11 +37,11 @@ class Hull:
 
     @property
     def top(self) -> float:
-        """The upper face is at this z [m]."""
+        """z of the upper face [m]."""
         return self.bottom + self.edges[2]
 
     def columns(self, counts: tuple[int, ...]) -> np.ndarray:
-        """Return place x, y and cross section of columns, (n, 3) [m, m^2], at the Gauss points of the lower face."""
+        """Return position x, y and cross section of columns, (n, 3) [m, m^2], at the Gauss points of the lower face."""
         length, width = self.edges[:2]
         (x, wx), (y, wy) = (np.polynomial.legendre.leggauss(n) for n in counts)
         X, Y = np.meshgrid(0.5 * length * x, 0.5 * width * y, indexing="ij")
@@ -49,9 +49,9 @@ class Hull:
         return np.column_stack((X.ravel(), Y.ravel(), area.ravel()))
 
     def patches(self, counts: tuple[int, ...]) -> np.ndarray:
-        """Return place (3), outward normal (3), share of the wetted area and height of patches, (n, 8) [m].
+        """Return position (3), outward normal (3), fraction of the wetted area and height of patches, (n, 8) [m].
 
-        They cover the lower face and the sides. The wetted area is that at rest in still water.
+        The patches cover the lower face and the sides. The wetted area is that at rest in still water.
         """
         middles = [(np.arange(n) + 0.5) / n - 0.5 for n in counts]
         sizes = self.edges / counts
@@ -64,7 +64,7 @@ class Hull:
                     place[[a, b, axis]] = s * self.edges[a], t * self.edges[b], 0.5 * side * self.edges[axis]
                     place[2] += self.bottom + 0.5 * self.edges[2]
                     normal[axis] = side
-                    # the lower face stops to count as wet within a tenth of the hull's height
+                    # the lower face counts as wet up to a tenth of the hull's height
                     height = sizes[2] if axis != 2 else 0.1 * self.edges[2]
                     rows.append([*place, *normal, sizes[a] * sizes[b], height])
         faces = np.array(rows)
@@ -83,7 +83,7 @@ class Water:
     pressure: float
 
     def parts(self, gravity: float) -> dict[str, Any]:
-        """Return the numbers of the compiled body; ``lift`` is the weight of a cubic metre of water [N/m^3]."""
+        """Return the numbers of the compiled body; ``lift`` is the specific weight of water [N/m^3]."""
         return {
             "lift": self.density * gravity, "current": self.current, "resistance": self.resistance,
             "pressure": self.pressure,
@@ -128,17 +128,17 @@ class Boat(RigidVehicle):
 
     @property
     def draft(self) -> float:
-        """How deep the hull floats at rest in still water [m]."""
+        """Depth of the hull at rest in still water [m]."""
         return self.mass * -self._gravity[2] / (self.parts["lift"] * float(self.parts["pillars"][:, 2].sum()))
 
     @property
     def conservative(self) -> bool:
-        """False: the water takes energy."""
+        """False: the water dissipates energy."""
         return False
 
     @property
     def is_dissipative(self) -> bool:
-        """Whether still water and still air take energy, and nothing else changes it."""
+        """Whether only still water and still air change the energy, by dissipation."""
         moving = any(np.any(self.parts[name]) for name in ("current", "wind", "wave", "pressure"))
         return self.force is None and not moving
 
@@ -159,39 +159,40 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
          wind: ArrayLike = (0.0, 0.0, 0.0), windage: float = 25.0, sail: ArrayLike = (0.0, 0.0, 0.3),
          drag: ArrayLike = 0.0, patches: Sequence[int] = (8, 4, 2), columns: Sequence[int] = (6, 4), name: str = "boat",
          force: Callable | None = None, force_slope: Callable | None = None) -> Boat:  # fmt: skip
-    """Return a boat with the hull of a box: x ahead, y to the left, z up, origin in the centre of mass.
+    """Return a boat with a box as hull: x forward, y to the left, z up, origin in the centre of mass.
 
-    The water's surface is at z = 0 of the world, or at
+    The surface of the water is at z = 0 of the world, or at
 
         z = a sin(k (x cos d + y sin d) - omega t + phase),    omega^2 = g k,    k = 2 pi / wave_length.
 
-    The hull displaces water as columns along its z. Each column lifts with density g times its volume below the
-    surface. Each patch of the hull below the surface resists with -E (r' - R^T flow) times its share of the wetted
-    area; the flow is the current plus the velocity of the water in the wave (deep water, Airy). The pressure pushes
-    each patch with -pressure n times the same share. A patch that the surface cuts counts by the share of it below.
-    The wetted area is a constant, that of the boat at rest in still water. At rest this is eq. 15; these forces fade
-    as the hull leaves the water. The wind acts at one point, in proportion to the air's velocity relative to the boat.
+    Buoyancy is computed on columns along the hull's z: each has the lift of density g times its volume below the
+    surface. The resistance of a patch of the hull below the surface is -E (r' - R^T flow) times its fraction of the
+    wetted area, where the flow is the current plus the velocity of the water in the wave (deep water, Airy). The
+    pressure on the patch is -pressure n times the same fraction. A patch that the surface intersects counts by its
+    fraction below. The wetted area is constant, that of the boat at rest in still water. At rest this is eq. 15; the
+    forces vanish as the hull leaves the water. The wind acts at one point, in proportion to the velocity of the air
+    relative to the boat.
 
     The inputs are ``right`` and ``left``, forces [N] of the thrusters along the body's x.
 
     Parameters
     ----------
     length, width, height : float [m]
-        Edges of the hull. The middle of the hull may be above or below the origin.
+        Edges of the hull, whose centre may be above or below the origin.
     keel : float [m]
-        The hull's bottom is at z = -keel, its top at z = height - keel.
+        Depth of the hull's bottom, z = -keel; its top is at z = height - keel.
     mass : float [kg]
     inertia : (3,) or (3, 3) array [kg m^2], optional
         About the centre of mass; by default that of a solid box.
     added_mass : (3,) array
-        Mass of the water that moves along with the boat, for linear motion by x, y, z, as shares of ``mass``.
+        Mass of the water that moves with the boat in translation along x, y, z, in units of ``mass``.
     added_inertia : (3,) array
-        The same for rotation, as shares of the diagonal of ``inertia``.
+        The same for rotation, in units of the diagonal of ``inertia``.
     density : float [kg/m^3]
         Of the water.
     gravity : float [m/s^2]
     thrusters : two (3,) arrays [m]
-        Places of the right and the left thruster.
+        Positions of the right and the left thruster.
     resistance : number, (3,) or (3, 3) array [N s/m]
         E of the whole wetted hull.
     pressure : float [N]
@@ -200,19 +201,19 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
         Velocity of the water, world axes.
     wave_amplitude, wave_length : float [m]
     wave_direction, wave_phase : float [rad]
-        Direction in which the wave travels, from the world's x; and its phase at the origin at t = 0.
+        Direction of propagation, from the world's x, and phase at the origin at t = 0.
     wind : (3,) array [m/s]
         Velocity of the air, world axes.
     windage : float [N s/m]
         Force of the wind per velocity of the air relative to ``sail``.
     sail : (3,) array [m]
-        Where the wind acts.
+        Point at which the wind acts.
     drag : number, (6,) or (6, 6) array [N m s, N s, N s/m]
-        More resistance, as of :class:`RigidVehicle`.
+        Additional resistance, as of :class:`RigidVehicle`.
     patches : three int
-        How many along length, width and height.
+        Numbers along length, width and height.
     columns : two int
-        How many along length and width, at Gauss points. Two are exact while the surface cuts neither deck nor bottom.
+        Numbers along length and width, at Gauss points. Two are exact while the surface meets neither deck nor bottom.
     name : str
     force, force_slope :
         As of :class:`RigidVehicle`.
@@ -224,7 +225,7 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
 
     Notes
     -----
-    Lift is vertical, and hydrostatic under the surface at each column. The potential energy of a run is that of the
+    Lift is vertical, and hydrostatic below the surface at each column. The potential energy of a run is that of the
     weight and of the lift in still water.
 
     References
@@ -264,7 +265,7 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
 
 
 def _hull(edges: tuple, keel: float, mass: float, water: Water, name: str) -> Hull:
-    """The hull of a boat that floats; all but the mass and the water is still to be checked."""
+    """The hull of a floating boat; only the mass and the water were checked before."""
     sizes = np.array([positive(x, f'the {what} of "{name}"')
                       for x, what in zip(edges, ("length", "width", "height"), strict=True)])  # fmt: skip
     bottom = -float(array(keel, (), f'the keel of "{name}"'))
@@ -279,7 +280,7 @@ def _hull(edges: tuple, keel: float, mass: float, water: Water, name: str) -> Hu
 
 
 def _shares(given, what: str, whose: str) -> np.ndarray:
-    """Three shares, none of them negative."""
+    """Three nonnegative fractions."""
     return np.array([not_negative(x, f"each {what} {whose}") for x in array(given, (3,), f"the {what} {whose}")])
 
 

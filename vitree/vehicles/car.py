@@ -14,11 +14,11 @@ from vitree.vehicles.rolling import NonholonomicVehicle, placed
 
 
 class Car(NonholonomicVehicle):
-    """A car whose wheels roll and do not slip; made by :func:`car`."""
+    """A car whose wheels roll without slip; made by :func:`car`."""
 
-    # The equations of the car stand here as constraints and Lagrangian, for the methods of any vehicle; solved for the
-    # rate of psi in car_rate (_core/vehicles/rolling.pxi), for speed; and over many intervals at once in CarDynamics
-    # (control/dynamics.py), for optimisation. Tests compare the three.
+    # The equations of the car are in three places, which tests compare: here as constraints and Lagrangian, for the
+    # methods of any vehicle; solved for the rate of psi in car_rate (_core/vehicles/rolling.pxi), for speed; and over
+    # many intervals at once in CarDynamics (control/dynamics.py), for optimisation.
 
     shape_names = ("psi", "sigma")
     shape_units = {"psi": "rad", "sigma": "1"}  # noqa: RUF012
@@ -45,7 +45,7 @@ class Car(NonholonomicVehicle):
 
     @property
     def is_dissipative(self) -> bool:
-        """Whether the rolling resistance takes energy."""
+        """Whether the rolling resistance dissipates energy."""
         return not self.conservative
 
     @property
@@ -73,7 +73,7 @@ class Car(NonholonomicVehicle):
         body, steering = placed((x, y, 0.0), yaw=theta), np.arctan(sigma)
         poses = {"body": body}
         for name, (ahead, side) in WHEELS.items():
-            # a steered wheel rolls the longer way
+            # a steered wheel rolls a longer distance
             turn = (steering, psi / np.cos(steering)) if ahead else (0.0, psi)
             place = (ahead * self.wheelbase, 0.28 * side * self.wheelbase, self.wheel_radius)
             poses[name] = body @ placed(place, *turn)
@@ -92,12 +92,12 @@ def car(*, mass: float = 1200.0, inertia: float = 2000.0, wheel_inertia: float =
     q = (psi, sigma, theta, x, y): angle of the rear wheels [rad], tangent of the steering angle, heading [rad], and
     position [m] of the rear axle's middle, which is also the centre of mass. v = (their rates, omega, vx, vy), the
     twist in body axes, with omega = rho sigma psi'/l, vx = rho psi' and vy = 0: the car moves along the circle that
-    the front wheels point to. With the torque f,
+    the front wheels determine. With the torque f,
 
         (I + m rho^2 + K rho^2 sigma^2/l^2) psi'' + (K rho^2/l^2) sigma sigma' psi' = f - d psi'.
 
     The inputs are ``torque`` (f, on both rear wheels together [N m]) and ``steering`` (sigma' [1/s]). Steering has a
-    rate, but neither inertia nor torque; a record has the rate of the step before it.
+    rate, but neither inertia nor torque; a record has the rate of the step that ended there.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def car(*, mass: float = 1200.0, inertia: float = 2000.0, wheel_inertia: float =
     rolling_resistance : float [N m s/rad]
         d, the torque against the rear wheels per rate of psi.
     max_steering : float [rad]
-        Largest steering angle; a step fails if it would pass this angle.
+        Largest steering angle; a step fails if it would exceed this angle.
     name : str
 
     Raises

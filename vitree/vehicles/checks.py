@@ -1,4 +1,4 @@
-"""Checks of the numbers of a vehicle: their sizes are such that products of a few of them are doubles."""
+"""Checks of the numbers of a vehicle: their magnitudes are such that products of a few of them do not overflow."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from vitree.arguments import axes_of
 from vitree.errors import ModelError
 from vitree.spatial import checks
 
-#: The smallest positive number, and the largest size of a number.
+#: The smallest positive number, and the largest magnitude of a number.
 LEAST, LARGEST = 1e-50, 1e50
 
 
 def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return numbers of a shape that cannot be written to, or raise a ModelError that names them."""
+    """Return a read-only array of a given shape, or raise a ModelError that names it."""
     numbers = checks.array(value, shape, what)
     if (largest := np.abs(numbers).max(initial=0.0)) > LARGEST:
         raise ModelError(f"{what} is {largest:g} in size; it must be at most {LARGEST:g}")
@@ -39,7 +39,7 @@ def not_negative(value, what: str) -> float:
 
 
 def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
-    """Return a symmetric positive (or, if not ``definite``, not negative) matrix.
+    """Return a symmetric positive definite matrix, or semidefinite if not ``definite``.
 
     Parameters
     ----------

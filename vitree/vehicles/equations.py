@@ -4,8 +4,9 @@ An implicit variational step begins and ends with momenta
 
     P = V(r)^T dl/d(u, xi),
 
-where V(r) is a basis of the allowed velocities. Each end of a step has its share of the forces (half kicks for alpha =
-1/2). So a step maps a state (q, v) to a state, and the method is of second order from the first step on.
+where V(r) is a basis of the allowed velocities. The impulse of the forces is divided between the ends of a step (in
+halves for alpha = 1/2). A step therefore maps a state (q, v) to a state, and the method is of second order from the
+first step on.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from vitree.vehicles.rolling import STEP, NonholonomicVehicle, slope
 class Equations:
     """The differential equations of a vehicle, and those of its implicit steps (Kobilarov et al. 2009, eqs. 16, 17).
 
-    A stepper has an object of its own, which remembers the step at hand.
+    Each stepper has its own object, which stores the current step.
 
     Parameters
     ----------
     model : NonholonomicVehicle
     alpha : float
-        Share of the force at a step's end, and the moment in the step at which the shape is taken.
+        Fraction of the force at the end of a step, and of the step at which the shape is evaluated.
     map : Map, optional
         From twists to displacements; "exp" if not given.
     exact : bool
@@ -88,7 +89,7 @@ class Equations:
         return self.model.integrate(q, span * (v + later) / 2), later
 
     def begin(self, t: float, h: float, q, v, inputs, torque) -> tuple[np.ndarray, float]:
-        """Begin a step; return a guess of z, and the size of the momentum."""
+        """Begin a step; return a guess of z, and the magnitude of the momentum."""
         model, self.t, self.h, self.q, self.inputs = self.model, t, h, q, inputs
         self.r, self.g, self.torque = q[: self.s], model.pose.matrix(q[self.s :]), torque[model.algebra]
         self.rates, self.V = inputs[self.driven], model.basis(self.r)
@@ -101,7 +102,7 @@ class Equations:
         return self.model.basis(self.r + self.alpha * self.h * (self.V[: self.s] @ z)) @ z
 
     def residual(self, z) -> np.ndarray | None:
-        """Return what the momentum at the step's start lacks, or None if the body turns beyond the map's reach."""
+        """Return the residual of the momentum at the start, or None if the rotation exceeds the range of the map."""
         w = self.velocity(z)
         self.turn = self.h * float(np.linalg.norm(w[self.s :][: self.angles]))
         if not self.turn < 2 * self.map.reach:
@@ -121,7 +122,7 @@ class Equations:
         return q, v
 
     def _momentum(self, w, end: bool):
-        """The momentum at the step's start, or at its end, with the share of the forces there."""
+        """The momentum at the step's start, or at its end, with the part of the forces there."""
         model, s, h, a = self.model, self.s, self.h, self.alpha
         u, xi, share = w[:s], w[s:], a * h if end else (a - 1) * h
         at = self.r + a * h * u

@@ -17,7 +17,7 @@ INPUTS = ("collective", "yaw", "pitch", "roll")
 
 
 class Helicopter(RigidVehicle):
-    """A rigid body under the thrust of a rotor that tilts and of a tail rotor; made by :func:`helicopter`."""
+    """A rigid body with a tilting main rotor and a tail rotor; made by :func:`helicopter`."""
 
     _kind = "HelicopterBody"
 
@@ -26,10 +26,10 @@ def helicopter(*, mass: float = 1.2, inertia: ArrayLike = (0.05, 0.07, 0.06), ro
                tail_length: float = 0.6, drag: ArrayLike = 0.0, gravity: ArrayLike = GRAVITY,
                force: Callable | None = None, force_slope: Callable | None = None,
                name: str = "helicopter") -> Helicopter:  # fmt: skip
-    """Return a helicopter: x ahead, y to the left, z up, origin in the centre of mass.
+    """Return a helicopter: x forward, y to the left, z up, origin in the centre of mass.
 
     The inputs are ``collective`` (thrust of the main rotor along its axis [N]), ``yaw`` (force of the tail rotor
-    towards -y [N]), ``pitch`` and ``roll`` (tilt of the main rotor's axis ahead and to the right [rad]). The axis is
+    towards -y [N]), ``pitch`` and ``roll`` (tilt of the main rotor's axis forward and to the right [rad]). The axis is
     (sin(pitch) cos(roll), -sin(roll), cos(pitch) cos(roll)). The helicopter hovers with collective = mass g.
 
     Parameters
@@ -38,9 +38,9 @@ def helicopter(*, mass: float = 1.2, inertia: ArrayLike = (0.05, 0.07, 0.06), ro
     inertia : (3,) or (3, 3) array [kg m^2]
         About the centre of mass.
     rotor_height : float [m]
-        The main rotor's hub is at (0, 0, rotor_height).
+        Height of the main rotor's hub, at (0, 0, rotor_height).
     tail_length : float [m]
-        The tail rotor is at (-tail_length, 0, 0).
+        Distance of the tail rotor, at (-tail_length, 0, 0).
     drag, gravity, force, force_slope :
         As of :class:`RigidVehicle`.
     name : str

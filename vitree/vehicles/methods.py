@@ -1,7 +1,7 @@
 """Integrators of vehicles: the variational ones, and others for comparison.
 
-They enter themselves into :data:`vitree.model.system.METHODS_OF` by the families "rigid", "nonholonomic", and
-"nonholonomic, in Python" of vehicles without equations in compiled code.
+They are registered in :data:`vitree.model.system.METHODS_OF` under the families "rigid", "nonholonomic", and
+"nonholonomic, in Python", which is that of vehicles without compiled equations.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _SOLVING = {
 
 
 class OfVehicle(Integrator):
-    """What all integrators of vehicles have in common.
+    """Base class of the integrators of vehicles.
 
-    Loads are those of the vehicle. The integrator takes inputs and torque, (nv,) in the order of v, but no wrenches on
+    Loads are part of the vehicle. The integrator accepts inputs and torque, (nv,) in the order of v, but no wrenches on
     frames. A torque on a driven shape coordinate must be zero.
     """
 
@@ -81,7 +81,7 @@ def _without_driven(model, torque):
 
 
 class VehicleIntegrator(OfVehicle, CompiledIntegrator):
-    """An integrator of a vehicle whose steps are taken in compiled code."""
+    """An integrator of a vehicle with compiled steps."""
 
     remedy: str = HALVE
 
@@ -113,7 +113,7 @@ class VehicleIntegrator(OfVehicle, CompiledIntegrator):
 
 
 class RigidLie(VehicleIntegrator):
-    """The variational integrator on SE(3): momentum is exact, energy bounded, rotations stay rotations.
+    """The variational integrator on SE(3): exact momentum, bounded energy error, rotations on SO(3).
 
     With a map tau from twists to displacements and C the inverse of its right-trivialised tangent, a step solves
 
@@ -125,7 +125,7 @@ class RigidLie(VehicleIntegrator):
 
     References
     ----------
-    Kobilarov, Crane & Desbrun 2009, eqs. 9-14, with the Cayley map's own C; Bou-Rabee & Marsden 2009.
+    Kobilarov, Crane & Desbrun 2009, eqs. 9-14, with the C of the Cayley map; Bou-Rabee & Marsden 2009.
     """
 
     name = "lie"
@@ -173,8 +173,8 @@ class Lie(VehicleIntegrator):
 class LieImplicit(VehicleIntegrator):
     """The integrator of any nonholonomic vehicle, by implicit steps (Kobilarov et al. 2009, eqs. 16 and 17).
 
-    The equations are functions in Python. With the map "exp" and the tangent "trapezoidal" it is the explicit update of
-    those vehicles that have one.
+    The equations are functions in Python. With the map "exp" and the tangent "trapezoidal" it agrees with the
+    explicit update of vehicles that have one.
     """
 
     name = "lie-implicit"
@@ -251,7 +251,7 @@ class LieNewmark(ImplicitRungeKutta2):
 
 
 class VehicleSciPy(OfVehicle, scipy_ode.SciPy):
-    """A solver of SciPy on the unknowns of a vehicle's differential equations; a compiled stepper knows their rates."""
+    """A solver of SciPy on the differential equations of a vehicle, whose rates a compiled stepper computes."""
 
     def _accelerations(self):
         return self._stepper("rates")
@@ -276,7 +276,7 @@ class VehicleSciPy(OfVehicle, scipy_ode.SciPy):
 
 
 def named(*kinds: type[Integrator]) -> dict[str, type[Any]]:
-    """Return name -> class, with the solvers of SciPy behind the others."""
+    """Return name -> class, with the solvers of SciPy last."""
     return {kind.name: kind for kind in (*kinds, *SCIPY)}
 
 

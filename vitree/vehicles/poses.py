@@ -17,7 +17,7 @@ class Plane:
     group = SE2
     nq, dim = 3, 3
     q_names, v_names = ("theta", "x", "y"), ("omega", "vx", "vy")
-    #: places in v, (linear, angular), of the entries of the algebra, (angular, linear)
+    #: indices in v, (linear, angular), of the entries of the algebra, (angular, linear)
     order = np.arange(3)
     neutral = np.zeros(3)
 
@@ -83,7 +83,7 @@ class Space:
 
     @staticmethod
     def validate(c: np.ndarray, name: str) -> np.ndarray:
-        with np.errstate(over="ignore"):  # infinite is not one either
+        with np.errstate(over="ignore"):  # infinity is not a unit norm either
             length = np.linalg.norm(c[3:])
         if abs(length - 1) > 1e-6:
             raise InputError(f"{name} has a quaternion (x, y, z, w) of length {length:.9g}; it must be 1: normalise it")

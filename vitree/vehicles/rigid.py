@@ -33,21 +33,21 @@ class RigidVehicle(Vehicle):
     Parameters
     ----------
     rotational : number, (3,) or (3, 3) array [kg m^2]
-        J, about the body's origin: a multiple of the identity, a diagonal, or all of it.
+        J, about the body's origin: a multiple of the identity, a diagonal, or a full matrix.
     translational : number, (3,) or (3, 3) array [kg]
-        M; not a multiple of the identity where water moves along (added mass).
+        M; not a multiple of the identity if it includes added mass.
     mass : float, optional [kg]
         The mass on which gravity acts, at the body's origin. By default that of M, if M is a multiple of 1.
     gravity : (3,) array [m/s^2]
         In world axes.
     drag : number, (6,) or (6, 6) array, optional
-        Symmetric, not negative: the wrench -drag xi [N m s, N s, N s/m].
+        Symmetric, positive semidefinite: the wrench -drag xi [N m s, N s, N s/m].
     controls : mapping of name to (6,) array, optional
         The wrench (torque, force) of one unit of each input [N m, N].
     force : callable (t, g, xi, u) -> (6,) array, optional
         An additional wrench [N m, N]: t [s], pose g (4, 4), twist xi (6,), inputs u (nu,). Each step calls it.
     force_slope : callable (t, g, xi, u) -> (6, 6) array, optional
-        Its derivative by xi [N m s, N s, N s/m]. Without it steps converge more slowly where the force depends on xi.
+        Its derivative by xi [N m s, N s, N s/m]. Without it steps converge more slowly if the force depends on xi.
     name : str
     geometry : sequence of Geometry
         Shapes on the frame "body", for viewers.
@@ -55,7 +55,8 @@ class RigidVehicle(Vehicle):
     Raises
     ------
     ModelError
-        If an inertia or the drag is not symmetric or not positive, or numbers have another shape or a size above 1e50.
+        If an inertia or the drag is not symmetric or not positive, or numbers have another shape or a magnitude above
+        1e50.
 
     Notes
     -----
@@ -102,7 +103,7 @@ class RigidVehicle(Vehicle):
         if force_slope is not None and force is None:
             raise ModelError("force_slope is the derivative of force; give force= as well")
         self.force, self.force_slope = force, force_slope
-        #: numbers of the compiled body that only this kind of vehicle has
+        #: numbers of the compiled body that are specific to this kind of vehicle
         self.parts = dict(_parts or {})
         parts = {
             "rotational": self.rotational, "translational": M, "mass": self.mass, "gravity": self._gravity,
@@ -133,14 +134,14 @@ class RigidVehicle(Vehicle):
         return {key: value for key, value in dict(vars(self)).items() if key != "core"}
 
     def __setstate__(self, state):
-        # pickles do not remember that arrays are read-only
+        # unpickled arrays are writable
         vars(self).update({key: frozen(value) for key, value in state.items()})
 
     # ---- properties --------------------------------------------------------------------------------
 
     @property
     def gravity(self) -> np.ndarray:
-        """Gravity in world axes, (3,) [m/s^2]; read-only, since a vehicle does not change."""
+        """Gravity in world axes, (3,) [m/s^2]; read-only, since a vehicle is immutable."""
         return frozen(self._gravity)
 
     @property
@@ -155,17 +156,17 @@ class RigidVehicle(Vehicle):
 
     @property
     def conservative(self) -> bool:
-        """Whether the energy is constant while nothing drives the vehicle."""
+        """Whether the energy is constant without inputs."""
         return not self.drag.any() and self.force is None
 
     @property
     def is_dissipative(self) -> bool:
-        """Whether drag alone takes energy while nothing drives the vehicle."""
+        """Whether only drag changes the energy without inputs."""
         return bool(self.drag.any()) and self.force is None
 
     @property
     def is_free_floating(self) -> bool:
-        """Whether gravity alone changes the spatial momentum while nothing drives the vehicle."""
+        """Whether only gravity changes the spatial momentum without inputs."""
         return self.conservative
 
     # ---- states ------------------------------------------------------------------------------------
@@ -181,7 +182,7 @@ class RigidVehicle(Vehicle):
         q : (7,) array [m]
         v : (6,) array [m/s, rad/s]
         inputs : (nu,) array
-            Units as the controls take them; zero if empty.
+            Units as those of the controls; zero if empty.
 
         Raises
         ------
@@ -199,14 +200,14 @@ class RigidVehicle(Vehicle):
         return total if force is None else total + force(t, self.pose(q), xi, u)
 
     def _asked(self, name: str, function: Callable | None, shape: tuple[int, ...]) -> Asked | None:
-        """A function of the user's, or None."""
+        """A function of the user, or None."""
         return None if function is None else Asked(function, name, "(t, g, xi, u)", shape)
 
     def pose(self, q: ArrayLike) -> np.ndarray:
         """Return the pose of the body in the world, (4, 4) [m]."""
         return matrix_from_pose(self.validate_configuration(q))
 
-    # ---- many states at once -----------------------------------------------------------------------
+    # ---- stacks of states --------------------------------------------------------------------------
 
     def _masses(self, q: np.ndarray) -> np.ndarray:
         M = np.zeros((6, 6))

@@ -19,10 +19,10 @@ from vitree.vehicles.base import Vehicle
 
 #: Step of the central differences, of fourth order. Their rounding must stay below the tolerance of a step.
 STEP = 3e-4
-#: The largest distance of a velocity from the allowed ones, as a share of its size.
+#: The largest distance of a velocity from the allowed ones, relative to its norm.
 SLIP = 1e-9
 
-#: The methods that subclasses write.
+#: The methods that subclasses implement.
 WRITTEN = ("connection", "symmetries", "lagrangian", "mass_matrix", "potential", "lagrangian_slope", "shape_force",
            "body_force")  # fmt: skip
 
@@ -39,8 +39,8 @@ class NonholonomicVehicle(Vehicle):
 
         xi = e(r) lam - A(r) u,
 
-    where the columns of e span the directions in which the vehicle may move while its shape rests. Subclasses give
-    ``shape_names`` and, as needed, ``connection``, ``symmetries``, a ``mass_matrix`` and ``potential`` or a
+    where the columns of e span the directions in which the vehicle may move while its shape is at rest. Subclasses
+    define ``shape_names`` and, as needed, ``connection``, ``symmetries``, a ``mass_matrix`` and ``potential`` or a
     ``lagrangian`` l(r, u, xi), ``shape_force`` and ``body_force``. In these methods twists and wrenches have the
     angular part first, as in the group's algebra: (omega, vx, vy) or (w, v).
 
@@ -52,9 +52,9 @@ class NonholonomicVehicle(Vehicle):
     ----------
     name : str
     geometry : sequence of Geometry
-        Shapes for viewers; no part in the dynamics.
+        Shapes for viewers; the dynamics do not depend on them.
     **parameters
-        Numbers and arrays in the subclass's equations; they become attributes of these names.
+        Numbers and arrays in the equations of the subclass, which become attributes with these names.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class NonholonomicVehicle(Vehicle):
     shape_units : mapping of shape name to str
         Units of shape coordinates, such as "rad", "m" or "1", for pictures and tables; "rad or m" without one.
     shape_limits : mapping of shape name to number
-        Largest size of a coordinate [rad]; a step fails if it would pass this limit.
+        Largest magnitude of a coordinate [rad]; a step fails if it would exceed this limit.
     input_names : tuple of str
         Names of the inputs over time.
 
@@ -90,11 +90,11 @@ class NonholonomicVehicle(Vehicle):
     t : float
         Time [s].
     inputs : (nu,) array
-        Values of ``input_names``, units as the equations take them.
+        Values of ``input_names``, units as those of the equations.
     w : (s + dim,) array
         (u, xi) [m/s or rad/s].
 
-    Methods raise a ModelError if the subclass gives neither a mass matrix nor a Lagrangian.
+    Methods raise a ModelError if the subclass defines neither a mass matrix nor a Lagrangian.
 
     References
     ----------
@@ -182,7 +182,7 @@ class NonholonomicVehicle(Vehicle):
 
     @property
     def total_mass(self) -> float:
-        """The last entry of the mass matrix, which is the body's mass [kg]."""
+        """The last entry of the mass matrix, the mass of the body [kg]."""
         return float(self.mass_matrix(self.neutral()[: len(self.shape_names)])[-1, -1])
 
     @property
@@ -195,7 +195,7 @@ class NonholonomicVehicle(Vehicle):
         return {"limits": [self.shape_limits.get(name, np.inf) for name in self.shape_names]}
 
     def require_regular(self, q: np.ndarray | None = None) -> None:
-        """Raise a ModelError if methods of the subclass do not fit together, or a direction has no inertia."""
+        """Raise a ModelError if methods of the subclass are inconsistent, or a direction has no inertia."""
         s, n = len(self.shape_names), self.pose.dim
         if self.group not in ("SE2", "SE3"):
             raise ModelError(f'{self.name}: group is "{self.group}"; it must be "SE2" or "SE3"')
@@ -233,7 +233,7 @@ class NonholonomicVehicle(Vehicle):
 
     @cached_property
     def free(self) -> int:
-        """Number of the velocities that are solved for: rates that are not driven, and the entries of lam."""
+        """Number of velocities that are solved for: rates that are not driven, and the entries of lam."""
         r = self.neutral()[: len(self.shape_names)]
         return len(self.shape_names) - len(self.driven) + self.symmetries(r).shape[1]
 
@@ -283,7 +283,7 @@ class NonholonomicVehicle(Vehicle):
         Raises
         ------
         InputError
-            If there is no shape coordinate of a name.
+            If a name is not that of a shape coordinate.
         """
         r = self.validate_configuration(q)[: len(self.shape_names)]
         e, u = self.symmetries(r), np.zeros(len(r))
@@ -327,7 +327,7 @@ class NonholonomicVehicle(Vehicle):
                 f"that they allow is {np.array2string(allowed, precision=6)}; velocity(q, rates, glide) makes one"
             )
 
-    # ---- many states at once ----------------------------------------------------------------------
+    # ---- stacks of states -------------------------------------------------------------------------
 
     def _masses(self, q: np.ndarray) -> np.ndarray:
         return np.array([self.mass_matrix(r) for r in q[:, : len(self.shape_names)]]).reshape(-1, self.nv, self.nv)
@@ -360,7 +360,7 @@ class NonholonomicVehicle(Vehicle):
 
 
 def placed(position: ArrayLike, yaw: float = 0.0, pitch: float = 0.0) -> np.ndarray:
-    """Return the pose (4, 4) at a position [m], turned about z and then about the new y [rad]."""
+    """Return the pose (4, 4) at a position [m], rotated about z and then about the new y [rad]."""
     c, s, cp, sp = np.cos(yaw), np.sin(yaw), np.cos(pitch), np.sin(pitch)
     X = np.eye(4)
     X[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])

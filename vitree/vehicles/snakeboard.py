@@ -78,7 +78,7 @@ class Snakeboard(NonholonomicVehicle):
 def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: float = 0.016,
                wheel_inertia: float = 0.0013, max_steering: float = 1.4,
                name: str = "snakeboard") -> Snakeboard:  # fmt: skip
-    r"""Return a snakeboard: it gains speed by a rotor that swings while the wheels are steered.
+    r"""Return a snakeboard, which gains speed by swinging a rotor while the wheels are steered.
 
     q = (psi, phi, theta, x, y): angle of the rotor to the board, steering angle of the front wheels, the rear ones'
     being -phi [rad], heading [rad] and position [m] of the board's middle. v = (their rates, omega, vx, vy), the
@@ -86,7 +86,7 @@ def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: fl
 
         (I psi'^2 + 2 I psi' omega + 2 J phi'^2 + m l^2 omega^2 + m vx^2 + m vy^2)/2,
 
-    and e . dl/dxi (``symmetry_momentum``) is constant while the wheels rest.
+    and e . dl/dxi (``symmetry_momentum``) is constant while phi is constant.
 
     The inputs are the torques ``rotor`` on psi and ``steering`` on phi [N m].
 
@@ -101,7 +101,7 @@ def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: fl
     wheel_inertia : float [kg m^2]
         J, of one pair of wheels about its pivot.
     max_steering : float [rad]
-        Largest phi; a step fails if it would pass this angle. At pi/2 the board could turn about any point.
+        Largest phi; a step fails if it would exceed this angle. At pi/2 the board could turn about any point.
     name : str
 
     Raises

@@ -1,10 +1,10 @@
-# Contacts of a step: where they are at its ends, which are in its solve, their rows in the ports of the bodies that they
-# touch, and how fast they move over the step. One lane.
+# Contacts of a step: their places at both ends, the set that is in the solve, their rows in the ports of the bodies
+# that they touch, and their velocities over the step. One lane.
 
-#: How well contacts are solved: a share of the velocities, and of what rounding leaves of positions
+#: Tolerance of contacts: relative to the velocities, and to the rounding errors of positions
 cdef double TOUCH_TOLERANCE = 5e-11
 cdef double TOUCH_ROUNDING = 1e-14
-#: [m/s] slower than this it does not slide
+#: [m/s] contacts slower than this do not slide
 cdef double SLIDING = 1e-7
 
 
@@ -27,16 +27,16 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
         self.way_beside = self.memory.scratch_reals(3 * self.ntouch)
         self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
         self.contact.span, self.contact.spans = self.contacts.span, self.contacts.spans
-        # where contacts may bounce it matters how fast each closes
+        # where contacts may bounce, the speed at which each closes matters
         self.contact.balls = not (self.elastic or self.events)
     return 0
 
 
-# ---- what lies behind --------------------------------------------------------------------------------
+# ---- the previous step -------------------------------------------------------------------------------
 
 
 cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
-    # what is told of contacts so far in the step
+    # what was recorded of contacts so far in the step
     cdef Touching* x = &self.contact
     cdef double* to
     cdef int c
@@ -53,7 +53,8 @@ cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
 
 
 cdef void keep_touch(ModelStepper self) noexcept nogil:
-    # the impulses, and which way each contact slid; what is told of a step taken in parts is their sum, and the last slip
+    # the impulses, and the direction in which each contact slid; for a divided step the sum of the impulses and the
+    # last slip are recorded
     cdef Touching* x = &self.contact
     cdef double* told
     cdef Vec3 lam, way
@@ -65,7 +66,7 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
     if x.leading:
         memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
     for c in range(self.ntouch):
-        x.told[TOLD * c + 6] = x.there[c].gap + 0.0     # no zero is negative
+        x.told[TOLD * c + 6] = x.there[c].gap + 0.0     # avoid negative zeros
         for j in range(3 if x.opened else 0):
             x.told[TOLD * c + j] += x.impact_impulses[3 * c + j]
     if not x.solved:
@@ -79,14 +80,14 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
         if stands(&self.touch[c]):
             keep_standing(self, k)
             continue
-        # those that are open keep a rest of a guess
+        # contacts that are open keep a remainder of a guess
         if not (x.cones.lam[o] > 0.0 and (x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]
                                           or self.touch[c].stiffness != INFINITY)):
             continue
         x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
         told = x.told + TOLD * c
         if x.arrives[c]:
-            told[6] = -0.0      # records know by the sign that it rebounds there
+            told[6] = -0.0      # the sign marks in records that it rebounds there
         lam = world_impulse(self, k, x.cones.lam + o)
         store3(x.lam + 3 * c, lam)
         for j in range(3):
@@ -102,8 +103,8 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
 
 
 cdef void keep_standing(ModelStepper self, int k) noexcept nogil:
-    # of a member that acts at every step. Of dry friction way has which way the coordinate moved, and the length of the
-    # step; a coordinate that stands keeps its place, as a wheel that holds its normal
+    # of a member that acts in every step. For dry friction `way` holds the sign of the motion of the coordinate and the
+    # length of the step; a coordinate that sticks keeps its position, as a wheel with a normal constraint does
     cdef Touching* x = &self.contact
     cdef int j, c = x.member[k], o = x.cones.row[k]
     cdef double* told = x.told + TOLD * c
@@ -120,15 +121,15 @@ cdef void keep_standing(ModelStepper self, int k) noexcept nogil:
 
 
 cdef void admit(ModelStepper self, int c) noexcept nogil:
-    # whether a contact is in the solve from the beginning, and its least gap at the step's end: errors of a resting
-    # contact do not add up
+    # whether a contact is in the solve from the beginning, and its lower bound of the gap at the end of the step:
+    # errors of a resting contact do not accumulate
     cdef Touching* x = &self.contact
     cdef const vt_contact* e = &self.touch[c]
     if stands(e):
         x.target[c] = x.hold[c] if x.active[c] and not (e.kind == RUBS and x.way[3 * c] != 0.0) else x.here[c].gap
         x.within[c] = INSIDE
     else:
-        # a spring pushes wherever it is pressed
+        # a compliant contact acts wherever it is compressed
         x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
         x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < 0.0) else OUTSIDE
 
@@ -140,7 +141,7 @@ cdef inline void face(ModelStepper self, int c) noexcept nogil:
 
 
 cdef Vec3 world_impulse(ModelStepper self, int k, const double* lam) noexcept nogil:
-    # of a member, in world axes; of a coordinate its one number
+    # of a member, in world axes; of a coordinate its single number
     cdef const vt_contact* e = &self.touch[self.contact.member[k]]
     cdef const Touch* at = &self.contact.here[self.contact.member[k]]
     cdef Vec3 f
@@ -158,11 +159,11 @@ cdef Vec3 world_impulse(ModelStepper self, int k, const double* lam) noexcept no
     return f
 
 
-# ---- places of bodies and contacts -------------------------------------------------------------------
+# ---- positions of bodies and contacts ----------------------------------------------------------------
 
 
 cdef void stand_bodies(ModelStepper self, const double* q, Pose* pose, double* at, int* placed) noexcept nogil:
-    # the bodies at q, unless they are there
+    # place the bodies at q, unless they are there
     if placed[0] and memcmp(at, q, self.nq * sizeof(double)) == 0:
         return
     forward_kinematics(self.shared.m, q, pose)
@@ -171,7 +172,7 @@ cdef void stand_bodies(ModelStepper self, const double* q, Pose* pose, double* a
 
 
 cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
-    # bodies and contacts at node 1, which may be node 2 of the step behind
+    # bodies and contacts at node 1, which may be node 2 of the previous step
     cdef Touching* x = &self.contact
     cdef int c
     if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
@@ -189,7 +190,7 @@ cdef void place_end(ModelStepper self, const double* q) noexcept nogil:
 
 
 cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, const Touch* before, Touch* to) noexcept nogil:
-    # all contacts; of those that are far away a gap that they have at least
+    # all contacts; for distant ones a lower bound of the gap
     cdef const TouchSpan* on
     cdef const vt_contact* e
     cdef double apart
@@ -208,12 +209,12 @@ cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, co
 
 
 cdef inline bint comes_in(ModelStepper self, int c) noexcept nogil:
-    # whether the trial closes it beyond where it was
+    # whether the trial closes it beyond its gap at the start
     return self.contact.within[c] == OUTSIDE and self.contact.there[c].gap < self.contact.target[c] - 1e-13
 
 
 cdef bint join(ModelStepper self) noexcept nogil:
-    # contacts that the trial closes beyond where they were come in; whether there are any
+    # add the contacts that the trial closes beyond their gaps at the start; returns whether there are any
     cdef Touching* x = &self.contact
     cdef int c
     cdef bint more = False
@@ -230,7 +231,7 @@ cdef bint join(ModelStepper self) noexcept nogil:
 
 
 cdef void contact_remember(ModelStepper self) noexcept nogil:
-    # the impulses, as a guess
+    # the impulses, as an initial guess
     cdef Touching* x = &self.contact
     cdef int k
     for k in range(x.count):
@@ -241,7 +242,7 @@ cdef void contact_remember(ModelStepper self) noexcept nogil:
 
 
 cdef int contact_gather(ModelStepper self) noexcept nogil:
-    # the contacts in the solve: their cones, guesses, ports and the rows at node 1
+    # the contacts in the solve: their cones, guesses, ports and rows at node 1
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef const vt_contact* e
@@ -271,8 +272,8 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
         if on_coordinate(e):
             y.lam[n] = x.guess[3 * c]
             if e.kind == RUBS:
-                # of dry friction the last step's share at its node 2 is against the motion of that step; where it stood all
-                # is open
+                # for dry friction the last step's part at its node 2 opposes the motion of that step; where the joint
+                # stuck, the direction is open
                 y.mu[k] = share * e.friction * fabs(self.lane.now.h)
                 y.lead[2 * k] = x.way[3 * c + 2] - (1.0 - share) * e.friction * x.way[3 * c + 1] * x.way[3 * c]
                 if x.way[3 * c] == 0.0:
@@ -303,7 +304,7 @@ cdef void bound_friction(ModelStepper self, int k, double share) noexcept nogil:
 
 
 cdef inline int tree_of(ModelStepper self, int c) noexcept nogil:
-    # of the body that a contact touches, or the first of two
+    # the body that a contact touches, or the first of two
     cdef const vt_contact* e = &self.touch[c]
     if on_coordinate(e):
         return self.contact.tree_of_v[e.iv]
@@ -311,18 +312,18 @@ cdef inline int tree_of(ModelStepper self, int c) noexcept nogil:
 
 
 cdef bint trees_apart(ModelStepper self) noexcept nogil:
-    # whether steps couple trees by contacts alone
+    # whether trees are coupled by contacts only
     cdef Choices* c = &self.shared.choices
     if self.contact.trees < 2 or self.shared.count:
         return False
     if self.at_node or self.kind == METHOD_FIELD:
         return True
-    # P of explicit methods learns of all ports at once
+    # P of explicit methods is updated for all ports at once
     return not self.method.explicit and c.extra == 0 and c.solver != RIQN and not self.method.dense(self)
 
 
 cdef void group_contacts(ModelStepper self) noexcept nogil:
-    # members that hang together, group by group
+    # members that are coupled, group by group
     cdef Touching* x = &self.contact
     cdef TouchGroup* g
     cdef int* root = x.group_of_tree
@@ -332,7 +333,8 @@ cdef void group_contacts(ModelStepper self) noexcept nogil:
         memset(root, 0, x.trees * sizeof(int))
         x.group[0].member, x.group[0].count = 0, x.count
         return
-    # a tree that each hangs together with, the least of a group with itself; then the numbers of groups that have members
+    # the representative tree of each group, the smallest of a group with itself; then the numbers of groups that have
+    # members
     for t in range(x.trees):
         root[t] = t
     for k in range(x.count):
@@ -357,7 +359,7 @@ cdef void group_contacts(ModelStepper self) noexcept nogil:
     x.groups = 0
     for t in range(x.trees):
         if root[t] != t:
-            # roots are less, and numbered by now
+            # representatives come first, and are numbered already
             root[t] = root[root[t]]
         elif x.group[t].count == 0:
             root[t] = -1
@@ -378,7 +380,7 @@ cdef void group_contacts(ModelStepper self) noexcept nogil:
 
 
 cdef int place_ports(ModelStepper self) noexcept nogil:
-    # a port for each body and coordinate that is touched, and the contacts' rows in them at node 1
+    # a port for each body and coordinate in contact, and the contacts' rows in them at node 1
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef TouchGroup* g
@@ -400,7 +402,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
     if status != OK:
         return status
     x.ports = ports
-    # group by group, bodies in their order, and coordinates behind them in that of the contacts
+    # group by group: bodies in order, then coordinates in the order of the contacts
     ports = n = 0
     apart = trees_apart(self)
     for group in range(x.groups):
@@ -432,7 +434,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
 
 
 cdef void centre_patches(ModelStepper self) noexcept nogil:
-    # the mean of the points of each patch, in its body
+    # the mean of the points of each patch, in body axes
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef int k, p
@@ -450,7 +452,7 @@ cdef void centre_patches(ModelStepper self) noexcept nogil:
 
 
 cdef Vec3 body_point(ModelStepper self, int c) noexcept nogil:
-    # the material point of body a, in the body
+    # the material point of body a, in body axes
     return tmul(self.contact.pose1[self.touch[c].body_a].R, self.contact.here[c].arm_a)
 
 
@@ -459,7 +461,7 @@ cdef bint on_patch(ModelStepper self, int c) noexcept nogil:
 
 
 cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
-    # the rows of all contacts in the ports; end: of the gap and the slip by displacements at node 2
+    # the rows of all contacts in the ports; end: of gap and slip, by displacements at node 2
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef const Touch* at
@@ -496,7 +498,7 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
         if e.dim == 1:
             continue
         if on_patch(self, c):
-            # all points of a patch slide as its centre does, and turn about it
+            # all points of a patch slide with its centre and rotate about it
             centre = mul(pose[e.body_a].R, x.patch_centre[e.patch])
             d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
             if end:
@@ -521,13 +523,13 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
 
 
 cdef Vec3 carried_arm(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius) noexcept nogil:
-    # of the material point at node 2; of a sphere that rolls, of the centre at node 2 and the lever -radius n
+    # of the material point at node 2; for a rolling sphere of the centre at node 2 with the lever arm -radius n
     cdef Vec3 lever = scale(-radius, n)
     return add(mul(pose[body].R, tmul(self.contact.pose1[body].R, sub(arm, lever))), lever)
 
 
 cdef void along_ports(ModelStepper self, const TouchRow* W, const double* v, double* out) noexcept nogil:
-    # the rate of a row by a velocity
+    # the rate of a row for a velocity
     cdef Touching* x = &self.contact
     cdef int k
     out[0] = 0.0
@@ -540,7 +542,7 @@ cdef void along_ports(ModelStepper self, const TouchRow* W, const double* v, dou
 
 
 cdef void sum_wrenches(ModelStepper self, const double* lam, double* u) noexcept nogil:
-    # u = W1 lam, what impulses are as wrenches in the ports
+    # u = W1 lam, the impulses as wrenches in the ports
     cdef Touching* x = &self.contact
     cdef int k
     memset(u, 0, x.ports * sizeof(double))
@@ -549,7 +551,7 @@ cdef void sum_wrenches(ModelStepper self, const double* lam, double* u) noexcept
 
 
 cdef void gather_push(ModelStepper self) noexcept nogil:
-    # u of the impulses at hand
+    # u of the current impulses
     sum_wrenches(self, self.contact.cones.lam, self.contact.u)
     self.contact.foretold = False
 
@@ -620,7 +622,7 @@ cdef double* contact_P(ModelStepper self) noexcept nogil:
 
 
 cdef bint ports_at_hand(ModelStepper self) noexcept nogil:
-    # whether P is there, of a step behind
+    # whether P is available, from a previous step
     cdef Touching* x = &self.contact
     cdef int k
     if not (x.have_ports[0] and x.ports <= x.most_ports):
@@ -632,7 +634,7 @@ cdef bint ports_at_hand(ModelStepper self) noexcept nogil:
 
 
 cdef void keep_ports(ModelStepper self, bint found) noexcept nogil:
-    # P is there, for these ports, or it is not
+    # P is available for these ports, or is invalid
     cdef Touching* x = &self.contact
     x.have_ports[0] = found and x.ports <= x.most_ports
     if x.have_ports[0]:
@@ -645,7 +647,7 @@ cdef void keep_ports(ModelStepper self, bint found) noexcept nogil:
 
 
 cdef void measure_touches(ModelStepper self) noexcept nogil:
-    # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial at q2; of contacts that yield see `yield_member`
+    # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial at q2; for compliant contacts see `yield_member`
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef const Touch* at
@@ -686,8 +688,8 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
 
 
 cdef void yield_member(ModelStepper self, int k) noexcept nogil:
-    # the law of a contact that yields about the trial, lam = A + A' (gap2 - gap), as w + give lam = 0; and the bound
-    # of its friction, mu times both of its impulses
+    # the law of a compliant contact linearised about the trial, lam = A + A' (gap2 - gap), as w + give lam = 0; and the
+    # bound of its friction, mu times the sum of its impulses
     cdef Touching* x = &self.contact
     cdef const vt_contact* e = &self.touch[x.member[k]]
     cdef double h = self.lane.now.h, A, B, slope
@@ -699,7 +701,7 @@ cdef void yield_member(ModelStepper self, int k) noexcept nogil:
 
 
 cdef void push_end(ModelStepper self) noexcept nogil:
-    # `late`, J(q2)^T of the impulses of contacts that yield which act where the solved step ends
+    # `late`, J(q2)^T of the impulses of compliant contacts that act at the end of the solved step
     cdef Touching* x = &self.contact
     cdef double A, B, slope
     cdef int k, c
@@ -710,7 +712,7 @@ cdef void push_end(ModelStepper self) noexcept nogil:
         if self.touch[c].stiffness == INFINITY:
             continue
         spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, x.there[c].gap, &A, &B, &slope)
-        # what is told of is what pushes
+        # record the impulse that acts
         B = B if x.cones.lam[x.cones.row[k]] > 0.0 else 0.0
         store3(x.late_of + 3 * c, scale(B, x.there[c].n))
         if B > 0.0:
@@ -733,7 +735,7 @@ cdef void push_normal(ModelStepper self, int c, double size, double* out) noexce
 
 
 cdef void slide_patches(ModelStepper self) noexcept nogil:
-    # the displacement of each patch's centre, and how far it turns about the normal
+    # the displacement of each patch's centre, and its rotation about the normal
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef const Pose* before
@@ -750,7 +752,7 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
 
 
 cdef double touch_goal(ModelStepper self) noexcept nogil:
-    # the natural residual that will do [m/s]: b holds the velocities without impulses
+    # the tolerance of the natural residual [m/s]: b holds the velocities without impulses
     cdef Touching* x = &self.contact
     return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
                TOUCH_ROUNDING * reach_of_bodies(self) / fabs(self.lane.now.h))
@@ -767,7 +769,7 @@ cdef double reach_of_bodies(ModelStepper self) noexcept nogil:
 
 
 cdef double touch_residual(ModelStepper self) noexcept nogil:
-    # the natural residual [m/s] of the impulses and the velocities as they are; leaves b of the problem
+    # the natural residual [m/s] of the current impulses and velocities; leaves b of the problem
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef ContactProblem part
@@ -800,7 +802,7 @@ cdef void spread_row(ModelStepper self, const TouchRow* W, double* out) noexcept
             vt_add_row(self.nv, W.on_b[k], self.contact.rows + (W.b + k) * self.nv, out)
 
 
-# ---- what is told of a step that was not solved ------------------------------------------------------
+# ---- report on a step that was not solved ------------------------------------------------------------
 
 
 cdef void note_worst(ModelStepper self) noexcept nogil:

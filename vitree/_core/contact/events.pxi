@@ -1,22 +1,22 @@
-# Impacts located in time: a step ends where the first new contact closes, contacts strike there, and the rest of the step
-# follows. One lane.
+# Impacts located in time: a step ends where the first new contact closes, the impact is applied there, and the rest of
+# the step follows. One lane.
 
 cdef enum:
     LOCATING = 40           # most lengths that are tried for the step to a contact
-    LOCATED_WELL = 10       # so many of them look for the root itself, those beyond for a gap that counts as closed
+    LOCATED_WELL = 10       # of them, so many search for the root; later ones for any gap that counts as closed
 
-#: Such a gap is zero, for coordinates up to a metre [m]
+#: This gap counts as zero, for coordinates up to a metre [m]
 cdef double ROOT = 1e-13
-#: In parts of a step shorter than this share of it accelerations are not told from positions
+#: In parts of a step shorter than this fraction of it, accelerations are not computed from positions
 cdef double SHORT_PART = 1e-3
 
 
 cdef struct LocatedSteps:
-    double* q_start                # (nq,) the state where the whole step starts
+    double* q_start                # (nq,) the state at the start of the whole step
     double* x_start                # (nv,)
     bint logs_parts
-    Log part_log                   # (count, 2 + nq + nv) the step, t, q and x where parts end within a step
-    Log push_log                   # (count, TOUCHED) contacts of the step so far there, by rows of the other
+    Log part_log                   # (count, 2 + nq + nv) the step, t, q and x at the ends of parts within a step
+    Log push_log                   # (count, TOUCHED) contacts of the step up to there, by rows of the other
 
 
 cdef int make_located(ModelStepper self) except -1:
@@ -54,7 +54,7 @@ cdef void put_back_start(ModelStepper self, const Clock* before) noexcept nogil:
 
 
 cdef int step_by_events(ModelStepper self) noexcept nogil:
-    # a whole step in parts that end where contacts close; leaves the state as it was if one fails
+    # a whole step in parts that end where contacts close; restores the state if one fails
     cdef Touching* x = &self.contact
     cdef Clock* clock = self.lane.clock
     cdef Clock before = clock[0]
@@ -93,7 +93,7 @@ cdef int step_by_events(ModelStepper self) noexcept nogil:
 
 
 cdef inline void lose_history(ModelStepper self) noexcept nogil:
-    # what is behind was made with steps of another length
+    # the history has steps of another length
     if not self.method.explicit:
         forget(self)
 
@@ -102,8 +102,8 @@ cdef inline void lose_history(ModelStepper self) noexcept nogil:
 
 
 cdef int locate(ModelStepper self, bint pushed) noexcept nogil:
-    # the step at hand, if no contact closes in it; else that of the length h with which the least of the new gaps is
-    # zero at the end, by Newton's method within brackets, h -= gap/(d gap/dt)
+    # the current step, if no contact closes in it; else the one of length h at whose end the smallest of the new gaps
+    # is zero, by Newton's method with brackets, h -= gap/(d gap/dt)
     cdef Touching* x = &self.contact
     cdef Now* now = self.lane.now
     cdef double low = 0.0, high = now.h, zero = min(ROOT * reach_of_bodies(self), 0.5 * CLOSED_GAP)
@@ -134,7 +134,7 @@ cdef int locate(ModelStepper self, bint pushed) noexcept nogil:
 
 
 cdef int attempt_anew(ModelStepper self, bint pushed) noexcept nogil:
-    # from the same state, after contacts or the length were changed
+    # from the same state, after the contacts or the length changed
     cdef Touching* x = &self.contact
     cdef int c, status
     for c in range(self.ntouch):
@@ -149,7 +149,7 @@ cdef int attempt_anew(ModelStepper self, bint pushed) noexcept nogil:
 
 
 cdef bint take_in_slow(ModelStepper self) noexcept nogil:
-    # contacts that close too slowly to bounce need no instant: the step is to hold them at the gap zero. They arrive
+    # contacts that close too slowly to bounce are not located: the step keeps them at the gap zero, where they arrive
     # with v^2 = rate^2 - 2 a gap. Whether there are any
     cdef Touching* x = &self.contact
     cdef double h = self.lane.now.h, rate, a
@@ -169,13 +169,13 @@ cdef bint take_in_slow(ModelStepper self) noexcept nogil:
 
 
 cdef void move_to_end(ModelStepper self) noexcept nogil:
-    # the bodies' twists where the trial ends
+    # the twists of the bodies at the end of the trial
     end_velocity(self, self.contact.v2)
     move_bodies(self, self.contact.pose2, self.contact.v2)
 
 
 cdef double new_gap(ModelStepper self) noexcept nogil:
-    # the least at the trial's end of the contacts that pass
+    # the smallest gap, at the end of the trial, of the contacts that close
     cdef Touching* x = &self.contact
     cdef double least = INFINITY
     cdef int c
@@ -186,7 +186,7 @@ cdef double new_gap(ModelStepper self) noexcept nogil:
 
 
 cdef double newton_length(ModelStepper self) noexcept nogil:
-    # the step to the first contact, by the rates of the gaps at the trial's end; 0 if they do not tell
+    # the step to the first contact, from the rates of the gaps at the end of the trial; 0 if they do not determine it
     cdef Touching* x = &self.contact
     cdef double found = INFINITY, rate
     cdef int c
@@ -203,7 +203,7 @@ cdef double newton_length(ModelStepper self) noexcept nogil:
 
 
 cdef void fall_by_velocities(ModelStepper self, double* fall) noexcept nogil:
-    # (contacts,) from the speeds at which gaps change at node 1, their accelerations by those at node 2
+    # (contacts,) from the rates of gaps at node 1 and at node 2, their accelerations
     cdef Touching* x = &self.contact
     cdef double h = fabs(self.lane.now.h)
     cdef int c

@@ -1,23 +1,23 @@
 # Explicit steps with contacts: passes of
 #     v1+ = v1 + M(q1)^-1 J1^T lam,    (q2, v2) = F_h(q1, v1+),
-# and impulses that solve the cones at the velocities w that the step has come to,
+# and impulses that solve the cones at the velocities w that the step yields,
 #     b = w - G lam,    G = W2^T P W1.
-# P, what the ports answer to wrenches in them, begins as rows M^-1 rows^T. It learns from each pass how F_h bends, and is
-# kept from step to step. One lane.
+# P, the response of the ports to wrenches in them, starts as rows M^-1 rows^T. It is updated in each pass by the
+# response of F_h, and kept from step to step. One lane.
 
 cdef enum:
     IMPULSE_PASSES = 30        # most passes of a step with contacts
-    IMPULSE_CUTS = 3           # of them so many may leave the complementarity problem unsolved
+    IMPULSE_CUTS = 3           # of them, so many may leave the complementarity problem unsolved
 
-#: The complementarity problem of a pass is solved to this share of what the pass began with
+#: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
 cdef double IMPULSE_SHARE = 1e-2
-#: A pass that leaves more than this share asks for P by differences
+#: A pass that leaves more than this fraction requests P by differences
 cdef double IMPULSE_SLOW = 0.3
-#: Their wrenches move the ports by this share of the velocities
+#: Their wrenches move the ports by this fraction of the velocities
 cdef double IMPULSE_DIFFERENCE = 1e-6
-#: Passes that leave so many times what the first began with lead nowhere
+#: The passes are given up if the residual is so many times the first one
 cdef double IMPULSE_ASTRAY = 100.0
-#: P learns from passes that move ports by more than so many roundings
+#: P is updated by passes that move ports by more than so many rounding errors
 cdef double IMPULSE_HEARD = 1e5
 
 
@@ -25,15 +25,15 @@ cdef struct ExplicitContact:
     double* v_after                # (nv,) v1+
     double* push                   # (nv,) the impulse J1^T lam
     double* gain                   # (nv,) M^-1 of it
-    double* u_before               # (ports,) of the pass before
-    double* z                      # (ports,) motion from the pass before to this one, over h
-    int ports_before               # room of these two
-    Pose* pose_before              # (nbody,) node 2 of the pass before
+    double* u_before               # (ports,) of the previous pass
+    double* z                      # (ports,) motion from the previous pass to this one, over h
+    int ports_before               # memory for these two
+    Pose* pose_before              # (nbody,) node 2 of the previous pass
     double* q_before               # (nq,) the same
     AbaBody* aba1                  # (nbody,) M at node 1
-    double* post_contact           # (nv,) v as it is told of node 1
-    double* told                   # (nv,) and of a stage
-    const double* base             # what stages are told about: `post_contact`, or the velocity after an impact
+    double* post_contact           # (nv,) v that user functions get at node 1
+    double* told                   # (nv,) and at a stage
+    const double* base             # base of the velocities at stages: `post_contact`, or the velocity after an impact
     bint shifts                    # it differs from that of the steps
 
 
@@ -68,14 +68,14 @@ cdef void explicit_accept(ModelStepper self) noexcept nogil:
         keep_touch(self)
 
 
-# ---- what the user's functions are told ----------------------------------------------------------------
+# ---- velocities for user functions ---------------------------------------------------------------------
 
 
 #
-# A step begins with the whole impulse, M^-1 J^T lam = g: its stages have velocities from v1 + g on, and what stands would
-# seem to move. They are told v with the impulse spread over the step instead, at a share c of it
+# A step begins with the whole impulse, M^-1 J^T lam = g: its stages have velocities from v1 + g on, with which bodies
+# at rest would seem to move. User functions get v with the impulse spread over the step instead, at a fraction c of it
 #     post-contact v1 + (v - (v1 + g)) + c g,
-# which begins with the velocity that is told of the node.
+# which begins with the velocity that is reported for the node.
 
 cdef int open_asks(ModelStepper self) noexcept nogil:
     self.explicit.shifts = False
@@ -112,7 +112,7 @@ cdef int step_from(ModelStepper self, double* v) noexcept nogil:
 
 
 cdef int explicit_prepare(ModelStepper self) noexcept nogil:
-    # what the user's functions are told of node 1
+    # what user functions get at node 1
     if not self.ntouch:
         return OK
     self.lane.now.iterations = 0
@@ -134,7 +134,7 @@ cdef void explicit_guess_again(ModelStepper self) noexcept nogil:
 
 
 cdef void explicit_push_late(ModelStepper self) noexcept nogil:
-    # v2 += M(q2)^-1 of the impulses where the step ends
+    # v2 += M(q2)^-1 of the impulses at the end of the step
     cdef Touching* x = &self.contact
     cdef int k
     model_velocity(self, self.lane.state.q2, self.shared.zeros, x.still)
@@ -147,12 +147,12 @@ cdef void explicit_push_late(ModelStepper self) noexcept nogil:
 
 
 cdef bint explicit_plain(ModelStepper self) noexcept nogil:
-    # whether M alone answers, without constraints and prescribed motion
+    # whether the response is that of M alone, without constraints and prescribed motion
     return not (self.shared.count or self.shared.m.nlocked)
 
 
 cdef void stand_still(ModelStepper self) noexcept nogil:
-    # M(q1), and the velocity of no momentum
+    # M(q1), and the velocity of zero momentum
     cdef AbaBody* aba = self.lane.bodies.aba
     self.lane.bodies.aba = self.explicit.aba1
     model_velocity(self, self.lane.state.q, self.shared.zeros, self.contact.still)
@@ -160,13 +160,13 @@ cdef void stand_still(ModelStepper self) noexcept nogil:
 
 
 cdef void respond_at_node(ModelStepper self, const double* push, double* v) noexcept nogil:
-    # M(q1)^-1 of an impulse, the constraints held
+    # M(q1)^-1 of an impulse, with the constraints satisfied
     cdef Touching* x = &self.contact
     cdef int k
     if explicit_plain(self):
         aba_response(self.shared.m, push, 0, self.shared.m.nbody, v, self.explicit.aba1)
         return
-    # prescribed coordinates move as they must with any momentum
+    # prescribed coordinates move as given at any momentum
     model_velocity(self, self.lane.state.q, push, v)
     for k in range(self.nv):
         v[k] -= x.still[k]
@@ -185,7 +185,7 @@ cdef void explicit_answer_ports(ModelStepper self) noexcept nogil:
 
 
 cdef void apply_impulse(ModelStepper self) noexcept nogil:
-    # v1+ = v1 + M^-1 rows^T u, v1 after an impact
+    # v1+ = v1 + M^-1 rows^T u, with v1 after an impact
     cdef Touching* x = &self.contact
     cdef const double* v = x.v if x.opened else self.lane.state.x
     cdef int k
@@ -250,7 +250,7 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
 
 
 cdef void note_ports(ModelStepper self) noexcept nogil:
-    # the impulses of this pass, and where bodies are
+    # the impulses of this pass, and the positions of bodies
     cdef Touching* x = &self.contact
     memcpy(self.explicit.u_before, x.u, x.ports * sizeof(double))
     memcpy(self.explicit.pose_before, x.pose2, self.shared.m.nbody * sizeof(Pose))
@@ -281,7 +281,7 @@ cdef int difference_ports(ModelStepper self) noexcept nogil:
 
 
 cdef double measure_ports(ModelStepper self) noexcept nogil:
-    # z, motion of the ports from where they were noted to node 2, over h; returns the size of positions
+    # z, the motion of the ports from the reference position to node 2, over h; returns the magnitude of positions
     cdef Touching* x = &self.contact
     cdef double inverse = 1.0 / self.lane.now.h, size = 1.0
     cdef const Pose* now
@@ -303,7 +303,8 @@ cdef double measure_ports(ModelStepper self) noexcept nogil:
 
 
 cdef void learn_ports(ModelStepper self) noexcept nogil:
-    # P += (z - P du) (D du)^T/(du^T D du), D the diagonal of P, so that P du = z is what ports did (Broyden 1965)
+    # P += (z - P du) (D du)^T/(du^T D du), D the diagonal of P, so that P du = z is the observed response (Broyden
+    # 1965)
     cdef Touching* x = &self.contact
     cdef double* P = contact_P(self)
     cdef double* du = self.explicit.u_before

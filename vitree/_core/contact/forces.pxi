@@ -1,26 +1,28 @@
-# Accelerations of a state under everything, closed contacts included, and the wrenches that joints transmit. With J the
-# rows of closed contacts, enforced limits that are reached, wheels and dry friction, and a0 the acceleration without them,
+# Accelerations of a state with all forces, including closed contacts, and the wrenches that joints transmit. With the
+# rows J of closed contacts, enforced limits that are reached, wheels and dry friction, and the acceleration a0 without
+# them,
 #     a = a0 + M^-1 J^T f,    d(J v)/dt = J a0 + (dJ/dt) v + G f,    G = J M^-1 J^T,
-#     0 <= f_n  _|_  d(J_n v)/dt >= 0,    sliding: f_t = -mu f_n v_t/|v_t|,    sticking: |f_t| <= mu f_n against d(J_t v)/dt.
+#     0 <= f_n  _|_  d(J_n v)/dt >= 0,
+#     sliding: f_t = -mu f_n v_t/|v_t|,    sticking: |f_t| <= mu f_n against d(J_t v)/dt.
 # One lane.
 
 #: [m] a contact is closed below this gap
 cdef double CLOSED_STATE = 1e-8
 #: [m/s] and while it opens no faster than this
 cdef double OPENS = 1e-7
-#: [m/s or rad/s] what slips no faster sticks: friction would stop it at once
+#: [m/s or rad/s] contacts that slip no faster stick: friction would stop them at once
 cdef double STICKS = 1e-4
-#: (dJ/dt) v is a difference over configurations so far apart [rad or m]
+#: (dJ/dt) v is a difference over configurations this far apart [rad or m]
 cdef double BIAS_SPAN = 1e-3
-#: A normal force that is given is held by a row that yields so many times as much as it answers, corrected so often
+#: A given normal force is imposed by a row whose compliance is so many times its response, corrected so often
 cdef double SOFTER = 1e3
 cdef enum:
     SOFT_PASSES = 6
     STATE_ROW = TOUCHED + 6     # numbers of a contact of a state
-#: The forces are found to this share of the accelerations without them; one that is not found to LEAST_FOUND does not exist
+#: Forces are solved for relative to the accelerations without them; above LEAST_FOUND they do not exist
 cdef double FOUND = 1e-13
 cdef double LEAST_FOUND = 1e-8
-#: Accelerations [share of the largest] below which a row counts as at rest, of inverse dynamics
+#: Accelerations [relative to the largest] below which a row counts as at rest, for inverse dynamics
 cdef double AT_REST = 1e-7
 
 
@@ -53,12 +55,12 @@ cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept 
 
 
 cdef inline double given_force(const vt_contact* e, const Touch* at, double speed) noexcept nogil:
-    # f_n = max(0, -k gap - d gap') of a contact that yields
+    # f_n = max(0, -k gap - d gap') of a compliant contact
     return max(0.0, -e.stiffness * at.gap - e.damping * speed)
 
 
 cdef void row_rates(ModelStepper s, const Touch* list, double* out) noexcept nogil:
-    # J v of the members' rows where bodies have the twists at hand; tangents stay those of node 1, but of what rolls
+    # J v of the members' rows for the current twists of the bodies; tangents are those of node 1, except for rolling
     cdef Touching* x = &s.contact
     cdef const vt_contact* e
     cdef const Touch* at
@@ -86,7 +88,7 @@ cdef void row_rates(ModelStepper s, const Touch* list, double* out) noexcept nog
 
 
 cdef inline Vec3 point_rate(ModelStepper s, int body, Vec3 arm) noexcept nogil:
-    # the velocity of a body's point
+    # the velocity of a point of a body
     cdef const double* twist = s.lane.bodies.twist + 6 * body
     if body < 0:
         return zero3()
@@ -95,8 +97,8 @@ cdef inline Vec3 point_rate(ModelStepper s, int body, Vec3 arm) noexcept nogil:
 
 cdef void row_bias(ModelStepper s, const double* q, const double* v, const int* path, int on_path, double* out,
                    double* rates) noexcept nogil:
-    # out = (dJ/dt) v of the members' rows, by a central difference of fourth order along v; bodies are moved that lie
-    # between ports and the world
+    # out = (dJ/dt) v of the members' rows, by a central difference of fourth order along v; only bodies between ports
+    # and the world are moved
     cdef const vt_model* m = s.shared.m
     cdef Touching* x = &s.contact
     cdef double fastest = largest(v, s.nv), share, weight, way
@@ -128,7 +130,7 @@ cdef void row_bias(ModelStepper s, const double* q, const double* v, const int* 
 
 
 cdef void state_laws(ModelStepper s, const double* v, double slow) noexcept nogil:
-    # what the forces of the members obey by the velocities of their rows; what slips no faster than `slow` sticks
+    # the law of the members' forces according to the velocities of their rows; slips no faster than `slow` stick
     cdef Touching* x = &s.contact
     cdef ContactProblem* y = &x.cones
     cdef const vt_contact* e
@@ -157,7 +159,7 @@ cdef inline void lead_against(ContactProblem* y, int k, double one, double other
 
 
 cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
-    # the forces of the members, where cones.b has what their rows do without them; returns the residual as a share of b
+    # the forces of the members, for b of the rows without them in cones.b; returns the residual relative to b
     cdef Touching* x = &s.contact
     cdef ContactProblem* y = &x.cones
     cdef const vt_contact* e
@@ -167,7 +169,7 @@ cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
     memset(y.lam, 0, n * sizeof(double))
     memset(given, 0, n * sizeof(double))
     memset(y.give, 0, x.count * sizeof(double))
-    # G in numbers: through ports, forces that are not the only ones would have errors of the shift's inverse
+    # G explicitly: through ports, forces that are not unique would have errors of the inverse of the shift
     cones_product(y, x.W1, x.W1, x.P_room, x.ports, 0, x.ports, 0)
     cones_form(y)
     for k in range(x.count):
@@ -182,7 +184,7 @@ cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
     for i in range(passes):
         for k in range(n):
             if given[k] > 0.0:
-                # soft (f - given) = 0, by what G did in the pass before
+                # soft (f - given) = 0, by the response of G in the previous pass
                 soft = y.G[k * (n + 1)] * SOFTER / (1.0 + SOFTER)
                 y.b[k] = soft * (y.lam[k] - given[k]) - vt_inner(n, y.G + k * n, y.lam)
                 size = max(size, fabs(y.b[k]))
@@ -220,15 +222,15 @@ cdef int closed_accelerations(ModelStepper s, double t, const double* q, const d
 
 
 cdef void port_rates(ModelStepper s, const double* v, double* out) noexcept nogil:
-    # how a velocity moves the ports, (ports,)
+    # the motion of the ports for a velocity, (ports,)
     cdef int k
     for k in range(s.contact.ports):
         out[k] = vt_inner(s.nv, s.contact.rows + k * s.nv, v)
 
 
 cdef void answer_members(ModelStepper s, const double* q, const int* path, int on_path) noexcept nogil:
-    # P = rows M^-1 rows^T as `answer_at_rest` has it, behind `acceleration` at q. Where M alone answers, its factors are at
-    # hand, and the responses are those of the bodies on the path, zero elsewhere
+    # P = rows M^-1 rows^T as `answer_at_rest` computes it, after `acceleration` at q. If the response is that of M
+    # alone, its factors are available, and the responses are those of the bodies on the path, zero elsewhere
     cdef Touching* x = &s.contact
     cdef double* P = x.P_room
     cdef int k, j, nv = s.nv
@@ -243,7 +245,7 @@ cdef void answer_members(ModelStepper s, const double* q, const int* path, int o
 
 
 cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
-    # the body that is touched, or that a limited coordinate moves
+    # the body in contact, or the one that a limited coordinate moves
     cdef const vt_model* m = s.shared.m
     cdef int i = s.contact.owner[port], iv
     if i < 0:
@@ -254,7 +256,7 @@ cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
 
 
 cdef int paths_of_ports(ModelStepper s, int* path) noexcept nogil:
-    # the bodies between ports and the world in their order, (nbody,) at most; returns how many
+    # the bodies between ports and the world in their order, (nbody,) at most; returns their number
     cdef Touching* x = &s.contact
     cdef const vt_model* m = s.shared.m
     cdef int i, k, count = 0
@@ -303,8 +305,8 @@ cdef void hold_again(ModelStepper s, double t, const double* q, const double* v,
 
 
 cdef object member_rows(ModelStepper s, const double* v):
-    # (members, STATE_ROW): 0, number, force on the first in world axes, slip velocity there, gap; then where the force acts
-    # and the normal, NaN of coordinates
+    # (members, STATE_ROW): 0, number, force on the first in world axes, slip velocity there, gap; then the point of
+    # action and the normal, NaN for coordinates
     cdef Touching* x = &s.contact
     cdef const vt_contact* e
     cdef double[:, ::1] view
@@ -345,7 +347,7 @@ cdef object member_rows(ModelStepper s, const double* v):
 
 
 cdef object member_wrenches(ModelStepper s):
-    # (nbody, 6): what the members put on bodies, (couple, force) about their origins in world axes
+    # (nbody, 6): the wrenches of the members on bodies, (couple, force) about their origins in world axes
     cdef Touching* x = &s.contact
     cdef double[:, ::1] view
     cdef int k = 0, j
@@ -363,8 +365,8 @@ cdef object member_wrenches(ModelStepper s):
 
 cdef int forces_for(ModelStepper s, double t, const double* q, const double* v, const double* wanted,
                     double slow, double* found) noexcept nogil:
-    # the acceleration nearest to a wanted one, in the metric of M, that forces of members give which the wanted one allows:
-    # its difference to the wanted one is what joint forces are left to do
+    # the acceleration nearest to a desired one, in the metric of M, that admissible forces of members produce: the
+    # difference to the desired one is left for joint forces
     cdef Touching* x = &s.contact
     cdef ContactProblem* y = &x.cones
     cdef double* rate = NULL
@@ -378,7 +380,7 @@ cdef int forces_for(ModelStepper s, double t, const double* q, const double* v, 
         return NOT_FINITE
     status = find_closed(s, q, v)
     while status == OK and x.count:
-        rate = y.w              # of the room that was made
+        rate = y.w              # of the allocated memory
         on_path = paths_of_ports(s, path)
         answer_members(s, q, path, on_path)
         row_bias(s, q, v, path, on_path, x.w, x.total)
@@ -437,12 +439,12 @@ cdef int set_state_rates(ModelStepper s, prescribed) except -1:
 
 def accelerations_with_contacts(ModelStepper field, double t, const double[::1] q, const double[::1] v,
                                 const double[::1] prescribed=None, double slow=0.0):
-    """Accelerations of a state under everything, closed contacts included; what slips no faster than `slow` sticks, and
-    what slips no faster than 1e-4 m/s or rad/s.
+    """Accelerations of a state with all forces, closed contacts included; slips no faster than `slow`, or than 1e-4 m/s or
+    rad/s, stick.
 
-    Returns a (nv,), the multipliers (count,) of the constraints, the closed contacts (n, STATE_ROW) with forces in the
-    place of impulses, then points and normals, the wrenches (nbody, 6) that they put on the bodies, (couple, force) about
-    the bodies' origins in world axes, and the status.
+    Returns a (nv,), the multipliers (count,) of the constraints, the closed contacts (n, STATE_ROW) with forces in
+    place of impulses, then points and normals, their wrenches (nbody, 6) on the bodies, (couple, force) about the
+    bodies' origins in world axes, and the status.
     """
     cdef Busy busy = field.busy()
     cdef const double* at = entries(q, field.nq, "entries of q")
@@ -464,9 +466,9 @@ def accelerations_with_contacts(ModelStepper field, double t, const double[::1] 
 
 
 def acceleration_left(ModelStepper field, double t, const double[::1] q, const double[::1] v, const double[::1] a):
-    """What joint forces have to add to the acceleration of a state so that it is a (nv,): of least kinetic metric.
+    """The acceleration that joint forces have to add such that the total is a (nv,), minimal in the kinetic metric.
 
-    Returns it (nv,), the number of the contact that forbids the acceleration or -1, and the status.
+    Returns it (nv,), the number of the contact that excludes the acceleration or -1, and the status.
     """
     cdef Busy busy = field.busy()
     cdef const double* at = entries(q, field.nq, "entries of q")
@@ -493,9 +495,9 @@ def acceleration_left(ModelStepper field, double t, const double[::1] q, const d
 def joint_wrenches(ModelStepper field, const double[::1] q, const double[::1] v, const double[::1] a,
                    const double[::1] multipliers, const double[:, ::1] contact, const int[::1] body,
                    const double[:, :, ::1] axes, const double[:, ::1] place):
-    """Wrenches (torque, force) that parents put on bodies, (n, 6), at places on ``body`` (n,) and in axes there.
+    """Wrenches (torque, force) from parents on bodies, (n, 6), at points of ``body`` (n,) and in axes there.
 
-    That is what inverse dynamics asks of a body and all that it carries, less the wrenches of loads, of constraints by
+    They are the wrenches of inverse dynamics of a body and its subtree, less those of loads, of constraints by
     their ``multipliers`` (count,), and of contacts (nbody, 6), (couple, force) about the bodies' origins in world axes, or
     None. ``axes`` (n, 3, 3) and ``place`` (n, 3) [m] are in the bodies' core frames.
     """
@@ -537,7 +539,7 @@ def joint_wrenches(ModelStepper field, const double[::1] q, const double[::1] v,
         add_wrench(b, e.body_b, scale(multipliers[k], held.hold1[k].nb), scale(multipliers[k], held.hold1[k].fb))
     for i in range(m.nbody if contact is not None else 0):
         add_wrench(b, i, load3(&contact[i, 0]), load3(&contact[i, 3]))
-    # leaves to root: of all that a body carries
+    # leaves to root: of everything that a body carries
     for i in range(m.nbody - 1, -1, -1):
         n, f = load3(b.wrench + 6 * i), load3(b.wrench + 6 * i + 3)
         add_wrench(b, m.body[i].parent, add(n, cross(b.pose[i].t, f)), f)
@@ -563,7 +565,7 @@ cdef inline void add_wrench(Bodies* b, int body, Vec3 n, Vec3 f) noexcept nogil:
         store3(to + 3, add(load3(to + 3), f))
 
 
-# ---- how a frame moves -------------------------------------------------------------------------------
+# ---- motion of a frame -------------------------------------------------------------------------------
 
 def frame_motion(CoreModel model, const double[::1] q, const double[::1] v, const double[::1] a, int body,
                  const double[:, ::1] axes, const double[::1] place):

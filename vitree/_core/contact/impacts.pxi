@@ -1,29 +1,32 @@
-# Impacts: what bounces at a node, and the velocities at nodes, where contacts that stay still owe a part of an impulse.
-# One lane.
+# Impacts: the contacts that rebound at a node, and the velocities at nodes, which include a part of the impulses of
+# contacts that remain closed. One lane.
 
 cdef enum:
     IMPACTS = 1000          # most impulses of an impact, the last half of them inelastic
 
 #: An elastic contact is closed below this gap [m]
 cdef double CLOSED_GAP = 1e-12
-#: Contacts with less restitution are stopped where they close, and rebound at the next node. Of the others the rebound
-#: makes up for their way through each other within two steps
+#: Contacts with less restitution are stopped where they close, and rebound at the next node. The rebound of the others
+#: makes up for their penetration within two steps
 cdef double BOUNCY = 0.5
-#: Where impacts are located, contacts that close within this share of a step strike at once; below this gap [m] some may
+#: Where impacts are located, contacts that close within this fraction of a step are applied at once; below this gap [m]
+#: some may
 cdef double AT_ONCE = 1e-6
 cdef double NEARBY = 1e-6
-#: An impact sets a pair moving if it changes the speed at which its gap closes by more than this share
+#: An impact causes another if it changes the closing speed of its gap by more than this fraction
 cdef double MOVED = 1e-9
-#: A pair closes if it does so faster than this share of the velocities
+#: A pair closes if it does so faster than this fraction of the velocities
 cdef double CLOSING = 1e-12
-#: Contacts that stay owe a share of the last impulse at a node; those that owe so much more of it close anew
+#: The part of the last impulse that persisting contacts contribute at a node; contacts that need so much more close
+#: anew
 cdef double END_IMPULSE_SLACK = 0.1
-#: An impact gains energy if it does so by more than this share of its terms
+#: An impact gains energy if the gain exceeds this fraction of its terms
 cdef double GAINED = 1e-12
 
 
 cdef inline double end_impulse_share(double behind, bint first) noexcept nogil:
-    # the most that contacts that stay owe of their impulses in the last step: from a start they gave 1 - behind of a step's
+    # the largest part of their last impulses that persisting contacts may contribute: from a start they gave 1 - behind
+    # of a step's
     return (behind + END_IMPULSE_SLACK) / (1.0 - behind if first and behind < 1.0 else 1.0)
 
 
@@ -37,14 +40,15 @@ cdef int make_impacts(ModelStepper self) except -1:
     cdef int i
     self.answers_by_factors = self.shared.count == 0 and m.nlocked == 0
     for i in range(m.nbody):
-        # joints of several coordinates within a tree take operations in another order there
+        # joints of several coordinates within a tree are processed in another order there
         if joint_multi(&m.body[i]) and m.body[i].parent >= 0:
             self.answers_by_factors = False
     return 0
 
 
 cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogil:
-    # contacts at node 1. pushed: some did in the last step, and are in the solve; free: a step without was taken
+    # contacts at node 1. pushed: some acted in the last step, and are in the solve; free: a step without contacts was
+    # taken
     cdef Touching* x = &self.contact
     cdef int c
     place_start(self, self.lane.state.q)
@@ -59,12 +63,12 @@ cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogi
     return meet(self, free) if self.elastic or self.events else OK
 
 
-# ---- velocities at nodes: p is that before the node's impulses, half of which closed contacts have yet to give ------
+# ---- velocities at nodes: p is that before the node's impulses, half of which closed contacts have still to apply --
 
 
 cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, double share) noexcept nogil:
-    # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, a share of
-    # these at most, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
+    # v of the contacts within, with their impulses in guess: those that close are stopped by at most a given part of
+    # these, with friction against their slip. A contact that needs more closes anew, and its friction is open
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef ContactProblem* z = &x.hit
@@ -78,7 +82,7 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
         along_ports(self, &x.W1[k], v, &y.b[k])
     for k in range(y.count):
         if y.law[k] == RUB:
-            # what the step that led here has of it at its node 2
+            # the part that the previous step applied at its node 2
             y.mu[k] = (1.0 - self.method.node_share(self)) * self.touch[x.member[k]].friction * (
                 fabs(x.guess[3 * x.member[k] + 1]))
     gave = pushes(y, y.lam)
@@ -92,7 +96,8 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
 
 
 cdef int impact_rebound(ModelStepper self, double* v) noexcept nogil:
-    # v of the state after the impact of what was stopped in the last step, which `post_contact_velocity` then leaves out
+    # v of the state after the impact of contacts that were stopped in the last step, which `post_contact_velocity` then
+    # leaves out
     cdef Touching* x = &self.contact
     cdef int c, status
     place_start(self, self.lane.state.q)
@@ -111,8 +116,8 @@ cdef int impact_rebound(ModelStepper self, double* v) noexcept nogil:
 
 
 cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
-    # the problem of contacts within, which are placed at q, in the metric of M. Which way they slid says nothing there,
-    # and is kept
+    # the problem of contacts within, which are placed at q, in the metric of M. Their directions of slip do not apply
+    # there, and are preserved
     cdef Touching* x = &self.contact
     cdef int k, status
     for k in range(self.ntouch):
@@ -177,7 +182,7 @@ cdef void take_frictionless(ModelStepper self) noexcept nogil:
 
 
 cdef double closing_speed(ModelStepper self, int c, const Touch* list, const double* v) noexcept nogil:
-    # d(gap)/dt of a contact at a node, where the bodies' twists are those of v
+    # d(gap)/dt of a contact at a node, for the twists of v
     cdef const vt_contact* e = &self.touch[c]
     cdef const Touch* at = &list[c]
     cdef double* twist = self.lane.bodies.twist
@@ -192,14 +197,14 @@ cdef double closing_speed(ModelStepper self, int c, const Touch* list, const dou
 
 
 cdef void move_bodies(ModelStepper self, const Pose* pose, const double* v) noexcept nogil:
-    # the bodies' twists by v
+    # the twists of the bodies for v
     cdef int i
     for i in range(self.shared.m.nbody):
         twist_of(self.shared.m, i, v, pose, self.lane.bodies.twist)
 
 
 cdef void node_velocity(ModelStepper self, double* v) noexcept nogil:
-    # v of the state, as it was before contacts act
+    # v of the state, before contacts act
     if self.method.explicit:
         memcpy(v, self.lane.state.x, self.nv * sizeof(double))
     else:
@@ -207,7 +212,7 @@ cdef void node_velocity(ModelStepper self, double* v) noexcept nogil:
 
 
 cdef void end_velocity(ModelStepper self, double* v) noexcept nogil:
-    # v of the trial's end, as it is before contacts act
+    # v of the end of the trial, before contacts act
     if self.method.explicit:
         memcpy(v, self.lane.state.x2, self.nv * sizeof(double))
         return
@@ -218,8 +223,8 @@ cdef void end_velocity(ModelStepper self, double* v) noexcept nogil:
 
 
 cdef void measure_falls(ModelStepper self, double* fall) noexcept nogil:
-    # (contacts,) from the speeds at which gaps change at node 1, their accelerations over a free step; by velocities over
-    # parts of steps, which may be short, and of methods whose configurations do not know accelerations
+    # (contacts,) from the rates of gaps at node 1, their accelerations over a free step; by velocities over parts of
+    # steps, which may be short, and for methods whose configurations do not determine accelerations
     cdef Touching* x = &self.contact
     cdef double h = fabs(self.lane.now.h)
     cdef int c
@@ -235,19 +240,19 @@ cdef inline bint closed_here(ModelStepper self, int c) noexcept nogil:
 
 
 cdef bint may_strike(ModelStepper self, int c) noexcept nogil:
-    # whether its impulse is asked for at this node or the next
+    # whether its impulse is applied at this node or the next
     cdef Touching* x = &self.contact
     cdef const vt_contact* e = &self.touch[c]
     if x.active[c] or x.within[c] == OPEN:
         return False
-    # where impacts are located the others give their impulses as well
+    # where impacts are located the others apply their impulses as well
     return e.restitution > 0.0 or (self.events > 0 and closed_here(self, c) and e.stiffness == INFINITY
                                    and not stands(e))
 
 
 cdef int meet(ModelStepper self, bint* free) noexcept nogil:
-    # which contacts strike at this node, with the impulse that they give, and which at the next. A contact bounces if
-    # e |v_n| > max(slowest, 2 h |a_n|): shorter rebounds are none. free: a step without contacts was taken
+    # the contacts that strike at this node, with their impulses, and those that strike at the next. A contact bounces
+    # if e |v_n| > max(slowest, 2 h |a_n|): lower rebounds are suppressed. free: a step without contacts was taken
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h), speed, least
@@ -287,7 +292,7 @@ cdef int meet(ModelStepper self, bint* free) noexcept nogil:
         elif e.restitution * -speed > least and (stops(e) or x.there[c].gap < 0.0):
             rebound_next(self, c)
     if hit:
-        # which others close is asked again with the velocities after the impact
+        # the other closing contacts are determined again with the velocities after the impact
         forget_rebounds(self)
         status = strike_node(self, bounces)
     while hit and status == OK and strike_more(self, h, &near, &status):
@@ -318,8 +323,8 @@ cdef void forget_rebounds(ModelStepper self) noexcept nogil:
 
 
 cdef void let_bounce(ModelStepper self) noexcept nogil:
-    # by the velocities at node 1 after an impact there, and how gaps change over the trial. Where impacts are located none
-    # is let through
+    # by the velocities at node 1 after an impact there, and the changes of gaps over the trial. Where impacts are
+    # located none may pass
     cdef Touching* x = &self.contact
     cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h)
     cdef bint any = False
@@ -341,8 +346,8 @@ cdef void let_bounce(ModelStepper self) noexcept nogil:
 
 
 cdef bint strike_more(ModelStepper self, double h, bint* near, int* status) noexcept nogil:
-    # others take part in the impact that it sets moving so that they close in this step, and that rebound; where impacts are
-    # located those that close at once. near: their accelerations are known. Whether there are any
+    # other contacts take part in the impact if it makes them close in this step, and they rebound; where impacts are
+    # located, those that close at once. near: their accelerations are known. Whether there are any
     cdef Touching* x = &self.contact
     cdef double speed
     cdef bint found = False
@@ -380,9 +385,9 @@ cdef int learn_falls(ModelStepper self) noexcept nogil:
 
 
 cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
-    # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
+    # the impact of all closed contacts, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
     # on these, with friction, and v += (1 + e)(v0 - v). bounces: e is not 0. Contacts that follow take part as soon as
-    # their gaps have closed at the velocities between
+    # their gaps have closed at the intermediate velocities
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef int c, k, j, count, all, sweep, status, o, nv = self.nv
@@ -390,14 +395,14 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
     cdef bint arrived = False
     for c in range(self.ntouch):
         x.bad[c] = x.within[c]
-        # what rolls does so in an impact as well; dry friction has no part in it
+        # rolling constraints act in an impact as well; dry friction does not
         x.within[c] = OUTSIDE if self.touch[c].kind == RUBS or not (
             closed_here(self, c) or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED
             or x.within[c] == FOLLOWS) else INSIDE
         arrived = arrived or x.active[c] == ARRIVED
     memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
     for c in range(self.ntouch):
-        # where some were stopped in the last step, what those that pushed gave there
+        # where some were stopped in the last step, the impulses of those that acted there
         if not arrived or not x.active[c] or self.touch[c].stiffness != INFINITY:
             x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
     status = contact_gather(self)
@@ -439,7 +444,7 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
         cone_solve(&x.hit, 1e-13 * size)
         part_again(self, count, bounces and 2 * sweep < IMPACTS)
         if all > count:
-            # and what rolls holds
+            # and rolling constraints are satisfied
             choose_hit(self, x.bad + count, all - count)
             cone_solve(&x.hit, 1e-13 * size)
             for k in range(all - count):
@@ -462,8 +467,9 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
 
 
 cdef bint close_next(ModelStepper self, double least, double* rest) noexcept nogil:
-    # go on to where the first of the gaps closes at the velocities at hand, in the rest of the step; behind it those that are
-    # closed where the step begins do. Whether there are any. least: speeds below it are none
+    # advance to the instant at which the first of the gaps closes at the current velocities, within the rest of the
+    # step; later gaps as well if they are closed where the step begins. Whether there are any. least: lower speeds
+    # count as zero
     cdef Touching* x = &self.contact
     cdef const ContactProblem* y = &x.cones
     cdef double t = INFINITY
@@ -490,8 +496,7 @@ cdef bint close_next(ModelStepper self, double least, double* rest) noexcept nog
 
 
 cdef void take_back(ModelStepper self) noexcept nogil:
-    # where contacts were stopped in the last step, those that hang together with them approach as if none had pushed:
-    # u -= G lam
+    # where contacts were stopped in the last step, those coupled with them approach as if none had acted: u -= G lam
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef int k, o
@@ -507,8 +512,8 @@ cdef void take_back(ModelStepper self) noexcept nogil:
 
 
 cdef void part_again(ModelStepper self, int count, bint bounce) noexcept nogil:
-    # the approaching contacts part with e of their approach, u += G (1 + e) lam. Contacts of one e never gain energy;
-    # where a group of several would, all of them take the least
+    # the approaching contacts separate with e times their approach, u += G (1 + e) lam. Contacts of one e never gain
+    # energy; where a group of several would, all of them use the smallest
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef ContactProblem* z = &x.hit
@@ -555,7 +560,7 @@ cdef TouchGroup* group_of(ModelStepper self, int k) noexcept nogil:
 
 
 cdef void choose_hit(ModelStepper self, const int* chosen, int count) noexcept nogil:
-    # the problem of some members alone
+    # the problem of a subset of members
     cdef Touching* x = &self.contact
     cdef const ContactProblem* y = &x.cones
     cdef ContactProblem* z = &x.hit
@@ -579,18 +584,18 @@ cdef void choose_hit(ModelStepper self, const int* chosen, int count) noexcept n
 
 
 cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
-    # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
+    # M^-1 of each port, with the constraints satisfied, and G = W1^T (rows response) W1
     cdef Touching* x = &self.contact
     cdef double* P = x.P_room
     cdef int k, j, nv = self.nv
     model_velocity(self, q, self.shared.zeros, x.still)
     for k in range(x.ports):
         if self.answers_by_factors:
-            # M as `velocity` has left it
+            # M as `velocity` left it
             aba_response(self.shared.m, x.rows + k * nv, 0, self.shared.m.nbody, x.response + k * nv,
                          self.lane.bodies.aba)
             continue
-        # prescribed coordinates move as they must with any momentum
+        # prescribed coordinates move as given at any momentum
         model_velocity(self, q, x.rows + k * nv, x.response + k * nv)
         for j in range(nv):
             x.response[k * nv + j] -= x.still[j]

@@ -12,44 +12,44 @@ cdef enum:                  # whether a contact is in the solve
     OUTSIDE = 0
     INSIDE = 1
     REBOUNDS = 2            # it will bounce at the next node
-    OPEN = 3                # it closes freely: the step to where it does so is looked for
-    STRIKES = 4             # it closes at this node, but for a way that is none
-    FOLLOWS = 5             # it closes in this step behind an impact at this node, and takes part in that
+    OPEN = 3                # it closes freely: the step to the instant at which it does is searched
+    STRIKES = 4             # it closes at this node, up to a negligible distance
+    FOLLOWS = 5             # it closes in this step after an impact at this node, and takes part in it
 
-cdef enum:                  # whether a contact pushed in the last step
+cdef enum:                  # whether a contact acted in the last step
     PUSHED = 1
     ARRIVED = 2             # it closed, and rebounds at this node
 
 
-cdef struct TouchTree:      # bodies that hang together, and their coordinates
+cdef struct TouchTree:      # coupled bodies, and their coordinates
     int body
     int body_end
     int v
     int v_end
 
 
-cdef struct TouchGroup:     # contacts in the solve that hang together by the trees that they touch
-    int member              # the first, and how many
+cdef struct TouchGroup:     # contacts in the solve that are coupled by the trees that they touch
+    int member              # the first, and their number
     int count
     int row
     int n
     int port
     int ports
     int whole               # those of bodies, before those of coordinates
-    double least            # of an impact: the least restitution, what the kinetic energy gains, and of which terms
+    double least            # of an impact: the smallest restitution, the gain of kinetic energy and its terms
     double gain
     double terms
-    int arrived             # a member is to rebound that was stopped in the last step
+    int arrived             # a member that was stopped in the last step is to rebound
 
 
 cdef struct Touching:
     # kept
     double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first
-    double* way             # (contacts, 3) unit, the way each slid in the last step, or zeros
-    double* hold            # (contacts,) [m] the gap that those that pushed keep to: zero, or that of a bad start
-    int* active             # (contacts,) it pushed in the last step: 0, PUSHED or ARRIVED
+    double* way             # (contacts, 3) unit direction in which each slid in the last step, or zeros
+    double* hold            # (contacts,) [m] the gap that active contacts keep: zero, or that of a start with overlap
+    int* active             # (contacts,) whether it acted in the last step: 0, PUSHED or ARRIVED
     double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
-    int* have_ports         # P is of a step behind, for these
+    int* have_ports         # P is that of a previous step, for these
     int* owner_kept         # (most_ports,) what each row of P belongs to
     double* P               # (most_ports, most_ports) or more: -(rows2 (-dr/dy)^-1 rows^T)/h
     int* owner_past         # (most_ports,) what each of their rows belonged to
@@ -67,12 +67,12 @@ cdef struct Touching:
     Touch* there            # (contacts,) at node 2
     Pose* pose1             # (nbody,)
     Pose* pose2
-    double* at1             # (nq,) the configurations that they are of
+    double* at1             # (nq,) the configurations to which they belong
     double* at2
     int placed1
     int placed2
-    double* target          # (contacts,) [m] least gap at the step's end
-    double* guess           # (contacts, 3) impulses to begin with, world axes
+    double* target          # (contacts,) [m] lower bound of the gap at the end of the step
+    double* guess           # (contacts, 3) initial impulses, world axes
     double* guess_beside    # (contacts, 3) these, while an impact has others
     int* member             # (contacts,) those in the solve, group by group
     int* listed             # (contacts,) the same in their order
@@ -83,33 +83,33 @@ cdef struct Touching:
     double* impact          # (nv,) the impulse of an impact
     double* impact_impulses # (contacts, 3) and those of its contacts, world axes
     int leading             # this part of a step is its first
-    double whole_h          # [s] the whole step, where contacts are located; else 0
-    int left                # so many may still be
+    double whole_h          # [s] the whole step, if contacts are located; else 0
+    int left                # number of impacts that may still be located
     int* arrives            # (contacts,) it is to close in this step, and to rebound at the next node
     double* v               # (nv,) the velocity before and after it
-    double* speed           # (contacts,) [m/s] at which the gaps change at node 1 without them
+    double* speed           # (contacts,) [m/s] rates of the gaps at node 1 without them
     double* fall            # (contacts,) [m/s^2] their accelerations
     double* v2              # (nv,) the velocity at node 2
-    double* still           # (nv,) the velocity of no momentum
-    int* bad                # (contacts,) members that an impact still closes
+    double* still           # (nv,) the velocity of zero momentum
+    int* bad                # (contacts,) members that an impact may still close
     double* apart           # (members,) [m] gaps that are still to close in an impact
     double* total           # (rows of the cones,) their impulses
     ContactProblem hit               # those of them that are solved for
     double* impulse         # (nv,) the impulse of the contacts, and of an impact
-    double* late            # (nv,) the impulse of contacts that yield where the step ends, of momenta
+    double* late            # (nv,) the impulse of compliant contacts at the end of the step, of momenta
     double* late_of         # (contacts, 3) and of each, world axes; of those in the solve
-    int ends_pushed         # there is one
+    int ends_pushed         # whether there is one
     int* patch_count        # (patches,) members of a patch
     Vec3* patch_centre      # (patches,) their mean, in the body
-    Vec3* patch_slip        # (patches,) of the centre, and the turn about the normal
+    Vec3* patch_slip        # (patches,) of the centre, and the rotation about the normal
     double* patch_turn
-    # ports: of each body that is touched six unit wrenches, of each limited coordinate a unit force
+    # ports: six unit wrenches for each body in contact, a unit force for each limited coordinate
     int* port_of_body       # (nbody,) its first row, or -1
     int ports               # rows
     int ports_room
     double* rows            # (ports, nv) node 1
     double* rows2           # (ports, nv) node 2
-    double* response        # (ports, nv) what M answers
+    double* response        # (ports, nv) response of M
     int* owner              # (ports,) bodies, or -1 - contact of limits
     int* tree_of_port       # (ports,)
     TouchGroup* group       # (groups,)
@@ -117,27 +117,27 @@ cdef struct Touching:
     int* group_of_tree      # (trees,)
     const double* coupling  # P of the problem
     const TouchRow* coupled # and its W2
-    double* answers         # (most_ports, nv) what the operator of P answers to each port
+    double* answers         # (most_ports, nv) response of the operator of P to each port
     double* P_room          # (ports, ports) and (ports, nv) for more ports than are kept
     double* answers_room
     int most_ports          # for which P is kept
     double* u               # (ports,) the impulses as wrenches in the ports
     int fresh               # nothing was tried in this step
-    int foretold            # u is that of past steps, not of the impulses at hand
+    int foretold            # u is that of previous steps, not of the current impulses
     int corrected           # nothing is left to correct
     TouchRow* W1            # (rows of the cones,)
     TouchRow* W2
     double* T               # (ports,)
     double* change          # (ports,) of u, less
     int rows_room
-    double* r               # (nv,) the residual, kept while ports are answered
-    double* h               # (count,) and what the constraints lack
-    double* w               # (rows of the cones,) velocities as they are
+    double* r               # (nv,) the residual, kept while responses of ports are computed
+    double* h               # (count,) and the residual of the constraints
+    double* w               # (rows of the cones,) current velocities
     ContactProblem cones
-    # what is told of a step that was not solved
+    # report on a step that was not solved
     int cut                 # corrections whose problem was not solved
     int worst               # the contact, or -1
-    double before           # [m/s] the natural residual with which the problem of the last correction began
+    double before           # [m/s] the natural residual at which the problem of the last correction began
     double residual         # [m/s]
     long passes             # since the state was set
 
@@ -192,14 +192,14 @@ cdef int touching_trees(Touching* x, Memory memory, const vt_model* m) except -1
         x.tree[x.trees - 1].body_end, x.tree[x.trees - 1].v_end = i + 1, m.body[i].iv + joint_nv(&m.body[i])
         for k in range(joint_nv(&m.body[i])):
             x.tree_of_v[m.body[i].iv + k] = x.trees - 1
-    # behind them all of them as one
+    # after them all of them as one
     x.tree[x.trees].body, x.tree[x.trees].body_end, x.tree[x.trees].v, x.tree[x.trees].v_end = 0, m.nbody, 0, m.nv
     return 0
 
 
 cdef inline Vec3 acting_point(const Touching* x, const vt_contact* e, const Touch* at) noexcept nogil:
-    # where a contact acts: on the ground at the first, halfway between two; that of a patch at the mean gap of its points,
-    # of which patch_count are summed in patch_turn
+    # the point of action of a contact: on the ground at the first body, halfway between two; for a patch at the mean
+    # gap of its points, of which patch_count are summed in patch_turn
     cdef Vec3 point = at.a
     if e.patch >= 0 and x.patch_count[e.patch] > 1:
         point = axpy(x.patch_turn[e.patch] / x.patch_count[e.patch] - at.gap, at.n, point)
@@ -223,7 +223,7 @@ cdef void touching_free(Touching* x) noexcept nogil:
 
 
 cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
-    # make room for so many ports; what they held is lost
+    # allocate so many ports; their content is lost
     cdef size_t n = ports + 12 + x.most_ports, reals
     cdef double* at
     if ports <= x.ports_room:
@@ -263,7 +263,7 @@ cdef inline void put_wrench(double* to, Vec3 arm, Vec3 f, Vec3 couple) noexcept 
 
 
 cdef void body_ports(const vt_model* m, const Pose* pose, int body, double* rows) noexcept nogil:
-    # (6, nv): how the coordinates turn a body and move its origin
+    # (6, nv): the rotation of a body and the displacement of its origin by coordinates
     cdef int i = body, k, nv = m.nv
     cdef const vt_body* b
     cdef Vec3 w, v, arm = zero3()

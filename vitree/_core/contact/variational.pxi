@@ -1,13 +1,13 @@
-# Variational steps with contacts: passes of Newton's corrections for the increment and, at its velocities, impulses that
-# solve the cones. One lane.
+# Variational steps with contacts: passes of Newton corrections of the increment and of impulses that solve the cones at
+# its velocities. One lane.
 
 cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
-    TOUCH_CUTS = 3          # of them so many may leave the complementarity problem unsolved
+    TOUCH_CUTS = 3          # of them, so many may leave the complementarity problem unsolved
 
-#: The complementarity problem of a pass is solved to this share of what the pass began with
+#: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
 cdef double TOUCH_SHARE = 1e-2
-#: A correction that leaves more than this share asks for another operator
+#: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
 
@@ -26,7 +26,7 @@ cdef void variational_accept(ModelStepper self) noexcept nogil:
 
 
 cdef void learn_push(ModelStepper self) noexcept nogil:
-    # u, for the guesses of steps to come
+    # u, for the guesses of future steps
     cdef Touching* x = &self.contact
     cdef int k
     cdef bint same = x.ports <= x.most_ports
@@ -45,11 +45,12 @@ cdef void learn_push(ModelStepper self) noexcept nogil:
     guess_learn(&x.past, x.most_ports, x.u, x.T)
 
 
-# ---- what a trial with contacts begins with -----------------------------------------------------------
+# ---- the first trial with contacts --------------------------------------------------------------------
 
 
 cdef void variational_first_guess(ModelStepper self, bint joined) noexcept nogil:
-    # of the increment and, where constraints have just closed, the tangent of the start. joined: the trial at hand will do
+    # of the increment and, where constraints have just closed, the tangent of the start. joined: the current trial is
+    # sufficient
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef int k
@@ -61,7 +62,7 @@ cdef void variational_first_guess(ModelStepper self, bint joined) noexcept nogil
     if self.lane.progress.opening and self.shared.count:
         note_tangent(self)
     if x.opened:
-        # behind an impact: y = h v
+        # after an impact: y = h v
         self.lane.guess.seen.count = 0
         for k in range(self.nv):
             newton.y[k] = self.lane.now.h * x.v[k]
@@ -72,7 +73,7 @@ cdef void variational_first_guess(ModelStepper self, bint joined) noexcept nogil
 
 
 cdef void variational_guess_again(ModelStepper self) noexcept nogil:
-    # from no motion, whose exact direction knows what the step solves for
+    # from no motion, with the exact direction, which includes what the step solves for
     self.lane.guess.seen.count = 0
     no_multipliers(self)
     memset(self.lane.newton.y, 0, self.nv * sizeof(double))
@@ -80,7 +81,7 @@ cdef void variational_guess_again(ModelStepper self) noexcept nogil:
 
 
 cdef void variational_push_late(ModelStepper self) noexcept nogil:
-    # p2 += the impulses of springs of contacts where the step ends
+    # p2 += the impulses of compliant contacts at the end of the step
     vt_add_row(self.nv, 1.0, self.contact.late, self.lane.state.x2)
 
 
@@ -110,7 +111,8 @@ cdef double* port_answers(ModelStepper self) noexcept nogil:
 
 
 cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
-    # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: what the step's operator answers, the constraints held
+    # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: the response of the step's operator, with the constraints
+    # satisfied
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef double* P = contact_P(self)
@@ -178,7 +180,7 @@ cdef void place_rows2(ModelStepper self) noexcept nogil:
 
 
 cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
-    # Newton's corrections of the increment and, at its velocities, impulses that solve the cones
+    # Newton corrections of the increment and, at its velocities, impulses that solve the cones
     cdef Touching* x = &self.contact
     cdef Pass* p = self.lane.newton.now
     cdef double closed = 0.0, e, found, before = INFINITY, found_before = INFINITY, goal = 0.0
@@ -226,7 +228,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             place_rows2(self)
         if not have or not ((e <= p.goal or e < TOUCH_CONTRACTION * before)
                             and (found <= goal or found < TOUCH_CONTRACTION * found_before)):
-            # an operator of a step behind is tried first
+            # an operator of a previous step is tried first
             if not (old and k == 0):
                 status = variational_factor(self)
                 if status == OK:
@@ -251,7 +253,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
 
 
 cdef bint foretell(ModelStepper self) noexcept nogil:
-    # u from that of past steps, where the increment is from those as well
+    # u from that of past steps, where the increment is extrapolated as well
     cdef Touching* x = &self.contact
     if not (x.fresh and operator_at_hand(self) and self.lane.guess.seen.count and x.past.seen.count > 1):
         return False
@@ -263,7 +265,7 @@ cdef bint foretell(ModelStepper self) noexcept nogil:
 
 
 cdef double stay(ModelStepper self, double e) noexcept nogil:
-    # the impulses at hand rather than u foretold, where they will do; returns the residual
+    # the current impulses rather than the predicted u, if they are sufficient; returns the residual
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef int k
@@ -323,7 +325,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     if x.foretold:
         x.foretold = False
         if p.error <= p.goal and not (self.shared.count or self.shared.m.nlocked):
-            # the increment holds with the impulses that solve the cones
+            # the increment remains with the impulses that solve the cones
             e = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
             if e <= p.goal and touch_residual(self) <= goal:
                 p.error = self.lane.now.error = e
@@ -335,7 +337,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
         if status != OK:
             return status
     else:
-        # the same, by what the operator answered to the ports
+        # the same, by the response of the operator to the ports
         for k in range(x.ports):
             o = first_of(x, k)
             vt_add_row(width_of(x, k), before[k], port_answers(self) + k * self.nv + o, newton.d + o)
@@ -346,14 +348,14 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
 
 
 cdef bint turns_little(ModelStepper self) noexcept nogil:
-    # the certificate of a step that contacts bend: no prediction knows of them
+    # the certificate of a step that contacts change: predictions do not include contacts
     cdef double turn = largest_turn(self.shared.m, self.lane.newton.y)
     show_margin(self, 0, turn, NAN)
     return turn < LONG_TURN or (self.rolls and turn < HALF_TURN and turns_steadily(self))
 
 
 cdef bint turns_steadily(ModelStepper self) noexcept nogil:
-    # whether wheels that turn far do so as they begin: y = h M^-1 (p1 + impulse), nearly
+    # whether wheels that rotate far move as they begin: y = h M^-1 (p1 + impulse), approximately
     cdef Newton* newton = &self.lane.newton
     cdef int k, i
     for k in range(self.nv):

@@ -1,10 +1,10 @@
-# The velocities that are told of states in contact, and what is told of the step just taken. One lane.
+# The velocities that are reported for states in contact, and the report on the step just taken. One lane.
 #
-# The p (or v) of a state is that before the node's impulses: of a body that stands on the ground p = -h m g/2. Records, runs
-# that are held and the user's functions have the velocity of `post_contact_velocity` instead, in which contacts that
-# pushed in the last step do not close. For velocities within a step see `post_contact_velocity_ahead` and explicit.pxi.
+# The p (or v) of a state is that before the node's impulses: for a body at rest on the ground p = -h m g/2. Records,
+# simulations and user functions get the velocity of `post_contact_velocity` instead, in which contacts that acted in
+# the last step do not close. For velocities within a step see `post_contact_velocity_ahead` and explicit.pxi.
 
-#: [m] contacts of a start that are nearer than this take part in what is told of its middle
+#: [m] contacts of a start that are nearer than this enter the prediction for the middle of the first step
 cdef double AT_START = 1e-6
 
 
@@ -12,20 +12,20 @@ cdef struct PostContact:
     double behind
     double first
     int* jumped                    # kept: the last step had an impact, or contacts that closed
-    double* node_before            # kept (nq,) where the step just taken began
-    int* pushed_before             # kept (contacts,) whether it pushed in the step before that
-    double* node_next              # (nq,) the same of the step at hand
+    double* node_before            # kept (nq,) the start of the step just taken
+    int* pushed_before             # kept (contacts,) whether it acted in the step before that
+    double* node_next              # (nq,) the same of the current step
     int* pushed_next
-    double* told_start             # what is told where the step starts
+    double* told_start             # velocity that is reported for the start of the step
     int jumped_start
     int* active_before             # (contacts,)
-    Pose* pose_told                # (nbody,) at `node_before`, where the step's own are lost
+    Pose* pose_told                # (nbody,) at `node_before`, where those of the step are overwritten
     double* at_told
     int placed_told
 
 
 cdef int make_touching(ModelStepper self, dict options) except -1:
-    # what steps of every method have of contacts, in the order in which checkpoints have it
+    # the state of contacts that steps of every method have, in the order of checkpoints
     make_contacts(self, options)
     make_impacts(self)
     make_post_contact(self, options)
@@ -50,7 +50,7 @@ cdef int make_post_contact(ModelStepper self, dict options) except -1:
 
 
 cdef void begin_contacts(ModelStepper self) noexcept nogil:
-    # no contact pushed in the last step
+    # no contact acted in the last step
     cdef Touching* x = &self.contact
     if not self.ntouch:
         return
@@ -67,7 +67,7 @@ cdef void begin_contacts(ModelStepper self) noexcept nogil:
 
 
 cdef void note_touch(ModelStepper self) noexcept nogil:
-    # what contacts keep where a step starts
+    # the state of contacts at the start of a step
     memcpy(self.lam_start, self.contact.lam, 3 * self.ntouch * sizeof(double))
     memcpy(self.way_start, self.contact.way, 3 * self.ntouch * sizeof(double))
     memcpy(self.hold_start, self.contact.hold, self.ntouch * sizeof(double))
@@ -86,7 +86,7 @@ cdef void put_back_touch(ModelStepper self) noexcept nogil:
 
 
 cdef void note_node(ModelStepper self) noexcept nogil:
-    # where the step at hand begins, and what pushed in the step before
+    # the start of the current step, and the contacts that acted in the step before
     cdef int c
     memcpy(self.post_contact.node_next, self.lane.state.q, self.nq * sizeof(double))
     for c in range(self.ntouch):
@@ -99,14 +99,14 @@ cdef void pass_node_on(ModelStepper self) noexcept nogil:
 
 
 cdef inline bint settled_pushed(ModelStepper self, int c) noexcept nogil:
-    # whether a contact did in the last step
+    # whether a contact acted in the last step
     cdef const double* told = self.contact.told + TOLD * c
     return (told[0] != 0.0 or told[1] != 0.0 or told[2] != 0.0
             or (stands(&self.touch[c]) and self.contact.active[c] != 0))
 
 
 cdef const Pose* poses_at(ModelStepper self, const double* q) noexcept nogil:
-    # of the bodies at q: the step's own, where they are there
+    # of the bodies at q: those of the step, if they are there
     cdef Touching* x = &self.contact
     if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
         return x.pose2
@@ -128,7 +128,7 @@ cdef bint pushed_any(ModelStepper self) noexcept nogil:
 
 
 cdef int post_contact_velocity_here(ModelStepper self, double* v) noexcept nogil:
-    # v (nv,) of the state as it is told: see `post_contact_velocity`
+    # v (nv,) of the state as it is reported: see `post_contact_velocity`
     cdef Touching* x = &self.contact
     cdef bint rebounds = False
     cdef int c, status
@@ -137,7 +137,7 @@ cdef int post_contact_velocity_here(ModelStepper self, double* v) noexcept nogil
     for c in range(self.ntouch):
         x.within[c] = OUTSIDE
         rebounds = rebounds or x.active[c] == ARRIVED
-        # a spring owes nothing: it closes at the speed that it has
+        # a compliant contact contributes nothing: it closes at its current speed
         if settled_pushed(self, c) and self.touch[c].stiffness == INFINITY:
             x.within[c] = INSIDE
             memcpy(x.guess + 3 * c, x.told + TOLD * c, 3 * sizeof(double))
@@ -155,9 +155,9 @@ cdef bint has_post_contact_velocity(ModelStepper self) noexcept nogil:
 
 
 cdef int post_contact_velocity_ahead(ModelStepper self, double* v, bint* some) noexcept nogil:
-    # v, half a step ahead of a start by the dynamics without contacts, so that contacts that are closed there and
-    # wheels hold: v + M^-1 J^T nu, gap + (h/2) d(gap)/dt >= 0, friction within its cones. No step lies behind that
-    # would tell their forces
+    # v, half a step ahead of a start by the dynamics without contacts, such that contacts that are closed there and
+    # wheels are satisfied: v + M^-1 J^T nu, gap + (h/2) d(gap)/dt >= 0, friction within its cones. No previous step
+    # provides their forces
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef double half = 0.5 * self.lane.now.h

@@ -1,29 +1,30 @@
-# What variational steps are judged by, of one lane and of several: see "certificate" in newton.pxi.
+# The criteria by which variational steps are accepted, of one lane and of several: see "certificate" in newton.pxi.
 
 cdef enum:
-    PASSES = 12         # most corrections before the solver "auto" starts anew with exact directions
-    SHORTER = 6         # most times that a correction is shortened
+    PASSES = 12         # most corrections before the solver "auto" restarts with exact directions
+    SHORTER = 6         # how often a correction is shortened at most
 
-cdef enum:              # signs of an operator's pivots, beside those where nothing moves
-    WRONG = -1          # the multipliers' matrix has another than it can have
-    ODD = 0             # the determinant has another
-    EVEN = 1            # the determinant has the same
-    SAME = 2            # so has each pivot
+cdef enum:              # signs of an operator's pivots, compared with those at rest
+    WRONG = -1          # the matrix of the multipliers has an impossible one
+    ODD = 0             # the determinant has the opposite sign
+    EVEN = 1            # the determinant has the same sign
+    SAME = 2            # and so has each pivot
 
-#: The square of the most that joints turn in a step: half a turn [rad^2]
+#: The square of the largest rotation of joints in a step: half a turn [rad^2]
 cdef double HALF_TURN = 9.8696
-#: The square of the turn up to which the pivots' signs alone certify a step [rad^2]
+#: The square of the rotation up to which the signs of the pivots alone certify a step [rad^2]
 cdef double SHORT_TURN = 0.09
-#: The square of the turn beyond which joints must be steady [rad^2], and that of what they may turn more or less then
+#: The square of the rotation beyond which joints must be steady [rad^2], and that of the deviation that they may then
+#: have
 cdef double LONG_TURN = 0.64
 cdef double STEADY = 0.0025
-#: How far a solution may be from the dynamics' prediction, in units of (the prediction's turn)^2: the first one found,
-#: and the one that begins with the prediction
+#: Largest distance of a solution from the prediction of the dynamics, relative to (the predicted rotation)^2: for the
+#: first solution, and for the one that starts from the prediction
 cdef double NEAR = 0.5
 cdef double FARTHER = 1.0
-#: The most that it may be [rad]
+#: The largest distance in any case [rad]
 cdef double FAR = 0.5
-#: A share of the rounding errors of the largest possible terms
+#: Fraction of the rounding errors of the largest possible terms
 cdef double ROUNDING = 2e-16
 
 
@@ -36,7 +37,7 @@ cdef inline int soundness(const Signs* signs) noexcept nogil:
 
 
 cdef vt_real largest_turn(const vt_model* m, const vt_real* y) noexcept nogil:
-    # the square of the joints' largest turn in an increment; NaN if there is one
+    # the square of the largest rotation of a joint in an increment; NaN if there is one
     cdef vt_real most = vt_set1(0.0)
     cdef int i
     for i in range(m.nbody):
@@ -45,9 +46,10 @@ cdef vt_real largest_turn(const vt_model* m, const vt_real* y) noexcept nogil:
 
 
 cdef vt_real weighted(const double* gain, int n, const vt_real* r, vt_real e) noexcept nogil:
-    # a residual's size: its largest entry, e, or
+    # the norm of a residual: its largest entry, e, or
     #     max |r_k| sqrt(M_max/M_kk),
-    # which bounds the error of each joint by its share of the kinetic energy. A light joint is starved otherwise
+    # which bounds the error of each joint by its contribution to the kinetic energy; otherwise the criterion is too
+    # loose for light joints
     cdef vt_real size = vt_set1(0.0)
     cdef int i, k
     if gain == NULL:

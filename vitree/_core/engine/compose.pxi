@@ -1,7 +1,7 @@
-# Whole steps made of others: compositions of higher order (Suzuki 1990; Kahan & Li 1997), equal parts of a step that
-# cannot be solved, and steps that choose their own length.
+# Whole steps composed of others: compositions of higher order (Suzuki 1990; Kahan & Li 1997), equal parts of a step
+# that cannot be solved, and adaptive steps.
 
-cdef enum:              # how steps adapt themselves
+cdef enum:              # schemes of adaptive steps
     DENSITY = 1         # by a step density that follows the velocities (Hairer & Soederlind 2005): reversible
     SUNDMAN = 2         # time is part of the discrete action: symplectic
 
@@ -9,7 +9,7 @@ ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
 
 
 cdef int adapted_step(ModelStepper self) noexcept nogil:
-    # a whole step, of the length that the density says if steps adapt
+    # a whole step, of the length that the density determines if steps are adaptive
     cdef Choices* c = &self.shared.choices
     cdef double density = NAN
     cdef int status
@@ -28,7 +28,7 @@ cdef int adapted_step(ModelStepper self) noexcept nogil:
 
 
 cdef int next_density(ModelStepper self, double share, double* density) noexcept nogil:
-    # the density rho a share of a step ahead of the state: a step of pace/rho changes it by G,
+    # the density rho a fraction of a step ahead of the state: a step of pace/rho changes it by G,
     #     rho^2 ~ rate0^2 + |v|^2,    G = pace v.a/(rate0^2 + |v|^2)
     # (Hairer & Soederlind 2005, "Explicit, time reversible, adaptive step size control")
     cdef Newton* x = &self.lane.newton
@@ -58,14 +58,14 @@ cdef void note_halves(ModelStepper self) noexcept nogil:
 
 
 cdef bint may_halve(ModelStepper self, int status) noexcept nogil:
-    # whether shorter steps may help. Prescribed motion is known at the steps' ends only
+    # whether shorter steps may help. Prescribed motion is known at the ends of steps only
     if self.lane.now.cause != OK or self.shared.m.nlocked:
         return False
     return unsolved(status) or (status == NOT_FINITE and not self.method.explicit)
 
 
 cdef int halve(ModelStepper self, int status) noexcept nogil:
-    # a step that cannot be solved, in 2, 4, 8 ... equal parts; the status of the whole step where none are
+    # a step that cannot be solved, in 2, 4, 8 ... equal parts; the status of the whole step if none succeeds
     cdef Touching* touch = &self.contact
     cdef Now* now = self.lane.now
     cdef int k, count = 1, spent = now.iterations, worst = touch.worst
@@ -75,7 +75,7 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
         if in_parts(self, count) == OK:
             note_halves(self)
             now.iterations += spent
-            # increments of another step lie behind
+            # the history has increments of another step
             lose_history(self)
             return OK
         spent += now.iterations
@@ -87,7 +87,7 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
 
 
 cdef int in_parts(ModelStepper self, int count) noexcept nogil:
-    # the step in `count` equal parts, each composed of its stages; leaves the state as it was if one fails
+    # the step in `count` equal parts, each composed of its stages; restores the state if one fails
     cdef Choices* c = &self.shared.choices
     cdef Clock before = self.lane.clock[0]
     cdef Clock* clock = self.lane.clock

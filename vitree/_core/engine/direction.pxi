@@ -1,7 +1,7 @@
-# The operator of a variational step of one instance, and the corrections that it answers with.
+# The operator of a variational step of one instance, and the corrections that it yields.
 
 cdef int variational_factor(ModelStepper self) noexcept nogil:
-    # J - C^T R = -dr/dy at y, and its answers to the multipliers' rows Dh1^T
+    # J - C^T R = -dr/dy at y, and its responses to the multipliers' rows Dh1^T
     cdef Operator* op = self.lane.operator
     cdef int k, status, n = self.nv, count = self.shared.count
     cdef double h = self.lane.now.h
@@ -32,7 +32,7 @@ cdef int variational_factor(ModelStepper self) noexcept nogil:
 
 
 cdef int variational_couple(ModelStepper self) noexcept nogil:
-    # the loads' answers J^-1 C^T, and the factors of B = 1 - R J^-1 C^T, which is 1 where nothing moves
+    # the responses J^-1 C^T to loads, and the factors of B = 1 - R J^-1 C^T, which is 1 at rest
     cdef Operator* op = self.lane.operator
     cdef const double* answer = op.response + self.shared.count * self.nv
     cdef int c, e, n = self.nv, extra = self.shared.choices.extra
@@ -49,7 +49,7 @@ cdef int variational_couple(ModelStepper self) noexcept nogil:
 
 
 cdef void variational_solve(ModelStepper self, const double* r, const Island* on, double* d) noexcept nogil:
-    # (J - C^T R) d = r by the operator at hand: d = J^-1 r + J^-1 C^T w with B w = R J^-1 r
+    # (J - C^T R) d = r by the current operator: d = J^-1 r + J^-1 C^T w with B w = R J^-1 r
     cdef Operator* op = self.lane.operator
     cdef const double* answer = op.response + self.shared.count * self.nv
     cdef double* w = self.lane.newton.w + self.shared.count
@@ -80,7 +80,7 @@ cdef void solve_apart(ModelStepper self, const double* r, const Island* on, doub
 
 
 cdef int factor_dense(ModelStepper self) noexcept nogil:
-    # prescribed coordinates stay out of the dense matrix
+    # prescribed coordinates are not part of the dense matrix
     cdef double* J = self.lane.operator.J
     cdef int i, j, n = self.nv
     for i in range(self.shared.m.nlocked):
@@ -89,7 +89,7 @@ cdef int factor_dense(ModelStepper self) noexcept nogil:
         J[j * n + j] = 1.0
     if lu_factor(J, n, self.lane.operator.order) != OK:
         return DEPENDENT
-    # where nothing moves J is -M/h, but for the prescribed rows
+    # at rest J is -M/h, except for the prescribed rows
     if lu_sign(J, n, self.lane.operator.order) == sign_at_rest(self, n - self.shared.m.nlocked):
         self.lane.operator.pivot_signs[0] = SAME
     else:
@@ -98,7 +98,7 @@ cdef int factor_dense(ModelStepper self) noexcept nogil:
 
 
 cdef int sign_at_rest(ModelStepper self, int n) noexcept nogil:
-    # of the determinant of an (n, n) matrix that is -1/h times a positive definite one
+    # sign of the determinant of an (n, n) matrix that is -1/h times a positive definite one
     return -1 if n % 2 and self.lane.now.h > 0.0 else 1
 
 
@@ -125,8 +125,8 @@ cdef int direction(ModelStepper self) noexcept nogil:
 
 
 cdef void variational_broyden(ModelStepper self, int k) noexcept nogil:
-    # Broyden's rank-one updates of the first operator, applied to its correction d
-    # (Kelley 1995, algorithm brsol). Pass k leaves its correction in past[k]
+    # Broyden's rank-one updates of the first operator, applied to its correction d (Kelley 1995, algorithm brsol). Pass
+    # k stores its correction in past[k]
     cdef Newton* x = &self.lane.newton
     cdef int j, i, n = self.nv, size = self.nv + self.shared.count
     cdef double* s = x.past + <Py_ssize_t>k * size

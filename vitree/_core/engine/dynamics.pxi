@@ -1,8 +1,8 @@
-# The dynamics that steps of a model begin with, of one instance or of several, a lane each. What one instance alone has
-# (mechanics.pxi) comes in by `accelerate_under`.
+# The dynamics with which steps of a model begin, of one instance or of several, a lane each. The terms of a single
+# instance (mechanics.pxi) are added by `accelerate_under`.
 
 cdef void drive_trial(ModelStepper self, double share) noexcept nogil:
-    # the forces of the drives, and their slopes, a share on the way of the trial
+    # the forces of the drives, and their slopes, at a fraction of the trial's motion
     cdef Servos* x = &self.lane.servos
     memset(x.force, 0, self.nv * sizeof(vt_real))
     memset(x.slope, 0, self.nv * sizeof(vt_real))
@@ -11,8 +11,9 @@ cdef void drive_trial(ModelStepper self, double share) noexcept nogil:
 
 
 cdef void acceleration_in_step(ModelStepper self, double t, const vt_real* q, const vt_real* v, vt_real* out) noexcept nogil:
-    # a with which y = h v + s h^2 a, s the first node's share, solves the step where its forces are linear in y:
-    #     (M + s h (damping + slopes of drives)) a = forces, those of drives on the way of y = h v
+    # a for which y = h v + s h^2 a, with the fraction s of the first node, solves the step if its forces are linear in
+    # y:
+    #     (M + s h (damping + slopes of drives)) a = forces, with those of drives along y = h v
     cdef Servos* x = &self.lane.servos
     cdef const vt_model* m = self.shared.m
     cdef double h = self.lane.now.h, share = self.method.node_share(self)
@@ -55,12 +56,12 @@ cdef void model_acceleration(ModelStepper self, double t, const vt_real* q, cons
 
 
 cdef double model_node_share(ModelStepper self) noexcept nogil:
-    # of the step's impulse, that of the first node; and where on its way drives act
+    # fraction of the step's impulse at the first node; and the point of the motion at which drives act
     return 0.5
 
 
 cdef bint model_solves_forces(ModelStepper self) noexcept nogil:
-    # whether a step solves for forces: the dynamics' prediction knows them where it starts only
+    # whether a step solves for forces: the prediction of the dynamics has their values at the start only
     return self.shared.m.damped or self.shared.m.rubbing or self.shared.ndrive > 0
 
 

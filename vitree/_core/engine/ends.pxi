@@ -1,13 +1,13 @@
-# The ends of a run of few records, without rows of lanes: the momentum of its start, the velocities of its records.
-# The kernels are those of the doors, and so are the bits.
+# The ends of a run of few records, without rows of lanes: the momentum of its start, the velocities of its records. The
+# kernels are those of the doors, so the bits are the same.
 
-#: How far the square of a quaternion's length may be from 1 so that nobody normalises it, in whatever order its four
-#: terms are rounded: the length is then within 4e-16 of 1
+#: Largest deviation of a quaternion's squared norm from 1 without normalisation, in whatever order its four terms are
+#: rounded: the norm is then within 4e-16 of 1
 cdef long double UNIT = 2e-16
 
 
 cdef bint unit_quaternions(const vt_model* m, const double* q) noexcept nogil:
-    # whether all quaternions are so near to unit length that a configuration is taken as it is
+    # whether all quaternions are so close to unit norm that a configuration is used as it is
     cdef int i, j
     cdef const double* x
     cdef long double square
@@ -25,8 +25,8 @@ cdef bint unit_quaternions(const vt_model* m, const double* q) noexcept nogil:
 def start_moving(ModelStepper stepper, double t, q, v, records, bint by_momentum):
     """Start a stepper at (q, v), and write the state to the first row of the records.
 
-    Returns whether it did: not if q and v are others than finite arrays of doubles, nor if a quaternion is not of unit
-    length to the last bits, nor if the momentum is not finite.
+    Returns whether it succeeded: q and v must be finite arrays of doubles, quaternions of unit norm to the last bits,
+    and the momentum finite.
     """
     cdef const vt_model* m = stepper.shared.m
     cdef Bodies* b = &stepper.lane.bodies
@@ -56,8 +56,8 @@ def start_moving(ModelStepper stepper, double t, q, v, records, bint by_momentum
 def velocities_of(ModelStepper stepper, const double[:, ::1] q, const double[:, ::1] p, double[:, ::1] v):
     """Write the velocities of rows of momenta to v (n, nv); return the largest |number| of q and v, or NaN.
 
-    With constraints they are those that the stepper takes, to rounding errors those of the model. The stepper forgets
-    its state.
+    With constraints they are those of the stepper, which agree with those of the model to rounding errors. The stepper
+    loses its state.
     """
     cdef const vt_model* m = stepper.shared.m
     cdef Py_ssize_t k

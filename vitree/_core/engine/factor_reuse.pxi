@@ -1,7 +1,7 @@
-# Whether the operator at hand or an exact factorisation is the cheaper way to a step's goal.
+# Decides whether the current operator or an exact factorisation reaches the goal of a step at lower cost.
 #
-# The operator's contraction is taken to grow with the number of steps since it was made, Newton's contraction to be
-# proportional to the residual. Both constants are learnt from the passes.
+# The contraction of the operator is assumed to grow with the number of steps since it was made, that of Newton's
+# method to be proportional to the residual. Both constants are estimated from the passes.
 
 cdef enum:              # solvers
     AUTO = 0
@@ -16,7 +16,7 @@ SOLVERS = {"auto": AUTO, "recursive-newton": RECURSIVE_NEWTON, "frozen": FROZEN,
 
 cdef enum:              # what to do after a pass
     DONE = 0            # the residual is below the goal
-    REUSE = 1           # correct with the operator at hand
+    REUSE = 1           # correct with the current operator
     FACTOR = 2          # factor an operator, and correct with it
     FAIL = 3
 
@@ -28,7 +28,7 @@ cdef struct Pass:               # scratch: a pass of the solver, in plain number
     int k                       # corrections so far
     int most                    # corrections allowed
     double error                # the residual
-    double error_before         # that of the pass before
+    double error_before         # that of the previous pass
     double goal                 # residual accepted
     double scale                # of the residual: the largest momentum or impulse
     int turned                  # a body turned by half a turn or more
@@ -42,10 +42,10 @@ cdef struct Costs:      # in evaluations of the residual
 
 
 cdef struct FactorReuse:    # kept
-    int have                        # an operator is at hand
+    int have                        # an operator is available
     int reused                      # the last correction was made with it
-    int age                         # steps since it was made
-    double contraction              # of the operator at hand, per step of age
+    int age                         # number of steps since it was made
+    double contraction              # of the current operator, per step of age
     double newton_constant          # of an exact direction: its contraction is this times residual over scale
     double first                    # residual of the last guess
 
@@ -65,7 +65,7 @@ cdef double passes(double contraction, double goal, double e) noexcept nogil:
 
 
 cdef void reuse_learn(FactorReuse* x, const Pass* p) noexcept nogil:
-    # the constants, from the pass that took the residual to where it is
+    # update the constants by the pass that led to this residual
     cdef double q = p.error / p.error_before
     if x.reused and x.age > 0:
         q = q / x.age
@@ -76,7 +76,7 @@ cdef void reuse_learn(FactorReuse* x, const Pass* p) noexcept nogil:
 
 
 cdef bint reuse_is_cheaper(const Pass* p, const FactorReuse* x, const Costs* cost) noexcept nogil:
-    # cost of the corrections with the operator at hand <= cost of a factorisation and of the corrections after it
+    # cost of the corrections with the current operator <= cost of a factorisation and of the corrections after it
     cdef double q = p.error / p.error_before if p.k > 0 else x.contraction * x.age if x.have else 1.0
     cdef double exact = min(x.newton_constant * p.error / p.scale, 0.5)
     return q <= 0.5 and (cost.correction * passes(q, p.goal, p.error)
@@ -84,7 +84,7 @@ cdef bint reuse_is_cheaper(const Pass* p, const FactorReuse* x, const Costs* cos
 
 
 cdef int next_action(const Pass* p, const FactorReuse* x, const Costs* cost) noexcept nogil:
-    # what to do after a pass. Nothing is changed: an action depends on these numbers and on nothing else
+    # the action after a pass. Nothing is changed: an action depends on these numbers only
     if p.error <= p.goal:
         return DONE if p.signs_ok else FAIL
     if not isfinite(p.error) or p.k == p.most:
@@ -93,17 +93,17 @@ cdef int next_action(const Pass* p, const FactorReuse* x, const Costs* cost) noe
         return FACTOR
     if p.solver == AUTO:
         return REUSE if reuse_is_cheaper(p, x, cost) else FACTOR
-    # frozen, Broyden, RIQN: the first operator serves the whole step
+    # frozen, Broyden, RIQN: the first operator is used for the whole step
     return FACTOR if p.k == 0 else REUSE
 
 
 cdef void reuse_note(FactorReuse* x, const Pass* p, int action) noexcept nogil:
-    # what an action means for the operator at hand
+    # the effect of an action on the current operator
     if p.solver != AUTO:
         return
     x.reused = action == REUSE
     if p.k == 0 and x.have and not x.reused:
-        # the learnt contraction grows old: the operator is tried again some time
+        # the estimated contraction expires: the operator is tried again at times
         x.contraction *= 0.998
 
 

@@ -1,18 +1,18 @@
-# A motion under controls that follow from its own states, a step after the other without Python.
+# A motion under controls that depend on its states, without Python between its steps.
 
 def follow(ModelStepper stepper, correction, const double[::1] low, const double[::1] high, double[:, ::1] controls,
            double[:, ::1] q, double[:, ::1] p, double[:, :, ::1] motion=None):
     """Take a step from the state for each row of ``controls``, and write the states (steps + 1, ...) to q and p.
 
-    A row has the torque (nv,), the inputs (nu,), and with ``motion`` where the prescribed coordinates are at the end of
+    A row has the torque (nv,), the inputs (nu,), and with ``motion`` the prescribed coordinates at the end of
     the step. ``motion`` (2 steps + 1, 3, nlocked) is the array that the stepper was given by ``set_motion``; its rows
-    behind the first are written.
+    after the first are written.
 
     ``correction`` is None, or (acts, share, k, K, q, p): to entry ``acts[j]`` of a row is added ``share k + K x``, with k
-    (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. Rows are cut to what lies
-    between ``low`` and ``high``, and ``controls`` becomes what acted.
+    (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. Rows are clipped to
+    ``low`` and ``high``, and ``controls`` is overwritten with what acted.
 
-    Returns the status, and how many steps were taken.
+    Returns the status, and the number of steps taken.
     """
     cdef Busy busy = stepper.busy()
     cdef const vt_model* m = stepper.shared.m
@@ -63,7 +63,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
                     PyErr_CheckSignals()
             row = &controls[i, 0]
             if corrects:
-                # x = (log of the way from the motion nearby, p - p nearby)
+                # x = (log of the displacement from the nearby motion, p - p of that motion)
                 difference(m, &near_q[i, 0], state.q, x)
                 for j in range(nv):
                     x[nv + j] = state.x[j] - near_p[i, j]
@@ -80,7 +80,7 @@ def follow(ModelStepper stepper, correction, const double[::1] low, const double
             memcpy(stepper.lane.drive.tau, row, nv * sizeof(double))
             memcpy(stepper.lane.drive.u, row + nv, nu * sizeof(double))
             for j in range(moved):
-                # prescribed coordinates go at an equal rate
+                # prescribed coordinates move at a constant rate
                 rate = (row[nv + nu + j] - motion[2 * i, 0, j]) / stepper.lane.now.h
                 motion[2 * i + 1, 0, j] = 0.5 * (row[nv + nu + j] + motion[2 * i, 0, j])
                 motion[2 * i + 2, 0, j] = row[nv + nu + j]

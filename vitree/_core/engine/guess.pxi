@@ -1,6 +1,6 @@
-# Extrapolation of the increments of past steps, of the order that did best lately.
+# Extrapolation of the increments of past steps, of the order that has recently been most accurate.
 
-cdef enum:              # first guesses of an increment
+cdef enum:              # initial guesses of an increment
     GUESS_AUTO = 0
     GUESS_CURRENT = 1
     GUESS_EULER = 2
@@ -16,9 +16,9 @@ cdef enum:
 
 
 cdef struct Seen:       # kept
-    long count                      # increments seen
-    double h                        # [s] the step they were made with
-    double score[ORDERS + 1]        # by order, what extrapolations were lately wrong by
+    long count                      # number of increments so far
+    double h                        # [s] the step of these increments
+    double score[ORDERS + 1]        # by order, recent errors of extrapolations
 
 
 cdef struct Guess:
@@ -27,7 +27,7 @@ cdef struct Guess:
 
 
 cdef int seen_order(const Seen* seen) noexcept nogil:
-    # the order with the least score
+    # the order with the smallest error
     cdef int m, best = 1
     for m in range(2, <int>min(seen.count, ORDERS) + 1):
         if seen.score[m] < seen.score[best]:
@@ -36,13 +36,13 @@ cdef int seen_order(const Seen* seen) noexcept nogil:
 
 
 cdef void seen_note(Seen* seen, int m, double worst) noexcept nogil:
-    # what order m was wrong by
+    # the error of order m
     if m < ORDERS:
         seen.score[m + 1] = 0.5 * (worst + seen.score[m + 1]) if seen.count > m + 1 else worst
 
 
 cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept nogil:
-    # y = the sum of the backward differences below the order: `fixed`, or if it is 0 the one that did best in a lane
+    # y = the sum of the backward differences below the order: `fixed`, or if it is 0 the most accurate one of a lane
     cdef int i, m, k, most = 1
     cdef int order[MOST_LANES]
     cdef bint takes[MOST_LANES]
@@ -66,7 +66,7 @@ cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept n
 
 
 cdef void guess_learn(Guess* g, int n, const vt_real* y, vt_real* fresh) noexcept nogil:
-    # the new backward differences: the m-th is what order m would have been wrong by. fresh: memory for (n,)
+    # the new backward differences: the m-th is the error that order m would have had. fresh: memory for (n,)
     cdef int i, m, k, most = 0
     cdef int known[MOST_LANES]
     cdef bint takes[MOST_LANES]
@@ -105,7 +105,7 @@ cdef void guess_learn(Guess* g, int n, const vt_real* y, vt_real* fresh) noexcep
 
 
 cdef void guess_scale(Guess* g, int n, double h) noexcept nogil:
-    # increments of steps of another length, which is that of all lanes
+    # rescale to increments of steps of another length, which is that of all lanes
     cdef int k
     cdef double ratio = h / g.seen.h
     if ratio != 1.0:

@@ -1,22 +1,22 @@
-# The linear-time variational integrator's steps (Lee et al. 2016), of one instance or of several, a lane each. The loads that
-# a step of one instance knows are in linear_time_loads.pxi.
+# The steps of the linear-time variational integrator (Lee et al. 2016), of one instance or of several, a lane each.
+# Loads, which only a step of one instance has, are in linear_time_loads.pxi.
 
-cdef struct LinearTimeLane:             # what a lane owns of this discretisation
-    LinearTimeStep kernel               # what the kernels work on: see `linear_time_at`
+cdef struct LinearTimeLane:             # data of a lane for this discretisation
+    LinearTimeStep kernel               # the data of the kernels: see `linear_time_at`
     int* started                        # node1 and weight1 are those of the state
     Node* node1                         # (nbody,)
     Node* node2
     Trial* trial
-    Trial* rest                         # the trial of no motion
+    Trial* rest                         # the trial without motion
     Solve* work
-    Gains* gains                        # (stages, nbody): each substep has its own
+    Gains* gains                        # (stages, nbody): separate for each substep
     MultiGains* multi                   # (stages, nmulti) joints of several coordinates
     vt_real* weight1                    # (nv,) gravity and wrenches at the nodes, projected
     vt_real* weight2
     vt_real* force                      # (nv,) joint forces in the middle
     vt_real* rhs                        # (nv,) p1 + (h/2) forces at node 1
-    vt_real* pull                       # (nv,) twice what acts at node 1 of the springs in the middle, or NULL
-    double* qm                          # (nq,) the middle, where potentials written in Python are solved for
+    vt_real* pull                       # (nv,) twice the force at node 1 of the springs in the middle, or NULL
+    double* qm                          # (nq,) the middle, where potentials written in Python are evaluated
     double* half                        # (nv,) y/2
     double* written                     # (nv,) their force there
     bint averaged
@@ -50,7 +50,7 @@ cdef int linear_time_make_lanes(ModelStepper self, const LanePlan* plan) except 
 
 
 cdef LinearTimeStep* linear_time_at(ModelStepper self, Trial* trial) noexcept nogil:
-    # what the kernels work on, in the substep at hand
+    # the data of the kernels in the current substep
     cdef LinearTimeStep* step = &self.linear.kernel
     cdef int stage = self.lane.newton.stage
     step.h, step.trial, step.increment = self.lane.now.h, trial, self.lane.newton.y
@@ -84,7 +84,7 @@ cdef int linear_time_prepare(ModelStepper self) noexcept nogil:
 
 
 cdef void node_weight(ModelStepper self, double t, const vt_real* q, const Node* x, vt_real* weight) noexcept nogil:
-    # generalised force at a node of gravity and of the loads that depend on q, but for those that are solved for
+    # generalised force at a node of gravity and of the loads that depend on q, except those that are solved for
     cdef const vt_real* wrench = wrench_at_node(self, t, q)
     lt_weight(self.shared.m, x, wrench, self.linear.work, weight)
     if wrench != NULL:
@@ -99,7 +99,7 @@ cdef void impel(ModelStepper self) noexcept nogil:
         self.linear.rhs[k] = self.lane.state.x[k] + half * (self.linear.weight1[k] + self.linear.force[k])
 
 
-# ---- increments: a free joint's position moves straight ------------------------------------------------
+# ---- increments: a free joint's position moves on a straight line --------------------------------------
 
 
 cdef void linear_time_by_velocities(ModelStepper self, vt_real* y) noexcept nogil:
@@ -110,7 +110,7 @@ cdef void linear_time_by_velocities(ModelStepper self, vt_real* y) noexcept nogi
 
 
 cdef vt_real linear_time_evaluate(ModelStepper self) noexcept nogil:
-    # r = momentum at node 1, that of rotors with it, + damping and friction - (h/2) (drives and springs) - rhs
+    # r = momentum at node 1, including that of rotors, + damping and friction - (h/2) (drives and springs) - rhs
     cdef Newton* x = &self.lane.newton
     cdef LinearTimeStep* step = linear_time_at(self, self.linear.trial)
     cdef double half = -0.5 * self.lane.now.h, one
@@ -139,8 +139,7 @@ cdef vt_real linear_time_evaluate(ModelStepper self) noexcept nogil:
 
 
 cdef vt_real linear_time_measure(ModelStepper self) noexcept nogil:
-    # max(|p1|, (h/2) |weight|, (h/2) |force|, (h/2) |drive|, (h/2) |spring|): forces may balance each other, their
-    # terms do not
+    # max(|p1|, (h/2) |weight|, (h/2) |force|, (h/2) |drive|, (h/2) |spring|): forces may cancel, these terms do not
     cdef vt_real size = vt_max_nan(largest(self.linear.weight1, self.nv), largest(self.linear.force, self.nv))
     if self.linear.kernel.slope != NULL:
         size = vt_max_nan(size, largest(self.lane.servos.force, self.nv))
@@ -168,7 +167,7 @@ cdef vt_real linear_time_kinetic(ModelStepper self) noexcept nogil:
 
 
 cdef Vec3 linear_time_tree_momentum(ModelStepper self, int root) noexcept nogil:
-    # what the residual has left of the tree
+    # remains of the residual's sweep over the tree
     return scale(vt_set1(1.0 / self.lane.now.h), self.linear.trial[root].F)
 
 

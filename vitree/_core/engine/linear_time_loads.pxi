@@ -1,5 +1,5 @@
-# What a linear-time step of one instance has beside gravity, joint forces and drives: loads, springs that are solved for,
-# potentials written in Python, a dense operator, islands of constraints.
+# The terms that a linear-time step of one instance has beside gravity, joint forces and drives: loads, springs that are
+# solved for, potentials written in Python, a dense operator, islands of constraints.
 
 cdef int make_linear_time(ModelStepper self, dict options) except -1:
     cdef int split = options.get("split", TWIST)
@@ -44,7 +44,7 @@ cdef int linear_time_front_block(ModelStepper self):
 
 
 cdef const double* wrench_at_node(ModelStepper self, double t, const double* q) noexcept nogil:
-    # wrenches of the loads that depend on q, but for those that are solved for, or NULL; their joint forces are beside
+    # wrenches of the loads that depend on q, except those that are solved for, or NULL; their joint forces are separate
     cdef Bodies* b = &self.lane.bodies
     if not (self.springs.nodes > 0 if self.linear.averaged else model_loaded(self)):
         return NULL
@@ -60,7 +60,7 @@ cdef void add_load_forces(ModelStepper self, double* weight) noexcept nogil:
 
 
 cdef bint inputs_load(ModelStepper self) noexcept nogil:
-    # whether loads at node 1 follow inputs
+    # whether loads at node 1 depend on inputs
     return self.loads.inputs
 
 
@@ -69,7 +69,8 @@ cdef void place_springs(ModelStepper self) noexcept nogil:
 
 
 cdef void spring_trial(ModelStepper self) noexcept nogil:
-    # the forces of what is solved for at a trial: on coordinates, with the drives', and others, as they are at node 1
+    # the forces that are solved for at a trial: on coordinates, including those of drives, and others, as they are at
+    # node 1
     cdef Springs* x = &self.springs
     cdef double* y = self.lane.newton.y
     if self.linear.kernel.slope != NULL:
@@ -82,7 +83,7 @@ cdef void spring_trial(ModelStepper self) noexcept nogil:
 
 
 cdef void written_trial(ModelStepper self) noexcept nogil:
-    # pull += the potentials written in Python, asked at q_m
+    # pull += the potentials written in Python, evaluated at q_m
     cdef int k
     for k in range(self.nv):
         self.linear.half[k] = 0.5 * self.lane.newton.y[k]
@@ -93,7 +94,7 @@ cdef void written_trial(ModelStepper self) noexcept nogil:
 
 
 cdef void add_halfway(ModelStepper self, double sense, double* out) noexcept nogil:
-    # out += twice what their force at q_m is at node 1, or with the sense -1 at node 2
+    # out += twice their force at q_m, mapped to node 1, or with the sense -1 to node 2
     cdef double* Q = self.lane.bodies.inertial
     cdef int i
     memcpy(Q, self.linear.written, self.nv * sizeof(double))
@@ -163,7 +164,7 @@ cdef void middle_forces(ModelStepper self) noexcept nogil:
 
 
 cdef int predict_forces(ModelStepper self) noexcept nogil:
-    # in the middle, as the start of the step foretells it
+    # in the middle, predicted from the start of the step
     cdef Newton* x = &self.lane.newton
     cdef int status = predict_middle(self, x.v, x.a, x.d)
     if status == OK:
@@ -198,7 +199,7 @@ cdef void push_springs(ModelStepper self, const LinearTimeStep* step, double* fo
 
 
 cdef void linear_time_middle(ModelStepper self) noexcept nogil:
-    # halfway in each joint's sense: the same seen from both nodes
+    # halfway in the sense of each joint: symmetric in the nodes
     cdef Newton* x = &self.lane.newton
     cdef int k
     for k in range(self.nv):
@@ -269,7 +270,7 @@ cdef void linear_time_linearise_at_rest(ModelStepper self) noexcept nogil:
     lt_factor(step, 0, step.m.nbody, &signs)
 
 
-# ---- islands that have a plan: mu is h times the multipliers' correction --------------------------------
+# ---- islands with a plan: mu is h times the correction of the multipliers -------------------------------
 
 
 cdef void linear_time_place_front(ModelStepper self, int i, FrontBody* x, bint whole) noexcept nogil:

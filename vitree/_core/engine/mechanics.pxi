@@ -1,4 +1,4 @@
-# Loads, prescribed motion and constraints of a model: what steps of one instance know beside joint forces. One lane.
+# Loads, prescribed motion and constraints of a model: the terms that only steps of one instance have. One lane.
 
 
 cdef int bodies_make(Bodies* x, Memory memory, const vt_model* m) except -1:
@@ -45,7 +45,7 @@ cdef void model_accept(ModelStepper self) noexcept nogil:
 
 
 cdef bint may_ask(ModelStepper self, const double* q, const double* v) noexcept nogil:
-    # whether a function written in Python can be asked: nothing failed before, and the state is finite
+    # whether a function written in Python can be called: nothing failed before, and the state is finite
     return (self.lane.now.cause != CALLBACK_FAILED and bounded(q, self.nq)
             and (v == NULL or bounded(v, self.nv)))
 
@@ -62,7 +62,7 @@ cdef void written_loads(ModelStepper self, int which, double t, const double* q,
             if which & RESTING and self.shared.user_rests:
                 add_written(self, self.user.rest(self.array(q, self.nq)), t, "a potential's gradient", tau)
             if which & RATES and self.shared.user_moves:
-                add_written(self, 
+                add_written(self,
                     self.user.move(t, self.array(q, self.nq), self.array(v, self.nv),
                                    self.array(self.lane.drive.u, self.shared.schedule.nu)), t, "a force", tau)
         except BaseException as error:
@@ -122,7 +122,7 @@ cdef void no_constraints(ModelStepper self, double* out) noexcept nogil:
 
 
 cdef void note_drives(ModelStepper self, bint leading) noexcept nogil:
-    # the impulses of the drives in the substep that was solved. leading: the first of a step
+    # the impulses of the drives in the solved substep. leading: the first of a step
     cdef Servos* x = &self.lane.servos
     cdef const vt_drive* d
     cdef double h = self.lane.now.h
@@ -150,7 +150,7 @@ cdef void place_bodies(ModelStepper self, const double* q, const double* v) noex
 
 
 cdef BodiesAt bodies_at(ModelStepper self, const double* q, const double* v) noexcept nogil:
-    # what the loads see, where pose and twist are those of (q, v)
+    # the input of loads, where pose and twist are those of (q, v)
     cdef BodiesAt at
     at.m, at.q, at.v, at.u = self.shared.m, q, v, self.lane.drive.u
     at.pose, at.twist = self.lane.bodies.pose, self.lane.bodies.twist
@@ -165,7 +165,7 @@ cdef void apply_to_bodies(ModelStepper self, int which, double t, const double* 
 
 cdef void apply_list(ModelStepper self, const vt_load* list, int count, int which, const double* q,
                      const double* v) noexcept nogil:
-    # the same of some loads
+    # the same for some loads
     cdef Bodies* b = &self.lane.bodies
     cdef BodiesAt at = bodies_at(self, q, v)
     memset(b.wrench, 0, 6 * self.shared.m.nbody * sizeof(double))
@@ -174,7 +174,7 @@ cdef void apply_list(ModelStepper self, const vt_load* list, int count, int whic
 
 
 cdef void apply_written(ModelStepper self, int which, double t, const double* q, const double* v) noexcept nogil:
-    # and what those written in Python add
+    # plus those written in Python
     if self.shared.user_rests or self.shared.user_moves:
         written_loads(self, which, t, q, v, self.lane.bodies.load_force)
 
@@ -191,13 +191,13 @@ cdef void project_wrenches(ModelStepper self, double* tau) noexcept nogil:
 
 
 cdef const double* motion_row(ModelStepper self, int ahead) noexcept nogil:
-    # (3, nlocked) of the row so many behind the first of the step, or NULL
+    # (3, nlocked) of the row that is so many after the first of the step, or NULL
     cdef long row = min(self.lane.now.first_row + ahead, self.shared.motion_count - 1)
     return NULL if self.shared.motion == NULL else self.shared.motion + row * 3 * self.shared.m.nlocked
 
 
 cdef void lock_rates(ModelStepper self, int ahead) noexcept nogil:
-    # rates of the prescribed coordinates; they rest where no motion is given
+    # rates of the prescribed coordinates; zero where no motion is given
     cdef const double* row = motion_row(self, ahead)
     cdef int k, n = self.shared.m.nlocked
     if n:
@@ -223,7 +223,7 @@ cdef void lock_node(ModelStepper self, int ahead) noexcept nogil:
 
 
 cdef void lock_end(ModelStepper self) noexcept nogil:
-    # the trial (q2, v2) moves as prescribed
+    # the trial (q2, v2) with prescribed motion
     cdef int k
     if self.shared.m.nlocked:
         lock_rates(self, self.rows_each())
@@ -248,8 +248,8 @@ cdef void clear_locked(ModelStepper self, double* row) noexcept nogil:
 
 cdef void accelerate_under(ModelStepper self, double t, const double* q, const double* v, double* force,
                            double* out) noexcept nogil:
-    # M a = force + loads - c(q, v) - gravity + Dh^T lam, Dh a = -D2h(v, v). Where `ahead` is set M has what the forces of
-    # a step change with its increment
+    # M a = force + loads - c(q, v) - gravity + Dh^T lam, Dh a = -D2h(v, v). If `ahead` is set, M includes the slopes of
+    # the forces of a step with respect to its increment
     cdef const vt_model* m = self.shared.m
     cdef Servos* x = &self.lane.servos
     if x.ahead:
@@ -274,7 +274,7 @@ cdef void accelerate_loaded(ModelStepper self, double t, const double* q, const 
             force[k] += b.load_force[k]
         wrench = b.wrench
     if m.nlocked:
-        # what the prescribed accelerations and the velocities take, on the right
+        # contributions of the prescribed accelerations and of the velocities to the right side
         if wrench != NULL:
             project_wrenches(self, force)
         rnea(m, m.g, q, v, self.lane.prescribed.a, b.inertial, b.rnea)
@@ -297,7 +297,7 @@ cdef void respond(ModelStepper self, const double* q, const double* force, const
 
 cdef void accelerate(ModelStepper self, const double* gravity, const double* q, const double* v, const double* tau,
                      const double* wrench, double* out) noexcept nogil:
-    # aba, and the multipliers where gears are eliminated on the way
+    # aba, with the multipliers where gears are eliminated during the recursion
     if self.shared.geared:
         aba_of_trains(&self.shared.trains, &self.lane.trains, self.shared.m, gravity, q, v, tau, wrench, out,
                       self.lane.held.push, self.lane.bodies.aba)
@@ -306,7 +306,7 @@ cdef void accelerate(ModelStepper self, const double* gravity, const double* q, 
 
 
 cdef void hold_accelerations(ModelStepper self, const double* q, const double* v, double* out) noexcept nogil:
-    # out += M^-1 Dh^T lam so that Dh out = -D2h(v, v)
+    # out += M^-1 Dh^T lam such that Dh out = -D2h(v, v)
     cdef Bodies* b = &self.lane.bodies
     cdef Holonomic* c = &self.lane.held
     cdef BodiesAt at = bodies_at(self, q, v)
@@ -321,7 +321,7 @@ cdef void hold_accelerations(ModelStepper self, const double* q, const double* v
 
 
 cdef void constrain_at(ModelStepper self, const double* q, double* h, double* Dh, Hold* hold) noexcept nogil:
-    # poses, h and what the constraints do at q: their rows Dh where these are needed
+    # poses, h and data of the constraints at q: their rows Dh if these are needed
     cdef const Island* on
     cdef int c
     for c in range(self.shared.count):
@@ -349,7 +349,7 @@ cdef void reach(ModelStepper self, const double* Dh, const double* goal, double*
 
 
 cdef bint reach_on(ModelStepper self, const Island* on, const double* Dh, const double* goal, double* x) noexcept nogil:
-    # the same on an island; whether it could be done
+    # the same on an island; returns whether it succeeded
     cdef Holonomic* held = &self.lane.held
     cdef const int* member = self.shared.islands.member + on.row
     cdef int c, e, k, entries, n = self.nv, width = on.v_end - on.v, rows = on.row_end - on.row
@@ -378,7 +378,7 @@ cdef bint reach_on(ModelStepper self, const Island* on, const double* Dh, const 
 
 
 cdef bint reach_by_plan(ModelStepper self, int island, const double* goal, double* x) noexcept nogil:
-    # the same on an island that has a plan, with no Dh
+    # the same on an island with a plan, without Dh
     cdef const Island* on = &self.shared.islands.at[island]
     cdef const int* member = self.shared.islands.member + on.row
     cdef const vt_model* m = self.shared.m

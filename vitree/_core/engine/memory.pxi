@@ -3,10 +3,10 @@ from libc.float cimport DBL_MAX
 from libc.limits cimport INT_MAX
 from libc.stdlib cimport free, realloc
 
-# The memory of a stepper. The place where an array is made says, once, what happens to the array between two steps.
+# The memory of a stepper. The code that creates an array states, once, what happens to the array between two steps.
 
 cdef class Piece:
-    """Zeroed memory on a cache line of its own."""
+    """Zeroed memory that starts on a cache line."""
 
     cdef Scratch owner
     cdef char* at
@@ -23,7 +23,7 @@ cdef enum:              # kinds of numbers that have bounds
     REALS = 2
 
 
-cdef struct Bound:      # of numbers in kept pieces
+cdef struct Bound:      # number of entries in kept pieces
     int kind
     const void* at
     Py_ssize_t count
@@ -31,12 +31,12 @@ cdef struct Bound:      # of numbers in kept pieces
     double high
 
 
-cdef int MOST_INT = INT_MAX - (1 << 24)         # from there a run counts on
+cdef int MOST_INT = INT_MAX - (1 << 24)         # a run counts from here
 cdef double MOST_LONG = 1L << 53
 
 
 cdef bint within(const Bound* b) noexcept nogil:
-    # NaN is not
+    # NaN is not finite
     cdef Py_ssize_t k
     cdef double x
     for k in range(b.count):
@@ -48,14 +48,14 @@ cdef bint within(const Bound* b) noexcept nogil:
 
 
 cdef class Memory:
-    """Pieces that live as long as their stepper.
+    """Pieces of memory with the lifetime of their stepper.
 
-    kept : a run resumes from these pieces. A checkpoint is their bytes, in the order in which they were made.
-    scratch : each step writes these pieces before it reads them. :meth:`spoil` lets a test show it.
+    kept : a run resumes from these pieces. A checkpoint is their bytes, in the order of creation.
+    scratch : each step writes these pieces before it reads them, which tests check by :meth:`spoil`.
     given : these pieces follow from the arguments of the stepper. No step writes to them.
 
-    A checkpoint may come from anywhere. The place where a kept array is made says which numbers steps rely on, and
-    between which bounds; :meth:`restore` checks them.
+    A checkpoint may come from anywhere. The code that creates a kept array states the bounds of the numbers on which
+    steps rely, and :meth:`restore` checks them.
     """
 
     cdef list kept_pieces
@@ -135,7 +135,7 @@ cdef class Memory:
         return content
 
     cdef void clear(self):
-        # all but the given pieces as they were made: zeros, so that not even unused bytes tell of the runs before
+        # all but the given pieces as they were created: zeros, so that not even unused bytes depend on earlier runs
         cdef Piece piece
         for piece in self.kept_pieces:
             memset(piece.at, 0, piece.size)
@@ -143,7 +143,7 @@ cdef class Memory:
             memset(piece.at, 0, piece.size)
 
     def restore(self, bytes content):
-        """Write to the kept pieces the :meth:`content` of a stepper that was made with the same arguments."""
+        """Restore the kept pieces from the :meth:`content` of a stepper with the same arguments."""
         cdef int k
         if self.kept_size != len(content):
             raise ValueError(

@@ -1,4 +1,4 @@
-# What a method does where methods differ: an entry is a function. Behind the functions stands the table of each method.
+# The functions in which methods differ: an entry is a function. After the functions follows the table of each method.
 
 cdef enum:              # methods
     METHOD_FIELD = 0
@@ -20,18 +20,18 @@ ctypedef int (*MethodCount)(ModelStepper self) except? -1
 cdef enum:
     OPERATOR_PARTS = 2
 
-cdef struct OperatorPart:       # memory that a factorisation writes, of the substep at hand
+cdef struct OperatorPart:       # memory that a factorisation of the current substep writes
     void* at
     size_t size                 # bytes
 
 
 cdef struct Method:
     bint explicit               # the state is (q, v), and a step an explicit map F_h of it; else it is (q, p)
-    # how it is made: of one instance by its options; of lanes by a plan, if lanes can take the steps that are chosen
+    # creation: of one instance by its options; of lanes by a plan, if lanes support the chosen steps
     int (*make)(ModelStepper self, dict options) except -1
     bint (*fits_lanes)(ModelStepper self) noexcept
     int (*make_lanes)(ModelStepper self, const LanePlan* plan) except -1
-    # of every method
+    # entries of every method
     MethodAction begin, accept, on_impulse
     double (*multiplier)(ModelStepper self, int c) noexcept nogil
     MethodStage step
@@ -39,7 +39,7 @@ cdef struct Method:
     MethodStage prepare, attempt
     MethodAction give_up
     void (*conclude)(ModelStepper self, bint leading) noexcept nogil
-    # a trial with contacts: what it begins with, the passes for it and the impulses, and impulses where it ends
+    # a trial with contacts: its initial guess, the passes for it and the impulses, and the impulses at its end
     void (*first_guess)(ModelStepper self, bint joined) noexcept nogil
     MethodAction guess_again
     MethodStage iterate_touches, finish
@@ -61,7 +61,7 @@ cdef struct Method:
     void (*by_increments)(ModelStepper self, int first, int end, double* row) noexcept nogil
     void (*by_velocities)(ModelStepper self, vt_real* y) noexcept nogil
     MethodShare node_share, force_share
-    # what it solves for, and by what
+    # the equations that it solves
     bint (*solves_forces)(ModelStepper self) noexcept nogil
     double (*weight)(ModelStepper self) except? -1
     MethodCount coupled_rows

@@ -1,28 +1,29 @@
-# The midpoint variational integrator's steps (Johnson & Murphey 2009), of one instance or of several, a lane each. The loads
-# that a step of one instance knows, and residual and operator by the derivatives of the tree, are in midpoint_loads.pxi.
+# The steps of the midpoint variational integrator (Johnson & Murphey 2009), of one instance or of several, a lane each.
+# Loads, which only a step of one instance has, and residual and operator by the derivatives of the tree are in
+# midpoint_loads.pxi.
 
-cdef struct MidpointLane:               # what a lane owns of this discretisation
-    MidStep kernel                      # what the kernels work on: see `midpoint_at`
+cdef struct MidpointLane:               # data of a lane for this discretisation
+    MidStep kernel                      # the data of the kernels: see `midpoint_at`
     MidBody* body                       # (nbody,)
     MidBlock* block                     # (nbody,)
-    MidSolve* work                      # (stages, nbody): each substep has its own
+    MidSolve* work                      # (stages, nbody): separate for each substep
     MidMulti* multi                     # (stages, nmulti) joints of several coordinates
     vt_real* qm                         # (nq,) the middle
     double* rate                        # (nv,) y/h
     vt_real* L_rate                     # (nv,) derivatives of the Lagrangian at q_m
     vt_real* L_q
-    vt_real* force                      # (nv,) on the joints at q_m: tau and those of the loads
-    double* turning                     # (nbody, 27) how the loads change: see load_tangents
+    vt_real* force                      # (nv,) joint forces at q_m: tau and those of the loads
+    double* turning                     # (nbody, 27) derivatives of the loads: see load_tangents
     double* stiffness                   # (nv,)
-    MidTrees trees                      # that float
-    bint tree                           # the residual is that of the tree's derivatives
-    bint relative                       # of trees that float, the COM's kinetic energy is taken from node to node
-    const double* turning_now           # of the operator at hand, or NULL
+    MidTrees trees                      # number of floating trees
+    bint tree                           # the residual is that by the derivatives of the tree
+    bint relative                       # the kinetic energy of the COM of floating trees is evaluated between the nodes
+    const double* turning_now           # of the current operator, or NULL
     const double* stiffness_now
 
 
 cdef int midpoint_make(ModelStepper self) except -1:
-    # of a rule that is known, and trees that float if it is relative; after Newton's
+    # of a rule that is known, and floating trees if it is relative; after Newton's
     cdef MidpointLane* x = &self.mid
     cdef Memory memory = self.memory
     cdef const vt_model* m = self.shared.m
@@ -60,7 +61,7 @@ cdef MidMulti* stage_multi(ModelStepper self) noexcept nogil:
 
 
 cdef MidStep* midpoint_at(ModelStepper self) noexcept nogil:
-    # what the kernels work on, in the substep at hand
+    # the data of the kernels in the current substep
     cdef MidStep* step = &self.mid.kernel
     step.m, step.h = self.shared.m, self.lane.now.h
     step.work = self.mid.work + self.lane.newton.stage * step.m.nbody
@@ -69,7 +70,7 @@ cdef MidStep* midpoint_at(ModelStepper self) noexcept nogil:
 
 
 cdef void forget_trees(ModelStepper self) noexcept nogil:
-    # node 1 is the state's
+    # node 1 is that of the state
     if self.mid.relative:
         mid_node(self.shared.m, self.lane.state.q, &self.mid.trees)
 
@@ -80,7 +81,7 @@ cdef int midpoint_prepare(ModelStepper self) noexcept nogil:
 
 
 cdef double midpoint_node_share(ModelStepper self) noexcept nogil:
-    # the weight of trees that float is shared by both nodes, whatever alpha is
+    # the weight of floating trees acts in halves at both nodes, for any alpha
     return 0.5 if self.mid.relative else self.mid.kernel.start
 
 
@@ -125,7 +126,7 @@ cdef vt_real midpoint_evaluate(ModelStepper self) noexcept nogil:
 
 
 cdef vt_real midpoint_measure(ModelStepper self) noexcept nogil:
-    # max(|p1|, h |dL/dq|, h |force|): forces may balance each other, their terms do not
+    # max(|p1|, h |dL/dq|, h |force|): forces may cancel, these terms do not
     cdef vt_real size = vt_max_nan(largest(self.mid.L_q, self.nv), largest(self.mid.force, self.nv))
     if self.mid.relative:
         size = vt_max_nan(size, largest(self.mid.trees.weight, self.nv))
@@ -142,7 +143,7 @@ cdef vt_real midpoint_kinetic(ModelStepper self) noexcept nogil:
 
 
 cdef Vec3 midpoint_tree_momentum(ModelStepper self, int root) noexcept nogil:
-    # what the sweep in has left of the tree
+    # remains of the inward sweep over the tree
     return zero3() if self.mid.tree else self.mid.body[root].f
 
 
@@ -161,7 +162,7 @@ cdef int midpoint_linearise(ModelStepper self) noexcept nogil:
 
 
 cdef void factor_joints(ModelStepper self, const vt_model* m, const vt_real* turning, const vt_real* stiffness) noexcept nogil:
-    # J = -dr/dy as what the recursive elimination leaves
+    # J = -dr/dy in the form of the recursive elimination
     cdef MidStep* step = midpoint_at(self)
     cdef Signs signs
     cdef int k

@@ -1,11 +1,11 @@
-# What a midpoint step of one instance has beside gravity, joint forces and drives: loads, residual and operator by the
-# derivatives of the tree (Johnson & Murphey 2009), dense operators, islands of constraints.
+# The terms that a midpoint step of one instance has beside gravity, joint forces and drives: loads, residual and
+# operator by the derivatives of the tree (Johnson & Murphey 2009), dense operators, islands of constraints.
 
 cdef enum:
-    DENSE = 16          # most coordinates at which the tree's dense matrix is the quicker operator
+    DENSE = 16          # most coordinates for which the tree's dense matrix is the faster operator
 
 
-cdef struct TreeResidual:               # the residual by the derivatives of the tree, and the dense matrix made of them
+cdef struct TreeResidual:               # the residual by the derivatives of the tree, and its dense matrix
     bint caching
     TreeWork derivatives
     Twist* column                       # (nbody,)
@@ -26,7 +26,7 @@ cdef int make_midpoint(ModelStepper self, dict options) except -1:
     self.shared.choices.written = self.shared.user_rests or self.shared.user_moves
     make_variational(self, options)
     if alpha != 0.5:
-        # J has a symmetric part (2 alpha - 1) dp/dq, which the mass matrix of light links need not outweigh
+        # J has a symmetric part (2 alpha - 1) dp/dq, which the mass matrix of light links need not dominate
         self.shared.choices.required_signs = ODD
     midpoint_make(self)
     self.mid.rate, self.mid.stiffness = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
@@ -65,7 +65,7 @@ cdef int midpoint_coupled_rows(ModelStepper self):
 
 
 cdef int tree_rows(ModelStepper self):
-    # rows by which the trees' COMs couple the joints where something else acts on their translations
+    # rows by which the COMs of the trees couple the joints if other forces depend on their translations
     cdef const vt_model* m = self.shared.m
     cdef const vt_tree* tree
     cdef int j, k, i
@@ -101,7 +101,7 @@ cdef int midpoint_open_node(ModelStepper self) noexcept nogil:
 
 
 cdef int predict_answers(ModelStepper self) noexcept nogil:
-    # of the user's functions, in the middle that the start of the step foretells
+    # of the user's functions, at the predicted middle of the step
     cdef Newton* x = &self.lane.newton
     return predict_middle(self, x.v, x.a, x.d)
 
@@ -144,7 +144,7 @@ cdef void project_on_tree(ModelStepper self) noexcept nogil:
 
 
 cdef void place_poses(ModelStepper self) noexcept nogil:
-    # of the bodies at q_m, as the sweep has them
+    # of the bodies at q_m, as the sweep uses them
     cdef Pose* pose = self.lane.bodies.pose
     cdef MidBody* body = self.mid.body
     cdef int i, parent
@@ -177,7 +177,8 @@ cdef void place_middle(ModelStepper self) noexcept nogil:
 
 
 cdef int linearise_by(ModelStepper self, const vt_model* m, double left) noexcept nogil:
-    # J = -dr/dy, with a share of the potential's second derivatives, which m and the bodies' weights have already
+    # J = -dr/dy, with a part of the potential's second derivatives, which m and the weights of the bodies already
+    # contain
     cdef Operator* op = self.lane.operator
     cdef int k, status, rows
     if self.shared.nload:
@@ -201,7 +202,7 @@ cdef int linearise_by(ModelStepper self, const vt_model* m, double left) noexcep
 
 
 cdef void load_slopes(ModelStepper self, const vt_model* m, double left) noexcept nogil:
-    # how the loads change with y: turning, stiffness, and the rows C, R of those between two points
+    # derivatives of the loads by y: rotation, stiffness, and the rows C, R of those between two points
     cdef Operator* op = self.lane.operator
     cdef BodiesAt at
     cdef int k
@@ -223,7 +224,7 @@ cdef void load_slopes(ModelStepper self, const vt_model* m, double left) noexcep
 
 
 cdef void operator_at(ModelStepper self, const vt_model* m) noexcept nogil:
-    # J, dense or as what the recursive elimination leaves
+    # J, dense or in the form of the recursive elimination
     cdef double* turning = self.mid.turning if self.shared.nload else NULL
     cdef double* stiffness = self.mid.stiffness if self.shared.nload else NULL
     cdef MidStep* step = midpoint_at(self)
@@ -309,7 +310,7 @@ cdef void midpoint_answer_at_rest(ModelStepper self, const double* r, double* d)
     clear_locked(self, d)
 
 
-# ---- islands that have a plan: mu is minus the multipliers' correction ----------------------------------
+# ---- islands with a plan: mu is minus the correction of the multipliers ---------------------------------
 
 
 cdef void mid_front_body(const MidStep* step, int i, const double* turning, const double* stiffness,
@@ -369,12 +370,12 @@ cdef int midpoint_front_block(ModelStepper self):
 
 
 cdef double midpoint_front_sense(ModelStepper self) noexcept nogil:
-    # where nothing moves J is -M/h
+    # at rest J is -M/h
     return -self.lane.now.h
 
 
 cdef void midpoint_apply_by_plans(ModelStepper self, const double* r, double* d, double* z) noexcept nogil:
-    # constraints within a tree that floats take no part in its translation
+    # constraints within a floating tree do not act on its translation
     cdef MidTrees* x = &self.mid.trees
     cdef const Island* on
     cdef int k

@@ -1,4 +1,4 @@
-# The stepper of a model, for Python: its parts, and how they are made.
+# The stepper of a model, for Python: its parts and their creation.
 
 METHOD_KINDS = {"field": METHOD_FIELD, "euler": METHOD_EULER, "runge-kutta": METHOD_RUNGE_KUTTA,
                 "gauss": METHOD_GAUSS, "linear-time": METHOD_LINEAR_TIME, "midpoint": METHOD_MIDPOINT,
@@ -18,7 +18,7 @@ cdef class ModelStepper(Stepper):
     """The compiled integrators of models; ``method`` is a name of METHOD_KINDS.
 
     ``loads``, ``constraints``, ``drives`` and ``contacts`` are a LoadList, a ConstraintList, a DriveList and a
-    ContactList; ``gates`` inputs behind the ``nu`` of the caller say which of the loads act that do so for a while;
+    ContactList; ``gates`` inputs after the ``nu`` of the caller enable the temporary loads;
     ``user`` is None, or holds loads and constraints written in Python (``WrittenParts``). Further options are those of
     the method: see its entry ``make``, ``make_gauss`` and the like.
     """
@@ -37,17 +37,17 @@ cdef class ModelStepper(Stepper):
     cdef const vt_contact* touch
     cdef int ntouch
     cdef readonly bint elastic
-    cdef bint rolls                     # there are rows that hold, which may depend on each other
+    cdef bint rolls                     # there are bilateral rows, which may be redundant
     cdef double slowest                 # [m/s] slower approaches do not rebound
-    cdef int events                     # most contacts that are located in a step
+    cdef int events                     # most impacts that are located in a step
     cdef Touching contact
-    cdef bint at_node                   # contacts are gathered for a velocity at a node, not for a step
+    cdef bint at_node                   # contacts are collected for a velocity at a node, not for a step
     cdef double* way_beside
-    cdef double* lam_start              # the kept arrays where the step starts
+    cdef double* lam_start              # the kept arrays at the start of the step
     cdef double* way_start
     cdef double* hold_start
     cdef int* active_start
-    cdef bint answers_by_factors        # M alone answers, by the operations of `velocity` with its factors at hand
+    cdef bint answers_by_factors        # the response is that of M, by the operations and factors of `velocity`
     cdef object stages_owner
     cdef PostContact post_contact
     cdef LocatedSteps located
@@ -57,7 +57,7 @@ cdef class ModelStepper(Stepper):
     cdef GaussState gauss
     cdef SundmanStep sundman
     cdef LinearTimeLane linear
-    cdef Springs springs                # that linear-time steps solve for
+    cdef Springs springs                # number of loads that linear-time steps solve for
     cdef MidpointLane mid
     cdef TreeResidual by_tree
 
@@ -102,7 +102,7 @@ cdef class ModelStepper(Stepper):
         return 0
 
     def set_motion(self, rows):
-        """Take the prescribed motion from the state's time on, (2 substeps + 1, 3, nlocked)."""
+        """Set the prescribed motion from the time of the state on, (2 substeps + 1, 3, nlocked)."""
         cdef Busy busy = self.busy()
         cdef const double[:, :, ::1] moved
         self.shared.motion = NULL
@@ -113,7 +113,7 @@ cdef class ModelStepper(Stepper):
             self.shared.motion, self.shared.motion_count = &moved[0, 0, 0], moved.shape[0]
 
     def require_rows(self, long steps):
-        """Raise a ValueError if the rows of what is given for each step end before so many steps of the run."""
+        """Raise a ValueError if rows that are given per step end before so many steps of the run."""
         if self.shared.motion != NULL:
             self.require_steps(steps, (self.shared.motion_count - 1) // self.rows_each(), "prescribed motion")
         Stepper.require_rows(self, steps)
@@ -182,7 +182,7 @@ cdef class ModelStepper(Stepper):
         return s.schedule.calls_user or s.user_rests or s.user_moves or s.user_constrains
 
     cdef void show(self, double* row) noexcept nogil:
-        # the mean forces of drives as well; NaN where a method takes them at its stages
+        # the mean forces of drives as well; NaN if a method evaluates them at its stages
         cdef Servos* x = &self.lane.servos
         cdef int k
         Stepper.show(self, row)
@@ -190,13 +190,13 @@ cdef class ModelStepper(Stepper):
             row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
 
     def between(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] ways):
-        """What some contacts do in a step from q to q2; the state is lost.
+        """The laws and rows of some contacts in a step from q to q2; the state is lost.
 
-        members: numbers of contacts. ways: (contacts, 3) which way each slid before. Returns the order of the members, their
-        laws, dims, bounds of friction and leads (k, 2); the rows (n, nv) by which impulses act at node 1, and their
-        velocities (n,), of targets of zero; and directions (k, 3, 3) of impulses. Of those that yield also: the normal
-        impulse where the step ends, and the derivatives of that where it starts and of this by the gaps at both, (k, 5);
-        the normals there (k, 3), and the rows (k, nv) by which impulses act there.
+        members: numbers of contacts. ways: (contacts, 3) previous direction of slip of each. Returns the order of the
+        members, their laws, dims, bounds of friction and leads (k, 2); the rows (n, nv) by which impulses act at node
+        1, and their velocities (n,), of targets of zero; and directions (k, 3, 3) of impulses. For compliant contacts
+        also: the normal impulse at the end of the step, and the derivatives of the impulses at start and end by the
+        gaps at both, (k, 5); the normals there (k, 3), and the rows (k, nv) by which impulses act there.
         """
         cdef Busy busy = self.busy()
         cdef Touching* x = &self.contact
@@ -260,22 +260,22 @@ cdef class ModelStepper(Stepper):
 
     @property
     def worst_contact(self):
-        """The contact that the last step left unsolved, or -1."""
+        """The contact that was not solved in the last step, or -1."""
         return self.contact.worst if self.ntouch else -1
 
     @property
     def worst_residual(self):
-        """What it lacks [m/s], and its gap [m]."""
+        """Its residual [m/s], and its gap [m]."""
         return self.contact.residual, self.contact.there[self.contact.worst].gap
 
     def post_contact_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v,
                                 double behind=0.5, Py_ssize_t first=-1):
-        """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
+        """Change velocities v (n, nv) of M v = p at rows of q so that contacts that acted do not close.
 
-        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. Where contacts closed that rebound at the node, it
-        is the velocity after that. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows; ``behind`` is the
-        share of a step's forces that acts at its end; ``first`` the row to which the first step from a start led, in
-        which contacts gave 1 - behind of a step's impulse. The stepper forgets its state.
+        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. If contacts closed that rebound at the node, it
+        is the velocity after the rebound. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows; ``behind`` is the
+        fraction of a step's forces that acts at its end; ``first`` the row to which the first step from a start led, in
+        which contacts gave 1 - behind of a step's impulse. The stepper loses its state.
         """
         cdef Busy busy = self.busy()
         cdef Touching* x = &self.contact
@@ -299,7 +299,7 @@ cdef class ModelStepper(Stepper):
                 if not 0 <= log[k, 1] < self.ntouch:
                     raise ValueError(f"contact {log[k, 1]:g}; there are {self.ntouch}")
                 c = <int>log[k, 1]
-                # a spring owes nothing: it closes at the speed that it has
+                # a compliant contact contributes nothing: it closes at its current speed
                 x.within[c] = INSIDE if self.touch[c].stiffness == INFINITY else OUTSIDE
                 x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
                 x.active[c] = PUSHED
@@ -322,7 +322,7 @@ cdef class ModelStepper(Stepper):
         return self.post_contact.first
 
     def pushed_here(self):
-        """Return the contacts that pushed in the last step, as :meth:`take_contacts` has them, of row 0."""
+        """Return the contacts that acted in the last step, as :meth:`take_contacts` has them, of row 0."""
         cdef Busy busy = self.busy()
         cdef Log log
         memset(&log, 0, sizeof(Log))
@@ -334,12 +334,12 @@ cdef class ModelStepper(Stepper):
         return found
 
     def log_parts(self, bint logs):
-        """Keep where parts of steps end, for :meth:`take_parts`, or not."""
+        """Enable or disable storing the ends of parts of steps, for :meth:`take_parts`."""
         cdef Busy busy = self.busy()
         self.located.logs_parts, self.located.part_log.count, self.located.push_log.count = logs, 0, 0
 
     def take_parts(self):
-        """Return where parts of steps ended within these, since they were last taken.
+        """Return the ends of parts within steps, since the last call.
 
         They are rows (m, 2 + nq + nv) of the number of the step, t, q and p or v; and the contacts of the step so far
         there (n, TOUCHED), as :meth:`take_contacts` has them, by rows of the others.
@@ -349,7 +349,7 @@ cdef class ModelStepper(Stepper):
 
     @property
     def halved(self):
-        """Steps that were taken in halves."""
+        """Number of halved steps."""
         return self.lane.progress.halved if self.lane.progress != NULL else 0
 
     @property
@@ -358,7 +358,7 @@ cdef class ModelStepper(Stepper):
         return (self.lane.progress.halved_first, self.lane.progress.halved_last) if self.halved else None
 
     def release(self):
-        """Let go of the user's functions and arrays, and of all that lies behind: as it was made."""
+        """Release the user's functions and arrays, and clear the history, as after creation."""
         self.stages_owner, self.gauss.stages_out = None, NULL
         Stepper.release(self)
 
@@ -377,7 +377,7 @@ cdef class ModelStepper(Stepper):
 
     @property
     def unresolved(self):
-        """When [s] the step began whose polynomial resolves the run worst, and its eta; None if all resolve it."""
+        """Start [s] of the step whose polynomial resolves the run worst, and its eta; None if all resolve it."""
         cdef int unit = 0
         cdef double eta
         if self.kind != METHOD_GAUSS:
@@ -398,7 +398,7 @@ cdef class ModelStepper(Stepper):
         return self.gauss.kernels.lanes
 
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
-        """Momentum (nv,) at (t, q) of the step that leads to q2; free of what constraints take up."""
+        """Momentum (nv,) at (t, q) of the step to q2, without the component along the constraints."""
         cdef Busy busy = self.busy()
         self.require_kind(self.method.evaluate != NULL)
         cdef Newton* x = &self.lane.newton
@@ -419,9 +419,9 @@ cdef class ModelStepper(Stepper):
         return self.array(x.r, self.nv)
 
     def probe(self, double t, const double[::1] q, const double[::1] p, const double[::1] y, const double[::1] lam):
-        """Look at a trial of the step from (t, q, p): an increment (nv,) and multipliers (m,).
+        """Evaluate a trial of the step from (t, q, p): an increment (nv,) and multipliers (m,).
 
-        Returns the residual (nv,), the constraints (m,), and the solver's correction of both. Forgets the state.
+        Returns the residual (nv,), the constraints (m,), and the solver's correction of both. The state is lost.
         """
         cdef Busy busy = self.busy()
         self.require_kind(self.method.evaluate != NULL)
@@ -438,7 +438,7 @@ cdef class ModelStepper(Stepper):
                 x.y[k] = y[k]
             for k in range(self.shared.count):
                 self.lane.held.lam[k] = lam[k]
-            x.own = NULL  # the multipliers are those given
+            x.own = NULL  # the multipliers are given
             variational_residual(self)
             x.own = own
             if variational_factor(self) == OK and direction(self) == OK:
@@ -449,11 +449,11 @@ cdef class ModelStepper(Stepper):
 
     @property
     def tolerance(self):
-        """Largest residual accepted, as a share of the momentum; None of methods that solve nothing."""
+        """Largest residual accepted, relative to the momentum; None for methods that solve nothing."""
         return self.shared.choices.tolerance or None
 
     def density_here(self):
-        """Step density [1/s] at the state; None if it cannot be told."""
+        """Step density [1/s] at the state; None if it is not available."""
         cdef Busy busy = self.busy()
         cdef double density = NAN
         if self.shared.choices.adapt != DENSITY:
@@ -501,7 +501,7 @@ cdef class ModelStepper(Stepper):
             pass_node_on(self)
 
     cdef bint tells(self, bint by_momentum, double* v) noexcept nogil:
-        # the velocity in which contacts that pushed do not close: see contact/velocities.pxi
+        # the velocity in which contacts that acted do not close: see contact/velocities.pxi
         if not self.ntouch:
             return Stepper.tells(self, by_momentum, v)
         if not has_post_contact_velocity(self) and (by_momentum or pushed_any(self)):

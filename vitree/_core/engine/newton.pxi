@@ -1,13 +1,13 @@
-# The variational integrators' steps (Lee et al. 2016): a guess of the increment y that leads from q1 to q2, then passes
-# of residual, judgement, operator, direction and correction until the discrete Euler-Lagrange equations
+# The steps of the variational integrators (Lee et al. 2016): a guess of the increment y from q1 to q2, then passes of
+# residual, decision, operator, direction and correction until the discrete Euler-Lagrange equations
 #     r(y) + Dh(q1)^T lam = 0,    h(q2(y)) = 0
-# hold to the tolerance. What is left of r is carried into the momentum.
+# hold to the tolerance. The remaining r is carried into the momentum.
 #
-# One text for one instance and for several, a lane each. Lanes go the same way; what decides is in plain numbers of a
-# lane, and a lane that is done keeps its y. What one instance alone has (constraints, functions of the user's, dense
-# operators) is behind functions that do nothing in lanes/alone.pxi.
+# One text for one instance and for several, a lane each. All lanes execute the same branch; decisions are in plain
+# numbers of a lane, and a finished lane keeps its y. Features of a single instance (constraints, user functions, dense
+# operators) are behind functions that do nothing in lanes/alone.pxi.
 
-#: A factorisation whose correction leaves more than this share takes the answers of loads anew the next time
+#: A factorisation whose correction leaves more than this fraction recomputes the responses of loads the next time
 cdef double REUSES_ANSWERS = 1e-4
 
 #: All lanes
@@ -25,7 +25,7 @@ cdef inline bint any_of(const bint* asked) noexcept nogil:
 
 
 cdef inline void take_in(const bint* asked, int n, const vt_real* x, vt_real* y) noexcept nogil:
-    # y = x in the lanes asked for
+    # y = x in the requested lanes
     cdef vt_mask some = where(asked)
     cdef int k
     if vt_all(some):
@@ -36,18 +36,18 @@ cdef inline void take_in(const bint* asked, int n, const vt_real* x, vt_real* y)
 
 
 cdef void use(ModelStepper self, int stage) noexcept nogil:
-    # each substep of a composition has its own guess and operator
+    # each substep of a composition has a separate guess and operator
     self.lane.newton.stage = stage
     self.lane.guess, self.lane.push_guess = &self.lane.guesses[stage], &self.lane.push_guesses[stage]
     self.lane.reuse = &self.lane.reuses[stage * VT_WIDTH]
     self.lane.operator = &self.lane.operators[stage]
 
 
-# ---- predict: the first guess of y ------------------------------------------------------------------
+# ---- predict: the initial guess of y ----------------------------------------------------------------
 
 
 cdef bint predict(ModelStepper self) noexcept nogil:
-    # y; returns whether the increments of past steps gave it in all lanes
+    # y; returns whether it was extrapolated from past steps in all lanes
     cdef Newton* x = &self.lane.newton
     cdef Guess* g = self.lane.guess
     cdef int i, kind = self.shared.choices.guess, fixed = kind - GUESS_EXTRAPOLATE_2 + 2
@@ -87,7 +87,7 @@ cdef void variational_guess_by_dynamics(ModelStepper self, double share, const b
 
 
 cdef void increment_by_dynamics(ModelStepper self, double share, vt_real* y) noexcept nogil:
-    # y = h v + share h^2 a, M v = p; (v, a) stay in Newton's
+    # y = h v + share h^2 a, M v = p; (v, a) remain in Newton's memory
     cdef Newton* x = &self.lane.newton
     cdef double h = self.lane.now.h
     cdef int k
@@ -102,8 +102,9 @@ cdef void increment_by_dynamics(ModelStepper self, double share, vt_real* y) noe
 
 
 cdef void guess_rest(ModelStepper self, const bint* some) noexcept nogil:
-    # the dynamics know nothing of what the step treats implicitly: a damped light link hardly moves after an impulse,
-    # where M^-1 p turns it far. No motion, from which an exact direction leads to (M/h + c/2)^-1 p, may be better
+    # the dynamics do not include what the step treats implicitly: a damped light link hardly moves after an impulse,
+    # where M^-1 p rotates it far. The guess of no motion, from which an exact direction leads to (M/h + c/2)^-1 p, may
+    # be better
     cdef Newton* x = &self.lane.newton
     cdef bint back[MOST_LANES]
     cdef vt_real moving, still
@@ -124,7 +125,7 @@ cdef void guess_rest(ModelStepper self, const bint* some) noexcept nogil:
 
 
 cdef vt_real second_guess(ModelStepper self, const bint* poor, vt_real e) noexcept nogil:
-    # the extrapolation of some lanes is suddenly poor, as after an impulse: is what the dynamics say any better?
+    # the extrapolation of some lanes is suddenly poor, as after an impulse: is the prediction of the dynamics better?
     cdef Newton* x = &self.lane.newton
     cdef bint back[MOST_LANES]
     cdef vt_real other
@@ -147,7 +148,7 @@ cdef vt_real second_guess(ModelStepper self, const bint* poor, vt_real e) noexce
 
 
 cdef vt_real variational_residual(ModelStepper self) noexcept nogil:
-    # r(y) + Dh(q1)^T lam, and h(q2); returns the size of the first
+    # r(y) + Dh(q1)^T lam, and h(q2); returns the norm of the first
     cdef Newton* x = &self.lane.newton
     cdef vt_real e
     if self.shared.choices.implicit and self.shared.schedule.calls_user and not ask_in_middle(self):
@@ -162,13 +163,13 @@ cdef vt_real variational_residual(ModelStepper self) noexcept nogil:
 
 
 cdef vt_real variational_scale(ModelStepper self) noexcept nogil:
-    # what the residual is compared with
+    # the scale of the residual
     return self.method.measure(self) if self.shared.choices.gain == NULL else energy_scale(self)
 
 
 cdef vt_real energy_scale(ModelStepper self) noexcept nogil:
-    # what the residual is compared with in that norm: sqrt(2 T M_max), with T of the frames in which the trees that
-    # float rest, and the impulses; not less than the rounding errors of the momentum
+    # the scale of the residual in the norm of the kinetic energy: sqrt(2 T M_max), with T in the frames in which
+    # floating trees are at rest, and the impulses; at least the rounding errors of the momentum
     cdef Choices* c = &self.shared.choices
     cdef const vt_tree* tree
     cdef Vec3 P
@@ -188,7 +189,7 @@ cdef vt_real energy_scale(ModelStepper self) noexcept nogil:
 
 
 cdef void note_signs(ModelStepper self, const Signs* signs) noexcept nogil:
-    # what the pivots of an operator say of it
+    # classify the signs of the pivots of an operator
     cdef int i
     for i in range(VT_WIDTH):
         self.lane.operator.pivot_signs[i] = pivot_signs_in(signs, i)
@@ -204,8 +205,8 @@ cdef vt_real along_correction(ModelStepper self, const vt_real* d) noexcept nogi
 
 
 cdef vt_real shorten(ModelStepper self, vt_real e) noexcept nogil:
-    # corrections d that go too far, past the corners of the drives' limits: along d the residual falls from r.d < 0
-    # to a zero, as forces that hold back are monotone; they go to about there
+    # corrections d that go too far, past the corners of the drives' limits: along d the residual decreases from r.d < 0
+    # to a zero, since restoring forces are monotone; shorten them to about that zero
     cdef Newton* x = &self.lane.newton
     cdef bint goes[MOST_LANES]
     cdef double found, share, slope
@@ -269,8 +270,8 @@ cdef void stop_at_corners(ModelStepper self) noexcept nogil:
 
 
 cdef void variational_iterate(ModelStepper self, int solver, int required_signs) noexcept nogil:
-    # passes until the step's equations hold in each lane that solves, by operators of the signs required; the lanes'
-    # status says how they ended
+    # passes until the step's equations hold in each lane that solves, by operators of the required signs; the status of
+    # the lanes says how they ended
     cdef Newton* x = &self.lane.newton
     cdef Choices* c = &self.shared.choices
     cdef Pass* p
@@ -322,7 +323,7 @@ cdef void note_scale(ModelStepper self) noexcept nogil:
 
 
 cdef vt_real first_pass(ModelStepper self, vt_real e, double* closed) noexcept nogil:
-    # the scale of the step, and another guess where the first is poor; returns the residual
+    # the scale of the step, and another guess if the first is poor; returns the residual
     cdef Newton* x = &self.lane.newton
     cdef bint poor[MOST_LANES]
     cdef int i
@@ -346,7 +347,8 @@ cdef vt_real first_pass(ModelStepper self, vt_real e, double* closed) noexcept n
 
 
 cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
-    # what each lane does after a pass: it is done, or factors an operator, or takes the one at hand; whether any goes on
+    # the action of each lane after a pass: finished, factor an operator, or use the current one; returns whether any
+    # continues
     cdef Newton* x = &self.lane.newton
     cdef Choices* c = &self.shared.choices
     cdef Pass* p
@@ -373,7 +375,7 @@ cdef bint decide(ModelStepper self, vt_real e, double closed) noexcept nogil:
 
 
 cdef void note(ModelStepper self, int i) noexcept nogil:
-    # what a pass of a lane tells the caller and the reuse
+    # the result of a pass of a lane, for the caller and the reuse
     cdef const Pass* p = &self.lane.newton.now[i]
     self.lane.now[i].error = p.error
     if p.k > 0 and isfinite(p.error):
@@ -418,22 +420,22 @@ cdef int improve(ModelStepper self, int solver) noexcept nogil:
 # ---- certificate ------------------------------------------------------------------------------------
 
 #
-# A step's equations can have several solutions. The one meant continues from no motion, h = 0, along which the
-# operator stays regular: where nothing moves its pivots have the signs of M's, and so have the constraints' and the
-# loads'. A solution is accepted
-#   - where the signs of the operator's pivots are these. The operator is the one that led to the solution: a
-#     correction by an operator of other signs than the solution's own leads away from the solution. Two pivots
-#     may change their signs together where the operator stays regular, on light links beside heavy ones: a solution
-#     that begins with the dynamics' prediction needs the sign of the determinant only;
-#   - where no joint turns by half a turn or more;
-#   - where it is near the prediction h v + (h^2/2) a of the dynamics, if a joint turns so much that this can decide;
-#   - where joints that turn far are steady, as wheels are: the branch ends at 0.5 to 1.4 rad a step, and the error
-#     of the energy is a tenth of the kinetic energy at 0.9 rad.
+# A step's equations can have several solutions. The right one continues from no motion, h = 0, along which the operator
+# remains regular: at rest its pivots have the signs of those of M, and so have the pivots of constraints and loads. A
+# solution is accepted
+#     - if the signs of the operator's pivots are these. The operator is the one that led to the solution: a
+#       correction by an operator with other signs than at the solution leads away from the solution. Two pivots may
+#       change sign together while the operator remains regular, for light links beside heavy ones: a solution that
+#       starts from the prediction of the dynamics needs the sign of the determinant only;
+#     - if no joint turns by half a turn or more;
+#     - if it is near the prediction h v + (h^2/2) a of the dynamics, where a joint turns enough for this to decide;
+#     - if joints that turn far are steady, as wheels are: the branch ends at 0.5 to 1.4 rad a step, and the error
+#       of the energy is a tenth of the kinetic energy at 0.9 rad.
 
 
 cdef void certify(ModelStepper self, int required_signs) noexcept nogil:
-    # lanes whose solution does not continue from no motion: |y - (h v + share h^2 a)| <= near max(|h v|^2, |h^2 a|), of
-    # the joints that turn, and each that turns far is steady. The prediction knows nothing of what the step treats
+    # lanes whose solution does not continue from no motion: |y - (h v + share h^2 a)| <= near max(|h v|^2, |h^2 a|),
+    # for the joints that turn, and each that turns far is steady. The prediction does not include what the step treats
     # implicitly
     cdef Newton* x = &self.lane.newton
     cdef const vt_model* m = self.shared.m
@@ -459,7 +461,7 @@ cdef void certify(ModelStepper self, int required_signs) noexcept nogil:
     size = vt_max_nan(largest(x.v, self.nv), largest(x.a, self.nv))
     for i in range(VT_WIDTH):
         if asks[i] and not isfinite(vt_get(size, i)):
-            # singular constraints: nothing is predicted
+            # singular constraints: there is no prediction
             self.lane.now.cause, asks[i] = cause, False
             show_margin(self, i, vt_get(turn, i), NAN)
             x.status[i] = OK if vt_get(turn, i) < LONG_TURN else WRONG_BRANCH
@@ -483,7 +485,7 @@ cdef void certify(ModelStepper self, int required_signs) noexcept nogil:
 
 
 cdef void require_steady(ModelStepper self, bint* asks) noexcept nogil:
-    # joints that turn far in a lane asked for turn about as fast as before
+    # joints that turn far in a lane turn about as fast as before
     cdef Newton* x = &self.lane.newton
     cdef const vt_body* b
     cdef vt_real turn, off, change
@@ -530,7 +532,7 @@ cdef int variational_attempt(ModelStepper self) noexcept nogil:
         self.method.finish(self)
         return OK
     if x.status[0] == WRONG_BRANCH or (unsolved(x.status[0]) and (solver == AUTO or extrapolated)):
-        # the last line: from the dynamics' own prediction, with exact directions if there is a choice
+        # the last attempt: from the prediction of the dynamics, with exact directions if the solver allows it
         self.lane.guess.seen.count = 0
         no_multipliers(self)
         x.solves[0] = True
@@ -541,14 +543,14 @@ cdef int variational_attempt(ModelStepper self) noexcept nogil:
 
 
 cdef int signs_required(ModelStepper self) noexcept nogil:
-    # backwards, where nothing moves, dissipation c leaves M - |h| c/2 of M: its signs say nothing
+    # backwards in time, at rest, dissipation c leaves M - |h| c/2 of M: its signs carry no information
     if self.lane.now.h < 0.0 and (self.method.solves_forces(self) or model_loaded(self)):
         return ODD
     return self.shared.choices.required_signs
 
 
 cdef void learn(ModelStepper self) noexcept nogil:
-    # the increment, for the guesses of steps to come: as it would be if solved further
+    # the increment, for the guesses of later steps: as it would be if solved further
     cdef Choices* c = &self.shared.choices
     cdef Newton* x = &self.lane.newton
     cdef Guess* g = self.lane.guess
@@ -571,7 +573,7 @@ cdef void learn(ModelStepper self) noexcept nogil:
         learn_multipliers(self)
 
 
-# ---- how it is made -----------------------------------------------------------------------------------
+# ---- creation -------------------------------------------------------------------------------------------
 
 
 cdef int newton_of_steps(ModelStepper self, Py_ssize_t broyden, bint dense, const Islands* plain) except -1:
@@ -597,14 +599,14 @@ cdef int newton_of_steps(ModelStepper self, Py_ssize_t broyden, bint dense, cons
 
 
 cdef bint variational_fits_lanes(ModelStepper self) noexcept:
-    # lanes know the default guess, and exact factors that may serve further passes
+    # lanes have the default guess, and exact factors that may serve further passes
     cdef Choices* c = &self.shared.choices
     return (c.guess == GUESS_AUTO and not c.extra
             and (c.solver == AUTO or c.solver == RECURSIVE_NEWTON or c.solver == FROZEN))
 
 
 cdef void variational_entries(Method* x) noexcept:
-    # what discretisations have in common
+    # entries common to all discretisations
     x.fits_lanes = variational_fits_lanes
     x.guess_by_dynamics, x.solves_forces = variational_guess_by_dynamics, model_solves_forces
     x.node_share = x.force_share = model_node_share

@@ -1,13 +1,13 @@
-# The parts of a stepper that models and vehicles have in common.
+# The parts that the steppers of models and of vehicles have in common.
 
 cdef struct Clock:          # kept: a run resumes from it
     double t                # [s] time of the state
     double t0               # [s] time of the state that was set
-    double h_last           # [s] the step or substep before, 0 if there is none
+    double h_last           # [s] the previous step or substep, 0 if there is none
     long steps              # taken since the state was set
     long total_iterations   # of these steps
     int most_iterations
-    int restarted           # v_last does not belong to the step before
+    int restarted           # v_last does not belong to the previous step
 
 
 cdef Clock* clock_make(Memory memory) except NULL:
@@ -22,16 +22,16 @@ cdef Clock* clock_make(Memory memory) except NULL:
     return x
 
 
-cdef struct Now:            # scratch: the step at hand
+cdef struct Now:            # scratch: the current step
     double h                # [s]
     double error            # the last residual
     double contraction      # the last residual over the one before
-    double turn             # [rad] the joints' largest; NaN where no method says it
-    double off              # distance from the dynamics' prediction, in units of the most that is certified; NaN if not asked
-    double estimate         # of the relative error of v in the step; NaN where no method says it
+    double turn             # [rad] the largest rotation of a joint; NaN if the method does not compute it
+    double off              # distance from the prediction, relative to the largest certified one; NaN if not computed
+    double estimate         # estimate of the relative error of v in the step; NaN if the method does not compute it
     int iterations          # corrections
-    int cause               # the status that a NaN stands for
-    long first_row          # the row of prescribed motion where the step starts
+    int cause               # the status that a NaN indicates
+    long first_row          # the row of prescribed motion at the start of the step
 
 
 cdef struct State:          # x is p of variational integrators, v of the others
@@ -41,7 +41,7 @@ cdef struct State:          # x is p of variational integrators, v of the others
     vt_real* x2
 
 
-cdef struct Drive:          # the answers of the user's functions, the row of the step, or constants
+cdef struct Drive:          # the results of the user's functions, the row of the step, or constants
     vt_real* u              # (nu,) inputs
     vt_real* tau            # (nv,) [N or N m] joint forces
 
@@ -51,14 +51,14 @@ cdef struct Schedule:       # the arguments of a run
     const double* spans     # else (span_count,) [s], and (span_count + 1,): the times when they begin and end
     const double* ends
     long span_count
-    long begun              # `steps` where the run, its rows of inputs and its rows of motion begin
-    const double* u_rows    # (u_count, nu) inputs, a row a step, or NULL
+    long begun              # value of `steps` where the run, its rows of inputs and its rows of motion begin
+    const double* u_rows    # (u_count, nu) inputs, a row per step, or NULL
     long u_count
     int nu
-    bint calls_user         # the user's functions are asked in each step
-    bint adaptive           # each step says itself how long it is
-    double until            # [s] an adaptive run ends with a recorded step at or beyond this time
-    bint arrived            # the run did
+    bint calls_user         # the user's functions are called in each step
+    bint adaptive           # each step determines its length
+    double until            # [s] an adaptive run ends with a recorded step at or after this time
+    bint arrived            # whether the run did
 
 
 cdef int state_make(State* x, Memory memory, int nq, int nv) except -1:

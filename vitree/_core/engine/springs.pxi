@@ -1,36 +1,37 @@
-# Potentials that a step of linear-time takes at means of its nodes and solves for, beside those that it takes at the nodes:
-# the discrete action gets -h V(mean) instead of -(h/2) (V(node 1) + V(node 2)). One lane.
+# Potentials that a linear-time step evaluates at means of its nodes and solves for, beside those that it evaluates at
+# the nodes: the discrete action has -h V(mean) instead of -(h/2) (V(node 1) + V(node 2)). One lane.
 #
-# The mean of a joint's coordinate is (q1 + q2)/2. A load between two points takes the mean of their distance, l = (l1 + l2)/2:
-# half of h V'(l) acts at each node along the line of the points as it is there, so a turn of the whole strains nothing. A
-# spring of length zero has no line where its points meet. It takes d = (d1 + d2)/2, d the vector from b to a, and half of
-# -h grad V(d), fixed in the world, acts at each node. These means are the same seen from both nodes, and the forces balance
-# where the whole moves or turns: the map stays symplectic, symmetric and true to its momentum on every joint kind.
+# The mean of a joint coordinate is (q1 + q2)/2. For a load between two points it is the mean of their distance, l =
+# (l1 + l2)/2: half of h V'(l) acts at each node along the line of the points at that node, so a rotation of the whole
+# causes no strain. For a spring of length zero the line is undefined where its points meet. It uses d = (d1 + d2)/2, d
+# the vector from b to a, and half of -h grad V(d), fixed in the world, acts at each node. These means are symmetric in
+# the nodes, and the forces are in equilibrium under translations and rotations of the whole: the map remains
+# symplectic, symmetric and momentum-conserving on every joint kind.
 
 cdef struct PairEnds:       # the ends a, b of a load between two points
     Vec3 arm_a              # from the bodies' origins, at node 1
     Vec3 arm_b
     Vec3 d1                 # a - b at node 1
     Vec3 d2                 # at node 2 of a trial
-    double l1               # their lengths, if the load takes the distance's mean
+    double l1               # their lengths, if the mean is that of the distance
     double l2
-    double slope            # minus the force's slope by its mean
+    double slope            # minus the derivative of the force by its mean
     Vec3 f1                 # force on a at node 1
     Vec3 f2                 # at node 2
 
 
 cdef struct Springs:
-    const vt_load* node         # loads that are taken at the nodes
+    const vt_load* node         # loads that are evaluated at the nodes
     int nodes
     vt_load* joint              # loads of one coordinate that are solved for
     int joints
     vt_load* pair               # loads between two points that are solved for
     int pairs
-    int coupled                 # rows by which they couple the joints: three of a spring of length zero, one of others
+    int coupled                 # rows by which they couple the joints: three if the length is zero, else one
     PairEnds* ends              # (pairs,)
     double* row                 # (nv,)
     double* wrench              # (nbody, 6)
-    double* pull                # (nv,) twice what acts at node 1 of the forces in the middle, or NULL
+    double* pull                # (nv,) twice the force at node 1 of the forces in the middle, or NULL
     double* push                # (nv,) and at node 2
 
 
@@ -70,7 +71,7 @@ cdef int springs_make(Springs* x, Memory memory, const vt_load* list, int count,
 
 
 cdef double springs_rounding(const Springs* x) noexcept nogil:
-    # the size of terms that cancel where forces by tables are small
+    # the magnitude of terms that cancel where forces by tables are small
     cdef const vt_table* t
     cdef double size = 0.0, value, slope, curve
     cdef int k, i
@@ -164,7 +165,7 @@ cdef void pair_trial(const LinearTimeStep* step, const vt_load* e, PairEnds* x) 
 
 
 cdef void pairs_pull(const LinearTimeStep* step, Springs* x) noexcept nogil:
-    # the forces of a trial, and pull += what they do at node 1
+    # the forces of a trial, and pull += their effect at node 1
     cdef int k
     for k in range(x.pairs):
         pair_trial(step, &x.pair[k], &x.ends[k])
@@ -172,7 +173,7 @@ cdef void pairs_pull(const LinearTimeStep* step, Springs* x) noexcept nogil:
 
 
 cdef void pairs_push(const LinearTimeStep* step, Springs* x, const Node* node2) noexcept nogil:
-    # push += what they do at node 2
+    # push += their effect at node 2
     pairs_apply(step, x, node2, True, x.push)
 
 
@@ -247,12 +248,13 @@ cdef void pairs_couple(const LinearTimeStep* step, const Springs* x, double* C, 
 
 # ---- written in Python -------------------------------------------------------------------------------
 #
-# V is taken at q_m = q1 (+) y/2, halfway between the nodes in each joint's sense. Where a joint turns by w, with z = w/2 and
-# t = tan(|w|/4) w/|w|, a displacement of node 1 or 2 alone moves the middle by (1/2) (1 -+ t^). A force Q at q_m acts at
-# them as (1/2) (Q +- t x Q); a force f on a free joint, along which the middle moves straight, as (1/2) exp(+-z) f.
+# V is evaluated at q_m = q1 (+) y/2, halfway between the nodes in the sense of each joint. If a joint rotates by w,
+# with z = w/2 and t = tan(|w|/4) w/|w|, a displacement of node 1 or 2 alone moves the middle by (1/2) (1 -+ t^). A
+# force Q at q_m acts at the nodes as (1/2) (Q +- t x Q); a force f on a free joint, along which the middle moves on a
+# straight line, as (1/2) exp(+-z) f.
 
 cdef void halfway_force(const vt_body* b, const vt_real* half, double sense, vt_real* Q) noexcept nogil:
-    # twice what Q (nv,) at q_m is at node 1, or with the sense -1 at node 2; half = y/2
+    # twice the force at node 1 of Q (nv,) at q_m, or with the sense -1 at node 2; half = y/2
     cdef Vec3 z, v, n, f
     cdef Quat D
     if not joint_multi(b):

@@ -1,7 +1,7 @@
-# What a stepper of a model holds, by owner. A `Lane` has all that differs between two instances of a batch, and numbers of
-# VT_WIDTH instances where several go side by side; `Shared` has all that they have in common. A function beside each
-# struct makes its arrays, and says which of them a run resumes from (memory.kept), which each step writes before it reads
-# them (memory.scratch), and which are arguments (memory.given).
+# The memory of a stepper of a model, by owner. A `Lane` has everything that differs between two instances of a batch,
+# as numbers of VT_WIDTH instances where several are computed together; `Shared` has everything that they have in
+# common. A function beside each struct creates its arrays, and states which of them a run resumes from (memory.kept),
+# which each step writes before it reads them (memory.scratch), and which are arguments (memory.given).
 
 # ---- bodies, loads and accelerations ---------------------------------------------------------------
 
@@ -11,13 +11,13 @@ cdef struct Bodies:
     RneaBody* rnea              # NULL without prescribed coordinates
     double* wrench              # (nbody, 6) of the loads
     double* twist               # (nbody, 6)
-    double* bias                # (nbody, 6) accelerations where the coordinates do not accelerate
+    double* bias                # (nbody, 6) accelerations for zero joint accelerations
     double* load_force          # (nv,) joint forces of the loads
-    vt_real* force              # (nv,) joint forces of the accelerations at hand
+    vt_real* force              # (nv,) joint forces of the current accelerations
     double* inertial            # (nv,) joint forces of M a, or of a load written in Python
-    double* v_node              # (nv,) velocity where the step starts
-    double* v_last              # and where the step before started
-    bint predicts               # steps ask at their predicted middle, which takes v_last
+    double* v_node              # (nv,) velocity at the start of the step
+    double* v_last              # and at the start of the previous step
+    bint predicts               # functions are called at the predicted middle of steps, which needs v_last
 
 
 cdef struct Prescribed:         # rates of the prescribed coordinates, zero elsewhere
@@ -25,16 +25,16 @@ cdef struct Prescribed:         # rates of the prescribed coordinates, zero else
     double* a
 
 
-cdef struct Servos:             # drives, and springs that are solved for, at a trial of the step
+cdef struct Servos:             # drives, and springs that are solved for, at a trial
     vt_real* force              # (nv,) [N or N m]
     vt_real* slope              # (nv,) -h dforce/dy, or NULL: there are none
     bint ahead                  # accelerations are those of a step: see `acceleration_in_step`
     vt_real* ahead_y            # (nv,) h v
     vt_real* ahead_force        # the same as force and slope, there
     vt_real* ahead_slope
-    vt_real* stiff              # (nv,) armature, and the slopes as some more of it
-    vt_model model              # that has it
-    double spent                # [s] the substeps of the step at hand so far, and (ndrive,) [N s or N m s] impulses
+    vt_real* stiff              # (nv,) armature, plus the slopes, which act like armature
+    vt_model model              # model with this armature
+    double spent                # [s] the substeps of the current step so far, and (ndrive,) [N s or N m s] impulses
     double* impulse
 
 
@@ -53,28 +53,28 @@ cdef struct Holonomic:          # h(q) = 0
     double* h                   # (count,)
     double* Dh1                 # (count, nv) at node 1
     double* Dh2                 # at node 2
-    Hold* hold1                 # (count,) the same of the constraints, before their rows, at nodes 1 and 2
+    Hold* hold1                 # (count,) values of the constraints, before their rows, at nodes 1 and 2
     Hold* hold2
     double* push                # (count,) multipliers of accelerations and velocities
     double* response            # (count, nv) M^-1 Dh^T
     double* schur               # the islands' Dh M^-1 Dh^T, of at most (count, count)
     int* order                  # (count,) its pivots
-    int* columns                # (nv,) where a row has entries
+    int* columns                # (nv,) columns in which a row has entries
     double* lam                 # (count,) multipliers of the step: impulses at node 1
-    double* tangent             # (count,) what makes the start's momentum tangent to the constraints
-    double* force               # (count,) multipliers as forces at the last step's start
+    double* tangent             # (count,) multipliers that make the momentum of the start tangent to the constraints
+    double* force               # (count,) multipliers as forces at the start of the last step
     double* found               # (count,) multipliers of accelerations and velocities, island by island
 
 
 # ---- the solution of a step's equations --------------------------------------------------------------
 
-cdef struct Progress:           # kept: what a run of variational steps has come to
-    int opening                 # no step lies behind
-    int have_Dh                 # Dh1 is that of the state
-    long halved                 # steps that were taken in halves
-    double halved_first         # [s] where the first and the last of them began
+cdef struct Progress:           # kept: the history of a run of variational steps
+    int opening                 # there is no previous step
+    int have_Dh                 # Dh1 is that of the current state
+    long halved                 # number of steps that were halved
+    double halved_first         # [s] start of the first and the last of them
     double halved_last
-    double density              # [1/s] half a step before the state, or at it if none lies behind
+    double density              # [1/s] half a step before the state, or at it if there is no previous step
     long residuals              # evaluations since the state was set
     long factorisations
     long solves
@@ -110,34 +110,34 @@ cdef int guess_make(Guess* x, Memory memory, int nv) except -1:
 
 cdef struct Newton:
     Pass* now                   # of each lane
-    bint solves[MOST_LANES]     # passes of a lane go on
-    bint guesses[MOST_LANES]    # its y is guessed by the dynamics
-    bint factors[MOST_LANES]    # it takes another operator
+    bint solves[MOST_LANES]     # a lane continues its passes
+    bint guesses[MOST_LANES]    # its y is predicted by the dynamics
+    bint factors[MOST_LANES]    # it uses another operator
     int status[MOST_LANES]      # how its passes ended
     vt_real* y                  # (nv,) the unknown increment
     vt_real* spare              # (nv,) another one
     vt_real* r                  # (nv,) the residual
     vt_real* d                  # (nv,) the correction of y
-    vt_real* v                  # (nv,) velocity and acceleration that guesses are made of
+    vt_real* v                  # (nv,) velocity and acceleration for predictions
     vt_real* a
     double* z                   # (count,) corrections of the multipliers
-    const double* impulse       # (nv,) impulse of the momentum where the step starts, or NULL
-    vt_real* last               # (nv,) and (count,) the last ones, and the residual along them before
+    const double* impulse       # (nv,) impulse of the momentum at the start of the step, or NULL
+    vt_real* last               # (nv,) and (count,) the last ones, and the previous residual along them
     double* last_z
     double slope[MOST_LANES]
-    int* own                    # (count,) a coordinate that a gear has to itself, or NULL: multipliers are guessed
-    double* w                   # (count + extra,) the same, island by island, and what loads answer with
+    int* own                    # (count,) a coordinate that only one gear has, or NULL: multipliers are guessed
+    double* w                   # (count + extra,) the same, island by island, and the response of loads
     double* A                   # the islands' Schur complements, of at most (count, count)
     int* order                  # (rows,) its pivots
-    double* past                # Broyden's corrections, and their squared lengths
+    double* past                # Broyden's corrections, and their squared norms
     double* past_size
-    double share                # of the pace, in the substep at hand
-    int stage                   # the substep at hand
-    bint turned                 # the rows Dh2 are by increments already
+    double share                # of the pace, in the current substep
+    int stage                   # the current substep
+    bint turned                 # the rows Dh2 are with respect to increments already
 
 
 cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_ssize_t broyden) except -1:
-    # broyden: numbers that one of its corrections has, times the corrections, or 0
+    # broyden: numbers of one of its corrections, times the number of corrections, or 0
     x.now = <Pass*>memory.scratch(VT_WIDTH * sizeof(Pass))
     x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
@@ -150,18 +150,18 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_
     return 0
 
 
-cdef struct Operator:           # of a substep: J - C^T R, and what it answers; steps to come may use it again
+cdef struct Operator:           # of a substep: J - C^T R and its responses, which later steps may reuse
     double* C                   # (extra, nv) rows by which loads couple the joints
     double* R                   # (extra, nv)
     double* response            # (count + extra, nv) (J - C^T R)^-1 of Dh1^T, J^-1 of C^T
     double* B                   # (extra, extra) factors of 1 - R J^-1 C^T
     int* B_order                # (extra,) its pivots
-    double* S                   # (count, count) factors of plain islands' Dh (response), or NULL
+    double* S                   # (count, count) factors of Dh (response) of islands without a plan, or NULL
     int* S_order                # (count,) their pivots
-    double* reused_for_h        # the step for which B, S and their responses may serve further factorisations, or 0
+    double* reused_for_h        # the step for which B, S and their responses may be reused, or 0
     double* J                   # (nv, nv) factors of a dense J, or NULL
     int* order                  # (nv,) its pivots
-    int* pivot_signs            # by the pivots' signs, of each lane: SAME, EVEN or ODD
+    int* pivot_signs            # by the signs of the pivots, of each lane: SAME, EVEN or ODD
 
 
 cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense,
@@ -188,23 +188,23 @@ cdef struct Choices:            # how a variational step is solved
     int solver
     int guess
     double tolerance
-    double rounding             # [N or N m] least residual asked for, over the step
-    double* gain                # (nv,) the residual's weights in the norm of the kinetic energy, or NULL: all one
+    double rounding             # [N or N m] smallest residual required, over the step
+    double* gain                # (nv,) weights of the residual in the norm of the kinetic energy, or NULL: all one
     double heaviest             # sqrt(M_kk) is this over gain_k
     int max_iterations
-    int halvings                # most times that a step which cannot be solved is halved
+    int halvings                # how often a step that cannot be solved is halved at most
     int stages                  # substeps of a composition
     double* share               # (stages,) of the step
     bint implicit               # forces that depend on velocities are taken at the solved-for middle
     int extra                   # rows by which loads couple the joints
     bint written                # the last nv of these are those of loads written in Python
-    bint stiff                  # springs are solved for: a poor guess has forces that never act, and its scale is not the step's
+    bint stiff                  # springs are solved for: forces of a poor guess never act, and distort the scale
     bint reuses_answers             # they change little from step to step
-    int required_signs          # signs that a step's operator must have: SAME, or ODD where they say nothing
+    int required_signs          # signs that a step's operator must have: SAME, or ODD where they carry no information
     Costs costs
-    int adapt                   # how steps adapt themselves, or 0
+    int adapt                   # the scheme of adaptive steps, or 0
     double pace                 # [1] step times density
-    double rate0                # [1/s] speed below which steps stay as they are
+    double rate0                # [1/s] speed below which the length of steps is constant
     double density_given        # [1/s] at the start, or NaN: the density of the speed there
 
 
@@ -227,15 +227,15 @@ cdef struct Shared:
     int nload
     const vt_drive* drive
     int ndrive
-    bint limited                # some have limits of effort
+    bint limited                # some have effort limits
     const vt_constraint* constraint
     int count                   # of constraints
     Islands islands             # of constraints
-    bint gears                  # all constraints are linear in q: nothing of them is left to correct by a good guess
-    bint plain                  # so they are, and no island has a plan: Dh stays as it is, and asks for no poses
-    bint geared                 # so they are, and accelerations eliminate them by this plan
+    bint gears                  # all constraints are linear in q: with a good guess nothing is left to correct
+    bint plain                  # the same, and no island has a plan: Dh is constant, and requires no poses
+    bint geared                 # the same, and accelerations eliminate them by this plan
     GearTrainPlan trains
-    int* own                    # (count,) a coordinate that a gear has to itself, or NULL
+    int* own                    # (count,) a coordinate that only one gear has, or NULL
     bint user_rests             # loads and constraints written in Python: potentials,
     bint user_moves             # forces,
     bint user_constrains        # constraints
@@ -244,7 +244,7 @@ cdef struct Shared:
 
 
 cdef struct Lane:
-    bint left[MOST_LANES]       # the steps of a lane end here: those of one instance go on
+    bint left[MOST_LANES]       # the steps of a lane end here, and are continued by those of one instance
     Clock* clock
     Now* now                    # of each lane
     State state
@@ -257,11 +257,11 @@ cdef struct Lane:
     Servos servos
     Newton newton
     Progress* progress
-    Guess* guess                # of the substep at hand: of its increment, and of its multipliers
+    Guess* guess                # of the current substep: of its increment, and of its multipliers
     Guess* push_guess
     FactorReuse* reuse            # of each lane
     Operator* operator
-    Guess* guesses              # (stages,): each substep has its own
+    Guess* guesses              # (stages,): one for each substep
     Guess* push_guesses
     FactorReuse* reuses          # (stages, lanes)
     Operator* operators

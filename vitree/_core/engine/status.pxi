@@ -1,4 +1,4 @@
-# How a step ended, of the steppers of models and of vehicles.
+# The status with which a step ends, for the steppers of models and of vehicles.
 
 from libc.math cimport INFINITY, NAN, fabs, isfinite, log
 from libc.string cimport memcmp, memcpy, memset
@@ -17,15 +17,15 @@ cdef enum:
     NO_MEMORY = 8
 
 cdef enum:
-    WATCHED = 4         # numbers of a step beside its records, before those of the stepper's own kind
+    WATCHED = 4         # numbers of a step in its records, before those of the specific kind of stepper
     TOUCHED = 9         # numbers of a contact in a recorded step
 
 CONTACT_COLUMNS = TOUCHED
-#: [m, rad, per s, or units of momentum] states beyond it have blown up
+#: [m, rad, per s, or units of momentum] states beyond it have diverged
 LARGEST = 1e100
 cdef double MOST = LARGEST
 
-#: statuses that the integrators tell apart
+#: statuses that the integrators distinguish
 STATUS = {"callback failed": CALLBACK_FAILED, "dependent": DEPENDENT, "not converged": NOT_CONVERGED,
           "turned too far": TURNED_TOO_FAR, "not finite": NOT_FINITE}
 STATUS_TEXT = {

@@ -1,13 +1,14 @@
-# A step of every method, from the state (t, q, x) to the next one. `Stepper.take_step` reads the inputs and calls `advance`
-# (here `whole_step`); then the clock moves on and the record is written (`Stepper.run`).
+# A step of every method, from the state (t, q, x) to the next one. `Stepper.take_step` reads the inputs and calls
+# `advance` (here `whole_step`); then the clock advances and the record is written (`Stepper.run`).
 #
-#   - External wrenches, torque and loads enter where a trial is evaluated: in the `step` of explicit methods and of Gauss,
-#     in `prepare` (at node 1) and `evaluate` (in the middle) of the variational ones. All stand in the method's table.
-#   - Impacts are applied at node 1, in `open_touches` (contact/impacts.pxi). The impulses of contacts that are closed there, or
-#     that the trial closes, are solved for together with the trial, in `iterate_touches`.
+#     - External wrenches, torque and loads enter where a trial is evaluated: in the `step` of explicit methods and of
+#       Gauss, in `prepare` (at node 1) and `evaluate` (in the middle) of the variational ones. All are in the method's
+#       table.
+#     - Impacts are applied at node 1, in `open_touches` (contact/impacts.pxi). The impulses of contacts that are closed
+#       there, or that the trial closes, are solved for together with the trial, in `iterate_touches`.
 
 cdef int whole_step(ModelStepper self) noexcept nogil:
-    # to where contacts close, if impacts are located; in one piece; or in 2, 4, 8 ... equal parts
+    # up to where contacts close, if impacts are located; as a whole; or in 2, 4, 8 ... equal parts
     cdef Choices* c = &self.shared.choices
     cdef int status
     if self.events and self.ntouch:
@@ -26,7 +27,7 @@ cdef int whole_step(ModelStepper self) noexcept nogil:
 
 
 cdef int substep(ModelStepper self, bint leading) noexcept nogil:
-    # node 1, the trial of its end, and its acceptance. leading: it starts where the whole step does
+    # node 1, the trial of its end, and its acceptance. leading: it starts with the whole step
     cdef int status = self.method.prepare(self)
     if status != OK:
         return status
@@ -56,13 +57,13 @@ cdef int solve_with_contacts(ModelStepper self) noexcept nogil:
 
 
 cdef int solve_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
-    # a trial of the length at hand. pushed: contacts did in the last step; free: a trial without them is at hand
+    # a trial of the current length. pushed: contacts acted in the last step; free: a trial without them is available
     cdef Touching* x = &self.contact
     cdef int status = OK
     cdef bint joined = not (pushed or x.opened)
     x.solved = False
     if joined:
-        # a trial without contacts; where it ends some may be new
+        # a trial without contacts, at whose end new ones may be closed
         if not free:
             status = self.method.attempt(self)
         if status != OK or not join(self):

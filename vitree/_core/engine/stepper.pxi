@@ -1,15 +1,15 @@
 # The contract of a stepper, of models and of vehicles: a state that steps advance without Python.
 #
 #   1. `step` reads the clock, the state (q, x), the inputs and the joint forces. It writes the state at t + h to
-#      (q2, x2) and returns OK, or it returns the status that says why there is no such state. It never writes (q, x).
-#   2. `step` sets `now.iterations` and `now.error` where it solves for something.
-#   3. `step` calls `ask` at least once where `schedule.calls_user` is set: the user's functions answer there.
-#   4. `advance` takes a whole step. A status other than OK leaves the state as it was.
+#      (q2, x2) and returns OK, or it returns the status with the reason why there is no such state. It never writes (q, x).
+#   2. `step` sets `now.iterations` and `now.error` if it solves equations.
+#   3. `step` calls `ask`, which calls the user's functions, at least once if `schedule.calls_user` is set.
+#   4. `advance` takes a whole step. With a status other than OK the state is unchanged.
 #   5. `accept` makes the trial state the state.
-#   6. `begin` forgets all that lies before the state that was just set.
+#   6. `begin` clears the history before the state that was just set.
 #   7. The next steps depend on the kept memory, on the arguments, and on nothing else (Memory).
-#   8. A method for Python that uses arrays of the stepper makes the stepper busy first (Busy). So one caller has the memory: no
-#      other thread, and no function of the user's that a step asks.
+#   8. A method for Python that uses arrays of the stepper marks the stepper as busy first (Busy), so that the memory has
+#      one user: no other thread, and no user function that a step calls.
 
 from cpython.buffer cimport (PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release,
                              PyObject_GetBuffer)
@@ -25,7 +25,7 @@ cdef object asked_kind = Asked
 
 
 cdef bint bounded(const double* x, int n) noexcept nogil:
-    # whether no entry is NaN or has blown up
+    # whether no entry is NaN or has diverged
     cdef int k
     for k in range(n):
         if not fabs(x[k]) <= MOST:
@@ -34,8 +34,8 @@ cdef bint bounded(const double* x, int n) noexcept nogil:
 
 
 cdef bint take(answer, int n, double* to) except -1:
-    # copies n finite doubles in order, unless `to` is NULL; whether the answer is a plain array of them. All else is for
-    # the careful way
+    # copies n finite doubles in order, unless `to` is NULL; returns whether the result is a plain array of them. Anything
+    # else is left to the slow path
     cdef Py_buffer found
     cdef const double* at
     cdef bint fits = False
@@ -91,11 +91,11 @@ cdef extern from *:
 
 
 cdef enum:
-    LOOK_STEPS = 16         # steps between two looks at the clock
+    LOOK_STEPS = 16         # steps between two checks of the clock
 
 
 cdef bint overdue(double* since, long step) noexcept nogil:
-    # whether a tenth of a second has passed `since` the last one, in a loop over steps; the clock may be set back
+    # whether a tenth of a second has passed `since` the last check, in a loop over steps; the clock may be set back
     cdef double now
     if step % LOOK_STEPS != LOOK_STEPS - 1:
         return False
@@ -107,7 +107,7 @@ cdef bint overdue(double* since, long step) noexcept nogil:
 
 
 cdef class ArgumentBuffer:
-    """An array, the copies of which are handed to the user's functions."""
+    """An array whose copies are passed to the user's functions."""
 
     cdef object array
     cdef object copied                  # its method
@@ -126,18 +126,18 @@ cdef class ArgumentBuffer:
         return self.copied()
 
 
-#: Most states between halves of steps that are kept
+#: Most states between halves of steps that are stored
 cdef enum:
     INNER_STATES = 65536
 
-#: Most steps of :meth:`Stepper.go`, which nothing interrupts, and its answer where it does nothing
+#: Most steps of :meth:`Stepper.go`, which cannot be interrupted, and its result if it does nothing
 cdef enum:
     MOST_AT_ONCE = 64
     CAREFUL = -1
 
 
 cdef class BufferView:
-    """A view of doubles in the memory of a stepper, which lives as long as the view."""
+    """A view of doubles in the memory of a stepper, which the view keeps alive."""
 
     cdef object owner
     cdef double* at
@@ -163,7 +163,7 @@ cdef class BufferView:
 
 
 cdef class Backup:
-    """The kept memory as it was before a step, for steps in which a function of the user's may fail."""
+    """A copy of the kept memory before a step, for steps in which a user function may fail."""
 
     cdef Scratch owner
     cdef char** place
@@ -204,7 +204,7 @@ cdef struct Log:                # rows of numbers
 
 
 cdef double* log_more(Log* log, int width) noexcept nogil:
-    # another row, or NULL: there is no memory
+    # another row, or NULL if there is no memory
     cdef double* to
     if log.count == log.room:
         to = <double*>realloc(log.at, (2 * log.room + 64) * width * sizeof(double))
@@ -216,7 +216,7 @@ cdef double* log_more(Log* log, int width) noexcept nogil:
 
 
 cdef object taken(Log* log, int width):
-    # the rows (count, width), which are forgotten
+    # the rows (count, width), which are removed
     cdef double[:, ::1] view
     out = np.empty((log.count, width))
     if log.count:
@@ -249,7 +249,7 @@ cdef extern from *:
 @cython.no_gc
 @cython.freelist(8)
 cdef class Busy:
-    """The right to use the memory of a stepper, for as long as the object lives: one method of it at a time has one."""
+    """Exclusive use of the memory of a stepper while the object exists: one method at a time has one."""
 
     cdef Stepper of
 
@@ -261,14 +261,14 @@ cdef class Busy:
 cdef class Stepper:
     """A state (t, q, x) and the means to advance it; x is the momentum p or the velocity v.
 
-    ``inputs`` and ``torque`` are None, arrays, or callables (t, q, v); ``inputs`` may have a row a step.
+    ``inputs`` and ``torque`` are None, arrays, or callables (t, q, v); ``inputs`` may have a row per step.
     """
 
     cdef Memory memory
     cdef Shared shared
     cdef Lane lane
     cdef int nq, nv
-    cdef int gates                      # inputs behind those of the caller
+    cdef int gates                      # inputs after those of the caller
     cdef object ask_inputs
     cdef object ask_torque
     cdef object rows_owner              # the arrays behind the pointers of `shared`
@@ -282,19 +282,19 @@ cdef class Stepper:
     cdef bint logs_drive                # joint forces and inputs of recorded steps
     cdef Log drive_log                  # (count, 1 + nv + nu) these
     cdef Log inner_log                  # (count, 1 + nq + nv) t, q and x between the halves of steps taken in halves
-    cdef double most_power              # [W] the most that a torque of the user's had where it was asked
+    cdef double most_power              # [W] the largest power of a torque function where it was called
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
-    cdef Backup before                  # made by the first run that may ask the user's functions
-    cdef double* asked                  # (led_count,) joint forces as `go` takes them: those of the joints that lead
+    cdef Backup before                  # created by the first run that may call user functions
+    cdef double* asked                  # (led_count,) joint forces for `go`: those of the leading joints
     cdef int* led                       # (led_count,) where they act, or NULL: everywhere
     cdef int led_count
-    cdef ArgumentBuffer q_desk                    # and the arrays that they are given
+    cdef ArgumentBuffer q_desk                    # and the arrays that they get
     cdef ArgumentBuffer v_desk
     cdef readonly object exception      # raised by a callable
-    cdef bint parted                    # the state lies within a step
-    cdef int in_use                     # somebody uses the memory
+    cdef bint parted                    # the state is within a step
+    cdef int in_use                     # the memory is in use
 
     def __dealloc__(self):
         free(self.log.at)
@@ -307,7 +307,7 @@ cdef class Stepper:
         self.lane.now = <Now*>self.memory.scratch(sizeof(Now))
 
     cdef Busy busy(self):
-        # the caller's, until it lets go of it
+        # of the caller, until it is released
         cdef Busy made = Busy.__new__(Busy)
         if taken_already(&self.in_use):
             raise VitreeError(AT_WORK)
@@ -315,7 +315,7 @@ cdef class Stepper:
         return made
 
     cdef int set_up(self, int nq, int nv, int nu, double h, inputs, torque, int gates=0) except -1:
-        # the state, and what drives the system
+        # the state, and the inputs of the system
         cdef Schedule* plan = &self.shared.schedule
         self.nq, self.nv, self.gates = nq, nv, gates
         plan.span, plan.until, plan.nu = h, INFINITY, nu
@@ -331,7 +331,7 @@ cdef class Stepper:
         return 0
 
     def drive(self, inputs, torque):
-        """Take other inputs and another torque, of the kinds that the stepper was made with."""
+        """Replace inputs and torque by others of the same kinds."""
         cdef Busy busy = self.busy()
         cdef Schedule* plan = &self.shared.schedule
         cdef const double[:, ::1] rows
@@ -350,10 +350,10 @@ cdef class Stepper:
             self.read(torque, self.nv, self.lane.drive.tau, "torque")
 
     def command(self, torque, inputs):
-        """Let a torque (nv,) and inputs (nu,) act from the state on; None: those that act already.
+        """Apply a torque (nv,) and inputs (nu,) from the current state on; None: no change.
 
-        Returns whether it was done: where they are no plain arrays of finite doubles, or a function or rows act,
-        nothing was.
+        Returns whether it was done: if they are not plain arrays of finite doubles, or functions or rows act, nothing
+        is changed.
         """
         cdef Busy busy = self.busy()
         cdef Drive* drive = &self.lane.drive
@@ -368,7 +368,7 @@ cdef class Stepper:
         return True
 
     def release(self):
-        """Let go of the user's functions and arrays, and of all that lies behind: as it was made."""
+        """Release the user's functions and arrays, and clear the history, as after creation."""
         cdef Busy busy = self.busy()
         cdef Schedule* plan = &self.shared.schedule
         self.ask_inputs = self.ask_torque = None
@@ -382,16 +382,16 @@ cdef class Stepper:
         self.memory.clear()
 
     def clear(self):
-        """Forget all that lies behind, as it was made."""
+        """Clear the history, as after creation."""
         cdef Busy busy = self.busy()
         self.memory.clear()
 
     @property
     def size(self):
-        """Bytes of its memory."""
+        """Size of its memory in bytes."""
         return self.memory.size
 
-    # ---- what a kind of stepper says ---------------------------------------------------------------
+    # ---- defined by each kind of stepper -----------------------------------------------------------
 
     cdef int step(self) noexcept nogil:
         return OK
@@ -422,7 +422,7 @@ cdef class Stepper:
         return 0
 
     cdef bint asks(self) noexcept nogil:
-        # whether functions of the user's are called
+        # whether user functions are called
         return self.shared.schedule.calls_user
 
     cdef double multiplier(self, int c) noexcept nogil:
@@ -432,7 +432,7 @@ cdef class Stepper:
     # ---- a run -------------------------------------------------------------------------------------
 
     def set_state(self, double t, const double[::1] q, const double[::1] x):
-        """Start from time t, configuration q and momentum p (or velocity v); forget all history."""
+        """Start from time t, configuration q and momentum p (or velocity v), without history."""
         cdef Busy busy = self.busy()
         self.place(t, entries(q, self.nq, "entries of q"), entries(x, self.nv, "entries of p or v"))
 
@@ -448,7 +448,7 @@ cdef class Stepper:
         self.begin()
 
     cdef void start_run(self) noexcept nogil:
-        # equal steps until something else is said
+        # equal steps by default
         self.inner_log.count, self.most_power = 0, 0.0
         self.shared.schedule.spans, self.shared.schedule.begun = NULL, self.lane.clock.steps
         self.parted = False
@@ -456,7 +456,7 @@ cdef class Stepper:
         self.lane.now.iterations, self.lane.now.error = 0, 0.0
 
     def set_steps(self, spans, ends):
-        """Take steps (n,) [s] from the state on that end at the times ends[1:], (n + 1,)."""
+        """Use steps (n,) [s] from the current state on, which end at the times ends[1:], (n + 1,)."""
         cdef Busy busy = self.busy()
         cdef const double[::1] h, t
         h = spans = np.ascontiguousarray(spans, dtype=float)
@@ -467,11 +467,11 @@ cdef class Stepper:
         self.shared.schedule.span_count, self.shared.schedule.begun = h.shape[0], self.lane.clock.steps
 
     def set_end(self, double t):
-        """Take steps that choose their own length until a recorded one ends at or beyond time t."""
+        """Use adaptive steps until a recorded one ends at or beyond time t."""
         self.shared.schedule.until, self.shared.schedule.arrived = t, False
 
     def begin_at(self, double t0):
-        """Say when rows of inputs begin."""
+        """Set when rows of inputs begin."""
         self.lane.clock.t0 = t0
 
     def state(self):
@@ -480,12 +480,12 @@ cdef class Stepper:
         return self.lane.clock.t, self.array(self.lane.state.q, self.nq), self.array(self.lane.state.x, self.nv)
 
     def history(self):
-        """Return all that the next steps depend on, as bytes for :meth:`set_history`."""
+        """Return everything that the next steps depend on, as bytes for :meth:`set_history`."""
         cdef Busy busy = self.busy()
         return self.memory.content()
 
     def set_history(self, bytes kept):
-        """Go on from a history, of a stepper made with the same arguments."""
+        """Continue from the history of a stepper with the same arguments."""
         cdef Busy busy = self.busy()
         self.memory.restore(kept)
         self.start_run()
@@ -497,7 +497,7 @@ cdef class Stepper:
         self.start_run()
 
     def watch(self, rows):
-        """Write of each recorded step: contraction, turn [rad], distance, estimate of the error, and the forces of n
+        """Write for each recorded step: contraction, rotation [rad], distance, estimate of the error, and the forces of n
         drives [N or N m], to an array (rows, 4 + n), or None: no more."""
         cdef Busy busy = self.busy()
         cdef double[:, ::1] view
@@ -508,12 +508,12 @@ cdef class Stepper:
             self.watched_out, self.watched_count = &view[0, 0], view.shape[0]
 
     def log_contacts(self, bint logs):
-        """Keep the contacts that pushed in recorded steps, for :meth:`take_contacts`, or not."""
+        """Enable or disable storing the contacts that acted in recorded steps, for :meth:`take_contacts`."""
         cdef Busy busy = self.busy()
         self.logs, self.log.count = logs, 0
 
     def take_contacts(self):
-        """Return the contacts kept since they were last taken, (n, TOUCHED).
+        """Return the contacts stored since the last call, (n, TOUCHED).
 
         Columns: the row of the record, the number of the contact, the impulse [N s] on the first body at the step's
         start, world axes (of a limit: one number), the slip velocity [m/s], and the gap [m] at the step's end.
@@ -522,17 +522,17 @@ cdef class Stepper:
         return taken(&self.log, TOUCHED)
 
     def log_drive(self, bint logs):
-        """Keep the joint forces and inputs of recorded steps, for :meth:`take_drive`, or not."""
+        """Enable or disable storing the joint forces and inputs of recorded steps, for :meth:`take_drive`."""
         cdef Busy busy = self.busy()
         self.logs_drive, self.drive_log.count = logs, 0
 
     def take_drive(self):
-        """Return what drove the steps kept since it was last taken, (n, 1 + nv + nu): record, joint forces, inputs."""
+        """Return the joint forces and inputs stored since the last call, (n, 1 + nv + nu), after the record's number."""
         cdef Busy busy = self.busy()
         return taken(&self.drive_log, 1 + self.nv + self.shared.schedule.nu)
 
     def drive_here(self):
-        """What drove the step just taken, (1, 1 + nv + nu): 0, joint forces, inputs."""
+        """Joint forces and inputs of the step just taken, (1, 1 + nv + nu), after a 0."""
         cdef Busy busy = self.busy()
         cdef Log log = [NULL, 0, 0]
         try:
@@ -543,7 +543,7 @@ cdef class Stepper:
             free(log.at)
 
     cdef int drive_to(self, Log* log, long row) noexcept nogil:
-        # what drove the step that led to a recorded state
+        # joint forces and inputs of the step that led to a recorded state
         cdef double* to = log_more(log, 1 + self.nv + self.shared.schedule.nu)
         if to == NULL:
             return NO_MEMORY
@@ -557,7 +557,7 @@ cdef class Stepper:
         return OK
 
     def keep_pushes(self, pushes, long every):
-        """Write the multipliers where each `every`-th step of the run starts to the rows of an array (rows, count)."""
+        """Write the multipliers at the start of each `every`-th step of the run to the rows of an array (rows, count)."""
         cdef Busy busy = self.busy()
         cdef double[:, ::1] view = pushes
         self.pushes_owner, self.pushes_out, self.pushes_every = pushes, &view[0, 0], every
@@ -565,13 +565,13 @@ cdef class Stepper:
     def run(self, long count, long every, records, long stride=1, bint in_parts=False):
         """Advance by count steps, writing each `every`-th state to the records from row ``records.rows`` on.
 
-        Steps that choose their own length stop at one of each `stride` steps at or beyond the end; `arrived` says so.
+        Adaptive steps stop at one of each `stride` steps at or beyond the end, which `arrived` reports.
 
-        Returns the status, and leaves the number of rows written so far in ``records.rows``. Where the run may be taken
-        ``in_parts``, it returns after fewer steps once a tenth of a second has passed, for Python to look at its signals;
-        ``steps`` says how many were taken. After a status other
-        than 0 the state is that before the failed step; where a function of the user's failed, so is all that the next
-        steps depend on. Steps are counted from where the run began or was resumed.
+        Returns the status, and leaves the number of rows written so far in ``records.rows``. With ``in_parts`` it
+        returns after fewer steps once a tenth of a second has passed, so that Python can check its signals; ``steps`` is
+        the number of steps taken. After a status other than 0 the state is that before the failed step; if a user
+        function failed, so is everything that the next steps depend on. Steps are counted from the start of the run or
+        of its continuation.
         """
         cdef Busy busy = self.busy()
         cdef Clock* clock = self.lane.clock
@@ -634,33 +634,33 @@ cdef class Stepper:
         return status
 
     cdef void show(self, double* row) noexcept nogil:
-        # what is watched of the step at hand
+        # the monitors of the current step
         row[0], row[1], row[2] = self.lane.now.contraction, self.lane.now.turn, self.lane.now.off
         row[3] = self.lane.now.estimate
 
     cdef int take_step(self, bint asks) noexcept nogil:
-        # a whole step but for the clock
+        # a whole step without the clock
         cdef int status
         if asks:
             self.before.note()
         self.open_step()
         status = self.advance()
         if status != OK:
-            # a NaN has its reason
+            # the reason of a NaN
             status = self.lane.now.cause if self.lane.now.cause != OK else status
             if status == CALLBACK_FAILED:
                 self.before.put_back()
         return status
 
-    # ---- a run that a person holds -------------------------------------------------------------------
+    # ---- single steps --------------------------------------------------------------------------------
 
     def go(self, steps, torque, inputs):
-        """Advance by at most MOST_AT_ONCE steps under a torque (nv,) and inputs (nu,); None: those that act already.
+        """Advance by at most MOST_AT_ONCE steps under a torque (nv,) and inputs (nu,); None: no change.
 
-        Returns the status. It is CAREFUL, and nothing was done, where the arguments are no int and plain arrays of
-        finite doubles, or what acts already is not finite.
+        Returns the status. It is CAREFUL, and nothing is done, if the arguments are not an int and plain arrays of
+        finite doubles, or the current torque and inputs are not finite.
         """
-        # busy without an object, which would take a twentieth of a short step
+        # busy without an object, which would cost a twentieth of a short step
         if taken_already(&self.in_use):
             raise VitreeError(AT_WORK)
         try:
@@ -705,13 +705,13 @@ cdef class Stepper:
         return status
 
     cdef void spread_torque(self) noexcept nogil:
-        # the joint forces of the joints that lead, where they act
+        # the joint forces of the leading joints, at their coordinates
         cdef int k
         for k in range(self.led_count):
             self.lane.drive.tau[self.led[k]] = self.asked[k]
 
     def go_part(self, double h, bint last):
-        """Advance by a part of a step, h [s], the clock's count by one after the last part; return the status."""
+        """Advance by a part of a step, h [s]; the count increases by one after the last part. Return the status."""
         cdef Busy busy = self.busy()
         cdef double whole = self.lane.now.h
         cdef int status
@@ -734,7 +734,7 @@ cdef class Stepper:
         return status
 
     def strike(self, const double[::1] x):
-        """Add an impulse to p (or v) at the state. The steps before say nothing of those that follow."""
+        """Add an impulse to p (or v) at the state, which invalidates extrapolation from previous steps."""
         cdef Busy busy = self.busy()
         memcpy(self.lane.state.x, entries(x, self.nv, "entries of p or v"), self.nv * sizeof(double))
         self.on_impulse()
@@ -747,7 +747,7 @@ cdef class Stepper:
         self.begin()
 
     def lead(self, indices):
-        """Take joint forces, in :meth:`go`, on these coordinates alone, none on the others."""
+        """Apply joint forces, in :meth:`go`, on these coordinates only."""
         cdef Busy busy = self.busy()
         cdef int k
         self.led_count = len(indices)
@@ -757,7 +757,7 @@ cdef class Stepper:
             self.led[k] = indices[k]
 
     def windows(self):
-        """The arrays q (nq,) and p or v (nv,), read-only, the torque (nv,) and the inputs (nu,), where steps have them."""
+        """The arrays q (nq,) and p or v (nv,), read-only, the torque (nv,) and the inputs (nu,), which steps use."""
         cdef int nu = self.shared.schedule.nu
         cdef BufferView torque = BufferView.of(self, self.lane.drive.tau, self.nv, False)
         if self.led != NULL:
@@ -767,7 +767,7 @@ cdef class Stepper:
             torque, BufferView.of(self, self.lane.drive.u, nu, False)))
 
     def row(self, records, long row):
-        """Write the state to a row of the records, with what is known of the step that led to it."""
+        """Write the state to a row of the records, with the data of the step that led to it."""
         cdef Busy busy = self.busy()
         cdef double[::1] t = records.t, error = records.residual
         cdef double[:, ::1] q = records.q, x = records.x, multipliers = records.multipliers
@@ -803,7 +803,7 @@ cdef class Stepper:
         return False
 
     def look(self, bint by_momentum):
-        """The state: t, q (nq,) and v (nv,) as the records have it, copies; None if v cannot be told."""
+        """The state: t, q (nq,) and v (nv,) as in records, copies; None if v is not available."""
         cdef Busy busy = self.busy()
         cdef double* v = self.lane.state.x2
         if not self.tells(by_momentum, v):
@@ -811,13 +811,13 @@ cdef class Stepper:
         return self.lane.clock.t, self.array(self.lane.state.q, self.nq), self.array(v, self.nv)
 
     def open_gate(self, int k, bint opened):
-        """Let a load act that does so for a while, or not."""
+        """Enable or disable a temporary load."""
         if not 0 <= k < self.gates:
             raise ValueError(f"there are {self.gates} gates, and no gate {k}")
         self.lane.drive.u[self.shared.schedule.nu + k] = 1.0 if opened else 0.0
 
     def count_from(self, long steps):
-        """Say at which of the steps since the state was set rows of inputs and of motion begin."""
+        """Set the step, counted since the state was set, at which rows of inputs and of motion begin."""
         self.shared.schedule.begun = steps
 
     @property
@@ -837,7 +837,7 @@ cdef class Stepper:
             raise ValueError(f"{self.watched_count} rows for what is watched; {rows} are needed")
 
     def require_rows(self, long steps):
-        """Raise a ValueError if the rows of what is given for each step end before so many steps of the run."""
+        """Raise a ValueError if rows that are given per step end before so many steps of the run."""
         cdef Schedule* plan = &self.shared.schedule
         if plan.u_rows != NULL:
             self.require_steps(steps, plan.u_count, "inputs")
@@ -861,7 +861,7 @@ cdef class Stepper:
             self.lane.now.h = plan.spans[at]
 
     cdef void close_step(self) noexcept nogil:
-        # the clock moves on
+        # the clock advances
         cdef Clock* clock = self.lane.clock
         cdef Now* now = self.lane.now
         cdef Schedule* plan = &self.shared.schedule
@@ -907,7 +907,7 @@ cdef class Stepper:
         self.take_row(min(max(k, 0), plan.u_count - 1))
 
     cdef int ask(self, double t, const double* q, const double* v) noexcept nogil:
-        # u and tau from the user's callables, which are not asked about states that have blown up
+        # u and tau from the user's callables, which are not called with states that have diverged
         if not (isfinite(t) and bounded(q, self.nq) and bounded(v, self.nv)):
             if self.lane.now.cause == OK:
                 self.lane.now.cause = NOT_FINITE
@@ -933,7 +933,7 @@ cdef class Stepper:
         self.most_power = max(self.most_power, power)
 
     cdef void log_inner(self, double t, const double* q, const double* x) noexcept nogil:
-        # a state between halves of a step; those of a long run are not all kept
+        # a state between halves of a step; not all of a long run are stored
         cdef double* to = NULL
         if self.inner_log.count < INNER_STATES:
             to = log_more(&self.inner_log, 1 + self.nq + self.nv)
@@ -944,12 +944,12 @@ cdef class Stepper:
 
     @property
     def most_asked_power(self):
-        """The largest power [W] of a torque that is a callable, where it was asked since the start; 0 without one."""
+        """The largest power [W] of a torque function, where it was called since the start; 0 without one."""
         return self.most_power
 
     @property
     def inner_states(self):
-        """States between the halves of steps that were taken in halves since the start, rows (m, 1 + nq + nv) of t, q and p or v."""
+        """States between the halves of halved steps since the start, rows (m, 1 + nq + nv) of t, q and p or v."""
         cdef Busy busy = self.busy()
         cdef double[:, ::1] view
         cdef Log* log = &self.inner_log
@@ -960,7 +960,7 @@ cdef class Stepper:
         return out
 
     cdef int answer(self, function, double t, const double* q, const double* v, int n, double* to, name) except -1:
-        # the answer (n,) of a function (t, q, v) of the user's, which is given arrays of its own
+        # the result (n,) of a user function (t, q, v), which gets copies of the arrays
         cdef object own_q = self.q_desk.copy(q), own_v = self.v_desk.copy(v), found
         if type(function) is asked_kind:
             try:
@@ -979,7 +979,7 @@ cdef class Stepper:
         return self.read(found, n, to, f"{name}(t, q, v) at t = {t:.9g} s")
 
     cdef int fail(self, error) noexcept:
-        # the first error counts: later ones may come of it
+        # the first error counts: later ones may follow from it
         if self.lane.now.cause != CALLBACK_FAILED:
             with cython.critical_section(self):
                 self.exception = error
@@ -1013,7 +1013,7 @@ cdef class Stepper:
             to[k] = view[k]
         return 0
 
-    # ---- what integrators ask for ------------------------------------------------------------------
+    # ---- data for integrators ----------------------------------------------------------------------
 
     @property
     def t(self):
@@ -1027,7 +1027,7 @@ cdef class Stepper:
 
     @property
     def h(self):
-        """Length of the step at hand [s]."""
+        """Length of the current step [s]."""
         return self.lane.now.h
 
     @property
@@ -1057,5 +1057,5 @@ cdef class Stepper:
 
     @property
     def arrived(self):
-        """Whether an adaptive run has come to its end."""
+        """Whether an adaptive run has reached its end."""
         return self.shared.schedule.arrived

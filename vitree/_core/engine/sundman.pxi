@@ -1,5 +1,5 @@
-# Steps of length h = pace g(q_m), g = (rate0^2 + 2 (E0 - V)/inertia)^(-1/2), by the discrete Lagrangian
-# h (L + E0): D1 and D2 have (E0 - E) b more, b = dh/dy, and so the energy E of the middle keeps to E0.
+# Steps of length h = pace g(q_m), g = (rate0^2 + 2 (E0 - V)/inertia)^(-1/2), by the discrete Lagrangian h (L + E0): D1
+# and D2 contain (E0 - E) b in addition, b = dh/dy, which draws the energy E of the middle to E0.
 
 cdef struct Paced:              # scratch: the middle of the step
     double V                    # [J] potential energy
@@ -31,7 +31,7 @@ cdef int sundman_coupled_rows(ModelStepper self):
 
 
 cdef int sundman_prepare(ModelStepper self) noexcept nogil:
-    # increments of equal shares of the pace need no scaling by their lengths
+    # increments of equal fractions of the pace need no scaling by their lengths
     cdef State* at = &self.lane.state
     self.lane.guess.seen.h = self.lane.now.h
     if self.lane.progress.opening and self.lane.newton.stage == 0:
@@ -64,7 +64,7 @@ cdef double potential(ModelStepper self, const double* q) noexcept nogil:
 
 
 cdef double density_by(ModelStepper self, double V) noexcept nogil:
-    # 1/g, kept from zero where V rises far above E0
+    # 1/g, bounded away from zero where V rises far above E0
     cdef double rate0 = self.shared.choices.rate0
     cdef double least = sundman_least(self)
     return vt_sqrt(max(rate0 * rate0 + 2.0 * (self.sundman.E0[0] - V) / self.sundman.inertia, least * least))
@@ -80,7 +80,7 @@ cdef double length_by(ModelStepper self, double density) noexcept nogil:
 
 
 cdef double sundman_slope_size(ModelStepper self) noexcept nogil:
-    # g^2/inertia: grad g = g^3/inertia V_q; none where g is held
+    # g^2/inertia: grad g = g^3/inertia V_q; zero where g is bounded
     cdef double full = self.sundman.paced.full
     return 1.0 / (full * full * self.sundman.inertia) if full > sundman_least(self) else 0.0
 
@@ -89,7 +89,7 @@ cdef double sundman_slope_size(ModelStepper self) noexcept nogil:
 
 
 cdef void sundman_guess_by_dynamics(ModelStepper self, double share, const bint* some) noexcept nogil:
-    # of the step at the start, then at the middle where that leads
+    # of the step at the start, then at its middle
     cdef State* at = &self.lane.state
     self.lane.now.h = length_by(self, density_by(self, potential_at(self, at.q)))
     variational_guess_by_dynamics(self, share, some)
@@ -130,7 +130,7 @@ cdef double sundman_evaluate(ModelStepper self) noexcept nogil:
 
 
 cdef void pace_by_middle(ModelStepper self) noexcept nogil:
-    # V_q, b = h g^2/(2 inertia) V_q, and what the middle's energy lacks, after both sweeps
+    # V_q, b = h g^2/(2 inertia) V_q, and the energy error of the middle, after both sweeps
     cdef const vt_model* m = self.shared.m
     cdef Vec3 sw, sv
     cdef double T = 0.0, h = self.lane.now.h, size = 0.5 * h * sundman_slope_size(self)
@@ -145,7 +145,7 @@ cdef void pace_by_middle(ModelStepper self) noexcept nogil:
 
 
 cdef int sundman_linearise(ModelStepper self) noexcept nogil:
-    # excess db has the potential's second derivatives, which are taken off those of h L
+    # excess db contains the potential's second derivatives, which are subtracted from those of h L
     cdef double left = 1.0 - self.sundman.paced.excess * sundman_slope_size(self)
     cdef vt_model lighter = self.shared.m[0]
     cdef MidBody* body = self.mid.body
@@ -161,7 +161,7 @@ cdef int sundman_linearise(ModelStepper self) noexcept nogil:
 
 
 cdef void couple_by_step(ModelStepper self) noexcept nogil:
-    # the last two rows: J + a b^T - b c^T, what a change of h brings
+    # the last two rows: J + a b^T - b c^T, the effect of a change of h
     cdef Operator* op = self.lane.operator
     cdef double* C = op.C + (self.shared.choices.extra - 2) * self.nv
     cdef double* R = op.R + (self.shared.choices.extra - 2) * self.nv
@@ -178,7 +178,7 @@ cdef void couple_by_step(ModelStepper self) noexcept nogil:
 
 
 cdef int sundman_finish(ModelStepper self) noexcept nogil:
-    # p2 of the midpoint rule, and (E0 - E) b more
+    # p2 of the midpoint rule, plus (E0 - E) b
     cdef int status = midpoint_finish(self), k
     for k in range(self.nv):
         self.lane.state.x2[k] += self.sundman.paced.excess * self.sundman.b[k]

@@ -1,4 +1,4 @@
-# The tables of the methods: a function an entry. Entries that a method has no use for are NULL.
+# The tables of the methods: a function per entry. Unused entries of a method are NULL.
 
 cdef void nothing_to_conclude(ModelStepper self, bint leading) noexcept nogil:
     pass
@@ -25,7 +25,7 @@ cdef void field_methods(Method* x) noexcept:
 
 
 cdef void explicit_methods(Method* x) noexcept:
-    # (q2, v2) = F_h(q1, v1). Where v is changed from outside, contacts go on
+    # (q2, v2) = F_h(q1, v1). Where v is changed from outside, contacts remain
     field_methods(x)
     x.begin, x.accept, x.on_impulse, x.multiplier = explicit_begin, explicit_accept, nothing, explicit_multiplier
     x.prepare, x.attempt, x.give_up, x.conclude = explicit_prepare, explicit_attempt, nothing, nothing_to_conclude
@@ -52,7 +52,7 @@ cdef void gauss_methods(Method* x) noexcept:
 
 
 cdef void variational_methods(Method* x) noexcept:
-    # what discretisations have in common
+    # entries common to all discretisations
     field_methods(x)
     variational_entries(x)
     x.begin, x.accept, x.on_impulse = variational_begin, variational_accept, variational_on_impulse

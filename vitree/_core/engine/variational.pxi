@@ -1,4 +1,4 @@
-# A variational stepper of one instance: how it is made and begun, and what follows a trial.
+# A variational stepper of one instance: its creation, its start, and what follows a trial.
 
 GUESSES = {"auto": GUESS_AUTO, "current": GUESS_CURRENT, "euler": GUESS_EULER, "semi-implicit": GUESS_SEMI_IMPLICIT,
            "aba": GUESS_ABA, "extrapolate": GUESS_EXTRAPOLATE, "extrapolate-2": GUESS_EXTRAPOLATE_2,
@@ -27,7 +27,7 @@ cdef int make_variational(ModelStepper self, dict options) except -1:
 
 
 cdef int choose(ModelStepper self, dict options) except -1:
-    # how the step is solved; the step `span` is that of a system at rest if steps adapt
+    # how the step is solved; the step `span` is that of a system at rest if steps are adaptive
     cdef Choices* c = &self.shared.choices
     cdef int k
     c.solver, c.guess = options.get("solver", AUTO), options.get("guess", GUESS_AUTO)
@@ -66,8 +66,8 @@ cdef int choose_norm(ModelStepper self, inertia) except -1:
 
 
 cdef double variational_weight(ModelStepper self):
-    # an upper bound of the torques and forces of gravity on the joints: where something balances them, the residual
-    # is the rounding of terms of this size
+    # an upper bound of the torques and forces of gravity on the joints: where other forces balance them, the residual
+    # is the rounding error of terms of this magnitude
     cdef const vt_model* m = self.shared.m
     cdef double total = 0.0, g = vt_sqrt(m.g[0] * m.g[0] + m.g[1] * m.g[1] + m.g[2] * m.g[2])
     cdef int i
@@ -92,7 +92,7 @@ cdef double drive_weight(ModelStepper self):
     return most
 
 
-# ---- what a discretisation says, if it says nothing else --------------------------------------------
+# ---- defaults of a discretisation -------------------------------------------------------------------
 
 
 cdef bint variational_dense(ModelStepper self) noexcept nogil:
@@ -101,7 +101,7 @@ cdef bint variational_dense(ModelStepper self) noexcept nogil:
 
 
 cdef double variational_front_sense(ModelStepper self) noexcept nogil:
-    # a factor that makes the pivots of plans positive where nothing moves
+    # a factor that makes the pivots of plans positive at rest
     return 1.0
 
 
@@ -116,12 +116,12 @@ cdef void variational_end_front(ModelStepper self, int first, int end, double* d
 
 
 cdef void variational_reach_node(ModelStepper self, const double* y, double* q2) noexcept nogil:
-    # q2, to which an increment leads
+    # q2 of an increment
     integrate(self.shared.m, self.lane.state.q, y, q2)
 
 
 cdef void variational_increment_to(ModelStepper self, const double* q2) noexcept nogil:
-    # y, which leads from the state to q2
+    # y from the state to q2
     difference(self.shared.m, self.lane.state.q, q2, self.lane.newton.y)
 
 
@@ -129,7 +129,7 @@ cdef void variational_increment_to(ModelStepper self, const double* q2) noexcept
 
 
 cdef void forget(ModelStepper self) noexcept nogil:
-    # start as if no step lay behind
+    # start without a previous step
     cdef int k
     for k in range(self.shared.choices.stages):
         self.lane.guesses[k].seen.count = 0
@@ -155,8 +155,8 @@ cdef void variational_begin(ModelStepper self) noexcept nogil:
 
 
 cdef void variational_on_impulse(ModelStepper self) noexcept nogil:
-    # the counts of the run stay. The momentum is that before the node's impulses: dry friction of joints that stood owes the
-    # share of its last impulse that is node 2's
+    # the counts of the run remain. The momentum is that before the node's impulses: dry friction of joints that stuck
+    # still has to apply the part of its last impulse that belongs to node 2
     cdef Touching* x = &self.contact
     cdef int c
     forget(self)
@@ -167,14 +167,14 @@ cdef void variational_on_impulse(ModelStepper self) noexcept nogil:
 
 
 cdef void variational_give_up(ModelStepper self) noexcept nogil:
-    # what led to a trial that failed is no guess of another one
+    # what led to a failed trial is no guess for another one
     self.lane.guess.seen.count = 0
     self.lane.reuse.have = False
     no_multipliers(self)
 
 
 cdef void variational_conclude(ModelStepper self, bint leading) noexcept nogil:
-    # multipliers and forces of the step, guesses of steps to come, and node 2 becomes node 1
+    # multipliers and forces of the step, guesses for later steps, and node 2 becomes node 1
     cdef const Island* on
     cdef int k
     if leading:

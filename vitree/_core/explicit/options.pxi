@@ -1,4 +1,4 @@
-# An explicit stepper of one instance: how it is made, and the multipliers that it tells.
+# An explicit stepper of one instance: its creation, and its multipliers.
 
 cdef int make_euler(ModelStepper self, dict options) except -1:
     make_touching(self, options)

@@ -1,42 +1,42 @@
-# Steps of order 2 s by Gauss collocation (methods/gauss.pxi has the equations). The unknowns are the velocities V of the
-# stages. A pass: Q from V; F = dL/dq and forces, Pi = dL/dv; P from the balance of F; r = P - Pi; V += M^-1 r by factors
-# that are kept. Momentum is exact at any tolerance, as the balance alone says it. Of a tree that floats, momenta are
-# relative to its centre of mass.
+# Steps of order 2 s by Gauss collocation (methods/gauss.pxi has the equations). The unknowns are the velocities V of
+# the stages. A pass: Q from V; F = dL/dq and forces, Pi = dL/dv; P from the balance of F; r = P - Pi; V += M^-1 r with
+# stored factors. Momentum is exact at any tolerance, because it follows from the balance alone. For a floating tree,
+# momenta are relative to its centre of mass.
 
-cdef double CORRECTS_BADLY = 0.3        # a contraction above it asks for new factors
-cdef double STAGNATES = 1e-10           # below it WORSE passes one after the other that are no better end a step
-cdef double FLOOR = 1e-13               # below it one does
-cdef double WHOLE = 1e-6                # least share of the kinetic energy that is not that of the whole's translation
-cdef double LOST = 1e6                  # an error that no pass comes back from
+cdef double CORRECTS_BADLY = 0.3        # a contraction above it requires new factors
+cdef double STAGNATES = 1e-10           # below it, WORSE consecutive passes without improvement end a step
+cdef double FLOOR = 1e-13               # below it, one does
+cdef double WHOLE = 1e-6                # least fraction of the kinetic energy beside that of the whole's translation
+cdef double LOST = 1e6                  # an error from which passes do not recover
 cdef double ROUNDED_OFF = 256 * 2.3e-16    # changes of a configuration that are rounding errors, in rad and lengths
 
-cdef double UNRESOLVED = 0.1            # an eta above it: the step is too long for the motion
+cdef double UNRESOLVED = 0.1            # with an eta above it the step is too long for the motion
 
 cdef enum:
     TURN_ROUNDS = 2         # rounds of the charts in a pass
-    GUESS_ROUNDS = 4        # and of a guess
+    GUESS_ROUNDS = 4        # and in a guess
     WORSE = 3
-    PAIRS = 3               # passes that the next correction is made of
-    WAYS = 5                # ways to extrapolate the stages: through half of the last step's, all, and more than that
+    PAIRS = 3               # passes that are combined to the next correction
+    WAYS = 5                # extrapolations of the stages: through half of the last step's, all, and more than that
     ONE_BACK = 1            # the second uses one step
 
 
-cdef struct Mixing:         # Anderson's: corrections d and residuals r = M d of passes that V came to by u
+cdef struct Mixing:         # Anderson's method: corrections d and residuals r = M d of passes; V came to its point by u
     int count               # of pairs: changes of d and r from pass to pass, and of V + d, orthogonal in M
     int next                # to be replaced
-    bint known              # a pass lies behind
+    bint known              # there is a previous pass
     double size[PAIRS]      # d.r
     double* d               # (PAIRS, n)
     double* r
     double* s
-    double* last_d          # (n,) of the pass before
+    double* last_d          # (n,) of the previous pass
     double* last_r
     double* u
 
 
 cdef void mix(Mixing* x, Py_ssize_t n, const double* d, const double* r, double* V) noexcept nogil:
-    # V, which has d added, becomes the point to which the passes so far point: that with the least correction in the norm
-    # of M (Anderson 1965; Walker & Ni 2011)
+    # V, with d added, becomes the combination of the recent passes with the smallest correction in the norm of M
+    # (Anderson 1965; Walker & Ni 2011)
     cdef int k
     cdef double share, size
     cdef double* new_d = x.d + x.next * n
@@ -72,9 +72,9 @@ cdef void mix(Mixing* x, Py_ssize_t n, const double* d, const double* r, double*
             vt_add_row(n, share, x.s + k * n, V)
 
 
-cdef struct Extrapolation:  # kept: what lies behind the step at hand
-    int steps                   # of its length: none, one, or two and more
-    int way                     # that would have met the last step best
+cdef struct Extrapolation:  # kept: the history of the current step
+    int steps                   # previous steps of this length: none, one, or two and more
+    int way                     # that would have predicted the last step best
 
 
 cdef struct GaussState:
@@ -84,42 +84,42 @@ cdef struct GaussState:
     double* b
     double* d
     double* m                      # (stages, stages)
-    double* last                   # (stages,) what the last of Legendre's coefficients is made of
-    double* D1                     # (stages,) shares of h and h^2 by which dampers and springs are in the factors
+    double* last                   # (stages,) weights of the last Legendre coefficient
+    double* D1                     # (stages,) factors of h and h^2 for dampers and springs in the operator
     double* D2
     double* hb
     double* hd
     double* hA
-    double* q_start                # (nq,) the state where the step starts, or a part of it
+    double* q_start                # (nq,) the state at the start of the step, or of a part of it
     double* x_start                # (nv,)
-    double* p_start                # (nv,) its momentum as the balance has it
+    double* p_start                # (nv,) its momentum according to the balance
     double* p_end
-    double* spin                   # (nmulti, 3) momenta of turns in the body's axes where the step starts
-    double* start                  # (nbody, 3) of trees that float the way to the centre of mass at the start
-    GaussBody* whole               # (nbody,) turns and first moments of a configuration
-    double* gathered               # (nq,) which one
-    double* V_last                 # (2 nv, lanes) of the step before, and of that before it
+    double* spin                   # (nmulti, 3) angular momenta in body axes at the start of the step
+    double* start                  # (nbody, 3) for floating trees the vector to the centre of mass at the start
+    GaussBody* whole               # (nbody,) rotations and first moments of a configuration
+    double* gathered               # (nq,) that configuration
+    double* V_last                 # (2 nv, lanes) of the previous step, and of the one before
     double* F_last
     double* E                      # (WAYS, 2 stages, lanes), and of the last stage (WAYS, 2 stages)
     double* E_end
     Extrapolation* past
-    double* stage_q                # (nq,), (nv,), (nv,) a stage as loads see it, and the forces there
+    double* stage_q                # (nq,), (nv,), (nv,) state of a stage for loads, and the forces there
     double* stage_v
     double* stage_force
     double* spring                 # (nv,) stiffness of springs of joints
-    double* length                 # (nv,) [m, or 1 of angles] what displacements are compared with
+    double* length                 # (nv,) [m, or 1 for angles] scale of displacements
     int* unit                      # (nv,) whether a displacement is a length
-    Resolution* resolved           # of the run so far, and of the parts of the step at hand
+    Resolution* resolved           # of the run so far, and of the parts of the current step
     Resolution resolving
     long stages_steps
     double* stages_out             # (steps, nv, stages) the polynomials of steps, or NULL
     Mixing mixing
-    bint staged                    # forces are asked for stage by stage
+    bint staged                    # forces are evaluated stage by stage
     bint placed                    # and some act on bodies
-    bint pushed                    # there may be forces at the root of a tree that floats
+    bint pushed                    # there may be forces at the root of a floating tree
     bint stiff                     # forces of joints are in the factors
-    bint follows                   # a step of the same length lies before the step at hand
-    bint halves                    # which was taken in halves
+    bint follows                   # the previous step has the same length
+    bint halves                    # and was halved
     int most                       # passes
     int halvings
 
@@ -277,8 +277,9 @@ cdef void gauss_on_impulse(ModelStepper self) noexcept nogil:
 
 
 cdef void take_momentum(ModelStepper self, const double* q, const double* p, double* to) noexcept nogil:
-    # to (nv,): of ball and free joints R p, and with it of a free joint x x p. Of trees that float, what is relative to
-    # the motion of the whole, p - S^T (h x U, m U), and of their roots the momentum m U of the whole and R p_w
+    # to (nv,): for ball and free joints R p, and for a free joint x x p in addition. For floating trees, the part
+    # relative to the motion of the whole, p - S^T (h x U, m U), and for their roots the momentum m U of the whole and R
+    # p_w
     cdef GaussStep* x = &self.gauss.stages
     cdef const vt_body* b
     cdef Mat3 R
@@ -306,7 +307,7 @@ cdef void take_momentum(ModelStepper self, const double* q, const double* p, dou
 
 
 cdef void give_momentum(ModelStepper self, const double* q, const double* p, double* to) noexcept nogil:
-    # its inverse; trees that float are gathered at q
+    # its inverse; floating trees are collected at q
     cdef GaussStep* x = &self.gauss.stages
     cdef const vt_body* b
     cdef Mat3 R
@@ -328,7 +329,7 @@ cdef void give_momentum(ModelStepper self, const double* q, const double* p, dou
 
 
 cdef void gauss_gather_at(ModelStepper self, const double* q) noexcept nogil:
-    # turns and first moments of trees that float
+    # rotations and first moments of floating trees
     cdef GaussStep* x = &self.gauss.stages
     if x.floating and memcmp(q, self.gauss.gathered, self.nq * sizeof(double)):
         gauss_gather(x.m, x.below, q, self.gauss.whole)
@@ -343,7 +344,7 @@ cdef Vec3 gauss_way(ModelStepper self, int root) noexcept nogil:
 
 
 cdef void add_whole(ModelStepper self, int i, double sign, double* to) noexcept nogil:
-    # to += sign S^T (h x U, m U) of a body behind its parent; to has the momentum of the whole of a root
+    # to += sign S^T (h x U, m U) of a body after its parent; to has the momentum of the whole of a root
     cdef GaussStep* x = &self.gauss.stages
     cdef const vt_body* b = &x.m.body[i]
     cdef GaussBody* s = &self.gauss.whole[i]
@@ -370,7 +371,7 @@ cdef void place_roots(ModelStepper self, double* q2) noexcept nogil:
 
 
 cdef void take_stage(ModelStepper self, int i) noexcept nogil:
-    # stage_q and stage_v: the i-th stage as the model has states
+    # stage_q and stage_v: the i-th stage as a state of the model
     cdef GaussStep* x = &self.gauss.stages
     cdef const vt_body* b
     cdef int k
@@ -450,8 +451,8 @@ cdef int gauss_push(ModelStepper self, double t) noexcept nogil:
 
 
 cdef void stiffen(ModelStepper self) noexcept nogil:
-    # extra = h D1 (damping and slopes of friction) + h^2 D2 (springs): with them, V += (M + extra)^-1 r contracts
-    # at any stiffness (van der Houwen & Sommeijer 1991)
+    # extra = h D1 (damping and slopes of friction) + h^2 D2 (springs): with them, V += (M + extra)^-1 r converges at
+    # any stiffness (van der Houwen & Sommeijer 1991)
     cdef GaussStep* x = &self.gauss.stages
     cdef const vt_model* m = x.m
     cdef const vt_drive* d
@@ -473,7 +474,7 @@ cdef void stiffen(ModelStepper self) noexcept nogil:
 
 
 cdef void lock_stages(ModelStepper self, bint rates) noexcept nogil:
-    # the prescribed coordinates of the stages, and their rates if asked for
+    # the prescribed coordinates of the stages, and their rates if requested
     cdef GaussStep* x = &self.gauss.stages
     cdef int i, k, stage
     for i in range(x.lanes if x.m.nlocked else 0):
@@ -490,7 +491,7 @@ cdef void lock_stages(ModelStepper self, bint rates) noexcept nogil:
 
 
 cdef int gauss_step(ModelStepper self) noexcept nogil:
-    # from the stages extrapolated, from constant velocities, or in halves
+    # from the extrapolated stages, from constant velocities, or in halves
     cdef State* at = &self.lane.state
     cdef long inner
     cdef int status
@@ -530,7 +531,7 @@ cdef int gauss_halve(ModelStepper self, double t, double h, int times) noexcept 
 
 
 cdef int gauss_solve_part(ModelStepper self, double t, double h, bint follows) noexcept nogil:
-    # the state (q2, x2) a time h behind that of the start; follows: a step of the same length lies before
+    # the state (q2, x2) a time h after that of the start; follows: the previous step has the same length
     cdef GaussStep* x = &self.gauss.stages
     cdef int i, j, status, n = x.stages
     x.h = h
@@ -557,7 +558,7 @@ cdef int gauss_solve_part(ModelStepper self, double t, double h, bint follows) n
 
 
 cdef int gauss_finish(ModelStepper self, int status) noexcept nogil:
-    # (q2, x2); of prescribed coordinates the momentum is that of their motion
+    # (q2, x2); prescribed coordinates have the momentum of their motion
     cdef double* p = self.lane.state.x2
     cdef double* v = self.lane.newton.v
     cdef int k
@@ -583,7 +584,7 @@ cdef int gauss_finish(ModelStepper self, int status) noexcept nogil:
 
 
 cdef void velocity_by_row(ModelStepper self, int ahead, const double* q, const double* p, double* out) noexcept nogil:
-    # M v = p with the prescribed rates of a row behind the first
+    # M v = p with the prescribed rates of a row after the first
     cdef long first = self.lane.now.first_row
     self.lane.now.first_row += ahead
     model_velocity(self, q, p, out)
@@ -670,7 +671,7 @@ cdef int gauss_iterate(ModelStepper self, double t) noexcept nogil:
 
 
 cdef void renew_factors(ModelStepper self, bint first) noexcept nogil:
-    # at the stages as they are; where no forces of joints are in them, the first ones give V = M^-1 P
+    # at the current stages; if they contain no forces of joints, the first ones yield V = M^-1 P
     if self.gauss.stiff:
         stiffen(self)
     self.gauss.kernels.factor(&self.gauss.stages)
@@ -682,8 +683,8 @@ cdef void renew_factors(ModelStepper self, bint first) noexcept nogil:
 
 
 cdef double gauss_change(ModelStepper self) noexcept nogil:
-    # sqrt(max |r.dV| / max |P.V|): of the velocities, as the kinetic energy measures them; NaN if any is. Of trees that
-    # float it is that of the motion about the centre of mass, so that a falling robot's joints are not forgotten
+    # sqrt(max |r.dV| / max |P.V|): of the velocities, in the norm of the kinetic energy; NaN if any is. For floating
+    # trees it is that of the motion about the centre of mass, so that the joints of a falling robot are resolved
     cdef GaussStep* x = &self.gauss.stages
     cdef double most = largest(x.norm, x.lanes), size = 0.0, relative, whole, P
     cdef int i, j, k
@@ -717,7 +718,7 @@ cdef void gauss_accept(ModelStepper self) noexcept nogil:
 
 
 cdef void gauss_remember(ModelStepper self) noexcept nogil:
-    # the stages for guesses, and which guess would have been the best one of the last stage's velocities
+    # the stages for guesses, and the guess that would have predicted the last stage's velocities best
     cdef GaussStep* x = &self.gauss.stages
     cdef int way, k, n = x.stages, last = n - 1
     cdef Py_ssize_t all = self.nv * x.lanes
@@ -751,7 +752,7 @@ cdef void gauss_remember(ModelStepper self) noexcept nogil:
 
 
 cdef void note_polynomial(ModelStepper self) noexcept nogil:
-    # how well the step is resolved, and its polynomial if that is kept
+    # the resolution of the step, and its polynomial if that is stored
     cdef int unit
     cdef double eta
     resolution_join(self.gauss.resolved, &self.gauss.resolving)
@@ -762,7 +763,7 @@ cdef void note_polynomial(ModelStepper self) noexcept nogil:
 
 
 cdef void keep_polynomial(ModelStepper self, long step) noexcept nogil:
-    # V of the stages, of turns the rates of the chart; NaN of a step that was taken in parts
+    # V of the stages, for rotations the rates of the chart; NaN for a step that was taken in parts
     cdef GaussStep* x = &self.gauss.stages
     cdef const vt_body* b
     cdef const vt_real* rates
@@ -781,4 +782,4 @@ cdef void keep_polynomial(ModelStepper self, long step) noexcept nogil:
                 to[j] = rates[j] if whole else NAN
 
 
-# ---- what integrators ask for ----------------------------------------------------------------------
+# ---- data for integrators --------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 # How well the polynomials of Gauss steps resolve a motion. Velocities V_j at the nodes c_j, with weights b_j, have the
-# coefficients in Legendre's polynomials on a step
+# Legendre coefficients on a step
 #     alpha_k = (2 k + 1) sum_j b_j P_k(2 c_j - 1) V_j,  k = 0 .. s-1
-# The last one, as a share eta of the largest velocity so far, says how fast they fall. The relative error of v in a step
-# is eta^2 or less. Turns and translations are measured apart: a robot that moves fast as a whole hides no joint.
+# The last one, as a fraction eta of the largest velocity so far, indicates how fast they decrease. The relative error
+# of v in a step is at most about eta^2. Rotations and translations are measured separately, so that a fast motion of
+# the whole robot does not hide the joints.
 
-cdef double SLOW = 1e-3                 # velocities below this share of those of the other unit are measured as if at it
+cdef double SLOW = 1e-3                 # velocities below this fraction of those of the other unit count as that
 
 cdef enum:
     UNITS = 2                           # rad, and lengths of the model
@@ -13,7 +14,7 @@ cdef enum:
 cdef struct Resolution:                 # of so many steps; velocities in 1/s
     double speed[UNITS]                 # the largest
     double last[UNITS]                  # the largest |alpha_(s-1)|
-    double when[UNITS]                  # [s] where its step began
+    double when[UNITS]                  # [s] start of its step
 
 
 cdef void resolution_bounds(Resolution* x, Memory memory) except *:

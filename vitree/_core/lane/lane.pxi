@@ -1,4 +1,4 @@
-# What Cython may know of lane.h: it believes a vt_real is a double, the C compiler sees the lanes.
+# Declarations of lane.h for Cython: it treats a vt_real as a double, the C compiler sees the lanes.
 cdef extern from "lane.h" nogil:
     ctypedef double vt_real
     ctypedef long long vt_mask

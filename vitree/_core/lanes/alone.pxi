@@ -1,4 +1,4 @@
-# What steps of one instance alone have, in lanes: nothing.
+# Features that only steps of one instance have: stubs for lanes.
 
 cdef inline void lock_increment(ModelStepper self) noexcept nogil: pass
 cdef inline void lock_node(ModelStepper self, int ahead) noexcept nogil: pass
@@ -61,7 +61,7 @@ cdef void accelerate_under(ModelStepper self, double t, const vt_real* q, const 
 
 
 cdef int variational_factor(ModelStepper self) noexcept nogil:
-    # -dr/dy at y, of the lanes that take another operator
+    # -dr/dy at y, of the lanes that use another operator
     cdef Newton* x = &self.lane.newton
     cdef Operator* op = self.lane.operator
     cdef vt_mask some = where(x.factors)
@@ -82,7 +82,7 @@ cdef int variational_factor(ModelStepper self) noexcept nogil:
 
 
 cdef void keep_operator(ModelStepper self, vt_mask some, bint back) noexcept nogil:
-    # what it is made of is put aside; or is put back to the lanes that keep theirs
+    # its data are put aside; or are restored in the lanes that keep theirs
     cdef OperatorPart part[OPERATOR_PARTS]
     cdef int k
     self.method.operator_parts(self, part)

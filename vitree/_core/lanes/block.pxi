@@ -1,4 +1,4 @@
-# A block of instances for Python, and how it takes a step.
+# A block of instances for Python, and its steps.
 
 cdef Method TABLES[METHOD_COUNT]
 euler_entries(&TABLES[METHOD_EULER])
@@ -28,7 +28,7 @@ cdef const double* rows_of(ModelStepper self, const double[:, :, ::1] rows, Py_s
 
 
 cdef void row_of_step(ModelStepper self, const double* rows, Py_ssize_t stride, int size, vt_real* to) noexcept nogil:
-    # that of the step at hand, of each instance
+    # that of the current step, of each instance
     cdef int i, k
     cdef Py_ssize_t at
     for i in range(VT_WIDTH):
@@ -41,7 +41,7 @@ cdef void row_of_step(ModelStepper self, const double* rows, Py_ssize_t stride, 
 
 
 cdef bint advance_block(ModelStepper self) noexcept nogil:
-    # a step of all lanes; whether any goes on
+    # a step of all lanes; whether any continues
     cdef Choices* c = &self.shared.choices
     cdef int i, s
     cdef bint goes_on = False
@@ -91,7 +91,7 @@ cdef void accept_block(ModelStepper self) noexcept nogil:
 
 
 cdef void begin_block(ModelStepper self) noexcept nogil:
-    # no step lies behind
+    # there is no previous step
     cdef int k
     if self.method.explicit:
         return
@@ -104,11 +104,11 @@ cdef void begin_block(ModelStepper self) noexcept nogil:
     self.method.leave(self)
 
 
-# ---- how it is made ------------------------------------------------------------------------------------
+# ---- creation ------------------------------------------------------------------------------------------
 
 
 cdef int make_steps(ModelStepper self, const LanePlan* plan) except -1:
-    # the parts of the method, and where some lanes keep their operator while others take another one
+    # the parts of the method, and where some lanes keep their operator while others use another one
     cdef OperatorPart part[OPERATOR_PARTS]
     cdef int k
     self.method = &TABLES[plan.kind]
@@ -121,7 +121,7 @@ cdef int make_steps(ModelStepper self, const LanePlan* plan) except -1:
 
 
 cdef class ModelStepper:
-    """A block of instances, each with a state (q, x), that steps of one length advance together.
+    """A block of instances, each with a state (q, x), that are advanced together by steps of one length.
 
     ``address`` : of a plan, which ``owner`` keeps alive.
     """
@@ -165,7 +165,7 @@ cdef class ModelStepper:
         make_steps(self, plan)
 
     def start(self, const double[:, ::1] q, const double[:, ::1] x, Py_ssize_t first):
-        """Take states from the rows of q (n, nq) and of p or v (n, nv) from ``first`` on, as many as there are lanes."""
+        """Load states from the rows of q (n, nq) and of p or v (n, nv) from ``first`` on, one per lane."""
         cdef int i
         require_size(q.shape[1], self.nq, "columns of q")
         require_size(x.shape[1], self.nv, "columns of p or v")
@@ -182,18 +182,18 @@ cdef class ModelStepper:
         begin_block(self)
 
     def set_torque(self, const double[:, ::1] torque, Py_ssize_t first):
-        """Let joint forces (n, nv) act from here on, the rows from ``first`` on; one row acts on all."""
+        """Apply joint forces (n, nv) from the current state on, the rows from ``first`` on; one row applies to all."""
         take_rows(self, torque, first, self.nv, self.lane.drive.tau, "torque")
 
     def set_inputs(self, const double[:, ::1] inputs, Py_ssize_t first):
-        """Let inputs (n, nu) act from here on, likewise."""
+        """Apply inputs (n, nu) from the current state on, likewise."""
         take_rows(self, inputs, first, self.shared.schedule.nu, self.lane.drive.u, "inputs")
 
     def run(self, long count, long every, torque, inputs, double[:, :, ::1] q, double[:, :, ::1] x,
             int[:, ::1] iterations, double[:, ::1] residual, Py_ssize_t first, long row):
         """Advance by ``count`` steps, and write each ``every``-th state since the start to rows from ``row`` on.
 
-        ``torque`` and ``inputs``: None, or an array (n, rows, nv) or (n, rows, nu) with a row a step since the start.
+        ``torque`` and ``inputs``: None, or an array (n, rows, nv) or (n, rows, nu) with a row per step since the start.
         ``q`` (n, rows, nq), ``x`` (n, rows, nv), ``iterations`` and ``residual`` (n, rows): the records; instances have
         the numbers from ``first`` on. Returns the next row.
         """
@@ -244,18 +244,18 @@ cdef class ModelStepper:
         return row
 
     def done(self):
-        """Of each instance: steps taken, whether it left the common way, corrections of all steps and the most of one."""
+        """For each instance: steps taken, whether it left the common branch, corrections in all and at most."""
         cdef int i
         return [(self.taken[i], bool(self.lane.left[i]), self.total[i], self.most[i]) for i in range(self.count)]
 
     @property
     def size(self):
-        """Bytes of its memory."""
+        """Size of its memory in bytes."""
         return self.memory.size
 
     @property
     def any_left(self):
-        """Whether an instance left the common way."""
+        """Whether an instance left the common branch."""
         cdef int i
         return any([self.lane.left[i] for i in range(self.count)])
 

@@ -1,10 +1,9 @@
-# Which steps several lanes can take as well.
+# The steps that several lanes can take as well.
 
 def lane_plan(ModelStepper stepper):
-    """The address of what `Lanes` need to take the steps of a stepper, as long as it lives; 0 if they cannot.
+    """The address of the plan by which `Lanes` take the steps of a stepper, valid for its lifetime; 0 if they cannot.
 
-    They know no loads, constraints, contacts, prescribed motion, functions of the user's, and no steps that choose their
-    own length.
+    They do not support loads, constraints, contacts, prescribed motion, user functions, and adaptive steps.
     """
     cdef Shared* s = &stepper.shared
     cdef LanePlan* plan

@@ -1,4 +1,4 @@
-# What a stepper of one instance says about its steps to those of several: see lanes_of.pxi.
+# The description of its steps that a stepper of one instance passes to those of several: see lanes_of.pxi.
 
 cdef struct Tableau
 

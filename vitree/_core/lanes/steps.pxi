@@ -1,6 +1,6 @@
-# Steps of several instances at once, an instance a lane, on models without loads, constraints, contacts and prescribed
-# motion: the text of engine/, with VT_WIDTH instances in each number. A lane that leaves the common way (a step to be halved,
-# another branch, a state that blows up) is left to a stepper of one instance.
+# Steps of several instances at once, an instance per lane, on models without loads, constraints, contacts and
+# prescribed motion: the text of engine/, with VT_WIDTH instances in each number. A lane that leaves the common branch
+# (a step to be halved, another branch, a state that diverges) is left to a stepper of one instance.
 
 include "../engine/status.pxi"
 include "../engine/memory.pxi"

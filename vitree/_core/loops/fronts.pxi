@@ -1,14 +1,14 @@
-# The constrained equations of an island, factored and solved in the order of its FrontPlan. With x the displacements of
-# the bodies, d those of the joints and mu the multipliers,
+# The constrained equations of an island, factored and solved in the order of its FrontPlan. With the displacements x of
+# the bodies, d of the joints and the multipliers mu,
 #     x_i = (x of the parent) + col d,   row.(sum over the subtree of A x + h1 mu) + D d = b,   h2 x = g,
-# where h1 and h2 are the constraints' wrenches at nodes 1 and 2. A discretisation says what x is: of linear-time the
-# displacement at node 2, six numbers; of midpoint the displacement and the change of the twist in the middle, and the
-# displacement at node 2, eighteen, and as many wrenches, the last six at node 1. M has the equations of all that is open;
-# a pivot leaves M - u l, u its column and l its row over the pivot.
+# where h1 and h2 are the constraints' wrenches at nodes 1 and 2. The discretisation defines x: for linear-time the
+# displacement at node 2, six numbers; for midpoint the displacement and the change of the twist in the middle, and the
+# displacement at node 2, eighteen, with as many wrenches, the last six at node 1. M has the equations of the front; a
+# pivot leaves M - u l, with its column u and its row l over the pivot.
 
-#: A pivot is safe if it is this share of the terms that it is the sum of
+#: A pivot is safe if it is at least this fraction of the terms of its sum
 cdef double SAFE_PIVOT = 0.01
-#: A constraint acts on a joint by rounding errors alone below this share of its wrench
+#: A constraint acts on a joint by rounding errors only below this fraction of its wrench
 cdef double NEGLIGIBLE = 1e-6
 
 cdef FrontSize front_size(const FrontPlan* p, int block, bint turns):
@@ -20,7 +20,7 @@ cdef FrontSize front_size(const FrontPlan* p, int block, bint turns):
 
 cdef int front_factors_make(FrontFactors* x, Memory memory, const FrontPlan* plan, const FrontSize* z,
                             int copies) except -1:
-    # kept ones of so many substeps, one behind the other; or of none: they are made anew before each use
+    # stored ones of so many substeps, one after the other; or of none: they are recomputed before each use
     cdef Py_ssize_t all = <Py_ssize_t>max(copies, 1) * (plan.pivots + plan.rows)
     if not copies:
         x.u, x.l = memory.scratch_reals(all * z.width), memory.scratch_reals(all * z.width)
@@ -58,7 +58,7 @@ cdef int front_work_make(FrontWork* x, Memory memory, const FrontPlan* plan, Fro
 
 
 cdef int front_bodies_make(FrontBody* x, Memory memory, const vt_model* m, int block, bint second_order) except -1:
-    # (nbody,): what steps write before they read it. Rows and columns are given by who keeps them
+    # (nbody,): what steps write before they read it. Rows and columns belong to the owner
     cdef double* A = memory.scratch_reals(block * block * m.nbody)
     cdef double* D = memory.scratch_reals(6 * m.nv)
     cdef double* own_row = memory.scratch_reals(block * m.nv) if second_order else NULL
@@ -78,7 +78,7 @@ cdef void front_give_rows(FrontBody* x, const vt_model* m, double* row, double* 
         x[i].row, x[i].col = row + block * m.body[i].iv, col + block * m.body[i].iv
 
 
-# ---- vectors over what is open -----------------------------------------------------------------------
+# ---- vectors over the front --------------------------------------------------------------------------
 
 cdef inline void front_begin(const FrontPlan* p, FrontWork* x) noexcept nogil:
     cdef int c
@@ -109,7 +109,7 @@ cdef inline void front_leave(FrontWork* x, int c) noexcept nogil:
 
 
 cdef inline void front_runs(const FrontPlan* p, const FrontEvent* e, FrontWork* x) noexcept nogil:
-    # of the bodies that are open, by their slots, and of the constraints
+    # of the bodies in the front, by their slots, and of the constraints
     cdef int j, first, end
     x.runs = 0
     for j in range(e.pair, e.pair_end + 1):
@@ -139,7 +139,7 @@ cdef inline void turn_out(const Mat3* R, int block, const double* a, double* to)
 
 cdef inline void front_store(const FrontPlan* p, const FrontEvent* e, const FrontBody* body, const FrontWork* x, int k,
                              double* u, double* l) noexcept nogil:
-    # keep the k-th column and row of a pivot
+    # store the k-th column and row of a pivot
     cdef int j, at, block = x.z.block
     cdef const double* from_u = x.u + k * x.z.width
     cdef const double* from_l = x.l + k * x.z.width
@@ -196,7 +196,7 @@ cdef inline double front_dot(const FrontPlan* p, const FrontEvent* e, const Fron
 # ---- factors -----------------------------------------------------------------------------------------
 
 cdef inline void front_reduce(const FrontWork* x, const double* u, const double* l) noexcept nogil:
-    # M -= u l over what is open
+    # M -= u l over the front
     cdef int j, k, a, first
     cdef double s
     cdef double* M
@@ -220,7 +220,7 @@ cdef inline void front_clear(const FrontWork* x, int first, int end) noexcept no
 
 
 cdef inline void front_put_body(const FrontWork* x, const double* A, int slot) noexcept nogil:
-    # add a body's own matrix
+    # add the matrix of a body
     cdef int j, block = x.z.block, at = block * slot
     for j in range(block):
         vt_add_row(block, 1.0, A + j * block, x.M + (at + j) * x.z.width + at)
@@ -258,7 +258,7 @@ cdef inline double hold_size(const Hold* x) noexcept nogil:
 
 
 cdef inline double acts_on(const vt_constraint* e, const Hold* hold, int iv) noexcept nogil:
-    # a constraint's own entry at a coordinate
+    # a constraint's entry at a coordinate
     return (hold.on_a if e.iv_a == iv else 0.0) + (hold.on_b if e.iv_b == iv else 0.0)
 
 
@@ -273,7 +273,7 @@ cdef inline double absolute_inner(const double* a, int stride, const double* b, 
 
 cdef inline void front_cross(const FrontEvent* e, FrontWork* x, const FrontBody* b, int k, double* u,
                              double* l) noexcept nogil:
-    # u = M col, l = row M of the k-th coordinate, with the joint's own terms
+    # u = M col, l = row M of the k-th coordinate, with the terms of the joint itself
     cdef int j, a, c, first, at = x.z.block * e.slot, block = x.z.block, W = x.z.width
     cdef const double* row = b.row + k * block
     cdef const double* col = b.col + k * block
@@ -293,7 +293,7 @@ cdef inline void front_cross(const FrontEvent* e, FrontWork* x, const FrontBody*
 cdef inline void front_eliminate(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
                                  const vt_body* one, const FrontBody* body, const vt_constraint* list,
                                  const int* member, const Hold* hold1, const Hold* hold2, Signs* signs) noexcept nogil:
-    # a joint: D = row M col, constraints add what they do to the joint itself
+    # a joint: D = row M col; constraints add their terms on the joint itself
     cdef int a, c, j, k, at = x.z.block * e.slot, nd = joint_nv(one), block = x.z.block, W = x.z.width
     cdef const FrontBody* b = &body[e.body]
     cdef double D[36]
@@ -313,7 +313,7 @@ cdef inline void front_eliminate(const FrontPlan* p, const FrontEvent* e, FrontW
             x.u[x.at[c]] += acts_on(&list[member[c]], &hold2[member[c]], one.iv)
             x.l[x.at[c]] += acts_on(&list[member[c]], &hold1[member[c]], one.iv)
     for a in range(x.z.end, x.used):
-        # not |u l/D|: a joint that a constraint does not depend on leaves rounding errors
+        # not |u l/D|: a joint on which a constraint does not depend leaves rounding errors
         least = NEGLIGIBLE * x.scale[a]
         for k in range(nd):
             x.size[a] += max(least, fabs(x.u[k * W + a]), absolute_inner(x.M + a * W + at, 1, b.col + k * block, block)
@@ -344,7 +344,7 @@ cdef inline void front_pivot(const FrontPlan* p, const FrontEvent* e, FrontWork*
 
 
 cdef inline void front_shift(const FrontEvent* e, FrontWork* x, const FrontBody* b) noexcept nogil:
-    # what a body's displacement does becomes what its parent's does: n += t x f of its rows, w += t x v of its columns
+    # the displacement of a body becomes that of its parent: n += t x f of its rows, w += t x v of its columns
     cdef int a, j, k, at = x.z.block * e.slot, to = x.z.block * e.to, block = x.z.block, W = x.z.width
     cdef Vec3 t
     cdef double* f
@@ -424,7 +424,7 @@ cdef int front_factor(const FrontPlan* p, FrontWork* x, FrontFactors* to, const 
                       const vt_constraint* list, const int* member, const Hold* hold1, const Hold* hold2,
                       Signs* signs) noexcept nogil:
     # body: A is changed. member: the constraints of the island. signs: of the pivots times `sense`, which are positive
-    # where nothing moves; those of constraints times -1
+    # at rest; those of constraints times -1
     cdef const FrontEvent* e
     cdef int event, c, at
     front_begin(p, x)
@@ -469,7 +469,7 @@ cdef int front_factor(const FrontPlan* p, FrontWork* x, FrontFactors* to, const 
 
 cdef inline void front_inwards(const FrontPlan* p, const FrontEvent* e, FrontWork* x, const FrontFactors* by,
                                const FrontBody* body, const double* rhs, int nd, int pivot) noexcept nogil:
-    # the right sides of a pivot's equations, and what they leave to those that are open
+    # the right sides of a pivot's equations, and their contributions to the front
     cdef int k, c
     cdef double s
     for k in range(nd):
@@ -477,14 +477,14 @@ cdef inline void front_inwards(const FrontPlan* p, const FrontEvent* e, FrontWor
         for c in range(1, nd):
             s += by.inverse[6 * (pivot + k) + c] * rhs[c]
         x.rate[pivot + k] = s
-    # u has the pivot's equations as they are, l over the pivot
+    # u has the pivot's equations unchanged, l over the pivot
     for k in range(nd):
         front_add(p, e, body, x, -x.rate[pivot + k], by.u + <Py_ssize_t>(pivot + k) * x.z.width)
 
 
 cdef inline int front_reclose(const FrontPlan* p, const FrontEvent* e, FrontWork* x, const FrontFactors* by,
                               const FrontBody* body, int c, int closed) noexcept nogil:
-    # closes c as its pivot was taken; returns how many have closed
+    # closes c in the order of its pivot; returns how many have closed
     cdef int at = x.at[c], other = x.at[by.partner[c]]
     cdef double s
     if at < 0 or other < 0:
@@ -564,7 +564,7 @@ cdef void front_solve(const FrontPlan* p, FrontWork* x, const FrontFactors* by, 
 
 cdef inline void front_outwards(const FrontPlan* p, FrontWork* x, const FrontFactors* by, const vt_model* m,
                                 const FrontBody* body, int closed, double* d, double* mu) noexcept nogil:
-    # the events backwards: F becomes the solution
+    # the events in reverse: F becomes the solution
     cdef const FrontEvent* e
     cdef const vt_body* one
     cdef int event, c, k, j, at, block = x.z.block
@@ -604,10 +604,10 @@ cdef inline void front_outwards(const FrontPlan* p, FrontWork* x, const FrontFac
             memcpy(X + at, x.x + block * e.body, block * sizeof(double))
 
 
-# ---- bodies whose displacement is that at node 2 -------------------------------------------------------
+# ---- bodies with the displacement at node 2 ------------------------------------------------------------
 
 cdef inline void front_columns(const vt_body* b, FrontBody* x, int block) noexcept nogil:
-    # a joint's own twists at nodes 1 and 2: the last six numbers of its rows and columns
+    # the twists of a joint at nodes 1 and 2: the last six numbers of its rows and columns
     cdef int k, last = block // 6 - 1
     cdef Vec3 w, v
     for k in range(joint_nv(b)):
@@ -627,7 +627,7 @@ cdef inline void front_matrix(const Block* A, double* to) noexcept nogil:
 
 
 cdef void bodies_at_rest(const vt_model* m, const Pose* pose, int first, int end, FrontBody* x) noexcept nogil:
-    # the bodies' own inertias about their origins, of which M is made, and the joints' armature
+    # the inertias of the bodies about their origins, of which M consists, and the joints' armature
     cdef const vt_body* b
     cdef Block A
     cdef int i

@@ -1,9 +1,10 @@
-# Gears, factor_a q_a + factor_b q_b = value, within the recursion of forward dynamics. Joints that gears tie together
-# are a train: they move in proportion to one rate s. A train is open from its joints on, and closes at the body on
-# which the paths of all of them meet. A body that accelerates by a takes from what hangs on it, and open trains ask for,
+# Gears, factor_a q_a + factor_b q_b = value, within the recursion of forward dynamics. Joints that are tied by gears
+# form a train: they move in proportion to one rate s. A train is open from its joints on, and closes at the body at
+# which the paths of all of them meet. With the acceleration a of a body, the wrench on its subtree and the equations of
+# the open trains are
 #     I a + bias + sum K s    and    K^T a + D s = rest,   D positive definite.
-# The rate of a train is eliminated where the train closes. Outwards it is found at that body, before the joints that
-# hang on it. What a joint of a train lacks is then the force of its gears.
+# The rate of a train is eliminated where the train closes. In the outward sweep it is computed at that body, before the
+# joints of its subtree. The missing force of a joint of a train is the force of its gears.
 
 cdef int trains_make(GearTrainWork* x, Memory memory, const GearTrainPlan* p, int nv) except -1:
     x.Kn = <Vec3*>memory.scratch((p.shares + p.count) * sizeof(Vec3))
@@ -41,7 +42,7 @@ cdef inline void train_pass(const GearTrainPlan* p, GearTrainWork* x, const vt_b
 
 cdef inline void train_join(const GearTrainPlan* p, GearTrainWork* x, const vt_model* m, int i, const double* tau,
                             AbaBody* body) noexcept nogil:
-    # a joint of a train: it moves by its factor times s, and the parent feels the whole inertia
+    # a joint of a train: it moves by its factor times s, and the whole inertia is passed to the parent
     cdef const vt_body* b = &m.body[i]
     cdef AbaBody* s = &body[i]
     cdef AbaBody* up
@@ -73,7 +74,7 @@ cdef inline void train_join(const GearTrainPlan* p, GearTrainWork* x, const vt_m
 
 
 cdef inline void train_without(const GearTrainPlan* p, GearTrainWork* x, int c, int at, int place, double l) noexcept nogil:
-    # another train takes what the eliminated one, c, was for it
+    # another train takes the role of the eliminated one, c
     x.rest[at] -= l * x.rest[c]
     x.Kn[place] = axpy(-l, x.Kn[p.shares + c], x.Kn[place])
     x.Kf[place] = axpy(-l, x.Kf[p.shares + c], x.Kf[place])
@@ -117,7 +118,7 @@ cdef inline void train_close(const GearTrainPlan* p, GearTrainWork* x, int first
 
 cdef inline void train_rates(const GearTrainPlan* p, GearTrainWork* x, int first, int end, int open_first, int open_end,
                              Vec3 dw, Vec3 a) noexcept nogil:
-    # of the trains that close at a body which accelerates so
+    # of the trains that close at a body with this acceleration
     cdef int c, k
     cdef double s
     cdef const double* D
@@ -133,8 +134,8 @@ cdef inline void train_rates(const GearTrainPlan* p, GearTrainWork* x, int first
 
 cdef inline void train_accelerate(const GearTrainPlan* p, GearTrainWork* x, const vt_model* m, int i, const double* gravity,
                                   double u, double* acc, AbaBody* body) noexcept nogil:
-    # a joint of a train, whose parent is done, and what it lacks: S^T (I a + bias + sum K s) + armature r - tau
-    #     = U.a + armature r - u, r its acceleration
+    # a joint of a train, whose parent is done, and its missing force: S^T (I a + bias + sum K s) + armature r - tau =
+    # U.a + armature r - u, with its acceleration r
     cdef const vt_body* b = &m.body[i]
     cdef AbaBody* s = &body[i]
     cdef double r = p.share[p.own[i]].factor * x.rate[p.share[p.own[i]].train]

@@ -1,14 +1,14 @@
-# What constraints, prescribed motion and functions of the user's add to a variational step of one instance.
+# Contributions of constraints, prescribed motion and user functions to a variational step of one instance.
 
-#: How well constraints are closed, in units of the mechanism's size (at least a metre)
+#: Tolerance of constraints, relative to the size of the mechanism (at least a metre)
 cdef double CLOSED = 2e-13
 
 
-# ---- functions of the user's ---------------------------------------------------------------------------
+# ---- user functions ------------------------------------------------------------------------------------
 
 
 cdef void ask_at_start(ModelStepper self) noexcept nogil:
-    # under what is asked for at the start, not what the last substep left
+    # with the inputs at the start, not those of the last substep
     cdef Newton* x = &self.lane.newton
     model_velocity(self, self.lane.state.q, self.lane.state.x, x.v)
     if may_ask(self, self.lane.state.q, x.v):
@@ -16,15 +16,15 @@ cdef void ask_at_start(ModelStepper self) noexcept nogil:
 
 
 cdef bint ask_in_middle(ModelStepper self) noexcept nogil:
-    # at the middle of a trial; whether there is an answer
+    # at the middle of a trial; whether it succeeded
     self.method.middle(self)
     return (may_ask(self, self.lane.state.q2, self.lane.newton.v)
             and self.ask(self.lane.clock.t + 0.5 * self.lane.now.h, self.lane.state.q2, self.lane.newton.v) == OK)
 
 
 cdef int predict_middle(ModelStepper self, double* v, double* a, double* d) noexcept nogil:
-    # q_m = q (+) (h v/2 + h^2 a/8) and v + h a/2, v as it is told of the node and a being the last step's mean
-    # acceleration; the user's functions are asked there: one call a step, second order
+    # q_m = q (+) (h v/2 + h^2 a/8) and v + h a/2, with the reported velocity v of the node and the last step's mean
+    # acceleration a; user functions are called there: one call per step, second order
     cdef State* at = &self.lane.state
     cdef Bodies* b = &self.lane.bodies
     cdef double h = self.lane.now.h
@@ -36,12 +36,12 @@ cdef int predict_middle(ModelStepper self, double* v, double* a, double* d) noex
     if status != OK:
         return status
     if self.lane.clock.restarted:
-        # no step lies behind: the acceleration under what is asked for at the start
+        # there is no previous step: the acceleration with the inputs at the start
         if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, v) != OK:
             return CALLBACK_FAILED
         acceleration_in_step(self, self.lane.clock.t, at.q, v, a)
     elif self.ntouch and self.post_contact.jumped[0]:
-        # an impact tells no acceleration
+        # an impact provides no acceleration
         memset(a, 0, self.nv * sizeof(double))
     else:
         for k in range(self.nv):
@@ -64,7 +64,7 @@ cdef int predict_middle(ModelStepper self, double* v, double* a, double* d) noex
 
 
 cdef void lock_increment(ModelStepper self) noexcept nogil:
-    # prescribed coordinates move as they must
+    # prescribed coordinates move as given
     cdef Locked* at = self.shared.locked
     cdef int k
     for k in range(self.shared.m.nlocked):
@@ -72,7 +72,7 @@ cdef void lock_increment(ModelStepper self) noexcept nogil:
 
 
 cdef void predict_multipliers(ModelStepper self) noexcept nogil:
-    # they are impulses, in proportion to the step as increments are, and have an order of their own
+    # they are impulses, proportional to the step as increments are, with a separate order of extrapolation
     cdef Guess* g = self.lane.push_guess
     if g.seen.count >= 4:
         guess_scale(g, self.shared.count, self.lane.now.h)
@@ -89,7 +89,7 @@ cdef void no_multipliers(ModelStepper self) noexcept nogil:
 
 
 cdef void note_tangent(ModelStepper self) noexcept nogil:
-    # what makes the start's momentum tangent to the constraints
+    # multipliers that make the momentum of the start tangent to the constraints
     model_velocity(self, self.lane.state.q, self.lane.state.x, self.lane.newton.v)
     memcpy(self.lane.held.tangent, self.lane.held.push, self.shared.count * sizeof(double))
 
@@ -98,7 +98,7 @@ cdef void note_tangent(ModelStepper self) noexcept nogil:
 
 
 cdef double impulse_residual(ModelStepper self, double e) noexcept nogil:
-    # r - the impulse of the momentum where the step starts
+    # r - the impulse of the momentum at the start of the step
     if not isfinite(e):
         return e
     vt_add_row(self.nv, -1.0, self.lane.newton.impulse, self.lane.newton.r)
@@ -146,13 +146,13 @@ cdef double held_residual(ModelStepper self, double e) noexcept nogil:
 
 
 cdef double held_error(ModelStepper self, const Pass* p, double closed) noexcept nogil:
-    # the residual of the constraints counts as well, in units of their tolerance
+    # the residual of the constraints counts as well, relative to their tolerance
     return vt_max_nan(p.error, largest(self.lane.held.h, self.shared.count) * (p.goal / closed))
 
 
 cdef void scale_by_motion(ModelStepper self, Pass* p) noexcept nogil:
-    # the scale of the step counts the momentum that prescribed coordinates bring along, M y/h: alone, and with the
-    # others, which may cancel it
+    # the scale of the step includes the momentum of prescribed coordinates, M y/h: alone, and with the others, which
+    # may cancel it
     cdef Bodies* b = &self.lane.bodies
     cdef double* alone = self.lane.prescribed.v
     cdef double size
@@ -165,7 +165,7 @@ cdef void scale_by_motion(ModelStepper self, Pass* p) noexcept nogil:
 
 
 cdef double variational_closed(ModelStepper self) noexcept nogil:
-    # how well the constraints can be closed
+    # the attainable accuracy of the constraints
     cdef Pose* pose = self.lane.bodies.pose
     cdef const vt_constraint* e
     cdef int i
@@ -200,8 +200,8 @@ cdef double variational_multiplier(ModelStepper self, int c) noexcept nogil:
 
 
 cdef void multipliers_as_forces(ModelStepper self) noexcept nogil:
-    # the impulses at node 1 over the halves of both steps beside it; the first node has half of one step, less
-    # what the start's momentum has of the impulse already
+    # the impulses at node 1 over the adjacent halves of both steps; the first node has half of one step, less the
+    # impulse that the momentum of the start already contains
     cdef Holonomic* held = &self.lane.held
     cdef double h = self.lane.now.h
     cdef int k

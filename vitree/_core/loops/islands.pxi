@@ -17,7 +17,7 @@ cdef int multiply_on(ModelStepper self, const Island* on) noexcept nogil:
             return DEPENDENT
         sign = lu_sign(A, rows, x.order)
         lu_solve(A, rows, x.order, w)
-        # where nothing moves A is -h Dh M^-1 Dh^T
+        # at rest A is -h Dh M^-1 Dh^T
         if sign != sign_at_rest(self, rows) and sign != sign_between_nodes(self, on, rows):
             x.now.signs_ok = False
     for c in range(rows):
@@ -36,7 +36,7 @@ cdef void schur_complement(ModelStepper self, const Island* on) noexcept nogil:
     cdef double* A = x.A + on.block
     cdef double* w = x.w + on.row
     for c in range(rows):
-        # in place: the next residual makes Dh2 anew
+        # in place: the next residual recomputes Dh2
         row = held.Dh2 + member[c] * n
         if not x.turned:
             self.method.by_increments(self, on.body, on.body_end, row)
@@ -47,8 +47,8 @@ cdef void schur_complement(ModelStepper self, const Island* on) noexcept nogil:
 
 
 cdef int sign_between_nodes(ModelStepper self, const Island* on, int count) noexcept nogil:
-    # the sign of det(-h Dh2 Dh1^T) of an island, or 0: another than at rest where the step passes a singular
-    # configuration
+    # the sign of det(-h Dh2 Dh1^T) of an island, or 0 if it differs from that at rest because the step passes a
+    # singular configuration
     cdef Newton* x = &self.lane.newton
     cdef Holonomic* held = &self.lane.held
     cdef const int* member = self.shared.islands.member + on.row
@@ -63,7 +63,7 @@ cdef int sign_between_nodes(ModelStepper self, const Island* on, int count) noex
 
 
 cdef int factor_gears(ModelStepper self) noexcept nogil:
-    # the factors of Dh J^-1 Dh^T, -h Dh M^-1 Dh^T where nothing moves, of each island
+    # the factors of Dh J^-1 Dh^T, -h Dh M^-1 Dh^T at rest, of each island
     cdef Operator* op = self.lane.operator
     cdef const vt_constraint* e
     cdef const Island* on
@@ -85,11 +85,11 @@ cdef int factor_gears(ModelStepper self) noexcept nogil:
     return OK
 
 
-# ---- islands that have a plan --------------------------------------------------------------------------
+# ---- islands with a plan -------------------------------------------------------------------------------
 
 
 cdef void place_fronts(ModelStepper self, const Island* on, bint whole) noexcept nogil:
-    # their bodies: at nodes 1 and 2, and what the discretisation knows of them
+    # their bodies: at nodes 1 and 2, and the data of the discretisation
     cdef Fronts* fronts = &self.lane.fronts
     cdef int i, last = fronts.block // 6 - 1
     cdef FrontBody* x

@@ -1,51 +1,51 @@
-# Contact with friction as a complementarity problem. Of each contact an impulse (n, t1, t2), or n alone, with
+# Contact with friction as a complementarity problem. Each contact has an impulse (n, t1, t2), or n alone, with
 #     w = G lam + b,    0 <= lam_n  _|_  w_n >= 0,    lam_t = lead lam_n + beta,  |beta| <= mu lam_n,  beta against w_t.
 # Other rows have the laws of rows.pxi.
-# Its natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F, damped as
-# Levenberg and Marquardt have it, ends from nearly everywhere. Where |F| has other minima, at the edges of sticking and
-# sliding, sweeps of exact solutions of one contact after the other follow, then guesses from anywhere. Undamped iterations
+# The natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F, damped as by
+# Levenberg and Marquardt, converges from nearly everywhere. Where |F| has other minima, at the edges of sticking and
+# sliding, Gauss-Seidel sweeps of exact solutions contact by contact follow, then random guesses. Undamped iterations
 # and sweeps alone cycle on problems of walking robots. One lane.
 
 cdef enum:
     CONE_PASSES = 200       # most corrections
     CONE_PATIENCE = 15      # so many corrections must halve |F|^2
     CONE_TRIALS = 25        # most dampings of a correction
-    CONE_SWEEPS = 3000      # most sweeps: bodies that jam need many
-    CONE_HUNDRED = 100      # so many of them must take |F| down by a tenth
-    CONE_STARTS = 30        # most guesses from anywhere
-    CONE_STRIDES = 40       # most corrections of a map with a small share
+    CONE_SWEEPS = 3000      # most sweeps: jammed bodies need many
+    CONE_HUNDRED = 100      # so many of them must reduce |F| by a tenth
+    CONE_STARTS = 30        # most random guesses
+    CONE_STRIDES = 40       # most corrections of a map with a small factor
     CONE_HALVES = 12        # most halves of such a correction
 
-#: Sizes of guesses from anywhere, in units of the largest impulse
+#: Magnitudes of random guesses, relative to the largest impulse
 cdef double CONE_SPREAD[3]
 CONE_SPREAD[:] = [1.0, 0.3, 3.0]
-#: Shares of rho for contacts that creep, in units of |w|/(rho |lam|)
+#: Factors of rho for creeping contacts, in units of |w|/(rho |lam|)
 cdef double CONE_CREEP[6]
 CONE_CREEP[:] = [1.0, 10.0, 100.0, 1000.0, 0.1, 0.01]
-#: Shift of their corrections, as a share of a row
+#: Shift of their corrections, as a fraction of a row
 cdef double CONE_TINY = 1e-11
-#: Least descent of |F|^2, as a share
+#: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
-#: An undamped correction that leaves less than this share of |F|^2 is taken
+#: An undamped correction that leaves less than this fraction of |F|^2 is accepted
 cdef double CONE_WELL = 0.5
-#: Its shift, as a share of G's diagonal
+#: Its shift, as a fraction of the diagonal of G
 cdef double CONE_PROXIMAL = 1e-7
-#: Planar mechanisms have tangential rows of zeros: this share of the other's size is added
+#: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
 cdef double CONE_SHIFT = 1e-13
 
 
 cdef struct ContactProblem:
     int count               # contacts
     int n                   # rows
-    int room                # rows that the arrays have room for
+    int room                # rows for which the arrays are allocated
     int* law                # (count,) CONE, HOLD or RUB
-    int* dim                # (count,) rows of a contact: 1 or 3; of those that hold also 2
+    int* dim                # (count,) rows of a contact: 1 or 3; of bilateral ones also 2
     int* row                # (count,) its first
     int* own_row            # (count,) and among those of a part
     int* order              # (n,) pivots
     double* G               # (n, n), where it is formed
     bint formed
-    # G as a product, W2^T P W1 and what yields, or W1 is NULL
+    # G as a product, W2^T P W1 plus compliance, or W1 is NULL
     const TouchRow* W1      # (n,)
     const TouchRow* W2
     const double* P         # (ports, ports), rows of `width`
@@ -60,12 +60,12 @@ cdef struct ContactProblem:
     double* answer
     int* port_order
     double* diagonal        # (n,) of G
-    double least_held       # rows that hold are shifted as if they answered this at least
+    double least_held       # bilateral rows are shifted as if their response were at least this
     double* b               # (n,)
-    double* mu              # (count,) of those that rub their bound
+    double* mu              # (count,) the bound of dry friction rows
     double* lead            # (count, 2)
-    double* give            # (count,) [1/kg] what a contact that yields adds to G
-    double share            # of the rho of F: zeros of F are the same for all
+    double* give            # (count,) [1/kg] contribution of a compliant contact to G
+    double share            # factor of the rho of F: the zeros of F are the same for all
     double* lam             # (n,) the impulses: the guess, then the solution
     double* w               # (n,) their velocities
     double* F               # (n,)
@@ -84,7 +84,7 @@ cdef struct ContactProblem:
 
 
 cdef int cones_room(ContactProblem* x, int count, int n, int ports) noexcept nogil:
-    # make room for so many contacts, rows and ports; what they held is lost
+    # allocate so many contacts, rows and ports; their content is lost
     cdef size_t rows, reals, most
     cdef double* at
     cdef int* ints
@@ -137,7 +137,7 @@ cdef void cones_formed(ContactProblem* x) noexcept nogil:
 
 
 cdef double held_least(const ContactProblem* x) noexcept nogil:
-    # rows may hold what cannot move, as a wheel's normal in a planar mechanism
+    # bilateral rows may constrain what cannot move, as a wheel's normal in a planar mechanism
     cdef int i, k
     cdef double most = 0.0
     for i in range(x.count):
@@ -149,7 +149,7 @@ cdef double held_least(const ContactProblem* x) noexcept nogil:
 
 cdef void cones_product(ContactProblem* x, const TouchRow* W1, const TouchRow* W2, const double* P, int width, int first,
                         int ports, int whole) noexcept nogil:
-    # G = W2^T P W1, and what yields; `diagonal` is not made
+    # G = W2^T P W1, plus compliance; `diagonal` is not computed
     x.W1, x.W2, x.P, x.width, x.first, x.ports, x.whole, x.formed = W1, W2, P, width, first, ports, whole, False
 
 
@@ -187,7 +187,7 @@ cdef inline double port_block(const double* a, int rows, const double* P, int wi
 
 
 cdef void cones_form(ContactProblem* x) noexcept nogil:
-    # the numbers of G, where they are a product
+    # the entries of G, where it is a product
     cdef const TouchRow* W
     cdef int k, j, i, n = x.n
     if x.formed:
@@ -229,13 +229,13 @@ cdef void cone_velocities(ContactProblem* x, const double* lam, double* w) noexc
 # ---- the natural map -----------------------------------------------------------------------------------
 
 cdef double cone_map(ContactProblem* x, const double* lam, double* w, double* F, bint derive) noexcept nogil:
-    # w and F at lam, and F's derivatives if asked for; returns the largest |F|
+    # w and F at lam, and F's derivatives if requested; returns the largest |F|
     cone_velocities(x, lam, w)
     return cone_judge(x, lam, w, F, derive)
 
 
 cdef double cone_judge(ContactProblem* x, const double* lam, const double* w, double* F, bint derive) noexcept nogil:
-    # the same, of velocities at hand
+    # the same, for given velocities
     cdef int i, j, o
     cdef double most = 0.0
     for i in range(x.count):
@@ -268,7 +268,7 @@ cdef inline void cone_law(const ContactProblem* x, int i, const double* lam, con
             L[0] = rho
     if x.dim[i] == 1:
         return
-    # rt beta - (z brought into the disk of radius R = rt mu lam_n), z = rt beta - w_t
+    # rt beta - (z projected to the disk of radius R = rt mu lam_n), z = rt beta - w_t
     rt = x.share * 0.5 * (x.diagonal[o + 1] + x.diagonal[o + 2])
     b0, b1 = rt * (lam[1] - x.lead[2 * i] * lam[0]), rt * (lam[2] - x.lead[2 * i + 1] * lam[0])
     z0, z1 = b0 - w[1], b1 - w[2]
@@ -360,11 +360,11 @@ cdef void normal_equations(ContactProblem* x, double* most) noexcept nogil:
 
 
 cdef bint cone_plain(ContactProblem* x, double* square) noexcept nogil:
-    # an undamped correction, (J + shift diag G) d = F; whether it takes |F|^2 down well. The shift is proximal: zeros stay,
-    # and of impulses that are not unique those near the guess are taken
+    # an undamped correction, (J + shift diag G) d = F; whether it reduces |F|^2 well. The shift is proximal: zeros are
+    # unchanged, and of impulses that are not unique those near the guess are selected
     cdef int i, k, n = x.n
     cdef double other
-    # rows that hold may depend on each other, which ports do not see to the last digits
+    # bilateral rows may be redundant, which ports do not resolve to the last digits
     if x.W1 != NULL and 2 * x.ports <= 3 * n and not x.least_held > 0.0:
         if not cone_through_ports(x):
             return False
@@ -397,7 +397,7 @@ cdef inline double proximal(const ContactProblem* x, int i, int j) noexcept nogi
 
 
 cdef bint cone_block(const ContactProblem* x, int i, double* D) noexcept nogil:
-    # D^-1 of one contact: by_lam, what yields and the shift. Its first row has one entry
+    # D^-1 of one contact: by_lam, compliance and the shift. Its first row has one entry
     cdef int o = x.row[i], j
     cdef const double* L = x.by_lam + 3 * o
     cdef double first, a, b, c, d, det, p, q
@@ -435,7 +435,7 @@ cdef inline void six_columns(const double* a, const double* B, int width, double
 
 
 cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
-    # trial = (D + S W2^T P W1)^-1 F, D = L and what yields and the shift, block by block:
+    # trial = (D + S W2^T P W1)^-1 F, with D = L plus compliance and the shift, block by block:
     #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   trial = D^-1 (F - S W2^T y)
     cdef int i, j, k, l, o, dim, m = x.ports
     cdef double D[9]
@@ -474,7 +474,7 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
                 if T[3 * j + k] != 0.0:
                     add_outer(&x.W1[o + j], T[3 * j + k], &x.W2[o + k], K, x.first, m)
     # A = 1 + P K, answer = P (port)
-    # K has blocks of bodies, or of a limit, where no bodies touch each other
+    # K has blocks of bodies, or of a limit, where no bodies are in contact with each other
     for i in range(m):
         P = x.P + (x.first + i) * x.width + x.first
         k = 0
@@ -512,7 +512,7 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
 
 
 cdef bint cone_correct(ContactProblem* x, double* nu, double* square) noexcept nogil:
-    # a damped correction that takes |F|^2 down, and another damping; whether there is one
+    # a damped correction that reduces |F|^2, and another damping; whether there is one
     cdef int i, k, n = x.n
     cdef double most, other
     cone_slope(x)
@@ -537,7 +537,7 @@ cdef bint cone_correct(ContactProblem* x, double* nu, double* square) noexcept n
 
 
 cdef void cone_take(ContactProblem* x) noexcept nogil:
-    # the trial becomes the point
+    # accept the trial
     x.lam, x.trial = x.trial, x.lam
     x.w, x.trial_w = x.trial_w, x.w
     x.F, x.trial_F = x.trial_F, x.F
@@ -545,7 +545,7 @@ cdef void cone_take(ContactProblem* x) noexcept nogil:
 
 
 cdef double cone_solve(ContactProblem* x, double goal) noexcept nogil:
-    # lam with |F| <= goal from the guess, else by way of contacts that creep, from sweeps, from anywhere; returns the
+    # lam with |F| <= goal from the guess, else by creeping contacts, by sweeps, and by random guesses; returns the
     # largest |F|
     cdef int k, i
     cdef unsigned int seed = 1
@@ -577,8 +577,8 @@ cdef double cone_solve(ContactProblem* x, double goal) noexcept nogil:
 
 
 cdef double cone_creep(ContactProblem* x, double goal) noexcept nogil:
-    # where bodies cannot stick without a contradiction they creep, by |w| much below rho |lam|: along what G does not see F
-    # has a slope of that ratio, below each damping. The same map with a rho of that size shows it
+    # where the sticking conditions contradict each other, bodies creep with |w| much below rho |lam|: in the null space
+    # of G, F has a slope of that ratio, below each damping. The same map with a rho of that magnitude resolves it
     cdef int k, i, j
     cdef double size = 0.0, creep, e = INFINITY
     for i in range(x.count):
@@ -598,8 +598,8 @@ cdef double cone_creep(ContactProblem* x, double goal) noexcept nogil:
 
 
 cdef double cone_stride(ContactProblem* x, double share, double goal) noexcept nogil:
-    # undamped corrections of the map with this share, rows of one size, shortened until F falls; returns the largest |F| of
-    # the whole share
+    # undamped corrections of the map with this factor, rows of one magnitude, shortened until F decreases; returns the
+    # largest |F| of the unmodified map
     cdef int at, k, i, n = x.n
     cdef double e, other, square, length
     for at in range(CONE_STRIDES + 1):
@@ -611,7 +611,7 @@ cdef double cone_stride(ContactProblem* x, double share, double goal) noexcept n
         cone_slope(x)
         square = 0.0
         for i in range(n):
-            # g: the rows' sizes
+            # g: the magnitudes of the rows
             x.g[i] = largest(x.J + i * n, n)
             x.g[i] = 1.0 / x.g[i] if x.g[i] > 0.0 else 0.0
             for k in range(n):
@@ -661,7 +661,7 @@ cdef double cone_descend(ContactProblem* x, double goal) noexcept nogil:
 # ---- sweeps ------------------------------------------------------------------------------------------
 
 cdef double cone_sweep(ContactProblem* x, double goal) noexcept nogil:
-    # each contact solved exactly in turn, the others held
+    # each contact solved exactly in turn, with the others fixed
     cdef int sweep, i
     cdef double found = INFINITY, behind = INFINITY
     cones_form(x)
@@ -680,7 +680,7 @@ cdef double cone_sweep(ContactProblem* x, double goal) noexcept nogil:
 
 
 cdef void cone_alone(const ContactProblem* x, int i, double* lam) noexcept nogil:
-    # the exact impulse of one contact where the others are held; stays as it is where no push leads apart
+    # the exact impulse of one contact with the others fixed; unchanged where no impulse separates
     cdef int n = x.n, o = x.row[i], j, k
     cdef const double* G = x.G + o * n
     cdef double c[3]
@@ -739,8 +739,8 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     """Solve a complementarity problem of contacts from a guess of the impulses.
 
     Parameters: rows of each contact (1 or 3), G (n, n), b (n,), friction (count,), lead (count, 2), lam (n,), the
-    natural residual [m/s] that will do, and laws (0: contact, 1: rows that hold, 2: a row that rubs). Returns lam, w, the
-    natural residual, corrections and sweeps.
+    tolerance of the natural residual [m/s], and laws (0: contact, 1: bilateral rows, 2: a row of dry friction). Returns
+    lam, w, the natural residual, corrections and sweeps.
     """
     cdef ContactProblem x
     cdef int k, n = sum(dim), count = len(dim)

@@ -82,7 +82,7 @@ cdef inline void dlog_se3(Vec3 w, Vec3 v, Vec3 a, Vec3 b, Vec3* da, Vec3* db) no
 
 cdef struct AdMatrix:       # a function of ad_(w,v): [[d, 0], [e, d]] on (angular, linear)
     Mat3 d                  # the function of hat(w)
-    Mat3 e                  # its change along v
+    Mat3 e                  # its derivative along v
 
 
 cdef struct WrenchSlope:    # [[M, K], [K, 0]]: wrenches (n, f) by twists, as ad_V^T F = Pm(F) V and ddlogT have it

@@ -2,7 +2,7 @@ cdef inline vt_real lesser(vt_real a, vt_real b) noexcept nogil:
     return vt_select(vt_lt(a, b), a, b)
 
 
-cdef struct Signs:      # of an elimination's pivots, times those that they have where nothing moves
+cdef struct Signs:      # of an elimination's pivots, times those at rest
     vt_real least       # positive if all are
     vt_real all         # their product: 1 or -1
 

@@ -1,7 +1,7 @@
-# Dense linear algebra of one lane, where rows are told apart by their numbers.
+# Dense linear algebra of one lane, with rows addressed by index.
 #
-# The matrices are small and solved at every step. SciPy's LAPACK would cost a Python call, and its results
-# depend on the library's version: these do not.
+# The matrices are small and solved in every step. SciPy's LAPACK would cost a Python call, and its results depend on
+# the version of the library.
 
 cdef bint all_finite(const double* x, int n) noexcept nogil:
     cdef int i
@@ -20,7 +20,7 @@ cdef inline double inner(const double* a, const double* b, int n) noexcept nogil
 
 
 cdef inline int nonzeros(const double* a, int n, int* at) noexcept nogil:
-    # where a row has entries; returns how many
+    # indices of the entries of a row; returns their number
     cdef int k, count = 0
     for k in range(n):
         if a[k] != 0.0:

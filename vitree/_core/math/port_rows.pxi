@@ -1,4 +1,4 @@
-# Impulses in ports: of each body that is touched six unit wrenches, of each limited coordinate a unit force. One lane.
+# Impulses in ports: six unit wrenches for each body in contact, a unit force for each limited coordinate. One lane.
 
 cdef struct TouchRow:       # an impulse in the ports of its bodies: wrenches about their origins, or a force on a coordinate
     int a                   # the first row of a port, or -1

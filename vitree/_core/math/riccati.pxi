@@ -1,20 +1,20 @@
-# The pass from the end of a motion to its start that finds corrections of its forces, and their feedback.
+# The pass from the end of a motion to its start that computes corrections of its forces, and their feedback.
 #
-# Behind step i the cost is Vx^T x + x^T Vxx x/2. The step leads to A x + B u, so that before it, with its own cost,
+# After step i the cost is Vx^T x + x^T Vxx x/2. The step is A x + B u, so that before it, with its own cost,
 #
 #     Q(x, u) = Qx^T x + Qu^T u + (x^T Qxx x + 2 u^T Qux x + u^T Quu u)/2
 #     Qx = gx + A^T Vx,  Qu = gu + B^T Vx,  Qxx = W + A^T Vxx A,  Qux = B^T Vxx A,  Quu = R + B^T Vxx B
 #
-# The least of it over u = k + K x is the cost before the step. Tassa, Mansard & Todorov 2014, section II.
+# The minimum over u = k + K x is the cost before the step. Tassa, Mansard & Todorov 2014, section II.
 
 
 cdef enum:
     MOST_NEWTON = 100           # steps of the search between bounds
     MOST_HALVINGS = 10          # of such a step
-    LOOK_AFTER = 1 << 22        # products between two looks at the keyboard
+    LOOK_AFTER = 1 << 22        # products between two checks for Ctrl-C
 
-cdef double SLOPE_LEFT = 1e-12      # of the largest slope, where the search between bounds ends
-cdef double SUFFICIENT = 1e-4       # of the decrease that a slope promises
+cdef double SLOPE_LEFT = 1e-12      # fraction of the largest slope at which the search between bounds ends
+cdef double SUFFICIENT = 1e-4       # fraction of the decrease that a slope predicts
 
 
 cdef void product(const double* a, const double* b, double* out, int rows, int inner_size, int columns) noexcept nogil:
@@ -83,7 +83,7 @@ cdef struct Corrections:    # memory of a pass over steps of n states and m forc
     double* Qxx
     double* Quu
     double* Qux             # (m, n)
-    double* firm            # (m, m) Quu with what makes it larger
+    double* firm            # (m, m) Quu plus its regularisation
     double* root            # (m, m)
     double* bent            # (n, n)
     double* pushed          # (m, n)
@@ -113,7 +113,7 @@ cdef bint free_root(Corrections* c, int m, int count) noexcept nogil:
 
 cdef bint between_bounds(Corrections* c, int m, int n, const double* low, const double* high, double* k,
                          double* K) noexcept nogil:
-    # The least of k^T firm k/2 + Qu^T k between bounds, by Newton steps of the entries that are free, projected; and the
+    # The minimum of k^T firm k/2 + Qu^T k between bounds, by projected Newton steps of the free entries; and the
     # feedback of these. False if firm is not positive definite
     cdef int i, j, newton, halving, count = m
     cdef double most, share, value, promised, steep = 1e-300
@@ -166,16 +166,16 @@ cdef bint between_bounds(Corrections* c, int m, int n, const double* low, const 
 def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] gx, const double[:, :, ::1] W,
                  const double[:, ::1] gu, const double[:, ::1] R, double firmness, curvature, impulses, bounds,
                  double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] costates=None):
-    """Find corrections k (steps, m) of forces and their feedback K (steps, m, n), from the end of a motion to its start.
+    """Compute corrections k (steps, m) of forces and their feedback K (steps, m, n), backwards along a motion.
 
-    Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and matrices
-    W (steps + 1, n, n), R (m, m) of the cost; R times ``firmness`` is added to Quu where k and K are solved for;
-    ``curvature`` (steps, n, n, n), the derivatives of A by the state, which the first index counts, with the ``impulses``
-    (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or None. P (steps +
-    1, n, n) takes half of the matrices of the cost to go. The curvature acts by ``costates`` (steps + 1, n), or where
-    there are none by the slope of the cost to go.
+    Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and
+    matrices W (steps + 1, n, n), R (m, m) of the cost; R times ``firmness`` is added to Quu where k and K are solved
+    for; ``curvature`` (steps, n, n, n), the derivatives of A by the state, which the first index counts, with the
+    ``impulses`` (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or
+    None. P (steps + 1, n, n) receives half of the matrices of the cost to go. The curvature is contracted with
+    ``costates`` (steps + 1, n), or without them with the gradient of the cost to go.
 
-    Returns what k promises, the slope and the bend of the cost, or None where it is not convex.
+    Returns the first- and second-order change of the cost that k predicts, or None where it is not convex.
     """
     cdef Py_ssize_t i, steps = A.shape[0], most
     cdef int n = A.shape[1], m = B.shape[2], nv = A.shape[1] // 2, r, j, a
@@ -264,7 +264,7 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
                 for r in range(m):
                     for a in range(m):
                         c.Quu[r * m + a] += inner(c.pushed + r * n + nv, impulse + a * nv, nv)
-            # what is firm enough is solved for k and K
+            # the regularised quadratic is solved for k and K
             for r in range(m * m):
                 c.firm[r] = c.Quu[r] + firmness * (&R[0, 0])[r]
             if lowest != NULL:

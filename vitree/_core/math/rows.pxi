@@ -6,12 +6,12 @@
 # Rows that hold may depend on each other. One lane.
 
 cdef enum:
-    CONE = 0                # a contact: one row that pushes, or three with friction
+    CONE = 0                # a contact: one unilateral row, or three with friction
     HOLD = 1                # one to three rows
     RUB = 2                 # one row
 
 LAWS = {"cone": CONE, "hold": HOLD, "rub": RUB}
-#: Rows that hold and answer less than this share of the others are shifted as if they answered it
+#: Bilateral rows whose response is less than this fraction of the others are shifted as if it were that
 cdef double LEAST_HELD = 1e-6
 
 
@@ -40,7 +40,7 @@ cdef inline void row_law(int law, int dim, double rho, double bound, double lead
 
 cdef void row_alone(int law, int dim, int n, int o, const double* G, const double* b, double bound, double lead,
                     double* lam) noexcept nogil:
-    # the exact impulse of each row in turn, where all others are held
+    # the exact impulse of each row in turn, with all others fixed
     cdef int j
     cdef double g, w
     for j in range(dim):

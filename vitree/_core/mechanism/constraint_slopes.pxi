@@ -1,7 +1,8 @@
-# How the force Dh^T lam of constraints changes with the configuration: its derivative by body displacements. A column of
-# displacements turns with those before it on the path to the root; a wrench with the points and directions of its body.
+# The derivative of the force Dh^T lam of constraints with respect to the configuration, by body displacements. A column
+# of displacements rotates with those before it on the path to the root; a wrench with the points and directions of its
+# body.
 
-cdef struct Swept:              # a coordinate's twist, about the point where the constraint holds body a
+cdef struct Swept:              # a coordinate's twist, about the point of body a on which the constraint acts
     Vec3 w
     Vec3 u
     int at                      # the coordinate
@@ -111,7 +112,7 @@ cdef void body_hold_slopes(const vt_model* m, const vt_constraint* e, const Pose
 
 cdef void constraint_slopes(const vt_model* m, const vt_constraint* list, int count, const vt_real* q, Pose* pose,
                             const vt_real* lam, Swept* s, vt_real* K) noexcept nogil:
-    # K (nv, nv) = d(Dh^T lam)/dq; constraints written in Python are left to who asked. s: 2 nv of them
+    # K (nv, nv) = d(Dh^T lam)/dq, without constraints written in Python, which the caller adds. s: 2 nv of them
     cdef int c, k
     cdef vt_real value, slope, curve
     forward_kinematics(m, q, pose)

@@ -1,6 +1,5 @@
-# Holonomic constraints h(q) = 0 and their derivatives, one scalar equation each
-# (Johnson & Murphey 2009, section IV-D). A row of Dh is the generalised force of the wrenches that the
-# constraint puts on its bodies for a unit multiplier.
+# Holonomic constraints h(q) = 0 and their derivatives, one scalar equation each (Johnson & Murphey 2009, section IV-D).
+# A row of Dh is the generalised force of the wrenches of the constraint on its bodies for a unit multiplier.
 
 cdef inline void place(const Pose* pose, int body, const double* point, Mat3* R, Vec3* arm, Vec3* at) noexcept nogil:
     # axes of a body, the vector from its origin to a point of it, and the point in the world
@@ -29,8 +28,8 @@ cdef inline void add_wrench_row(const vt_model* m, const Pose* pose, int body, V
         i = b.parent
 
 
-cdef struct Hold:           # what a constraint does for a unit multiplier: wrenches about the origins of its bodies,
-    Vec3 na                 # world axes, and forces on coordinates of its own
+cdef struct Hold:           # forces of a constraint for a unit multiplier: wrenches about the origins of its bodies,
+    Vec3 na                 # world axes, and forces on its coordinates
     Vec3 fa
     Vec3 nb
     Vec3 fb
@@ -62,7 +61,7 @@ cdef inline void profile(const vt_constraint* e, const vt_real* q, vt_real* h, H
 cdef inline void between_bodies(const vt_constraint* e, const vt_real* q, const Pose* pose, vt_real* h,
                                 Hold* hold) noexcept nogil:
     # AXES: d.x - value, d and x directions of the bodies. DISTANCE: |a - b| - value - factor_a q_a. POINTS: d.(a - b) -
-    # value. They hold by the force d at both points, and the couple that turns d
+    # value. They act by the force d at both points, and by the couple due to the rotation of d
     cdef Mat3 Ra, Rb
     cdef Vec3 arm_a, arm_b, a, b, x, d, couple
     cdef vt_real length
@@ -113,9 +112,9 @@ cdef inline void hold_row(const vt_model* m, const vt_constraint* e, const Pose*
 
 cdef void constraints(const vt_model* m, const vt_constraint* list, int count, const vt_real* q,
                       Pose* pose, vt_real* h, vt_real* Dh, Hold* hold, const int* apart) noexcept nogil:
-    # h: (count,), Dh: (count, nv) by body displacements, zero where it is given; Dh may be NULL. hold: (count,), or NULL.
-    # apart: (count,) says of which constraints no row is asked for, or NULL. pose: as it will be, or NULL where all are
-    # linear in q. Those written in Python are filled in by who asked
+    # h: (count,), Dh: (count, nv) by body displacements, zeroed by the caller; Dh may be NULL. hold: (count,), or NULL.
+    # apart: (count,) marks the constraints without a row, or NULL. pose: poses for the rows, or NULL if all are linear
+    # in q. The caller fills in those written in Python
     cdef int c
     cdef Hold own
     cdef Hold* at = &own

@@ -1,17 +1,17 @@
-# Where bodies may touch: gaps, normals, the points in contact, and how far these slide in a step. One lane.
+# Geometry of contacts: gaps, normals, the points in contact, and their slip in a step. One lane.
 
 from libc.math cimport atan2
 
 #: Sine of the angle to the plane below which a disk lies flat
 cdef double FLAT = 1e-9
-#: Squared sines of angles: up to which a capsule lies along another one or a face, below which it is parallel to a face, and
-#: up to which its ends stand for its closest points over a whole step, and below which it is along an edge, which it does not
-#: leave the face over
+#: Squared sines of angles: up to which a capsule lies along another one or a face; below which it is parallel to a
+#: face, and up to which its ends replace its closest points over a whole step; and below which it is along an edge,
+#: over which it does not leave the face
 cdef double NEARLY = 0.01
 cdef double ALONG = 1e-24
 cdef double STILL = 1e-4
 cdef double EDGEWISE = 1e-4
-#: [m] the closest points of what lies along count where they are nearer than those at the ends by more
+#: [m] the closest points of parallel bodies count where they are nearer than those at the ends by more
 cdef double LEVEL = 1e-12
 
 
@@ -20,10 +20,10 @@ cdef struct Touch:      # a contact at a configuration; world axes
     Vec3 n              # unit, from b to a
     Vec3 t1             # unit, across n
     Vec3 t2
-    Vec3 a              # the material points that touch
+    Vec3 a              # the material points in contact
     Vec3 b
     double steep        # at the step's start: sqrt(1 + |dH|^2) of a surface z = H(x, y); of a box its face, 2 axis + (low)
-    bint spared         # the points at the ends of what lies along stand for the closest ones
+    bint spared         # the points at the ends of a parallel body replace the closest ones
     Vec3 arm_a          # from the bodies' origins to these points
     Vec3 arm_b
 
@@ -70,7 +70,7 @@ cdef inline bint on_coordinate(const vt_contact* e) noexcept nogil:
 
 
 cdef inline bint stands(const vt_contact* e) noexcept nogil:
-    # it acts at every step
+    # it acts in every step
     return e.kind == ROLLS or e.kind == RUBS
 
 
@@ -97,22 +97,22 @@ cdef inline void between_centres(Touch* x, Vec3 a, Vec3 b, double radius_a, doub
 
 
 cdef inline double raised(double square, double whole, double reach) noexcept nogil:
-    # [m] by which a gap at an end is too large: where the sine of the angle between what lies along, square/whole, is
-    # beyond that of NEARLY. The gap of the closest points holds there
+    # [m] by which a gap at an end is too large: where the sine of the angle between the axes, square/whole, exceeds
+    # that of NEARLY. The gap of the closest points applies there
     return reach * max(square / whole - NEARLY, 0.0) if whole > 0.0 else reach
 
 
 cdef inline void spare(double ends, double share, double reach, const Touch* before, Touch* x) noexcept nogil:
-    # the gap of the closest points is too large by share reach where those at the ends stand for it: along a parallel one the
-    # closest point jumps from end to end, and may go its whole length in a step. By small angles what stands where a step starts
-    # does so to its end
+    # the gap of the closest points is too large by share reach where those at the ends replace it: for parallel bodies
+    # the closest point jumps from end to end, and may move by the whole length in a step. For small angles a choice at
+    # the start of a step applies to its end
     if (before != NULL and before.spared and share > 1.0 - STILL / NEARLY) or ends - x.gap < LEVEL:
         x.spared = True
         x.gap += share * reach
 
 
 cdef void at_end(const vt_contact* e, int end, Vec3 p, Vec3 d, Vec3 q, Vec3 f, Touch* x) noexcept nogil:
-    # capsules beside each other: an end of a (1, 2) and the place on b that is nearest to it, or an end of b (3, 4) and that on a
+    # parallel capsules: an end of a (1, 2) and the nearest point of b, or an end of b (3, 4) and that of a
     cdef double g = dot(d, f), dd = dot(d, d), ff = dot(f, f)
     cdef Vec3 at
     if end < 3:
@@ -125,7 +125,7 @@ cdef void at_end(const vt_contact* e, int end, Vec3 p, Vec3 d, Vec3 q, Vec3 f, T
 
 
 # ---- segments and boxes ------------------------------------------------------------------------------------
-# In the axes of the box, from its middle. The gap of a capsule is the least of those of its balls
+# In the axes of the box, from its centre. The gap of a capsule is the smallest of those of its balls
 
 cdef inline double slope_at(const double* p, const double* u, const double* h, double s) noexcept nogil:
     # half the derivative of the squared distance of p + s u from the box
@@ -143,9 +143,10 @@ cdef inline double depth_at(const double* p, const double* u, const double* h, d
 
 
 cdef double nearest_share(const double* p, const double* d, const double* h) noexcept nogil:
-    # the s from 0 to 1 at which p + s d is nearest to the box. The squared distance is convex and its derivative piecewise
-    # linear, with corners where a coordinate passes a face. Of many s it is the first. Within the box the distance is that of
-    # max_k(|c_k| - h_k): convex, too, and least at an end or where two of its straight pieces meet
+    # the s from 0 to 1 at which p + s d is nearest to the box. The squared distance is convex and its derivative
+    # piecewise linear, with corners where a coordinate passes a face. If s is not unique it is the first. Within the
+    # box the distance is that of max_k(|c_k| - h_k): convex as well, and smallest at an end or where two of its linear
+    # pieces meet
     cdef double u[3]
     cdef double at[8]
     cdef double whole = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], size = 0.0, s, low, high, before, value, least
@@ -198,8 +199,8 @@ cdef double nearest_share(const double* p, const double* d, const double* h) noe
 
 cdef void ball_on_box(const double* c, const double* h, double radius, const Mat3* A, Vec3 at, Vec3 centre,
                       Touch* x) noexcept nogil:
-    # a ball about c, in the world about centre, on a box about at with axes A: the nearest point of the box; from within, of
-    # the nearest face
+    # a ball about c, in the world about centre, and a box about at with axes A: the nearest point of the box; from
+    # within, that of the nearest face
     cdef double near[3]
     cdef double depth, least = INFINITY
     cdef int k, face = 0
@@ -222,7 +223,7 @@ cdef void ball_on_box(const double* c, const double* h, double radius, const Mat
 
 
 cdef int nearest_face(const double* p, const double* d, const double* h) noexcept nogil:
-    # 2 axis + (1 of a low face), of the face of a box that a segment is nearest to
+    # 2 axis + (1 for a low face), for the face of a box that is nearest to a segment
     cdef double s = nearest_share(p, d, h), most = -INFINITY, away
     cdef int k, face = 0
     for k in range(3):
@@ -234,7 +235,7 @@ cdef int nearest_face(const double* p, const double* d, const double* h) noexcep
 
 cdef void over_edges(const vt_contact* e, bint first, const double* p, const double* d, const Mat3* A, Vec3 at,
                      Touch* x) noexcept nogil:
-    # a capsule along a face, at one end: it is on its ball there, x, or where it leaves the face over an edge
+    # a capsule along a face, at one end: the contact is on its ball there, x, or where it leaves the face over an edge
     cdef double start[3]
     cdef double way[3]
     cdef double whole = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], ahead = -1.0 if first else 1.0
@@ -299,7 +300,7 @@ cdef void on_box(const vt_contact* e, const Pose* pose, const Touch* before, Tou
 
 
 cdef inline void spline_weights(double u, int count, int* first, double* w, double* d) noexcept nogil:
-    # of four coefficients, and their derivatives by u, in units of the spacing; straight beyond the grid
+    # of four coefficients, and their derivatives by u, in units of the spacing; linear beyond the grid
     cdef double inner = clamp(u, 0.0, count - 1.0), t, s
     cdef int k
     first[0] = min(<int>inner, count - 2)
@@ -348,8 +349,8 @@ cdef inline double steepness(Vec3 n, Vec3 a, Vec3* p) noexcept nogil:
 
 
 cdef void touch_wheel(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil:
-    # the point of the rim that is nearest to the plane, c - R p/|p|; of a ball, c - R n. What rolls has t1 along its way, and
-    # t2 along its axle on the plane
+    # the point of the rim that is nearest to the plane, c - R p/|p|; for a ball c - R n. For rolling, t1 is the
+    # direction of rolling, and t2 that of the axle on the plane
     cdef Vec3 c = placed(pose, e.body_a, e.point_a), a, p
     cdef double size
     x.n = constant3(e.normal)
@@ -379,8 +380,8 @@ cdef void touch_wheel(const vt_contact* e, const Pose* pose, Touch* x) noexcept 
 
 cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const Touch* before,
                    Touch* x) noexcept nogil:
-    # the contact at q, all but t1 and t2, which what rolls has; before: at the step's start, or NULL there. The gap of dry
-    # friction is the coordinate
+    # the contact at q, except t1 and t2, which only rolling has; before: at the start of the step, or NULL there. The
+    # gap of dry friction is the coordinate
     cdef double z, by_x, by_y, whole, square, least
     cdef Touch end
     cdef int k
@@ -445,11 +446,12 @@ cdef inline double spring_impulse(double h, double k, double before, double afte
 
 cdef inline void spring_impulses(const vt_contact* e, double h, double before, double after, double* A, double* B,
                                  double* slope) noexcept nogil:
-    # of a contact that yields, over a step between two gaps: where it starts and where it ends; A' = dA/d(after) < 0. With
-    # x = min(gap, 0) the discrete gradient E of V = k x^2/2 and the damper give
+    # the impulses of a compliant contact over a step between two gaps: at its start and at its end; A' = dA/d(after) <
+    # 0. With x = min(gap, 0), the discrete gradient E of V = k x^2/2 and the damper yield
     #     D = -d (x2 - x1),    N = max(0, E + D) = A + B,    B = min(N/2, E).
-    # The work of both on a mass is V1 - V2, less what the damper takes, and (B^2 - A^2)/(2 m) <= 0: a damper that is
-    # stronger than the spring acts at the start, and does not ring. A is negative where nothing pushes
+    # The work of both on a mass is V1 - V2, less the dissipation of the damper, plus (B^2 - A^2)/(2 m) <= 0: a damper
+    # that is stronger than the spring acts at the start, and does not oscillate. A is negative where there is no
+    # contact force
     cdef double by_after, E = spring_impulse(h, e.stiffness, before, after, &by_after)
     cdef double D = -e.damping * (min(after, 0.0) - min(before, 0.0)), damps = -e.damping if after < 0.0 else 0.0
     if before >= 0.0 and after >= 0.0:
@@ -476,7 +478,7 @@ cdef inline void spring_slopes(const vt_contact* e, double h, double before, dou
 
 
 def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::1] q):
-    """Energy of the springs of contacts, k min(gap, 0)^2/2, at rows of configurations, (n,) [J]."""
+    """Energy of compliant contacts, k min(gap, 0)^2/2, at rows of configurations, (n,) [J]."""
     cdef Scratch scratch = Scratch(model.m.nbody * sizeof(Pose))
     cdef Pose* pose = <Pose*>scratch.take(model.m.nbody * sizeof(Pose))
     cdef double[::1] out = np.zeros(q.shape[0])
@@ -496,7 +498,7 @@ def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::
 
 def late_impulses(ContactList contacts, const Py_ssize_t[::1] number, const double[::1] h, const double[::1] before,
                   const double[::1] after):
-    """Impulses (n,) [N s] along their normals of contacts that yield, where steps of h [s] between two gaps [m] end."""
+    """Normal impulses (n,) [N s] of compliant contacts at the ends of steps of h [s] between two gaps [m]."""
     cdef double[::1] out = np.zeros(number.shape[0])
     cdef double A, slope
     cdef Py_ssize_t k
@@ -519,18 +521,19 @@ cdef inline Vec3 turn_between(const Mat3* A, const Mat3* B) noexcept nogil:
 
 
 cdef inline double halfway(const vt_contact* e, const Touch* x) noexcept nogil:
-    # [m] from the surfaces of two bodies to the point at which friction acts on both; on the ground, it acts on the body
+    # [m] from the surfaces of two bodies to the point at which friction acts on both; on the ground, the point is on
+    # the body
     return 0.5 * x.gap if e.kind == SEGMENTS or e.kind == ON_BOX else 0.0
 
 
 cdef inline double rolling_lever(const vt_contact* e, double radius, double more) noexcept nogil:
-    # [m] from the centre of a ball that rolls to that point; zero of a point, and of small balls of a patch
+    # [m] from the centre of a rolling ball to that point; zero for a point, and for small balls of a patch
     return radius + more if radius > 0.0 and e.patch < 0 else 0.0
 
 
 cdef Vec3 slid_end(const Pose* before, const Pose* after, int body, Vec3 at, Vec3 lever) noexcept nogil:
-    # displacement of the material point of a body at a point; of a ball that rolls, that of its centre and
-    # rotation x (lever from the centre)
+    # displacement of the material point of a body at a point; for a rolling ball, that of its centre and rotation x
+    # (lever from the centre)
     cdef Mat3 R1, R2
     cdef Vec3 arm, moved
     if body < 0:
@@ -544,7 +547,7 @@ cdef Vec3 slid_end(const Pose* before, const Pose* after, int body, Vec3 at, Vec
 
 
 cdef Vec3 slid(const vt_contact* e, const Touch* x, const Pose* before, const Pose* after) noexcept nogil:
-    # displacement of a against b in a step
+    # displacement of a relative to b in a step
     cdef double more = halfway(e, x)
     return sub(slid_end(before, after, e.body_a, axpy(-more, x.n, x.a), scale(-rolling_lever(e, e.radius_a, more), x.n)),
                slid_end(before, after, e.body_b, axpy(more, x.n, x.b), scale(rolling_lever(e, e.radius_b, more), x.n)))
@@ -553,15 +556,15 @@ cdef Vec3 slid(const vt_contact* e, const Touch* x, const Pose* before, const Po
 # ---- disks and balls on a plane ----------------------------------------------------------------------------
 
 cdef Vec3 rolled(const vt_contact* e, const Touch* x1, const Touch* x2, const Pose* before, const Pose* after) noexcept nogil:
-    # slip of a step: c2 - c1 + rho x (l1 + l2)/2, l from the centre c to the plane, rho the turn. It changes its sign with
-    # the direction of time
+    # slip of a step: c2 - c1 + rho x (l1 + l2)/2, with l from the centre c to the plane and the rotation vector rho. It
+    # is time-symmetric
     cdef Vec3 c1 = placed(before, e.body_a, e.point_a), c2 = placed(after, e.body_a, e.point_a)
     cdef Vec3 lever = scale(0.5, add(sub(x1.a, c1), sub(x2.a, c2)))
     return add(sub(c2, c1), cross(turn_between(&before[e.body_a].R, &after[e.body_a].R), lever))
 
 
 cdef inline int way_at(const vt_contact* e, int j) noexcept nogil:
-    # which direction a row is along: 0 n, 1 t1, 2 t2
+    # the direction of a row: 0 n, 1 t1, 2 t2
     cdef int k
     if e.kind != ROLLS:
         return j
@@ -577,7 +580,7 @@ cdef inline Vec3 way_of(const Touch* x, int way) noexcept nogil:
 
 
 cdef inline Vec3 way_between(const vt_contact* e, const Touch* x1, const Touch* x2, int way) noexcept nogil:
-    # the direction of a slip: what rolls turns with its axle
+    # the direction of a slip: for rolling it rotates with the axle
     if e.kind != ROLLS:
         return way_of(x1, way)
     return scale(0.5, add(way_of(x1, way), way_of(x2, way)))

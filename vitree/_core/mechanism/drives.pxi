@@ -7,7 +7,7 @@ cdef struct DriveAt:            # the force of a drive, and minus its slopes
 
 
 cdef inline vt_real effort_left(const vt_drive* d, vt_real rate) noexcept nogil:
-    # the largest force along a motion: of a motor it falls with the speed, to zero where nothing loads it
+    # the largest force along a motion: for a motor it decreases with the speed, to zero at its no-load speed
     cdef vt_real left
     if d.speed == INFINITY:
         return vt_set1(d.effort)
@@ -69,8 +69,8 @@ cdef void drive_step(const vt_drive* d, int count, const vt_real* q, const vt_re
 
 cdef void stop_within_effort(const vt_drive* drive, int count, const vt_real* q, const vt_real* y, double share, double h,
                              const vt_real* u, vt_real* change) noexcept nogil:
-    # a drive that a correction would take from one effort limit to the other stays in between, where its slope is:
-    # from there Newton's iteration converges, where it could cycle
+    # a drive that a correction would move from one effort limit beyond the other is placed in between, where it has a
+    # slope: from there Newton's iteration converges, where it could cycle
     cdef const vt_drive* d
     cdef vt_real before, after, most, halfway
     cdef double slope

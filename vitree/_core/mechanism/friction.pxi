@@ -1,8 +1,8 @@
-# Coulomb friction of one-coordinate joints, made smooth: the force -f v/sqrt(v^2 + e^2), linear well below
-# the speed e and f well above it. It never drives: its power is never positive, its slope never negative.
+# Regularised Coulomb friction of one-coordinate joints: the force -f v/sqrt(v^2 + e^2), linear well below the speed e
+# and f well above it. It never drives: its power is never positive, its slope never negative.
 
 cdef inline vt_real friction_coefficient(const vt_model* m, int k, vt_real v) noexcept nogil:
-    # friction over velocity, the damping that it amounts to
+    # friction over velocity, the equivalent damping
     return vt_set1(m.friction[k]) / vt_sqrt(v * v + m.friction_square[k])
 
 
@@ -21,8 +21,8 @@ cdef inline void add_friction(const vt_model* m, double h, const vt_real* y, dou
 
 
 cdef void stop_at_rest(const vt_model* m, double h, const vt_real* y, vt_real* change) noexcept nogil:
-    # a joint with friction that a correction would turn round from well beyond its linear range stays at rest, where the
-    # slope is largest: from there Newton's iteration converges, where it could cycle
+    # a joint with friction that a correction would reverse from well beyond its linear range is stopped at rest, where
+    # the slope is largest: from there Newton's iteration converges, where it could cycle
     cdef vt_mask turns, fast
     cdef int k
     for k in range(m.nv):

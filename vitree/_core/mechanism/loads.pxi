@@ -1,12 +1,12 @@
-# Loads: the forces that act on a mechanism beside the gravity, damping and joint forces of every model;
-# their tangents and potentials. One lane.
+# Loads: forces that act on a mechanism beside the gravity, damping and joint forces of every model; their tangents and
+# potentials. One lane.
 
 cdef enum:              # which loads to apply
     RESTING = 1         # those that depend on q and inputs
     RATES = 2           # those that depend on velocities as well
 
 
-cdef struct BodiesAt:   # where the bodies are and how they move, and the inputs: what loads and constraints see
+cdef struct BodiesAt:   # positions and velocities of the bodies, and the inputs: the arguments of loads and constraints
     const vt_model* m
     const double* q
     const double* v
@@ -149,7 +149,7 @@ cdef void apply_loads(const BodiesAt* at, const vt_load* list, int count, int wh
 # ---- tangents -----------------------------------------------------------------------------------
 
 cdef inline void add_turning(double* turning, int body, Vec3 arm, Vec3 n, Vec3 f) noexcept nogil:
-    # a torque n and a force f at a point of the body, both fixed in the world: how they turn as the body sees it
+    # a torque n and a force f at a point of the body, both fixed in the world: their rotation in body axes
     cdef double* to = turning + 27 * body
     if body >= 0:
         add_matrix(to, add3(hat(n), cross_mat(arm, hat(f))))
@@ -164,9 +164,9 @@ cdef inline void add_matrix(double* to, Mat3 A) noexcept nogil:
 
 cdef void add_rate_changes(const BodiesAt* at, int body, Vec3 point, Vec3 rate, Vec3 n, double size,
                            double* changes) noexcept nogil:
-    # changes (3, nv) += size n (n . D), D the change by q of the velocity of a point of a body where v stays.
-    # What hangs on a joint turns with it, and so does its velocity beside that of the joint's carrier; and the
-    # point moves on the carrier
+    # changes (3, nv) += size n (n . D), D the change by q of the velocity of a point of a body at constant v. The
+    # subtree of a joint rotates with it, and so does its velocity relative to the parent of the joint; and the point
+    # moves with the parent
     cdef const vt_model* m = at.m
     cdef const Pose* pose = at.pose
     cdef int i = body, k, c
@@ -200,7 +200,7 @@ cdef inline void add_changes(const vt_model* m, const double* K, const double* r
 
 
 cdef inline void wrench_tangent(const BodiesAt* at, const vt_load* e, double* turning) noexcept nogil:
-    # of a wrench or a force fixed in the world: how it turns as the body sees it
+    # of a wrench or a force fixed in the world: its rotation in body axes
     cdef Vec3 arm, n, f
     if e.axes == BODY:
         return
@@ -223,7 +223,7 @@ cdef void pair_tangents(const BodiesAt* at, const vt_load* e, double by_q, doubl
     cdef PairAt x = pair_at(at, e)
     cdef Vec3 d = sub(x.a, x.b), rate = sub(x.rate_a, x.rate_b), unit
     cdef Vec3 f = pair_force(e, d, rate)
-    # the force turns against the bodies
+    # the force rotates relative to the bodies
     add_turning(turning, e.body_a, x.arm_a, zero3(), f)
     add_turning(turning, e.body_b, x.arm_b, zero3(), neg(f))
 
@@ -234,7 +234,7 @@ cdef void pair_tangents(const BodiesAt* at, const vt_load* e, double by_q, doubl
         add_wrench_row(m, at.pose, e.body_a, cross(x.arm_a, unit), unit, rows + j * m.nv)
         add_wrench_row(m, at.pose, e.body_b, cross(unit, x.arm_b), neg(unit), rows + j * m.nv)
 
-    # changes: of the force by q, with d and by what q changes of its rate
+    # changes: of the force by q, through d and through the change of its rate
     memset(changes, 0, 3 * m.nv * sizeof(double))
     pair_tangent(e, d, rate, by_q, 0.0, K)
     add_changes(m, K, rows, changes)
@@ -246,9 +246,9 @@ cdef void pair_tangents(const BodiesAt* at, const vt_load* e, double by_q, doubl
 
 cdef void load_tangents(const BodiesAt* at, const vt_load* list, int count, double by_q, double* turning,
                         double* stiffness, double* rows, double* changes) noexcept nogil:
-    # how the loads change with q. turning (nbody, 27) and stiffness (nv,) are as mid_factor takes them; each load
-    # between two points gives three rows (3, nv), the change of d = a - b by q, and three of changes
-    # (3, nv) = -by_q dF/dq of its force
+    # derivatives of the loads by q. turning (nbody, 27) and stiffness (nv,) are as mid_factor takes them; each load
+    # between two points yields three rows (3, nv), the change of d = a - b by q, and three of changes (3, nv) = -by_q
+    # dF/dq of its force
     cdef const vt_model* m = at.m
     cdef int k
     cdef const vt_load* e
@@ -288,9 +288,9 @@ cdef void load_rate_tangents(const BodiesAt* at, const vt_load* list, int count,
 
 cdef void add_geometric(const vt_model* m, const Pose* pose, const double* wrench, const double* turning, double size,
                         Twist* column, double* J) noexcept nogil:
-    # J (nv, nv) += size dQ/dq, Q = sum of S^T (wrench on each body), for wrenches that change with the body as
-    # `turning` has it, and columns S that change with q: by a displacement along S_j, -ad_{S_j} S_i of the joints
-    # upstream of that of j. column: memory for nv
+    # J (nv, nv) += size dQ/dq, Q = sum of S^T (wrench on each body), for wrenches that change with the body as in
+    # `turning`, and columns S that change with q: by a displacement along S_j, -ad_{S_j} S_i of the joints upstream of
+    # that of j. column: memory for nv
     cdef int k, i, j, c, e
     cdef const vt_body* b
     cdef const vt_body* own
@@ -367,7 +367,7 @@ cdef struct Moving:     # a vector and its time derivatives
 
 
 cdef void bias_accelerations(const BodiesAt* at, double* bias) noexcept nogil:
-    # bias (nbody, 6): angular acceleration and that of the origin where the coordinates do not accelerate,
+    # bias (nbody, 6): angular acceleration and that of the origin for zero joint accelerations,
     #     dw = dw_P + w_P x u,  a = a_P + dw_P x t + w_P x (w_P x t) + what the joint's sliding adds
     cdef int i, k
     cdef const vt_body* b
@@ -422,8 +422,8 @@ cdef double constraint_acceleration(const BodiesAt* at, const double* bias, cons
 
 cdef void constraint_accelerations(const BodiesAt* at, const vt_constraint* list, int count, double* bias,
                                    double* out) noexcept nogil:
-    # out (count,): the second time derivatives of the constraints where the coordinates do not accelerate,
-    # D2h(v, v). bias: memory for (nbody, 6)
+    # out (count,): the second time derivatives of the constraints for zero joint accelerations, D2h(v, v). bias: memory
+    # for (nbody, 6)
     cdef int c
     bias_accelerations(at, bias)
     for c in range(count):
@@ -520,7 +520,7 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q, const 
 
 
 def joint_slopes(CoreModel model, DriveList drives, const double[::1] q, const double[::1] v, const double[::1] u):
-    """Slopes (2, nv) of what acts in the joints alone, by coordinates and by rates: damping, friction and drives."""
+    """Slopes (2, nv) of forces within joints, by coordinates and by rates: damping, friction and drives."""
     cdef const vt_model* m = &model.m
     cdef const vt_drive* d
     cdef DriveAt at

@@ -24,7 +24,7 @@ cdef inline void place_body(const vt_body* b, const vt_real* q, const Mat3* up, 
 
 
 cdef inline void pose_body(const vt_model* m, int i, const vt_real* q, vt_axes* axes, int at, Pose* x) noexcept nogil:
-    # the same, and its place in the world; axes: those of body `at` (-1: none), of this one afterwards
+    # the same, and its pose in the world; axes: those of body `at` (-1: none), of this one afterwards
     cdef const vt_body* b = &m.body[i]
     cdef Mat3 R
     cdef Vec3 t
@@ -71,7 +71,7 @@ cdef void rnea(const vt_model* m, const double* gravity, const vt_real* q, const
 
 
 cdef inline void add_armature(const vt_model* m, vt_real s, const vt_real* rate, vt_real* out) noexcept nogil:
-    # out += s armature rate: a rotor turns with its joint alone, as the body before the joint saw it without the gear
+    # out += s armature rate: a rotor rotates with its joint only; the parent body sees it without the gear
     cdef int k
     for k in range(m.nv):
         if m.armature[k] != 0.0:
@@ -80,7 +80,7 @@ cdef inline void add_armature(const vt_model* m, vt_real s, const vt_real* rate,
 
 cdef inline void rnea_motion(const vt_model* m, const double* gravity, const vt_real* q, const vt_real* v,
                              const vt_real* a, RneaBody* x) noexcept nogil:
-    # root to leaves: each body's motion from its parent's, and the wrench that it takes
+    # root to leaves: each body's motion from its parent's, and the wrench on it
     cdef int i
     cdef const vt_body* b
     cdef RneaBody* s
@@ -92,7 +92,7 @@ cdef inline void rnea_motion(const vt_model* m, const double* gravity, const vt_
         s = &x[i]
         joint_pose(b, q, &s.R, &s.p)
 
-        # carried along by the parent: w and dw are its own, a + dw x p + w x (w x p); gravity accelerates upwards
+        # due to the parent: w and dw are the same, a + dw x p + w x (w x p); gravity accelerates upwards
         if b.parent < 0:
             w = zero3()
             dw = zero3()
@@ -117,7 +117,7 @@ cdef inline void rnea_motion(const vt_model* m, const double* gravity, const vt_
 
 
 cdef inline void rnea_forces(const vt_model* m, vt_real* tau, RneaBody* x) noexcept nogil:
-    # leaves to root: tau = S^T (n, f), and each wrench goes on to the parent
+    # leaves to root: tau = S^T (n, f), and each wrench is passed to the parent
     cdef int i
     cdef const vt_body* b
     cdef RneaBody* s
@@ -135,7 +135,7 @@ cdef struct AbaBody:
     Mat3 R              # world axes throughout
     Vec3 t
     Vec3 w
-    Vec3 zw             # what the motion adds to the angular and linear acceleration
+    Vec3 zw             # contribution of the motion to the angular and linear acceleration
     Vec3 za
     Articulated I
     Vec3 Un             # I S of one coordinate
@@ -165,8 +165,8 @@ cdef inline void hand_down_inertia(Articulated* up, Vec3 t, Sym3 J, Mat3 H, Sym3
 
 cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const vt_real* v,
               const vt_real* tau, const vt_real* wrench, vt_real* acc, AbaBody* x) noexcept nogil:
-    # acc = M(q)^-1 (tau - damping v + wrenches - c(q, v) - gravity); damping v is the caller's.
-    # wrench: NULL, or (torque, force) on each body about its origin, world axes. Locked joints have acc = 0.
+    # acc = M(q)^-1 (tau - damping v + wrenches - c(q, v) - gravity); the caller adds damping v. wrench: NULL, or
+    # (torque, force) on each body about its origin, world axes. Locked joints have acc = 0.
     aba_stiff(m, NULL, gravity, q, v, tau, wrench, acc, x)
 
 
@@ -181,8 +181,8 @@ cdef inline void aba_stiff(const vt_model* m, const vt_real* stiff, const double
 
 cdef inline void aba_place(const vt_body* b, const vt_real* q, const vt_real* v, const AbaBody* x,
                            AbaBody* s) noexcept nogil:
-    # a body's pose and velocity from its parent's. Carried along by the parent, za = w x (w x t); then what the joint's
-    # velocity adds
+    # a body's pose and velocity from its parent's. Due to the parent, za = w x (w x t); then the contribution of the
+    # joint's velocity
     cdef Vec3 w = x[b.parent].w if b.parent >= 0 else zero3()
     place_body(b, q, &x[b.parent].R if b.parent >= 0 else NULL, &s.R, &s.t)
     s.za = cross(w, cross(w, s.t))
@@ -192,7 +192,7 @@ cdef inline void aba_place(const vt_body* b, const vt_real* q, const vt_real* v,
 
 cdef inline void aba_motion(const vt_model* m, const vt_real* q, const vt_real* v, const vt_real* wrench,
                             AbaBody* x) noexcept nogil:
-    # root to leaves: poses, velocities and what they add to accelerations, rigid inertias and bias wrenches
+    # root to leaves: poses, velocities and their contributions to accelerations, rigid inertias and bias wrenches
     cdef int i
     cdef const vt_body* b
     cdef AbaBody* s
@@ -248,7 +248,7 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* stiff, const vt_
         if b.parent < 0:
             continue
 
-        # the parent feels Ia = I - U D^-1 U^T and bias + Ia z + U D^-1 u
+        # the parent gets Ia = I - U D^-1 U^T and bias + Ia z + U D^-1 u
         r = s.Dinv
         J = minus_outer(s.I.J, r, s.Un)
         M = minus_outer(s.I.M, r, s.Uf)
@@ -262,7 +262,7 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* stiff, const vt_
 
 cdef inline void aba_carry(const vt_body* b, const AbaBody* s, const double* gravity, const AbaBody* x, Vec3* dw,
                            Vec3* a) noexcept nogil:
-    # what the parent's acceleration makes of a body's
+    # a body's acceleration from its parent's
     cdef const AbaBody* up
     if b.parent < 0:
         dw[0] = s.zw
@@ -297,7 +297,7 @@ cdef inline void aba_accelerations(const vt_model* m, const double* gravity, con
 
 
 cdef inline void aba_push(const vt_model* m, const vt_real* tau, int i, AbaBody* x) noexcept nogil:
-    # without velocities the parent feels bias + U D^-1 u
+    # without velocities the parent gets bias + U D^-1 u
     cdef const vt_body* b = &m.body[i]
     cdef AbaBody* s = &x[i]
     cdef Vec3 n, f
@@ -322,8 +322,8 @@ cdef inline void aba_still(AbaBody* s) noexcept nogil:
 
 cdef void aba_response(const vt_model* m, const vt_real* tau, int first, int end, vt_real* acc,
                        AbaBody* x) noexcept nogil:
-    # acc = M^-1 tau of the bodies from first to end, which hang together with no others; x is of an `aba` at the same
-    # q: its inertias are kept, its velocity terms are zero
+    # acc = M^-1 tau of the bodies from first to end, which are not connected with others; x is of an `aba` at the same
+    # q: its inertias are reused, its velocity terms are zero
     cdef int i
     for i in range(first, end):
         aba_still(&x[i])
@@ -334,8 +334,7 @@ cdef void aba_response(const vt_model* m, const vt_real* tau, int first, int end
 
 cdef void aba_response_along(const vt_model* m, const vt_real* tau, int leaf, const int* path, int count, vt_real* acc,
                              AbaBody* x) noexcept nogil:
-    # the same of forces between a leaf and the world, and of those bodies alone that a path lists in their order, parents
-    # with them
+    # the same for forces between a leaf and the world, and only for the bodies of a path in order, parents first
     cdef int k
     for k in range(count):
         aba_still(&x[path[k]])
@@ -383,8 +382,8 @@ cdef inline bint hangs_on(const vt_model* m, int i, int body) noexcept nogil:
 
 
 cdef inline bint next_outboard(const vt_model* m, int i, const CrbaBody* s, int* a, int* first, int* until) noexcept nogil:
-    # the coordinates of body i and of bodies outboard of it, from body a on, as far as their numbers follow each other:
-    # all of them, if numbers are depth first. a: where to go on, at first i; False if none are left
+    # the coordinates of body i and of bodies outboard of it, from body a on, as long as their numbers are consecutive:
+    # all of them, if numbers are depth first. a: where to continue, initially i; False if none are left
     cdef int end
     while a[0] <= s.last and not hangs_on(m, a[0], i):
         a[0] += 1
@@ -422,8 +421,8 @@ cdef inline void crba_rows(const vt_model* m, int i, const Pose* pose, int first
 
 
 cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pose* pose, vt_real* wrench) noexcept nogil:
-    # M: (nv, nv), both triangles. wrench (6, nv): of each coordinate that moves by one, the momentum (f, n) of all that is
-    # outboard, about the origin of the body that it has come to
+    # M: (nv, nv), both triangles. wrench (6, nv): for unit rate of each coordinate, the momentum (f, n) of everything
+    # outboard, about the origin of the current body
     cdef int i, k, a, first, until, nv = m.nv
     cdef const vt_body* b
     cdef CrbaBody* s
@@ -465,7 +464,7 @@ cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pos
 # ---- is the mass matrix regular? ----------------------------------------------------------------
 
 cdef inline vt_real inertia_against(const vt_body* b, Mat3 R, int k, Vec3 n, Vec3 f) noexcept nogil:
-    # the k-th coordinate's share of a wrench
+    # the k-th coordinate's component of a wrench
     cdef Vec3 w, v
     joint_column(b, R, k, &w, &v)
     return dot(w, n) + dot(v, f)
@@ -479,8 +478,8 @@ cdef inline vt_real inertia_along(const vt_body* b, Mat3 R, int k, const Articul
 
 
 cdef inline void hand_down_terms(const vt_body* b, const AbaBody* s, const Articulated* E, Articulated* up) noexcept nogil:
-    # up += the terms that the parent's articulated inertia is made of: I, which the joint's U D^-1 U^T is taken from, and
-    # those before, K^T E K with the motion K = 1 - S D^-1 U^T of the free joint
+    # up += the terms of the parent's articulated inertia: I, from which the joint's U D^-1 U^T is subtracted, and those
+    # before, K^T E K with the motion K = 1 - S D^-1 U^T of the free joint
     cdef Sym3 J = E.J, M = E.M
     cdef Mat3 H = E.H, B, C
     cdef Vec3 n, f
@@ -513,9 +512,9 @@ cdef inline void hand_down_terms(const vt_body* b, const AbaBody* s, const Artic
 
 cdef void pivots(const vt_model* m, const vt_real* q, const vt_real* none, vt_real* out, AbaBody* x,
                  Articulated* terms) noexcept nogil:
-    # out (2, nv), of each coordinate: the inertia that it feels, a pivot of the mass matrix, as a share of the terms that
-    # it is left of; and those as a share of the same for all axes, plus the share of the joint's own body and rotor in
-    # them. 1 where a joint is locked. none: (nv,) zeros
+    # out (2, nv), for each coordinate: its apparent inertia, a pivot of the mass matrix, relative to the terms of which
+    # it is the difference; and those relative to the same for all axes, plus the contribution of the joint's own body
+    # and rotor. 1 where a joint is locked. none: (nv,) zeros
     cdef int i, j, k, l, n
     cdef const vt_body* b
     cdef AbaBody* s
@@ -581,7 +580,7 @@ cdef void velocities(const vt_model* m, const vt_real* v, const Pose* pose, Velo
 cdef void energy(const vt_model* m, const vt_real* q, const vt_real* v, vt_real* out, Pose* pose,
                  VelocityBody* x) noexcept nogil:
     # out (11,): kinetic and potential energy, momentum (angular about the world's origin, linear), and the centre of
-    # mass of what moves. Rotors have kinetic energy, but no part in the momentum
+    # mass of the moving bodies. Rotors have kinetic energy, but do not contribute to the momentum
     cdef int i
     cdef const vt_body* b
     cdef Vec3 c, vc, L, P, angular, linear, first

@@ -20,7 +20,7 @@ cdef inline void table_one(const vt_table* t, double x, double* value, double* s
     if t.period > 0.0:
         x -= t.period * floor((x - t.x[0]) / t.period)
     elif x <= t.x[0] or x >= t.x[t.count]:
-        # straight on
+        # linear beyond the ends
         c = t.c if x <= t.x[0] else t.c + 4 * high
         s = 0.0 if x <= t.x[0] else t.x[t.count] - t.x[high]
         slope[0] = c[1] + s * (2.0 * c[2] + 3.0 * s * c[3])

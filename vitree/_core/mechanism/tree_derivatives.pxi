@@ -1,13 +1,12 @@
-# Derivatives of the Lagrangian L = T - P of one-coordinate joints by the recursions of Johnson & Murphey
-# 2009 (eqs. 2-10): each body's velocity and its derivatives are made from its parent's.
+# Derivatives of the Lagrangian L = T - P of one-coordinate joints by the recursions of Johnson & Murphey 2009 (eqs.
+# 2-10): each body's velocity and its derivatives follow from its parent's.
 #
-# World axes, each body's own COM as reference; the derivative of a twist is that of its components in
-# the body's axes. With S the twist of the body's own joint, two rules make everything (x is the body's
-# velocity V or any derivative of it):
-#   by what lies upstream     the parent's derivative, carried to the body
-#   by the own coordinate     dx/dq = ad_x S,  dV/drate = S
-# With caching, what a body needs of its parent is read from tables; without, it is made anew from the
-# root for every body and pair of coordinates. Both add in the same order.
+# World axes, each body's COM as reference; the derivative of a twist is that of its components in body axes. With the
+# twist S of the body's joint, there are two rules (x is the body's velocity V or any derivative of it):
+#     by coordinates upstream    the parent's derivative, transformed to the body
+#     by the own coordinate      dx/dq = ad_x S,  dV/drate = S
+# With caching, the data of the parent are read from tables; without, they are recomputed from the root for every body
+# and pair of coordinates. Both add in the same order.
 
 cdef struct Twist:
     Vec3 w
@@ -32,7 +31,7 @@ cdef struct TreePair:   # derivatives of a body's velocity by a pair of coordina
     Twist vq            # by rate i and q_j; by rate j and q_i it is zero
     Twist qq
 
-cdef struct TreeSecond: # what a second coordinate j brings to a body
+cdef struct TreeSecond: # contributions of a second coordinate j to a body
     Twist v             # momentum by rate j
     Twist q             # momentum by q_j
     Vec3 weight         # vj x m g, for the second derivative of the COM is w_i x vj
@@ -46,7 +45,7 @@ cdef struct TreeSums:   # second derivatives of L by a pair of coordinates
 cdef struct TreeWork:
     int* depth          # (nbody,) number of bodies on the path from the root to this one, both included
     int* last           # (nbody,) the last body outboard of this one, or itself
-    int* first          # (nbody,) where this body's path begins in the tables, which have an entry for
+    int* first          # (nbody,) start of this body's path in the tables, which have an entry for
     int* path           #   each body of the path, from the root: its number;
     Twist* v            #   derivatives of this body's velocity by its rate,
     Twist* by_q         #   by its coordinate,
@@ -54,7 +53,7 @@ cdef struct TreeWork:
     Twist* qq           #   by its coordinate and the coordinate at hand
     TreeSums* sums      # (nbody,) second derivatives of L by a path and the coordinate at hand
     TreeBody* body
-    double* q           # copies of what the last sweep was at
+    double* q           # copies of the arguments of the last sweep
     double* rate
 
 
@@ -106,7 +105,7 @@ cdef void tree_work_make(const vt_model* m, void* memory, TreeWork* w) noexcept 
         rows += w.depth[i]
 
 
-# ---- the two rules, and what they start from ------------------------------------------------------
+# ---- the two rules, and their initial values ------------------------------------------------------
 
 cdef inline Twist twist(Vec3 w, Vec3 v) noexcept nogil:
     cdef Twist r
@@ -214,7 +213,7 @@ cdef double tree_sweep_cached(const vt_model* m, TreeWork* w, double* L_rate, do
             up_q = w.by_q + w.first[b.parent]
         tree_place(b, w.q, w.rate, up, s)
         L += tree_load(m, b, s)
-        # the parent's derivatives carried along, and those by the own coordinate
+        # the parent's derivatives transformed, and those by the own coordinate
         for i in range(j):
             v[i] = carried(up_v[i], s.t)
             by_q[i] = carried(up_q[i], s.t)
@@ -227,8 +226,8 @@ cdef double tree_sweep_cached(const vt_model* m, TreeWork* w, double* L_rate, do
 
 
 cdef void tree_second_cached(const vt_model* m, TreeWork* w, double* L_vv, double* L_vq, double* L_qq) noexcept nogil:
-    # for each coordinate through all that is outboard of it, so that the tables of second derivatives
-    # are no larger than those of the first
+    # for each coordinate through everything outboard of it, so that the tables of second derivatives are no larger than
+    # those of the first
     cdef int k, i, j, e
     cdef const vt_body* b
     cdef const TreeBody* s
@@ -251,7 +250,7 @@ cdef void tree_second_cached(const vt_model* m, TreeWork* w, double* L_vv, doubl
             by_q = w.by_q + w.first[k]
             vq = w.vq + w.first[k]
             qq = w.qq + w.first[k]
-            # ad_V S of the tables at the coordinate's own body, carried along beyond it
+            # ad_V S of the tables at the coordinate's own body, transformed beyond it
             if k == e:
                 for i in range(j + 1):
                     vq[i] = by_own(v[i], s.S)
@@ -282,7 +281,7 @@ cdef inline void tree_put(const vt_model* m, int a, int b, const TreeSums* x, do
     L_qq[j * n + i] = x.qq
 
 
-# ---- without ------------------------------------------------------------------------------------------
+# ---- without caching ---------------------------------------------------------------------------------
 
 cdef void tree_walk(const vt_model* m, const TreeWork* w, int k, int i, int j, TreeBody* s, TreePair* x) noexcept nogil:
     # body k, and the derivatives of its velocity by the i-th and j-th coordinates of its path (i <= j),
@@ -353,7 +352,7 @@ cdef void tree_second_anew(const vt_model* m, TreeWork* w, double* L_vv, double*
             tree_put(m, w.path[w.first[e] + i], e, &sums, L_vv, L_vq, L_qq)
 
 
-# ---- what others call -----------------------------------------------------------------------------------
+# ---- interface ------------------------------------------------------------------------------------------
 
 cdef double tree_sweep(const vt_model* m, const double* q, const double* rate, TreeWork* w, double* L_rate,
                        double* L_q, bint caching) noexcept nogil:

@@ -1,12 +1,12 @@
-# The bodies of one state as lanes (body_lanes.pxi). Arrays are those of a kernel of one lane: structs of doubles, in the
-# order of the structs here, so that `part` finds a field and vt_gather takes several that follow each other.
+# The bodies of one state as lanes (body_lanes.pxi). Arrays are those of a kernel of one lane: structs of doubles, in
+# the order of the structs here, so that `part` finds a field and vt_gather reads several consecutive ones.
 
 cdef inline int blocks_of(int count) noexcept nogil:
     return (count + VT_WIDTH - 1) // VT_WIDTH
 
 
 cdef inline int block_at(int block, int count) noexcept nogil:
-    # where a block of lanes begins: the last one takes some of the bodies before once more
+    # start of a block of lanes: the last one repeats some of the previous bodies
     return min(block * VT_WIDTH, count - VT_WIDTH)
 
 
@@ -63,7 +63,7 @@ cdef void momenta_in_lanes(const vt_model* m, const double* node, double* trial,
         vt_scatter(inside(&z, &z.w), to + part(&z, &z.w), trials, 22)
         for k in range(VT_WIDTH):
             if not m.body[i + k].inert:
-                # no zeros with signs
+                # no signed zeros
                 memset(to + k * trials + part(&z, &z.f), 0, 3 * sizeof(double))
                 memset(to + k * trials + part(&z, &z.N), 0, 6 * sizeof(double))
 
@@ -116,5 +116,5 @@ offered.layout = (sizeof(Node) + 100 * sizeof(Trial) + 10000 * (sizeof(Gains) + 
 
 
 def bodies_in_lanes():
-    """The address of what this module does for those of one lane: ``take_bodies_of`` takes it."""
+    """The address of this module's functions for those of one lane, for ``take_bodies_of``."""
     return <size_t>&offered

@@ -1,6 +1,6 @@
-# Bodies of one state, several at a time. What needs no parent is the same for all bodies: kernels of one lane give it to
-# a module of more lanes, which takes a body for a lane. Every lane has the bits of one lane alone, so that results do not
-# depend on it.
+# Bodies of one state, several at a time. Computations that need no parent are the same for all bodies: kernels of one
+# lane pass them to a module of more lanes, with one body per lane. Every lane has the bits of one lane alone, so
+# results do not depend on it.
 
 ctypedef void (*HalfTurns)(const vt_model* m, const double* y, double* trial) noexcept nogil
 ctypedef void (*Momenta)(const vt_model* m, const double* node, double* trial, bint split) noexcept nogil
@@ -8,8 +8,8 @@ ctypedef void (*TurnGains)(int first, int end, const double* node, const double*
                            double* solve) noexcept nogil
 ctypedef void (*Middles)(const vt_model* m, double* body) noexcept nogil
 
-cdef struct BodyLanes:    # what a module of more lanes does for one of one lane
-    int lanes           # zero: nothing
+cdef struct BodyLanes:    # functions of a module of more lanes for one of one lane
+    int lanes           # zero: none
     size_t layout       # of the structs that both modules know
     HalfTurns half_turns
     Momenta momenta
@@ -17,16 +17,16 @@ cdef struct BodyLanes:    # what a module of more lanes does for one of one lane
     Middles middles
 
 cdef BodyLanes body_lanes    # of the module that helps this one
-cdef BodyLanes offered    # what this module does for others
+cdef BodyLanes offered    # the functions of this module for others
 
 
 cdef inline bint shared_out(int count) noexcept nogil:
-    # whether so many bodies fill the lanes of the module that helps
+    # whether so many bodies fill the lanes of the helping module
     return VT_WIDTH == 1 and body_lanes.lanes > 0 and count >= body_lanes.lanes
 
 
 def take_bodies_of(size_t address):
-    """Take the help of another module; ``address`` is what its ``bodies_in_lanes`` returned, or 0 for no help."""
+    """Use the functions of another module; ``address`` is the result of its ``bodies_in_lanes``, or 0 for none."""
     global body_lanes
     body_lanes.lanes = 0
     if address:

@@ -1,4 +1,4 @@
-# Products with the maps of a run's steps, none of which is formed: costates from its end to its start, motions from its
+# Products with the maps of a run's steps, without forming them: costates from its end to its start, motions from its
 # start to its end. One lane.
 
 cdef int require_maps(const double[:, ::1] K, const double[:, ::1] added, double[:, ::1] states, int nv) except -1:
@@ -11,7 +11,7 @@ cdef int require_maps(const double[:, ::1] K, const double[:, ::1] added, double
 
 
 def sweep_costates(CoreModel model, const double[:, ::1] K, const double[:, ::1] g, double[:, ::1] costates):
-    """Fill rows of costates (n + 1, 2 nv) from the last, which is given: each is A^T of the next one, and its row of g.
+    """Fill rows of costates (n + 1, 2 nv) from the last, which is given: each is A^T of the next, plus its row of g.
 
     K: (n, 4 nv nv), the blocks of steps with K12 factored. g: (n, 2 nv).
     """
@@ -37,7 +37,7 @@ def sweep_costates(CoreModel model, const double[:, ::1] K, const double[:, ::1]
 
 cdef inline void add_path_product(const vt_model* m, const int* before, const double* K, const double* x,
                                   double* y) noexcept nogil:
-    # y += K x, K zero but for coordinates on one path to the root
+    # y += K x, K zero except for coordinates on one path to the root
     cdef int i, j, n = m.nv
     for i in range(n):
         y[i] += K[i * n + i] * x[i]
@@ -49,7 +49,7 @@ cdef inline void add_path_product(const vt_model* m, const int* before, const do
 
 
 def push_motions(CoreModel model, const double[:, ::1] K, const double[:, ::1] kicks, double[:, ::1] motions):
-    """Fill rows of motions (n + 1, 2 nv) from the first, which is given: each is A of the one before it, with kicks.
+    """Fill rows of motions (n + 1, 2 nv) from the first, which is given: each is A of the previous one, with kicks.
 
     K: (n, 4 nv nv), the blocks of steps with K12 factored. kicks: (n, 2 nv), added to -p1 and to p2.
     """

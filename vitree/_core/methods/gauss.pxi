@@ -1,6 +1,6 @@
 # The stages of a step by Gauss collocation as lanes (Ober-Bloebaum & Saake 2015; Hall & Leok 2015). The stepper, of one
-# lane, keeps arrays [quantity][stage]; these kernels, of as many lanes as there are or fewer, take them in blocks. Stages
-# beyond the last are copies of it. Every lane has the bits of one lane alone, so that results do not depend on it.
+# lane, stores arrays [quantity][stage]; these kernels process them in blocks of their number of lanes. Stages beyond
+# the last are copies of it. Every lane has the bits of one lane alone, so results do not depend on it.
 #
 # Coordinates of the stages: those of joints of one coordinate; of a free joint its place x and linear momentum in the
 # parent's axes E at rest; of ball and free joints the turn R(t) = Rm ch(z(t)) about the middle of the step, with
@@ -22,7 +22,7 @@ cdef struct GaussBody:      # a sweep, the body's axes and origin
     Vec3 n
     Vec3 f
 
-cdef struct GaussInertia:   # what the factors are made of
+cdef struct GaussInertia:   # data of the factors
     Mat3 R
     Articulated I
 
@@ -55,8 +55,8 @@ cdef struct GaussStep:
     const double* relative  # (nv,) 0 of the linear coordinates of these joints, whose P is that of the whole; or 1
     int floating            # number of these joints, and (floating,) their bodies
     const int* floats
-    const double* start     # (nbody, 3) R h/m of these joints where the step starts
-    int lines               # coordinates along lines, and (lines,) where they are
+    const double* start     # (nbody, 3) R h/m of these joints at the start of the step
+    int lines               # number of coordinates along lines, and (lines,) their indices
     const int* line_q
     const int* line_v
     int stages
@@ -68,12 +68,12 @@ cdef struct GaussStep:
     const vt_real* E        # (2 stages, lanes): what extrapolates the stages of the step before the last and of the last
     bint far                # both are used
     const vt_real* share    # (lanes,) 1 - d_i/b_i
-    const double* q         # (nq,) and (nv,) where the step starts, and where it ends
+    const double* q         # (nq,) and (nv,) at the start of the step, and at its end
     const double* p
     double* q2
     double* p2
     const double* tau       # (nv,) joint forces of the whole step, or NULL
-    const vt_real* V_last   # (2 nv, lanes) of the step before, and of that before it
+    const vt_real* V_last   # (2 nv, lanes) of the previous step, and of the one before
     const vt_real* F_last
     vt_real* Q              # (nq, lanes)
     vt_real* V              # (nv, lanes)
@@ -84,10 +84,10 @@ cdef struct GaussStep:
     vt_real* dV             # (nv, lanes)
     vt_real* Z              # (3 nmulti, lanes), and its rate
     vt_real* C
-    vt_real* f              # (3 nmulti, lanes) forces and momenta in the chart, and what changes N or J
+    vt_real* f              # (3 nmulti, lanes) forces and momenta in the chart, and the rate of N or J
     vt_real* mu
     vt_real* n
-    vt_real* extra          # (nv, lanes) what the factors have beside the inertias, or NULL
+    vt_real* extra          # (nv, lanes) terms of the factors beside the inertias, or NULL
     vt_real* norm           # (2, lanes) r.dV and P.V
     GaussTurn* turn         # (nmulti,)
     GaussBody* body         # (blocks, nbody)
@@ -99,7 +99,7 @@ cdef struct GaussStep:
 ctypedef void (*GaussKernel)(GaussStep* step) noexcept nogil
 ctypedef void (*GaussRounds)(GaussStep* step, int rounds) noexcept nogil
 
-cdef struct GaussKernels:   # what a module does for the stepper
+cdef struct GaussKernels:   # functions of a module for the stepper
     int lanes
     size_t layout           # of the structs that both modules know
     GaussKernel extrapolate
@@ -119,7 +119,7 @@ cdef inline int gauss_blocks(const GaussStep* step) noexcept nogil:
 
 
 cdef inline const vt_real* gauss_take(const vt_real* rows, int n, int blocks, vt_real* room) noexcept nogil:
-    # blocks of n quantities, one behind the other
+    # blocks of n quantities, one after the other
     cdef int k, block
     if blocks == 1:
         return rows
@@ -224,12 +224,12 @@ cdef inline Vec3 chart_slope(Vec3 z, Vec3 m, Vec3 w) noexcept nogil:
 
 
 cdef inline int turn_at(const vt_body* b) noexcept nogil:
-    # where the turning coordinates begin among several
+    # start of the coordinates of rotation among several
     return 3 if joint_floats(b) else 0
 
 
 cdef inline int straight(const vt_body* b) noexcept nogil:
-    # how many coordinates move along a line
+    # number of coordinates along lines
     return turn_at(b) if joint_multi(b) else 1
 
 
@@ -383,8 +383,8 @@ cdef void gauss_balance_turn(GaussStep* step, const vt_body* b, int rounds) noex
 # ---- F = dL/dq and Pi = dL/dv --------------------------------------------------------------------
 
 cdef void gauss_sweep(GaussStep* step) noexcept nogil:
-    # of all stages, and in F damping, friction and the joint forces of the whole step. Blocks take turns: each body waits
-    # for the one before
+    # of all stages, and in F damping, friction and the joint forces of the whole step. Blocks are interleaved: each
+    # body waits for the one before
     cdef const vt_model* m = step.m
     cdef int i, block, blocks = gauss_blocks(step)
     cdef const vt_real* q = gauss_take(step.Q, m.nq, blocks, step.room)
@@ -416,7 +416,8 @@ cdef inline void gauss_place_root(GaussStep* step, int i) noexcept nogil:
 
 
 cdef void gauss_share(GaussStep* step) noexcept nogil:
-    # of trees that float, F += S^T (h x g, m g) with g = -f/m, f the force at x that the sweep and the loads left in F
+    # for floating trees, F += S^T (h x g, m g) with g = -f/m, where f is the force at x that the sweep and the loads
+    # left in F
     cdef const vt_model* m = step.m
     cdef const vt_body* b
     cdef GaussBody* s
@@ -438,13 +439,13 @@ cdef void gauss_share(GaussStep* step) noexcept nogil:
 
 
 cdef inline Vec3 gauss_weight(const vt_model* m, const vt_body* b, vt_real total) noexcept nogil:
-    # m g of a tree that floats, in the axes E of its root
+    # m g of a floating tree, in the axes E of its root
     return scale(total, tmul(constant_rotation(b.E), constant3(m.g)))
 
 
 cdef inline void gauss_add_field(const vt_body* b, const GaussBody* s, vt_real total, vt_real* to,
                                  int blocks) noexcept nogil:
-    # to += S^T (h x g, m g), of the linear coordinates of a root none
+    # to += S^T (h x g, m g), except for the linear coordinates of a root
     if not joint_multi(b):
         if b.kind != PRISMATIC:
             to[0] = to[0] + (s.h.x * s.g.y - s.h.y * s.g.x)
@@ -544,7 +545,7 @@ cdef inline void gauss_sweep_in(const GaussStep* step, int i, const vt_real* q, 
 
 
 cdef inline vt_real slide_share(const vt_body* b) noexcept nogil:
-    # how far one coordinate moves along its axis
+    # displacement of one coordinate along its axis
     return vt_set1(1.0 if b.kind == PRISMATIC else b.pitch)
 
 
@@ -557,13 +558,13 @@ cdef inline void joint_add_own(const vt_body* b, vt_real rate, Vec3* w, Vec3* u)
 
 
 cdef inline Mat3 gauss_turned(const vt_body* b, const vt_real* q) noexcept nogil:
-    # the turn of several coordinates
+    # the rotation of several coordinates
     return quat_matrix(load_quat(q + b.iq + turn_at(b)))
 
 
 cdef inline void gauss_add_motion(const vt_body* b, const vt_real* q, const vt_real* v, Vec3 whole, Vec3* w,
                                   Vec3* u) noexcept nogil:
-    # the same of several: a free joint moves along the parent's axes at rest, where it floats relative to the whole
+    # the same for several: a free joint moves along the parent's axes at rest, if it floats relative to the whole
     w[0] = add(w[0], load3(v + b.iv + turn_at(b)))
     if joint_floats(b):
         u[0] = add(u[0], tmul(gauss_turned(b, q), sub(load3(v + b.iv), whole)))
@@ -614,7 +615,7 @@ cdef inline Mat3 gauss_axes(const vt_body* b, const Mat3* up) noexcept nogil:
 # ---- the mass matrices ---------------------------------------------------------------------------
 
 cdef void gauss_factor(GaussStep* step) noexcept nogil:
-    # M(Q_i), and what `extra` adds to it
+    # M(Q_i), plus `extra`
     cdef int block, blocks = gauss_blocks(step)
     cdef const vt_real* q = gauss_take(step.Q, step.m.nq, blocks, step.room)
     for block in range(blocks):
@@ -647,7 +648,7 @@ cdef inline void gauss_factor_block(GaussStep* step, const vt_real* q, int block
         if joint_multi(b):
             gauss_factor_multi(step, i, &step.multi[block * m.nmulti + b.multi], x.t)
             continue
-        # U = I S, D = S^T U + armature;  the parent feels I - U D^-1 U^T
+        # U = I S, D = S^T U + armature; the parent gets I - U D^-1 U^T
         x.z = s.R.z
         joint_inertia_column(b, x.z, &s.I, &n, &f)
         D = joint_pairing(b, x.z, n, f) + vt_set1(m.armature[b.iv])
@@ -667,7 +668,7 @@ cdef inline void gauss_factor_block(GaussStep* step, const vt_real* q, int block
 
 
 cdef inline void gauss_factor_multi(GaussStep* step, int i, GaussMulti* x, Vec3 t) noexcept nogil:
-    # the parent feels of a ball M - H^T J^-1 H, of a free joint nothing
+    # the parent gets M - H^T J^-1 H from a ball, nothing from a free joint
     cdef const vt_body* b = &step.m.body[i]
     cdef GaussInertia* s = &step.inertia[i]
     x.R = s.R
@@ -684,7 +685,7 @@ cdef inline void gauss_factor_multi(GaussStep* step, int i, GaussMulti* x, Vec3 
 
 
 cdef void gauss_solve(GaussStep* step) noexcept nogil:
-    # V = M^-1 P, and of trees that float U = P/m beside it
+    # V = M^-1 P, and for floating trees U = P/m in addition
     cdef int i, k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
     cdef vt_real* p = step.room
     cdef vt_real* out = step.room + blocks * nv
@@ -703,7 +704,7 @@ cdef void gauss_solve(GaussStep* step) noexcept nogil:
 
 
 cdef void gauss_correct(GaussStep* step) noexcept nogil:
-    # r = P - Pi, dV = M^-1 r, V += dV;  norm: r.dV and P.V. Of trees that float P' = 0 is the relative momentum
+    # r = P - Pi, dV = M^-1 r, V += dV; norm: r.dV and P.V. For floating trees P' = 0 is the relative momentum
     cdef const vt_model* m = step.m
     cdef int i, k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
     cdef vt_real* r = step.room
@@ -752,7 +753,7 @@ cdef inline void gauss_respond(GaussStep* step, const vt_real* p, vt_real* out) 
 
 cdef inline void gauss_respond_in(const vt_body* b, GaussFactor* x, int i, const GaussMulti* multi,
                                   const vt_real* p) noexcept nogil:
-    # leaves to root: u = p - S^T (n, f), and the parent feels (n, f) + U D^-1 u
+    # leaves to root: u = p - S^T (n, f), and the parent gets (n, f) + U D^-1 u
     cdef GaussFactor* s = &x[i]
     cdef GaussFactor* up
     cdef Vec3 n, f
@@ -795,7 +796,7 @@ cdef inline void gauss_respond_out(const vt_body* b, GaussFactor* x, int i, cons
 
 cdef inline void gauss_respond_multi(const vt_body* b, const GaussMulti* x, const vt_real* p, Vec3 bn, Vec3 bf,
                                      Vec3* n, Vec3* f) noexcept nogil:
-    # of several coordinates: what the parent feels
+    # of several coordinates: the contribution to the parent
     n[0] = mul(x.R, load3(p + b.iv + turn_at(b)))
     if joint_floats(b):
         f[0] = mul(x.E, load3(p + b.iv))
@@ -838,5 +839,5 @@ gauss_offered.layout = (sizeof(GaussBody) + 100 * sizeof(GaussInertia) + 10000 *
 
 
 def stages_in_lanes():
-    """The address of what this module does for the stages of a step: ``make_gauss`` of gauss/gauss.pxi takes it."""
+    """The address of this module's functions for the stages of a step, for ``make_gauss`` of gauss/gauss.pxi."""
     return <size_t>&gauss_offered

@@ -11,11 +11,11 @@
 # nothing is divided by it; displacements are propagated as such (D - 1, never the difference of two
 # poses), so the residual's floor does not depend on h.
 #
-# A frame in uniform motion adds a displacement to every p, which must change Ld by a total difference only. With psi - 1
-# and kappa of order theta^2 it does not: errors grow with the speed of the frame. With `split` the COM moves straight
-# and the body turns about it,
+# A frame in uniform motion adds a displacement to every p, which should change Ld by a total difference only. With psi
+# - 1 and kappa of order theta^2 it does not: errors grow with the speed of the frame. With `split` the COM moves on a
+# straight line and the body rotates about it,
 #     Ld = (1/2h) [ w.I1 w + m p.p ],
-# which is as symmetric, and free of that. The wrench is the same at both nodes here, too.
+# which has the same symmetries without this defect. The wrench is the same at both nodes here, too.
 
 cdef struct Node:       # a body at a node; world axes
     Mat3 R
@@ -24,7 +24,7 @@ cdef struct Node:       # a body at a node; world axes
     Sym3 I              # inertia about the COM
 
 
-cdef struct Trial:      # a body's motion over a trial step; world axes. Numbers of a lane and nothing else
+cdef struct Trial:      # a body's motion over a trial step; world axes. Only numbers of a lane
     Quat D              # turns node 1's axes into node 2's
     Mat3 M              # D - 1
     Vec3 move           # displacement of the body's origin
@@ -82,7 +82,7 @@ cdef inline bint lt_splits(const vt_body* b, int form) noexcept nogil:
     return form == SPLIT or form == BY_TREE and b.tree >= 0
 
 
-cdef struct LinearTimeStep:     # what the kernels of one step work on; arrays of a body each
+cdef struct LinearTimeStep:     # the data of the kernels of one step; arrays of a body each
     const vt_model* m
     double h
     const Node* node            # node 1
@@ -92,7 +92,7 @@ cdef struct LinearTimeStep:     # what the kernels of one step work on; arrays o
     Gains* gains
     MultiGains* multi           # of the joints of several coordinates
     int split                   # the kinetic energy's form: a value of `LtForm`
-    const vt_real* slope        # (nv,) of the forces that the step solves for, or NULL
+    const vt_real* slope        # (nv,) slopes of the forces that the step solves for, or NULL
 
 
 cdef inline Mat3 turn_minus_one(Quat D) noexcept nogil:
@@ -110,7 +110,7 @@ cdef inline Mat3 turn_minus_one(Quat D) noexcept nogil:
 
 
 cdef void lt_node(const vt_model* m, const vt_real* q, int split, Node* node) noexcept nogil:
-    # split: inertias are turned where they are needed, which is in fewer places
+    # split: inertias are rotated where they are needed, which is in fewer places
     cdef int i, up
     for i in range(m.nbody):
         up = m.body[i].parent
@@ -138,7 +138,8 @@ cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, 
 
 
 cdef inline void lt_hand_in(const vt_model* m, const Node* node, Solve* s, vt_real* out) noexcept nogil:
-    # leaves to root: the generalised force of the wrenches (n, f) on the bodies, which become those on the subtrees
+    # leaves to root: the generalised force of the wrenches (n, f) on the bodies, which are replaced by those on the
+    # subtrees
     cdef int i, up
     for i in range(m.nbody - 1, -1, -1):
         joint_project(&m.body[i], node[i].R, s[i].n, s[i].f, out)
@@ -193,7 +194,7 @@ cdef inline void lt_half_turns(const vt_model* m, const vt_real* y, Trial* trial
 
 
 cdef inline void lt_momenta(const vt_model* m, const Node* x, int split, Trial* z) noexcept nogil:
-    # each body's own momentum, from its motion
+    # the momentum of each body, from its motion
     cdef int i
     cdef const vt_body* b
     if split != BY_TREE and shared_out(m.nbody):
@@ -277,7 +278,7 @@ cdef inline void lt_dissipate(const LinearTimeStep* step, double share, vt_real*
 
 cdef inline void lt_damp(const vt_model* m, const vt_body* b, const vt_real* y, vt_real s,
                          vt_real* out) noexcept nogil:
-    # out += s damping * displacement, the logarithm of the joint's motion: the same seen from both nodes
+    # out += s damping * displacement, the logarithm of the joint's motion: symmetric in the nodes
     cdef int k
     cdef vt_real e[6]
     if not joint_multi(b):
@@ -459,7 +460,7 @@ cdef inline vt_real lt_slopes(const LinearTimeStep* step, const vt_body* b, vt_r
 
 
 cdef inline void lt_eliminate(const LinearTimeStep* step, int i, Signs* signs) noexcept nogil:
-    # a joint of one coordinate; leaves in A what the parent feels
+    # a joint of one coordinate; leaves in A the contribution to the parent
     cdef const vt_model* m = step.m
     cdef const vt_body* b = &m.body[i]
     cdef const Trial* trial = &step.trial[i]
@@ -480,7 +481,7 @@ cdef inline void lt_eliminate(const LinearTimeStep* step, int i, Signs* signs) n
     Wn = scale(D, Wn)
     Wf = scale(D, Wf)
 
-    # kept in body axes, where another step finds them nearly the same
+    # stored in body axes, where another step finds them nearly unchanged
     gains.Dinv = D
     gains.Un = tmul(R, Un)
     gains.Uf = tmul(R, Uf)
@@ -639,15 +640,15 @@ cdef inline void lt_jacobian_path(const LinearTimeStep* step, int i, int k, vt_r
 
 
 cdef void lt_solve(const LinearTimeStep* step, const vt_real* r, int first, int end, vt_real* d) noexcept nogil:
-    # the increment d of y with (dr/dy) d = -r, or near it if the gains are of another step; of the bodies from first to
-    # end, which hang together with no others
+    # the increment d of y with (dr/dy) d = -r, approximately if the gains are of another step; of the bodies from first
+    # to end, which are not connected with others
     lt_turn_gains(step, first, end)
     lt_solve_inwards(step, r, first, end, d)
     lt_solve_outwards(step, first, end, d)
 
 
 cdef inline void lt_turn_gains(const LinearTimeStep* step, int first, int end) noexcept nogil:
-    # the gains of one coordinate in world axes, as the bodies stand
+    # the gains of one coordinate in world axes, for the current poses
     cdef int i
     if shared_out(end - first):
         body_lanes.turn_gains(first, end, <const double*>step.node, <const double*>step.trial, <const double*>step.gains,

@@ -1,13 +1,13 @@
-# Derivatives of a discrete Lagrangian by what bodies weigh. Along displacements of the configurations at a step's nodes it
-# changes by D1 Ld . d1 + D2 Ld . d2; here is what that number is by the mass, the COM and the inertia about it of each
-# body, in its core frame, and by gravity.
+# Derivatives of a discrete Lagrangian by inertial parameters. Along displacements of the configurations at a step's
+# nodes it changes by D1 Ld . d1 + D2 Ld . d2; these functions differentiate that number by the mass, the COM and the
+# inertia about it of each body, in its core frame, and by gravity.
 
 cdef enum:
     WEIGHED = 10            # numbers of a body: mass, COM, inertia (xx, yy, zz, xy, xz, yz)
 
 
 cdef struct Displaced:      # twists of a body about its origin, world axes: displaced at node 1 and at node 2; or at q_m, and
-    Vec3 w1                 # the change of its own twist as it sees it
+    Vec3 w1                 # the change of its own twist in body axes
     Vec3 v1
     Vec3 w2
     Vec3 v2
@@ -65,7 +65,7 @@ cdef void lt_mass_slopes(const LinearTimeStep* step, const Node* node2, const vt
         w = log_quat(z.D, &r.x)
         dw = sub(own.w2, own.w1)
         if lt_splits(b, step.split):
-            # m p.p/2h + w.I w/2h, p the way of the COM
+            # m p.p/2h + w.I w/2h, p the displacement of the COM
             r = add(z.move, mul(z.M, one.c))
             du, dw = sub(way2, way1), dlog(w, dw)
             by_mass = by_mass + inverse * dot(r, du)
@@ -85,8 +85,8 @@ cdef void lt_mass_slopes(const LinearTimeStep* step, const Node* node2, const vt
 
 cdef void mid_mass_slopes(const MidStep* step, const vt_real* eta, const vt_real* change, Displaced* x, vt_real* out,
                           vt_real* gravity) noexcept nogil:
-    # follows mid_forward; eta: (nv,) displacement of q_m, change: (nv,) of y. A body's twist, as the body sees it, changes by
-    # its parent's change, the joint's own, and -[joint's displacement, U], U the twist before the joint
+    # follows mid_forward; eta: (nv,) displacement of q_m, change: (nv,) of y. A body's twist, in body axes, changes by
+    # its parent's change, the joint's own, and -[joint's displacement, U], with the twist U before the joint
     cdef const vt_model* m = step.m
     cdef const vt_body* b
     cdef const MidBody* s
@@ -124,7 +124,7 @@ cdef void mid_mass_slopes(const MidStep* step, const vt_real* eta, const vt_real
 
 
 cdef inline void mid_tree_changes(const MidStep* step, const Displaced* x) noexcept nogil:
-    # moved: how u of the trees that float changes
+    # moved: the change of u of floating trees
     cdef const vt_model* m = step.m
     cdef const MidBody* s
     cdef Vec3 v
@@ -142,7 +142,7 @@ cdef inline void mid_tree_changes(const MidStep* step, const Displaced* x) noexc
 
 cdef void mid_tree_masses(const MidStep* step, const vt_real* d1, const vt_real* d2, Displaced* x, Vec3* move, vt_real* out,
                           vt_real* gravity) noexcept nogil:
-    # what M/(2h) dC.D dC + (h/2) M g.D (C1 + C2) adds, for displacements of the joints at the nodes
+    # contribution of M/(2h) dC.D dC + (h/2) M g.D (C1 + C2), for displacements of the joints at the nodes
     cdef const vt_model* m = step.m
     cdef const vt_body* b
     cdef const vt_tree* tree

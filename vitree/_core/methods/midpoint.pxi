@@ -35,17 +35,17 @@ cdef struct MidBlock:   # of a body, while joints are eliminated
 
 
 cdef struct MidSolve:   # the eliminated joint of a body
-    Twelve Gam          # what the joint's increment does to its body
-    Twelve R            # what its equation takes of the subtree's wrenches
+    Twelve Gam          # motion of the body per unit increment of the joint
+    Twelve R            # projection of the subtree's wrenches in its equation
     Twelve l            # R A and its own change
     Twelve u            # A Gam and its own change
     Twelve b            # wrenches of the subtree by the residuals outboard
     Twelve x            # the body's displacement and change of twist
     vt_real Dinv
-    vt_real rb          # what is left of the residual
+    vt_real rb          # the remaining residual
 
 
-cdef struct MidMulti:   # a joint of several coordinates; its maps and what pulls on it in the body's axes at q_m
+cdef struct MidMulti:   # a joint of several coordinates; its maps and the forces on it in body axes at q_m
     AdMatrix Psi
     AdMatrix dlog
     AdMatrix Ea
@@ -61,8 +61,8 @@ cdef struct MidMulti:   # a joint of several coordinates; its maps and what pull
     vt_real rate[6]
 
 
-# of trees that float: see midpoint_trees.pxi
-cdef struct MidNode:        # a body of a tree that floats, at the step's nodes
+# of floating trees: see midpoint_trees.pxi
+cdef struct MidNode:        # a body of a floating tree, at the step's nodes
     Mat3 R1
     Vec3 t1
     Vec3 own                # first moment of the body about its origin, node 1
@@ -70,7 +70,7 @@ cdef struct MidNode:        # a body of a tree that floats, at the step's nodes
     Mat3 R2
     Vec3 first2
     vt_real mass            # of the subtree
-    Quat D                  # turns node 1's axes into node 2's
+    Quat D                  # rotates node 1's axes into node 2's
     Mat3 M                  # D - 1
     Vec3 dt                 # from node 1 to node 2: changes of t, and of the first moment
     Vec3 change
@@ -91,16 +91,16 @@ cdef struct MidTrees:       # NULL where kinetic energies are the paper's
     MidNode* node           # (nbody,)
     MidTree* tree           # (ntree,)
     vt_real* weight         # (nv,) of the trees at node 1
-    vt_real* pull           # (nv,) what their COMs' ways add to the momentum at node 1
+    vt_real* pull           # (nv,) contributions of the displacements of the COMs to the momentum at node 1
     vt_real* rest           # (nv,) right side of a direction
-    bint direct             # nothing but the trees' inertia acts on their translations
+    bint direct             # only the trees' inertia acts on their translations
 
 
-cdef struct MidStep:            # what the kernels of one step work on; arrays of a body each
+cdef struct MidStep:            # the data of the kernels of one step; arrays of a body each
     const vt_model* m
     double h
-    double alpha                # where on the way L and the forces are taken
-    double start                # shares of their impulses at nodes 1 and 2: 1 - alpha and alpha, or 1 and 0
+    double alpha                # point of the step at which L and the forces are evaluated
+    double start                # fractions of their impulses at nodes 1 and 2: 1 - alpha and alpha, or 1 and 0
     double end
     bint backward               # the latter: alpha = 1, backward Euler's rule
     const vt_real* increment    # (nv,) y
@@ -110,12 +110,12 @@ cdef struct MidStep:            # what the kernels of one step work on; arrays o
     MidMulti* multi             # of the joints of several coordinates
     vt_real* L_rate             # (nv,) derivatives of the Lagrangian
     vt_real* L_q
-    const vt_real* slope        # (nv,) of the forces that the step solves for, or NULL
+    const vt_real* slope        # (nv,) slopes of the forces that the step solves for, or NULL
     MidTrees* trees
 
 
 cdef void mid_rule(MidStep* x, double alpha, bint backward) noexcept nogil:
-    # the midpoint rule, or backward Euler's, of alpha = 1
+    # the midpoint rule, or backward Euler, with alpha = 1
     x.alpha, x.start, x.end, x.backward = alpha, 1.0 - alpha, alpha, backward
     if backward:
         x.start, x.end = 1.0, 0.0
@@ -138,7 +138,7 @@ cdef void mid_forward(const MidStep* step, const vt_real* q1, vt_real* qm) noexc
         s = &step.body[i]
         place_body(b, qm, &step.body[up].R if up >= 0 else NULL, &s.R, &s.t)
 
-        # V = V_P carried along + S y/h; of several coordinates at once
+        # V = V_P transformed + S y/h; of several coordinates at once
         s.w = zero3()
         s.v = zero3()
         if up >= 0:
@@ -177,7 +177,7 @@ cdef inline void mid_momentum(vt_real mass, Vec3 com, Sym3 Ic, Vec3 gravity, Mid
 
 
 cdef inline void before_joint(const MidStep* step, int i, Vec3* w, Vec3* v) noexcept nogil:
-    # the twist U that body i would have if its joint did not move
+    # the twist U of body i without the motion of its joint
     cdef int up = step.m.body[i].parent
     w[0] = zero3()
     v[0] = zero3()
@@ -230,9 +230,9 @@ cdef void mid_backward(const MidStep* step, const vt_real* wrench) noexcept nogi
 
 
 cdef void mid_residual(const MidStep* step, const vt_real* p1, const vt_real* tau, vt_real* r) noexcept nogil:
-    # r = -(p1 + D1 Ld + f-): forces share themselves between the ends as 1 - alpha and alpha. Backward Euler's rule has
-    # all of them here: r = p(q2, y/h) - h (dL/dq + f) - p1.
-    # Leaves in `multi` what the rest of the step takes of the joints of several coordinates
+    # r = -(p1 + D1 Ld + f-): forces are divided between the ends as 1 - alpha and alpha. The backward Euler rule has
+    # all of them here: r = p(q2, y/h) - h (dL/dq + f) - p1. Leaves in `multi` the data of the joints of several
+    # coordinates for the rest of the step
     cdef const vt_model* m = step.m
     cdef int i
     cdef double h = step.h, share = step.start
@@ -282,7 +282,7 @@ cdef void mid_residual_multi(const MidStep* step, int i, const vt_real* p1, cons
 
 
 cdef void mid_end(const MidStep* step, const vt_real* r, const vt_real* tau, vt_real* p2) noexcept nogil:
-    # p2 = D2 Ld + f+, less what is left of the residual
+    # p2 = D2 Ld + f+, less the remaining residual
     cdef const vt_model* m = step.m
     cdef int i
     cdef double h = step.h, share = step.end
@@ -299,8 +299,8 @@ cdef void mid_end(const MidStep* step, const vt_real* r, const vt_real* tau, vt_
 
 
 cdef void mid_end_multi(const MidStep* step, int i, const vt_real* r, vt_real* p2) noexcept nogil:
-    # p2 = h (F - Ea^T F) + dlog_{-xi}^T pi - Ad_{exp xi}^T r: what is left of the residual is a wrench fixed
-    # in the world, so that the momentum of a floating tree stays to round-off at any tolerance
+    # p2 = h (F - Ea^T F) + dlog_{-xi}^T pi - Ad_{exp xi}^T r: the remaining residual is a wrench fixed in the world, so
+    # that the momentum of a floating tree is conserved to round-off at any tolerance
     cdef const vt_body* b = &step.m.body[i]
     cdef const MidMulti* g = &step.multi[b.multi]
     cdef vt_real h = vt_set1(step.h)
@@ -357,7 +357,7 @@ cdef double MID_TURN = 39.0
 
 
 cdef inline vt_real mid_turn_square(const vt_model* m, const vt_real* y) noexcept nogil:
-    # the square of the most that these joints turn; NaN if there is one
+    # the square of the largest rotation of these joints; NaN if there is one
     cdef int i
     cdef Vec3 w, v
     cdef vt_real most = vt_set1(0.0)
@@ -388,13 +388,13 @@ cdef inline void add12(vt_real s, const Twelve* a, Twelve* b) noexcept nogil:
 
 
 cdef inline vt_real mid_takes(const vt_body* b, const Twelve* R, const Twelve* x) noexcept nogil:
-    # R.x of one coordinate: a turn takes nothing of gravity's force
+    # R.x of one coordinate: a rotation does not project the force of gravity
     cdef vt_real r = dot(R.part[0], x.part[0]) + dot(R.part[1], x.part[1]) + dot(R.part[2], x.part[2])
     return r if joint_rotates(b) else r + dot(R.part[3], x.part[3])
 
 
 cdef inline void mid_moves(const vt_body* b, vt_real d, const Twelve* Gam, Twelve* x) noexcept nogil:
-    # x += Gam d of one coordinate: a turn does not move the origin
+    # x += Gam d of one coordinate: a rotation does not move the origin
     x.part[0] = axpy(d, Gam.part[0], x.part[0])
     if not joint_rotates(b):
         x.part[1] = axpy(d, Gam.part[1], x.part[1])
@@ -546,7 +546,7 @@ cdef inline vt_real mid_slopes(const MidStep* step, const vt_body* b, const vt_r
 
 cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffness, bint eliminate,
                                Signs* signs) noexcept nogil:
-    # a joint of one coordinate; leaves in A what the parent feels
+    # a joint of one coordinate; leaves in A the contribution to the parent
     cdef const vt_body* b = &step.m.body[i]
     cdef MidSolve* e = &step.work[i]
     cdef MidBlock* block = &step.block[i]

@@ -1,6 +1,5 @@
-# Vehicles that are one rigid body: six-vectors, inertia and forces (Kobilarov et al. 2009, sections 4.1 and 4.3).
-# xi = (w, v) is the body's twist, (n, f) a wrench, body axes. Where numbers come from or go to states, the linear
-# part is first, as the free joint has it.
+# Vehicles that are one rigid body: six-vectors, inertia and forces (Kobilarov et al. 2009, sections 4.1 and 4.3). xi =
+# (w, v) is the body twist, (n, f) a wrench, body axes. In states the linear part is first, as for the free joint.
 
 from libc.math cimport exp as exp_real
 
@@ -127,7 +126,7 @@ cdef Sym3 read_sym(rows) except *:
 # ---- bodies: inertia and forces --------------------------------------------------------------------
 
 cdef class RigidBody:
-    """Inertia and forces of a vehicle; the wrench is F + S xi at a pose, with controls on top.
+    """Inertia and forces of a vehicle; the wrench is F + S xi at a pose, plus controls.
 
     ``rotational``, ``translational`` (3, 3); ``weight`` (3,) in world axes; ``drag`` (6, 6), the wrench -drag xi;
     ``columns`` (nu, 6), the wrench of each input. ``force`` and ``slope``: None, or callables (t, g, xi, u).
@@ -159,7 +158,7 @@ cdef class RigidBody:
         self.columns = self.keep(columns)
 
     cdef double* keep(self, values) except NULL:
-        # a copy of the numbers that lives as long as the body
+        # a copy of the numbers with the lifetime of the body
         cdef const double[::1] flat = np.ascontiguousarray(values, dtype=float).ravel()
         cdef Scratch block = Scratch((flat.shape[0] + 1) * sizeof(double))
         cdef double* to = <double*>block.take((flat.shape[0] + 1) * sizeof(double))
@@ -169,7 +168,7 @@ cdef class RigidBody:
         return to
 
     cdef void act(self, double t, Vec3 x, Mat3 R, Six* F, Blocks* S) noexcept nogil:
-        # what the surroundings do at a pose: F + S xi
+        # the wrench of the surroundings at a pose: F + S xi
         F.a = zero3()
         F.b = tmul(R, self.weight)
         S[0] = self.slope
@@ -193,7 +192,7 @@ cdef class RigidBody:
         return six(tmul(self.J_rows, p.a), tmul(self.M_rows, p.b))
 
     def wrench(self, double t, const double[::1] q, const double[::1] u):
-        """F (6,) and S (6, 6) of the wrench F + S xi at a pose, with inputs (nu,); without what is in Python."""
+        """F (6,) and S (6, 6) of the wrench F + S xi at a pose, with inputs (nu,); without forces in Python."""
         cdef const double* at = entries(q, 7, "entries of q")
         cdef const double* inputs = entries(u, self.nu, "inputs")
         cdef Six F
@@ -226,7 +225,7 @@ cdef class RigidBody:
 
 
 cdef class HelicopterBody(RigidBody):
-    """Thrust of a rotor that tilts, at (0, 0, top), and of a tail rotor at (-tail, 0, 0) (section 4.3.1)."""
+    """Thrust of a tilting rotor at (0, 0, top), and of a tail rotor at (-tail, 0, 0) (section 4.3.1)."""
 
     cdef double top
     cdef double tail
@@ -257,8 +256,8 @@ cdef class BoatBody(RigidBody):
     """Buoyancy of columns along the body's z, resistance of patches and of the wind (section 4.3.2, eq. 15).
 
     ``pillars`` (n, 3): x, y and cross section [m^2] of columns from z = ``bottom`` to ``top``; ``patches`` (n, 14):
-    place r (3), outward normal (3), share of the wetted area, height [m], hat(r) E hat(r) (6). The other ``parts`` are
-    those of the water, the wave and the wind, by the names of :mod:`vitree.vehicles.boat`.
+    position r (3), outward normal (3), fraction of the wetted area, height [m], hat(r) E hat(r) (6). The other
+    ``parts`` are those of the water, the wave and the wind, by the names of :mod:`vitree.vehicles.boat`.
     """
 
     cdef double* pillars
@@ -316,14 +315,15 @@ cdef class BoatBody(RigidBody):
         return self.wave * s
 
     cdef Vec3 orbit(self, double t, Vec3 at) noexcept nogil:
-        # velocity of the water in a wave, which dies away with the depth (Airy)
+        # velocity of the water in a wave, which decreases with the depth (Airy)
         cdef double c, s = self.surface(t, at, &c), k
         k = self.omega * exp_real(self.wavenumber * min(at.z, s))
         s = k * s / self.wavenumber
         return vec3(s * self.kx, s * self.ky, -k * c)
 
     cdef double submerged(self, int k, double t, bint still, Vec3 x, Mat3 R, Vec3* r, double* depth) noexcept nogil:
-        # length of a column below the surface (or where it would be still), its middle in the body and the depth there
+        # length of a column below the surface (or where it would be at rest), its middle in the body and the depth
+        # there
         cdef double c, low, high, share, length = self.top - self.bottom
         cdef const double* pillar = self.pillars + 3 * k
         cdef Vec3 foot = add(x, mul(R, vec3(pillar[0], pillar[1], self.bottom)))
@@ -367,7 +367,7 @@ cdef class BoatBody(RigidBody):
             else:
                 at = add(x, mul(R, r))
                 height = self.surface(t, at, &c) - at.z
-            # how much of the patch is below the surface
+            # fraction of the patch below the surface
             share = 0.5 + height / patch[7]
             if share <= 0.0:
                 continue
@@ -385,7 +385,7 @@ cdef class BoatBody(RigidBody):
         resist(1.0, self.sail, self.sail_second, self.windage, tmul(R, self.wind), F, S)
 
     cdef double potential(self, Vec3 x, Mat3 R) noexcept nogil:
-        # the weight's, and the displaced water's where it is still
+        # that of the weight, and of the displaced water at rest
         cdef int k
         cdef double depth, length, total = -dot(self.weight, x)
         cdef Vec3 r
@@ -403,8 +403,8 @@ cdef inline Sym3 scaled_sym(double s, Sym3 A) noexcept nogil:
 
 
 cdef void resist(double share, Vec3 r, Sym3 second, Mat3 E, Vec3 flow, Six* F, Blocks* S) noexcept nogil:
-    # add forces -s E (v + w x r - flow) at places r: share is the sum of s, r that of s r, second that of
-    # s hat(r) E hat(r)
+    # add forces -s E (v + w x r - flow) at positions r: share is the sum of s, r that of s r, second that of s hat(r) E
+    # hat(r)
     cdef Vec3 f = mul(E, flow)
     F.a = add(F.a, cross(r, f))
     F.b = axpy(share, f, F.b)

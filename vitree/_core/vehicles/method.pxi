@@ -1,5 +1,5 @@
-# The functions in which vehicles and their methods differ. The contract is that of Stepper; where a step fails, the
-# steppers forget what lies behind.
+# The functions in which vehicles and their methods differ. The contract is that of Stepper; if a step fails, the
+# steppers clear their history.
 
 cdef class VehicleStepper(Stepper)
 
@@ -13,7 +13,8 @@ STATUS |= {"steered too far": STEERED_TOO_FAR, "beyond limit": BEYOND_LIMIT}
 cdef struct VehicleMethod:
     int (*step)(VehicleStepper self) noexcept nogil
     void (*begin)(VehicleStepper self) noexcept nogil
-    # ordinary differential equations y' = f(t, y) under the inputs and torque at hand, and the way between y and (q, v)
+    # ordinary differential equations y' = f(t, y) under the current inputs and torque, and the maps between y and (q,
+    # v)
     int (*open)(VehicleStepper self, const double* q, const double* v, double* y) noexcept nogil
     int (*close)(VehicleStepper self, const double* y, double* q, double* v) noexcept nogil
     int (*rate)(VehicleStepper self, double t, const double* y, double* dy) noexcept nogil

@@ -1,16 +1,16 @@
-# Newton's method on the equations of a step of a vehicle. What follows a pass is decided as in steps of models:
+# Newton's method for the equations of a step of a vehicle. The action after a pass is decided as in steps of models:
 # `next_action` of engine/factor_reuse.pxi.
 
-#: A residual that stops falling below this share of the momentum is rounding
+#: A residual that stops decreasing below this fraction of the momentum is rounding error
 cdef double STALLED = 1e-13
-#: A first guess that is as good as this, as a share of the momentum, is a solution
+#: An initial guess of this accuracy, relative to the momentum, is a solution
 cdef double SOLVED = 1e-16
 
 
 cdef struct VehicleNewton:      # scratch
     int n
     int k                       # corrections so far
-    double size                 # what the residual is compared with
+    double size                 # scale of the residual
     double* z                   # (n,) the unknowns
     double* r                   # (n,) the residual there
     double* d                   # (n,) the correction
@@ -52,7 +52,7 @@ cdef int newton_solve(VehicleStepper self, int solver) noexcept nogil:
         now.error, now.iterations = p.error, p.k
         now.contraction = p.error / p.error_before if p.k > 0 and p.error_before > 0.0 else NAN
         if 0 < p.k < p.most and not p.error <= 2.0 * p.error_before:
-            # the correction went too far: take half of it
+            # the correction went too far: use half of it
             for i in range(x.n):
                 x.d[i] = 0.5 * x.d[i]
         else:

@@ -1,14 +1,14 @@
 # Vehicles whose equations are functions in Python (vitree/vehicles/equations.py): each function is called here, and
-# nowhere else. What a step of theirs knows beside the state is the velocity where the step before began.
+# nowhere else. Beside the state, their steps store the velocity at the start of the previous step.
 
-#: Step of the Jacobian's differences, as a share of the number that is varied
+#: Step of the differences of the Jacobian, relative to the number that is varied
 cdef double JACOBIAN_STEP = 1e-6
 
 
 cdef struct PythonStep:
     double* v_last              # (nv,) kept
     double* A                   # (n, n) scratch: the factors of the Jacobian
-    double* varied              # (n,) a residual beside that of z
+    double* varied              # (n,) a residual near that of z
     int* order                  # (n,)
 
 
@@ -133,13 +133,13 @@ cdef int python_residual(VehicleStepper self) noexcept nogil:
     cdef VehicleNewton* x = &self.newton
     cdef int status = residual_at(self, x.z, x.r)
     if status == OK and x.k == 0:
-        # at rest the first residual is the size of the momentum
+        # at rest the first residual has the magnitude of the momentum
         x.size = vt_max_nan(x.size, largest(x.r, x.n))
     return status
 
 
 cdef int python_direction(VehicleStepper self, bint factor) noexcept nogil:
-    # by a Jacobian of differences
+    # with a Jacobian of differences
     cdef VehicleNewton* x = &self.newton
     cdef PythonStep* own = &self.python
     cdef double z, d

@@ -1,9 +1,9 @@
-# Vehicles as ordinary differential equations: what Runge-Kutta methods and the solvers of SciPy ask.
+# Vehicles as ordinary differential equations, for Runge-Kutta methods and the solvers of SciPy.
 
 cdef struct RatesStep:
     int order
     int size                    # entries of y
-    double* y                   # (size,) where the step starts
+    double* y                   # (size,) at the start of the step
     double* at                  # (size,) a stage
     double* k                   # (4, size) the rates of the stages
 
@@ -16,7 +16,7 @@ cdef int rates_make(VehicleStepper self, int size, int order) except -1:
 
 
 cdef int ask_along(VehicleStepper self, double share, const double* slope) noexcept nogil:
-    # the stage at a share of the step along a slope, and what the user's functions answer there
+    # the stage at a fraction of the step along a slope, and the user functions evaluated there
     cdef RatesStep* x = &self.rates
     cdef State* state = &self.lane.state
     cdef int k, status

@@ -10,7 +10,8 @@ cdef enum:
 #: Maps tau from twists to displacements; "trapezoidal" is the dual Cayley map with C cut to 1 - ad/2.
 MAPS = {"exp": EXP, "cayley": CAYLEY, "dual-cayley": DUAL_CAYLEY, "trapezoidal": TRAPEZOIDAL}
 
-#: Largest turn of a step by the exponential map, which the logarithm takes back [rad], and what trials are cut to.
+#: Largest rotation of a step by the exponential map that the logarithm inverts [rad], and the one to which trials are
+#: cut.
 cdef double TURN = 3.141592653589793
 cdef double CUT = 3.0
 
@@ -18,7 +19,7 @@ cdef double CUT = 3.0
 # ---- maps from twists to displacements -----------------------------------------------------------
 
 cdef inline void displacement(int map, Six x, Quat* turn, Vec3* p) noexcept nogil:
-    # tau(x) (eqs. 11-13; the Cayley map moves as its 4x4 matrix does, which is not the B of eq. 13)
+    # tau(x) (eqs. 11-13; the Cayley map is that of 4x4 matrices, which is not the B of eq. 13)
     cdef double s, k
     if map == EXP:
         exp_se3(x.a, x.b, turn, p)
@@ -32,7 +33,7 @@ cdef inline void displacement(int map, Six x, Quat* turn, Vec3* p) noexcept nogi
 
 
 cdef inline Six transport(Quat turn, Vec3 p, Six F) noexcept nogil:
-    # Ad_g^T of a wrench, g = (turn, p): seen from where the displacement leads
+    # Ad_g^T of a wrench, g = (turn, p): seen from the end of the displacement
     cdef Mat3 R = quat_matrix(turn)
     return six(tmul(R, sub(F.a, cross(p, F.b))), tmul(R, F.b))
 
@@ -172,7 +173,7 @@ cdef Six rigid_fictitious(VehicleStepper self, Six xi) noexcept nogil:
 
 
 cdef int rigid_acceleration(VehicleStepper self, double t, Vec3 x, Mat3 R, Six xi, Six* out) noexcept nogil:
-    # under inputs and torque as they stand
+    # under the current inputs and torque
     cdef Six F0, F
     cdef Blocks S
     cdef int status
@@ -226,7 +227,7 @@ cdef struct Balance:            # C(h xi)^T I xi = p + k (F0 + S0 xi + what is w
     Blocks S0
     Six F               # the wrench at xi
     Blocks S            # and its slope
-    bint cut            # a trial turned too far, and was cut
+    bint cut            # a trial rotated too far, and was cut
 
 
 cdef void balance_at(VehicleStepper self, double t, const double* q) noexcept nogil:
@@ -261,7 +262,7 @@ cdef int rigid_direction(VehicleStepper self, bint factor) noexcept nogil:
         A.ba, A.bb = add_scaled(-b.k, b.S.ba, A.ba), add_scaled(-b.k, b.S.bb, A.bb)
     to = axpy6(-1.0, solve6(&A, load6(x.r)), xi)
     if b.map == EXP:
-        # a trial may not leave where the logarithm is defined
+        # a trial may not leave the domain of the logarithm
         turn = fabs(self.lane.now.h) * vt_sqrt(dot(to.a, to.a))
         if turn > TURN:
             to.a, b.cut = scale(CUT / turn, to.a), True
@@ -294,8 +295,8 @@ cdef inline void move(const double* q, Quat turn, Vec3 p, double* q2) noexcept n
 # ---- the variational integrator --------------------------------------------------------------------
 
 cdef struct Past:               # kept
-    double v_last[6]                    # velocity where the last step started
-    int placed                          # what acts where the step starts is known: F + S xi
+    double v_last[6]                    # velocity at the start of the last step
+    int placed                          # the wrench at the start of the step is known: F + S xi
     Six here
     Blocks here_slope
 
@@ -339,7 +340,7 @@ cdef int lie_predict_middle(VehicleStepper self, Vec3 x, Mat3 R, Six xi) noexcep
     cdef double v[6]
     store6(v, xi)
     if self.lane.clock.h_last == 0.0:
-        # no step lies behind: the acceleration under what is asked for at the start
+        # there is no previous step: the acceleration with the inputs at the start
         if self.ask(t, self.lane.state.q, v) != OK or rigid_acceleration(self, t, x, R, xi, &a) != OK:
             return CALLBACK_FAILED
     else:
@@ -374,7 +375,7 @@ cdef int lie_step(VehicleStepper self) noexcept nogil:
     rigid_drive(self, &b.F0)
     status = rigid_solve(self, &xi) if lie_extrapolate(self, &xi) else NOT_CONVERGED
     if status != OK and status != CALLBACK_FAILED:
-        # from the dynamics where the step starts
+        # from the dynamics at the start of the step
         status = rigid_wrench(self, b.t, b.x, b.R, node, &b.F0, &b.S0, &b.F, NULL)
         if status != OK:
             return status
@@ -383,7 +384,7 @@ cdef int lie_step(VehicleStepper self) noexcept nogil:
     if status != OK:
         return status
     lie_learn(self, xi)
-    # g_2 = g_1 tau(h xi). C(-h xi) = C(h xi) Ad_tau: what the solver has left over is carried into the momentum
+    # g_2 = g_1 tau(h xi). C(-h xi) = C(h xi) Ad_tau: the residual of the solver is carried into the momentum
     displacement(self.lie.map, scale6(h, xi), &turn, &p)
     move(self.lane.state.q, turn, p, self.lane.state.q2)
     return lie_kick(self, b.t + h, xi, transport(turn, p, axpy6(b.k, b.F, b.p)))
@@ -423,7 +424,7 @@ cdef int trapezoid(VehicleStepper self, double t, const double* q, Six p, Six* x
 
 
 cdef void quaternion_move(VehicleStepper self, double h, const double* from_q, Six xi, double* q) noexcept nogil:
-    # q = the step's start, moved for a time h at the rate that xi has at another pose
+    # q = the start of the step, moved for a time h at the rate that xi has at another pose
     cdef double dq[7]
     cdef int k
     reconstruct(load_quat(from_q + 3), xi, dq)

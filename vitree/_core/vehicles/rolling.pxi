@@ -1,5 +1,5 @@
-# Vehicles that roll on the plane, with equations in compiled code: car and snakeboard (Kobilarov et al. 2009, sections
-# 5.2.1 and 5.2.2). Of each: the differential equations, and the explicit variational update.
+# Vehicles that roll on the plane, with compiled equations: car and snakeboard (Kobilarov et al. 2009, sections 5.2.1
+# and 5.2.2). Each has its differential equations and the explicit variational update.
 #
 # q = (two shape coordinates, theta, x, y); v = (their rates, omega, vx, vy), the twist in body axes; y = (q, momenta).
 
@@ -26,7 +26,7 @@ cdef inline void along_arc(const double* g, double angle, double length, double*
 
 cdef int nonholonomic_make(VehicleStepper self, int size) except -1:
     rates_make(self, size, self.rates.order)
-    # the answers of the user's functions begin the prediction of the next step's middle
+    # the results of the user functions begin the prediction of the next step's middle
     if self.ask_inputs is not None:
         self.lane.drive.u = self.memory.kept_reals(self.shared.schedule.nu)
     if self.ask_torque is not None:
@@ -46,8 +46,8 @@ cdef int update_step(VehicleStepper self) noexcept nogil:
     cdef RatesStep* x = &self.rates
     cdef int status = self.method.open(self, self.lane.state.q, self.lane.state.x, x.y)
     if status == OK and self.shared.schedule.calls_user:
-        # ask the user's functions once, at the quadrature point as the rate at the node predicts it; their answers of
-        # the step before, or none at the first, are near enough for that rate
+        # call the user functions once, at the quadrature point predicted by the rate at the node; their results of the
+        # previous step, or none at the first, are accurate enough for that rate
         status = self.method.rate(self, self.lane.clock.t, x.y, x.k)
         if status == OK:
             status = ask_along(self, self.alpha, x.k)

@@ -1,4 +1,4 @@
-# What a stepper of a vehicle holds: the parts that it shares with models.
+# The memory of a stepper of a vehicle: the parts that it shares with models.
 
 cdef struct Shared:
     Schedule schedule

@@ -3,7 +3,7 @@
 from vitree.arguments import told
 
 cdef enum:              # methods
-    NO_METHOD = 0       # rates and accelerations alone
+    NO_METHOD = 0       # rates and accelerations only
     RUNGE_KUTTA = 1
     VARIATIONAL = 2
     IMPLICIT_MIDPOINT = 3
@@ -48,16 +48,16 @@ cdef class VehicleStepper(Stepper):
 
     ``equations``: a RigidBody, ("car" or "snakeboard", parameters), or an object with equations in Python
     (:class:`vitree.vehicles.equations.Equations`). ``method``: a name of VEHICLE_METHODS. ``limits`` (s,): the largest
-    sizes of the shape coordinates.
+    magnitudes of the shape coordinates.
     """
 
     cdef VehicleMethod method
     cdef double goal                    # residual accepted, infinite if nothing is solved for
-    cdef double alpha                   # share of the force at a step's end
+    cdef double alpha                   # fraction of the force at the end of a step
     cdef int max_iterations
     cdef double* limits                 # (limit_count,)
     cdef int limit_count
-    cdef readonly int beyond            # the shape coordinate that would leave its range
+    cdef readonly int beyond            # the shape coordinate that would exceed its range
     cdef VehicleNewton newton
     cdef RatesStep rates
     cdef RigidBody body
@@ -108,7 +108,7 @@ cdef class VehicleStepper(Stepper):
 
     @property
     def tolerance(self):
-        """Residual accepted as a share of the momentum, or None if steps solve for nothing."""
+        """Residual accepted, relative to the momentum, or None if steps solve no equations."""
         return self.goal if self.goal < INFINITY else None
 
     # ---- the differential equations y' = f(t, y) ---------------------------------------------------
