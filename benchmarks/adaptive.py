@@ -79,7 +79,7 @@ class Driver:
 
     def __init__(self, case: Case, dt: float):
         model = self.model = case.model
-        self.rate, self.integrator = case.rate, vt.METHODS["midpoint"](model, dt, halvings=0)
+        self.rate, self.integrator = case.rate, vt.METHODS["midpoint"](model, dt, max_halvings=0)
         self.state = case.q, model.generalized_momentum(case.q, case.v)
         self.row = Records(np.empty(1), np.empty((1, model.nq)), np.empty((1, model.nv)), np.zeros(1, np.intc),
                            np.zeros(1), np.empty((1, 0)), 0)  # fmt: skip
@@ -147,7 +147,7 @@ def option(**more):
     """Return the same for a run by simulate()."""
 
     def run(case: Case, dt: float):
-        chosen = {"method": "midpoint", "halvings": 0, **more}
+        chosen = {"method": "midpoint", "max_halvings": 0, **more}
         if more:
             chosen["rate"] = case.rate
         if more.get("adapt") == "sundman":

@@ -23,9 +23,9 @@ import vitree as vt
 #: All but the default start from the dynamics' prediction; tolerances are the default's.
 SOLVERS = {
     "riqn": {"solver": "riqn", "guess": "aba"},
-    "frozen": {"solver": "frozen", "guess": "aba"},
+    "modified-newton": {"solver": "modified-newton", "guess": "aba"},
     "recursive-newton": {"solver": "recursive-newton", "guess": "aba"},
-    "auto": {"halvings": 0},
+    "auto": {"max_halvings": 0},
     "auto, with halves": {},
 }
 SPEEDS = (1.0, 3.0, 10.0)

@@ -42,15 +42,15 @@ FIRST_GUESSES = 4
 WAYS = {
     "aba + newton, 1e-11": {"solver": "recursive-newton", "guess": "aba", "tolerance": 1e-11},
     "aba + riqn, 1e-11": {"solver": "riqn", "guess": "aba", "tolerance": 1e-11},
-    "extrapolate + frozen, 1e-11": {"solver": "frozen", "guess": "extrapolate", "tolerance": 1e-11},
+    "extrapolate + modified-newton, 1e-11": {"solver": "modified-newton", "guess": "extrapolate", "tolerance": 1e-11},
     "the default, 1e-9": {"tolerance": 1e-9},
     "the default, 1e-8": {"tolerance": 1e-8},
 }
-#: The prototype's mean costs and numbers of failures, by step; it extrapolated to fourth order with "frozen".
+#: The prototype's mean costs and numbers of failures, by step; it extrapolated to fourth order with "modified-newton".
 PROTOTYPE = {
     "aba + newton, 1e-11": ((7.94, 0), (9.20, 0), (10.23, 0), (11.13, 2), (13.95, 5)),
     "aba + riqn, 1e-11": ((9.24, 0), (10.83, 0), (12.77, 0), (16.53, 2), (18.37, 8)),
-    "extrapolate + frozen, 1e-11": ((5.33, 0), (5.66, 0), (6.15, 1), (7.55, 4), (9.86, 9)),
+    "extrapolate + modified-newton, 1e-11": ((5.33, 0), (5.66, 0), (6.15, 1), (7.55, 4), (9.86, 9)),
     "the default, 1e-9": ((3.39, 0), (4.02, 0), (4.73, 0), (6.25, 2), (7.77, 7)),
     "the default, 1e-8": ((3.16, 0), (3.76, 0), (4.46, 0), (5.94, 2), (7.26, 5)),
 }

@@ -19,7 +19,7 @@ METHODS = (
     ("linear-time", {}),
     ("linear-time", {"solver": "recursive-newton"}),
     ("linear-time", {"solver": "recursive-newton", "guess": "aba"}),
-    ("linear-time", {"solver": "frozen"}),
+    ("linear-time", {"solver": "modified-newton"}),
     ("linear-time", {"solver": "riqn"}),
     ("midpoint", {}),
     ("semi-implicit-euler", {}),

@@ -57,10 +57,10 @@ METHODS = {
 #: The same that differ in their solver or residual only; on chain10.
 SOLVERS = {
     "linear-time, recursive-newton": ("linear-time", {"solver": "recursive-newton"}),
-    "linear-time, frozen": ("linear-time", {"solver": "frozen"}),
+    "linear-time, modified-newton": ("linear-time", {"solver": "modified-newton"}),
     "linear-time, riqn": ("linear-time", {"solver": "riqn"}),
     "midpoint, recursive-newton": ("midpoint", {"solver": "recursive-newton"}),
-    "midpoint, frozen": ("midpoint", {"solver": "frozen"}),
+    "midpoint, modified-newton": ("midpoint", {"solver": "modified-newton"}),
     "midpoint, tree": ("midpoint", {"residual": "tree"}),
 }
 EVERY = METHODS | SOLVERS

@@ -73,11 +73,11 @@ def carried(flat, y, r):
     return out
 
 
-def check_linear_time(flat, speed, kinetic="twist"):
+def check_linear_time(flat, speed, kinetic="screw"):
     q, p, dq, tau = case(flat, speed)
     model = Model(flat)
     y = chart(flat, q, dq)
-    r, d, p2 = pieces("batch_linear_time", 1, model, H, q, p, y, tau, split=kinetic == "split")
+    r, d, p2 = pieces("batch_linear_time", 1, model, H, q, p, y, tau, split=kinetic == "com")
     expected = reference.linear_time_residual(flat, q, p, dq, H, tau, kinetic=kinetic)
     scale = speed * np.abs(p).max()
     assert np.abs(r - expected).max() < 3e-14 * scale

@@ -11,7 +11,7 @@ from random_models import random_flat, with_rotors
 import vitree as vt
 
 METHODS = [
-    ("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("linear-time", {"kinetic": "split"}), ("midpoint", {}),
+    ("linear-time", {}), ("linear-time", {"kinetic": "screw"}), ("linear-time", {"kinetic": "com"}), ("midpoint", {}),
     ("midpoint", {"alpha": 0.3}),
 ]  # fmt: skip
 COMPOSED = [(name, {"order": order}) for name in ("linear-time", "midpoint") for order in (4, 6, 8)]

@@ -609,13 +609,13 @@ def com_displacement(flat: Flat, i, V, h):
     return D[:3, 3] + (R @ c - c), R
 
 
-def linear_time_action(flat: Flat, q1, q2, h, kinetic="twist"):
+def linear_time_action(flat: Flat, q1, q2, h, kinetic="screw"):
     """Ld = sum h/2 V^T G V + h/2 v^T armature v - h/2 (P(q1) + P(q2)), v = (q2 - q1)/h (Lee et al. 2016, eq. 9).
 
     split: sum 1/(2h) (w^T I w + m |p|^2) for the first sum, with the turn w and the displacement p of the COM.
     """
     V = average_twists(flat, q1, difference(flat, q1, q2), h)
-    if kinetic == "twist":
+    if kinetic == "screw":
         kinetic = sum(Vi @ spatial_inertia(flat, i) @ Vi for i, Vi in enumerate(V)) / 2
     else:
         moves = [com_displacement(flat, i, Vi, h)[0] / h for i, Vi in enumerate(V)]
@@ -647,10 +647,10 @@ def split_momenta(flat: Flat, V, h):
     return np.array(minus), np.array(plus)
 
 
-MOMENTA = {"twist": body_momenta, "split": split_momenta}
+MOMENTA = {"screw": body_momenta, "com": split_momenta}
 
 
-def linear_time_slots(flat: Flat, q1, dq, h, kinetic="twist"):
+def linear_time_slots(flat: Flat, q1, dq, h, kinetic="screw"):
     """D1 Ld, D2 Ld (nv,): project(-mu- + h/2 W) at q1, project(mu+ + h/2 W) at q2."""
     q2 = integrate(flat, q1, dq)
     minus, plus = MOMENTA[kinetic](flat, average_twists(flat, q1, dq, h), h)
@@ -667,13 +667,13 @@ def half_impulse(flat: Flat, q, dq, h, tau=None, wrench=None):
     return h / 2 * (force - drag(flat, dq / h))
 
 
-def linear_time_residual(flat: Flat, q1, p1, dq, h, tau=None, wrench=None, kinetic="twist"):
+def linear_time_residual(flat: Flat, q1, p1, dq, h, tau=None, wrench=None, kinetic="screw"):
     """f = -D1 Ld - f- - p1 (nv,), zero at the step; tau (nv,), wrench (nbody, 6) core frames."""
     D1, _ = linear_time_slots(flat, q1, dq, h, kinetic)
     return -D1 - half_impulse(flat, q1, dq, h, tau, wrench) - p1
 
 
-def linear_time_end(flat: Flat, q1, dq, h, tau=None, wrench=None, kinetic="twist"):
+def linear_time_end(flat: Flat, q1, dq, h, tau=None, wrench=None, kinetic="screw"):
     """q2 and p2 = D2 Ld + f+ of an increment."""
     q2 = integrate(flat, q1, dq)
     _, D2 = linear_time_slots(flat, q1, dq, h, kinetic)
@@ -703,7 +703,7 @@ def split_block(flat: Flat, i, V, h):
     return np.vstack((np.hstack((n, zero)) + hat(c) @ f, f))
 
 
-def linear_time_jacobian(flat: Flat, q1, dq, h, kinetic="twist"):
+def linear_time_jacobian(flat: Flat, q1, dq, h, kinetic="screw"):
     """Derivative (nv, nv) of the residual by body variations of q2, with 6x6 blocks K_i.
 
     K = (dlog_{hV}^T G + h d/dx (dlog_x^T G V)) dlog_{-hV} / h; zeta_i = X_i(q2) zeta_p + S d;
@@ -719,7 +719,7 @@ def linear_time_jacobian(flat: Flat, q1, dq, h, kinetic="twist"):
         k = flat.parent[i]
         z = X2[i] @ zeta[k] if k >= 0 else np.zeros((6, nv), dtype=V.dtype)
         z[:, r[i]] += joint_subspace(flat, i)
-        K = (twist_block if kinetic == "twist" else split_block)(flat, i, Vi, h)
+        K = (twist_block if kinetic == "screw" else split_block)(flat, i, Vi, h)
         zeta.append(z)
         dF.append(K @ z)
     J, c = np.zeros((nv, nv), dtype=V.dtype), drag_slope(flat, dq / h) + 2 / h * flat.armature
@@ -731,7 +731,7 @@ def linear_time_jacobian(flat: Flat, q1, dq, h, kinetic="twist"):
     return J
 
 
-def linear_time_jacobian_by_differences(flat: Flat, q1, dq, h, kinetic="twist"):
+def linear_time_jacobian_by_differences(flat: Flat, q1, dq, h, kinetic="screw"):
     """The same by differences of the residual."""
     q1, dq = normalised(flat, np.asarray(q1, np.longdouble)), np.asarray(dq, np.longdouble)
 
@@ -761,7 +761,7 @@ def _first_guess(flat, q, p, h, tau, wrench):
     return h * v + h * h / 2 * acceleration(flat, q, v, 0.0 if tau is None else tau, wrench)
 
 
-def linear_time_step(flat: Flat, q, p, h, tau=None, wrench=None, kinetic="twist"):
+def linear_time_step(flat: Flat, q, p, h, tau=None, wrench=None, kinetic="screw"):
     """(q2, p2) one step of h after (q, p), by Newton in extended precision.
 
     Returned in the precision of q. ``tau`` (nv,) [N or N m] and ``wrench`` (nbody, 6), body i's
@@ -819,7 +819,7 @@ def mean_potential(flat: Flat, load, q1, q2):
     return load.stiffness * stretch**2 / 2
 
 
-def averaged_slots(flat: Flat, q1, q2, h, kinetic="twist"):
+def averaged_slots(flat: Flat, q1, q2, h, kinetic="screw"):
     """D1 Ld, D2 Ld (nv,) of springs="averaged", Ld = linear_time_action - h sum of mean_potential.
 
     Those of the bare tree, and by differences those of the loads. A step has p1 = -D1 Ld, p2 = D2 Ld.

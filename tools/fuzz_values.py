@@ -414,9 +414,9 @@ def options(case: Case):
     kind = system.methods.get(name) if isinstance(name, str) else None
     names = list((kind or next(iter(system.methods.values()))).options)
     values = {
-        "solver": ("auto", "recursive-newton", "newton", "frozen", "broyden", "riqn"), "order": (2, 4, 6, 8),
+        "solver": ("auto", "recursive-newton", "newton", "modified-newton", "broyden", "riqn"), "order": (2, 4, 6, 8),
         "guess": ("auto", "current", "euler", "semi-implicit", "aba", "extrapolate", "extrapolate-3"),
-        "halvings": (0, 1, 3), "tolerance": (1e-9, 1e-12), "max_iterations": (1, 5, 30), "rate": (1.0, 10.0),
+        "max_halvings": (0, 1, 3), "tolerance": (1e-9, 1e-12), "max_iterations": (1, 5, 30), "rate": (1.0, 10.0),
         "adapt": ("density", "sundman"), "density": (1.0, 10.0), "alpha": (0.0, 0.5, 1.0), "inertia": (1.0,),
         "residual": ("recursive", "tree"), "caching": (True, False), "energy": (1.0, 100.0), "rtol": (1e-6,),
         "atol": (1e-8,), "max_step": (0.01,), "map": ("exp", "cayley", "dual-cayley"), "tangent": ("exp", "cayley"),

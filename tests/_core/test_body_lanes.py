@@ -12,7 +12,7 @@ from vitree.model.model import Model
 
 KINDS = ("revolute", "prismatic", "helical", "ball", "free")
 CHOICES = (
-    ("linear-time", {"kinetic": "twist"}), ("linear-time", {"kinetic": "split"}), ("linear-time", {"order": 4}),
+    ("linear-time", {"kinetic": "screw"}), ("linear-time", {"kinetic": "com"}), ("linear-time", {"order": 4}),
     ("linear-time", {"solver": "recursive-newton"}), ("linear-time", {"solver": "riqn"}), ("midpoint", {}),
 )  # fmt: skip
 

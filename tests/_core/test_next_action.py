@@ -11,7 +11,7 @@ from vitree._core import scalar
 
 CORE = scalar()
 NAMES = {value: name for name, value in CORE.ACTIONS.items()}
-SOLVERS = ("auto", "recursive-newton", "newton", "frozen", "broyden", "riqn")
+SOLVERS = ("auto", "recursive-newton", "newton", "modified-newton", "broyden", "riqn")
 
 
 PASS = {"k": 0, "most": 30, "error": 1e-5, "error_before": 1.0, "goal": 1e-9, "scale": 1.0, "turned": 0,
@@ -65,7 +65,7 @@ def test_newton_factors_at_each_pass(solver):
     assert {action(solver, k=k, have=have) for k in range(30) for have in (0, 1)} == {"factor"}
 
 
-@pytest.mark.parametrize("solver", ["frozen", "broyden", "riqn"])
+@pytest.mark.parametrize("solver", ["modified-newton", "broyden", "riqn"])
 def test_others_factor_once_a_step(solver):
     """An operator of steps before does not count."""
     assert [action(solver, k=k, have=1) for k in range(4)] == ["factor", "reuse", "reuse", "reuse"]

@@ -199,7 +199,7 @@ def test_slot_derivatives_are_those_of_the_action(tree):
     q2 = ref.integrate(flat, q1, dq)
     actions = [
         (lambda a, b: ref.linear_time_action(flat, a, b, h), ref.linear_time_slots),
-        (lambda a, b: ref.linear_time_action(flat, a, b, h, "split"), _with_split),
+        (lambda a, b: ref.linear_time_action(flat, a, b, h, "com"), _with_split),
         (lambda a, b: ref.midpoint_action(flat, a, b, h, 0.3), _with_alpha(0.3)),
         (lambda a, b: ref.midpoint_action(flat, a, b, h), ref.midpoint_slots),
     ]
@@ -210,7 +210,7 @@ def test_slot_derivatives_are_those_of_the_action(tree):
 
 
 def _with_split(flat, q1, dq, h):
-    return ref.linear_time_slots(flat, q1, dq, h, "split")
+    return ref.linear_time_slots(flat, q1, dq, h, "com")
 
 
 def _with_alpha(alpha):
@@ -224,7 +224,7 @@ def test_newton_matrices_are_the_derivatives_of_the_residuals(tree):
     h = np.longdouble(0.02)
     q1 = ref.normalised(flat, q1.astype(np.longdouble))
     dq = h * v
-    for kinetic in ("twist", "split"):
+    for kinetic in ("screw", "com"):
         J = ref.linear_time_jacobian(flat, q1, dq, h, kinetic)
         assert relative(J, ref.linear_time_jacobian_by_differences(flat, q1, dq, h, kinetic)) < DIFFERENCES
     for alpha in (0.3, 0.5):
@@ -236,7 +236,7 @@ def test_newton_matrices_are_the_derivatives_of_the_residuals(tree):
         assert relative(J, differences) < DIFFERENCES
 
 
-STEPS = [ref.linear_time_step, partial(ref.linear_time_step, kinetic="split"), ref.midpoint_step]
+STEPS = [ref.linear_time_step, partial(ref.linear_time_step, kinetic="com"), ref.midpoint_step]
 
 
 def _flow(flat, q, v, h, tau, wrench, substeps=8):

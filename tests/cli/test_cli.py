@@ -65,13 +65,13 @@ def test_a_picture_that_was_there_is_said_to_be_replaced(run, robot):
 def test_compare_as_json_with_orders_and_solvers(run, robot, tmp_path):
     status, out, err = run(
         "compare", robot, "-m", "linear-time:riqn,midpoint,rk4", "-T", 0.1, "--dt", "0.01,0.005",
-        "--solver", "frozen", "--json", "--no-plot", "--no-damping", "--reference", "scipy-radau",
+        "--solver", "modified-newton", "--json", "--no-plot", "--no-damping", "--reference", "scipy-radau",
     )  # fmt: skip
     content = json.loads(out)
     assert status == 0 and err == "" and len(content["table"]) == 6
     assert content["settings"]["reference"] == "scipy-radau"
     solvers = [job.get("solver") for job in content["settings"]["methods"].values()]
-    assert solvers == ["riqn", "frozen", None]
+    assert solvers == ["riqn", "modified-newton", None]
     orders = {row["label"]: row["order"] for row in content["table"]}
     assert abs(orders["midpoint"] - 2) < 0.2 and abs(orders["rk4"] - 4) < 0.4
     assert [path.name for path in tmp_path.iterdir()] == ["two.urdf"]
@@ -138,7 +138,7 @@ def test_orders_of_compositions(run, robot):
     content = json.loads(out)
     assert status == 0 and err == ""
     chosen = [(job.get("solver"), job.get("order")) for job in content["settings"]["methods"].values()]
-    assert chosen == [(None, 4), (None, 2), ("frozen", 6), (None, None)]
+    assert chosen == [(None, 4), (None, 2), ("modified-newton", 6), (None, None)]
     orders = {row["label"]: row["order"] for row in content["table"]}
     assert abs(orders["linear-time"] - 4) < 0.3 and abs(orders["linear-time:order=2"] - 2) < 0.2
     status, _, _ = run("simulate", robot, *SHORT, "--order", 6, "-o", "a.npz")
@@ -157,9 +157,9 @@ def test_other_options_of_the_methods(run, robot):
     }  # fmt: skip
     _, out, _ = run(
         "compare", robot, "-m", "linear-time,rk4,scipy-rk45", *SHORT, "--option", "guess=euler", "--option",
-        "rtol=1e-5", "--option", "halvings=2", "--json", "--no-plot",
+        "rtol=1e-5", "--option", "max_halvings=2", "--json", "--no-plot",
     )  # fmt: skip
-    own = {"guess": "euler", "halvings": 2}, {}, {"rtol": 1e-5}
+    own = {"guess": "euler", "max_halvings": 2}, {}, {"rtol": 1e-5}
     jobs = json.loads(out)["settings"]["methods"].items()
     assert [{key: job[key] for key in job if key != "method"} for _, job in jobs] == list(own)
     adapted = ("--option", "adapt=density", "--option", "rate=5")
@@ -173,7 +173,7 @@ def test_simulate_watches_and_halves(run, robot):
     traj = Trajectory.load("run.npz")
     assert status == 0 and list(traj.monitors) == ["t", "energy", "iterations"]
     assert len(traj) == 3 and len(traj.monitors["energy"]) == 10 and traj.settings["halved"] > 0
-    status, _, err = run(*spin, "--halvings", 0)
+    status, _, err = run(*spin, "--max-halvings", 0)
     assert status == 2 and "half a turn" in err
 
 
@@ -275,12 +275,13 @@ def test_robots_are_listed(run):
         (["simulate", "ROBOT", "--option", "tolerance=1"], "--option tolerance=1 must be"),
         (["simulate", "ROBOT", "--option", "rate=1"], "--option rate= goes with --option adapt=,"),
         (["simulate", "ROBOT", "--order", "4", "--option", "order=6"], "--order and --option order="),
-        (["simulate", "ROBOT", "--halvings", "4", "--option", "halvings=6"], "--halvings and --option halvings="),
+        (["simulate", "ROBOT", "--max-halvings", "4", "--option", "max_halvings=6"],
+         "--max-halvings and --option max_halvings="),
         (["simulate", "ROBOT", "-o", "run.txt"], ".npz"),
         (["simulate", "ROBOT", "--duration", "0.0015"], "--duration 0.0015 s"),
         (["info", "ROBOT", "--density", "-1", "--inertia", "geometry"], "--density -1.0 must be"),
         (["simulate", "ROBOT", "--order", "5"], "2, 4, 6, 8"),
-        (["simulate", "ROBOT", "--halvings", "-1"], "halvings"),
+        (["simulate", "ROBOT", "--max-halvings", "-1"], "max_halvings"),
         (["simulate", "ROBOT", "--monitor", "enrgy"], "energy"),
         (["simulate", "ROBOT", "--method", "rk4", "--order", "4"], "order"),
         (["simulate", "ROBOT", "--method", "rk44"], "rk4"),

@@ -83,7 +83,7 @@ def test_the_lists_of_names_are_those_of_the_library():
     assert {name.replace("-", "_") for name in (*cli_names.PLOTS, *cli_names.OF_COMPARISONS)} == set(plots)
     known = [vt.METHODS, *(cli_names.vehicle(vehicle).methods for vehicle in cli_names.VEHICLES)]
     options = {name for methods in known for method in methods.values() for name in method.options}
-    assert options - {"solver", "order", "halvings", "events"} == set(cli_names.METHOD_OPTIONS)
+    assert options - {"solver", "order", "max_halvings", "max_impacts"} == set(cli_names.METHOD_OPTIONS)
 
 
 # ---- completion -----------------------------------------------------------------------------------

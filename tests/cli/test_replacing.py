@@ -77,7 +77,7 @@ def test_empty_and_unknown_files_are_replaced(folder):
     assert kinds.is_of_kind(folder / "absent.npz", ".npz") and kinds.is_of_kind(folder, ".npz")
 
 
-FALLS = ["simulate", "double_pendulum", "-T", "1", "--dt", "0.1", "--option", "tolerance=1e-14", "--halvings", "0",
+FALLS = ["simulate", "double_pendulum", "-T", "1", "--dt", "0.1", "--option", "tolerance=1e-14", "--max-halvings", "0",
          "--option", "max_iterations=1", "--q0", "0.5,2", "-o", "run.npz"]  # fmt: skip
 
 

@@ -49,8 +49,8 @@ WRONG = {
     "--dt": "simulate pendulum --dt -1",
     "--accuracy": "simulate pendulum --dt auto --accuracy 2",
     "--output": f"simulate pendulum {SHORT} --output run.txt",
-    "--halvings": f"simulate pendulum {SHORT} --halvings -1",
-    "--events": f"simulate pendulum {SHORT} --events -1",
+    "--max-halvings": f"simulate pendulum {SHORT} --max-halvings -1",
+    "--max-impacts": f"simulate pendulum {SHORT} --max-impacts -1",
     "--monitor": f"simulate pendulum {SHORT} --monitor enrgy",
     "--methods": f"compare pendulum {SHORT} --methods rk44",
     "--reference": f"compare pendulum {SHORT} --reference exact",
@@ -206,7 +206,7 @@ def test_errors_carry_argument_value_and_choices():
     assert about(error_of(method="rk44")) == ("method", "rk44") and "rk4" in error_of(method="rk44").choices
     assert about(error_of(order=5)) == ("order", 5) and error_of(order=5).choices == [2, 4, 6, 8]
     assert about(error_of(v0=[1, 2, 3]))[0] == "v0"
-    assert about(error_of(halving=1)) == ("halving", "halving") and "halvings" in error_of(halving=1).choices
+    assert about(error_of(halving=1)) == ("halving", "halving") and "max_halvings" in error_of(halving=1).choices
     plain = InputError("no such thing")
     assert (plain.argument, plain.value, plain.choices) == (None, None, None)
     assert about(ConvergenceError("no", time=0.0, residual=0.0, iterations=0)) == (None, None)

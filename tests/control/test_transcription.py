@@ -239,14 +239,14 @@ def test_a_string_is_a_prescribed_distance():
     asked = {"steps": 20, "dt": 0.02, "start": [0.0, 0.0, 0.2], "strings": {"eye": (0.1, 0, 1)}, "actuators": []}
     ending = vc.MotionProblem(tree.compile(), cost=cost, goal=[np.nan] * 3, **asked)
     assert ending.trajectory(ending.x0).tensions["eye"].shape == (21,)
-    problem = vc.MotionProblem(tree.compile(), cost=cost, kinetic="twist", **asked)
+    problem = vc.MotionProblem(tree.compile(), cost=cost, kinetic="screw", **asked)
     found = vc.solve(problem, BEST)
     assert found.success, found.message
     plan, length = found.trajectory, found.trajectory.lengths["eye"]
     assert plan.q[-1, 1] > 0.05 and plan.tensions["eye"][:-1].min() > 0
     tree.world.add(vt.tz("string", kinematic=True))
     tree.constrain(vt.Distance("hook", "eye", length="string"))
-    run = vt.simulate(tree.compile(), [*plan.q[0], length[0]], duration=0.4, dt=0.02, kinetic="twist", tolerance=1e-12,
+    run = vt.simulate(tree.compile(), [*plan.q[0], length[0]], duration=0.4, dt=0.02, kinetic="screw", tolerance=1e-12,
                       control=vt.Control(prescribed={"string": lambda t: np.interp(t, plan.t, length)}))  # fmt: skip
     np.testing.assert_allclose(run.q[:, :3], plan.q, atol=1e-8)
     np.testing.assert_allclose(-run.multipliers[2:, 0] * 0.02, plan.tensions["eye"][1:-1], atol=1e-6)

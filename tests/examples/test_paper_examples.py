@@ -145,10 +145,11 @@ def chain_iterations(text):
     """Newton squares the residual, riqn gains a few digits; extrapolation needs the fewest corrections."""
     first, zero, second, third = (rows_of(part) for part in text.split("\n\n")[:4])
     for method in ("linear-time", "midpoint"):
-        newton, *others = (numbers(first[f"{method}, {solver}"]) for solver in ("newton", "riqn", "broyden", "frozen"))
+        newton, *others = (numbers(first[f"{method}, {solver}"])
+                           for solver in ("newton", "riqn", "broyden", "modified-newton"))  # fmt: skip
         for other in others:
             assert newton[1] < 100 * newton[0] ** 2 and newton[1] < 1e-2 * other[1] and len(newton) < len(other)
-        for solver in ("recursive-newton", "newton", "broyden", "frozen", "riqn", "auto"):
+        for solver in ("recursive-newton", "newton", "broyden", "modified-newton", "riqn", "auto"):
             means = [float(cell.split()[0]) for cell in second[f"{method}, {solver}, 1e-12"]]
             current, euler, semi_implicit, aba, second_order, fourth_order, chosen = means
             assert chosen <= min(second_order, fourth_order) and chosen < aba <= min(semi_implicit, euler, current)

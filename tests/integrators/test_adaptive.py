@@ -264,7 +264,7 @@ def test_runs_record_monitor_and_resume(options):
 def test_a_step_that_fails_is_halved():
     """And goes on from there: half the pace of the discrete action, or half the step that the density has."""
     options = sundman(inertia=1.0, max_iterations=1, solver="recursive-newton")
-    run = vt.simulate(RODS, RODS_AT, duration=30.0, dt=0.06, halvings=4, **options)
+    run = vt.simulate(RODS, RODS_AT, duration=30.0, dt=0.06, max_halvings=4, **options)
     assert run.settings["halved"] > 100
     assert np.abs(run.energy - run.energy[0]).max() < 0.2
     assert np.diff(run.t).min() > 5e-3

@@ -92,7 +92,7 @@ def test_a_wheel_may_turn_fast(method):
     assert np.ptp(run.energy) < 1e-5 * run.energy[0]
 
 
-@pytest.mark.parametrize("solver", ["newton", "recursive-newton", "frozen", "broyden", "riqn"])
+@pytest.mark.parametrize("solver", ["newton", "recursive-newton", "modified-newton", "broyden", "riqn"])
 @pytest.mark.parametrize("method", METHODS)
 def test_other_solvers_accept_no_other_branch(method, solver):
     """They may fail, which an error says; the steps before it are right."""

@@ -159,7 +159,7 @@ def test_order(method, group, name, order):
 
     def error_of(n):
         run = vt.simulate(model, q, v, duration=duration, dt=duration / n, method=method, order=order, tolerance=1e-13,
-                          halvings=0, **more)  # fmt: skip
+                          max_halvings=0, **more)  # fmt: skip
         if model.constraints:
             assert np.abs(run.constraint).max() < 1e-11
         return end_error(model, exact, run[-1]).max()
@@ -182,7 +182,7 @@ def test_rows_of_inputs_that_jump_keep_the_order(method, order):
 
     def error_of(n):
         run = vt.simulate(model, q, v, duration=0.3, dt=0.1 / n, method=method, order=order, tolerance=1e-13,
-                          halvings=0, control=vt.Control(inputs=np.repeat(rows, n, axis=0)))  # fmt: skip
+                          max_halvings=0, control=vt.Control(inputs=np.repeat(rows, n, axis=0)))  # fmt: skip
         return end_error(model, exact, run[-1]).max()
 
     found, errors = measured_order(error_of, order, 1)
@@ -301,8 +301,8 @@ def test_multipliers_are_those_at_the_records(method):
         ({"order": 3}, "must be one of 2, 4, 6, 8"),
         ({"order": 4, "method": "midpoint", "alpha": 0.4}, "self-adjoint"),
         ({"order": 4, "q1": np.zeros(2)}, "start from q0 and v0"),
-        ({"halvings": -1}, "halvings"),
-        ({"halvings": 1.5}, "halvings"),
+        ({"max_halvings": -1}, "max_halvings"),
+        ({"max_halvings": 1.5}, "max_halvings"),
     ],
 )
 def test_bad_options(change, text):

@@ -434,5 +434,5 @@ def test_failed_compositions_with_friction_name_order_two(order, stopped):
     tree = vt.Tree("joint", gravity=(0.0, 0.0, 0.0))
     tree.world.add(vt.ry("joint", **stopped), vt.body("wheel", 1.0, inertia=(1, 1e-2, 1)))
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(tree.compile(), duration=1.0, dt=0.01, order=order, halvings=0, control=[1e4])
+        vt.simulate(tree.compile(), duration=1.0, dt=0.01, order=order, max_halvings=0, control=[1e4])
     assert ("order=2" in str(failure.value)) == (order == 4 and bool(stopped))

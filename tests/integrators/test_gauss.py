@@ -524,15 +524,16 @@ def test_a_step_that_cannot_be_solved_is_halved():
     assert run.settings["halved"] > 0 and run.steps == 3
     assert np.abs(run.energy - run.energy[0]).max() < 0.1 * run.kinetic[0]
     with pytest.raises(vt.ConvergenceError, match="halve dt"):
-        simulate(model, *start, duration=0.3, dt=0.1, order=8, halvings=0)
+        simulate(model, *start, duration=0.3, dt=0.1, order=8, max_halvings=0)
 
 
 def test_failures_leave_the_state():
     model = vt.Model(chain_flat(4))
     with pytest.raises(vt.ConvergenceError, match="halve dt") as failure:
-        simulate(model, np.full(4, 0.3), np.full(4, 5.0), duration=1.0, dt=0.05, max_iterations=2, halvings=3)
+        simulate(model, np.full(4, 0.3), np.full(4, 5.0), duration=1.0, dt=0.05, max_iterations=2, max_halvings=3)
     assert len(failure.value.trajectory) == 1 and np.isfinite(failure.value.trajectory.p).all()
-    held = vt.Simulation(model, np.full(4, 0.3), np.full(4, 5.0), dt=0.05, method="gauss", max_iterations=2, halvings=3)
+    held = vt.Simulation(model, np.full(4, 0.3), np.full(4, 5.0), dt=0.05, method="gauss", max_iterations=2,
+                         max_halvings=3)
     before = held.q.copy(), held.p.copy(), held.t
     with pytest.raises(vt.ConvergenceError):
         held.step()
@@ -561,7 +562,8 @@ def test_what_it_cannot_do_is_refused():
     model = vt.Model(chain)
     for more, text in (
         ({"order": 5}, "must be one of 4, 6, 8, 12, 16"), ({"order": "high"}, "must be one of"),
-        ({"tolerance": 0.1}, "tolerance"), ({"max_iterations": 0}, "max_iterations"), ({"halvings": -1}, "halvings"),
+        ({"tolerance": 0.1}, "tolerance"), ({"max_iterations": 0}, "max_iterations"),
+        ({"max_halvings": -1}, "max_halvings"),
     ):  # fmt: skip
         with pytest.raises(vt.InputError, match=text):
             simulate(model, duration=0.1, dt=0.01, **more)

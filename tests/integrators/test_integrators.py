@@ -13,13 +13,13 @@ from vitree.mechanism.flat import FREE, KINDS
 COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
 #: The variational schemes: method and options.
 SCHEMES = {
-    "twist": {"method": "linear-time", "kinetic": "twist"}, "split": {"method": "linear-time", "kinetic": "split"},
+    "screw": {"method": "linear-time", "kinetic": "screw"}, "com": {"method": "linear-time", "kinetic": "com"},
     "midpoint": {"method": "midpoint"}, "midpoint, norm of the energy": {"method": "midpoint", "norm": "energy"},
 }  # fmt: skip
 SOLVERS = [
-    ("twist", "auto"), ("twist", "recursive-newton"), ("twist", "frozen"), ("twist", "riqn"), ("split", "auto"),
-    ("split", "recursive-newton"), ("split", "newton"), ("split", "riqn"), ("midpoint", "auto"),
-    ("midpoint", "recursive-newton"), ("midpoint", "frozen"), ("twist", "newton"), ("twist", "broyden"),
+    ("screw", "auto"), ("screw", "recursive-newton"), ("screw", "modified-newton"), ("screw", "riqn"), ("com", "auto"),
+    ("com", "recursive-newton"), ("com", "newton"), ("com", "riqn"), ("midpoint", "auto"),
+    ("midpoint", "recursive-newton"), ("midpoint", "modified-newton"), ("screw", "newton"), ("screw", "broyden"),
     ("midpoint", "newton"), ("midpoint", "broyden"), ("midpoint", "riqn"),
 ]  # fmt: skip
 
@@ -48,8 +48,8 @@ def fitted_order(model, q, v, method, steps, duration=0.4, **more):
 
 @pytest.mark.parametrize("damped", [False, True], ids=["free", "damped"])
 @pytest.mark.parametrize(("method", "options"), [
-    *((name, {}) for name in COMPILED if vt.METHODS[name].order <= 4), ("linear-time", {"kinetic": "twist"}),
-    ("linear-time", {"kinetic": "split"}), ("midpoint", {"norm": "energy"})], ids=str)  # fmt: skip
+    *((name, {}) for name in COMPILED if vt.METHODS[name].order <= 4), ("linear-time", {"kinetic": "screw"}),
+    ("linear-time", {"kinetic": "com"}), ("midpoint", {"norm": "energy"})], ids=str)  # fmt: skip
 @pytest.mark.parametrize("base", ["fixed", "free"])
 def test_order(method, options, base, damped):
     model, q, v = tree(11, base, kinds=("revolute", "prismatic", "helical", "ball"), damping=damped)
@@ -289,7 +289,7 @@ def test_a_step_of_half_a_turn_is_refused():
     """The average twist of a step is not defined from half a turn on."""
     model = vt.Model(chain_flat(1))
     with pytest.raises(vt.ConvergenceError, match="half a turn"):
-        vt.simulate(model, v0=np.array([400.0]), duration=0.1, dt=0.01, halvings=0)
+        vt.simulate(model, v0=np.array([400.0]), duration=0.1, dt=0.01, max_halvings=0)
     run = vt.simulate(model, v0=np.array([400.0]), duration=0.1, dt=0.01)
     assert run.settings["halved"] == run.steps == 10
 

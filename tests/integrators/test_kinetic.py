@@ -42,7 +42,7 @@ def tumbling(seed, nbody=6):
 
 
 #: The forms of a method: that which does not see how fast the whole moves, and the one of the papers.
-FORMS = {"linear-time": ("split", "twist"), "midpoint": ("relative", "midpoint")}
+FORMS = {"linear-time": ("com", "screw"), "midpoint": ("relative", "midpoint")}
 
 
 @pytest.mark.parametrize("method", FORMS)
@@ -211,7 +211,7 @@ def test_a_cart_may_move_fast():
     exact = vt.simulate(model, v0=np.array([0.0, 2.0, -3.0]), duration=1.0, dt=1e-4, method="rk8").q[-1]
     for speed in SPEEDS:
         run = vt.simulate(model, v0=np.array([speed, 2.0, -3.0]), duration=1.0, dt=2e-3)
-        assert run.settings["kinetic"] == "split"
+        assert run.settings["kinetic"] == "com"
         errors.append(np.abs(run.q[-1] - exact)[1:].max())
     assert np.abs(np.array(errors) / errors[0] - 1).max() < 0.01
 
@@ -235,7 +235,7 @@ def test_the_default_goes_by_the_base(elements, directions):
     model = with_root(*elements)
     assert sum(np.linalg.matrix_rank(tree.directions) for tree in model._floating) == directions
     method = vt.METHODS["linear-time"](model, 0.01)
-    assert method.settings["kinetic"] == ("split" if directions else "twist")
+    assert method.settings["kinetic"] == ("com" if directions else "screw")
     assert method.settings["norm"] == ("energy" if directions else "momentum")
 
 
@@ -312,10 +312,10 @@ def test_other_words_are_refused(chosen):
     with pytest.raises(vt.UnknownNameError, match=r"twist|momentum"):
         vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.01, **chosen)
     with pytest.raises(vt.UnknownNameError, match="relative"):
-        vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.01, method="midpoint", kinetic="split")
+        vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.01, method="midpoint", kinetic="com")
 
 
-@pytest.mark.parametrize("scheme", [{"kinetic": "twist"}, {"kinetic": "split"}, {"method": "midpoint"}], ids=str)
+@pytest.mark.parametrize("scheme", [{"kinetic": "screw"}, {"kinetic": "com"}, {"method": "midpoint"}], ids=str)
 @pytest.mark.parametrize("order", [2, 4])
 def test_light_joints_are_not_starved(scheme, order):
     """A finger of a gram on a body of a ton that moves fast: the norm of the energy means the finger, too."""
@@ -332,7 +332,7 @@ def test_light_joints_are_not_starved(scheme, order):
     assert off["energy"] < 1e-5 and off["momentum"] > 30 * off["energy"], off
 
 
-@pytest.mark.parametrize("kinetic", ["twist", "split"])
+@pytest.mark.parametrize("kinetic", ["screw", "com"])
 def test_a_run_goes_on_bit_for_bit(kinetic):
     model, q, v = tumbling(7)
     given = {"dt": 2e-3, "kinetic": kinetic, "norm": "energy"}

@@ -142,4 +142,4 @@ def test_a_whole_turn_in_a_step_is_refused():
     fast = vt.simulate(model, v0=[0, 0, 50.0], duration=1.0, dt=0.1, method="midpoint")
     assert np.abs(fast.v - fast.v[0]).max() < 1e-12
     with pytest.raises(vt.ConvergenceError, match="halve dt"):
-        vt.simulate(model, v0=[0, 0, 70.0], duration=1.0, dt=0.1, method="midpoint", halvings=0)
+        vt.simulate(model, v0=[0, 0, 70.0], duration=1.0, dt=0.1, method="midpoint", max_halvings=0)

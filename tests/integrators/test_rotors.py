@@ -32,7 +32,7 @@ def rotors(seed, base="fixed", nbody=8, kinds=KINDS, **more):
 # ---- steps ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kinetic", ["twist", "split"])
+@pytest.mark.parametrize("kinetic", ["screw", "com"])
 @pytest.mark.parametrize("seed", range(6))
 def test_linear_time_is_the_oracles(seed, kinetic):
     """Residual, direction and end, against derivatives of the action."""
@@ -134,7 +134,7 @@ def test_the_trees_residual_finds_the_same_motion():
         assert np.abs(run.q[-1] - runs[0].q[-1]).max() < 1e-10
 
 
-@pytest.mark.parametrize("kinetic", ["twist", "split", None])
+@pytest.mark.parametrize("kinetic", ["screw", "com", None])
 @pytest.mark.parametrize("base", ["fixed", "free"])
 def test_order_two(base, kinetic):
     """Against DOP853, with all loads, of both methods; the explicit methods find the same motion."""
@@ -164,9 +164,9 @@ def test_compositions(method, order):
 
 
 @pytest.mark.parametrize("how", [{"method": "midpoint"}, {"method": "midpoint", "alpha": 0.3},
-                                 {"method": "linear-time", "kinetic": "twist"},
-                                 {"method": "linear-time", "kinetic": "split"}],
-                         ids=["midpoint", "alpha", "twist", "split"])  # fmt: skip
+                                 {"method": "linear-time", "kinetic": "screw"},
+                                 {"method": "linear-time", "kinetic": "com"}],
+                         ids=["midpoint", "alpha", "screw", "com"])  # fmt: skip
 def test_steps_are_symplectic(how):
     """Of a chain of hinges and slides: A^T Omega A = Omega."""
     flat, q, v = rotors(1, nbody=4, kinds=SINGLE)
@@ -216,7 +216,7 @@ def test_a_cart_with_a_motor_may_move_fast():
     exact = vt.simulate(model, v0=[0.0, 2.0, -3.0], duration=1.0, dt=1e-4, method="rk8")
     for speed in (0.0, 1.0, 20.0, 100.0):
         run = vt.simulate(model, v0=[speed, 2.0, -3.0], duration=1.0, dt=2e-3)
-        assert run.settings["kinetic"] == "split"
+        assert run.settings["kinetic"] == "com"
         errors.append(np.abs(run.q[-1] - exact.q[-1])[1:].max())
     assert np.abs(np.array(errors) / errors[0] - 1).max() < 0.01, errors
 

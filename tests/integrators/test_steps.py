@@ -149,13 +149,13 @@ def spinner():
 
 @pytest.mark.parametrize("order", [2, 4])
 def test_a_failed_step_is_the_run_of_its_halves(order):
-    """With halvings=0 it fails; else it is what steps of a half give, by hand."""
+    """With max_halvings=0 it fails; else it is what steps of a half give, by hand."""
     model = spinner()
     more = {"v0": FAST[order], "tolerance": 1e-13, "order": order}
     with pytest.raises(vt.ConvergenceError, match="half a turn"):
-        vt.simulate(model, duration=0.1, dt=0.01, halvings=0, **more)
+        vt.simulate(model, duration=0.1, dt=0.01, max_halvings=0, **more)
     run = vt.simulate(model, duration=0.1, dt=0.01, **more)
-    hand = vt.simulate(model, duration=0.1, dt=0.005, halvings=0, **more)
+    hand = vt.simulate(model, duration=0.1, dt=0.005, max_halvings=0, **more)
     assert run.settings["halved"] == 10 and hand.settings["halved"] == 0 and run.steps == 10
     assert np.abs(run.q - hand.q[::2]).max() < 1e-12 * np.abs(run.q).max()
     assert np.abs(run.p - hand.p[::2]).max() < 1e-12 * np.abs(run.p).max()
@@ -182,7 +182,7 @@ def test_only_the_steps_that_fail_are_halved():
     rows = np.repeat([[600.0], [-600.0]], 15, axis=0)
     options = {"tolerance": 1e-13, "solver": "recursive-newton"}
     v = np.array([300.0])
-    run = vt.simulate(model, v0=v, duration=0.3, dt=0.01, control=vt.Control(inputs=rows), halvings=1, **options)
+    run = vt.simulate(model, v0=v, duration=0.3, dt=0.01, control=vt.Control(inputs=rows), max_halvings=1, **options)
     assert 5 < run.settings["halved"] < 30
     hand = np.array(list(by_hand(model, run.q[0], run.p[0], rows, **options)))
     assert np.abs(run.q[1:] - hand).max() < 1e-12 * np.abs(run.q).max()
@@ -193,7 +193,7 @@ def test_constraints_hold_in_halved_steps(method):
     """Steps of which one correction alone is allowed; the multipliers are those where each step starts."""
     model, q, v = constrained_tree(2, nbody=8, speed=0.5)
     options = {"method": method, "solver": "recursive-newton", "guess": "aba", "max_iterations": 1, "tolerance": 1e-11}
-    run = vt.simulate(model, q, v, duration=0.05, dt=0.01, halvings=12, **options)
+    run = vt.simulate(model, q, v, duration=0.05, dt=0.01, max_halvings=12, **options)
     assert run.settings["halved"] == 5 and np.abs(run.constraint).max() < 1e-11
     hand = list(by_hand(model, run.q[0], run.p[0], [None] * 5, **options))
     assert np.abs(run.q[1:] - hand).max() < 1e-9
@@ -204,7 +204,7 @@ def test_constraints_hold_in_halved_steps(method):
 def test_all_halvings_failing_leaves_the_state():
     model = spinner()
     with pytest.raises(vt.ConvergenceError, match="step 1 at t = 0 s") as failure:
-        vt.simulate(model, v0=np.array([5000.0]), duration=0.1, dt=0.01, halvings=2)
+        vt.simulate(model, v0=np.array([5000.0]), duration=0.1, dt=0.01, max_halvings=2)
     run = failure.value.trajectory
     assert len(run) == 1 and run.settings["halved"] == 0 and run.steps == 0
     model = vt.Model(chain_flat(3))
@@ -214,7 +214,7 @@ def test_all_halvings_failing_leaves_the_state():
 
     for order in (2, 4):
         with pytest.raises(vt.ConvergenceError) as failure:
-            vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=0.01, control=blow, halvings=2, order=order)
+            vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=0.01, control=blow, max_halvings=2, order=order)
         run = failure.value.trajectory
         calm = vt.simulate(model, np.full(3, 0.3), duration=0.05, dt=0.01, control=np.full(3, 0.1), order=order)
         assert len(run) >= 6 and np.abs(run.q[:6] - calm.q).max() < 1e-9

@@ -127,7 +127,7 @@ def test_recorded_steps(k):
                 for frame in ("left_foot", "right_foot")]  # fmt: skip
     model = vt.Model(replace(flat, contacts=tuple(contacts), ground=vt.Ground(friction=case["mu"])))
     # the recorded steps are of the papers' forms
-    chosen = {"kinetic": "twist" if case["method"] == "linear-time" else "midpoint"}
+    chosen = {"kinetic": "screw" if case["method"] == "linear-time" else "midpoint"}
     integrator = vt.METHODS[case["method"]](model, case["h"], tolerance=1e-13, **chosen)
     integrator.start(0.0, np.array(case["q"]), np.array(case["p"]))
     integrator.advance(1)

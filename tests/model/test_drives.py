@@ -84,7 +84,7 @@ def test_the_work_of_drives_on_trees(method, base, kinds):
     """
     for seed in range(10):
         model, q, v, dt = stiff_case(seed, base, kinds)
-        run = vt.simulate(model, q, v, duration=60 * dt, dt=dt, method=method, tolerance=1e-12, halvings=0,
+        run = vt.simulate(model, q, v, duration=60 * dt, dt=dt, method=method, tolerance=1e-12, max_halvings=0,
                           monitors=("drive_forces",))  # fmt: skip
         bare = vt.METHODS[method](vt.Model(replace(model.flat, loads=())), dt).stepper
         lack = [bare.momentum_between(run.t[k], run.q[k], run.q[k + 1]) - run.p[k] for k in range(run.steps)]
@@ -125,7 +125,7 @@ def test_drives_never_give_energy_in_ten_thousand_steps(method, base, kinds):
 
 
 @pytest.mark.parametrize(("method", "chosen", "order"), [
-    ("linear-time", {}, 2), ("linear-time", {"solver": "newton"}, 2), ("linear-time", {"kinetic": "split"}, 2),
+    ("linear-time", {}, 2), ("linear-time", {"solver": "newton"}, 2), ("linear-time", {"kinetic": "com"}, 2),
     ("linear-time", {"order": 4}, 4), ("midpoint", {}, 2), ("midpoint", {"solver": "newton"}, 2),
     ("midpoint", {"residual": "tree"}, 2), ("midpoint", {"order": 4}, 4), ("rk4", {}, 4),
 ])  # fmt: skip
@@ -147,7 +147,7 @@ def test_the_order_with_moving_targets(method, chosen, order):
 
 
 @pytest.mark.parametrize("chosen", [
-    {"solver": "recursive-newton"}, {"solver": "newton"}, {"kinetic": "split"}, {"residual": "tree"},
+    {"solver": "recursive-newton"}, {"solver": "newton"}, {"kinetic": "com"}, {"residual": "tree"},
     {"residual": "tree", "solver": "newton"}, {"alpha": 0.3},
 ])  # fmt: skip
 @pytest.mark.parametrize("limits", [{}, {"effort_limit": 2.0}, {"effort_limit": 5.0, "velocity_limit": 3.0}])
@@ -263,7 +263,7 @@ def test_forces_of_drives_of_a_run_and_of_a_state(method):
     goal = {"goal": lambda t: 0.3 * np.sin(2 * t)}
     model = vt.Model(replace(model.flat, loads=(*(replace(d, kp=5.0, kd=0.3) for d in drives[1:]),
                                                 vt.Drive(drives[0].joint, 20.0, 0.5, target="goal"))))  # fmt: skip
-    ways = ({"order": 2}, {"order": 4}, {"halvings": 2}) if method != "rk4" else ({},)
+    ways = ({"order": 2}, {"order": 4}, {"max_halvings": 2}) if method != "rk4" else ({},)
     for more in ways:
         given = {"duration": 0.2, "dt": 0.002, "method": method, "control": vt.Control(inputs=goal), **more}
         run = vt.simulate(model, q, v, monitors="drive_forces", **given)

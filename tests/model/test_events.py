@@ -49,7 +49,7 @@ def test_a_ball_bounces_as_it_must(method, e):
     model, q = ball(restitution=e, friction=0.0)
     duration = {1.0: 2.0, 0.8: 2.0, 0.3: 0.6}[e]
     for dt in (1e-2, 4e-3, 1e-3):
-        run = vt.simulate(model, q, duration=duration, dt=dt, method=method, events=1, monitors="gap",
+        run = vt.simulate(model, q, duration=duration, dt=dt, method=method, max_impacts=1, monitors="gap",
                           **({} if method == "rk8" else exactly(method)))  # fmt: skip
         exact = [height(e, t) for t in run.t]
         assert np.abs(run.q[:, 2] - 0.1 - exact).max() < 1e-12
@@ -66,7 +66,8 @@ def test_a_rod_that_lands_is_of_second_order(method, friction, least):
     model, ends = tree.compile(), {}
     for events in (0, 1):
         ends[events] = [
-            vt.simulate(model, [0, 0.75, 0.4], [0.3, -0.5, 0.6], duration=0.48, dt=dt, method=method, events=events,
+            vt.simulate(model, [0, 0.75, 0.4], [0.3, -0.5, 0.6], duration=0.48, dt=dt, method=method,
+                        max_impacts=events,
                         **exactly(method)).q[-1] for dt in (8e-3, 4e-3, 2e-3, 1e-3, 6.25e-5)
         ]  # fmt: skip
     errors, plain = (np.array([np.abs(q - ends[1][-1]).max() for q in ends[k][:-1]]) for k in (1, 0))
@@ -83,7 +84,8 @@ def test_elastic_stops(method, band, monkeypatch):
     tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0),
                    vt.ry("b", lower=-0.3, upper=0.3), vt.tz(-1.0), vt.body("two", 1.0))  # fmt: skip
     tree.limits = "enforce"
-    run = vt.simulate(tree.compile(), [1.5, 0.0], duration=10.0, dt=2e-3, method=method, events=2, **exactly(method))
+    run = vt.simulate(tree.compile(), [1.5, 0.0], duration=10.0, dt=2e-3, method=method, max_impacts=2,
+                      **exactly(method))
     assert np.ptp(run.energy) < band and len(run.contacts) >= 14
     assert np.abs(run.q[:, 1]).max() < 0.3 + 1e-12
 
@@ -98,7 +100,7 @@ def test_a_robot_is_thrown(ground, limits, e, method):
     """Nothing is in the ground, energy changes by the work of contacts, and momentum by their impulses."""
     model = crawler(replace(GROUNDS[ground], restitution=e), limits)
     for seed in (1, 2):
-        run = vt.simulate(model, *thrown(model, seed), duration=0.4, dt=1e-3, method=method, events=20,
+        run = vt.simulate(model, *thrown(model, seed), duration=0.4, dt=1e-3, method=method, max_impacts=20,
                           monitors=("gap", "contact_work", "momentum_balance"))  # fmt: skip
         seen = run.monitors
         assert seen["gap"].min() > -2e-12
@@ -114,7 +116,7 @@ def test_balances_of_few_records():
     model, q = ball(restitution=0.9, friction=0.4)
     v, runs = [1.0, 0.5, 0, 3.0, 2.0, 1.0], []
     for every in (1, 50):
-        runs.append(vt.simulate(model, q, v, duration=3.0, dt=2e-3, record_every=every, events=3,
+        runs.append(vt.simulate(model, q, v, duration=3.0, dt=2e-3, record_every=every, max_impacts=3,
                                 monitors=("momentum_balance", "contact_work")))  # fmt: skip
         assert np.abs(runs[-1].monitors["momentum_balance"]).max() < 1e-12
         lost = runs[-1].energy[-1] - runs[-1].energy[0]
@@ -128,22 +130,22 @@ def test_balances_of_few_records():
 def test_runs_resume_bit_for_bit(method):
     model = crawler(replace(GROUNDS["corner"], restitution=0.4), True)
     q, v = thrown(model, 3)
-    whole = vt.simulate(model, q, v, duration=0.5, dt=1e-3, method=method, events=2)
+    whole = vt.simulate(model, q, v, duration=0.5, dt=1e-3, method=method, max_impacts=2)
     for steps in (150, 301, 390):
-        part = vt.simulate(model, q, v, duration=steps * 1e-3, dt=1e-3, method=method, events=2)
+        part = vt.simulate(model, q, v, duration=steps * 1e-3, dt=1e-3, method=method, max_impacts=2)
         rest = part.resume((500 - steps) * 1e-3)
         assert rest.q.tobytes() == whole.q[steps:].tobytes() and rest[1:].v.tobytes() == whole[steps + 1 :].v.tobytes()
         assert rest[1:].contacts.rows.tobytes() == whole[steps + 1 :].contacts.rows.tobytes()
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("events", [0, 2])
+@pytest.mark.parametrize("max_impacts", [0, 2])
 def test_nothing_of_a_step_depends_on_scratch(method, events):
     model = crawler(replace(GROUNDS["plane"], restitution=0.3))
     q, v = thrown(model, 2)
     ends = []
     for spoils in (False, True):
-        integrator = vt.METHODS[method](model, 1e-3, events=events)
+        integrator = vt.METHODS[method](model, 1e-3, max_impacts=events)
         integrator.start(0.0, q, v if method == "rk4" else model.generalized_momentum(q, v))
         for _ in range(300):
             if spoils:
@@ -163,7 +165,8 @@ def test_impacts_beyond_the_number_are_those_of_the_step():
     model = tree.compile()
     q, v = model.neutral(), model.zero_velocity()
     q[::7], q[2::7], v[2::6] = (0, 1, 2), (0.102, 0.104, 0.106), -1.0
-    low = [vt.simulate(model, q, v, duration=0.01, dt=0.01, events=n, monitors="gap").monitors["gap"] for n in range(4)]
+    low = [vt.simulate(model, q, v, duration=0.01, dt=0.01, max_impacts=n,
+                       monitors="gap").monitors["gap"] for n in range(4)]
     assert np.abs(low[0] + 0.0085) < 1e-4 and low[1] < -4e-3 and low[2] < -3e-3 and low[3] > 0
 
 
@@ -235,14 +238,14 @@ def test_a_stop_and_its_rebound_give_no_energy(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_events_is_a_whole_number(method, wrong):
     with pytest.raises(vt.InputError, match=r"events.*whole number from 0 to 1000"):
-        vt.simulate(*ball(), duration=0.01, dt=1e-3, method=method, events=wrong)
+        vt.simulate(*ball(), duration=0.01, dt=1e-3, method=method, max_impacts=wrong)
 
 
 @pytest.mark.parametrize("method", ["gauss", "scipy-dop853"])
 def test_methods_without_contacts_have_no_events(method):
     model = vt.load_urdf(vt.find_robot("arm6"))
-    with pytest.raises(vt.UnknownNameError, match="events"):
-        vt.simulate(model, duration=0.01, dt=1e-3, method=method, events=1)
+    with pytest.raises(vt.UnknownNameError, match="max_impacts"):
+        vt.simulate(model, duration=0.01, dt=1e-3, method=method, max_impacts=1)
 
 
 def test_prescribed_coordinates_need_steps_that_are_known():
@@ -250,6 +253,7 @@ def test_prescribed_coordinates_need_steps_that_are_known():
     tree.world.add(vt.tx("slide", kinematic=True), vt.tz("fall"), vt.body("plate", 1.0, (0.1, 0.1, 0.1)))
     tree.contact(vt.Contact("plate", points=[(0, 0, 0)]), vt.Ground(friction=0.5))
     given = {"duration": 0.1, "dt": 1e-2, "control": vt.Control(prescribed={"slide": lambda t: 0.1 * t})}
-    with pytest.raises(vt.InputError, match=r"events=2 does not know its steps beforehand, and prescribed coordinates"):
-        vt.simulate(tree.compile(), [0.0, 0.1], events=2, **given)
+    with pytest.raises(vt.InputError,
+                       match=r"max_impacts=2 does not know its steps beforehand, and prescribed coordinates"):
+        vt.simulate(tree.compile(), [0.0, 0.1], max_impacts=2, **given)
     vt.simulate(tree.compile(), [0.0, 0.1], **given)

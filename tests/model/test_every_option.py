@@ -261,18 +261,18 @@ def test_options_of_pushes(make, name):
 
 #: A value of each option of methods, and what it goes with; "" where settings alone tell it.
 OPTIONS = {
-    "solver": ("newton", {"solver": "riqn"}), "guess": ("current", {}), "order": (4, {}), "halvings": (0, {}),
-    "events": (4, {}), "tolerance": (1e-3, {}), "norm": ("energy", {"tolerance": 1e-5}), "max_iterations": (1, {}),
+    "solver": ("newton", {"solver": "riqn"}), "guess": ("current", {}), "order": (4, {}), "max_halvings": (0, {}),
+    "max_impacts": (4, {}), "tolerance": (1e-3, {}), "norm": ("energy", {"tolerance": 1e-5}), "max_iterations": (1, {}),
     "adapt": ("density", {}), "rate": (2.0, {"adapt": "density", "rate": 1.0}),
-    "density": (3.0, {"adapt": "density", "rate": 1.0}), "kinetic": ("split", {}),
+    "density": (3.0, {"adapt": "density", "rate": 1.0}), "kinetic": ("com", {}),
     "springs": ("averaged", {}), "alpha": (0.7, {}), "residual": ("tree", {}), "caching": (False, {}),
     "inertia": (2.0, {"adapt": "sundman", "rate": 1.0, "inertia": 1.0}),
     "energy": (500.0, {"adapt": "sundman", "rate": 1.0, "inertia": 1.0}), "rtol": (1e-3, {}),
     "atol": (1e-2, {"rtol": 1e-4}), "max_step": (1e-4, {}),
 }  # fmt: skip
 #: Options that change neither the motion nor the count of passes of ordinary steps, and where they are tested.
-OF_STEPS = {"halvings": "run/test_oddities.py", "caching": "integrators/test_rotors.py",
-            "norm": "integrators/test_kinetic.py", "events": "model/test_events.py"}  # fmt: skip
+OF_STEPS = {"max_halvings": "run/test_oddities.py", "caching": "integrators/test_rotors.py",
+            "norm": "integrators/test_kinetic.py", "max_impacts": "model/test_events.py"}  # fmt: skip
 
 
 def test_every_option_of_methods_is_here():
@@ -293,7 +293,7 @@ def test_options_of_methods(method, name):
     if name in ("kinetic",):
         tree = jointed(vt.free)
         if outcome(tree, 1.0, **base) == outcome(tree, 1.0, **{**base, name: value}):
-            value = "twist"  # split is the default of what moves freely
+            value = "screw"  # split is the default of what moves freely
     assert apart(outcome(tree, 1.0, **base), outcome(tree, 1.0, **{**base, name: value}))
 
 

@@ -94,8 +94,9 @@ def test_accelerations_are_those_of_the_dense_way(base, seed):
         assert np.abs(one - other).max(initial=0.0) <= 1e-8 * np.abs(other).max(initial=1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"solver": "recursive-newton"}, {"solver": "frozen"}, {"solver": "broyden"},
-                                     {"order": 4}, {"kinetic": "split"}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"solver": "recursive-newton"}, {"solver": "modified-newton"},
+                                     {"solver": "broyden"},
+                                     {"order": 4}, {"kinetic": "com"}], ids=str)  # fmt: skip
 def test_a_scissor_moves_as_it_does_the_dense_way(options):
     model, q = mechanisms.scissor(6, 0.9)
     model, plan = planned(model, by_fronts)

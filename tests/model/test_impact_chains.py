@@ -110,7 +110,7 @@ def test_impacts_that_are_located_go_on_to_those_behind_them(method):
         x = np.array((0.0, 0.0103, 0.0103 + gap))
         for events in (1, 4):
             run = vt.simulate(balls([1.0] * 3, 1.0), x + 2 * RADIUS * np.arange(3), [1.0, 0.0, 0.0], duration=0.03,
-                              dt=1e-3, method=method, events=events)  # fmt: skip
+                              dt=1e-3, method=method, max_impacts=events)  # fmt: skip
             np.testing.assert_allclose(run.v[-1], [0, 0, 1], rtol=0, atol=1e-9)
 
 

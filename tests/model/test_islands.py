@@ -82,7 +82,7 @@ def test_each_loop_moves_as_it_does_alone(method, spin):
 
 
 @pytest.mark.parametrize("options", [{}, {"solver": "newton"}, {"solver": "riqn"}, {"solver": "broyden"},
-                                     {"solver": "frozen"}, {"order": 4}], ids=str)
+                                     {"solver": "modified-newton"}, {"order": 4}], ids=str)
 @pytest.mark.parametrize("method", METHODS[:2])
 def test_every_solver_finds_the_same(method, options):
     model = bars((0, 1, 2), spin=True)

@@ -348,7 +348,8 @@ def test_solvers_and_guesses_agree(kinds):
     first = vt.simulate(model, q, v, solver="recursive-newton", **options)
     assert first.iterations_max <= 6
     tree = [{"residual": "tree", "caching": False}] if model.nq == model.nv else []
-    for more in ({"solver": "auto"}, {"solver": "frozen"}, {"guess": "current"}, {"guess": "euler"}, {"guess": "aba"},
+    for more in ({"solver": "auto"}, {"solver": "modified-newton"}, {"guess": "current"}, {"guess": "euler"},
+                 {"guess": "aba"},
                  {"guess": "extrapolate"}, *tree):  # fmt: skip
         run = vt.simulate(model, q, v, **more, **options)
         assert np.abs(run.q - first.q).max() < 1e-8, more

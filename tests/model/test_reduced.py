@@ -96,7 +96,7 @@ def test_derivatives_by_coordinates():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("method, options", [
-    ("linear-time", {"kinetic": "twist"}), ("linear-time", {"kinetic": "split"}),
+    ("linear-time", {"kinetic": "screw"}), ("linear-time", {"kinetic": "com"}),
     ("midpoint", {"kinetic": "midpoint"}), ("midpoint", {"solver": "newton", "kinetic": "midpoint"})])  # fmt: skip
 def test_steps_are_those_of_the_reduced_action(seed, method, options):
     """D1 and D2 of the discrete action, along what the couplings allow, are minus and plus the momenta."""
@@ -181,7 +181,7 @@ def test_starts_torques_and_ends_are_in_the_reduced_coordinates(tmp_path):
         with pytest.raises(InputError):
             vt.simulate(model, q, duration=0.1, dt=1e-2, **wrong)
     with pytest.raises(ConvergenceError) as caught:
-        vt.simulate(model, q, 50 * v, duration=2.0, dt=0.2, max_iterations=4, halvings=0)
+        vt.simulate(model, q, 50 * v, duration=2.0, dt=0.2, max_iterations=4, max_halvings=0)
     assert caught.value.trajectory.q.shape[1] == model.nq
 
 

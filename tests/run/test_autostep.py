@@ -98,9 +98,9 @@ def test_steps_that_fail_are_too_long():
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
     start = model.neutral() + 1.0, np.array([12.0, -24.0])
     with pytest.raises(vt.ConvergenceError):
-        vt.simulate(model, *start, duration=0.8, dt=0.05, halvings=0)
+        vt.simulate(model, *start, duration=0.8, dt=0.05, max_halvings=0)
     for halvings in (0, 3):  # steps in halves of 2 h and h would be the same, and agree
-        run = auto(model, *start, duration=0.8, accuracy=1e-2, halvings=halvings)
+        run = auto(model, *start, duration=0.8, accuracy=1e-2, max_halvings=halvings)
         assert run.settings["halved"] == 0 and error_of(model, run, *start) < 1e-2
 
 

@@ -159,14 +159,14 @@ def test_numbers_of_every_kind_are_doubles(kind, name):
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint16, np.array, Foreign])
-@pytest.mark.parametrize("name", ["max_iterations", "halvings", "order", "record_every"])
+@pytest.mark.parametrize("name", ["max_iterations", "max_halvings", "order", "record_every"])
 def test_whole_numbers_of_every_kind_are_whole(kind, name):
-    value = {"max_iterations": 20, "halvings": 2, "order": 4, "record_every": 2}[name]
+    value = {"max_iterations": 20, "max_halvings": 2, "order": 4, "record_every": 2}[name]
     assert run(**{name: kind(value)}).settings == run(**{name: value}).settings
 
 
 @pytest.mark.parametrize("value", [True, "10", 10.5, None, [10], np.ma.array(10), 10**30, -1, object(), 1j])
-@pytest.mark.parametrize("name", ["max_iterations", "halvings", "record_every"])
+@pytest.mark.parametrize("name", ["max_iterations", "max_halvings", "record_every"])
 def test_what_is_no_whole_number_is_named(name, value):
     with pytest.raises(vt.InputError, match=f"(?s){name}.* must be a whole number"):
         run(**{name: value})

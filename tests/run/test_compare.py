@@ -190,7 +190,7 @@ def test_steps_in_halves_are_told():
 def test_every_warning_of_the_runs_is_told_once():
     model, q, v = double_pendulum(), np.ones(2), [24.0, -48.0]
     ways = {"one": "linear-time", "other": ("linear-time", {"tolerance": 1e-9}), "midpoint": "midpoint",
-            "coarse": "explicit-euler", "short": ("midpoint", {"halvings": 1})}  # fmt: skip
+            "coarse": "explicit-euler", "short": ("midpoint", {"max_halvings": 1})}  # fmt: skip
     found = compare(model, ways, q, v, duration=1.0, dt=[0.05, 0.025], reference=False)
     assert any("failed" in row["status"] for row in found.table)
     lines, told = found.notes, [run.warnings for run in found.trajectories.values()]

@@ -15,9 +15,9 @@ from vitree.integrators import mass_slopes, slopes
 from vitree.mechanism.flat import KINDS
 from vitree.run import gradient as variation
 
-METHODS = [("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("midpoint", {}), ("midpoint", {"alpha": 0.3})]
+METHODS = [("linear-time", {}), ("linear-time", {"kinetic": "screw"}), ("midpoint", {}), ("midpoint", {"alpha": 0.3})]
 METHODS += [(name, {"order": order}) for name in ("linear-time", "midpoint") for order in (4, 6, 8)]
-IDS = ["linear-time", "twist", "midpoint", "alpha", *(f"{name}-{more['order']}" for name, more in METHODS[4:])]
+IDS = ["linear-time", "screw", "midpoint", "alpha", *(f"{name}-{more['order']}" for name, more in METHODS[4:])]
 STEPS, DT = 12, 0.01
 
 

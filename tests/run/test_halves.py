@@ -74,7 +74,7 @@ def test_derivatives_of_steps_in_halves_against_differences(method, order, dampi
     for k, parts in halved(run)[:3]:
         def end(d, k=k, parts=parts):
             moved, pushed, torque = np.split(d, 3)
-            one = vt.METHODS[method](model, DT / parts, torque=torque, order=order, tolerance=1e-14, halvings=0)
+            one = vt.METHODS[method](model, DT / parts, torque=torque, order=order, tolerance=1e-14, max_halvings=0)
             one.start(0.0, model.integrate(run.q[k], moved), run.p[k] + pushed)
             assert one.stepper.go(parts, None, None) == 0
             return one.state()

@@ -64,7 +64,7 @@ def test_a_held_run_tells_what_records_do(ground, limits, method):
     assert sim.q.tobytes() == run.q[-1].tobytes() and sim.p.tobytes() == run.p[-1].tobytes()
 
 
-@pytest.mark.parametrize("options", [{"events": 5}, {"halvings": 2, "max_iterations": 3}])
+@pytest.mark.parametrize("options", [{"max_impacts": 5}, {"max_halvings": 2, "max_iterations": 3}])
 def test_steps_in_parts_tell_of_the_whole(options):
     tree = vt.Tree("balls")
     for k in range(3):

@@ -104,7 +104,7 @@ def test_stored_derivatives(case):
     model = vt.Model(replace(flat, loads=loads, **stored_constraints(case)))
     inputs = {f"{i} {x}": wrenches[i, k] for i in range(len(flat.kind)) for k, x in enumerate(names)}
     # the stored schemes are those of the papers
-    options = {"kinetic": "twist" if data["scheme"] == "linear-time" else "midpoint"}
+    options = {"kinetic": "screw" if data["scheme"] == "linear-time" else "midpoint"}
     found = vt.linearize(model, case.q[0], p0=case.v("p1"), dt=data["h"], method=data["scheme"],
                          control=vt.Control(inputs=inputs, torque=case.v("tau")), tolerance=1e-14,
                          **options)  # fmt: skip

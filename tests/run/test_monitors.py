@@ -48,7 +48,7 @@ def test_monitors_are_what_records_of_every_step_say(method):
 def test_contraction_is_the_ratio_of_the_last_residuals(method):
     """With one correction a step it is the residual over that of the guess; with none, NaN."""
     model = vt.Model(chain_flat(5))
-    run = vt.simulate(model, np.linspace(0.1, 0.9, 5), duration=1.0, dt=0.002, method=method, solver="frozen",
+    run = vt.simulate(model, np.linspace(0.1, 0.9, 5), duration=1.0, dt=0.002, method=method, solver="modified-newton",
                       monitors=("iterations", "contraction"))  # fmt: skip
     corrections, contraction = run.monitors["iterations"], run.monitors["contraction"]
     assert np.array_equal(np.isnan(contraction), corrections == 0)
@@ -73,7 +73,7 @@ def test_a_run_that_fails_keeps_what_was_watched(tmp_path):
         return np.full(3, 0.1 if t < 0.3 else 1e9)
 
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(model, np.full(3, 0.3), duration=1.0, dt=0.01, control=blow, record_every=4, halvings=0,
+        vt.simulate(model, np.full(3, 0.3), duration=1.0, dt=0.01, control=blow, record_every=4, max_halvings=0,
                     monitors=("energy", "iterations"))  # fmt: skip
     run = failure.value.trajectory
     assert len(run.monitors["energy"]) == run.steps == len(run.monitors["t"]) > 20
@@ -84,7 +84,7 @@ def test_a_run_that_fails_keeps_what_was_watched(tmp_path):
     assert run.monitors["energy"][3::4].tobytes() == run.energy[1:].tobytes()
 
 
-@pytest.mark.parametrize("more", [{"order": 4}, {"halvings": 2}, {"dt": np.full(60, 0.002), "duration": None}])
+@pytest.mark.parametrize("more", [{"order": 4}, {"max_halvings": 2}, {"dt": np.full(60, 0.002), "duration": None}])
 def test_compositions_and_steps_of_any_size_are_watched(more):
     model, q, v = constrained_tree(2, nbody=8, speed=0.5)
     options = {"duration": 0.12, "dt": 0.002, **more}
@@ -152,7 +152,7 @@ def test_long_runs_are_watched_in_pieces():
 def test_the_certificate_shows_how_far_joints_turn_and_how_near_the_prediction_they_end(method, order):
     model = vt.Model(chain_flat(4))
     q, dt = np.array([2.0, 1.0, 0.5, -0.5]), 0.05
-    run = vt.simulate(model, q, duration=5.0, dt=dt, method=method, order=order, monitors="certificate", halvings=0)
+    run = vt.simulate(model, q, duration=5.0, dt=dt, method=method, order=order, monitors="certificate", max_halvings=0)
     turn, distance = run.monitors["certificate"].T
     moved = np.abs(np.diff(run.q, axis=0)).max(axis=1)
     if order == 2:

@@ -32,7 +32,7 @@ def test_steps_in_halves_are_told_with_their_times(method, tmp_path):
     assert first in run.t and first < 3.0
     # up to there the run is the same without halves, which ends there
     with pytest.raises(vt.ConvergenceError) as stop:
-        vt.simulate(model, q, v, duration=3.0, dt=0.05, method=method, halvings=0)
+        vt.simulate(model, q, v, duration=3.0, dt=0.05, method=method, max_halvings=0)
     assert stop.value.time == first and stop.value.trajectory.warnings == ()
     assert vt.Trajectory.load(run.save(tmp_path / "run.npz")).warnings == run.warnings
     # a run that goes on still knows

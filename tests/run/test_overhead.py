@@ -157,7 +157,7 @@ def test_integrators_are_told_apart_by_all_that_they_were_made_with():
     q, v = start(model)
     calls = [
         {"dt": 1e-3}, {"dt": 2e-3}, {"dt": 1e-3, "tolerance": 1e-12}, {"dt": 1e-3, "tolerance": 1e-6},
-        {"dt": 1e-3, "solver": "frozen"}, {"dt": 1e-3, "kinetic": "twist"}, {"dt": 1e-3, "order": 4},
+        {"dt": 1e-3, "solver": "modified-newton"}, {"dt": 1e-3, "kinetic": "screw"}, {"dt": 1e-3, "order": 4},
         {"dt": 1e-3, "order": 4.0}, {"dt": 1e-3, "method": "midpoint"},
         {"dt": 1e-3, "method": "midpoint", "alpha": 0.4}, {"dt": 1e-3, "method": "midpoint", "alpha": 0.5},
         {"dt": 1e-3, "control": np.ones(model.nv)}, {"dt": 1e-3, "control": -np.ones(model.nv)},
@@ -183,8 +183,8 @@ OPTIONS = [
     *({"method": "midpoint", "residual": residual, "caching": caching, "solver": solver}
       for residual in ("tree", "recursive") for caching in (True, False) for solver in ("auto", "newton")),
     *({"method": method, "solver": solver, "guess": guess} for method in ("linear-time", "midpoint")
-      for solver, guess in (("broyden", "extrapolate"), ("riqn", "current"), ("frozen", "extrapolate-3"))),
-    {"norm": "energy"}, {"kinetic": "split"}, {"order": 6}, {"order": 4, "halvings": 2}, {"halvings": 0},
+      for solver, guess in (("broyden", "extrapolate"), ("riqn", "current"), ("modified-newton", "extrapolate-3"))),
+    {"norm": "energy"}, {"kinetic": "com"}, {"order": 6}, {"order": 4, "max_halvings": 2}, {"max_halvings": 0},
 ]  # fmt: skip
 
 

@@ -162,7 +162,7 @@ TOLD = {
                           [given(rubbing, method="linear-time"), given(lambda: rubbing(10.0), method="gauss")]),
     "stiff spring": (stiff, 'springs="averaged"', [given(stiff, springs="averaged"), given(stiff, dt=5e-4)]),
     "halved steps": (spun, "Use a smaller dt", [given(spun, dt=5e-3)]),
-    "steps that fail": (given(spun, halvings=0), "halve dt", [given(spun, halvings=0, dt=5e-3)]),
+    "steps that fail": (given(spun, max_halvings=0), "halve dt", [given(spun, max_halvings=0, dt=5e-3)]),
     "start in the ground": (lambda: ball(0.05), "vt.place_on_ground(model, q)", [placed]),
     "contact of nothing": (lambda: ball(1.0, ground=False), "add vt.Ground()", [lambda: ball(1.0)]),
     "start beyond a limit": (given(lambda: hinge("enforce", upper=0.2), q0=[0.5]), "start within them",
@@ -202,8 +202,8 @@ TOLD = {
     "fixed above the ground": (lambda: swung("", around=FLOOR), "lower the ground, to vt.Ground(-0.151)",
                                [lambda: swung("", around=FLOOR, load={"ground": vt.Ground(-0.151)}),
                                 lambda: swung("", around=FLOOR, q0=[np.pi])]),
-    "turned too far": (lambda: swung("", v0=[4000.0], halvings=0), "halve dt",
-                       [lambda: swung("", v0=[4000.0], halvings=0, dt=2.5e-4)]),
+    "turned too far": (lambda: swung("", v0=[4000.0], max_halvings=0), "halve dt",
+                       [lambda: swung("", v0=[4000.0], max_halvings=0, dt=2.5e-4)]),
     "equal angles": (lambda: tied(q0=[0.1, 0.0]), "satisfy_constraints(model, q0)",
                      [lambda: settled(*tied(q0=[0.1, 0.0]))]),
     "equal rates": (lambda: tied(v0=np.array([1.0, 0.0])), "model.project_velocity(q0, v0)",
@@ -294,11 +294,11 @@ def test_steps_halved_as_often_as_told_are_sound(damping):
 
 def test_iterations_are_named_only_where_they_were_too_few():
     """More of them, or a looser tolerance, do not help a trial of the solver that turns a body too far."""
-    told, _ = outcome(lambda: swung("", v0=[4000.0], halvings=0))
+    told, _ = outcome(lambda: swung("", v0=[4000.0], max_halvings=0))
     assert told.endswith("; halve dt") and "half a turn" in told
-    told, _ = outcome(given(spun, halvings=0, dt=5e-3, max_iterations=1))
+    told, _ = outcome(given(spun, max_halvings=0, dt=5e-3, max_iterations=1))
     assert told.endswith("; halve dt, or give max_iterations= or a looser tolerance=")
-    assert outcome(given(spun, halvings=0, dt=5e-3, max_iterations=30))[1]
+    assert outcome(given(spun, max_halvings=0, dt=5e-3, max_iterations=30))[1]
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi-implicit-euler"])

@@ -82,7 +82,7 @@ def test_a_failed_run_is_resumed_where_it_failed():
         return np.full(3, 1e9 if 0.05 < t < 0.06 else 0.1)
 
     with pytest.raises(vt.ConvergenceError) as failure:
-        vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=0.01, control=blow, halvings=0)
+        vt.simulate(model, np.full(3, 0.3), duration=0.2, dt=0.01, control=blow, max_halvings=0)
     run = failure.value.trajectory
     part = run.resume(0.1, control=np.zeros(3))
     assert part.t[0] == run.t[-1] and np.array_equal(part.q[0], run.q[-1]) and np.array_equal(part.p[0], run.p[-1])

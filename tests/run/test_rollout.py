@@ -19,11 +19,12 @@ WIDTHS = [w for w in _core.widths() if w > 1]
 #: method, options, dt
 METHODS = [
     ("linear-time", {}, 0.01), ("linear-time", {"order": 4}, 0.01), ("linear-time", {"norm": "energy"}, 0.02),
-    ("linear-time", {"kinetic": "twist"}, 0.01), ("linear-time", {"kinetic": "split"}, 0.01),
-    ("linear-time", {"solver": "recursive-newton"}, 0.01), ("linear-time", {"solver": "frozen"}, 0.005),
+    ("linear-time", {"kinetic": "screw"}, 0.01), ("linear-time", {"kinetic": "com"}, 0.01),
+    ("linear-time", {"solver": "recursive-newton"}, 0.01), ("linear-time", {"solver": "modified-newton"}, 0.005),
     ("linear-time", {"tolerance": 1e-4}, 0.02), ("midpoint", {}, 0.01), ("midpoint", {"order": 4}, 0.01),
     ("midpoint", {"norm": "energy"}, 0.02), ("midpoint", {"alpha": 0.4}, 0.01),
-    ("midpoint", {"solver": "frozen"}, 0.005), ("midpoint", {"solver": "recursive-newton"}, 0.01), ("rk4", {}, 0.01),
+    ("midpoint", {"solver": "modified-newton"}, 0.005), ("midpoint", {"solver": "recursive-newton"}, 0.01),
+    ("rk4", {}, 0.01),
     ("rk8", {}, 0.01), ("implicit-euler", {}, 0.01),
     ("explicit-euler", {}, 0.002), ("semi-implicit-euler", {}, 0.002),
 ]  # fmt: skip

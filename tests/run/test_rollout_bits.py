@@ -141,7 +141,7 @@ def test_drives_in_lanes(limits, method, width):
 
 
 @pytest.mark.parametrize(
-    "options", [{"order": 4}, {"norm": "energy"}, {"solver": "frozen"}, {"tolerance": 1e-4}], ids=str
+    "options", [{"order": 4}, {"norm": "energy"}, {"solver": "modified-newton"}, {"tolerance": 1e-4}], ids=str
 )
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_options_with_drives_in_lanes(method, options, width):

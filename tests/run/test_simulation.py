@@ -52,7 +52,7 @@ def test_steps_are_those_of_simulate(name, method, chosen):
     alike(whole, sim.trajectory, fields)
 
 
-@pytest.mark.parametrize("chosen", [{"adapt": "density", "rate": 2.0}, {"order": 4}, {"halvings": 3}])
+@pytest.mark.parametrize("chosen", [{"adapt": "density", "rate": 2.0}, {"order": 4}, {"max_halvings": 3}])
 def test_steps_that_choose_their_length_go_back_too(chosen):
     model = chain()
     sim = vt.Simulation(model, np.full(3, 0.8), dt=0.02, record_every=1, **chosen)
@@ -476,7 +476,7 @@ def test_what_is_written_to_the_torque_is_looked_at():
 
 
 def test_a_failed_step_leaves_the_state_before_it():
-    sim = vt.Simulation(MODEL, np.full(3, 0.3), dt=0.01, record_every=1, halvings=0)
+    sim = vt.Simulation(MODEL, np.full(3, 0.3), dt=0.01, record_every=1, max_halvings=0)
     sim.step(5)
     before = sim.t, sim.q.tobytes(), sim.p.tobytes()
     with pytest.raises(vt.ConvergenceError) as failure:

@@ -168,7 +168,7 @@ def test_models_with_labels_and_random_starts():
 
 def test_a_failed_run_has_a_row_and_the_others_go_on():
     spins = {"slow": [0.0, 1.0], "fast": [0.0, 4000.0]}
-    result = vt.sweep("double_pendulum", {"v0": spins}, halvings=0, duration=0.1, dt=0.01, backend="threads")
+    result = vt.sweep("double_pendulum", {"v0": spins}, max_halvings=0, duration=0.1, dt=0.01, backend="threads")
     slow, fast = result
     assert slow["status"] == "ok" and slow["reason"] is None
     assert fast["status"] == "failed" and "ConvergenceError" in fast["reason"] and fast["t_end"] == 0.0
@@ -686,10 +686,10 @@ def test_each_column_is_what_its_name_says(robot, method):
 def test_a_failed_case_tells_when_it_ended():
     spins = [[1e9, -1e9], [0.0, 0.0]]
     given = {"v0": {"fast": spins[0], "slow": spins[1]}}
-    result = vt.sweep("double_pendulum", given, halvings=0, duration=0.1, dt=0.01, backend="threads")
+    result = vt.sweep("double_pendulum", given, max_halvings=0, duration=0.1, dt=0.01, backend="threads")
     failed, done = sorted(result.table, key=lambda row: row["v0"])
     with pytest.raises(vt.ConvergenceError) as told:
-        vt.simulate(vt.load_urdf(vt.find_robot("double_pendulum")), v0=spins[0], halvings=0, duration=0.1, dt=0.01)
+        vt.simulate(vt.load_urdf(vt.find_robot("double_pendulum")), v0=spins[0], max_halvings=0, duration=0.1, dt=0.01)
     assert failed["status"] == "failed" and failed["t_end"] == told.value.time
     assert done["status"] == "ok" and done["t_end"] == pytest.approx(0.1)
 

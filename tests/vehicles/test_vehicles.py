@@ -151,7 +151,7 @@ def test_energies_and_momenta_are_those_of_the_model():
     assert np.abs(vehicle.velocities(q, p) - v).max() < 1e-13
     # the exponential map is the linear-time scheme on a free joint
     runs = [vt.simulate(x, q[0], v[0], duration=2.0, dt=0.02, tolerance=1e-14, **more)
-            for x, more in ((vehicle, {}), (model, {"kinetic": "twist"}))]
+            for x, more in ((vehicle, {}), (model, {"kinetic": "screw"}))]
     assert np.abs(runs[0].q - runs[1].q).max() < 1e-11 and np.abs(runs[0].p - runs[1].p).max() < 1e-11
 
 

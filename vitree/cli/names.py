@@ -28,7 +28,7 @@ METHOD_OPTIONS = (
     "tolerance", "norm", "max_iterations", "guess", "kinetic", "springs", "alpha", "residual", "caching", "adapt",
     "rate", "density", "inertia", "energy", "map", "tangent", "rtol", "atol", "max_step",
 )  # fmt: skip
-SOLVERS = ("auto", "recursive-newton", "newton", "frozen", "broyden", "riqn")
+SOLVERS = ("auto", "recursive-newton", "newton", "modified-newton", "broyden", "riqn")
 ROBOT_FILES = (".urdf", ".xacro", ".sexpr")
 
 

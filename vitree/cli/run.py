@@ -59,17 +59,17 @@ def simulate(
     output: Annotated[
         Path, option("--output", "-o", text="File for the trajectory (.npz).", complete=runs)
     ] = Path("run.npz"),
-    halvings: Annotated[
+    max_halvings: Annotated[
         Optional[int],  # noqa: UP045
         option(
-            "--halvings",
+            "--max-halvings",
             text="How often a step that cannot be solved is halved, a number; by default 3 with the solver auto.",
         ),
     ] = None,
-    events: Annotated[
+    max_impacts: Annotated[
         Optional[int],  # noqa: UP045
         option(
-            "--events",
+            "--max-impacts",
             text="Most impacts that are located in time in a step, a number; by default 0: bodies strike at the ends "
             "of steps.",
         ),
@@ -95,7 +95,7 @@ def simulate(
     import_all(imports)
     system, q, v, targets, told = start.prepare(robot, run, method)
     method = method or next(iter(system.methods))
-    options = run.chosen(halvings=halvings, events=events)
+    options = run.chosen(max_halvings=max_halvings, max_impacts=max_impacts)
     inputs = run.driven()
     keeps = system.conservative and inputs is None and targets is None
     try:

@@ -14,11 +14,12 @@ from vitree.model.system import METHODS_OF
 #: Options of the command line by the arguments that they give, where the names differ.
 _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate",
            "scenes": "scene", "friction": "joint-friction", "limit_restitution": "limit-restitution",
-           "record_every": "record-every"}  # fmt: skip
+           "record_every": "record-every", "max_halvings": "max-halvings",
+           "max_impacts": "max-impacts"}  # fmt: skip
 #: Arguments that have options of their own names.
 _SAME = (
     "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
-    "solver", "order", "method", "methods", "dt", "accuracy", "halvings", "events", "reference", "repeats",
+    "solver", "order", "method", "methods", "dt", "accuracy", "reference", "repeats",
     "steps", "host", "port", "fps", "size", "speed", "spread", "lossy", "contacts", "limits", "seed", "backend",
     "workers", "folder", "engines", "mean",
 )  # fmt: skip

@@ -327,7 +327,7 @@ class Integrator:
         return None
 
     @property
-    def unresolved(self) -> tuple[float, float] | None:
+    def underresolved(self) -> tuple[float, float] | None:
         """When [s] the step began that follows the motion worst, and by which share; None if all follow it."""
         return None
 

@@ -176,8 +176,8 @@ class CompiledIntegrator(Integrator):
         return getattr(self.stepper, "most_asked_power", None)
 
     @property
-    def unresolved(self):
-        return getattr(self.stepper, "unresolved", None)
+    def underresolved(self):
+        return getattr(self.stepper, "underresolved", None)
 
     def state(self):
         return self.stepper.state()[1:]

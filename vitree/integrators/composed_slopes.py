@@ -61,7 +61,7 @@ def parts_of(integrator: LinearTime | Midpoint, tolerance: float = TOLERANCE) ->
     given: dict[str, Any] = {"kinetic": integrator.kinetic}
     inputs = np.zeros(len(model.input_names)) if model.input_names else None
     base = type(integrator)(model, integrator.dt, torque=np.zeros(model.nv), inputs=inputs,
-                            tolerance=min(tolerance, TOLERANCE), guess="aba", halvings=0, **given)  # fmt: skip
+                            tolerance=min(tolerance, TOLERANCE), guess="aba", max_halvings=0, **given)  # fmt: skip
     found = []
     for share in SHARES[integrator.order]:
         part = copy.copy(base)

@@ -27,7 +27,8 @@ class Explicit(CompiledIntegrator):
     options: ClassVar[Mapping[str, str]] = EVENTS
 
     def _make(self, kind, **options):
-        return super()._make(kind, halvings=HALVINGS, events=events_of(self.chosen, self.model), behind=self.at_end,
+        return super()._make(kind, max_halvings=HALVINGS, max_impacts=events_of(self.chosen, self.model),
+                             behind=self.at_end,
                              **options)  # fmt: skip
 
     def _remedy(self, status=NOT_CONVERGED, share=1.0):

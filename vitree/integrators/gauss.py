@@ -149,7 +149,7 @@ class Gauss(CompiledIntegrator):
     iterates = True
     options: ClassVar[Mapping[str, str]] = {
         "order": "4, 6, 8 (default), 12 or 16: steps of 2, 3, 4, 6 or 8 stages",
-        "halvings": "how often a step that cannot be solved is halved (default 10)",
+        "max_halvings": "how often a step that cannot be solved is halved (default 10)",
         "tolerance": "largest change of the velocities accepted in the last pass, as the root of a share of the "
         "kinetic energy about the centre of mass (default 1e-9 of order 4, to 1e-12 of order 16)",
         "max_iterations": "most passes of one step (default 40)",
@@ -167,7 +167,7 @@ class Gauss(CompiledIntegrator):
         self.moments = np.concatenate(([0.0], nodes.c))
         self.stepper = self._make(
             "gauss", nodes=nodes, stiff=STIFF[count], lanes=lanes, kernels=kernels,
-            halvings=whole_from("halvings", self.chosen.get("halvings", 10), 0, 20), **self._solving(),
+            max_halvings=whole_from("max_halvings", self.chosen.get("max_halvings", 10), 0, 20), **self._solving(),
         )  # fmt: skip
 
     def _remedy(self, status=NOT_CONVERGED, share=1.0):
@@ -201,4 +201,4 @@ class Gauss(CompiledIntegrator):
 
     @property
     def settings(self):
-        return {"order": self.order, **self._solving(), "halvings": 10, **self.chosen}
+        return {"order": self.order, **self._solving(), "max_halvings": 10, **self.chosen}

@@ -15,7 +15,7 @@ SOLVE_LONGER = HALVE + LONGER
 
 #: The option of methods that take contacts.
 EVENTS = {
-    "events": "most impacts that are located in time in a step (default 0: bodies strike at the ends of steps)",
+    "max_impacts": "most impacts that are located in time in a step (default 0: bodies strike at the ends of steps)",
 }
 
 
@@ -80,9 +80,10 @@ def events_of(chosen: Mapping[str, Any], model: Any) -> int:
     InputError
         If it is no whole number from 0 to 1000, or ``model`` cannot step to instants that are not known beforehand.
     """
-    events = whole_from("events", chosen.get("events", 0), 0, 1000)
+    events = whole_from("max_impacts", chosen.get("max_impacts", 0), 0, 1000)
     if events and getattr(model, "touches", False) and model.kinematic_names:
         raise InputError(
-            "events", events, "does not know its steps beforehand, and prescribed coordinates need them; leave it out"
+            "max_impacts", events,
+            "does not know its steps beforehand, and prescribed coordinates need them; leave it out"
         )
     return events

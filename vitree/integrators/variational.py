@@ -23,17 +23,18 @@ from vitree.wording import quoted
 SOLVERS: dict[str, int] = scalar().SOLVERS
 GUESSES: dict[str, int] = scalar().GUESSES
 #: Solvers that do not follow how the operator changes within a step.
-INEXACT = ("frozen", "broyden", "riqn")
+INEXACT = ("modified-newton", "broyden", "riqn")
 #: Schemes by which steps adapt themselves to the motion.
 ADAPTATIONS: dict[str, int] = scalar().ADAPTATIONS
 
 _OPTIONS = {
     "solver": "one of auto, recursive-newton (exact direction at each pass, in O(n)), newton (the same by a dense "
-    "matrix), frozen (one exact factorisation a step), broyden (updates of it), riqn (impulse-based quasi-Newton)",
+    "matrix), modified-newton (one exact factorisation a step), broyden (updates of it), riqn (impulse-based "
+    "quasi-Newton)",
     "guess": "one of auto, current, euler, semi-implicit, aba, extrapolate (the order that did best lately), "
     "extrapolate-2, -3, -4",
     "order": "2 (default), 4, 6 or 8: steps composed of 5, 9 or 17 substeps",
-    "halvings": "how often a step that cannot be solved is halved (default 3 with the solver auto, else 0)",
+    "max_halvings": "how often a step that cannot be solved is halved (default 3 with the solver auto, else 0)",
     **EVENTS,
     "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9; orders 4 to 8: to 1e-12)",
     "norm": "of the residual: momentum, its largest entry, or energy, in which a light joint counts as a heavy one",
@@ -124,12 +125,13 @@ class Variational(CompiledIntegrator):
             )
         self._require_plain_steps()
         solved = solving(chosen, TOLERANCES[order])
-        halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
+        halvings = chosen.get("max_halvings", 3 if solver == "auto" else 0)
         events, shares = events_of(chosen, self.model), SHARES[order]
         self.moments = _moments(shares)
         return {
             "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares,
-            "halvings": whole_from("halvings", halvings, 0, 20), "events": events, **solved, **self._norm(),
+            "max_halvings": whole_from("max_halvings", halvings, 0,
+                                       20), "max_impacts": events, **solved, **self._norm(),
             **self._adaptive_options(),
         }  # fmt: skip
 
@@ -252,9 +254,9 @@ class LinearTime(Variational):
     rolls = True
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,
-        "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016), split (its "
+        "kinetic": "the discrete kinetic energy of a body: screw (of its average twist, Lee et al. 2016), com (its "
         "centre of mass moves straight and the body turns about it: errors do not grow with the speed of the whole), "
-        "or auto (default: split of each tree that a free or a sliding joint at its root carries, twist of others)",
+        "or auto (default: com of each tree that a free or a sliding joint at its root carries, screw of others)",
         "springs": "where springs, attractions and potentials in Python act: nodes (half at each node, explicitly; "
         "default), or averaged (at means of the nodes, solved for: dt may be far beyond their 1/frequency)",
     }
@@ -264,8 +266,8 @@ class LinearTime(Variational):
         trees = self.model._floating
         if self.kinetic == "auto" and len(trees) in (0, sum(np.asarray(self.model.flat.parent) < 0)):
             # the same of all bodies
-            self.kinetic = "split" if trees else "twist"
-        if self.kinetic != "twist":
+            self.kinetic = "com" if trees else "screw"
+        if self.kinetic != "screw":
             self.default_norm = "energy"
         self.springs = one_of("springs", self.chosen.get("springs", "nodes"), SPRINGS)
         self.stepper = self._make(

@@ -275,7 +275,7 @@ class Outcome:
         if not later:
             self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
-            self._unresolved = integrator.unresolved
+            self._underresolved = integrator.underresolved
             self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
             self.iterations_max = integrator.most_iterations
             self._v = integrator.velocities(records.t, records.q, records.x, records.settling)
@@ -285,7 +285,7 @@ class Outcome:
         self.method, self._uses_momentum = facts.name, facts.uses_momentum
         self.halved = stepper.halved if facts.uses_momentum else 0
         self.between = stepper.halved_between if self.halved else None
-        self._unresolved = integrator.unresolved
+        self._underresolved = integrator.underresolved
         self.steps, self.iterations_total = stepper.steps, stepper.total_iterations
         self.iterations_max = stepper.most_iterations
         self._multipliers = integrator.multipliers_of(records) if facts.constrained else records.multipliers
@@ -436,9 +436,9 @@ class Outcome:
 
     def _warnings(self) -> list[str]:
         odd = self._mended + halving_warnings(self.halved, self.between, self.steps, self._instead)
-        if self._unresolved is not None:
+        if self._underresolved is not None:
             by: Any = self._by or self._facts
-            odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])
+            odd += resolution_warnings(self._underresolved, self._of_steps[0].dt, by.settings["order"])
         odd += self._energy_warnings() or leap_warnings(self._of_steps[0].dt, self.v)
         return odd + limit_warnings(self.system, self.records.t, self.records.q, lambda: self.v)
 

@@ -48,7 +48,7 @@ def swinging(n: int):
 
 
 #: Directions by which a step's equations are solved; the first is the default.
-DIRECTIONS = "auto", "recursive-newton", "newton", "frozen", "broyden", "riqn"
+DIRECTIONS = "auto", "recursive-newton", "newton", "modified-newton", "broyden", "riqn"
 #: Label -> method and options: everything that solves the variational integrators' equations.
 SOLVERS = {
     label if solver == "auto" else f"{label}, {solver}": (method, {**options, "solver": solver})

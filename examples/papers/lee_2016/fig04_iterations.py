@@ -39,7 +39,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 import common
 
 SOLVERS = {f"{method}, {solver}": (method, solver) for method in ("linear-time", "midpoint")
-           for solver in ("newton", "frozen", "broyden", "riqn")}  # fmt: skip
+           for solver in ("newton", "modified-newton", "broyden", "riqn")}  # fmt: skip
 ITERATED = {**SOLVERS, **{f"{method}, {solver}": (method, solver) for method in ("linear-time", "midpoint")
                           for solver in ("recursive-newton", "auto")}}  # fmt: skip
 #: The paper's three, and ours; "extrapolate" chooses the order of the extrapolation.

@@ -12,7 +12,7 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
     cdef int k
     self.contacts = options.get("contacts", ContactList())
     self.touch, self.ntouch = self.contacts.list, self.contacts.count
-    self.slowest, self.events = options.get("slowest", 0.0), options.get("events", 0)
+    self.slowest, self.events = options.get("slowest", 0.0), options.get("max_impacts", 0)
     for k in range(self.ntouch):
         self.elastic = self.elastic or self.touch[k].restitution > 0.0
         self.rolls = self.rolls or self.touch[k].kind == ROLLS

@@ -41,7 +41,7 @@ cdef int make_explicit(ModelStepper self, dict options) except -1:
     self.shared.choices.stages = 1
     if not self.ntouch:
         return 0
-    self.shared.choices.halvings = options.get("halvings", 0)
+    self.shared.choices.halvings = options.get("max_halvings", 0)
     self.lane.progress = progress_make(self.memory)
     self.explicit.v_after, self.explicit.push = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
     self.explicit.gain = self.memory.scratch_reals(self.nv)

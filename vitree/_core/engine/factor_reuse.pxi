@@ -11,7 +11,7 @@ cdef enum:              # solvers
     NEWTON = 4
     BROYDEN = 5
 
-SOLVERS = {"auto": AUTO, "recursive-newton": RECURSIVE_NEWTON, "frozen": FROZEN, "riqn": RIQN, "newton": NEWTON,
+SOLVERS = {"auto": AUTO, "recursive-newton": RECURSIVE_NEWTON, "modified-newton": FROZEN, "riqn": RIQN, "newton": NEWTON,
            "broyden": BROYDEN}
 
 cdef enum:              # what to do after a pass
@@ -93,7 +93,7 @@ cdef int next_action(const Pass* p, const FactorReuse* x, const Costs* cost) noe
         return FACTOR
     if p.solver == AUTO:
         return REUSE if reuse_is_cheaper(p, x, cost) else FACTOR
-    # frozen, Broyden, RIQN: the first operator is used for the whole step
+    # modified Newton, Broyden, RIQN: the first operator is used for the whole step
     return FACTOR if p.k == 0 else REUSE
 
 

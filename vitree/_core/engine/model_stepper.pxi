@@ -376,7 +376,7 @@ cdef class ModelStepper(Stepper):
             self.gauss.stages_steps = view.shape[0]
 
     @property
-    def unresolved(self):
+    def underresolved(self):
         """Start [s] of the step whose polynomial resolves the run worst, and its eta; None if all resolve it."""
         cdef int unit = 0
         cdef double eta

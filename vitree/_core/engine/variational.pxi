@@ -32,7 +32,7 @@ cdef int choose(ModelStepper self, dict options) except -1:
     cdef int k
     c.solver, c.guess = options.get("solver", AUTO), options.get("guess", GUESS_AUTO)
     c.tolerance, c.max_iterations = options.get("tolerance", 1e-9), options.get("max_iterations", 30)
-    c.halvings, c.adapt = options.get("halvings", 0), options.get("adapt", 0)
+    c.halvings, c.adapt = options.get("max_halvings", 0), options.get("adapt", 0)
     c.rate0, c.density_given = options.get("rate", 1.0), options.get("density", NAN)
     c.pace = c.rate0 * self.shared.schedule.span
     self.shared.schedule.adaptive = c.adapt != 0

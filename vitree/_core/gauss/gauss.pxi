@@ -126,7 +126,7 @@ cdef struct GaussState:
 
 cdef int make_gauss(ModelStepper self, dict options) except -1:
     cdef int lanes = options["lanes"], max_iterations = options.get("max_iterations", 40)
-    cdef int halvings = options.get("halvings", 3)
+    cdef int halvings = options.get("max_halvings", 3)
     cdef size_t kernels = options["kernels"]
     cdef double tolerance = options.get("tolerance", 1e-11)
     nodes, stiff = options["nodes"], options["stiff"]

@@ -12,7 +12,7 @@
 # poses), so the residual's floor does not depend on h.
 #
 # A frame in uniform motion adds a displacement to every p, which should change Ld by a total difference only. With psi
-# - 1 and kappa of order theta^2 it does not: errors grow with the speed of the frame. With `split` the COM moves on a
+# - 1 and kappa of order theta^2 it does not: errors grow with the speed of the frame. With `com` the COM moves on a
 # straight line and the body rotates about it,
 #     Ld = (1/2h) [ w.I1 w + m p.p ],
 # which has the same symmetries without this defect. The wrench is the same at both nodes here, too.
@@ -75,7 +75,7 @@ cdef enum LtForm:       # the form of the kinetic energy
     SPLIT = 1
     BY_TREE = 2         # SPLIT of the trees that float
 
-FORMS = {"twist": TWIST, "split": SPLIT, "auto": BY_TREE}
+FORMS = {"screw": TWIST, "com": SPLIT, "auto": BY_TREE}
 
 
 cdef inline bint lt_splits(const vt_body* b, int form) noexcept nogil:
