@@ -293,7 +293,7 @@ def test_energy_that_is_not_kept_is_no_error(run, tmp_path):
         axes = plot.energy_error(one)
         assert axes.get_ylabel() == "dissipated energy [J]" and "damping" in axes.get_title()
         assert np.array_equal(axes.lines[0].get_ydata(), (one.energy[0] - one.energy)[1:])
-    windy = simulate(vehicles.boat(wind=(0.0, 4.0, 0.0)), v0=moving, duration=0.2, dt=1e-2)
+    windy = simulate(vehicles.boat(wind=vehicles.Wind((0.0, 4.0, 0.0))), v0=moving, duration=0.2, dt=1e-2)
     for one in (driven, windy, Trajectory.load(driven.save(tmp_path / "driven.npz")), {"a": run, "b": lost[0]}):
         axes = plot.energy_error(one)
         assert axes.get_ylabel() == "change of energy [J]" and "no error" in axes.get_title()

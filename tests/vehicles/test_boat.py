@@ -7,10 +7,10 @@ import pytest
 import reference_vehicles as ref
 
 import vitree as vt
-from vitree.vehicles import boat
+from vitree.vehicles import Water, Wave, Wind, boat
 
 DT = 0.02
-CALM = {"resistance": 1e-9, "windage": 0.0}
+CALM = {"water": Water(resistance=1e-9), "wind": Wind(windage=0.0)}
 
 
 def tilted(vessel, d=(0.0, 0.0, 0.05, 0.1, 0.05, 0.3)):
@@ -20,8 +20,8 @@ def tilted(vessel, d=(0.0, 0.0, 0.05, 0.1, 0.05, 0.3)):
 
 def rough(**more):
     """A boat in everything at once, with few columns and patches."""
-    return boat(columns=(2, 2), patches=(3, 2, 2), current=(0.4, -0.2, 0.1), wave_amplitude=0.15, wave_length=12.0,
-                wave_direction=0.7, wave_phase=0.3, wind=(4.0, -2.0, 0.0), pressure=150.0, **more)  # fmt: skip
+    return boat(columns=(2, 2), patches=(3, 2, 2), water=Water(current=(0.4, -0.2, 0.1), pressure=150.0),
+                wave=Wave(0.15, 12.0, direction=0.7, phase=0.3), wind=Wind((4.0, -2.0, 0.0)), **more)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,8 @@ def rough(**more):
         # along a column the surface is taken to be straight
         (rough(), 1e-3),
         # the surface cuts a column within a slice
-        (boat(columns=(3, 2), patches=(2, 2, 2), current=(0.4, -0.2, 0.1), wind=(4.0, 1.0, 0.0)), 2e-4),
+        (boat(columns=(3, 2), patches=(2, 2, 2), water=Water(current=(0.4, -0.2, 0.1)), wind=Wind((4.0, 1.0, 0.0))),
+         2e-4),
     ],
     ids=["waves", "still"],
 )
@@ -100,19 +101,19 @@ def test_in_still_water_it_comes_to_rest(name):
 
 
 def test_it_drifts_with_the_current_and_the_wind():
-    at_rest = vt.simulate(boat(current=(0.5, 0.2, 0.0), windage=0.0), duration=200.0, dt=0.05)
+    at_rest = vt.simulate(boat(water=Water(current=(0.5, 0.2, 0.0)), wind=Wind(windage=0.0)), duration=200.0, dt=0.05)
     # left alone it moves as the water does
     velocity = (at_rest.q[-1, :2] - at_rest.q[-100, :2]) / (at_rest.t[-1] - at_rest.t[-100])
     assert np.abs(velocity - [0.5, 0.2]).max() < 1e-3
     # in the wind: resistance is the push of the wind, 150 v = 25 (5 - v)
-    blown = vt.simulate(boat(wind=(5.0, 0.0, 0.0)), duration=100.0, dt=0.05)
+    blown = vt.simulate(boat(wind=Wind((5.0, 0.0, 0.0))), duration=100.0, dt=0.05)
     assert abs(blown.v[-1, 0] / (125 / 175) - 1) < 0.01 and np.abs(blown.q[:, 1]).max() < 1e-9
 
 
 def test_waves_lift_it():
     """On a long, low wave it follows the surface."""
     a, length = 0.1, 60.0
-    vessel = boat(wave_amplitude=a, wave_length=length, resistance=(150.0, 900.0, 9000.0))
+    vessel = boat(wave=Wave(a, length), water=Water(resistance=(150.0, 900.0, 9000.0)))
     run = vt.simulate(vessel, duration=60.0, dt=DT)
     k = 2 * np.pi / length
     surface = a * np.sin(k * run.q[:, 0] - np.sqrt(9.81 * k) * run.t)
@@ -132,7 +133,7 @@ def test_thrust_drives_it_and_unequal_thrust_turns_it():
 
 def test_in_everything_at_once_all_methods_converge_to_one_motion():
     """Patches and columns come and go by degrees: the orders hold but for corners where they begin to."""
-    vessel = boat(current=(0.5, 0.2, 0.0), wave_amplitude=0.1, wind=(3.0, 1.0, 0.0))
+    vessel = boat(water=Water(current=(0.5, 0.2, 0.0)), wave=Wave(0.1), wind=Wind((3.0, 1.0, 0.0)))
     q = tilted(vessel)
     more = {"duration": 4.0, "control": vt.Control(inputs=[200.0, 150.0])}
     fine = vt.simulate(vessel, q, dt=0.0005, method="rk4", **more)
@@ -152,20 +153,31 @@ def test_runs_in_waves_go_on_bit_for_bit():
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"mass": 6000.0}, "sinks"), ({"mass": -1.0}, "mass .* positive"), ({"length": 0.0}, "length"),
-        ({"resistance": (1.0, 1.0, -1.0)}, "resistance .* eigenvalue"), ({"density": np.nan}, "density"),
-        ({"patches": (1, 1)}, "patches"), ({"columns": (1, 0)}, "columns"),
-        ({"added_mass": (-0.1, 0, 0)}, "added mass"),
-        ({"thrusters": ((0, 0, 0),)}, "thrusters"), ({"wind": (1, 2)}, "wind"), ({"wave_length": 0.0}, "wave length"),
-        ({"wave_amplitude": -0.1}, "wave amplitude"), ({"inertia": (1, 1)}, "inertia"),
+        ({"mass": 6000.0}, "sinks"), ({"mass": -1.0}, "mass .* positive"), ({"size": (0.0, 1.6, 0.8)}, "length"),
+        ({"patches": (1, 1)}, "patches"), ({"columns": (1, 0)}, "columns"), ({"size": (4.0, 1.6)}, "size"),
+        ({"added_mass": (-0.1, 0, 0)}, "added mass"), ({"thrusters": ((0, 0, 0),)}, "thrusters"),
+        ({"inertia": (1, 1)}, "inertia"), ({"wind": (4.0, 0.0, 0.0)}, r"wind.*vehicles\.Wind"),
     ],
 )  # fmt: skip
 def test_boats_that_cannot_be_are_refused(options, what):
-    with pytest.raises(vt.ModelError, match=what):
+    with pytest.raises(vt.VitreeError, match=what):
         boat(**options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "what"),
+    [
+        (Water, {"resistance": (1.0, 1.0, -1.0)}, "resistance .* eigenvalue"), (Water, {"density": np.nan}, "density"),
+        (Wave, {"length": 0.0}, "wave length"), (Wave, {"amplitude": -0.1}, "wave amplitude"),
+        (Wind, {"velocity": (1, 2)}, "wind"), (Wind, {"windage": -1.0}, "windage"),
+    ],
+)  # fmt: skip
+def test_water_waves_and_winds_that_cannot_be_are_refused(kind, options, what):
+    with pytest.raises(vt.ModelError, match=what):
+        kind(**options)
 
 
 def test_a_boat_says_what_it_is():
     vessel = boat()
     assert vessel.input_names == ("right", "left") and not vessel.conservative
-    assert vessel != boat(wave_amplitude=0.1) and vessel == boat() and len(vessel.geometry) == 4
+    assert vessel != boat(wave=Wave(0.1)) and vessel == boat() and len(vessel.geometry) == 4

@@ -2,7 +2,7 @@
 
 from vitree.vehicles import methods as methods  # registers the integrators
 from vitree.vehicles.base import Vehicle
-from vitree.vehicles.boat import Boat, boat
+from vitree.vehicles.boat import Boat, Water, Wave, Wind, boat
 from vitree.vehicles.car import Car, car
 from vitree.vehicles.helicopter import Helicopter, helicopter
 from vitree.vehicles.rigid import RigidVehicle
@@ -10,6 +10,6 @@ from vitree.vehicles.rolling import NonholonomicVehicle
 from vitree.vehicles.snakeboard import Snakeboard, snakeboard
 
 __all__ = [
-    "Boat", "Car", "Helicopter", "NonholonomicVehicle", "RigidVehicle", "Snakeboard", "Vehicle", "boat", "car",
-    "helicopter", "snakeboard",
+    "Boat", "Car", "Helicopter", "NonholonomicVehicle", "RigidVehicle", "Snakeboard", "Vehicle", "Water", "Wave",
+    "Wind", "boat", "car", "helicopter", "snakeboard",
 ]  # fmt: skip

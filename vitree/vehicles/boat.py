@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import axes_of, shown, whole
+from vitree.arguments import axes_of, of_kind, shown, whole
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.vehicles.checks import array, not_negative, positive, symmetric
@@ -73,16 +73,46 @@ class Hull:
         return faces
 
 
-@dataclass(frozen=True)
+def _set(of: Any, **values: Any) -> None:
+    """Set fields of a frozen object to checked numbers."""
+    for name, value in values.items():
+        object.__setattr__(of, name, value)
+
+
+@dataclass(frozen=True, eq=False)
 class Water:
-    """Its density [kg/m^3], its current (3,) [m/s], its resistance (3, 3) [N s/m] and its pressure [N] on the hull."""
+    """The water around a boat.
 
-    density: float
-    current: np.ndarray
-    resistance: np.ndarray
-    pressure: float
+    Parameters
+    ----------
+    density : float [kg/m^3]
+    current : (3,) array [m/s]
+        Its velocity, world axes.
+    resistance : number, (3,) or (3, 3) array [N s/m]
+        E of the whole wetted hull.
+    pressure : float [N]
+        On the whole wetted area, along the inward normals, in addition to the lift.
 
-    def parts(self, gravity: float) -> dict[str, Any]:
+    Raises
+    ------
+    ModelError
+        If a number is out of its range.
+    """
+
+    density: float = 1000.0
+    current: ArrayLike = (0.0, 0.0, 0.0)
+    resistance: ArrayLike = (150.0, 900.0, 2500.0)
+    pressure: float = 0.0
+
+    def __post_init__(self) -> None:
+        _set(
+            self, density=positive(self.density, "the density of water"),
+            current=array(self.current, (3,), "the current"),
+            resistance=symmetric(self.resistance, 3, "the resistance"),
+            pressure=float(array(self.pressure, (), "the pressure")),
+        )  # fmt: skip
+
+    def _parts(self, gravity: float) -> dict[str, Any]:
         """Return the numbers of the compiled body; ``lift`` is the specific weight of water [N/m^3]."""
         return {
             "lift": self.density * gravity, "current": self.current, "resistance": self.resistance,
@@ -90,16 +120,38 @@ class Water:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wave:
-    """A wave of deep water: amplitude and length [m], direction and phase [rad]."""
+    """A wave of deep water (Airy).
 
-    amplitude: float
-    length: float
-    direction: float
-    phase: float
+    Parameters
+    ----------
+    amplitude, length : float [m]
+    direction : float [rad]
+        Of propagation, from the world's x.
+    phase : float [rad]
+        At the origin at t = 0.
 
-    def parts(self, gravity: float) -> dict[str, Any]:
+    Raises
+    ------
+    ModelError
+        If the amplitude is negative, or the length not positive.
+    """
+
+    amplitude: float = 0.0
+    length: float = 10.0
+    direction: float = 0.0
+    phase: float = 0.0
+
+    def __post_init__(self) -> None:
+        _set(
+            self, amplitude=not_negative(self.amplitude, "the wave amplitude"),
+            length=positive(self.length, "the wave length"),
+            direction=float(array(self.direction, (), "the wave direction")),
+            phase=float(array(self.phase, (), "the wave phase")),
+        )  # fmt: skip
+
+    def _parts(self, gravity: float) -> dict[str, Any]:
         """Return the numbers of the compiled body."""
         k = 2 * np.pi / self.length
         return {
@@ -108,15 +160,34 @@ class Wave:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wind:
-    """The air's velocity (3,) [m/s], its force by the velocity relative to the boat [N s/m], and where it acts [m]."""
+    """The air around a boat.
 
-    velocity: np.ndarray
-    windage: float
-    sail: np.ndarray
+    Parameters
+    ----------
+    velocity : (3,) array [m/s]
+        Of the air, world axes.
+    windage : float [N s/m]
+        Force per velocity of the air relative to ``sail``, also in still air.
+    sail : (3,) array [m]
+        Point at which the wind acts, in the boat's axes.
 
-    def parts(self) -> dict[str, Any]:
+    Raises
+    ------
+    ModelError
+        If a number is out of its range.
+    """
+
+    velocity: ArrayLike = (0.0, 0.0, 0.0)
+    windage: float = 25.0
+    sail: ArrayLike = (0.0, 0.0, 0.3)
+
+    def __post_init__(self) -> None:
+        _set(self, velocity=array(self.velocity, (3,), "the wind"), windage=not_negative(self.windage, "the windage"),
+             sail=array(self.sail, (3,), "the sail"))  # fmt: skip
+
+    def _parts(self) -> dict[str, Any]:
         """Return the numbers of the compiled body."""
         return {"wind": self.velocity, "windage": self.windage, "sail": self.sail}
 
@@ -150,20 +221,17 @@ class Boat(RigidVehicle):
 
 
 @np.errstate(over="ignore", invalid="ignore")  # infinite parts are refused
-def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: float = 0.35, mass: float = 1200.0,
+def boat(*, size: ArrayLike = (4.0, 1.6, 0.8), keel: float = 0.35, mass: float = 1200.0,
          inertia: ArrayLike | None = None, added_mass: ArrayLike = (0.05, 0.4, 0.8),
-         added_inertia: ArrayLike = (0.2, 0.3, 0.2), density: float = 1000.0, gravity: float = 9.81,
-         thrusters: ArrayLike = ((-2.0, -0.5, -0.3), (-2.0, 0.5, -0.3)), resistance: ArrayLike = (150.0, 900.0, 2500.0),
-         pressure: float = 0.0, current: ArrayLike = (0.0, 0.0, 0.0), wave_amplitude: float = 0.0,
-         wave_length: float = 10.0, wave_direction: float = 0.0, wave_phase: float = 0.0,
-         wind: ArrayLike = (0.0, 0.0, 0.0), windage: float = 25.0, sail: ArrayLike = (0.0, 0.0, 0.3),
-         drag: ArrayLike = 0.0, patches: Sequence[int] = (8, 4, 2), columns: Sequence[int] = (6, 4), name: str = "boat",
-         force: Callable | None = None, force_slope: Callable | None = None) -> Boat:  # fmt: skip
+         added_inertia: ArrayLike = (0.2, 0.3, 0.2), thrusters: ArrayLike = ((-2.0, -0.5, -0.3), (-2.0, 0.5, -0.3)),
+         water: Water | None = None, wave: Wave | None = None, wind: Wind | None = None, gravity: float = 9.81,
+         drag: ArrayLike = 0.0, patches: Sequence[int] = (8, 4, 2), columns: Sequence[int] = (6, 4),
+         force: Callable | None = None, force_slope: Callable | None = None, name: str = "boat") -> Boat:  # fmt: skip
     """Return a boat with a box as hull: x forward, y to the left, z up, origin in the centre of mass.
 
     The surface of the water is at z = 0 of the world, or at
 
-        z = a sin(k (x cos d + y sin d) - omega t + phase),    omega^2 = g k,    k = 2 pi / wave_length.
+        z = a sin(k (x cos d + y sin d) - omega t + phase),    omega^2 = g k,    k = 2 pi / length of the wave.
 
     Buoyancy is computed on columns along the hull's z: each has the lift of density g times its volume below the
     surface. The resistance of a patch of the hull below the surface is -E (r' - R^T flow) times its fraction of the
@@ -177,8 +245,8 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
 
     Parameters
     ----------
-    length, width, height : float [m]
-        Edges of the hull, whose centre may be above or below the origin.
+    size : (3,) array [m]
+        Length, width and height of the hull, whose centre may be above or below the origin.
     keel : float [m]
         Depth of the hull's bottom, z = -keel; its top is at z = height - keel.
     mass : float [kg]
@@ -188,35 +256,24 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
         Mass of the water that moves with the boat in translation along x, y, z, in units of ``mass``.
     added_inertia : (3,) array
         The same for rotation, in units of the diagonal of ``inertia``.
-    density : float [kg/m^3]
-        Of the water.
-    gravity : float [m/s^2]
     thrusters : two (3,) arrays [m]
         Positions of the right and the left thruster.
-    resistance : number, (3,) or (3, 3) array [N s/m]
-        E of the whole wetted hull.
-    pressure : float [N]
-        Of the water on the whole wetted area, along the inward normals, in addition to the lift of the columns.
-    current : (3,) array [m/s]
-        Velocity of the water, world axes.
-    wave_amplitude, wave_length : float [m]
-    wave_direction, wave_phase : float [rad]
-        Direction of propagation, from the world's x, and phase at the origin at t = 0.
-    wind : (3,) array [m/s]
-        Velocity of the air, world axes.
-    windage : float [N s/m]
-        Force of the wind per velocity of the air relative to ``sail``.
-    sail : (3,) array [m]
-        Point at which the wind acts.
+    water : Water, optional
+        Still water if not given.
+    wave : Wave, optional
+        None if not given.
+    wind : Wind, optional
+        Still air if not given, which also resists.
+    gravity : float [m/s^2]
     drag : number, (6,) or (6, 6) array [N m s, N s, N s/m]
         Additional resistance, as of :class:`RigidVehicle`.
     patches : three int
         Numbers along length, width and height.
     columns : two int
         Numbers along length and width, at Gauss points. Two are exact while the surface meets neither deck nor bottom.
-    name : str
     force, force_slope :
         As of :class:`RigidVehicle`.
+    name : str
 
     Raises
     ------
@@ -235,19 +292,10 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
     whose = f'of "{name}"'
     gravity = positive(gravity, f'the gravity on "{name}"')
     mass = positive(mass, f"the mass {whose}")
-    water = Water(
-        positive(density, f"the density of water {whose}"), array(current, (3,), f"the current {whose}"),
-        symmetric(resistance, 3, f"the resistance {whose}"),
-        float(array(pressure, (), f'the pressure on "{name}"')),
-    )  # fmt: skip
-    hull = _hull((length, width, height), keel, mass, water, name)
-    wave = Wave(
-        not_negative(wave_amplitude, f"the wave amplitude {whose}"), positive(wave_length, f"the wave length {whose}"),
-        float(array(wave_direction, (), f"the wave direction {whose}")),
-        float(array(wave_phase, (), f"the wave phase {whose}")),
-    )  # fmt: skip
-    air = Wind(array(wind, (3,), f"the wind {whose}"), not_negative(windage, f"the windage {whose}"),
-               array(sail, (3,), f"the sail {whose}"))  # fmt: skip
+    water = of_kind(Water() if water is None else water, Water, "water", "a vehicles.Water")
+    wave = of_kind(Wave() if wave is None else wave, Wave, "wave", "a vehicles.Wave")
+    wind = of_kind(Wind() if wind is None else wind, Wind, "wind", "a vehicles.Wind")
+    hull = _hull(array(size, (3,), f"the size {whose}"), keel, mass, water, name)
     box = mass / 12 * (np.sum(hull.edges**2) - hull.edges**2)
     J = symmetric(box if inertia is None else inertia, 3, f"the inertia {whose}")
     moved, turned = _shares(added_mass, "added mass", whose), _shares(added_inertia, "added inertia", whose)
@@ -255,7 +303,7 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
     parts = {
         "pillars": hull.columns(_counts(columns, 2, f"the columns {whose}")),
         "patches": hull.patches(_counts(patches, 3, f"the patches {whose}")),
-        "bottom": hull.bottom, "top": hull.top, **water.parts(gravity), **wave.parts(gravity), **air.parts(),
+        "bottom": hull.bottom, "top": hull.top, **water._parts(gravity), **wave._parts(gravity), **wind._parts(),
     }  # fmt: skip
     return Boat(
         J + np.diag(turned * np.diag(J)), mass * (1 + moved), mass=mass, gravity=(0.0, 0.0, -gravity), drag=drag,
@@ -264,7 +312,7 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
     )  # fmt: skip
 
 
-def _hull(edges: tuple, keel: float, mass: float, water: Water, name: str) -> Hull:
+def _hull(edges: np.ndarray, keel: float, mass: float, water: Water, name: str) -> Hull:
     """The hull of a floating boat; only the mass and the water were checked before."""
     sizes = np.array([positive(x, f'the {what} of "{name}"')
                       for x, what in zip(edges, ("length", "width", "height"), strict=True)])  # fmt: skip

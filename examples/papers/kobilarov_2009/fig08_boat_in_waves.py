@@ -27,13 +27,13 @@ import common
 
 GRAVITY = 9.81
 WIND = (0.0, 4.0, 0.0)
-SEA = {"wave_amplitude": 0.2, "wave_length": 12.0, "wave_direction": np.pi, "wind": WIND}
+WAVE = vt.vehicles.Wave(amplitude=0.2, length=12.0, direction=np.pi)
 
 
-def surface(x, t, wave_amplitude, wave_length, wave_direction, **_):
+def surface(x, t):
     """Height of the water along the world's x [m]."""
-    k = 2 * np.pi / wave_length
-    return wave_amplitude * np.sin(k * np.cos(wave_direction) * x - np.sqrt(GRAVITY * k) * t)
+    k = 2 * np.pi / WAVE.length
+    return WAVE.amplitude * np.sin(k * np.cos(WAVE.direction) * x - np.sqrt(GRAVITY * k) * t)
 
 
 def driven(boat, duration, dt, **options):
@@ -56,7 +56,7 @@ def steered(boat, duration, dt):
 
 def heave(length: float, duration: float) -> float:
     """Amplitude of the boat's height in a low wave of a length, as a share of the wave's."""
-    boat = vt.vehicles.boat(wave_amplitude=0.02, wave_length=length)
+    boat = vt.vehicles.boat(wave=vt.vehicles.Wave(0.02, length))
     run = vt.simulate(boat, boat.neutral(), duration=duration, dt=0.02)
     late = run.q[run.t > duration / 2, 2]
     return (late.max() - late.min()) / 0.04
@@ -72,7 +72,7 @@ def main() -> None:
     arguments = common.arguments(__doc__)
     duration = 10.0 if arguments.quick else 60.0
     lengths = (3.0, 60.0) if arguments.quick else (2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 40.0, 100.0)
-    boat, still = vt.vehicles.boat(**SEA), vt.vehicles.boat()
+    boat, still = vt.vehicles.boat(wave=WAVE, wind=vt.vehicles.Wind(WIND)), vt.vehicles.boat()
     run, calm = steered(boat, duration, 0.02), steered(still, duration, 0.02)
 
     print("height of a boat that lies in low waves, over that of the water, by the wave's length")
@@ -110,7 +110,7 @@ def picture(axes, boat, run, calm) -> None:
     for axis, t in zip(axes[0], (4.0, 8.0), strict=True):
         q = run.at(t).q
         x = q[0] + np.linspace(-8, 8, 200)
-        water = surface(x, t, **SEA)
+        water = surface(x, t)
         axis.fill_between(x, water, -2.0, color="0.88")
         axis.plot(x, water, color="0.55")
         axis.fill(*(boat.pose(q) @ hull)[[0, 2]], facecolor="0.4", edgecolor="0.0")
