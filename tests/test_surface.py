@@ -13,7 +13,7 @@ import vitree as vt
 
 PARTS = ("control", "lie", "pairs", "vehicles")
 #: Most arguments of the functions that take many. A number here may fall; what raises one needs another form.
-MOST = {"load_urdf": 20, "rollout": 18, "compare": 16, "simulate": 15, "identify": 15, "view": 12, "linearize": 8,
+MOST = {"load_urdf": 20, "rollout": 17, "compare": 15, "simulate": 15, "identify": 15, "view": 12, "linearize": 8,
         "from_mujoco": 10, "video": 10, "sweep": 9}  # fmt: skip
 #: What functions return, which nobody makes by name.
 RESULTS = {"EulerModel", "Finding", "Gradient", "Identification", "JointInfo", "Linearization", "MujocoRobot",

@@ -72,7 +72,7 @@ class RunArguments:
     pushes: tuple[ExternalWrench | Impulse, ...] = ()
     record_every: int = 1
     dense: bool = False
-    progress: Callable[[int, int], Any] | None = None
+    progress: Callable[[int, int], object] | None = None
     monitors: str | Iterable[str] = ()
     resume: Recording | None = None
     options: Mapping[str, Any] = field(default_factory=dict)

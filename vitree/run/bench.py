@@ -82,7 +82,7 @@ def bench(
     steps: int = 200,
     repeats: int = 20,
     peers: bool = True,
-    progress: Callable[[int, int, str], Any] | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
 ) -> Benchmark:
     """Time the steps of methods by the clock; of a mechanism also the calls of its kernels.
 

@@ -220,7 +220,7 @@ def compare(
     record_every: int = 1,
     repeats: int = 1,
     engines: Sequence[str] = (),
-    progress: Callable[[int, int, str], Any] | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
 ) -> Comparison:
     """Run several methods at several time steps from one state and compare them.
 

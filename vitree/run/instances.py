@@ -361,7 +361,7 @@ class Batch:
     """
 
     def __init__(self, instances: Instances, every: int | None, names: tuple[str, ...], threads: int,
-                 progress: Callable[[int, int], Any] | None):  # fmt: skip
+                 progress: Callable[[int, int], object] | None):  # fmt: skip
         self.instances, self.every, self.names, self.progress = instances, every, names, progress
         self.threads = max(1, min(threads, instances.count))
         n, steps = instances.count, instances.schedule.steps

@@ -77,7 +77,7 @@ def cannot(system: System, given: RunArguments) -> str | None:
 
 
 def run_engine(engine: str, method: str, system: System, given: RunArguments, dt: float, label: str,
-               report: Callable[[int, int], Any] | None = None) -> Trajectory:  # fmt: skip
+               report: Callable[[int, int], object] | None = None) -> Trajectory:  # fmt: skip
     """Return a run of an engine.
 
     Parameters
@@ -176,7 +176,7 @@ class Runner:
         How many runs there will be.
     """
 
-    def __init__(self, model: System, shared: RunArguments, progress: Callable[[int, int, str], Any] | None):
+    def __init__(self, model: System, shared: RunArguments, progress: Callable[[int, int, str], object] | None):
         self.model, self.shared, self.progress = model, shared, progress
         self.q0: np.ndarray = np.asarray(shared.q0)
         self.duration = (np.nan if shared.duration is None else real(shared.duration)) or np.nan

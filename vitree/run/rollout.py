@@ -44,7 +44,7 @@ def rollout(
     record_every: int | None = 1,
     record: str | Iterable[str] = ("q", "v"),
     threads: int | None = None,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: Callable[[int, int], object] | None = None,
     wrenches: Iterable[ExternalWrench | Impulse] = (),
     **options: Any,
 ) -> Rollout:

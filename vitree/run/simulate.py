@@ -410,7 +410,7 @@ def simulate(
     record_every: int = 1,
     monitors: str | Iterable[str] = (),
     dense: bool = False,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: Callable[[int, int], object] | None = None,
     **options: Any,
 ) -> Trajectory:
     """Simulate a mechanism and return its trajectory.

@@ -405,7 +405,7 @@ def sweep(
     backend: str = "processes",
     workers: int | None = None,
     timings: bool = False,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: Callable[[int, int], object] | None = None,
     **same: Any,
 ) -> Sweep:
     """Run many cases, and return a table with a row for each.

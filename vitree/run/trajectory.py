@@ -428,7 +428,7 @@ class Trajectory(Recording):
 
     def resume(
         self, duration: float, *, control: Any = None, wrenches: Iterable[Any] = (), record_every: int = 1,
-        monitors: str | Iterable[str] = (), dense: bool = False, progress: Callable[[int, int], Any] | None = None,
+        monitors: str | Iterable[str] = (), dense: bool = False, progress: Callable[[int, int], object] | None = None,
         model: System | None = None,
     ) -> Trajectory:  # fmt: skip
         """Go on from the end of this run, bit for bit as if it had not stopped.
