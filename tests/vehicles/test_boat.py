@@ -167,5 +167,5 @@ def test_boats_that_cannot_be_are_refused(options, what):
 
 def test_a_boat_says_what_it_is():
     vessel = boat()
-    assert vessel.input_names == ("right", "left") and not vessel.conservative
+    assert vessel.input_names == ("right", "left") and not vessel.is_conservative
     assert vessel != boat(wave_amplitude=0.1) and vessel == boat() and len(vessel.geometry) == 4

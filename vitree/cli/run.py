@@ -96,7 +96,7 @@ def simulate(
     method = method or next(iter(system.methods))
     options = run.chosen(halvings=halvings, events=events)
     inputs = run.driven()
-    keeps = system.conservative and inputs is None and targets is None
+    keeps = system.is_conservative and inputs is None and targets is None
     try:
         with Bar(run.progress) as bar:
             traj = simulate(

@@ -179,7 +179,7 @@ def coincident(model: Any, q: np.ndarray) -> list[str]:
     if not pairs:
         return []
     with np.errstate(all="ignore"):
-        bodies = model.pose_rows(q[None])[0]
+        bodies = model._pose_rows(q[None])[0]
         origin = lambda name: model._frame_pose(model._frame(name), bodies)[:3, 3] if name != "world" else 0.0  # noqa: E731
         return [
             f'the {x.name} has no direction: its frames "{x.a}" and "{x.b}" coincide; move them apart'

@@ -139,7 +139,7 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
             for to, part in zip(out, gaps_at(model, number[chosen], used[row[chosen]], q), strict=True):
                 to[chosen] = part
         return tuple(out)
-    poses = np.concatenate([model.pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
+    poses = np.concatenate([model._pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
     points, planes = len(found.body), len(found.planes)
     surface = number // points if points else np.full(len(number), found.grounds)
     pair = number - points * found.grounds
@@ -204,7 +204,7 @@ def origins_of(model: Any, frame: str, q: np.ndarray) -> np.ndarray:
     body, _, p = model.index.place(frame)
     if body < 0:
         return np.tile(p, (len(q), 1))
-    X = model.pose_rows(np.ascontiguousarray(q))[:, body]
+    X = model._pose_rows(np.ascontiguousarray(q))[:, body]
     return X[:, :, :3] @ p + X[:, :, 3]
 
 
@@ -319,7 +319,7 @@ def kicks_of(model: Any, number: np.ndarray, impulse: np.ndarray, places: np.nda
             some = np.flatnonzero((body == i) & ~limit)
             used, row = np.unique(nodes.at[some], return_inverse=True)
             q = np.ascontiguousarray(nodes.q[used])
-            arm = at[some] - model.pose_rows(q)[row, i, :, 3]
+            arm = at[some] - model._pose_rows(q)[row, i, :, 3]
             f = sign * impulse[some]
             wrench = np.zeros((len(used), 6))
             np.add.at(wrench, row, np.hstack([np.cross(arm, f), f]))

@@ -136,7 +136,7 @@ def _constrained(model: Any, q: np.ndarray, inverse: np.ndarray) -> np.ndarray:
     """Return the accelerations by joint forces (nv, nv) where couplings hold: M^-1 without what would break them."""
     if not model.constraints:
         return inverse
-    _, Dh = model.constraint_rows(q[None])
+    _, Dh = model._constraint_rows(q[None])
     Y = Dh[0] @ inverse
     return inverse - Y.T @ np.linalg.solve(Y @ Dh[0].T, Y)
 
@@ -290,8 +290,8 @@ def prescribed_accelerations(model: Any, prescribed: Mapping[str, float] | None)
         return None
     out = np.zeros(model.nv)
     for name, a in mapping(prescribed, "prescribed", "a mapping of names of joints to accelerations").items():
-        if name not in model.kinematic_names:
-            raise UnknownNameError("prescribed joint", name, model.kinematic_names)
+        if name not in model.prescribed_joint_names:
+            raise UnknownNameError("prescribed joint", name, model.prescribed_joint_names)
         out[model.joint(name).v_slice] = entries(a, (), f'the acceleration of "{name}"')
     return out
 
@@ -313,7 +313,7 @@ def state_forces(
     slow : float [m/s or rad/s]
         What slips no faster sticks, where that is more than what the core has for states.
     """
-    model._require_regular(q)
+    model._require_invertible_mass_matrix(q)
     u, t = inputs_at(model, inputs), _time(t)
     status, rows, wrenches = 0, NO_ROWS, NO_WRENCHES
     given = contacts if isinstance(contacts, ContactForces) else None
@@ -363,7 +363,7 @@ def contact_forces(model: Any, rows: np.ndarray) -> ContactForces:
 def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t: float, inputs: Any,
                      closed: bool) -> np.ndarray:  # fmt: skip
     """Return the joint forces (nv,) that give an acceleration; see :meth:`vitree.Model.inverse_dynamics`."""
-    model._require_regular(q)
+    model._require_invertible_mass_matrix(q)
     u, t = inputs_at(model, inputs), _time(t)
     field, status, worst = take_field(model, None, u), 0, -1
     if closed and model.contact_list.count:
@@ -374,7 +374,7 @@ def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t:
     if status:
         raise _impossible(model, worst)
     if model.constraints:
-        _, Dh = model.constraint_rows(q[None])
+        _, Dh = model._constraint_rows(q[None])
         lack = np.abs(Dh[0] @ left)
         # what is at rest does so up to rounding errors of all that moves, and of the weight
         size = np.abs(a).max(initial=0.0) + np.abs(left).max(initial=0.0) + np.linalg.norm(model.gravity)
@@ -505,7 +505,7 @@ def generalized(model: Any, q: np.ndarray, wrenches: np.ndarray, given: ContactF
 def wrenches_of(model: Any, q: np.ndarray, given: ContactForces | None,
                 pushes: Sequence[FrameWrench] = ()) -> np.ndarray:  # fmt: skip
     """Return what contacts and pushes put on bodies, (nbody, 6): about the bodies' origins in world axes."""
-    out, poses = np.zeros((model.nbody, 6)), model.pose_rows(q[None])[0]
+    out, poses = np.zeros((model.nbody, 6)), model._pose_rows(q[None])[0]
     for name, other, f, point in zip(given.a, given.b, given.force, given.point, strict=True) if given else ():
         if np.isnan(point[0]):
             continue

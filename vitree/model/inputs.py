@@ -166,7 +166,7 @@ class Motion:
     """
 
     def __init__(self, model: Any, prescribed: Mapping[str, Any] | None):
-        self.names = model.kinematic_names
+        self.names = model.prescribed_joint_names
         self.iq = np.array([model.joint(name).q_slice.start for name in self.names], dtype=int)
         self.iv = np.array([model.joint(name).v_slice.start for name in self.names], dtype=int)
         self.prescribed = mapping(prescribed, "prescribed", "a mapping of names of joints to motions")
@@ -318,7 +318,7 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
     driven = {drive.joint for drive in model.drives}
     following = _following(model)
     free = [joint for joint in model.joints if len(model.v_names[joint.v_slice]) == 1
-            and joint.name not in following and joint.name not in model.kinematic_names]  # fmt: skip
+            and joint.name not in following and joint.name not in model.prescribed_joint_names]  # fmt: skip
     base = _base_of(model)
     made: dict[str, Drive] = {}
     for pattern, value in gains.items():
@@ -371,7 +371,7 @@ def _none_found(model: Any, pattern: str, names: list[str]) -> None:
         why = "it has several coordinates"
         if pattern in (following := _following(model)):
             why = f'it follows "{following[pattern]}"'
-        if pattern in model.kinematic_names:
+        if pattern in model.prescribed_joint_names:
             why = "it moves as prescribed"
         raise ModelError(f'a drive on "{pattern}" is not possible: {why}')
     if any(fnmatchcase(name, pattern) for name in _base_of(model)):

@@ -252,7 +252,7 @@ def twists_about(flat: Flat, pose: np.ndarray, point: np.ndarray) -> np.ndarray:
 def body_motion(model: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> BodyMotion:
     """Return how all bodies move."""
     flat, starts = model.flat, model.index.iv
-    pose = model.pose_rows(q[None])[0]
+    pose = model._pose_rows(q[None])[0]
     point = pose[:, :, 3].mean(axis=0)
     columns = twists_about(flat, pose, point)
     own, rate = (np.add.reduceat(columns * x[:, None], starts, axis=0) for x in (v, a))

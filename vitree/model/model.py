@@ -83,9 +83,9 @@ QUATERNION_EXACT = 4e-16
 #: Directions face the same way above this cosine; where all rows of a joint or weld hold, it is 1, 0 or -1.
 FACES = 0.1
 #: What methods ask of the model. Compiled code asks its own, and leaves the models alone that have it otherwise.
-BYPASSED = ("validate_configuration", "_checked", "require_regular", "singular_at", "_regular", "nq", "nv", "nbody",
-            "zero_velocity", "pose_rows", "body_poses", "_frame", "_frame_pose", "crba", "energies", "_energies",
-            "momenta", "velocities", "_potentials", "_field", "_field_at_rest")  # fmt: skip
+BYPASSED = ("validate_configuration", "_checked", "require_invertible_mass_matrix", "singular_at", "_regular", "nq",
+            "nv", "nbody", "zero_velocity", "_pose_rows", "body_poses", "_frame", "_frame_pose", "crba", "_energies",
+            "_energies_at", "_momenta", "_velocities", "_potentials", "_field", "_field_at_rest")  # fmt: skip
 #: Fields of a Flat that are the same of all models that differ in numbers alone. Not what may be written in Python.
 STILL = ("frame_names", "contacts", "rolling", "ground")
 #: Kinds of the joints, one after another, by which a root moves freely in space.
@@ -260,13 +260,13 @@ class Model(System):
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
             self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list,
-                                     self._yields or self.written is not None)  # fmt: skip
+                                     self._has_contact_springs or self.written is not None)  # fmt: skip
 
     def _written_of(self, loads: tuple, constraints: tuple) -> WrittenParts | None:
         """Those loads and constraints that are written in Python."""
         return written_parts(self, loads, constraints)
 
-    def require_regular(self, q: np.ndarray | None = None) -> None:
+    def require_invertible_mass_matrix(self, q: np.ndarray | None = None) -> None:
         """Raise a ModelError that names the joint if the mass matrix is singular, in every configuration or at q.
 
         Kinematics and :meth:`rnea` work all the same; accelerations do not exist.
@@ -278,13 +278,13 @@ class Model(System):
             raise ModelError(why)
 
     @in_coordinates("plain")
-    def _require_regular(self, q: np.ndarray) -> None:
-        """Raise the error of ``require_regular`` for the first of a stack q (..., nq) that has one."""
+    def _require_invertible_mass_matrix(self, q: np.ndarray) -> None:
+        """Raise the error of ``require_invertible_mass_matrix`` for the first of a stack q (..., nq) that has one."""
         if q.ndim == 1:
             if self._calls is None or not self._calls.regular_now(self, q):
-                self.require_regular(q)
+                self.require_invertible_mass_matrix(q)
             return
-        self.require_regular()
+        self.require_invertible_mass_matrix()
         if self._regular:
             return
         shares = np.empty((q.size // max(self.nq, 1), 2, self.nv))
@@ -293,7 +293,7 @@ class Model(System):
         if not regular.all():
             at = np.unravel_index(int(regular.argmin()), q.shape[:-1])
             with in_row(at):
-                self.require_regular(q[at])
+                self.require_invertible_mass_matrix(q[at])
 
     @functools.cached_property
     def _largest_number(self) -> float:
@@ -424,7 +424,7 @@ class Model(System):
 
     @functools.cached_property
     @of_full
-    def limited(self) -> Limited | None:
+    def limited_coordinates(self) -> Limited | None:
         """Coordinates of ``full`` with limits that a run reports; None if there are none, or none is to be reported."""
         rows = [(at, low, high) for _, at, _, low, high in limits_of(self.joints, self.constraints)]
         if self.limits != "report" or not rows:
@@ -436,7 +436,7 @@ class Model(System):
 
     @functools.cached_property
     @of_full
-    def speed_limited(self) -> Limited | None:
+    def limited_velocities(self) -> Limited | None:
         """Velocities of ``full`` with limits that a run reports, places in v; None if there are none, or none is to be.
 
         No limit of speed is enforced, so that runs of models with ``limits="enforce"`` report them, too. A limit of
@@ -469,15 +469,15 @@ class Model(System):
         return np.array(self.flat.limit_restitution, dtype=float)
 
     @property
-    def holds(self) -> bool:
+    def has_rolling_or_dry_friction(self) -> bool:
         """Whether wheels roll without slip, or joints have dry friction."""
         return bool(self.flat.rolling) or bool(self.flat.dry_friction.any())
 
     @functools.cached_property
-    def touches(self) -> bool:
+    def has_contact(self) -> bool:
         """Whether impulses act in steps: of contact, enforced limits, wheels that roll, or dry friction of joints."""
         of_contact = self.limits == "enforce" or any(isinstance(contact, Contact) for contact in self.contacts)
-        return of_contact or self.holds
+        return of_contact or self.has_rolling_or_dry_friction
 
     @functools.cached_property
     @of_full
@@ -491,7 +491,7 @@ class Model(System):
         """What may touch, in arrays; bodies are those of ``full``."""
         found = self._structure.found.get("candidates")
         if found is None:
-            found = candidates_of(self.index, self.flat, self.pose_rows(self.neutral()[None])[0])
+            found = candidates_of(self.index, self.flat, self._pose_rows(self.neutral()[None])[0])
         return self._structure.found.setdefault("candidates", found)
 
     @functools.cached_property
@@ -500,7 +500,9 @@ class Model(System):
         """What may touch, as steppers take it."""
         found = self._touching.get("list")
         if found is None:
-            found = lower_contacts(self.flat, self.contact_candidates, self.wheels) if self.touches else ContactList()
+            found = ContactList()
+            if self.has_contact:
+                found = lower_contacts(self.flat, self.contact_candidates, self.wheels)
         return self._touching.setdefault("list", found)
 
     @finite_result
@@ -516,7 +518,7 @@ class Model(System):
             Names of frames a, b ("ground"), gap (n,) [m], normal (n, 3) from b to a, and the nearest points of a and b
             in the world (n, 3) [m].
         """
-        poses = self.pose_rows(self.validate_configuration(q)[None])[0]
+        poses = self._pose_rows(self.validate_configuration(q)[None])[0]
         return gaps_of(self.flat, self.contact_candidates, poses)
 
     @property
@@ -626,16 +628,16 @@ class Model(System):
         return METHODS_OF["mechanism"]
 
     @property
-    def conservative(self) -> bool:
+    def is_conservative(self) -> bool:
         """Whether its energy stays as it is while nothing drives it."""
-        resisted = self.touches or self.damping.any() or self.friction.any()
+        resisted = self.has_contact or self.damping.any() or self.friction.any()
         return not resisted and len(self._potentials()) == len(self.flat.loads)
 
     @property
     def is_dissipative(self) -> bool:
         """Whether damping, friction and dampers take its energy, and nothing else changes it, while undriven."""
         lossy = all(isinstance(load, (*CONSERVATIVE, Damper)) for load in self.flat.loads)
-        return lossy and not (self.conservative or self.touches)
+        return lossy and not (self.is_conservative or self.has_contact)
 
     @property
     def is_free_floating(self) -> bool:
@@ -645,7 +647,7 @@ class Model(System):
         and there are no loads, no constraints and no contacts.
         """
         roots, full = self._free_roots(), self.full
-        if roots is None or self.loads or self.constraints or self.touches:
+        if roots is None or self.loads or self.constraints or self.has_contact:
             return False
         flat = full.flat
         held = (flat.damping != 0) | (flat.friction != 0) | (flat.armature != 0) | flat.kinematic
@@ -682,13 +684,13 @@ class Model(System):
     @functools.cached_property
     @of_full
     def _contact_findings(self) -> list[Finding]:
-        return self.unmet.findings() if any(isinstance(each, Contact) for each in self.contacts) else []
+        return self.unsupported_contacts.findings() if any(isinstance(each, Contact) for each in self.contacts) else []
 
     @functools.cached_property
     @of_full
-    def unmet(self) -> Unmet:
+    def unsupported_contacts(self) -> Unmet:
         """Shapes in reach of each other that cannot touch, and contacts that can meet nothing; bodies of ``full``."""
-        poses = self.pose_rows(self.neutral()[None])[0]
+        poses = self._pose_rows(self.neutral()[None])[0]
         return unmet_of(self.index, self.flat, self.contact_candidates, poses)
 
     @functools.cached_property
@@ -698,7 +700,7 @@ class Model(System):
 
     @functools.cached_property
     @of_full
-    def kinematic_names(self) -> tuple[str, ...]:
+    def prescribed_joint_names(self) -> tuple[str, ...]:
         """Names of the joints that are prescribed over time, in the order of their coordinates."""
         return tuple(j.name for j in self.flat.joints if self.flat.kinematic[j.v_slice.start])
 
@@ -903,14 +905,14 @@ class Model(System):
     @of_states
     def body_poses(self, q: Any) -> np.ndarray:
         """Return the pose X_WB in the world of each moving body's core frame, (..., nbody, 4, 4) [m]."""
-        rows = self.pose_rows(as_rows(q))
+        rows = self._pose_rows(as_rows(q))
         out = np.zeros((len(rows), self.nbody, 4, 4))
         out[:, :, :3] = rows
         out[:, :, 3, 3] = 1.0
         return out.reshape(*q.shape[:-1], self.nbody, 4, 4)
 
     @in_coordinates("plain")
-    def pose_rows(self, q: np.ndarray) -> np.ndarray:
+    def _pose_rows(self, q: np.ndarray) -> np.ndarray:
         """Return X_WB of each moving body's core frame at rows q (n, nq): (n, nbody, 3, 4) [m], last rows left out."""
         rows = np.empty((len(q), 12 * self.nbody))
         (wide() if len(q) > 1 else core).batch_poses(self.core, q, rows)
@@ -963,7 +965,7 @@ class Model(System):
         point = np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
         doors(q).batch_jacobian(self.core, rows, body, point, out.reshape(len(rows), 6 * self.nv))
         if axes == "local" and body >= 0:
-            turn = product_of(self.pose_rows(rows)[:, body, :, :3], self.flat.frame_E[k]).swapaxes(1, 2)
+            turn = product_of(self._pose_rows(rows)[:, body, :, :3], self.flat.frame_E[k]).swapaxes(1, 2)
             out[:, :3], out[:, 3:] = product_of(turn, out[:, :3]), product_of(turn, out[:, 3:])
             out += 0.0  # no zeros with a sign
         return out.reshape(*q.shape[:-1], 6, self.nv)
@@ -1034,7 +1036,7 @@ class Model(System):
     @of_states
     def center_of_mass(self, q: Any) -> np.ndarray:
         """Return the centre of mass of everything that moves, in the world, (..., 3) [m]."""
-        return np.ascontiguousarray(self._energies(q, None)[..., 8:])
+        return np.ascontiguousarray(self._energies_at(q, None)[..., 8:])
 
     # the docstrings of the three repeat each other, since the reference shows each method alone
 
@@ -1102,9 +1104,9 @@ class Model(System):
     @in_coordinates("plain")
     def lagrangian(self, q: Any, v: Any) -> Any:
         """Return kinetic minus potential energy [J], without contacts, a number; an array (...) of many states."""
-        energies = self._energies(q, v)
+        energies = self._energies_at(q, v)
         value = energies[..., 0] - energies[..., 1]
-        if self._yields:
+        if self._has_contact_springs:
             value = value + core.contact_potentials(self.core, self.contact_list, as_rows(q)).reshape(value.shape)
         return plain_number(value)
 
@@ -1269,9 +1271,9 @@ class Model(System):
 
     def _many_accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, more: dict) -> Accelerations:
         flat = self.flat
-        bare = not (flat.loads or flat.constraints or flat.friction.any() or flat.kinematic.any() or self.touches)
+        bare = not (flat.loads or flat.constraints or flat.friction.any() or flat.kinematic.any() or self.has_contact)
         if bare and more == {"t": 0.0, "contacts": "closed"}:
-            self._require_regular(q)
+            self._require_invertible_mass_matrix(q)
             with np.errstate(all="ignore"):
                 a = self._bare_accelerations(q, v, (0.0 if tau is None else tau) - flat.damping * v)
             if all_finite(a):
@@ -1324,7 +1326,7 @@ class Model(System):
         return {}
 
     @functools.cached_property
-    def _yields(self) -> bool:
+    def _has_contact_springs(self) -> bool:
         """Whether contacts may have springs."""
         meets = (*self.flat.contacts, self.flat.ground)
         return any(np.isfinite(getattr(each, "stiffness", None) or np.inf) for each in meets)
@@ -1459,7 +1461,7 @@ class Model(System):
         ----------
         Featherstone 2008, ch. 7.
         """
-        self._require_regular(q)
+        self._require_invertible_mass_matrix(q)
         return self._bare_accelerations(q, v, tau)
 
     def _bare_accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -1493,7 +1495,7 @@ class Model(System):
         ----------
         Featherstone 2008, ch. 7; Carpentier 2018, "Analytical inverse of the joint space inertia matrix".
         """
-        self._require_regular(q)
+        self._require_invertible_mass_matrix(q)
         return dynamics.inverse_mass_matrix(self, q)
 
     @functools.partial(of_states, made=dynamics.RneaDerivatives)
@@ -1537,7 +1539,7 @@ class Model(System):
         ----------
         Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
         """
-        self._require_regular(q)
+        self._require_invertible_mass_matrix(q)
         return dynamics.aba_derivatives(self, q, v, tau)
 
     @on_stacks
@@ -1591,13 +1593,13 @@ class Model(System):
     @of_states
     def velocity_from_momentum(self, q: Any, p: Any) -> np.ndarray:
         """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s]."""
-        self._require_regular(q)
-        return self.velocities(as_rows(q), as_rows(p)).reshape(p.shape)
+        self._require_invertible_mass_matrix(q)
+        return self._velocities(as_rows(q), as_rows(p)).reshape(p.shape)
 
     @of_states
     def kinetic_energy(self, q: Any, v: Any) -> Any:
         """Return the kinetic energy [J], that of the rotors (``armature``) with it; an array (...) of many states."""
-        return plain_number(self._energies(q, v)[..., 0])
+        return plain_number(self._energies_at(q, v)[..., 0])
 
     @of_states
     def potential_energy(self, q: Any) -> Any:
@@ -1606,7 +1608,7 @@ class Model(System):
         Springs are those of loads, and those of contacts with a ``stiffness`` k where they are pressed: k gap^2/2. It
         is an array (...) of many states.
         """
-        return plain_number(self._energies(q, None)[..., 1])
+        return plain_number(self._energies_at(q, None)[..., 1])
 
     @of_states
     def momentum(self, q: Any, v: Any) -> np.ndarray:
@@ -1614,15 +1616,15 @@ class Model(System):
 
         That of the bodies: rotors (``armature``) have no part in it.
         """
-        return np.ascontiguousarray(self._energies(q, v)[..., 2:8])
+        return np.ascontiguousarray(self._energies_at(q, v)[..., 2:8])
 
-    def _energies(self, q: np.ndarray, v: np.ndarray | None) -> np.ndarray:
+    def _energies_at(self, q: np.ndarray, v: np.ndarray | None) -> np.ndarray:
         lead = q.shape[:-1]
         v = np.broadcast_to(self.zero_velocity(), (*lead, self.nv)) if v is None else v
-        return self.energies(as_rows(q), as_rows(v)).reshape(*lead, 11)
+        return self._energies(as_rows(q), as_rows(v)).reshape(*lead, 11)
 
     @in_coordinates("rows", "rows by q")
-    def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations q (n, nq)."""
         n = len(q)
         h, Dh = self._rows_of(self.constraint_list, len(self.constraints), q)
@@ -1639,7 +1641,7 @@ class Model(System):
         return h, Dh
 
     @in_coordinates("rows")
-    def facing_cosines(self, q: np.ndarray) -> np.ndarray:
+    def _facing_cosines(self, q: np.ndarray) -> np.ndarray:
         """Return the cosines (n, m) between the directions that constraints say face the same way; 1 where none do."""
         out = np.ones((len(q), len(self.constraints)))
         has = self._facing >= 0
@@ -1648,18 +1650,14 @@ class Model(System):
         return out
 
     @in_coordinates("plain", "force")
-    def facing_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _facing_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the differences (n, 3 k) of the directions that face the same way, and their slopes (n, 3 k, nv)."""
         return self._rows_of(self._differences, 3 * (int(self._facing.max(initial=-1)) + 1), q)
 
-    def constraint_errors(self, q: np.ndarray) -> np.ndarray:
-        """Return how far the constraints are from holding, (n, m) [m or rad], at rows of configurations q (n, nq).
-
-        These are h; where directions that must face the same way do not, 2 - abs(h) with the sign of h, since h is
-        the sine of an angle beyond 90 degrees there.
-        """
-        h, _ = self.constraint_rows(q)
-        return np.where(self.facing_cosines(q) > FACES, h, np.copysign(2.0, h) - h)
+    def _constraint_errors(self, q: np.ndarray) -> np.ndarray:
+        # the sine of an angle beyond 90 degrees falls again
+        h, _ = self._constraint_rows(q)
+        return np.where(self._facing_cosines(q) > FACES, h, np.copysign(2.0, h) - h)
 
     @finite_result
     def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
@@ -1669,32 +1667,32 @@ class Model(System):
         with it.
         """
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
-        self.require_regular(q)
+        self.require_invertible_mass_matrix(q)
         if self.rolling:
             return without_slip(self, q, v)
-        return self.constrained_velocities(q[None], self.momenta(q[None], v[None]), v[None])[0]
+        return self._constrained_velocities(q[None], self._momenta(q[None], v[None]), v[None])[0]
 
-    def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
+    def _constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
         """Return v = M^-1 (p + Dh^T nu), with Dh v = 0, for rows q (n, nq), p (n, nv): (n, nv) [m/s or rad/s].
 
         ``rates`` (n, nv): its entries of prescribed coordinates are those of v.
         """
         locked = np.asarray(self.flat.kinematic, dtype=bool)
         if not self.constraints and not locked.any():
-            return self.velocities(q, p)
+            return self._velocities(q, p)
         if self._followers is None and self.written is None and not locked.any():
             field = core.ModelStepper(self.core, 1.0, constraints=self.constraint_list)
             q, p = np.ascontiguousarray(q), np.ascontiguousarray(p)
             v = np.empty_like(p)
             if np.isfinite(core.velocities_of(field, q, p, v)):
                 return v
-        M, free = self.mass_matrices(q), ~locked
+        M, free = self._mass_matrices(q), ~locked
         v = np.zeros_like(p) if rates is None else np.where(locked, rates, 0.0)
         inner = M[:, free][:, :, free]
         rest = p[:, free] - (M[:, free][:, :, locked] @ v[:, locked, None])[:, :, 0]
         v[:, free] = np.linalg.solve(inner, rest[:, :, None])[:, :, 0]
         if self.constraints:
-            _, Dh = self.constraint_rows(q)
+            _, Dh = self._constraint_rows(q)
             Y = np.linalg.solve(inner, np.swapaxes(Dh[:, :, free], 1, 2))
             # by the pseudo-inverse: where constraints depend on each other any multipliers do
             nu = np.linalg.pinv(Dh[:, :, free] @ Y, rcond=1e-13, hermitian=True) @ (Dh @ v[:, :, None])
@@ -1704,33 +1702,33 @@ class Model(System):
     # ---- many states at once, in lanes -----------------------------------------------------------
 
     @in_coordinates("plain")
-    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         out = np.empty((len(q), 11))
         wide().batch_energy(self.core, q, v, out)
         if self.flat.loads:
             out[:, 1] += core.load_potentials(self.core, self.load_list, q)
             if self.written is not None and self.written.resting:
                 out[:, 1] += [self.written.energy(row) for row in q]
-        if self._yields:
+        if self._has_contact_springs:
             out[:, 1] += core.contact_potentials(self.core, self.contact_list, q)
         return out
 
     @in_coordinates("force")
-    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         # inverse dynamics at rest, without gravity
         out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
         wide().batch_rnea(self.core, np.zeros(3), q, zero, v, out)
         return out
 
     @in_coordinates("matrix")
-    def mass_matrices(self, q: np.ndarray) -> np.ndarray:
+    def _mass_matrices(self, q: np.ndarray) -> np.ndarray:
         """Return the mass matrices (n, nv, nv) [kg, kg m or kg m^2] at rows of configurations q (n, nq)."""
         M = np.empty((len(q), self.nv**2))
         wide().batch_crba(self.core, q, M)
         return M.reshape(-1, self.nv, self.nv)
 
     @in_coordinates("velocity", by=dense.velocities)
-    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def _velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
         wide().batch_aba(self.core, np.zeros(3), q, zero, p, out)
         return out

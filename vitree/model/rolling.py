@@ -122,7 +122,7 @@ def rims(found: Wheels, which: np.ndarray, poses: np.ndarray) -> tuple:
 def rows_of(model: Any, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the wheels (m,), the directions (m, 3) and the rows (m, nv) that v must satisfy at q (nq,): rows v = 0."""
     found: Wheels = model.wheels
-    poses = model.pose_rows(q[None])[0][found.body].reshape(-1, 3, 4)
+    poses = model._pose_rows(q[None])[0][found.body].reshape(-1, 3, 4)
     _, n, x, _ = rims(found, np.arange(len(found)), poses)
     which, ways, rows = [], [], []
     for k in range(len(found)):
@@ -154,9 +154,9 @@ def without_slip(model: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, with which wheels do not slip."""
     *_, rows = rows_of(model, q)
     if model.constraints:
-        rows = np.vstack([rows, model.constraint_rows(q[None])[1][0]])
+        rows = np.vstack([rows, model._constraint_rows(q[None])[1][0]])
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
-    M = model.mass_matrices(q[None])[0]
+    M = model._mass_matrices(q[None])[0]
     Y = np.linalg.solve(M[np.ix_(free, free)], rows[:, free].T)
     out = np.array(v, dtype=float)
     for _ in range(2):
@@ -169,7 +169,7 @@ def require_rolling(model: Any, q: np.ndarray, v: np.ndarray | None) -> None:
     found: Wheels = model.wheels
     if not len(found):
         return
-    poses = model.pose_rows(q[None])[0][found.body].reshape(-1, 3, 4)
+    poses = model._pose_rows(q[None])[0][found.body].reshape(-1, 3, 4)
     gap, *_ = rims(found, np.arange(len(found)), poses)
     names = [each.frame for each in model.rolling]
     off = np.where(found.holds[:, 0], np.abs(gap), 0.0)

@@ -187,7 +187,7 @@ class _Posture:
         self.size = max(weight, np.abs(static).max(initial=0.0)) or 1.0
         self.static = static / self.size
         self._touch(share)
-        Dh = model.constraint_rows(q[None])[1][0]
+        Dh = model._constraint_rows(q[None])[1][0]
         self.limited, signs = self._limits()
         limits = np.zeros((model.nv, len(self.limited)))
         limits[self.limited, np.arange(len(self.limited))] = signs
@@ -206,7 +206,7 @@ class _Posture:
         """Find what touches, its axes (n, 3, 3), rows normal and tangents, and joint forces (nv, 3 n) along them."""
         model, q = self.model, self.q
         self.gaps = gaps = model.contact_gaps(q)
-        numbers = gap_numbers(model.contact_candidates, model.pose_rows(q[None])[0])
+        numbers = gap_numbers(model.contact_candidates, model._pose_rows(q[None])[0])
         rows = np.flatnonzero(gaps.gap <= self.near)
         for k in rows:
             if np.isfinite(numbers[k, 2]):
@@ -454,7 +454,7 @@ def _at_rest(model: Model, q: np.ndarray, inputs) -> np.ndarray:
 @in_coordinates("force")
 def _of_loads(model: Model, q: np.ndarray, values: Any) -> np.ndarray:
     """Joint forces (nv,) [N or N m] of loads at rest, without drives."""
-    model.require_regular(q)
+    model.require_invertible_mass_matrix(q)
     still = model.zero_velocity()
     field = core.ModelStepper(model.core, 1.0, loads=model.load_list, user=model.written, nu=len(model.input_names),
                               inputs=values)  # fmt: skip

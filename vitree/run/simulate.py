@@ -75,8 +75,8 @@ def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
         changed["v0"] = model.expand_velocity(model.validate_velocity(given.v0, "v0"))
     if given.p0 is not None:
         p0 = model.validate_velocity(given.p0, "p0")
-        v0 = model.expand_velocity(model.velocities(q0[None], p0[None]))
-        changed["p0"] = full.momenta(model.expand(q0)[None], v0)[0]
+        v0 = model.expand_velocity(model._velocities(q0[None], p0[None]))
+        changed["p0"] = full._momenta(model.expand(q0)[None], v0)[0]
     if isinstance(given.torque, Controller):
         initial = given.torque.initial
         initial = None if initial is None else model._embed(model.validate_velocity(initial, "initial"))
@@ -259,7 +259,7 @@ class _Search:
         self.given = given.but(accuracy=None, monitors=(), progress=None, pushes=pushes)
         self.order = float(getattr(kind, "order", 1))
         full = model.full
-        self.touches = isinstance(full, Model) and full.touches
+        self.touches = isinstance(full, Model) and full.has_contact
         self.steps, self.least = 0, math.inf
 
     def choice(self) -> Choice:
@@ -464,8 +464,8 @@ def simulate(
         of t by the names of the joints. They go with ``inputs`` that are a mapping, or none. Two drives that have one
         input have one target.
     prescribed : mapping of joint name to array (steps + 1,) or callable, optional
-        Motion of ``model.kinematic_names``: coordinates [m or rad] at the steps' ends, or a callable of t that returns
-        the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
+        Motion of ``model.prescribed_joint_names``: coordinates [m or rad] at the steps' ends, or a callable of t that
+        returns the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
         left zero.
     pushes : sequence of Impulse and ExternalWrench
         Blows, and wrenches over windows of time. One that acts at no time of the run is refused. With ``resume``,
@@ -573,11 +573,11 @@ def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = Non
 
 def require_right_way(model: System, done: Trajectory) -> None:
     """Raise a ConvergenceError if constraints hold the wrong way round at a record, as after a step by half a turn."""
-    wrong = np.argwhere(~(model.facing_cosines(done.q) > FACES))
+    wrong = np.argwhere(~(model._facing_cosines(done.q) > FACES))
     if len(wrong):
         row, k = (int(x) for x in wrong[0])
         one, before = model.constraints[k], done[:row]
-        turned = off_by(one, 0.0, model.facing_cosines(done.q[row : row + 1])[0, k])
+        turned = off_by(one, 0.0, model._facing_cosines(done.q[row : row + 1])[0, k])
         raise ConvergenceError(
             f"{done.method}: at t = {done.t[row]:.9g} s the {one.name} is {turned}; halve dt",
             time=float(before.t[-1] if row else done.t[row]), residual=float(done.residual[row]),

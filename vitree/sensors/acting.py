@@ -151,7 +151,7 @@ class Acting:
     def _follow(self, prescribed: Mapping[str, Any] | None) -> np.ndarray | None:
         """Accelerations (n, nv) of the prescribed coordinates at the records."""
         full, course = self.full, self.course
-        if not full.kinematic_names:
+        if not full.prescribed_joint_names:
             if prescribed is not None:
                 Motion(full, prescribed)  # which says that there are none
             return None
@@ -170,7 +170,7 @@ class Acting:
     @property
     def touches(self) -> bool:
         """Whether contacts can act: between records nothing is known of their forces then."""
-        return bool(self.full.touches)
+        return bool(self.full.has_contact)
 
     def at_record(self, k: int) -> Acts:
         """Return what acted at a record."""
@@ -218,7 +218,7 @@ class Acting:
         """The forces of contacts at a record between two steps; True: those of closed contacts are to be found."""
         log, t = self.run.contacts, self.course.t
         # springs of contacts have the forces of their states
-        if log is None or self.full._yields or not 0 < k < len(t) - 1:
+        if log is None or self.full._has_contact_springs or not 0 < k < len(t) - 1:
             return True
         if max(t[k + 1] - t[k], t[k] - t[k - 1]) > 1.5 * self._longest:
             return True
@@ -257,7 +257,7 @@ class Acting:
         some = np.flatnonzero(sign)
         f = sign[some, None] * log.impulse[some]
         np.add.at(out, log.record[some] - 1, np.hstack([np.cross(log.point[some], f), f]))
-        if self.full._yields:
+        if self.full._has_contact_springs:
             # what springs give where the steps end acts there
             record, q = log.record[some], self.model.expand(self.course.q)
             gaps = log.places[some, 6], log.gap[some]

@@ -195,7 +195,7 @@ class ContactSensor(PairSensor):
         return found[asked]
 
     def _found_signs(self, full: Any) -> np.ndarray:
-        pairs = full._contact_names if full.touches else ()
+        pairs = full._contact_names if full.has_contact else ()
         able = touching(pairs)
         if self.frame not in able:
             raise UnknownNameError("frame with contacts", self.frame, able)
