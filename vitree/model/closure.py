@@ -14,7 +14,8 @@ from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
 from vitree.mechanism.flat import KIND_NV
 from vitree.model.broadcasting import guarded
-from vitree.model.model import FACES, Model
+from vitree.model.constraints import FACES
+from vitree.model.model import Model
 from vitree.model.user_loads import by_displacement
 
 # ---- configurations that satisfy the constraints of a model, and constraints that do not repeat each other

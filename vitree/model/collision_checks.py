@@ -13,7 +13,7 @@ from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Sphere
 from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat, limits_of
 from vitree.mechanism.index import Index
-from vitree.model.contacts import Candidates, shut_pairs, whole_pairs
+from vitree.model.candidates import Candidates, shut_pairs, whole_pairs
 from vitree.spatial.checks import frozen
 
 #: How many pairs a text names.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vitree._core import scalar
-from vitree.model.contacts import (
+from vitree.model.candidates import (
     ROD_BOX,
     ROD_ROD,
     Candidates,
@@ -19,7 +19,7 @@ from vitree.model.contacts import (
     terrain_gaps,
 )
 from vitree.model.lower import limit_rows
-from vitree.model.rolling import friction_rows, rims
+from vitree.model.wheels import friction_rows, rims
 
 core = scalar()
 #: Poses of bodies that are worked out at once, at most.

@@ -32,10 +32,10 @@ from vitree.mechanism.plans import Plan, bodies_of, plan_of
 from vitree.mechanism.spans import spans_of
 from vitree.mechanism.tables import pieces
 from vitree.mechanism.ties import Tie
-from vitree.model.contacts import ROD_BOX, Candidates
-from vitree.model.rolling import Wheels, friction_rows, rolling_rows
+from vitree.model.candidates import ROD_BOX, Candidates
 from vitree.model.user_loads import Constraint as WrittenConstraint
 from vitree.model.user_loads import Force, Potential
+from vitree.model.wheels import Wheels, friction_rows, rolling_rows
 from vitree.spatial.checks import direction, finite, vector
 
 # ---- loads and constraints as rows of numbers, as the compiled core takes them -----------------------------

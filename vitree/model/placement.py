@@ -13,9 +13,9 @@ from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import FREE, PRISMATIC, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
+from vitree.model.candidates import named_side
 from vitree.model.closure import CONSISTENT
 from vitree.model.contact_points import Nodes, count_of, gaps_at, kicks_of
-from vitree.model.contacts import named_side
 from vitree.model.model import Model
 
 # ---- configurations that stand on the ground ---------------------------------------------------------------

@@ -131,7 +131,7 @@ class ReducedModel(Model, made_by="reduced"):
     # ---- coordinates ------------------------------------------------------------------------------
 
     @property
-    def full(self) -> Model:
+    def full(self) -> Model:  # type: ignore[override]  # the model of all joints is of another kind
         return self._full
 
     def contract(self, q: ArrayLike) -> np.ndarray:

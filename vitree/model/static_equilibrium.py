@@ -17,8 +17,8 @@ from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
+from vitree.model.candidates import gap_numbers, named_side
 from vitree.model.closure import require_consistent
-from vitree.model.contacts import gap_numbers, named_side
 from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.placement import require_clear, way_of

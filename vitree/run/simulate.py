@@ -19,7 +19,8 @@ from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.broadcasting import coincident
 from vitree.model.closure import off_by
-from vitree.model.model import FACES, Model
+from vitree.model.constraints import FACES
+from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.results.series import distance, shared

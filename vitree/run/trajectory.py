@@ -15,9 +15,10 @@ import numpy as np
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact
+from vitree.model.candidates import Candidates
 from vitree.model.collision_checks import REMEDY, Unmet, near, overlaps, passes
-from vitree.model.contacts import Candidates
-from vitree.model.model import Limited, Model
+from vitree.model.facts import Limited
+from vitree.model.model import Model
 from vitree.results import export, mcap
 from vitree.results.recording import Recording
 

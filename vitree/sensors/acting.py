@@ -11,7 +11,8 @@ from vitree.arguments import Asked
 from vitree.errors import InputError
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.contact_points import late_pushes
-from vitree.model.dynamics import (
+from vitree.model.inputs import Motion, resolve_inputs
+from vitree.model.state_forces import (
     GROUND,
     ContactForces,
     FrameWrench,
@@ -19,7 +20,6 @@ from vitree.model.dynamics import (
     prescribed_accelerations,
     state_forces,
 )
-from vitree.model.inputs import Motion, resolve_inputs
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording
