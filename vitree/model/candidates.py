@@ -42,6 +42,18 @@ ROD_ROD, ROD_BOX = 0, 1
 ENDS = {ROD_ROD: (1, 2, 3, 4), ROD_BOX: (1, 2)}
 
 
+#: Gaps (n,) [m], normals, and the points of a and of b (n, 3) [m].
+Gaps = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+#: Columns of :class:`Candidates`, by name.
+Columns = dict[str, Any]
+#: A point of a body: body, place, radius, whether it may roll, row of ``flat.contacts``, axle of a disk.
+_Point = tuple[int, np.ndarray, float, bool, int, np.ndarray | None]
+#: A rod: body, ends, radius, row.
+_Rod = tuple[int, np.ndarray, float, int]
+#: A box: body, rotation, middle, half the edges, row.
+_Box = tuple[int, np.ndarray, np.ndarray, np.ndarray, int]
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """What may touch, in arrays; the order of rows is that of ``flat.contacts``, points before shapes.
@@ -211,11 +223,11 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
     )  # fmt: skip
 
 
-def _placed(index: Index, flat: Flat) -> tuple[list, list, list]:
-    """Points as (body, point, radius, whether it may roll, row, axle or None), rods as (body, ends, radius, row)."""
-    points: list[tuple] = []
-    rods: list[tuple] = []
-    boxes: list[tuple] = []
+def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_Box]]:
+    """The points, rods and boxes of contacts in the core frames of their bodies."""
+    points: list[_Point] = []
+    rods: list[_Rod] = []
+    boxes: list[_Box] = []
     for row, contact in enumerate(flat.contacts):
         if not isinstance(contact, Contact):
             continue
@@ -236,7 +248,7 @@ def _placed(index: Index, flat: Flat) -> tuple[list, list, list]:
     return points, rods, boxes
 
 
-def _ground_rows(points: list, flat: Flat) -> dict[str, Any]:
+def _ground_rows(points: list[_Point], flat: Flat) -> Columns:
     ground = flat.ground
     moving = [] if ground is None else sorted((x for x in points if x[0] >= 0), key=lambda x: x[0])
     numbers = [] if ground is None else [against_ground(flat.contacts[x[4]], ground) for x in moving]
@@ -267,7 +279,7 @@ def _ground_rows(points: list, flat: Flat) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rod_rows(rods: list) -> dict[str, Any]:
+def _rod_rows(rods: list[_Rod]) -> Columns:
     return {
         "rod_body": np.array([x[0] for x in rods], np.int32),
         "rod_ends": np.array([x[1] for x in rods], float).reshape(-1, 2, 3),
@@ -275,7 +287,7 @@ def _rod_rows(rods: list) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _box_rows(boxes: list) -> dict[str, Any]:
+def _box_rows(boxes: list[_Box]) -> Columns:
     return {
         "box_body": np.array([x[0] for x in boxes], np.int32),
         "box_E": np.array([x[1] for x in boxes], float).reshape(-1, 3, 3),
@@ -285,7 +297,9 @@ def _box_rows(boxes: list) -> dict[str, Any]:
     }
 
 
-def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray) -> tuple[list, list, list]:
+def _pairs(
+    index: Index, flat: Flat, columns: Columns, poses: np.ndarray
+) -> tuple[list[int], list[tuple[int, int]], list[int]]:
     """Kinds, rows and ends of the pairs that may touch."""
     rod_body, box_body = columns["rod_body"], columns["box_body"]
     shut = shut_pairs(index, flat)
@@ -349,34 +363,41 @@ def _apart(index: Index, flat: Flat) -> Iterator[tuple[int, int]]:
 def in_world(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
     """Points (n, ..., 3) [m] of bodies in the world."""
     at = np.concatenate([poses, np.eye(3, 4)[None]])[body]
-    return np.einsum("nij,n...j->n...i", at[:, :, :3], x) + at[:, :, 3].reshape(len(x), *(1,) * (x.ndim - 2), 3)
+    turned: np.ndarray = np.einsum("nij,n...j->n...i", at[:, :, :3], x)
+    found: np.ndarray = turned + at[:, :, 3].reshape(len(x), *(1,) * (x.ndim - 2), 3)
+    return found
 
 
 def along_axes(body: np.ndarray, a: np.ndarray, poses: np.ndarray) -> np.ndarray:
     """Vectors (n, 3) of bodies along the axes of the world."""
     if not a.any():
         return np.zeros_like(a)
-    return np.einsum("nij,nj->ni", np.concatenate([poses, np.eye(3, 4)[None]])[body][:, :, :3], a)
+    turned: np.ndarray = np.einsum("nij,nj->ni", np.concatenate([poses, np.eye(3, 4)[None]])[body][:, :, :3], a)
+    return turned
 
 
-def _of(columns: dict[str, Any] | Candidates, name: str) -> np.ndarray:
-    return columns[name] if isinstance(columns, dict) else getattr(columns, name)
+def _of(columns: Columns | Candidates, name: str) -> np.ndarray:
+    found: np.ndarray = columns[name] if isinstance(columns, dict) else getattr(columns, name)
+    return found
 
 
-def _rod_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple:
+def _rod_gaps(columns: Columns | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> Gaps:
     """Gaps (n,), normals, points of a and of b (n, 3) of rods i against rods j, at their closest points."""
     ends = in_world(_of(columns, "rod_body"), _of(columns, "rod_ends"), poses)
     x, y = closest_on_segments(ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1])
     return ball_gaps(x, y, _of(columns, "rod_radius")[i], _of(columns, "rod_radius")[j])
 
 
-def ball_gaps(x: np.ndarray, y: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> tuple:
+def ball_gaps(x: np.ndarray, y: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> Gaps:
+    """The same of balls about x and y (n, 3)."""
     away = np.linalg.norm(x - y, axis=1)
     n = np.where(away[:, None] > 0, (x - y) / np.where(away, away, 1.0)[:, None], (0.0, 0.0, 1.0))
     return away - ra - rb, n, x - ra[:, None] * n, y + rb[:, None] * n
 
 
-def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray, end: Any = 0) -> tuple:
+def _box_gaps(
+    columns: Columns | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray, end: np.ndarray | int = 0
+) -> Gaps:
     """The same of rods i against boxes j."""
     ends = in_world(_of(columns, "rod_body")[i], _of(columns, "rod_ends")[i], poses)
     bodies, *box = (_of(columns, name)[j] for name in ("box_body", "box_E", "box_p", "box_half"))
@@ -387,7 +408,7 @@ def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: n
 def box_gaps(
     ends: np.ndarray, radius: np.ndarray, end: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray,
     half: np.ndarray, rows: bool = False,
-) -> tuple:  # fmt: skip
+) -> Gaps:  # fmt: skip
     """The same of rods (n, 2, 3), at ends (n,) of :class:`Candidates`, against boxes (E, p, half) of bodies at poses.
 
     The poses are (n, 3, 4). With ``rows`` gaps are those of the core, where ends stand for the closest points.
@@ -411,7 +432,7 @@ def box_gaps(
     return away - radius, n, c - radius[:, None] * n, y + middle
 
 
-def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray, end: np.ndarray) -> tuple:
+def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray, end: np.ndarray) -> Gaps:
     """The same of rods (n, 2, 3) against rods, at ends (n,) of :class:`Candidates`, as the core has them."""
     segments = a[:, 0], a[:, 1], b[:, 0], b[:, 1]
     x, y = closest_on_segments(*segments)
@@ -424,11 +445,11 @@ def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray, end: 
     for which, (p, q) in enumerate(ends, start=1):
         k = end == which
         x[k], y[k], more[k] = p[k], q[k], raised(square, reach)[k]
-    gap, *others = ball_gaps(x, y, ra, rb)
-    return gap + more, *others
+    gap, n, on_a, on_b = ball_gaps(x, y, ra, rb)
+    return gap + more, n, on_a, on_b
 
 
-def plane_gaps(c: np.ndarray, radius: np.ndarray, axle: np.ndarray, plane: np.ndarray) -> tuple:
+def plane_gaps(c: np.ndarray, radius: np.ndarray, axle: np.ndarray, plane: np.ndarray) -> Gaps:
     """The same of balls about c (n, 3), or disks across axles (n, 3) in the world, against planes (n, 4)."""
     n = plane[:, :3]
     gap = (c * n).sum(axis=1) - plane[:, 3] - radius
@@ -440,7 +461,7 @@ def plane_gaps(c: np.ndarray, radius: np.ndarray, axle: np.ndarray, plane: np.nd
     return gap, n, x, x - gap[:, None] * n
 
 
-def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> tuple:
+def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> Gaps:
     """The same of balls about c (n, 3) against a height field."""
     z = terrain.heights_and_slopes(c[:, :2])
     n = np.column_stack([-z[:, 1:], np.ones(len(c))])
@@ -451,7 +472,7 @@ def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> tup
     return gap, n, x, x - gap[:, None] * n
 
 
-def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
+def _rod_places(found: Candidates, poses: np.ndarray) -> tuple[np.ndarray, ...]:
     """Rows of two rods, closest points (n, 3) of their axes, and pairs; parallel rods beside each other have two."""
     one, other = found.pair[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)].T
     ends = in_world(found.rod_body, found.rod_ends, poses)
@@ -471,7 +492,8 @@ def _box_rows_of(found: Candidates, poses: np.ndarray) -> np.ndarray:
     rows = np.flatnonzero(found.pair_kind == ROD_BOX)
     least, ends = (rows[(found.pair_end[rows] > 0) == behind] for behind in (False, True))
     if not len(ends):
-        return least
+        result: np.ndarray = least
+        return result
     both = {tuple(found.pair[k].tolist()): (k, k + 1) for k in ends[::2]}
     i, j = found.pair[rows].T
     gap, _, x, _ = _box_gaps(found, poses, i, j, found.pair_end[rows])
@@ -498,7 +520,7 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     name = [contact.frame if isinstance(contact, Contact) else "" for contact in flat.contacts]
     a: list[str] = []
     b: list[str] = []
-    parts: list[tuple] = []
+    parts: list[Gaps] = []
     c, axle = in_world(found.body, found.point, poses), along_axes(found.body, found.axis, poses)
     parts += [plane_gaps(c, found.radius, axle, np.broadcast_to(plane, (len(c), 4))) for plane in found.planes]
     if found.terrain is not None:

@@ -112,7 +112,8 @@ def satisfy_constraints(
 
 @np.errstate(all="ignore")
 def _descended(
-    model: Model, q: np.ndarray, free: np.ndarray, tolerance: float, most: int, rows: Callable[[np.ndarray], tuple]
+    model: Model, q: np.ndarray, free: np.ndarray, tolerance: float, most: int,
+    rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
 ) -> np.ndarray:
     """Return the configuration near q at which Gauss-Newton's method on ``rows`` ends, after ``most`` corrections."""
     for _ in range(most):
@@ -180,7 +181,7 @@ def dependent(Dh: np.ndarray) -> list[int]:
 
 
 @guarded
-def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
+def independent_constraints(model: Model, q: ArrayLike | None = None) -> list[Any]:
     """Return the model's constraints without those that the ones before them imply.
 
     Parameters
@@ -388,8 +389,13 @@ class _Rest:
     def curvature(self, at: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
         """Derivatives of the unbalanced forces, the multipliers held."""
         model, free = self.model, self.free
-        left = lambda q: self.slope(q) - model._constraint_rows(q[None])[1][0].T @ multipliers  # noqa: E731
-        return by_displacement(model, at, left)[free][:, free]
+
+        def left(q: np.ndarray) -> np.ndarray:
+            found: np.ndarray = self.slope(q) - model._constraint_rows(q[None])[1][0].T @ multipliers
+            return found
+
+        found: np.ndarray = by_displacement(model, at, left)[free][:, free]
+        return found
 
     def moved(self, at: np.ndarray, x: np.ndarray) -> np.ndarray:
         """The configuration that a displacement of the free coordinates leads to."""
@@ -408,11 +414,13 @@ class _Rest:
                 break
         return q
 
-    def _descended(self, start: np.ndarray, scale: float, bounds: list | None) -> np.ndarray:
+    def _descended(self, start: np.ndarray, scale: float, bounds: list[tuple[float, float]] | None) -> np.ndarray:
         """The same by one call of SLSQP, on displacements from a start."""
         from scipy.optimize import minimize
 
-        at = lambda x: self.moved(start, x)  # noqa: E731
+        def at(x: np.ndarray) -> np.ndarray:
+            return self.moved(start, x)
+
         found = minimize(
             lambda x: self.model.potential_energy(at(x)) / scale, np.zeros(self.free.sum()), method="SLSQP",
             jac=lambda x: self.slope(at(x))[self.free] / scale, options={"maxiter": 500, "ftol": 1e-12},

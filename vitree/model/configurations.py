@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -102,23 +100,23 @@ class ConfigurationMethods(ModelFacts):
 
     @of_states
     @in_coordinates("configuration")
-    def integrate(self, q: Any, dq: Any) -> np.ndarray:
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
         """Return the configuration (..., nq) [m or rad] that a displacement in body axes leads to.
 
         On ball and free joints that is by the exponential map.
         """
-        out = np.empty(q.shape)
+        out = np.empty(np.shape(q))
         doors(q).batch_integrate(self.core, as_rows(q), as_rows(dq), as_rows(out))
         return out
 
     @of_states
     @in_coordinates("velocity")
-    def difference(self, q0: Any, q1: Any) -> np.ndarray:
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
         """Return the displacement (..., nv) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``.
 
         Rotations are taken by the shorter way.
         """
-        out = np.empty((*q0.shape[:-1], self.nv))
+        out = np.empty((*np.shape(q0)[:-1], self.nv))
         doors(q0).batch_difference(self.core, as_rows(q0), as_rows(q1), as_rows(out))
         return out
 

@@ -66,7 +66,8 @@ class ConstraintMethods(DynamicsMethods):
         self.require_invertible_mass_matrix(q)
         if self.rolling:
             return without_slip(self, q, v)
-        return self._constrained_velocities(q[None], self._momenta(q[None], v[None]), v[None])[0]
+        found: np.ndarray = self._constrained_velocities(q[None], self._momenta(q[None], v[None]), v[None])[0]
+        return found
 
     def _constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
         """Return v = M^-1 (p + Dh^T nu), with Dh v = 0, for rows q (n, nq), p (n, nv): (n, nv) [m/s or rad/s].

@@ -38,7 +38,8 @@ class ContactMethods(KinematicsMethods):
             found = ContactList()
             if self.has_contact:
                 found = lower_contacts(self.flat, self.contact_candidates, self.wheels)
-        return self._touching.setdefault("list", found)
+        result: ContactList = self._touching.setdefault("list", found)
+        return result
 
     @functools.cached_property
     @of_full
@@ -52,7 +53,8 @@ class ContactMethods(KinematicsMethods):
         """The two that touch, in the order of the contacts."""
         if "names" not in self._touching:
             self._touching["names"] = tuple(contact_names(self.flat, self.contact_candidates))
-        return self._touching["names"]
+        found: tuple[tuple[str, str], ...] = self._touching["names"]
+        return found
 
     @finite_result
     def contact_gaps(self, q: ArrayLike) -> ContactGaps:

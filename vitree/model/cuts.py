@@ -88,8 +88,13 @@ def _split(flat: Flat, at: int, body: int, E: np.ndarray, p: np.ndarray, name: s
     """The arrays with a new body behind ``body``, at (E, p) in its core frame, which has all that is beyond ``at``."""
     beyond = _beyond(flat, at)
     new, starts = body + 1, np.concatenate(([0], np.cumsum(KIND_NV[flat.kind])))
-    moved = lambda k: k if k <= body else k + 1  # noqa: E731
-    inward = lambda R, x: (E.T @ R, E.T @ (x - p))  # noqa: E731
+
+    def moved(k: int) -> int:
+        return k if k <= body else k + 1
+
+    def inward(R: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return E.T @ R, E.T @ (x - p)
+
     rows: list[Row] = []
     for i in range(len(flat.kind) + 1):
         if i == new:
@@ -139,7 +144,10 @@ def _beyond(flat: Flat, at: int) -> np.ndarray:
 
 def _with_joint(joints: tuple[JointInfo, ...], name: str, iq: int, iv: int) -> tuple[JointInfo, ...]:
     """The joints with one more at a place of q and v."""
-    shifted = lambda x, n: slice(x.start + (x.start >= n), x.stop + (x.start >= n))  # noqa: E731
+
+    def shifted(x: slice, n: int) -> slice:
+        return slice(x.start + (x.start >= n), x.stop + (x.start >= n))
+
     others = [replace(j, q_slice=shifted(j.q_slice, iq), v_slice=shifted(j.v_slice, iv)) for j in joints]
     new = JointInfo(f"{name} (cut)", "revolute", "", name, slice(iq, iq + 1), slice(iv, iv + 1))
     k = sum(j.q_slice.start < iq for j in joints)

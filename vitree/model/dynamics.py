@@ -20,6 +20,7 @@ from vitree.model.broadcasting import (
     in_coordinates,
     in_row,
     of_states,
+    of_states_as,
     plain_number,
 )
 from vitree.model.contacts import ContactMethods
@@ -76,50 +77,52 @@ class AbaDerivatives(NamedTuple):
     by_torque: np.ndarray
 
 
-def _matrices(count: int, q: np.ndarray, nv: int) -> tuple[np.ndarray, np.ndarray]:
+def _matrices(count: int, q: ArrayLike, nv: int) -> tuple[np.ndarray, np.ndarray]:
     """Return so many stacks of matrices (count, ..., nv, nv), and the same memory in rows."""
-    lead = q.shape[:-1]
+    lead = np.shape(q)[:-1]
     found = np.empty((count, *lead, nv, nv))
     return found, found.reshape(count, math.prod(lead), nv * nv)
 
 
-def rnea_derivatives(model: DynamicsMethods, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> RneaDerivatives:
+def rnea_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> RneaDerivatives:
     """Return the derivatives of ``model.rnea`` at states (..., nq), (..., nv) [m or rad, and their rates]."""
     found, rows = _matrices(3, q, model.nv)
     doors(q).batch_rnea_derivatives(model.core, model._gravity, as_rows(q), as_rows(v), as_rows(a), *rows)
     return RneaDerivatives(*found)
 
 
-def aba_derivatives(model: DynamicsMethods, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> AbaDerivatives:
+def aba_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> AbaDerivatives:
     """Return the derivatives of ``model.aba`` at states (..., nq), (..., nv) [m or rad, its rate, N or N m]."""
     found, rows = _matrices(3, q, model.nv)
     doors(q).batch_aba_derivatives(model.core, model._gravity, as_rows(q), as_rows(v), as_rows(tau), *rows)
     return AbaDerivatives(*found)
 
 
-def inverse_mass_matrix(model: DynamicsMethods, q: np.ndarray) -> np.ndarray:
+def inverse_mass_matrix(model: DynamicsMethods, q: ArrayLike) -> np.ndarray:
     """Return the inverse of the mass matrix (..., nv, nv) at q (..., nq) [1/kg, 1/(kg m) or 1/(kg m^2)]."""
     found, rows = _matrices(1, q, model.nv)
     doors(q).batch_inverse_mass_matrix(model.core, as_rows(q), *rows)
-    return found[0]
+    result: np.ndarray = found[0]
+    return result
 
 
 # ---- of models some of whose joints follow others: by the mass matrix itself, (nv, nv)
 
 
-def _dense_aba(model: DynamicsMethods, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+def _dense_aba(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
     """Return ``model.aba`` at states (..., nq), (..., nv) [m or rad, its rate, N or N m]."""
     model._require_invertible_mass_matrix(q)
-    return np.linalg.solve(model.crba(q), (tau - model.rnea(q, v, np.zeros(v.shape)))[..., None])[..., 0]
+    forces = np.asarray(tau) - model.rnea(q, v, np.zeros(np.shape(v)))
+    return np.linalg.solve(model.crba(q), forces[..., None])[..., 0]
 
 
-def _dense_inverse_mass_matrix(model: DynamicsMethods, q: np.ndarray) -> np.ndarray:
+def _dense_inverse_mass_matrix(model: DynamicsMethods, q: ArrayLike) -> np.ndarray:
     """Return ``model.inverse_mass_matrix`` (..., nv, nv) at q (..., nq) [1/kg, 1/(kg m) or 1/(kg m^2)]."""
     model._require_invertible_mass_matrix(q)
     return np.linalg.inv(model.crba(q))
 
 
-def _dense_aba_derivatives(model: DynamicsMethods, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> AbaDerivatives:
+def _dense_aba_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> AbaDerivatives:
     """Return ``model.aba_derivatives`` at states (..., nq), (..., nv) [m or rad, its rate, N or N m]."""
     forces, inverse = model.rnea_derivatives(q, v, model.aba(q, v, tau)), model.inverse_mass_matrix(q)
     return AbaDerivatives(-inverse @ forces.by_q, -inverse @ forces.by_v, inverse)
@@ -138,7 +141,7 @@ class DynamicsMethods(ContactMethods):
 
     @of_states
     @in_coordinates("force")
-    def rnea(self, q: Any, v: Any, a: Any) -> np.ndarray:
+    def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """Return the joint forces (..., nv) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
 
         M has the armature of the joints. Joint damping, friction and loads are left out, as :meth:`aba` leaves them
@@ -148,13 +151,13 @@ class DynamicsMethods(ContactMethods):
         ----------
         Luh, Walker & Paul 1980; Featherstone 2008, ch. 5.
         """
-        out = np.empty(v.shape)
+        out = np.empty(np.shape(v))
         doors(q).batch_rnea(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(a), as_rows(out))
         return out
 
     @of_states
     @in_coordinates("velocity", by=_dense_aba)
-    def aba(self, q: Any, v: Any, tau: Any) -> np.ndarray:
+    def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
         """Return the acceleration (..., nv) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
 
         References
@@ -164,14 +167,14 @@ class DynamicsMethods(ContactMethods):
         self._require_invertible_mass_matrix(q)
         return self._bare_accelerations(q, v, tau)
 
-    def _bare_accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        out = np.empty(v.shape)
+    def _bare_accelerations(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        out = np.empty(np.shape(v))
         doors(q).batch_aba(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(tau), as_rows(out))
         return out
 
     @of_states
     @in_coordinates("matrix")
-    def crba(self, q: Any) -> np.ndarray:
+    def crba(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrix, (..., nv, nv), symmetric [kg, kg m or kg m^2], with the armature on its diagonal.
 
         References
@@ -179,13 +182,13 @@ class DynamicsMethods(ContactMethods):
         Featherstone 2008, ch. 6.
         """
         rows = as_rows(q)
-        out = np.empty((*q.shape[:-1], self.nv, self.nv))
+        out = np.empty((*np.shape(q)[:-1], self.nv, self.nv))
         doors(q).batch_crba(self.core, rows, out.reshape(len(rows), self.nv**2))
         return out
 
     @of_states
     @in_coordinates("matrix", by=_dense_inverse_mass_matrix)
-    def inverse_mass_matrix(self, q: Any) -> np.ndarray:
+    def inverse_mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """Return the inverse of the mass matrix, (..., nv, nv), symmetric [1/kg, 1/(kg m) or 1/(kg m^2)].
 
         Of a model with prescribed coordinates it is the inverse for the others, with zeros for those. The time grows
@@ -198,9 +201,9 @@ class DynamicsMethods(ContactMethods):
         self._require_invertible_mass_matrix(q)
         return inverse_mass_matrix(self, q)
 
-    @functools.partial(of_states, made=RneaDerivatives)
+    @of_states_as(RneaDerivatives)
     @in_coordinates("matrix", "matrix", "matrix")
-    def rnea_derivatives(self, q: Any, v: Any, a: Any) -> RneaDerivatives:
+    def rnea_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> RneaDerivatives:
         """Return the derivatives of :meth:`rnea` by q, v and a, (..., nv, nv).
 
         Derivatives by q are by displacements dq, as :meth:`integrate` takes them: of ball and free joints in body axes.
@@ -221,9 +224,9 @@ class DynamicsMethods(ContactMethods):
         """
         return rnea_derivatives(self, q, v, a)
 
-    @functools.partial(of_states, made=AbaDerivatives)
+    @of_states_as(AbaDerivatives)
     @in_coordinates("velocity by q", "velocity by q", "velocity by force", by=_dense_aba_derivatives)
-    def aba_derivatives(self, q: Any, v: Any, tau: Any) -> AbaDerivatives:
+    def aba_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> AbaDerivatives:
         """Return the derivatives of :meth:`aba` by q, v and the joint forces, (..., nv, nv).
 
         Derivatives by q are by displacements, as in :meth:`rnea_derivatives`. Prescribed coordinates do not accelerate,
@@ -243,18 +246,18 @@ class DynamicsMethods(ContactMethods):
         return aba_derivatives(self, q, v, tau)
 
     @of_states
-    def velocity_from_momentum(self, q: Any, p: Any) -> np.ndarray:
+    def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
         """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s]."""
         self._require_invertible_mass_matrix(q)
-        return self._velocities(as_rows(q), as_rows(p)).reshape(p.shape)
+        return self._velocities(as_rows(q), as_rows(p)).reshape(np.shape(p))
 
     @of_states
-    def kinetic_energy(self, q: Any, v: Any) -> Any:
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Any:
         """Return the kinetic energy [J], that of the rotors (``armature``) with it; an array (...) of many states."""
         return plain_number(self._energies_at(q, v)[..., 0])
 
     @of_states
-    def potential_energy(self, q: Any) -> Any:
+    def potential_energy(self, q: ArrayLike) -> Any:
         """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and that of springs.
 
         Springs are those of loads, and those of contacts with a ``stiffness`` k where they are pressed: k gap^2/2. It
@@ -263,7 +266,7 @@ class DynamicsMethods(ContactMethods):
         return plain_number(self._energies_at(q, None)[..., 1])
 
     @of_states
-    def momentum(self, q: Any, v: Any) -> np.ndarray:
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the momentum (..., 6): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes.
 
         That of the bodies: rotors (``armature``) have no part in it.
@@ -271,13 +274,13 @@ class DynamicsMethods(ContactMethods):
         return np.ascontiguousarray(self._energies_at(q, v)[..., 2:8])
 
     @of_states
-    def center_of_mass(self, q: Any) -> np.ndarray:
+    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
         """Return the centre of mass of everything that moves, in the world, (..., 3) [m]."""
         return np.ascontiguousarray(self._energies_at(q, None)[..., 8:])
 
     @of_states
     @in_coordinates("plain")
-    def lagrangian(self, q: Any, v: Any) -> Any:
+    def lagrangian(self, q: ArrayLike, v: ArrayLike) -> Any:
         """Return kinetic minus potential energy [J], without contacts, a number; an array (...) of many states."""
         energies = self._energies_at(q, v)
         value = energies[..., 0] - energies[..., 1]
@@ -316,8 +319,8 @@ class DynamicsMethods(ContactMethods):
             by_qq = by_qq + self.written.hessian(q)
         return LagrangianDerivatives(value, by_q, by_v, by_qq, by_vq, by_vv)
 
-    def _energies_at(self, q: np.ndarray, v: np.ndarray | None) -> np.ndarray:
-        lead = q.shape[:-1]
+    def _energies_at(self, q: ArrayLike, v: ArrayLike | None) -> np.ndarray:
+        lead = np.shape(q)[:-1]
         v = np.broadcast_to(self.zero_velocity(), (*lead, self.nv)) if v is None else v
         return self._energies(as_rows(q), as_rows(v)).reshape(*lead, 11)
 
@@ -369,8 +372,9 @@ class DynamicsMethods(ContactMethods):
             raise ModelError(why)
 
     @in_coordinates("plain")
-    def _require_invertible_mass_matrix(self, q: np.ndarray) -> None:
+    def _require_invertible_mass_matrix(self, q: ArrayLike) -> None:
         """Raise the error of ``require_invertible_mass_matrix`` for the first of a stack q (..., nq) that has one."""
+        q = np.asarray(q)
         if q.ndim == 1:
             if self._calls is None or not self._calls.regular_now(self, q):
                 self.require_invertible_mass_matrix(q)
@@ -401,23 +405,23 @@ class DynamicsMethods(ContactMethods):
 
     # ---- steppers that have accelerations ---------------------------------------------------------
 
-    def _field(self, tau=None, inputs=None):
+    def _field(self, tau: np.ndarray | None = None, inputs: object = None) -> Any:
         """What has the accelerations under everything."""
         touching = {"contacts": self.contact_list} if self.contact_list.count else {}
         return core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
                                  drives=self.drive_list, user=self.written, nu=len(self.input_names),
                                  inputs=inputs, **touching)  # fmt: skip
 
-    def _field_at_rest(self):
+    def _field_at_rest(self) -> Any:
         """What has the accelerations under gravity and those loads that have a potential."""
         kept = self._potentials()
         return core.ModelStepper(self.core, 1.0, loads=lower_loads(self.index, kept), user=self._written_of(kept, ()))
 
     @functools.cached_property
-    def _fields(self) -> list:
+    def _fields(self) -> list[Any]:
         """Steppers that have the accelerations of states, and that nobody uses."""
         return []
 
-    def _written_of(self, loads: tuple, constraints: tuple) -> WrittenParts | None:
+    def _written_of(self, loads: tuple[object, ...], constraints: tuple[object, ...]) -> WrittenParts | None:
         """Those loads and constraints that are written in Python."""
         return written_parts(self, loads, constraints)

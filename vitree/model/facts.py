@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from vitree._core.types import ConstraintList, CoreModel, DriveList, LoadList
 from vitree.arguments import numbers_of
 from vitree.errors import InputError, UnknownNameError
-from vitree.mechanism.contacts import Contact, Ground
+from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
     BALL,
@@ -233,16 +233,16 @@ class ModelFacts(System):
         return np.array(self.flat.limit_restitution, dtype=float)
 
     @property
-    def constraints(self) -> tuple:
+    def constraints(self) -> tuple[Any, ...]:
         """The holonomic constraints, in the order of their multipliers."""
         return self.flat.constraints
 
     @property
-    def loads(self) -> tuple:
+    def loads(self) -> tuple[Any, ...]:
         """The loads that act beside gravity, damping, friction and torque."""
         return self.flat.loads
 
-    def _potentials(self) -> tuple:
+    def _potentials(self) -> tuple[Any, ...]:
         """The loads that have a potential."""
         return tuple(x for x in self.flat.loads if isinstance(x, (*CONSERVATIVE, Potential)))
 
@@ -253,7 +253,7 @@ class ModelFacts(System):
         return tuple(sorted((load for load in self.loads if isinstance(load, Drive)), key=lambda x: order[x.joint]))
 
     @property
-    def contacts(self) -> tuple:
+    def contacts(self) -> tuple[Contact | NoContact, ...]:
         """What touches the ground and other bodies, and pairs that do not (:class:`Contact`, :class:`NoContact`)."""
         return self.flat.contacts
 

@@ -17,7 +17,7 @@ from vitree.model import state_forces as at_state
 from vitree.model.broadcasting import (
     finite_result,
     in_coordinates,
-    in_one_call,
+    in_one_call_as,
     no_result,
     of_states,
     on_stacks,
@@ -44,7 +44,7 @@ class Accelerations(NamedTuple):
 
 
 def forward_dynamics_derivatives(
-    model: ForceMethods, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, more: Mapping[str, Any]
+    model: ForceMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, more: Mapping[str, Any]
 ) -> AbaDerivatives:
     """Return the derivatives of ``model.forward_dynamics`` at q (..., nq) [m or rad], v [its rate] and tau [N or N m].
 
@@ -54,6 +54,7 @@ def forward_dynamics_derivatives(
         If a load or a constraint of the model has no exact derivatives.
     """
     _require_slopes(model)
+    q, v = np.asarray(q), np.asarray(v)
     if q.ndim > 1:
         tau = np.zeros(v.shape) if tau is None else tau
         one = lambda q, v, tau: forward_dynamics_derivatives(model, q, v, tau, more)  # noqa: E731
@@ -83,7 +84,8 @@ def _constrained(model: ForceMethods, q: np.ndarray, inverse: np.ndarray) -> np.
         return inverse
     _, Dh = model._constraint_rows(q[None])
     Y = Dh[0] @ inverse
-    return inverse - Y.T @ np.linalg.solve(Y @ Dh[0].T, Y)
+    found: np.ndarray = inverse - Y.T @ np.linalg.solve(Y @ Dh[0].T, Y)
+    return found
 
 
 def _require_slopes(model: ForceMethods) -> None:
@@ -114,14 +116,14 @@ def _require_slopes(model: ForceMethods) -> None:
 class ForceMethods(ConstraintMethods):
     """Accelerations and forces under everything that the model has."""
 
-    @functools.partial(in_one_call, made=Accelerations)
+    @in_one_call_as(Accelerations)
     @on_stacks
     @in_coordinates("velocity", "rows")
     def forward_dynamics(
         self,
-        q: Any,
-        v: Any,
-        tau: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
         t: float = 0.0,
         inputs: ArrayLike | Mapping[str, float] | None = None,
@@ -161,6 +163,7 @@ class ForceMethods(ConstraintMethods):
         ----------
         Johnson & Murphey 2009, eqs. 28, 29 and 36; Brogliato 2016, "Nonsmooth mechanics", section 5.5.
         """
+        q, v, tau = np.asarray(q), np.asarray(v), None if tau is None else np.asarray(tau)
         if q.ndim > 1:
             more = {"t": t, "inputs": inputs, "prescribed": prescribed}
             kept = {key: x for key, x in more.items() if x is not None}
@@ -170,7 +173,9 @@ class ForceMethods(ConstraintMethods):
         found = at_state.state_forces(self, q, v, tau, t, inputs, locked, closed)
         return Accelerations(found.acceleration, found.multipliers)
 
-    def _many_accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, more: dict) -> Accelerations:
+    def _many_accelerations(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, more: dict[str, Any]
+    ) -> Accelerations:
         flat = self.flat
         bare = not (flat.loads or flat.constraints or flat.friction.any() or flat.kinematic.any() or self.has_contact)
         if bare and more == {"t": 0.0, "contacts": "closed"}:
@@ -187,9 +192,9 @@ class ForceMethods(ConstraintMethods):
     @in_coordinates("velocity by q", "velocity by q", "velocity by force")
     def forward_dynamics_derivatives(
         self,
-        q: Any,
-        v: Any,
-        tau: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
         t: float = 0.0,
         inputs: ArrayLike | Mapping[str, float] | None = None,
@@ -387,19 +392,21 @@ class ForceMethods(ConstraintMethods):
             If an input is not known.
         """
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
-        return self._field(None, resolve_inputs(self, inputs)).drive_forces_at(0.0, q, v)
+        found: np.ndarray = self._field(None, resolve_inputs(self, inputs)).drive_forces_at(0.0, q, v)
+        return found
 
     @of_states
     @in_coordinates("force")
-    def passive_force(self, q: Any) -> np.ndarray:
+    def passive_force(self, q: ArrayLike) -> np.ndarray:
         """Return the joint forces (..., nv) [N or N m] of gravity and of those loads that have a potential: its -dV/dq.
 
         Many states are taken row by row.
         """
-        if q.ndim > 1:
+        if np.ndim(q) > 1:
             return row_by_row(self, self.passive_force, q=q)
         field = self._field_at_rest()
-        return np.dot(self.crba(q), field.acceleration_at(0.0, q, self.zero_velocity())[0])
+        found: np.ndarray = np.dot(self.crba(q), field.acceleration_at(0.0, q, self.zero_velocity())[0])
+        return found
 
     @functools.cached_property
     def _joint_frames(self) -> at_state.JointFrames:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,9 @@ def bracket(V: np.ndarray, U: np.ndarray) -> np.ndarray:
     return np.concatenate((cross(w, u), cross(V[..., 3:], u) + cross(w, U[..., 3:])), axis=-1)
 
 
-def frame_acceleration(model: KinematicsMethods, name: str, q: np.ndarray, v: np.ndarray, a: np.ndarray, axes: str):
+def frame_acceleration(
+    model: KinematicsMethods, name: str, q: np.ndarray, v: np.ndarray, a: np.ndarray, axes: str
+) -> np.ndarray:
     """Return the derivative of ``frame_jacobian(name, q, axes) @ v`` over time, (6,) [rad/s^2, m/s^2].
 
     With J_i the columns of joint i in world axes about the frame's origin, and V_i the sum of J_k v_k from the root to
@@ -74,7 +76,8 @@ def frame_acceleration(model: KinematicsMethods, name: str, q: np.ndarray, v: np
         turn = model.frame_pose(name, q)[:3, :3].T
         return product_of(turn, found.reshape(2, 3).T).T.ravel()
     found[3:] += cross(V[-1, :3], V[-1, 3:])
-    return found
+    result: np.ndarray = found
+    return result
 
 
 class BodyMotion(NamedTuple):
@@ -149,7 +152,9 @@ def carried(parent: np.ndarray, body: int) -> np.ndarray:
     return found
 
 
-def subtree_momentum(model: KinematicsMethods, q: np.ndarray, v: np.ndarray, bodies: np.ndarray) -> tuple:
+def subtree_momentum(
+    model: KinematicsMethods, q: np.ndarray, v: np.ndarray, bodies: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the momentum (6,) of some bodies, (angular about the world's origin, linear), and mass times place (3,).
 
     World axes; [kg m^2/s, kg m/s] and [kg m]. ``bodies`` is a mask (nbody,).
@@ -197,7 +202,7 @@ class TwistDerivatives:
     by_vq: np.ndarray
 
 
-def pose_derivatives(model: KinematicsMethods, name: str, q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def pose_derivatives(model: KinematicsMethods, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the pose of a frame in the world and its derivatives by the coordinates.
 
     Parameters
@@ -241,7 +246,9 @@ def pose_derivatives(model: KinematicsMethods, name: str, q) -> tuple[np.ndarray
     return g, _spread(first, at, model.nv), _spread(_mirrored(second), at, model.nv, 2)
 
 
-def position_derivatives(model: KinematicsMethods, name: str, q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def position_derivatives(
+    model: KinematicsMethods, name: str, q: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the position of a frame's origin in the world and its derivatives by the coordinates.
 
     Parameters
@@ -272,7 +279,7 @@ def position_derivatives(model: KinematicsMethods, name: str, q) -> tuple[np.nda
     return g[:3, 3].copy(), dg[:, :3, 3].copy(), ddg[:, :, :3, 3].copy()
 
 
-def twist_derivatives(model: KinematicsMethods, name: str, q, v) -> TwistDerivatives:
+def twist_derivatives(model: KinematicsMethods, name: str, q: ArrayLike, v: ArrayLike) -> TwistDerivatives:
     """Return the body velocity of a frame and its first and second derivatives by q and v.
 
     Parameters
@@ -373,13 +380,13 @@ class KinematicsMethods(ConfigurationMethods):
     """Poses, velocities and accelerations of frames, and their derivatives."""
 
     @of_states
-    def body_poses(self, q: Any) -> np.ndarray:
+    def body_poses(self, q: ArrayLike) -> np.ndarray:
         """Return the pose X_WB in the world of each moving body's core frame, (..., nbody, 4, 4) [m]."""
         rows = self._pose_rows(as_rows(q))
         out = np.zeros((len(rows), self.nbody, 4, 4))
         out[:, :, :3] = rows
         out[:, :, 3, 3] = 1.0
-        return out.reshape(*q.shape[:-1], self.nbody, 4, 4)
+        return out.reshape(*np.shape(q)[:-1], self.nbody, 4, 4)
 
     @in_coordinates("plain")
     def _pose_rows(self, q: np.ndarray) -> np.ndarray:
@@ -389,13 +396,13 @@ class KinematicsMethods(ConfigurationMethods):
         return rows.reshape(len(q), self.nbody, 3, 4)
 
     @of_states
-    def frame_poses(self, q: Any) -> dict[str, np.ndarray]:
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
         """Return the pose in the world, (..., 4, 4) [m], of every named frame."""
         bodies = self.body_poses(q)
         return {name: self._frame_pose(k, bodies) for name, k in self._frames.items()}
 
     @of_states
-    def frame_pose(self, name: str, q: Any) -> np.ndarray:
+    def frame_pose(self, name: str, q: ArrayLike) -> np.ndarray:
         """Return the pose of the frame ``name`` in the world, (..., 4, 4) [m].
 
         Raises
@@ -411,7 +418,7 @@ class KinematicsMethods(ConfigurationMethods):
 
     @of_states
     @in_coordinates("force")
-    def frame_jacobian(self, name: str, q: Any, axes: str = "world") -> np.ndarray:
+    def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
         """Return the Jacobian (..., 6, nv) of a frame's velocity by v [rad and m, per rad or m].
 
         Parameters
@@ -438,11 +445,11 @@ class KinematicsMethods(ConfigurationMethods):
             turn = product_of(self._pose_rows(rows)[:, body, :, :3], self.flat.frame_E[k]).swapaxes(1, 2)
             out[:, :3], out[:, 3:] = product_of(turn, out[:, :3]), product_of(turn, out[:, 3:])
             out += 0.0  # no zeros with a sign
-        return out.reshape(*q.shape[:-1], 6, self.nv)
+        return out.reshape(*np.shape(q)[:-1], 6, self.nv)
 
     @finite_result
     @in_coordinates("plain", checks="states")
-    def frame_velocity(self, name: str, q: Any, v: Any, axes: str = "world") -> np.ndarray:
+    def frame_velocity(self, name: str, q: ArrayLike, v: ArrayLike, axes: str = "world") -> np.ndarray:
         """Return the velocity of a frame, (..., 6): angular [rad/s], and that of its origin [m/s].
 
         This is ``frame_jacobian(name, q, axes) @ v``.
@@ -461,15 +468,17 @@ class KinematicsMethods(ConfigurationMethods):
             If axes is neither of the two.
         """
         if axes_of(q) < 2 and axes_of(v) < 2:
-            return self.frame_jacobian(name, q, axes) @ self._checked(v, self.nv, "v")
-        given = stacked(self, {"q": q, "v": v})
-        return (self.frame_jacobian(name, given["q"], axes) @ given["v"][..., None])[..., 0]
+            found: np.ndarray = self.frame_jacobian(name, q, axes) @ self._checked(v, self.nv, "v")
+        else:
+            given = stacked(self, {"q": q, "v": v})
+            found = (self.frame_jacobian(name, given["q"], axes) @ given["v"][..., None])[..., 0]
+        return found
 
     @on_stacks
     @finite_result
     @in_coordinates("plain")
     def frame_acceleration(
-        self, name: str, q: Any, v: Any, a: Any, axes: str = "world"
+        self, name: str, q: ArrayLike, v: ArrayLike, a: ArrayLike, axes: str = "world"
     ) -> np.ndarray:
         """Return the derivative of :meth:`frame_velocity` over time, (..., 6): J a + dJ/dt v [rad/s^2, m/s^2].
 
@@ -499,9 +508,9 @@ class KinematicsMethods(ConfigurationMethods):
         Featherstone 2008, section 2.11.
         """
         require_axes(axes)
-        if q.ndim > 1:
+        if np.ndim(q) > 1:
             return row_by_row(self, functools.partial(self.frame_acceleration, name, axes=axes), q=q, v=v, a=a)
-        return frame_acceleration(self, name, q, v, a, axes)
+        return frame_acceleration(self, name, np.asarray(q), np.asarray(v), np.asarray(a), axes)
 
     @finite_result
     @in_coordinates("plain", "slopes", "second slopes", checks="state")

@@ -23,7 +23,7 @@ from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, why_singula
 from vitree.model.candidates import require_contacts
 from vitree.model.cuts import Cut, cut_at
 from vitree.model.forces import ForceMethods
-from vitree.model.inputs import with_drives
+from vitree.model.inputs import Gains, with_drives
 from vitree.model.lower import lower_drives, lower_loads, of_links, structure_of
 from vitree.model.parameters import varied
 from vitree.model.system import set_once
@@ -43,7 +43,7 @@ STILL = ("frame_names", "contacts", "rolling", "ground")
 _DYNAMIC = ("frame_names", "constraints", "loads", "contacts", "ground", "limits", "rolling")
 
 
-def _content(x):
+def _content(x: Any) -> Any:
     """The content of a load or constraint, in types whose repr does not depend on how a number was given.
 
     Digests are made of it. Vehicles have a ``_content`` of their own.
@@ -112,12 +112,12 @@ class Model(ForceMethods):
     #: subclasses that a method of this class makes, by its name
     _kinds: ClassVar[dict[str, type[Any]]] = {}
 
-    def __init_subclass__(cls, made_by: str | None = None, **more: Any):
+    def __init_subclass__(cls, made_by: str | None = None, **more: object) -> None:
         super().__init_subclass__(**more)
         if made_by is not None:
             Model._kinds[made_by] = cls
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         set_once(self, name, frozen(value))
 
     def __init__(self, flat: Flat):
@@ -203,7 +203,7 @@ class Model(ForceMethods):
         return self._kinds["euler" if self._followers is None else "reduced euler"](self)
 
     def with_drives(
-        self, gains: Mapping[str, Any], *, effort_limits: bool = False, target_rates: bool = False
+        self, gains: Gains, *, effort_limits: bool = False, target_rates: bool = False
     ) -> Model:
         """Return this model with drives on joints of one coordinate.
 
@@ -283,7 +283,7 @@ class Model(ForceMethods):
                      dry_friction=dry_friction, armature=armature, gravity=gravity, gains=gains)  # fmt: skip
         return self._varied(given)
 
-    def _varied(self, given: Mapping[str, Any]) -> Model:
+    def _varied(self, given: Mapping[str, object]) -> Model:
         """The model with other numbers, of the same kind."""
         return self._with_numbers(varied(self, given))
 
@@ -311,9 +311,10 @@ class Model(ForceMethods):
                 elif field.name in _DYNAMIC:
                     h.update(self._text_of(field.name, value))
             vars(self)["_hash"] = h.hexdigest()
-        return vars(self)["_hash"]
+        found: str = vars(self)["_hash"]
+        return found
 
-    def _text_of(self, name: str, value: Any) -> bytes:
+    def _text_of(self, name: str, value: object) -> bytes:
         """The content of a field of the arrays, which models share where it does not vary."""
         kept = self._structure.texts
         if name in kept:
@@ -329,7 +330,7 @@ class Model(ForceMethods):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Model) and self.digest == other.digest
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.flat,))
 
     def __repr__(self) -> str:
@@ -350,7 +351,7 @@ class Model(ForceMethods):
         return {}
 
     @functools.cached_property
-    def _resolved(self) -> dict:
+    def _resolved(self) -> dict[Any, Any]:
         """What sensors found by names, by what they asked for."""
         return {}
 

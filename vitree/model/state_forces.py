@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree._core import scalar
 from vitree.arguments import entries, mapping, shown
@@ -20,7 +21,7 @@ from vitree.model.broadcasting import no_result
 from vitree.model.constraints import ConstraintMethods
 from vitree.model.contact_points import signed
 from vitree.model.cuts import Cut
-from vitree.model.inputs import resolve_inputs
+from vitree.model.inputs import Inputs, resolve_inputs
 from vitree.spatial.rotations import cross, turn_z_to
 
 core = scalar()
@@ -61,7 +62,7 @@ class ContactForces(NamedTuple):
     slip: np.ndarray
     gap: np.ndarray
 
-    def wrench(self, *names: str, about: Any = (0.0, 0.0, 0.0)) -> np.ndarray:
+    def wrench(self, *names: str, about: ArrayLike = (0.0, 0.0, 0.0)) -> np.ndarray:
         """Return the wrench (torque, force) of contacts on frames, (6,) [N m, N], in world axes.
 
         Parameters
@@ -133,7 +134,7 @@ def require_contacts_word(contacts: str) -> bool:
     return contacts == "closed"
 
 
-def inputs_at(model: ConstraintMethods, inputs: Any) -> np.ndarray | None:
+def inputs_at(model: ConstraintMethods, inputs: Inputs) -> np.ndarray | None:
     """Return inputs (nu,) of one state, or None."""
     found = resolve_inputs(model, inputs)
     return None if found is None else entries(found, (len(model.input_names),), "inputs")
@@ -152,7 +153,7 @@ def prescribed_accelerations(model: ConstraintMethods, prescribed: Mapping[str, 
 
 
 def state_forces(
-    model: ConstraintMethods, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, t: float, inputs: Any,
+    model: ConstraintMethods, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, t: float, inputs: Inputs,
     locked: np.ndarray | None, contacts: bool | ContactForces, pushes: Sequence[FrameWrench] = (), slow: float = 0.0,
 ) -> StateForces:  # fmt: skip
     """Return the accelerations of a state (q, v) and what acts at it; see :meth:`vitree.Model.forward_dynamics`.
@@ -199,7 +200,7 @@ def state_forces(
     return StateForces(a, multipliers, rows, wrenches)
 
 
-def _time(t: Any) -> float:
+def _time(t: object) -> float:
     return t if type(t) is float and math.isfinite(t) else float(entries(t, (), "t"))
 
 
@@ -215,7 +216,7 @@ def contact_forces(model: ConstraintMethods, rows: np.ndarray) -> ContactForces:
     return ContactForces(a, b, told[:, 2:5], rows[:, 9:12], rows[:, 12:], told[:, 5:8], told[:, 8])
 
 
-def inverse_dynamics(model: ConstraintMethods, q: np.ndarray, v: np.ndarray, a: np.ndarray, t: float, inputs: Any,
+def inverse_dynamics(model: ConstraintMethods, q: np.ndarray, v: np.ndarray, a: np.ndarray, t: float, inputs: Inputs,
                      closed: bool) -> np.ndarray:  # fmt: skip
     """Return the joint forces (nv,) that give an acceleration; see :meth:`vitree.Model.inverse_dynamics`."""
     model._require_invertible_mass_matrix(q)
@@ -245,7 +246,8 @@ def inverse_dynamics(model: ConstraintMethods, q: np.ndarray, v: np.ndarray, a: 
     core.batch_rnea(model.core, np.zeros(3), q[None], zero, left[None], M_left)
     tau = M_left[0]
     tau[np.asarray(model.flat.kinematic, dtype=bool)] = 0.0
-    return tau
+    found: np.ndarray = tau
+    return found
 
 
 def _impossible(model: ConstraintMethods, worst: int) -> Exception:
@@ -311,7 +313,7 @@ class Place:
 
 def transmitted(
     model: ConstraintMethods, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, multipliers: np.ndarray | None,
-    contacts: bool | ContactForces, at: JointFrames | Place, *, tau: np.ndarray | None, t: float, inputs: Any,
+    contacts: bool | ContactForces, at: JointFrames | Place, *, tau: np.ndarray | None, t: float, inputs: Inputs,
     locked: np.ndarray | None, pushes: Sequence[FrameWrench] = (), slow: float = 0.0,
 ) -> np.ndarray:  # fmt: skip
     """Return the wrenches (n, 6) [N m, N] that parents put on bodies at places.
@@ -337,7 +339,8 @@ def transmitted(
     found = core.joint_wrenches(field, q, v, a, multipliers, wrenches if len(wrenches) else None, at.body, at.turn,
                                 at.position)  # fmt: skip
     model._fields.append(field)
-    return found
+    result: np.ndarray = found
+    return result
 
 
 NO_MULTIPLIERS = np.zeros(0)

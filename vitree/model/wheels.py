@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from vitree.spatial.checks import frozen
 core = scalar()
 #: Codes of ``_core/types.pxd``.
 _ROLLS, _RUBS = 6, 7
+
+
+#: What the core takes of a load, constraint or contact: numbers by name.
+CoreRow = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +90,7 @@ def wheels_of(index: Index, flat: Flat) -> Wheels:
     return Wheels(body, center, axis, radius, plane, holds)
 
 
-def rolling_rows(found: Wheels) -> list[dict]:
+def rolling_rows(found: Wheels) -> list[CoreRow]:
     """Return what rolls as the core takes it."""
     return [
         {"kind": _ROLLS, "dim": int(found.holds[k].sum()), "holds": found.holds[k].astype(int),
@@ -95,7 +100,7 @@ def rolling_rows(found: Wheels) -> list[dict]:
     ]  # fmt: skip
 
 
-def friction_rows(flat: Flat) -> list[dict]:
+def friction_rows(flat: Flat) -> list[CoreRow]:
     """Return the dry friction of joints as the core takes it."""
     starts = Index(flat)
     places = dict(zip(starts.iv.tolist(), starts.iq.tolist(), strict=True))
@@ -103,7 +108,9 @@ def friction_rows(flat: Flat) -> list[dict]:
             for iv in np.flatnonzero((flat.dry_friction > 0) & ~flat.kinematic).tolist()]  # fmt: skip
 
 
-def rims(found: Wheels, which: np.ndarray, poses: np.ndarray) -> tuple:
+def rims(
+    found: Wheels, which: np.ndarray, poses: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return gaps (n,) [m], normals, the nearest points and those of the planes (n, 3) of wheels at poses (n, 3, 4)."""
     R, n = poses[:, :, :3], found.plane[which, :3]
     c = np.einsum("nij,nj->ni", R, found.center[which]) + poses[:, :, 3]
