@@ -137,7 +137,7 @@ def driven(rule):
                 break
             total += driver.integrator.stepper.h
         q, p = (np.array(x) for x in zip(*states, strict=True))
-        energies = case.model.energies(q, case.model.constrained_velocities(q, p))
+        energies = case.model._energies(q, case.model._constrained_velocities(q, p))
         return total / (len(q) - 1), energies[:, 0] + energies[:, 1], failed
 
     return run

@@ -28,7 +28,7 @@ def main() -> None:
     for name in [*own_robots(), *example_robots()][: 2 if arguments.smoke else None]:
         try:
             model = vt.load_urdf(vt.find_robot(name))
-            model.require_regular()
+            model.require_invertible_mass_matrix()
         except vt.VitreeError:
             left_out.append(name)  # nothing moves on a fixed base, or a joint moves no mass
         else:

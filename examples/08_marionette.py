@@ -21,15 +21,15 @@ def main() -> vt.Trajectory:
         tree.constrain(vt.Distance(f"{frame} hook", frame, length=f"{frame} string"))
     model = tree.compile()
 
-    q0, lengths = model.neutral(), [model.joint(name).q_slice.start for name in model.kinematic_names]
-    q0[lengths] = model.constraint_rows(q0[None])[0][0]  # distances from hook to frame, as the lengths are zero
+    q0, lengths = model.neutral(), [model.joint(name).q_slice.start for name in model.prescribed_joint_names]
+    q0[lengths] = model.constraint_errors(q0)  # distances from hook to frame, as the lengths are zero
     left, right = (q0[model.joint(f"{side} hand string").q_slice.start] for side in ("left", "right"))
     motion = {"left hand string": lambda t: left - 0.05 * (1 - np.cos(3 * t)),
               "right hand string": lambda t: right - 0.05 * (1 - np.cos(4 * t))}  # fmt: skip
     run = vt.simulate(model, q0, duration=10.0, dt=0.005, method="midpoint", control=vt.Control(prescribed=motion))
 
     print(f"{model.nv} coordinates, {len(lengths)} prescribed; strings off by {abs(run.constraint).max():.0e} m")
-    for name, pull in zip(model.kinematic_names, -run.multipliers[1:].T, strict=True):
+    for name, pull in zip(model.prescribed_joint_names, -run.multipliers[1:].T, strict=True):
         print(f"{name:22s} tension {pull.min():5.2f} to {pull.max():5.2f} N")
     return run
 

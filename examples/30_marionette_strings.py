@@ -26,7 +26,7 @@ def main() -> vt.Trajectory:
              for hand, rate in (("left hand", 3), ("right hand", 4))]  # fmt: skip
     Q = np.r_[np.full(6, 30 * DT), np.zeros(model.nv - 6), np.full(model.nv, 0.03)]
     rest = QuadraticCost(start, Q=Q, R=np.full(len(hooks), 1e-3), goal_u=lengths)
-    how = {"duration": DT * STEPS, "dt": DT, "costs": [rest, *hands], "actuators": model.kinematic_names}
+    how = {"duration": DT * STEPS, "dt": DT, "costs": [rest, *hands], "actuators": model.prescribed_joint_names}
     for search in ("projection-newton", "ilqr"):
         for method in ("linear-time", "midpoint"):
             plan = optimize_motion(model, start, search=search, method=method, **how)

@@ -40,7 +40,7 @@ def check_direction(model, q, v, alpha, seed=0, solver="recursive-newton"):
     n, m = model.nv, len(h)
     K = np.zeros((n + m, n + m))
     K[:, :n] = slopes(lambda e: np.concatenate(step.probe(0.0, q, p, y + e, lam)[:2]), n)
-    K[:n, n:] = model.constraint_rows(q[None])[1][0].T
+    K[:n, n:] = model.constraint_jacobian(q).T
     # rows in units of their own
     size = np.abs(K).max(axis=1)
     exact = np.linalg.solve(K / size[:, None], -np.concatenate((r, h)) / size)

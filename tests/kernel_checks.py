@@ -146,7 +146,7 @@ def check_widths(kernel, width, flats, **more):
         rule = H if kernel == "batch_linear_time" else (H, 0.4)
         rows = [np.full((n, 3 * model.nv), np.nan) for _ in range(2)]
         for w, out in zip((1, width), rows, strict=True):
-            getattr(lanes(w), kernel)(model.core, rule, q, model.momenta(q, v), H * v, v, out, **more)
+            getattr(lanes(w), kernel)(model.core, rule, q, model._momenta(q, v), H * v, v, out, **more)
         assert np.isfinite(rows[0]).all()
         assert rows[0].tobytes() == rows[1].tobytes()
 

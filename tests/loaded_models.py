@@ -89,7 +89,7 @@ def every_constraint(flat, q, rng):
     along = float(axis @ distances(bare, q, tip, "world"))
     across = float((turn(local) @ axis) @ between)
     # the cam's table is moved so that it holds at q
-    off = vt.Model(replace(flat, constraints=(cam,))).constraint_rows(q[None])[0][0, 0]
+    off = vt.Model(replace(flat, constraints=(cam,))).constraint_errors(q)[0]
     return (
         vt.PointConstraint(tip, "world", tuple(axis), offset=along),
         vt.PointConstraint(local, "link0", tuple(axis), axes="local", offset=across),
@@ -105,7 +105,7 @@ def constrained_tree(seed, **more):
     for k in range(100):
         flat, q, v = random_tree(1000 * seed + k, **more)
         model = vt.Model(replace(flat, constraints=every_constraint(flat, q, np.random.default_rng(seed))))
-        rows = model.constraint_rows(q[None])[1][0]
+        rows = model.constraint_jacobian(q)
         size = np.linalg.norm(rows, axis=1)
         if size.all() and np.linalg.cond(rows / size[:, None]) < 30:
             return model, q, model.project_velocity(q, v)

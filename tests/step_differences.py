@@ -23,14 +23,14 @@ def one_step(model, q, v, dt, torque, inputs, method, options, goal=()):
     """A function of displacements (d1, dp1, dtorque, dinputs, dprescribed) to (q2, p2), wherever the step starts."""
     nv, nu = model.nv, len(model.input_names)
     p = model.generalized_momentum(q, v)
-    locked = [model.joint(name).q_slice.start for name in model.kinematic_names]
+    locked = [model.joint(name).q_slice.start for name in model.prescribed_joint_names]
 
     def end(d):
         parts = np.split(d, np.cumsum([nv, nv, nv, nu]))
         start = model.integrate(q, parts[0])
         motion = {
             name: np.array([start[i], to + more])
-            for name, i, to, more in zip(model.kinematic_names, locked, goal, parts[4], strict=True)
+            for name, i, to, more in zip(model.prescribed_joint_names, locked, goal, parts[4], strict=True)
         }
         integrator = vt.METHODS[method](
             model, dt, torque=torque + parts[2], inputs=inputs + parts[3] if nu else None, prescribed=motion,

@@ -16,7 +16,7 @@ import numpy as np
 import vitree as vt
 from vitree import control, lie, vehicles
 from vitree.integrators.base import Records
-from vitree.model.system import OF_ROWS, System
+from vitree.model.system import System
 from vitree.sensors import Sensor
 
 
@@ -310,11 +310,6 @@ def configuration(case: Case):
     return system.integrate(system.neutral(), np.clip(case.normal(system.nv), -3, 3))
 
 
-def rows_of(one):
-    """Rows of what ``one`` draws."""
-    return lambda case: np.array([one(case) for _ in range(case.rows)]).reshape(case.rows, np.size(one(case)))
-
-
 def torque(case: Case):
     """Joint forces: numbers, or a callable."""
     n = case.system.nv
@@ -331,7 +326,7 @@ def inputs(case: Case):
 
 def prescribed(case: Case):
     """The motion of prescribed coordinates."""
-    names = case.system.kinematic_names
+    names = case.system.prescribed_joint_names
     return {name: case.pick(lambda t: 0.1 * t, lambda t: (0.1 * t, 0.1, 0.0), np.zeros(30)) for name in names} or None
 
 
@@ -628,8 +623,6 @@ def valid(case: Case, parameter: inspect.Parameter):
         if hasattr(poses, "dim"):
             sizes["xi"] = poses.dim
         return np.eye(4 if sizes["xi"] == 6 else 3) if name == "g" else case.normal(sizes[name])
-    if last in OF_ROWS and name in NAMES and owner is not None:
-        return rows_of(NAMES[name])(case) if name != "rates" else None
     if case.target == "vt.Trajectory":
         return getattr(case.drawn.setdefault("(run)", case.pick(*runs())), name)
     if case.target == "vt.Comparison":

@@ -61,7 +61,7 @@ def axes(**options):
 
 def sticks(model: vt.Model, q: np.ndarray) -> np.ndarray:
     """The ends (n, lines, 2, 3) of lines from joint to joint, and from joints to frames and centres of their bodies."""
-    poses, flat = model.pose_rows(q), model.flat
+    poses, flat = model.body_poses(q), model.flat
     at = poses[:, :, :3, 3]
     lines = [at[:, [parent, k]] for k, parent in enumerate(flat.parent.tolist()) if parent >= 0]
     for body, place in [*zip(flat.frame_body.tolist(), flat.frame_p, strict=True), *enumerate(flat.com)]:

@@ -222,7 +222,7 @@ def members(kind: type) -> Iterator[Public]:
         x = vars(owner)[name]
         x = x.__func__ if isinstance(x, classmethod | staticmethod) else x
         if inspect.isfunction(x) or _is_property(x):
-            yield Public(f"{owner.__module__}.{owner.__qualname__}.{name}", x, owner.__module__, owner)
+            yield Public(f"{owner.__module__}.{owner.__qualname__}.{name}", x, owner.__module__, kind)
 
 
 # ---- rules ----------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def case(name):
 def simulated(model, start, controls, task, method):
     """A run of Simulation under controls (steps, m), its cost by plain sums; ``start``: q and p."""
     q0, p0 = start
-    places = {name: np.full(STEPS + 1, q0[model.joint(name).q_slice][0]) for name in model.kinematic_names}
+    places = {name: np.full(STEPS + 1, q0[model.joint(name).q_slice][0]) for name in model.prescribed_joint_names}
     torque, inputs = np.zeros((STEPS, model.nv)), np.zeros((STEPS, len(model.input_names)))
     for name, column in zip(task["actuators"], controls.T, strict=True):
         if name in places:
@@ -90,7 +90,7 @@ def simulated(model, start, controls, task, method):
 
 
 def controls_of(model, found, names):
-    columns = {name: found.prescribed[name][1:] for name in model.kinematic_names}
+    columns = {name: found.prescribed[name][1:] for name in model.prescribed_joint_names}
     columns |= dict(zip(model.input_names, found.inputs.T, strict=True))
     return np.column_stack([columns[name] if name in columns else found.torque[:, model.v_names.index(name)]
                             for name in names])  # fmt: skip
@@ -115,8 +115,8 @@ def test_the_optimum_is_that_of_a_general_solver(name, method):
         except vt.ConvergenceError:  # a search along a line may go far
             return 1e6
 
-    first = np.array([[q0[model.joint(name).q_slice][0] if name in model.kinematic_names else 0.0 for name in acts]]
-                     * STEPS)  # fmt: skip
+    prescribed = model.prescribed_joint_names
+    first = np.array([[q0[model.joint(name).q_slice][0] if name in prescribed else 0.0 for name in acts]] * STEPS)
     other = minimize(cost_of, first.ravel(), method="BFGS", options={"gtol": 1e-5})
     np.testing.assert_allclose(found.cost, other.fun, rtol=1e-6)
     np.testing.assert_allclose(best.ravel(), other.x, atol=1e-2 * np.abs(other.x).max())

@@ -273,7 +273,7 @@ def test_a_closed_chain_is_led_to_a_place(method):
         np.testing.assert_allclose(run.q, plan.q, atol=1e-8)
         np.testing.assert_allclose(plan.q[-1, [0, 4]], [0.3, 0.7], atol=1e-10)
         np.testing.assert_allclose(run.multipliers[2:] * 0.02, plan.multipliers[1:-1], atol=1e-7)
-        left = plan.p[-1] + plan.multipliers[-1] @ model.constraint_rows(plan.q[-1:])[1][0]
+        left = plan.p[-1] + plan.multipliers[-1] @ model.constraint_jacobian(plan.q[-1])
         assert np.abs(left).max() < 1e-9 or end is not goal
 
     # it comes to rest there by an impulse of the constraints; or arrives at any velocity

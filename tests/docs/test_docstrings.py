@@ -27,7 +27,7 @@ def test_what_is_public_is_looked_at():
     names = {one.name for one in PUBLIC}
     functions = {f"vitree.{name}" for name in vt.__all__ if name != "METHODS"}
     assert functions <= names
-    assert {"vitree.model.model.Model.rnea", "vitree.model.model.Model.nq"} <= names
+    assert {"vitree.model.dynamics.DynamicsMethods.rnea", "vitree.model.facts.ModelFacts.nq"} <= names
     assert "vitree.run.trajectory.Trajectory.load" in names
     assert {"vitree.model.system.System.generalized_momentum", "vitree.lie.Group.Ad", "vitree.control.solve"} <= names
 

@@ -176,7 +176,7 @@ def test_sundman_directions(seed, loaded, solver):
     r, h, d, dlam = step.probe(0.0, q, p, y, lam)
     K = np.zeros((n + m, n + m))
     K[:, :n] = slopes(lambda e: np.concatenate(step.probe(0.0, q, p, y + e, lam)[:2]), n)
-    K[:n, n:] = model.constraint_rows(q[None])[1][0].T
+    K[:n, n:] = model.constraint_jacobian(q).T
     exact = np.linalg.solve(K, -np.concatenate((r, h)))
     assert np.abs(np.concatenate((d, dlam)) - exact).max() < 1e-8 * np.abs(exact).max()
 

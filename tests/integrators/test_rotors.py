@@ -102,8 +102,8 @@ def test_newton_directions_by_plans(seed, alpha):
         found.append((a.acceleration, a.multipliers, run.q[-1], run.p[-1]))
     for one, two in zip(*found, strict=True):
         assert np.abs(one - two).max() < 1e-9 * max(1.0, np.abs(two).max())
-    _, Dh = model.constraint_rows(q[None])
-    free = model.crba(q) @ found[0][0] + model.rnea(q, v, np.zeros(model.nv)) - Dh[0].T @ found[0][1]
+    Dh = model.constraint_jacobian(q)
+    free = model.crba(q) @ found[0][0] + model.rnea(q, v, np.zeros(model.nv)) - Dh.T @ found[0][1]
     assert np.abs(free).max() < 1e-9 * np.abs(model.crba(q)).max()
 
 
@@ -246,7 +246,7 @@ def test_the_rotor_of_a_prescribed_joint_changes_nothing_else(method):
     runs = []
     for armature in (flat.armature * ~held, size):
         model = vt.Model(replace(flat, kinematic=held, armature=armature))
-        name = model.kinematic_names[0]
+        name = model.prescribed_joint_names[0]
         moved = {name: lambda t: q[1] + 0.15 * t**2}
         runs.append(vt.simulate(model, q, v, duration=0.3, dt=1e-3, method=method, control=vt.Control(prescribed=moved),
                                 tolerance=1e-13))

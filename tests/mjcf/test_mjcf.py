@@ -351,7 +351,7 @@ def test_robots_of_gymnasium_fall_and_lie(name):
         q = vt.place_on_ground(robot.model, q)
     run = vt.simulate(robot.model, q, duration=0.5, dt=2e-3)
     assert run.energy[-1] <= run.energy[0] + 1e-6
-    limited = robot.model.limited
+    limited = robot.model.limited_coordinates
     assert limited is None or not run.warnings
     if robot.model.ground is not None:
         assert min(robot.model.contact_gaps(q).gap.min() for q in run.q[::50]) > -1e-9

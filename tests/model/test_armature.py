@@ -128,9 +128,9 @@ def test_a_batch_has_the_same():
     rng = np.random.default_rng(0)
     Q = np.array([model.integrate(q, rng.normal(size=model.nv)) for _ in range(n)])
     V = rng.normal(size=(n, model.nv))
-    P = model.momenta(Q, V)
-    assert np.abs(model.velocities(Q, P) - V).max() < 1e-9
-    for one, speeds, p, row in zip(Q, V, P, model.energies(Q, V), strict=True):
+    P = model._momenta(Q, V)
+    assert np.abs(model._velocities(Q, P) - V).max() < 1e-9
+    for one, speeds, p, row in zip(Q, V, P, model._energies(Q, V), strict=True):
         assert np.abs(model.crba(one) @ speeds - p).max() < 1e-12 * np.abs(p).max()
         assert row[0] == model.kinetic_energy(one, speeds)
 

@@ -21,7 +21,8 @@ import vitree as vt
 from vitree._core import scalar
 from vitree.mechanism.flat import KINDS
 from vitree.model.dynamics import AbaDerivatives, RneaDerivatives
-from vitree.model.model import BYPASSED, Accelerations
+from vitree.model.forces import Accelerations
+from vitree.model.model import BYPASSED
 
 core = scalar()
 #: Methods that compiled code answers, and their arguments: q, v, another q (r), a frame (f) and axes.

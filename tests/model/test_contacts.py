@@ -359,8 +359,8 @@ def test_pickles_and_digests():
 def test_methods_without_contacts_say_so():
     model = robot().compile()
     for each in (model, model.reduced(), model.euler()):
-        assert each.touches
-        assert not each.conservative
+        assert each.has_contact
+        assert not each.is_conservative
         assert not each.is_free_floating
         for method in ("scipy-dop853", "scipy-rk45"):
             with pytest.raises(vt.ModelError, match=r"use linear-time, .*-euler, implicit-euler, rk4 or"):

@@ -309,4 +309,4 @@ def test_what_cannot_be_is_refused():
 def test_models_without_dry_friction_keep_their_digest_and_bits():
     flat = random_flat(np.random.default_rng(1), 3, ("revolute", "ball"))
     assert vt.Model(flat).digest == vt.Model(replace(flat, dry_friction=np.zeros(flat.damping.size))).digest
-    assert not vt.Model(flat).touches
+    assert not vt.Model(flat).has_contact

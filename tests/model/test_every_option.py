@@ -25,7 +25,7 @@ def outcome(tree, v=0.4, more=None, **given):
         model = tree() if callable(tree) else tree
         model = model.compile() if isinstance(model, vt.Tree) else model
         start = np.full(model.nv, v)
-        start[[name in model.kinematic_names for name in model.v_names]] = 0.0
+        start[[name in model.prescribed_joint_names for name in model.v_names]] = 0.0
         run = vt.simulate(model, v0=start, **{"duration": 0.3, "dt": 5e-3, **given}, **(more or {}))
     except vt.VitreeError as error:
         return "refused", str(error)

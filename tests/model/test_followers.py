@@ -14,26 +14,29 @@ from reduced_models import SINGLE, coupled
 import vitree as vt
 from vitree.model.broadcasting import ARGUMENTS, RESULTS
 from vitree.model.stiffness import friction_rates
+from vitree.model.system import OF_ROWS
 
-# ---- every name ----------------------------------------------------------------------------------------------
+# ---- every public name, and methods of rows of states --------------------------------------------------------
 
 #: Names that ask others of the model, and so follow the chain rule as these do.
 COMPOSED = {
-    "body_poses": "pose_rows", "frame_pose": "pose_rows", "frame_poses": "pose_rows", "contact_gaps": "pose_rows",
-    "center_of_mass": "energies", "kinetic_energy": "energies", "potential_energy": "energies", "momentum": "energies",
-    "generalized_momentum": "momenta", "velocity_from_momentum": "velocities",
-    "constraint_errors": "constraint_rows", "constrained_velocities": "mass_matrices, constraint_rows",
-    "project_velocity": "constrained_velocities, mass_matrices", "require_regular": "singular_at",
+    "body_poses": "_pose_rows", "frame_pose": "_pose_rows", "frame_poses": "_pose_rows", "contact_gaps": "_pose_rows",
+    "center_of_mass": "_energies", "kinetic_energy": "_energies", "potential_energy": "_energies",
+    "momentum": "_energies",
+    "generalized_momentum": "_momenta", "velocity_from_momentum": "_velocities",
+    "constraint_errors": "_constraint_errors", "_constraint_errors": "_constraint_rows, _facing_cosines",
+    "constraint_jacobian": "_constraint_rows", "_constrained_velocities": "_mass_matrices, _constraint_rows",
+    "project_velocity": "_constrained_velocities, _mass_matrices", "require_invertible_mass_matrix": "singular_at",
     "singular_at": "the pivots of full", "validate_configuration": "quaternions, which do not follow",
     "validate_velocity": "nv", "zero_velocity": "nv", "neutral": "nq, quaternions",
     "expand": "the map itself", "expand_velocity": "the map itself",
 }  # fmt: skip
 #: What a mechanism is: no function of a state.
 CONSTANT = set("""
-    armature conservative constraints contacts damping degrees_of_freedom digest drives dry_friction euler frame_names
-    friction full geometry gravity ground holds input_names joint joint_names joints limit_restitution limits link_names
-    loads methods name nbody nq nv is_free_floating is_dissipative q_names reduced report rolling total_mass touches
-    v_names with_drives with_parameters
+    armature constraints contacts damping degrees_of_freedom digest drives dry_friction euler frame_names friction full
+    geometry gravity ground has_contact has_rolling_or_dry_friction input_names is_conservative is_dissipative
+    is_free_floating joint joint_names joints limit_restitution limits link_names loads methods name nbody nq nv q_names
+    reduced report rolling total_mass v_names with_drives with_parameters
 """.split())
 
 
@@ -44,7 +47,7 @@ def declared(name):
     return getattr(inner, "results", None)
 
 
-PUBLIC = {name for name in dir(vt.Model) if not name.startswith("_")}
+PUBLIC = {name for name in dir(vt.Model) if not name.startswith("_")} | set(OF_ROWS)
 PUBLIC = {name for name in PUBLIC if not inspect.isclass(inspect.getattr_static(vt.Model, name))}
 MAPPED = {name for name in PUBLIC if declared(name) is not None}
 STATES = {name for name in MAPPED if callable(inspect.getattr_static(vt.Model, name))}
@@ -112,7 +115,7 @@ def on_ground(model, q):
     if not model.contacts:
         return q
     q = vt.place_on_ground(model, q)
-    q[2] -= 0.01 * model._yields
+    q[2] -= 0.01 * model._has_contact_springs
     return q
 
 
@@ -167,19 +170,20 @@ def rate_by_force(chain, found, x):
 #: What the parts of results are, told again, by the matrix G alone.
 EXPECTED = {
     "integrate": position, "validate_configuration": position, "configuration_rate": rate_of_position,
-    "difference": rate, "project_velocity": rate, "constrained_velocities": rate, "forward_dynamics": (rate, rows),
-    "pose_rows": same, "body_poses": same, "frame_pose": same, "frame_poses": same, "frame_velocity": same,
+    "difference": rate, "project_velocity": rate, "_constrained_velocities": rate, "forward_dynamics": (rate, rows),
+    "_pose_rows": same, "body_poses": same, "frame_pose": same, "frame_poses": same, "frame_velocity": same,
     "frame_acceleration": same, "frame_jacobian": force, "center_of_mass": same, "contact_gaps": same,
     "pose_derivatives": (same, first, second), "position_derivatives": (same, first, second),
     "twist_derivatives": (same, first, first, second, second),
-    "energies": same, "kinetic_energy": same, "potential_energy": same, "momentum": same, "lagrangian": same,
+    "_energies": same, "kinetic_energy": same, "potential_energy": same, "momentum": same, "lagrangian": same,
     "lagrangian_derivatives": (same, force, force, matrix, matrix, matrix),
-    "rnea": force, "passive_force": force, "inverse_dynamics": force, "momenta": force, "generalized_momentum": force,
-    "crba": matrix, "mass_matrices": matrix, "rnea_derivatives": (matrix, matrix, matrix),
+    "rnea": force, "passive_force": force, "inverse_dynamics": force, "_momenta": force, "generalized_momentum": force,
+    "crba": matrix, "_mass_matrices": matrix, "rnea_derivatives": (matrix, matrix, matrix),
     "forward_dynamics_derivatives": (rate_by_state, rate_by_state, rate_by_force),
-    "constraint_rows": (rows, slopes_of_rows), "constraint_errors": rows, "facing_cosines": rows,
-    "facing_rows": (same, force), "contact_forces": same, "drive_forces": same, "joint_reactions": same,
-    "singular_at": same, "require_regular": same,
+    "_constraint_rows": (rows, slopes_of_rows), "_constraint_errors": rows, "constraint_errors": rows,
+    "constraint_jacobian": slopes_of_rows, "_facing_cosines": rows,
+    "_facing_rows": (same, force), "contact_forces": same, "drive_forces": same, "joint_reactions": same,
+    "singular_at": same, "require_invertible_mass_matrix": same,
 }  # fmt: skip
 
 
@@ -205,7 +209,7 @@ def speeds(chain, own, of_all):
 
 #: Results that are no map of those of ``full``, whose couplings the bare mechanism does not have.
 BY_MASS = {
-    "aba": accelerations, "aba_derivatives": slopes, "velocities": speeds, "velocity_from_momentum": speeds,
+    "aba": accelerations, "aba_derivatives": slopes, "_velocities": speeds, "velocity_from_momentum": speeds,
     "inverse_mass_matrix": lambda chain, own, of_all: np.linalg.inv(mass_matrix(chain, of_all)),
 }  # fmt: skip
 #: Names that take no state.
@@ -269,9 +273,7 @@ MODELS = {
     "rolling": rolling().reduced(), "in Euler angles": coupled(1)[0].euler(),
 }  # fmt: skip
 CHAINS = {name: Chain(model) for name, model in MODELS.items()}
-#: Methods of rows of states, and of one state without checks.
-ROWS = {"energies", "momenta", "velocities", "mass_matrices", "pose_rows", "constraint_rows", "constrained_velocities",
-        "constraint_errors", "facing_cosines", "facing_rows"}  # fmt: skip
+#: Methods of one state without checks.
 UNCHECKED = {"configuration_rate"}
 
 
@@ -306,7 +308,7 @@ def close(found, expected):
 @pytest.mark.parametrize("kind", MODELS)
 def test_results_follow_by_the_chain_rule(kind, name, lead):
     chain = CHAINS[kind]
-    own, of_all = chain.states((4,) if name in ROWS else () if name in UNCHECKED else lead, seed=len(name))
+    own, of_all = chain.states((4,) if name in OF_ROWS else () if name in UNCHECKED else lead, seed=len(name))
     found, x = outcome(chain.model, name, own), outcome(chain.full, name, of_all)
     if isinstance(x, type):
         assert found is x
@@ -325,7 +327,7 @@ def test_results_follow_by_the_chain_rule(kind, name, lead):
 @pytest.mark.parametrize("kind", MODELS)
 def test_accelerations_are_those_of_the_mass_matrix(kind, name, lead):
     chain = CHAINS[kind]
-    own, of_all = chain.states((4,) if name in ROWS else lead)
+    own, of_all = chain.states((4,) if name in OF_ROWS else lead)
     for one, other in zip(parts(getattr(chain.model, name)(**{
             word: own[word] for word in inspect.signature(getattr(chain.model, name)).parameters})),
             parts(BY_MASS[name](chain, own, of_all)), strict=True):  # fmt: skip
@@ -391,12 +393,13 @@ def test_resistance_is_that_of_all_joints(kind):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_limits_are_of_the_coordinates_of_all_joints(kind):
-    """``limited`` and ``speed_limited`` are in coordinates of ``full``, where a follower has limits of its own."""
+    """They are in coordinates of ``full``, where a follower has limits of its own."""
     model = MODELS[kind]
-    for limits, names in ((model.limited, model.full.q_names), (model.speed_limited, model.full.v_names)):
+    full = model.full
+    for limits, names in ((model.limited_coordinates, full.q_names), (model.limited_velocities, full.v_names)):
         if limits is not None:
             assert limits.names == tuple(names[k] for k in limits.place)
-    assert (model.limited is not None) == (model.speed_limited is not None) == (kind == "driven")
+    assert (model.limited_coordinates is not None) == (model.limited_velocities is not None) == (kind == "driven")
 
 
 def test_joints_that_follow_have_the_place_of_their_leader():
@@ -404,7 +407,7 @@ def test_joints_that_follow_have_the_place_of_their_leader():
     place = {joint.name: (joint.q_slice, joint.v_slice) for joint in model.joints}
     assert place["b"] == place["a"] and place["d"] == place["c"]
     assert model.joint("b").mimic == ("a", 0.5, 0.1) and model.joint("d").mimic == ("c", -2.0, 0.3)
-    assert model.kinematic_names == ("a",) and model.constraints == ()
+    assert model.prescribed_joint_names == ("a",) and model.constraints == ()
 
 
 def test_friction_has_the_velocity_of_its_own_joint():

@@ -148,9 +148,9 @@ def test_rows_of_a_wrong_shape_are_refused_by_name(kind, name):
         pytest.skip("vehicles have no such method")
     method, n = getattr(model, name), 4
     q = np.array([model.neutral()] * n)
-    second = "v" if name in ("energies", "momenta") else "p"
-    alone = name in ("mass_matrices", "pose_rows", "constraint_rows", "constraint_errors", "facing_cosines",
-                     "facing_rows")  # fmt: skip
+    second = "v" if name in ("_energies", "_momenta") else "p"
+    alone = name in ("_mass_matrices", "_pose_rows", "_constraint_rows", "_constraint_errors", "_facing_cosines",
+                     "_facing_rows")  # fmt: skip
     rest = [] if alone else [np.ones((n, model.nv))]
     whole = method(q, *rest)
     wrong = {"narrow": q[:, :-1], "wide": np.hstack((q, q)), "one state": q[0], "none": np.zeros(0), "deep": q[None],
@@ -168,23 +168,23 @@ def test_rows_of_a_wrong_shape_are_refused_by_name(kind, name):
         again = method(form, *rest)
         for a, b in zip(*((x if isinstance(x, tuple) else (x,)) for x in (again, whole)), strict=True):
             assert np.array_equal(a, b)
-    assert len(method(q[:0], *(x[:0] for x in rest))[0] if name in ("constraint_rows", "facing_rows") else method(
+    assert len(method(q[:0], *(x[:0] for x in rest))[0] if name in ("_constraint_rows", "_facing_rows") else method(
         q[:0], *(x[:0] for x in rest))) == 0  # fmt: skip
 
 
 def test_rates_of_a_wrong_shape_are_refused():
     model = system("plain")
     q, p = np.zeros((3, 3)), np.ones((3, 3))
-    assert np.array_equal(model.constrained_velocities(q, p), model.constrained_velocities(q, p, rates=None))
+    assert np.array_equal(model._constrained_velocities(q, p), model._constrained_velocities(q, p, rates=None))
     for bad in (np.zeros((3, 2)), np.zeros((2, 3)), np.zeros(3)):
         with pytest.raises(InputError, match="rates"):
-            model.constrained_velocities(q, p, bad)
+            model._constrained_velocities(q, p, bad)
     with pytest.raises(TypeError):
-        model.velocities(q, p, p, p)
+        model._velocities(q, p, p, p)
     with pytest.raises(TypeError):
-        model.velocities(q, x=p)
+        model._velocities(q, x=p)
     with pytest.raises(TypeError):
-        model.velocities(q)
+        model._velocities(q)
 
 
 @pytest.mark.parametrize("change", [-1, 1, 5])

@@ -224,7 +224,7 @@ def test_answers_of_gears_that_are_kept_lead_to_the_same_steps(leader, gears, ra
         tree.constrain(vt.gear(f"j{k + 1}", f"j{k if leader is None else leader}", (-1) ** k * 0.8, 0.05))
     model = tree.compile()
     q = vt.satisfy_constraints(model, model.integrate(model.neutral(), np.linspace(-0.3, 0.4, model.nv)))
-    v = model.constrained_velocities(q[None], np.linspace(1.0, -1.0, model.nv)[None])[0]
+    v = model._constrained_velocities(q[None], np.linspace(1.0, -1.0, model.nv)[None])[0]
     dt = 5e-4 * np.where(np.arange(90) % 3, 1, ratio)
     kept, exact = (vt.simulate(model, q, v, dt=dt, method=method, tolerance=1e-12, solver=solver)
                    for solver in ("auto", "recursive-newton"))  # fmt: skip

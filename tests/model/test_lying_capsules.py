@@ -7,8 +7,8 @@ from contact_checks import axis, of, place, require_gap, require_rows, state, tw
 from scipy.optimize import lsq_linear
 
 import vitree as vt
+from vitree.model.candidates import ROD_BOX
 from vitree.model.contact_points import gaps_at
-from vitree.model.contacts import ROD_BOX
 
 METHODS = ("linear-time", "midpoint", "rk4")
 #: Takes z of a capsule along x.

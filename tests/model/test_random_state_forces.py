@@ -122,7 +122,7 @@ def state(seed):
     driven = {joint: (rng.uniform(5, 50), rng.uniform(0.1, 1.0)) for joint in joints if rng.random() < 0.6}
     model = tree.compile().with_drives(driven) if driven else tree.compile()
     inputs = {f"{joint} target": rng.uniform(-1, 1) for joint in driven}
-    held, M = [model.constraint_rows(q[None])[1][0]], model.crba(q)
+    held, M = [model.constraint_jacobian(q)], model.crba(q)
     if not independent(M, held[0]):
         return None
     closed = model.contact_forces(q, np.zeros(model.nv), inputs=inputs)

@@ -11,7 +11,8 @@ from scipy.integrate import solve_ivp
 import vitree as vt
 from vitree import vehicles
 from vitree._core import scalar
-from vitree.model.rolling import _ways, rims, rows_of
+from vitree.model.rolling import _ways, rows_of
+from vitree.model.wheels import rims
 from vitree.tree.sexpr import read_sexpr, write_sexpr
 
 METHODS = ("linear-time", "midpoint")
@@ -115,7 +116,7 @@ def test_the_energy_of_a_rolling_disk_stays_in_a_band(method):
     first, last = np.abs(off[:2000]).max(), np.abs(off[-2000:]).max()
     assert last < 1.5 * first and first < 2e-3 * abs(run.energy[0])
     assert np.abs(run.monitors["momentum_balance"]).max() < 1e-12
-    gap = rims(model.wheels, np.zeros(len(run.q), int), model.pose_rows(run.q)[:, 0])[0]
+    gap = rims(model.wheels, np.zeros(len(run.q), int), model._pose_rows(run.q)[:, 0])[0]
     assert np.abs(gap).max() < 1e-10
 
 
@@ -451,7 +452,7 @@ def test_wheels_act_with_contacts_limits_drives_constraints_and_prescribed_motio
     run = simulate(monitors=("momentum_balance", "contact_work", "gap"))
     rows = rows_of(model, run.q[-1])[2]
     assert np.abs(rows @ run.v[-1]).max() < 1e-9
-    gap = rims(model.wheels, np.arange(2), model.pose_rows(run.q[-1:])[0][model.wheels.body])[0]
+    gap = rims(model.wheels, np.arange(2), model._pose_rows(run.q[-1:])[0][model.wheels.body])[0]
     assert np.abs(gap).max() < 1e-10
     assert run.q[:, model.joint("leg").q_slice].max() < 0.2 + 1e-9
     assert np.abs(run.constraint).max() < 1e-11

@@ -77,7 +77,7 @@ def held(model, q, found):
                 if frame != "ground":
                     local = np.append(np.linalg.solve(here[frame], np.append(x, 1.0))[:3], 1.0)
                     left[k] += force @ ((one[frame] - other[frame]) @ local)[:3] / (2 * step)
-    Dh = model.constraint_rows(q[None])[1][0]
+    Dh = model.constraint_jacobian(q)
     return left + Dh.T @ found.multipliers
 
 

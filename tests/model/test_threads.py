@@ -20,7 +20,7 @@ from vitree._core import scalar
 from vitree.errors import CallableError, VitreeError
 from vitree.mechanism.flat import KINDS
 from vitree.model.dynamics import AbaDerivatives, RneaDerivatives
-from vitree.model.model import Accelerations
+from vitree.model.forces import Accelerations
 from vitree.results.recording import NAMES_OF_FIELDS
 
 core = scalar()

@@ -147,4 +147,4 @@ def test_ways_are_seen_from_a_body_that_moves_and_turns(thing):
         q = np.zeros((len(seen), model.nq))
         q[:, 0:3], q[:, 6] = turns.apply(seen) + at, 1.0
         q[:, 7:10], q[:, 10:] = at, turns.as_quat()
-        assert passes(model.contact_candidates, model.pose_rows(q)).tolist() == [[0, 0]], moves
+        assert passes(model.contact_candidates, model._pose_rows(q)).tolist() == [[0, 0]], moves

@@ -7,8 +7,8 @@ import pytest
 from random_models import random_flat, random_state
 
 import vitree as vt
-from vitree.model.dynamics import generalized, wrenches_of
 from vitree.model.kinematics import subtree_momentum
+from vitree.model.state_forces import generalized, wrenches_of
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -29,7 +29,7 @@ def test_the_momentum_of_all_bodies_is_that_of_the_parts_together(seed):
     model, (q, v) = vt.Model(flat), random_state(flat, rng)
     every, one = np.ones(model.nbody, dtype=bool), rng.random(model.nbody) < 0.5
     whole, first_moment = subtree_momentum(model, q, v, every)
-    row = model.energies(q[None], v[None])[0]
+    row = model._energies(q[None], v[None])[0]
     np.testing.assert_allclose(whole, row[2:8], atol=1e-12 * np.abs(whole).max())
     np.testing.assert_allclose(first_moment, model.total_mass * row[8:], atol=1e-12)
     parts = [subtree_momentum(model, q, v, some) for some in (one, ~one)]

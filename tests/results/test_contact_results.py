@@ -135,7 +135,7 @@ def test_energy_changes_by_the_work_of_contacts(method, ground):
                            **exactly(method))  # fmt: skip
         work = np.concatenate([[0.0], np.cumsum(run.monitors["contact_work"])])
         np.testing.assert_array_equal(run.monitors["energy"], run.energy[1:])
-        before = model.energies(run.q, model.velocities(run.q, run.p))[:, :2].sum(axis=1)
+        before = model._energies(run.q, model._velocities(run.q, run.p))[:, :2].sum(axis=1)
         assert work.min() < -5.0
         bands.append(np.abs(before - before[0] - work).max())
         half = 0.5 * run.monitors["contact_work"]
@@ -319,7 +319,7 @@ def test_balances_of_steps_that_all_differ(method):
     run = vt.simulate(model, q, [1.0, 0.3, 0, 0, 0, 2.0], dt=dt, method=method, **EXACT,
                       monitors=("momentum_balance", "contact_work"))  # fmt: skip
     assert np.abs(run.monitors["momentum_balance"]).max() < 1e-12 * np.abs(run.momentum).max()
-    before = model.energies(run.q, model.velocities(run.q, run.p))[:, :2].sum(axis=1)
+    before = model._energies(run.q, model._velocities(run.q, run.p))[:, :2].sum(axis=1)
     assert abs(before[-1] - before[0] - run.monitors["contact_work"].sum()) < 2e-5
 
 

@@ -81,8 +81,8 @@ def test_units_of_joints_are_those_of_the_system():
     assert set(units.units_of(traj)["q"]) == {"rad or m"}
     kinds = dict(zip(traj.joint_names, ("revolute", "helical", "prismatic"), strict=True))
     joints = [types.SimpleNamespace(name=name, kind=kind) for name, kind in kinds.items()]
-    system = types.SimpleNamespace(joints=joints, gravity=np.zeros(3), total_mass=1, is_free_floating=0, conservative=0,
-                                   is_dissipative=0)  # fmt: skip
+    system = types.SimpleNamespace(joints=joints, gravity=np.zeros(3), total_mass=1, is_free_floating=0,
+                                   is_conservative=0, is_dissipative=0)  # fmt: skip
     object.__setattr__(traj, "system", system)
     assert units.units_of(traj) == {"q": ("rad", "rad", "m"), "v": ("rad/s", "rad/s", "m/s"),
                                      "p": ("kg m^2/s", "kg m^2/s", "kg m/s")}  # fmt: skip
@@ -109,7 +109,7 @@ def test_a_file_knows_of_the_system_what_the_run_did(system, tmp_path):
     live = simulate(system, duration=0.02, dt=0.01)
     known = units.about(live)
     assert known["gravity"] == system.gravity.tolist() and known["total_mass"] == system.total_mass
-    assert (known["is_free_floating"], known["conservative"]) == (system.is_free_floating, system.conservative)
+    assert (known["is_free_floating"], known["conservative"]) == (system.is_free_floating, system.is_conservative)
     loaded = Trajectory.load(live.save(tmp_path / "run.npz"))
     again = Trajectory.load(loaded[:2].save(tmp_path / "again.npz"))
     assert loaded.system is None and units.about(loaded) == units.about(again) == known

@@ -485,7 +485,7 @@ PLACES = {
     "t": RUN.at, "checkpoint": lambda x: dataclasses.replace(RUN, checkpoint=x), "steps": lambda x: dataclasses.replace(
         RUN, steps=x), "monitors": lambda x: dataclasses.replace(RUN, monitors=x),
     "reference_tolerance": lambda x: vt.compare(MODEL, "rk4", Q, duration=0.02, dt=0.01, reference_tolerance=x),
-    "rows": lambda x: MODEL.energies(x, x), "matrix": lie.SE3.inverse, "dt": lambda x: vt.simulate(MODEL, dt=x),
+    "rows": lambda x: MODEL._energies(x, x), "matrix": lie.SE3.inverse, "dt": lambda x: vt.simulate(MODEL, dt=x),
     "guess": lambda x: vt.METHODS["midpoint"](MODEL, 0.01, guess=x),
     "index": lambda x: RUN[x], "index in a list": lambda x: RUN[[x]], "index in a slice": lambda x: RUN[x:],
     "methods": lambda x: vt.compare(MODEL, x, Q, duration=0.02, dt=0.01),

@@ -123,15 +123,15 @@ def test_with_prescribed_coordinates(method, options):
     q = model.integrate(model.neutral(), np.full(model.nv, 0.1))
     q = vt.satisfy_constraints(model, q, hold=["drive", "turn", "idle"])
     v, torque = model.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
-    at = [model.joint(name).q_slice.start for name in model.kinematic_names]
+    at = [model.joint(name).q_slice.start for name in model.prescribed_joint_names]
     goal = q[at] + [0.01, -0.02, 0.03]
-    motion = {name: [q[i], to] for name, i, to in zip(model.kinematic_names, at, goal, strict=True)}
+    motion = {name: [q[i], to] for name, i, to in zip(model.prescribed_joint_names, at, goal, strict=True)}
     found = vt.linearize(model, q, p0=model.generalized_momentum(q, v), dt=0.01, method=method,
                          control=vt.Control(torque=torque, prescribed=motion), tolerance=1e-14, **options)  # fmt: skip
     end = one_step(model, q, v, 0.01, torque, None, method, options, goal)
     scale = np.concatenate([sizes(model), np.full(3, 0.1)])
     # no force acts on a prescribed coordinate
-    locked = np.array([model.joint(name).v_slice.start for name in model.kinematic_names])
+    locked = np.array([model.joint(name).v_slice.start for name in model.prescribed_joint_names])
     scale[model.nv + locked] = scale[2 * model.nv + locked] = 0.0
     compare(model, found, end, rng, ["state", "torque", "prescribed"], scale, 1e-7)
 

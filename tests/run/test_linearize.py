@@ -140,7 +140,7 @@ def test_derivatives_with_constraints_against_differences(base, method, options)
         size = max(size, np.abs(vt.linearize(model, q, v, dt=0.01, method=method, control=torque).A).max())
     np.testing.assert_allclose(both[model.nv :], expected[model.nv :], rtol=0, atol=1e-9 * size)
     # the end is on the constraints, wherever the start is
-    rows = model.constraint_rows(found.q_end[None])[1][0]
+    rows = model.constraint_jacobian(found.q_end)
     np.testing.assert_allclose(rows @ found.A[: model.nv], 0.0, atol=1e-9 * np.abs(rows).max() * size)
 
     def multipliers(more):
@@ -162,7 +162,7 @@ def test_the_map_with_constraints_is_symplectic_along_them(order, method):
     form, end = found.form(), found.form(end=True)
     off = found.A.T @ end @ found.A - form
     # displacements that keep the constraints, and any change of momentum that they leave alone
-    rows = model.constraint_rows(found.q[None])[1][0]
+    rows = model.constraint_jacobian(found.q)
     along = np.linalg.svd(rows)[2][len(rows) :].T
     off = along.T @ off[: model.nv, : model.nv] @ along
     # with momenta that stay where the constraints let them: d1 along them, dp1 = 0
@@ -206,16 +206,16 @@ def test_prescribed_coordinates_against_differences(method, options):
     q = vt.satisfy_constraints(model, q, hold=["drive", "turn", "idle"])
     rng = np.random.default_rng(2)
     v, torque = model.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
-    at = [model.joint(name).q_slice.start for name in model.kinematic_names]
+    at = [model.joint(name).q_slice.start for name in model.prescribed_joint_names]
     goal = q[at] + [0.01, -0.02, 0.03]
     end = one_step(model, q, v, 0.01, torque, None, method, options, goal)
     expected = central(model, end, 1e-4, 3 * model.nv + 3)
-    motion = {name: [q[i], to] for name, i, to in zip(model.kinematic_names, at, goal, strict=True)}
+    motion = {name: [q[i], to] for name, i, to in zip(model.prescribed_joint_names, at, goal, strict=True)}
     found = vt.linearize(model, q, p0=model.generalized_momentum(q, v), dt=0.01, method=method,
                          control=vt.Control(torque=torque, prescribed=motion), tolerance=1e-14, **options)  # fmt: skip
     both = np.hstack([found.A, found.by_torque, found.by_prescribed])
     free = np.ones(3 * model.nv + 3, bool)
-    locked = [model.joint(name).v_slice.start for name in model.kinematic_names]
+    locked = [model.joint(name).v_slice.start for name in model.prescribed_joint_names]
     # no force acts on a prescribed coordinate
     free[model.nv + np.array(locked)] = free[2 * model.nv + np.array(locked)] = False
     np.testing.assert_allclose(both[:, free], expected[:, free], rtol=0, atol=1e-9 * np.abs(expected).max())
@@ -365,13 +365,13 @@ def test_what_compositions_do_not_know_is_told():
             vt.simulate(model, q, [2.0, -1.0], **given, **more).linearize()
     moved = carried_model()
     start = vt.satisfy_constraints(moved, moved.integrate(moved.neutral(), np.full(moved.nv, 0.1)))
-    at = [start[moved.joint(name).q_slice.start] for name in moved.kinematic_names]
+    at = [start[moved.joint(name).q_slice.start] for name in moved.prescribed_joint_names]
     motion = {name: place + 0.1 * np.sin(5 * 0.01 * np.arange(11))
-              for name, place in zip(moved.kinematic_names, at, strict=True)}  # fmt: skip
+              for name, place in zip(moved.prescribed_joint_names, at, strict=True)}  # fmt: skip
     run = vt.simulate(moved, start, control=vt.Control(prescribed=motion), **given)
     assert run.linearize().by_prescribed.shape == (10, 2 * moved.nv, 3)
     bent = {name: lambda t, place=place: place + 0.001 * np.sin(200 * t)
-            for name, place in zip(moved.kinematic_names, at, strict=True)}  # fmt: skip
+            for name, place in zip(moved.prescribed_joint_names, at, strict=True)}  # fmt: skip
     with pytest.raises(vt.InputError, match=r"prescribed motions are arrays|cannot be taken again"):
         vt.simulate(moved, start, control=vt.Control(prescribed=bent), **given).linearize()
     with pytest.raises(vt.InputError, match="order=4 is not linearized here"):

@@ -457,8 +457,8 @@ def test_a_short_start_and_end_have_the_bits_of_the_doors():
         for steps in (1, 2, 3, 4, 5, 9):
             run = vt.simulate(model, q, v, dt=1e-3, duration=steps * 1e-3)
             np.testing.assert_array_equal(run.p[0], model.generalized_momentum(q, v))
-            np.testing.assert_array_equal(run.v, model.velocities(run.q, run.p))
-            np.testing.assert_array_equal(run.kinetic, model.energies(run.q, run.v)[:, 0])
+            np.testing.assert_array_equal(run.v, model._velocities(run.q, run.p))
+            np.testing.assert_array_equal(run.kinetic, model._energies(run.q, run.v)[:, 0])
 
 
 @pytest.mark.parametrize("method", OWN)

@@ -266,7 +266,7 @@ def test_records_are_those_asked_for(tmp_path):
     run = vt.simulate(model, q[2], v[2], duration=0.1, dt=0.01)
     assert np.array_equal(rollout.energy[2, 0], run.energy[-1])
     assert np.array_equal(rollout.momentum[2, 0], run.momentum[-1])
-    assert np.array_equal(rollout.center_of_mass[2, 0], model.energies(run.q[-1:], run.v[-1:])[0, 8:11])
+    assert np.array_equal(rollout.center_of_mass[2, 0], model._energies(run.q[-1:], run.v[-1:])[0, 8:11])
     with pytest.raises(AttributeError, match="center_of_mass, energy, momentum"):
         rollout.q  # noqa: B018
     with pytest.raises(vt.InputError, match="record"):

@@ -130,7 +130,7 @@ def test_the_peer_has_the_same_scene(name):
         np.testing.assert_allclose(com, model.center_of_mass(q), rtol=0, atol=1e-6)
         mujoco.mj_subtreeVel(theirs, data)
         np.testing.assert_allclose(data.subtree_linvel[0] * model.total_mass, model.momentum(q, v)[3:], atol=1e-4)
-    if model.touches:
+    if model.has_contact:
         data.qpos[:] = stage.q[way.order]
         mujoco.mj_forward(theirs, data)
         ours = model.contact_gaps(stage.q).gap

@@ -179,7 +179,7 @@ def balances(model, run, foot):
     read, base = vt.ForceTorque(foot).read(run), vt.ForceTorque(model.joint_names[0]).read(run)
     h = np.diff(run.t)[:, None]
     contact = (run.contact_wrench(foot) if foot in run.contacts.touching else np.zeros((len(run), 6)))[1:, 3:] * h
-    v = model.velocities(run.q, run.p)
+    v = model._velocities(run.q, run.p)
     k, flat = model.flat.frame_names.index(foot), model.flat
     com = flat.link_com[model.link_names.index(foot)]
     speed = []

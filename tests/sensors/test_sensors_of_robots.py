@@ -139,7 +139,7 @@ def beyond(model, link):
 def momentum_of(model, run, links):
     """Momentum (n, 6) about the world's origin of links before contacts act at nodes, and mass times centre (n, 3)."""
     flat, out, middle = model.flat, np.zeros((len(run), 6)), np.zeros((len(run), 3))
-    v = model.velocities(run.q, run.p)
+    v = model._velocities(run.q, run.p)
     for name, m, com, inertia in zip(flat.link_names, flat.link_mass, flat.link_com, flat.link_inertia, strict=True):
         if name not in links or not m:
             continue

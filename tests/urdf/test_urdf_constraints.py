@@ -192,7 +192,7 @@ def test_a_joint_satisfies_its_own_constraints_and_no_other_motion_does(kind, ax
             vt.Model(replace(model.flat, constraints=tuple(vt.weld("b", "c")))),
             with_pose(model, q, pose), hold=[name for name in model.joint_names if name != "other"],
         )  # fmt: skip
-        h, Dh = (x[0] for x in model.constraint_rows(q[None]))
+        h, Dh = model.constraint_errors(q), model.constraint_jacobian(q)
         assert np.abs(h).max(initial=0) < 1e-12
         own, other = np.vsplit(Dh, [0 if kind == "fixed" else count])
         assert np.abs(own).max(initial=0) < 1e-12  # implied by the joint
@@ -252,7 +252,7 @@ def test_a_four_bar_linkage_is_that_built_by_hand():
     assert model.joint_names == hand.joint_names == ("A", "B", "D")
     assert len(model.constraints) == 2
     q, v = started(hand)
-    assert np.abs(model.constraint_rows(q[None])[0]).max() < 1e-12
+    assert np.abs(model.constraint_errors(q)).max() < 1e-12
     a, b = (m.forward_dynamics(q, v).acceleration for m in (model, hand))
     assert np.abs(a - b).max() < 1e-10 * np.abs(b).max()
     runs = [vt.simulate(m, q, v, duration=2.0, dt=2e-3, method="midpoint", tolerance=1e-12) for m in (model, hand)]
@@ -330,7 +330,7 @@ def test_a_loop_may_be_cut_at_any_joint(kind, count):
     cut = vt.load_urdf(ring(kind, "anchor")[0], loops="constraints")
     assert (len(whole.constraints), len(cut.constraints), cut.nv) == (6, count, 6)
     for model, at in ((whole, q), (cut, q[:6])):
-        assert np.abs(model.constraint_rows(at[None])[0]).max(initial=0) < 1e-13
+        assert np.abs(model.constraint_errors(at)).max(initial=0) < 1e-13
     v = whole.project_velocity(q, np.random.default_rng(0).normal(size=whole.nv))
     assert np.abs(v).max() > 1e-3
     v /= np.abs(v).max()
@@ -366,7 +366,7 @@ def test_a_bennett_linkage_moves_with_its_independent_constraints():
     free = tree.compile()
     assert len(free.constraints) == 2
     run = vt.simulate(free, q, free.project_velocity(q, np.ones(3)), duration=1.0, dt=1e-3, method="midpoint")
-    assert np.abs(model.constraint_rows(run.q)[0]).max() < 1e-11 and np.ptp(run.q, axis=0).min() > 0.1
+    assert np.abs(model.constraint_errors(run.q)).max() < 1e-11 and np.ptp(run.q, axis=0).min() > 0.1
 
 
 def test_mimic_and_loops_together():
@@ -380,7 +380,7 @@ def test_mimic_and_loops_together():
     assert len(kept) == 2
     free = vt.Model(replace(model.flat, constraints=tuple(kept)))
     run = vt.simulate(free, q, duration=0.5, dt=1e-3, method="midpoint")
-    assert np.abs(model.constraint_rows(run.q)[0]).max() < 1e-11 and np.ptp(run.q, axis=0).min() > 0.05
+    assert np.abs(model.constraint_errors(run.q)).max() < 1e-11 and np.ptp(run.q, axis=0).min() > 0.05
     assert len(vt.load_urdf(file, loops="constraints").constraints) == 2
 
 

@@ -179,5 +179,5 @@ def test_water_waves_and_winds_that_cannot_be_are_refused(kind, options, what):
 
 def test_a_boat_says_what_it_is():
     vessel = boat()
-    assert vessel.input_names == ("right", "left") and not vessel.conservative
+    assert vessel.input_names == ("right", "left") and not vessel.is_conservative
     assert vessel != boat(wave=Wave(0.1)) and vessel == boat() and len(vessel.geometry) == 4

@@ -124,7 +124,7 @@ def test_time_runs_back():
 
 def test_rolling_resistance_takes_the_energy():
     case = cases.car_case(rolling_resistance=0.05)
-    assert not case.vehicle.conservative and cases.car_case().vehicle.conservative
+    assert not case.vehicle.is_conservative and cases.car_case().vehicle.is_conservative
     case.inputs = {"steering": lambda t: 0.3 * np.cos(t)}
     truth = run(0.02, 4.0, "scipy-dop853", case, rtol=1e-12, atol=1e-12)
     steps = (0.08, 0.04, 0.02)

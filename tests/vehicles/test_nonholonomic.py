@@ -232,8 +232,8 @@ def test_the_contract_of_systems(name, rng):
     vehicle, q = case.vehicle, case.q
     dq = 0.3 * rng.standard_normal(vehicle.nv)
     np.testing.assert_allclose(vehicle.difference(q, vehicle.integrate(q, dq)), dq, atol=1e-13)
-    p = vehicle.momenta(q[None], case.v[None])
-    np.testing.assert_allclose(vehicle.velocities(q[None], p)[0], case.v, atol=1e-13)
+    p = vehicle._momenta(q[None], case.v[None])
+    np.testing.assert_allclose(vehicle._velocities(q[None], p)[0], case.v, atol=1e-13)
     slow = vehicle.integrate(q, 1e-6 * case.v)
     np.testing.assert_allclose((slow - q) / 1e-6, vehicle.configuration_rate(q, case.v), atol=1e-5)
     assert len(vehicle.q_names) == vehicle.nq and len(vehicle.v_names) == vehicle.nv
@@ -254,7 +254,7 @@ def test_the_digest_changes_with_what_the_motion_depends_on():
 def test_energies_of_a_known_motion():
     case = cases.rotor(fall=0.0)
     vehicle, q = case.vehicle, case.q
-    row = vehicle.energies(q[None], case.v[None])[0]
+    row = vehicle._energies(q[None], case.v[None])[0]
     g, w = vehicle.pose.matrix(q[1:]), case.v[vehicle.algebra]
     mu = (vehicle.mass_matrix(q[:1]) @ w)[1:]
     # moved to the world's origin: Ad(g)^-T
@@ -379,7 +379,7 @@ def test_an_exception_in_a_callable_leaves_what_was_run():
 def test_a_potential_may_be_larger_than_the_kinetic_energy():
     for level in (-1e4, 0.0, 1e4):
         vehicle = _with(lagrangian=lambda self, r, u, xi, level=level: u @ u + xi @ xi - level)
-        vehicle.require_regular()
+        vehicle.require_invertible_mass_matrix()
         assert vehicle.potential([0.2]) == pytest.approx(level)
 
 

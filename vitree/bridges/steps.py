@@ -56,9 +56,9 @@ class Steps:
         self.coordinates = Coordinates(model)
         self._held = Simulation(model, dt=dt, method=method, **self.options)
         self._turn = threading.Lock()
-        if model.kinematic_names:
+        if model.prescribed_joint_names:
             raise ModelError(f'"{model.name}" has prescribed coordinates, which the bridges do not know')
-        more = (model.constraints, model.touches, model.written)
+        more = (model.constraints, model.has_contact, model.written)
         #: whether states and inputs determine the derivatives of steps, so that any steps are linearised together;
         #: if not, each run is linearised by itself
         self.together = not any(more)

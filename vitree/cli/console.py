@@ -196,7 +196,7 @@ def facts_of(system) -> dict[str, Any]:
         "constraints": [c.name for c in system.constraints],
         "loads": [load.name for load in system.loads],
         "inputs": system.input_names,
-        "prescribed": system.kinematic_names,
+        "prescribed": system.prescribed_joint_names,
         "methods": list(system.methods),
         "units": "kg, m, rad, s, N",
     }
@@ -303,7 +303,7 @@ def print_tree(system) -> None:
     for what, some in (("constraint", system.constraints), ("load", system.loads)):
         for each in some:
             tree.add(_line(f"{what}: {each.name}"))
-    for what, names in (("inputs", system.input_names), ("prescribed", system.kinematic_names)):
+    for what, names in (("inputs", system.input_names), ("prescribed", system.prescribed_joint_names)):
         if names:
             tree.add(_line(f"{what}: {', '.join(names)}"))
     lines = _lines_of_contacts(system) + _lines_of_findings(system) if isinstance(system, Model) else []

@@ -469,7 +469,7 @@ def methods_of(methods: str | None, system, usual=()) -> list[str]:
     """Return the methods of an option, or the default ones of a system."""
     if methods is not None:
         return [part for part in (part.strip() for part in methods.split(",")) if part]
-    touches, holds = has_touches(system), isinstance(system, Model) and system.holds
+    touches, holds = has_touches(system), isinstance(system, Model) and system.has_rolling_or_dry_friction
     able = [name for name, kind in system.methods.items() if kind.touches >= touches and kind.rolls >= holds]
     if usual and set(usual) <= set(system.methods):
         return [name for name in usual if name in able]
@@ -478,4 +478,4 @@ def methods_of(methods: str | None, system, usual=()) -> list[str]:
 
 def has_touches(system: Any) -> bool:
     """Say whether forces of contact or of limits may act, which some methods do not know."""
-    return isinstance(system, Model) and system.touches
+    return isinstance(system, Model) and system.has_contact

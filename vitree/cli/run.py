@@ -97,7 +97,7 @@ def simulate(
     method = method or next(iter(system.methods))
     options = run.chosen(max_halvings=max_halvings, max_impacts=max_impacts)
     inputs = run.driven()
-    keeps = system.conservative and inputs is None and targets is None
+    keeps = system.is_conservative and inputs is None and targets is None
     try:
         with Bar(run.progress) as bar:
             traj = simulate(

@@ -118,8 +118,8 @@ def optimize_motion(
         What is not an actuator acts as it is given.
     actuators : sequence of str, optional
         What the search optimises: names of ``model.v_names`` for joint forces, of ``model.input_names``, and of
-        ``model.kinematic_names`` for where these coordinates are at the end of each step. All joint forces if not
-        given. Prescribed coordinates that are actuators begin at the rates of ``v0``.
+        ``model.prescribed_joint_names`` for where these coordinates are at the end of each step. All joint forces if
+        not given. Prescribed coordinates that are actuators begin at the rates of ``v0``.
     limits : float, (m,) or (m, 2) array, optional [N or N m]
         The largest absolute value of each actuator, or its smallest and largest value, in units of it.
 

@@ -89,7 +89,7 @@ class Controls:
 
     def __init__(self, model: Model, actuators: Sequence[str] | None, limits: ArrayLike | None):
         self.model, nv, nu = model, model.nv, len(model.input_names)
-        places = {name: nv + nu + k for k, name in enumerate(model.kinematic_names)}
+        places = {name: nv + nu + k for k, name in enumerate(model.prescribed_joint_names)}
         forces = {name: k for k, name in enumerate(model.v_names) if name not in places}
         inputs = {name: nv + k for k, name in enumerate(model.input_names)}
         known = forces | inputs | places
@@ -208,7 +208,7 @@ class ShootingProblem:
         self.torque, self.inputs, prescribed = _initial(control)
         self.options = dict(options or {})
         self.integrator = integrator_of(model, method, dt, {**self.options, "prescribed": prescribed})
-        if model.touches:
+        if model.has_contact:
             raise ModelError(
                 f'optimize_motion does not support contacts, and "{model.name}" has some: leave them out, or plan with '
                 "vitree.control.MotionProblem, which has contact phases"
@@ -243,8 +243,8 @@ class ShootingProblem:
         self.goal_p = _rows(quadratic.goal_p, self.steps + 1, model.nv, "goal_p")
         self.goal_u = _rows(quadratic.goal_u, self.steps, m, "goal_u")
         #: prescribed coordinates, their rates and accelerations, at nodes and midpoints
-        self.moved = np.zeros((2 * self.steps + 1, 3, len(model.kinematic_names)))
-        if model.kinematic_names:
+        self.moved = np.zeros((2 * self.steps + 1, 3, len(model.prescribed_joint_names)))
+        if model.prescribed_joint_names:
             self.integrator.motion.plan(self.start[0], self.dt * np.arange(self.steps + 1), self.dt)
             self.integrator.motion.start(self.start[0], np.zeros(model.nv))
             self.moved[:] = self.integrator.motion.rows(self.integrator.moments)
@@ -257,7 +257,7 @@ class ShootingProblem:
         v = np.zeros(model.nv) if v0 is None else entries(v0, (model.nv,), "v0")
         first = model.nv + len(model.input_names)
         for k in self.acts[self.acts >= first] - first:
-            joint = model.joint(model.kinematic_names[k])
+            joint = model.joint(model.prescribed_joint_names[k])
             place, rate = q[joint.q_slice][0], v[joint.v_slice][0]
             found[joint.name] = lambda t, place=place, rate=rate: (place + rate * t, rate, 0.0)
         return found
@@ -295,12 +295,12 @@ class ShootingProblem:
     def prescribed(self, controls: np.ndarray) -> dict[str, np.ndarray]:
         """Return the prescribed coordinates (steps + 1,) by their names."""
         places = np.concatenate([self.moved[:1, 0], self.controls.split(controls)[2]])
-        return dict(zip(self.model.kinematic_names, places.T, strict=True))
+        return dict(zip(self.model.prescribed_joint_names, places.T, strict=True))
 
     def simulated(self, controls: np.ndarray, law: Callable[..., ArrayLike] | None = None) -> Trajectory:
         """Return a simulation under controls (steps, ...); a law (t, q, v) -> torque writes the torques into them."""
         options: dict[str, Any] = self.options
-        if self.model.kinematic_names:
+        if self.model.prescribed_joint_names:
             options = {**options, "prescribed": self.prescribed(controls)}
         start, p0 = self.start
         held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, record_every=1, **options)

@@ -145,7 +145,7 @@ class MotionProblem(Program):
         least, greatest = _lengths(dt)
         integrator = integrator_of(model, method, 0.5 * (least + greatest), options)
         more = {
-            "inputs": model.input_names, "drives": model.drives, "prescribed coordinates": model.kinematic_names,
+            "inputs": model.input_names, "drives": model.drives, "prescribed coordinates": model.prescribed_joint_names,
         }  # fmt: skip
         found = [name for name, there in more.items() if there]
         if found:
@@ -392,7 +392,7 @@ class MotionProblem(Program):
             return
 
         def rows_of(q):
-            h, Dh = model.constraint_rows(own.unit(q.reshape(-1, nq)))
+            h, Dh = model._constraint_rows(own.unit(q.reshape(-1, nq)))
             return h.reshape(*q.shape[:-1], m), Dh.reshape(*q.shape[:-1], m, model.nv)
 
         def impulse(z):

@@ -124,7 +124,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
         servo.biasprm[1], servo.biasprm[2] = -load.kp, -load.kd
         if (limit := load.effort_limit * load.gear) < math.inf:
             servo.forcerange, servo.forcelimited = [-limit, limit], True
-    if model.holds:
+    if model.has_rolling_or_dry_friction:
         raise NotImplementedError("wheels that roll, and dry friction")
     contacts = [each for each in flat.contacts if isinstance(each, Contact)]
     if flat.ground is not None and contacts:

@@ -178,7 +178,7 @@ def identify(
 def _require(model: Any) -> None:
     """Raise the error of a model whose parameters cannot be found so."""
     of_kind(model, Model, "model", "a vitree Model")
-    if model.constraints or model.kinematic_names:
+    if model.constraints or model.prescribed_joint_names:
         raise InputError(
             f'"{model.name}" has constraints or prescribed joints; identify() supports trees only: reduce gears with '
             "model.reduced() first"

@@ -135,7 +135,7 @@ def serving(model: Model) -> str:
 
 
 def _knows(kind: Any, model: Model) -> bool:
-    return kind.rolls if model.holds else kind.touches
+    return kind.rolls if model.has_rolling_or_dry_friction else kind.touches
 
 
 class Integrator:
@@ -253,7 +253,7 @@ class Integrator:
 
     def _require_contacts(self, model: System) -> None:
         """Raise a ModelError if forces act that the method's steps do not know."""
-        if not isinstance(model, Model) or not model.touches:
+        if not isinstance(model, Model) or not model.has_contact:
             return
         if _knows(type(self), model):
             return
@@ -594,7 +594,7 @@ class Integrator:
 
         ``contacts`` (m, 9) are those of the rows: at nodes they do not close.
         """
-        return self.model.constrained_velocities(q, x, self._rates(t, x)) if self.uses_momentum else x
+        return self.model._constrained_velocities(q, x, self._rates(t, x)) if self.uses_momentum else x
 
     def kicked(self, t: np.ndarray, q: np.ndarray, x: np.ndarray, change: np.ndarray) -> np.ndarray:
         """Return x (n, nv) of rows of states behind a ``change`` of their momenta (n, nv) [kg m/s or kg m^2/s].
@@ -606,7 +606,7 @@ class Integrator:
         if self.uses_momentum:
             return x + change
         model = self.model
-        return model.constrained_velocities(q, model.momenta(q, x) + change, self._rates(t, x))
+        return model._constrained_velocities(q, model._momenta(q, x) + change, self._rates(t, x))
 
     def _rates(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
         """Return rows like x (n, nv) with the rates [m/s or rad/s] of the prescribed coordinates at times t (n,).

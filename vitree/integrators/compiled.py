@@ -124,7 +124,7 @@ class CompiledIntegrator(Integrator):
         return Facts(
             self.name, self.uses_momentum, self.settings, self.chosen, self._mark(), bool(model.constraints),
             faces=any(getattr(each, "facing", None) is not None for each in model.constraints),
-            bare=not model.constraints and model._regular and not getattr(model, "touches", False),
+            bare=not model.constraints and model._regular and not getattr(model, "has_contact", False),
             ordinary=not model.loads and model._largest_number <= ORDINARY,
         )  # fmt: skip
 
@@ -373,7 +373,7 @@ class CompiledIntegrator(Integrator):
             return text
         if not model.constraints:
             return "the equations of the step are singular"
-        _, Dh = model.constraint_rows(q[None])
+        _, Dh = model._constraint_rows(q[None])
         names = [model.constraints[k].name for k in dependent(Dh[0][:, ~model.flat.kinematic])]
         return f"{text} ({'; '.join(names)})" if names else f"{text} (not at the start of the step, but within it)"
 
@@ -384,7 +384,7 @@ class CompiledIntegrator(Integrator):
         where the solver did not stop for want of them.
         """
         try:
-            self.model.require_regular(self.stepper.state()[1])
+            self.model.require_invertible_mass_matrix(self.stepper.state()[1])
         except ModelError as error:
             return str(error)
         halve = HALVE + (f" {math.ceil(math.log2(share))} times" if 2.0 < share < math.inf else "")

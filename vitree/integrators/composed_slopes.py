@@ -133,12 +133,12 @@ def _motions(parts: Sequence[Any], steps: Rows) -> list[np.ndarray | None]:
     """Return the motion of prescribed coordinates for each chunk, as steppers take it; None without any."""
     model, count, bounds = parts[0].model, len(steps.q), bounds_of(parts)
     chunks = range(0, count, CHUNK)
-    if not model.kinematic_names:
+    if not model.prescribed_joint_names:
         return [None] * len(chunks)
     dt = sum(part.dt for part in parts)
     q, t = np.concatenate([steps.q, steps.q2[-1:]]), np.append(steps.t, steps.t[-1] + dt)
     # between records they move as simulate() lets arrays move
-    motion = Motion(model, {name: q[:, model.joint(name).q_slice.start] for name in model.kinematic_names})
+    motion = Motion(model, {name: q[:, model.joint(name).q_slice.start] for name in model.prescribed_joint_names})
     motion.plan(q[0], t, dt)
     rows = motion.rows(np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel())
     each = 2 * len(parts)

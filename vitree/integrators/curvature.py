@@ -38,7 +38,7 @@ CLOSE = Differences(1e-3, ((1.0, 3 / 4), (2.0, -3 / 20), (3.0, 1 / 60)))
 
 def require_curvature(model: Any) -> None:
     """Raise a ModelError if differences of a model's slopes say nothing: they are differences themselves."""
-    parts = ["contacts, limits, wheels or dry friction"] * bool(model.touches)
+    parts = ["contacts, limits, wheels or dry friction"] * bool(model.has_contact)
     parts += ["loads or constraints written in Python"] * (model.written is not None)
     if parts:
         raise ModelError(
@@ -60,7 +60,7 @@ def columns_of(model: Any, found: Slopes, by: Sequence[str]) -> np.ndarray:
 def sizes_of(model: Any, by: Sequence[str]) -> list[int]:
     """Return how many columns blocks have."""
     sizes = {"state": 2 * model.nv, "torque": model.nv, "inputs": len(model.input_names),
-             "prescribed": len(model.kinematic_names)}  # fmt: skip
+             "prescribed": len(model.prescribed_joint_names)}  # fmt: skip
     return [sizes[name] for name in by]
 
 

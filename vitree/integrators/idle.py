@@ -104,7 +104,10 @@ def wrenches_of(given: Any) -> dict[str, Any]:
 def _fits(model: Any) -> bool:
     """Whether integrators can do without their system: functions written in Python and contacts ask it, motions are of
     one run."""
-    return isinstance(model, Model) and model.written is None and not model.kinematic_names and not model.touches
+    return (
+        isinstance(model, Model) and model.written is None
+        and not model.prescribed_joint_names and not model.has_contact
+    )  # fmt: skip
 
 
 def _sort(drive: Any) -> int:

@@ -81,7 +81,7 @@ def events_of(chosen: Mapping[str, Any], model: Any) -> int:
         If it is no whole number from 0 to 1000, or ``model`` cannot step to instants that are not known beforehand.
     """
     events = whole_from("max_impacts", chosen.get("max_impacts", 0), 0, 1000)
-    if events and getattr(model, "touches", False) and model.kinematic_names:
+    if events and getattr(model, "has_contact", False) and model.prescribed_joint_names:
         raise InputError(
             "max_impacts", events,
             "does not know its steps beforehand, and prescribed coordinates need them; leave it out"

@@ -177,7 +177,7 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
     if model.constraints and p2 is not None:
         # the torque that p2 tells, and of what is left at node 1 the part of the constraints
         torque = np.linalg.solve(found.F[..., 1, :, :], (p2 - found.ends[1])[:, :, None])
-        rows = model.constraint_rows(q)[1].swapaxes(1, 2)
+        rows = model._constraint_rows(q)[1].swapaxes(1, 2)
         left = (p - found.ends[0])[:, :, None] + found.F[..., 0, :, :] @ torque
         free = ~np.asarray(model.flat.kinematic, dtype=bool)
         lam = (np.linalg.pinv(rows[:, free], rcond=1e-12) @ left[:, free])[:, :, 0]
@@ -203,7 +203,7 @@ def is_plain(integrator: LinearTime | Midpoint) -> bool:
     if isinstance(integrator, Midpoint) and integrator.relative:
         # the centre of mass couples all joints of a tree
         return False
-    return not (model.constraints or model.kinematic_names or model.touches or _loaded(model))
+    return not (model.constraints or model.prescribed_joint_names or model.has_contact or _loaded(model))
 
 
 def factored(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray,
@@ -292,7 +292,7 @@ def _map(model: Any, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
     d2[:, :, 2 * nv :] = given
     inner = K[:, 1][:, free[:, None], free]
     if m:
-        one, two = (model.constraint_rows(x)[1] for x in (q, q2))
+        one, two = (model._constraint_rows(x)[1] for x in (q, q2))
         both = np.linalg.solve(inner, np.concatenate([right, one[:, :, free].swapaxes(1, 2)], axis=2))
         moved, pushed = both[:, :, :-m], both[:, :, -m:]
         lam = _impulses(two[:, :, free] @ pushed, two[:, :, free] @ moved + two @ d2)
@@ -456,7 +456,7 @@ def parts_without_slopes(integrator: Any) -> list[str]:
         return [f"the form {type(model).__name__}, not Model"]
     moving = MOVING if isinstance(integrator, LinearTime) else ()
     found = sorted({f"a load of class {type(load).__name__}" for load in model.loads if isinstance(load, moving)})
-    return found + ["contacts that rebound"] * bool(model.touches and integrator.stepper.elastic)
+    return found + ["contacts that rebound"] * bool(model.has_contact and integrator.stepper.elastic)
 
 
 def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.ndarray, p2: np.ndarray,
@@ -480,7 +480,7 @@ def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.nd
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     off = np.abs(ends - p2)[:, free].max(axis=1, initial=0.0)
     worst = int(np.argmax(off / size))
-    if not off[worst] <= (UNEXPLAINED_BY_CONTACT if model.touches else UNEXPLAINED) * size[worst]:
+    if not off[worst] <= (UNEXPLAINED_BY_CONTACT if model.has_contact else UNEXPLAINED) * size[worst]:
         raise UnexplainedError(
             f"step {begin + worst // parts + 1} does not end where the model's forces and a torque lead to (off by "
             f"{off[worst]:.2g} of {size[worst]:.2g}): other forces acted, it was taken in halves that the run does not "

@@ -137,7 +137,7 @@ class Variational(CompiledIntegrator):
 
     def _require_plain_steps(self) -> None:
         """Raise an InputError if contacts act in steps of another kind than theirs."""
-        if not getattr(self.model, "touches", False) or not (self.order > 2 or self.adaptive):
+        if not getattr(self.model, "has_contact", False) or not (self.order > 2 or self.adaptive):
             return
         which, able = " and ".join(acting(self.model)), serving(self.model)
         if self.order > 2:
@@ -188,7 +188,7 @@ class Variational(CompiledIntegrator):
                 "takes rate=, the speed |v| [1/s] about which steps begin to shorten: at rest they are dt, at |v| "
                 "much larger dt rate/|v|"
             )
-        if self.model.kinematic_names:
+        if self.model.prescribed_joint_names:
             raise InputError(
                 "adapt", adapt,
                 "does not know its steps beforehand, and prescribed coordinates need them; take equal steps"

@@ -1,6 +1,8 @@
 """Systems that can be simulated, and the kinematics and dynamics of a mechanism."""
 
-from vitree.model.model import Accelerations, LagrangianDerivatives, Model
+from vitree.model.dynamics import LagrangianDerivatives
+from vitree.model.forces import Accelerations
+from vitree.model.model import Model
 from vitree.model.reduced import EulerModel, ReducedEulerModel, ReducedModel
 
 __all__ = [

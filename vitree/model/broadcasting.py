@@ -7,9 +7,10 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
 from vitree.arguments import all_finite, as_numbers, axes_of, entries, numbers_of, require_finite, unlike_leads
@@ -21,13 +22,31 @@ from vitree.mechanism.loads import Attraction, Damper, Spring
 # ---- leading axes: methods of a system on one state take stacks of states as well --------------------------
 
 
-Method = TypeVar("Method", bound=Callable)
+P = ParamSpec("P")
+#: A class of named tuples.
+NamedTupleKind = type[tuple[Any, ...]]
+R = TypeVar("R")
 core = scalar()
 #: Arguments that are states, by their names: of nq entries and of nv.
 CONFIGURATIONS, VELOCITIES = ("q", "q0", "q1"), ("v", "a", "dq", "p", "tau")
 
 
-def on_stacks(method: Method) -> Method:
+class HasStates(Protocol):
+    """What is asked of a system here."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def nq(self) -> int: ...
+    @property
+    def nv(self) -> int: ...
+    def neutral(self) -> np.ndarray: ...
+    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray: ...
+    def _checked(self, x: ArrayLike, size: int, name: str) -> np.ndarray: ...
+    def _checked_stack(self, q: np.ndarray, name: str) -> np.ndarray: ...
+
+
+def on_stacks(method: Callable[P, R]) -> Callable[P, R]:
     """A method whose arguments of states are checked, and have the same leading axes.
 
     The method gets configurations (..., nq) and velocities (..., nv): contiguous arrays of finite numbers, with
@@ -42,17 +61,18 @@ def on_stacks(method: Method) -> Method:
     names = [x.name for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD]
     places = {name: k for k, name in enumerate(names) if name in (*CONFIGURATIONS, *VELOCITIES)}
     optional, last = {x.name for x in parameters if x.default is None}, max(places.values())
+    method_of: Callable[..., R] = method
 
     @functools.wraps(method)
-    def called(self, *arguments, **more):
+    def called(self: HasStates, *arguments: Any, **more: Any) -> R:
         if len(arguments) > last and not any([_axes_beyond_one(arguments[k]) for k in places.values()]):
             one = list(arguments)
             for name, k in places.items():
                 if one[k] is not None or name not in optional:
                     one[k] = checked(self, one[k], name)
-            return method(self, *one, **more)
+            return method_of(self, *one, **more)
         if len(arguments) > len(names) or any(name in more for name in names[: len(arguments)]):
-            return method(self, *arguments, **more)  # a TypeError
+            return method_of(self, *arguments, **more)  # a TypeError
         given = dict(zip(names, arguments, strict=False)) | more
         found = {name: given[name] for name in places if name in given}
         found = {name: x for name, x in found.items() if x is not None or name not in optional}
@@ -60,19 +80,20 @@ def on_stacks(method: Method) -> Method:
             given |= stacked(self, found)
         else:
             given |= {name: checked(self, x, name) for name, x in found.items()}
-        return method(self, **given)
+        return method_of(self, **given)
 
     return called  # type: ignore[return-value]
 
 
-def _axes_beyond_one(x: Any) -> bool:
+def _axes_beyond_one(x: object) -> bool:
     if type(x) is np.ndarray:
         return x.ndim > 1
-    plain = (type(x) is list or type(x) is tuple) and x and isinstance(x[0], float | int)
-    return not plain and axes_of(x) > 1
+    if isinstance(x, list | tuple) and type(x) in (list, tuple) and x and isinstance(x[0], float | int):
+        return False
+    return axes_of(x) > 1
 
 
-def checked(system: Any, x: Any, name: str) -> np.ndarray:
+def checked(system: HasStates, x: ArrayLike, name: str) -> np.ndarray:
     """Return a checked configuration, velocity or force of one state, which of these its name says."""
     if name not in CONFIGURATIONS:
         return system._checked(x, system.nv, name)
@@ -80,7 +101,7 @@ def checked(system: Any, x: Any, name: str) -> np.ndarray:
     return system.validate_configuration(x) if name == "q" else system.validate_configuration(x, name)
 
 
-def stacked(system: Any, given: dict[str, Any]) -> dict[str, np.ndarray]:
+def stacked(system: HasStates, given: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
     """Return states that go together, all with the same leading axes.
 
     Raises
@@ -114,14 +135,15 @@ def _broadcast(found: dict[str, np.ndarray]) -> list[np.ndarray]:
     return [np.ascontiguousarray(np.broadcast_to(x, (*lead, x.shape[-1]))) for x in found.values()]
 
 
-def as_rows(x: np.ndarray) -> np.ndarray:
+def as_rows(x: ArrayLike) -> np.ndarray:
     """Return a stack (..., m) as rows (n, m), of the same memory if that is contiguous."""
+    x = np.asarray(x)
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-def doors(x: np.ndarray) -> Any:
+def doors(x: ArrayLike) -> Any:
     """Return the compiled module for a state (m,), or a stack of states (..., m)."""
-    return core if x.ndim == 1 else wide()
+    return core if np.ndim(x) == 1 else wide()
 
 
 def plain_number(x: Any) -> Any:
@@ -130,7 +152,7 @@ def plain_number(x: Any) -> Any:
 
 
 @contextmanager
-def in_row(at: tuple[Any, ...]) -> Iterator[None]:
+def in_row(at: tuple[int | np.intp, ...]) -> Iterator[None]:
     """Let errors say in which row of the leading axes they are."""
     try:
         yield
@@ -139,23 +161,25 @@ def in_row(at: tuple[Any, ...]) -> Iterator[None]:
         raise
 
 
-def row_by_row(system: Any, call: Callable[..., Any], **states: np.ndarray) -> Any:
+def row_by_row(system: HasStates, call: Callable[..., R], **given: ArrayLike) -> R:
     """Return the results of a call for each state of stacks with the same leading axes, as one stack.
 
     The results are arrays, numbers, or named tuples of arrays. The call takes states as keywords.
     """
+    states = {name: np.asarray(x) for name, x in given.items()}
     lead = next(iter(states.values())).shape[:-1]
-    results = []
+    results: list[R] = []
     for at in np.ndindex(lead):
         with in_row(at):
             results.append(call(**{name: x[at] for name, x in states.items()}))
     if not results:  # what one would look like
         likes = {name: system.neutral() if name in CONFIGURATIONS else np.zeros(system.nv) for name in states}
-        return _joined([call(**likes)], (1,), lead)
-    return _joined(results, (len(results),), lead)
+        results = [call(**likes)]
+    found: R = _joined(results, (len(results),), lead)
+    return found
 
 
-def _joined(results: list, count: tuple[int], lead: tuple[int, ...]) -> Any:
+def _joined(results: list[Any], count: tuple[int], lead: tuple[int, ...]) -> Any:
     if isinstance(results[0], tuple):
         return type(results[0])(*(_joined(list(parts), count, lead) for parts in zip(*results, strict=True)))
     x = np.array(results, dtype=float)
@@ -179,22 +203,23 @@ def coincident(model: Any, q: np.ndarray) -> list[str]:
     if not pairs:
         return []
     with np.errstate(all="ignore"):
-        bodies = model.pose_rows(q[None])[0]
-        origin = lambda name: model._frame_pose(model._frame(name), bodies)[:3, 3] if name != "world" else 0.0  # noqa: E731
+        bodies = model._pose_rows(q[None])[0]
+        places = {name: model._frame_pose(model._frame(name), bodies)[:3, 3] if name != "world" else np.zeros(3)
+                  for x in pairs for name in (x.a, x.b)}  # fmt: skip
         return [
             f'the {x.name} has no direction: its frames "{x.a}" and "{x.b}" coincide; move them apart'
-            for x in pairs if np.linalg.norm(origin(x.a) - origin(x.b)) < TOUCHING
+            for x in pairs if np.linalg.norm(places[x.a] - places[x.b]) < TOUCHING
         ]  # fmt: skip
 
 
-def _directed(model: Any) -> list:
+def _directed(model: Any) -> list[Spring | Damper | Attraction | Distance]:
     """The loads and constraints that need the direction from one frame to another."""
     parts = *getattr(model, "loads", ()), *model.constraints
     pairs = [x for x in parts if isinstance(x, Spring | Damper | Attraction | Distance)]
     return [x for x in pairs if not (isinstance(x, Spring) and x.length == 0)]
 
 
-def finite_result(method: Method) -> Method:
+def finite_result(method: Callable[P, R]) -> Callable[P, R]:
     """A method of a model whose results are finite, or an error says why there are none.
 
     Raises
@@ -205,20 +230,22 @@ def finite_result(method: Method) -> Method:
     names = list(inspect.signature(method).parameters)[1:]
 
     @functools.wraps(method)
-    def checked(self, *arguments, **more):
+    def checked(*arguments: P.args, **more: P.kwargs) -> R:
         with np.errstate(all="ignore"):
             try:
-                result = method(self, *arguments, **more)
+                result = method(*arguments, **more)
             except (np.linalg.LinAlgError, OverflowError):
-                result = math.nan
-        if _finite(result):
-            return result
-        raise no_result(self, method.__name__, dict(zip(names, arguments, strict=False)) | more)
+                pass
+            else:
+                if _finite(result):
+                    return result
+        model, *given = arguments
+        raise no_result(model, method.__name__, dict(zip(names, given, strict=False)) | more)
 
-    return checked  # type: ignore[return-value]
+    return checked
 
 
-def guarded(function: Method) -> Method:
+def guarded(function: Callable[P, R]) -> Callable[P, R]:
     """A function of a model whose arithmetic may fail, and which then says why as :func:`no_result` does.
 
     The model is its first argument, or the attribute ``model`` of that.
@@ -231,7 +258,7 @@ def guarded(function: Method) -> Method:
     names = list(inspect.signature(function).parameters)
 
     @functools.wraps(function)
-    def called(*arguments, **more):
+    def called(*arguments: P.args, **more: P.kwargs) -> R:
         with np.errstate(all="ignore"):
             try:
                 return function(*arguments, **more)
@@ -243,10 +270,10 @@ def guarded(function: Method) -> Method:
                 given = {"q" if name == "q0" else name: value for name, value in given.items()}
                 raise no_result(getattr(first, "model", first), f"{function.__name__}()", given) from error
 
-    return called  # type: ignore[return-value]
+    return called
 
 
-def _finite(result: Any) -> bool:
+def _finite(result: object) -> bool:
     if isinstance(result, np.ndarray):
         # of many numbers in order compiled code says it sooner
         return (result.ndim > 1 and plain(result.reshape(-1), result.size)) or all_finite(result)
@@ -259,7 +286,7 @@ def _finite(result: Any) -> bool:
     return all(map(_finite, result if isinstance(result, tuple) else vars(result).values()))
 
 
-def no_result(model: Any, what: str, given: Mapping[str, Any]) -> InputError | ModelError:
+def no_result(model: Any, what: str, given: Mapping[str, object]) -> InputError | ModelError:
     """Return the error of a method whose result is infinite or NaN: the frames, or the largest argument, are why."""
     q = given.get("q")
     states = np.asarray(q, dtype=float) if axes_of(q) > 0 and _directed(model) else np.empty((0, 0))
@@ -304,7 +331,7 @@ def called(self, {0}, *more, **named):
 """
 
 
-def in_one_call(method: Method, made: type[Any] | None = None) -> Method:
+def in_one_call(method: Callable[P, R], made: NamedTupleKind | None = None) -> Callable[P, R]:
     """A method that compiled code answers where the arguments are plain arrays of finite numbers, else the method.
 
     Both give the same bits. Lists, arrays of other kinds and whatever is refused are for the method alone.
@@ -322,12 +349,22 @@ def in_one_call(method: Method, made: type[Any] | None = None) -> Method:
     exec((CALLED if answered == parameters else CALLED_BEYOND).format(", ".join(x.name for x in answered)), scope)
     called = scope["called"]
     called.__defaults__ = tuple(x.default for x in answered if x.default is not x.empty)
-    return functools.wraps(method)(called)  # type: ignore[return-value]
+    return functools.wraps(method)(called)
 
 
-def of_states(method: Method, made: type[Any] | None = None) -> Method:
+def in_one_call_as(made: NamedTupleKind) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """The same of a method that returns a named tuple."""
+    return lambda method: in_one_call(method, made)
+
+
+def of_states(method: Callable[P, R], made: NamedTupleKind | None = None) -> Callable[P, R]:
     """A method of states that is answered in one call; else stacks of states are, and results must be finite."""
     return in_one_call(on_stacks(finite_result(method)), made)
+
+
+def of_states_as(made: NamedTupleKind) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """The same of a method that returns a named tuple."""
+    return lambda method: of_states(method, made)
 
 
 # ---- functions of a model some of whose joints follow others: by the chain rule from those of the model of all
@@ -364,7 +401,7 @@ def called({0}, {1}):
 
 def in_coordinates(
     *results: str, checks: str | None = None, by: Callable[..., Any] | None = None
-) -> Callable[[Method], Method]:
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A method or function of a model in its coordinates, also where joints follow others.
 
     What is decorated is for models of all joints. Of another model it is called for ``full``, with arguments as
@@ -381,7 +418,7 @@ def in_coordinates(
     """
     contract = [RESULTS[result] for result in results]
 
-    def of(method: Method) -> Method:
+    def of(method: Callable[P, R]) -> Callable[P, R]:
         model, *parameters = inspect.signature(method).parameters.values()
         names, optional = [x.name for x in parameters], {x.name for x in parameters if x.default is None}
 
@@ -394,7 +431,7 @@ def in_coordinates(
             return ARGUMENTS[name](self, x)
 
         @functools.wraps(method)
-        def mapped(self, *given, **more):
+        def mapped(self: Any, *given: Any, **more: Any) -> Any:
             if by is not None:
                 return by(self, *given, **more)
             arguments = [of_all(self, name, x) for name, x in zip(names, given, strict=False)]
@@ -416,17 +453,29 @@ def in_coordinates(
         called.__defaults__ = tuple(x.default for x in first if x.default is not x.empty)
         called.__kwdefaults__ = {x.name: x.default for x in named if x.default is not x.empty}
         called.results = results
-        return functools.wraps(method)(called)  # type: ignore[return-value]
+        return functools.wraps(method)(called)
 
     return of
 
 
-def of_full(method: Method) -> Method:
+class HasFollowers(Protocol):
+    """What is asked of a model in coordinates."""
+
+    _followers: Followers | None
+
+    @property
+    def full(self) -> HasFollowers: ...
+
+
+M = TypeVar("M", bound=HasFollowers)
+
+
+def of_full(method: Callable[[M], R]) -> Callable[[M], R]:
     """A property without coordinates, or in those of ``full``: where joints follow others it is that of ``full``."""
 
     @functools.wraps(method)
-    def found(self):
+    def found(self: M) -> R:
         return method(self) if self._followers is None else getattr(self.full, method.__name__)
 
     found.results = ("plain",)  # type: ignore[attr-defined]
-    return found  # type: ignore[return-value]
+    return found

@@ -14,7 +14,8 @@ from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
 from vitree.mechanism.flat import KIND_NV
 from vitree.model.broadcasting import guarded
-from vitree.model.model import FACES, Model
+from vitree.model.constraints import FACES
+from vitree.model.model import Model
 from vitree.model.user_loads import by_displacement
 
 # ---- configurations that satisfy the constraints of a model, and constraints that do not repeat each other
@@ -88,7 +89,7 @@ def satisfy_constraints(
     tolerance = real(tolerance)
     q = model.validate_configuration(q)
     free = ~held_coordinates(model, hold)
-    end = _descended(model, q, free, tolerance, max_iterations, model.constraint_rows)
+    end = _descended(model, q, free, tolerance, max_iterations, model._constraint_rows)
     if _holds(model, end, tolerance):
         return end
     # First to where directions that face the same way agree: their differences vanish on the right side only. Then
@@ -98,7 +99,7 @@ def satisfy_constraints(
         spread = free * rng.normal(size=model.nv) * (SPREAD * attempt / ATTEMPTS)
         at = _descended(model, model.integrate(q, spread), free, ROUGHLY, most, partial(_with_facing, model))
         if _holds(model, at, 2 * ROUGHLY):
-            at = _descended(model, at, free, tolerance, most, model.constraint_rows)
+            at = _descended(model, at, free, tolerance, most, model._constraint_rows)
             if _holds(model, at, tolerance):
                 return at
     worst, off, residual = _worst(model, end)
@@ -111,7 +112,8 @@ def satisfy_constraints(
 
 @np.errstate(all="ignore")
 def _descended(
-    model: Model, q: np.ndarray, free: np.ndarray, tolerance: float, most: int, rows: Callable[[np.ndarray], tuple]
+    model: Model, q: np.ndarray, free: np.ndarray, tolerance: float, most: int,
+    rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
 ) -> np.ndarray:
     """Return the configuration near q at which Gauss-Newton's method on ``rows`` ends, after ``most`` corrections."""
     for _ in range(most):
@@ -129,7 +131,7 @@ def _descended(
 
 def _with_facing(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of the constraints, and of the differences of directions that face the same way."""
-    (h, Dh), (rest, slopes) = model.constraint_rows(q), model.facing_rows(q)
+    (h, Dh), (rest, slopes) = model._constraint_rows(q), model._facing_rows(q)
     return np.concatenate((h, rest), axis=1), np.concatenate((Dh, slopes), axis=1)
 
 
@@ -139,14 +141,14 @@ def _faces(constraint: object) -> bool:
 
 def _holds(model: Model, q: np.ndarray, tolerance: float) -> bool:
     """Return whether the constraints hold, and the right way round."""
-    return bool(np.abs(model.constraint_errors(q[None])).max(initial=0.0) <= tolerance)
+    return bool(np.abs(model._constraint_errors(q[None])).max(initial=0.0) <= tolerance)
 
 
 def _worst(model: Model, q: np.ndarray) -> tuple[int, str, float]:
     """Return which constraint is farthest from holding, and how far, in words and as a number [m or rad]."""
-    errors = model.constraint_errors(q[None])[0]
+    errors = model._constraint_errors(q[None])[0]
     k = int(np.abs(errors).argmax())
-    h, cosine = model.constraint_rows(q[None])[0][0, k], model.facing_cosines(q[None])[0, k]
+    h, cosine = model._constraint_rows(q[None])[0][0, k], model._facing_cosines(q[None])[0, k]
     return k, off_by(model.constraints[k], h, cosine), float(abs(errors[k]))
 
 
@@ -179,7 +181,7 @@ def dependent(Dh: np.ndarray) -> list[int]:
 
 
 @guarded
-def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
+def independent_constraints(model: Model, q: ArrayLike | None = None) -> list[Any]:
     """Return the model's constraints without those that the ones before them imply.
 
     Parameters
@@ -211,14 +213,14 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
         places = [model.validate_configuration(q)]
         require_satisfied(model, places[0])
         for _ in range(6):  # along what the constraints allow, and back to them
-            _, s, Vt = np.linalg.svd(model.constraint_rows(places[-1][None])[1][0] * free)
+            _, s, Vt = np.linalg.svd(model._constraint_rows(places[-1][None])[1][0] * free)
             allowed = Vt[int((s > INDEPENDENT).sum()) :]
             step = 0.5 * (rng.normal(size=len(allowed)) @ allowed) * free
             try:
                 places.append(satisfy_constraints(model, model.integrate(places[-1], step)))
             except ConvergenceError:
                 continue
-    h, rows = model.constraint_rows(np.array(places))
+    h, rows = model._constraint_rows(np.array(places))
     rows = rows * free
     # lengths in sizes of the mechanism, what is not geometry in its own size
     size = max(np.abs(flat.p).max(initial=0.0), np.abs(flat.frame_p).max(initial=0.0)) or 1.0
@@ -243,7 +245,7 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
                 adds = True
         kept += [model.constraints[k]] if adds else []
     if q is None:
-        cosines = model.facing_cosines(np.array(places))
+        cosines = model._facing_cosines(np.array(places))
         for k in np.flatnonzero((cosines < 0).all(axis=0)).tolist():
             if (np.abs(h[:, k]) < IMPLIED).all():
                 one = model.constraints[k]
@@ -276,7 +278,7 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
     InputError
         If so; the text names the constraint and the remedy.
     """
-    h, Dh = (rows[0] for rows in model.constraint_rows(q[None]))
+    h, Dh = (rows[0] for rows in model._constraint_rows(q[None]))
     if any(map(_faces, model.constraints)) or not np.abs(h).max(initial=0.0) <= CONSISTENT:
         require_satisfied(model, q)
     tied = dependent(Dh[:, ~np.asarray(model.flat.kinematic, dtype=bool)])
@@ -339,7 +341,7 @@ def minimize_potential_energy(
     if not 0 < real(tolerance) < np.inf:
         raise InputError("tolerance", tolerance, "must be a positive number")
     tolerance = real(tolerance)
-    model.require_regular()
+    model.require_invertible_mass_matrix()
     q = satisfy_constraints(model, q, hold)
     rest = _Rest(model, hold)
     scale = max(float(np.abs(rest.slope(q)[rest.free]).max(initial=0.0)), 1e-12)
@@ -375,7 +377,7 @@ class _Rest:
 
     def constraints(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """h, and Dh by the free coordinates."""
-        h, Dh = self.model.constraint_rows(at[None])
+        h, Dh = self.model._constraint_rows(at[None])
         return h[0], Dh[0][:, self.free]
 
     def unbalanced(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -387,8 +389,13 @@ class _Rest:
     def curvature(self, at: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
         """Derivatives of the unbalanced forces, the multipliers held."""
         model, free = self.model, self.free
-        left = lambda q: self.slope(q) - model.constraint_rows(q[None])[1][0].T @ multipliers  # noqa: E731
-        return by_displacement(model, at, left)[free][:, free]
+
+        def left(q: np.ndarray) -> np.ndarray:
+            found: np.ndarray = self.slope(q) - model._constraint_rows(q[None])[1][0].T @ multipliers
+            return found
+
+        found: np.ndarray = by_displacement(model, at, left)[free][:, free]
+        return found
 
     def moved(self, at: np.ndarray, x: np.ndarray) -> np.ndarray:
         """The configuration that a displacement of the free coordinates leads to."""
@@ -407,11 +414,13 @@ class _Rest:
                 break
         return q
 
-    def _descended(self, start: np.ndarray, scale: float, bounds: list | None) -> np.ndarray:
+    def _descended(self, start: np.ndarray, scale: float, bounds: list[tuple[float, float]] | None) -> np.ndarray:
         """The same by one call of SLSQP, on displacements from a start."""
         from scipy.optimize import minimize
 
-        at = lambda x: self.moved(start, x)  # noqa: E731
+        def at(x: np.ndarray) -> np.ndarray:
+            return self.moved(start, x)
+
         found = minimize(
             lambda x: self.model.potential_energy(at(x)) / scale, np.zeros(self.free.sum()), method="SLSQP",
             jac=lambda x: self.slope(at(x))[self.free] / scale, options={"maxiter": 500, "ftol": 1e-12},

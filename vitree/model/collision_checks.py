@@ -13,7 +13,7 @@ from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Sphere
 from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat, limits_of
 from vitree.mechanism.index import Index
-from vitree.model.contacts import Candidates, shut_pairs, whole_pairs
+from vitree.model.candidates import Candidates, shut_pairs, whole_pairs
 from vitree.spatial.checks import frozen
 
 #: How many pairs a text names.
@@ -62,7 +62,8 @@ class Part(NamedTuple):
     @property
     def center(self) -> np.ndarray:
         """Middle of the points (3,) [m]."""
-        return 0.5 * (self.points.min(axis=0) + self.points.max(axis=0))
+        found: np.ndarray = 0.5 * (self.points.min(axis=0) + self.points.max(axis=0))
+        return found
 
     @property
     def reach(self) -> float:
@@ -179,7 +180,7 @@ def unmet_of(index: Index, flat: Flat, candidates: Candidates, poses: np.ndarray
                  np.array(loose, bool), np.array(beside, bool))  # fmt: skip
 
 
-def _idle(flat: Flat, found: Candidates, parts: list[Part], pairs: list) -> tuple[str, ...]:
+def _idle(flat: Flat, found: Candidates, parts: list[Part], pairs: list[tuple[int, int]]) -> tuple[str, ...]:
     """Names of contacts that meet nothing; those of pairs that cannot touch are told with these."""
     met = {*found.source.tolist()} if found.grounds else set()
     for row, kind in zip(found.pair.tolist(), found.pair_kind.tolist(), strict=True):
@@ -228,7 +229,8 @@ class _Range:
 
 def _first_velocities(flat: Flat) -> list[int]:
     sizes = KIND_NV[flat.kind]
-    return (np.cumsum(sizes) - sizes).tolist()
+    first: list[int] = (np.cumsum(sizes) - sizes).tolist()
+    return first
 
 
 def near(parts: Sequence[Part], poses: np.ndarray) -> np.ndarray:
@@ -236,7 +238,8 @@ def near(parts: Sequence[Part], poses: np.ndarray) -> np.ndarray:
     x = np.stack([_world(part.body, part.center, poses) for part in parts], axis=1)
     reach = np.array([part.reach for part in parts])
     apart = x[:, :, None] - x[:, None]
-    return np.einsum("nijk,nijk->nij", apart, apart) <= (reach[:, None] + reach) ** 2
+    found: np.ndarray = np.einsum("nijk,nijk->nij", apart, apart) <= (reach[:, None] + reach) ** 2
+    return found
 
 
 def overlaps(a: Part, b: Part, poses: np.ndarray) -> np.ndarray:
@@ -302,7 +305,8 @@ def _smaller(part: Part, poses: np.ndarray) -> tuple[np.ndarray, float]:
 def _support(x: np.ndarray, d: np.ndarray) -> np.ndarray:
     """The points (n, 3) of sets (n, k, 3) that are farthest along directions (n, 3)."""
     far = np.einsum("nki,ni->nk", x, d).argmax(axis=1)
-    return x[np.arange(len(x)), far]
+    found: np.ndarray = x[np.arange(len(x)), far]
+    return found
 
 
 # ---- bodies that pass others in one step ---------------------------------------------------------------------------
@@ -356,10 +360,11 @@ def _world(body: int, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
     """A point (3,) [m] of a body in the world, (n, 3)."""
     if body < 0:
         return np.broadcast_to(x, (len(poses), 3))
-    return poses[:, body, :, :3] @ x + poses[:, body, :, 3]
+    found: np.ndarray = poses[:, body, :, :3] @ x + poses[:, body, :, 3]
+    return found
 
 
-def _through_box(found: Candidates, j: int, x: list, poses: list, radius: float) -> np.ndarray:
+def _through_box(found: Candidates, j: int, x: list[np.ndarray], poses: list[np.ndarray], radius: float) -> np.ndarray:
     """Whether straight ways of balls (n,) from outside to outside of a box lead through it."""
     seen = []
     for at, pose in zip(x, poses, strict=True):
@@ -377,15 +382,17 @@ def _through_box(found: Candidates, j: int, x: list, poses: list, radius: float)
         enter = np.where(still, np.where(np.abs(a) <= half, -np.inf, np.inf), enter)
         leave = np.where(still, np.where(np.abs(a) <= half, np.inf, -np.inf), leave)
     first, last = enter.max(axis=1), leave.min(axis=1)
-    return (first < last) & (first > 0.0) & (last < 1.0)
+    result: np.ndarray = (first < last) & (first > 0.0) & (last < 1.0)
+    return result
 
 
-def _through_ball(found: Candidates, j: int, x: list, poses: list, radius: float) -> np.ndarray:
+def _through_ball(found: Candidates, j: int, x: list[np.ndarray], poses: list[np.ndarray], radius: float) -> np.ndarray:
     """Whether straight ways of balls (n,) lead by the middle of another round part to its other side."""
     middle = found.rod_ends[j].mean(axis=0)
     a, b = (at - _world(found.rod_body[j], middle, pose) for at, pose in zip(x, poses, strict=True))
     way, reach = b - a, radius + float(found.rod_radius[j])
     share = -np.einsum("ni,ni->n", a, way) / np.maximum(np.einsum("ni,ni->n", way, way), 1e-300)
     nearest = np.linalg.norm(a + share[:, None] * way, axis=1)
-    return (share > 0.0) & (share < 1.0) & (nearest < 0.5 * reach)
+    result: np.ndarray = (share > 0.0) & (share < 1.0) & (nearest < 0.5 * reach)
+    return result
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from vitree._core import scalar
-from vitree.model.contacts import (
+from vitree.model.candidates import (
     ROD_BOX,
     ROD_ROD,
     Candidates,
+    Gaps,
     along_axes,
     box_gaps,
     in_world,
@@ -18,8 +19,9 @@ from vitree.model.contacts import (
     rod_gaps,
     terrain_gaps,
 )
+from vitree.model.contacts import ContactMethods
 from vitree.model.lower import limit_rows
-from vitree.model.rolling import friction_rows, rims
+from vitree.model.wheels import friction_rows, rims
 
 core = scalar()
 #: Poses of bodies that are worked out at once, at most.
@@ -48,7 +50,7 @@ class Nodes(NamedTuple):
         return self._replace(at=self.at[rows])
 
 
-def places_of(model: Any, number: np.ndarray, nodes: Nodes) -> np.ndarray:
+def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.ndarray:
     """Return where the impulses of contacts act on the first of the two, their normals, and their gaps there.
 
     An impulse on a point of a patch acts there, and its friction on the patch as a whole: with the mean gap of the
@@ -92,7 +94,7 @@ def places_of(model: Any, number: np.ndarray, nodes: Nodes) -> np.ndarray:
     return out
 
 
-def _pressed(model: Any, nodes: np.ndarray, patch: np.ndarray, q: np.ndarray) -> np.ndarray:
+def _pressed(model: ContactMethods, nodes: np.ndarray, patch: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Pairs (n, 2) of nodes and points of patches with springs that are pressed there, whether they push or not."""
     found = model.contact_candidates
     soft = np.flatnonzero(np.isfinite(np.tile(found.numbers[:, 2], len(found.planes))) & (patch >= 0))
@@ -103,7 +105,8 @@ def _pressed(model: Any, nodes: np.ndarray, patch: np.ndarray, q: np.ndarray) ->
 
 def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:
     """One number for node and patch."""
-    return pairs[:, 0] * (int(patch.max(initial=0)) + 1) + patch[pairs[:, 1]]
+    found: np.ndarray = pairs[:, 0] * (int(patch.max(initial=0)) + 1) + patch[pairs[:, 1]]
+    return found
 
 
 def count_of(found: Candidates) -> int:
@@ -118,7 +121,7 @@ def patches_of(found: Candidates) -> np.ndarray:
     return np.concatenate([*rows, np.empty(0, int)])
 
 
-def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> tuple:
+def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> Gaps:
     """Return gaps (n,) [m], normals and points of both (n, 3) of contacts at rows of configurations.
 
     Parameters
@@ -133,13 +136,13 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
     used, row = np.unique(row, return_inverse=True)
     most = max(MOST_POSES // max(nbody, 1), 1)
     if len(used) > most:
-        out: list[np.ndarray] = [np.empty(len(row)), *(np.empty((len(row), 3)) for _ in range(3))]
+        out = _no_gaps(len(row))
         for k in range(0, len(used), most):
             chosen = np.flatnonzero((row >= k) & (row < k + most))
             for to, part in zip(out, gaps_at(model, number[chosen], used[row[chosen]], q), strict=True):
                 to[chosen] = part
-        return tuple(out)
-    poses = np.concatenate([model.pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
+        return out
+    poses = np.concatenate([model._pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
     points, planes = len(found.body), len(found.planes)
     surface = number // points if points else np.full(len(number), found.grounds)
     pair = number - points * found.grounds
@@ -159,28 +162,29 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
     def rods(which: np.ndarray, some: np.ndarray) -> np.ndarray:
         return in_world(bodies(found.rod_body[which], some), found.rod_ends[which], poses)
 
-    def on_planes(some: np.ndarray) -> tuple:
+    def on_planes(some: np.ndarray) -> Gaps:
         return plane_gaps(*balls(some), axles(some), found.planes[surface[some]])
 
-    def on_terrain(some: np.ndarray) -> tuple:
+    def on_terrain(some: np.ndarray) -> Gaps:
+        assert found.terrain is not None
         return terrain_gaps(*balls(some), found.terrain)
 
-    def on_rods(some: np.ndarray) -> tuple:
+    def on_rods(some: np.ndarray) -> Gaps:
         i, j = found.pair[pair[some]].T
         radii = found.rod_radius[i], found.rod_radius[j]
         return rod_gaps(rods(i, some), rods(j, some), *radii, found.pair_end[pair[some]])
 
-    def on_boxes(some: np.ndarray) -> tuple:
+    def on_boxes(some: np.ndarray) -> Gaps:
         i, j = found.pair[pair[some]].T
         at = poses[bodies(found.box_body[j], some)]
         box = found.box_E[j], found.box_p[j], found.box_half[j]
         return box_gaps(rods(i, some), found.rod_radius[i], found.pair_end[pair[some]], at, *box, rows=True)
 
-    def on_wheels(some: np.ndarray) -> tuple:
+    def on_wheels(some: np.ndarray) -> Gaps:
         which = pair[some] - len(found.pair)
         return rims(model.wheels, which, poses[bodies(model.wheels.body[which], some)])
 
-    out = [np.empty(len(number)), *(np.empty((len(number), 3)) for _ in range(3))]
+    out = _no_gaps(len(number))
     kind = np.where(surface < planes, 0, 1)
     kind[pair >= 0] = 4
     of_two = (pair >= 0) & (pair < len(found.pair))
@@ -190,10 +194,15 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
         if len(some):
             for to, part in zip(out, gaps(some), strict=True):
                 to[some] = part
-    return tuple(out)
+    return out
 
 
-def origins_of(model: Any, frame: str, q: np.ndarray) -> np.ndarray:
+def _no_gaps(n: int) -> Gaps:
+    """Arrays to be filled."""
+    return np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+
+
+def origins_of(model: ContactMethods, frame: str, q: np.ndarray) -> np.ndarray:
     """Return the origin of a ``frame`` in the world (n, 3) [m] at rows q (n, nq) of the full model.
 
     Raises
@@ -204,11 +213,12 @@ def origins_of(model: Any, frame: str, q: np.ndarray) -> np.ndarray:
     body, _, p = model.index.place(frame)
     if body < 0:
         return np.tile(p, (len(q), 1))
-    X = model.pose_rows(np.ascontiguousarray(q))[:, body]
-    return X[:, :, :3] @ p + X[:, :, 3]
+    X = model._pose_rows(np.ascontiguousarray(q))[:, body]
+    found: np.ndarray = X[:, :, :3] @ p + X[:, :, 3]
+    return found
 
 
-def least_gaps(model: Any, q: np.ndarray) -> np.ndarray:
+def least_gaps(model: ContactMethods, q: np.ndarray) -> np.ndarray:
     """Return the least gap (m,) [m] of all that may touch at rows q (m, nq) of the full model; NaN if nothing may."""
     count, m = count_of(model.contact_candidates), len(q)
     if not count or not m:
@@ -221,7 +231,7 @@ def least_gaps(model: Any, q: np.ndarray) -> np.ndarray:
     return out
 
 
-def ends_of(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the bodies of the two that each contact is of, and the entry of v of a limit or friction; -1: none.
 
     Parameters
@@ -245,7 +255,7 @@ def ends_of(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             np.concatenate([np.full(ground + len(second) + len(wheels), -1), entries]).astype(int))  # fmt: skip
 
 
-def signed(model: Any, rows: np.ndarray) -> np.ndarray:
+def signed(model: ContactMethods, rows: np.ndarray) -> np.ndarray:
     """Return contacts (n, 9) as steppers have them, with the signs of the pushes of limits.
 
     Rows of dry friction are without what steppers keep there: the length of the step, and the coordinate.
@@ -260,8 +270,10 @@ def signed(model: Any, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-def late_pushes(model: Any, number: np.ndarray, h: np.ndarray, gaps: tuple[np.ndarray, np.ndarray], end: np.ndarray,
-                q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+def late_pushes(
+    model: ContactMethods, number: np.ndarray, h: np.ndarray, gaps: tuple[np.ndarray, np.ndarray], end: np.ndarray,
+    q: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return the impulses of springs of contacts that act where steps end, and the places of all there.
 
     Parameters
@@ -295,7 +307,9 @@ def late_pushes(model: Any, number: np.ndarray, h: np.ndarray, gaps: tuple[np.nd
     return impulses, places
 
 
-def kicks_of(model: Any, number: np.ndarray, impulse: np.ndarray, places: np.ndarray, nodes: Nodes) -> np.ndarray:
+def kicks_of(
+    model: ContactMethods, number: np.ndarray, impulse: np.ndarray, places: np.ndarray, nodes: Nodes
+) -> np.ndarray:
     """Return what contacts give to the momenta of the coordinates at each node, (m, nv) [kg m/s or kg m^2/s].
 
     Parameters
@@ -319,7 +333,7 @@ def kicks_of(model: Any, number: np.ndarray, impulse: np.ndarray, places: np.nda
             some = np.flatnonzero((body == i) & ~limit)
             used, row = np.unique(nodes.at[some], return_inverse=True)
             q = np.ascontiguousarray(nodes.q[used])
-            arm = at[some] - model.pose_rows(q)[row, i, :, 3]
+            arm = at[some] - model._pose_rows(q)[row, i, :, 3]
             f = sign * impulse[some]
             wrench = np.zeros((len(used), 6))
             np.add.at(wrench, row, np.hstack([np.cross(arm, f), f]))

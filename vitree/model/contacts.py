@@ -1,525 +1,90 @@
-"""Where a model touches the ground and itself: candidates as arrays, their gaps, and the height to start from."""
+"""Contacts of a model: what may touch, and the gaps between."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+import functools
 
-import numpy as np
+from numpy.typing import ArrayLike
 
-from vitree.errors import ModelError
-from vitree.geometry.distances import (
-    beside,
-    closest_on_segments,
-    end_of_box,
-    ends_beside,
-    nearest_of_box,
-    nearest_shares,
-    raised,
-    rim_levers,
-    spared,
-    square_sines,
-)
-from vitree.geometry.shapes import Box, Disk
-from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
-from vitree.mechanism.flat import FREE, PRISMATIC, Flat
-from vitree.mechanism.floating import roots_of
-from vitree.mechanism.index import Index
-from vitree.spatial.checks import frozen
-
-if TYPE_CHECKING:
-    from vitree.geometry.terrain import HeightField
-
-#: Balls whose radius is below this share of the largest distance between points of their body count as points: a foot
-#: on four small balls does not roll.
-SMALL = 0.1
-#: [m] a capsule lies along a face if the gaps at its ends are this near to the least one.
-LEVEL = 1e-9
-#: Kinds of pairs.
-ROD_ROD, ROD_BOX = 0, 1
-#: Places at ends of what lies along: of rods those of the one and of the other, and along a box those of the rod.
-ENDS = {ROD_ROD: (1, 2, 3, 4), ROD_BOX: (1, 2)}
+from vitree._core.types import ContactList
+from vitree.findings import Finding, Report
+from vitree.mechanism.contacts import Contact
+from vitree.model.broadcasting import finite_result, of_full
+from vitree.model.candidates import Candidates, ContactGaps, candidates_of, gaps_of
+from vitree.model.collision_checks import Unmet, unmet_of
+from vitree.model.kinematics import KinematicsMethods
+from vitree.model.lower import contact_names, lower_contacts
+from vitree.model.wheels import Wheels, wheels_of
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """What may touch, in arrays; the order of rows is that of ``flat.contacts``, points before shapes.
+class ContactMethods(KinematicsMethods):
+    """What may touch the ground and each other, and how far it is."""
 
-    ``numbers`` are friction [-], restitution [-], stiffness [N/m] (inf: rigid), damping [N s/m]. Bodies are rows of the
-    core, -1 the world; places are in core frames [m]. ``source`` is a row of ``flat.contacts``.
+    @functools.cached_property
+    @of_full
+    def contact_candidates(self) -> Candidates:
+        """What may touch, in arrays; bodies are those of ``full``."""
+        found = self._structure.found.get("candidates")
+        if found is None:
+            found = candidates_of(self.index, self.flat, self._pose_rows(self.neutral()[None])[0])
+        return self._structure.found.setdefault("candidates", found)
 
-    Attributes
-    ----------
-    body, source, patch : (n,) arrays of int32
-        Of the points that may meet the ground, of moving bodies only, body after body. Points with one number in
-        ``patch``, from zero, are of one body and slide and spin as one on a plane; -1: a ball that may roll.
-    point : (n, 3) array
-    radius : (n,) array
-        Of a ball about the point, or of a disk; zero for a point.
-    axis : (n, 3) array
-        Across a disk, in core frames; zero of what is none.
-    numbers : (n, 4) array
-        Against the ground.
-    group_body : (g,) array of int32
-        The bodies that have points, in order.
-    group_first : (g + 1,) array of int32
-        Rows of the first points of each, and the number of all.
-    group_center : (g, 3) array
-    group_radius : (g,) array
-        A ball in the core frame that holds all points of the body, with the balls about them.
-    planes : (s, 4) array
-        n . x = d of the ground's half-spaces: unit normal, d [m].
-    terrain : HeightField or None
-    rod_body, rod_source : (m,) arrays of int32
-        Of spheres and capsules that may touch others; those of the world included.
-    rod_ends : (m, 2, 3) array
-        Both the same of a sphere.
-    rod_radius : (m,) array
-    box_body, box_source : (k,) arrays of int32
-    box_E : (k, 3, 3) array
-        Rotations in the core frames.
-    box_p, box_half : (k, 3) arrays
-        Middles, and half the edges.
-    pair_kind : (r,) array of int32
-        0: rod against rod, 1: rod against box.
-    pair : (r, 2) array of int32
-        Rows of the two; the first of rod pairs is the lower row.
-    pair_end : (r,) array of int32
-        Of a capsule against a capsule or a box: 0 where the two are nearest to each other. Where one lies along the
-        other 1 and 2 at the ends of the first, and 3 and 4 at those of a second capsule. These are behind all others.
-    pair_numbers : (r, 4) array
-    """
+    @functools.cached_property
+    @of_full
+    def contact_list(self) -> ContactList:
+        """What may touch, as steppers take it."""
+        found = self._touching.get("list")
+        if found is None:
+            found = ContactList()
+            if self.has_contact:
+                found = lower_contacts(self.flat, self.contact_candidates, self.wheels)
+        result: ContactList = self._touching.setdefault("list", found)
+        return result
 
-    body: np.ndarray
-    source: np.ndarray
-    patch: np.ndarray
-    point: np.ndarray
-    radius: np.ndarray
-    axis: np.ndarray
-    numbers: np.ndarray
-    group_body: np.ndarray
-    group_first: np.ndarray
-    group_center: np.ndarray
-    group_radius: np.ndarray
-    planes: np.ndarray
-    terrain: HeightField | None
-    rod_body: np.ndarray
-    rod_source: np.ndarray
-    rod_ends: np.ndarray
-    rod_radius: np.ndarray
-    box_body: np.ndarray
-    box_source: np.ndarray
-    box_E: np.ndarray
-    box_p: np.ndarray
-    box_half: np.ndarray
-    pair_kind: np.ndarray
-    pair: np.ndarray
-    pair_end: np.ndarray
-    pair_numbers: np.ndarray
+    @functools.cached_property
+    @of_full
+    def wheels(self) -> Wheels:
+        """What rolls, in arrays; bodies are those of ``full``."""
+        return wheels_of(self.index, self.flat)
 
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            object.__setattr__(self, name, frozen(value))
+    @functools.cached_property
+    @of_full
+    def _contact_names(self) -> tuple[tuple[str, str], ...]:
+        """The two that touch, in the order of the contacts."""
+        if "names" not in self._touching:
+            self._touching["names"] = tuple(contact_names(self.flat, self.contact_candidates))
+        found: tuple[tuple[str, str], ...] = self._touching["names"]
+        return found
+
+    @finite_result
+    def contact_gaps(self, q: ArrayLike) -> ContactGaps:
+        """Return the gaps of all that may touch at q (nq,) [m or rad], one row each; negative in penetration.
+
+        Left out are pairs of one body, of a body and the one that carries it, of a :class:`NoContact`, and pairs of
+        one mechanism that overlap at the neutral configuration.
+
+        Returns
+        -------
+        ContactGaps
+            Names of frames a, b ("ground"), gap (n,) [m], normal (n, 3) from b to a, and the nearest points of a and b
+            in the world (n, 3) [m].
+        """
+        poses = self._pose_rows(self.validate_configuration(q)[None])[0]
+        return gaps_of(self.flat, self.contact_candidates, poses)
+
+    @functools.cached_property
+    @of_full
+    def unsupported_contacts(self) -> Unmet:
+        """Shapes in reach of each other that cannot touch, and contacts that can meet nothing; bodies of ``full``."""
+        poses = self._pose_rows(self.neutral()[None])[0]
+        return unmet_of(self.index, self.flat, self.contact_candidates, poses)
+
+    @functools.cached_property
+    @of_full
+    def _contact_findings(self) -> list[Finding]:
+        return self.unsupported_contacts.findings() if any(isinstance(each, Contact) for each in self.contacts) else []
 
     @property
-    def grounds(self) -> int:
-        """How many surfaces the ground has."""
-        return len(self.planes) + (self.terrain is not None)
-
-
-class ContactGaps(NamedTuple):
-    """Gaps of all that may touch, one row each.
-
-    Attributes
-    ----------
-    a, b : tuples of str
-        Names of frames; b is "ground" against the ground.
-    gap : (n,) array [m]
-        Negative in penetration.
-    normal : (n, 3) array
-        Unit vectors in the world, from b to a.
-    point_a, point_b : (n, 3) arrays [m]
-        Points of a and b in the world that are nearest to each other.
-    """
-
-    a: tuple[str, ...]
-    b: tuple[str, ...]
-    gap: np.ndarray
-    normal: np.ndarray
-    point_a: np.ndarray
-    point_b: np.ndarray
-
-
-def named_side(name: str) -> str:
-    """Return one of the two that touch, as an error names it."""
-    return "the ground" if name == "ground" else f'"{name}"'
-
-
-# ---- candidates ------------------------------------------------------------------------------------------------
-
-
-def require_contacts(index: Index, flat: Flat) -> None:
-    """Raise an UnknownNameError if a contact names no frame, a ModelError if nothing can meet the ground."""
-    meets, bodies = False, set()
-    for contact in flat.contacts:
-        if isinstance(contact, Contact):
-            bodies.add(index.place(contact.frame)[0])
-            meets |= index.place(contact.frame)[0] >= 0
-            if flat.ground is not None and flat.ground.terrain is not None and any(
-                    isinstance(shape, Disk) for shape in contact.shapes):  # fmt: skip
-                raise ModelError(f"the {contact.name} has a disk, which touches planes only; on hills take a sphere")
-        else:
-            index.place(contact.a), index.place(contact.b)
-    if flat.ground is None and len(bodies) == 1:
-        name = next(contact.name for contact in flat.contacts if isinstance(contact, Contact))
-        raise ModelError(
-            f'the {name} of "{flat.name}" can meet nothing: there is no ground, and no other body has a contact; add '
-            "vt.Ground(), or a vt.Contact of another body"
-        )
-    if flat.ground is not None and not meets and not flat.rolling:
-        raise ModelError(
-            f'"{flat.name}" has a ground and nothing that can meet it: no moving body has collision shapes or points; '
-            'add some, such as vt.Contact("foot", points=[(0.1, 0.05, 0), (0.1, -0.05, 0)])'
-        )
-
-
-def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
-    """Return what may touch in a mechanism.
-
-    Left out are pairs of one body, of a body and the one that carries it, those of a :class:`NoContact`, and those of
-    one mechanism that overlap at the neutral configuration. The world is part of a mechanism whose base does not move
-    freely.
-
-    Parameters
-    ----------
-    index : Index
-    flat : Flat
-    poses : (nbody, 3, 4) array [m]
-        Of the core frames at the neutral configuration.
-    """
-    points, rods, boxes = _placed(index, flat)
-    columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
-    kinds, pairs, ends = _pairs(index, flat, columns, poses)
-    at = (columns["rod_source"], columns["box_source"])
-    numbers = [between(flat.contacts[at[0][i]], flat.contacts[at[k][j]], flat.ground)
-               for k, (i, j) in zip(kinds, pairs, strict=True)]  # fmt: skip
-    return Candidates(
-        **columns, pair_kind=np.array(kinds, np.int32), pair=np.array(pairs, np.int32).reshape(-1, 2),
-        pair_end=np.array(ends, np.int32),
-        pair_numbers=np.array(numbers, float).reshape(-1, 4),
-    )  # fmt: skip
-
-
-def _placed(index: Index, flat: Flat) -> tuple[list, list, list]:
-    """Points as (body, point, radius, whether it may roll, row, axle or None), rods as (body, ends, radius, row)."""
-    points: list[tuple] = []
-    rods: list[tuple] = []
-    boxes: list[tuple] = []
-    for row, contact in enumerate(flat.contacts):
-        if not isinstance(contact, Contact):
-            continue
-        body, E, p = index.place(contact.frame)
-        for own, radius, shaped in contact.parts():
-            x = own @ E.T + p
-            axle = None
-            if isinstance(shaped, Disk):
-                axle = E @ shaped.axle
-            capsule = shaped is not None and radius > 0 and len(x) == 2
-            points += [(body, at, radius, capsule or axle is not None, row, axle) for at in x]
-            if radius and axle is None:
-                rods += [(body, x, radius, row)] if capsule else [(body, np.array([at, at]), radius, row) for at in x]
-        for shape in contact.shapes:
-            if isinstance(shape, Box):
-                half = 0.5 * np.array(shape.size)
-                boxes.append((body, E @ np.array(shape.rotation), p + E @ np.array(shape.position), half, row))
-    return points, rods, boxes
-
-
-def _ground_rows(points: list, flat: Flat) -> dict[str, Any]:
-    ground = flat.ground
-    moving = [] if ground is None else sorted((x for x in points if x[0] >= 0), key=lambda x: x[0])
-    numbers = [] if ground is None else [against_ground(flat.contacts[x[4]], ground) for x in moving]
-    body, radius = np.array([x[0] for x in moving], np.int32), np.array([x[2] for x in moving], float)
-    axis = np.array([np.zeros(3) if x[5] is None else x[5] for x in moving], float).reshape(-1, 3)
-    point = np.array([x[1] for x in moving], float).reshape(-1, 3)
-    patch = np.full(len(moving), -1, np.int32)
-    bodies, first = np.unique(body, return_index=True)
-    first = np.append(first, len(body))
-    center, around = np.zeros((len(bodies), 3)), np.zeros(len(bodies))
-    number = 0
-    for k in range(len(bodies)):
-        rows = np.arange(first[k], first[k + 1])
-        center[k] = 0.5 * (point[rows].min(axis=0) + point[rows].max(axis=0))
-        around[k] = (np.linalg.norm(point[rows] - center[k], axis=1) + radius[rows]).max()
-        reach = np.linalg.norm(point[rows, None] - point[None, rows], axis=-1).max()
-        still = [row for row in rows if not moving[row][3] and radius[row] <= SMALL * reach]
-        if still:
-            patch[still] = number
-            number += 1
-    return {
-        "body": body, "source": np.array([x[4] for x in moving], np.int32), "patch": patch, "point": point,
-        "radius": radius, "axis": axis,
-        "numbers": np.array(numbers, float).reshape(-1, 4), "group_body": bodies.astype(np.int32),
-        "group_first": first.astype(np.int32), "group_center": center, "group_radius": around,
-        "planes": np.array(() if ground is None else ground.half_spaces, float).reshape(-1, 4),
-        "terrain": None if ground is None else ground.terrain,
-    }  # fmt: skip
-
-
-def _rod_rows(rods: list) -> dict[str, Any]:
-    return {
-        "rod_body": np.array([x[0] for x in rods], np.int32),
-        "rod_ends": np.array([x[1] for x in rods], float).reshape(-1, 2, 3),
-        "rod_radius": np.array([x[2] for x in rods], float), "rod_source": np.array([x[3] for x in rods], np.int32),
-    }  # fmt: skip
-
-
-def _box_rows(boxes: list) -> dict[str, Any]:
-    return {
-        "box_body": np.array([x[0] for x in boxes], np.int32),
-        "box_E": np.array([x[1] for x in boxes], float).reshape(-1, 3, 3),
-        "box_p": np.array([x[2] for x in boxes], float).reshape(-1, 3),
-        "box_half": np.array([x[3] for x in boxes], float).reshape(-1, 3),
-        "box_source": np.array([x[4] for x in boxes], np.int32),
-    }
-
-
-def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray) -> tuple[list, list, list]:
-    """Kinds, rows and ends of the pairs that may touch."""
-    rod_body, box_body = columns["rod_body"], columns["box_body"]
-    shut = shut_pairs(index, flat)
-    one, other = np.triu_indices(len(rod_body), 1)
-    open_ = ~shut[rod_body[one], rod_body[other]]
-    one, other = one[open_], other[open_]
-    long = (columns["rod_ends"][:, 0] != columns["rod_ends"][:, 1]).any(axis=1)
-    ball, box = (x.ravel() for x in np.meshgrid(np.arange(len(rod_body)), np.arange(len(box_body)), indexing="ij"))
-    open_ = ~shut[rod_body[ball], box_body[box]]
-    ball, box = ball[open_], box[open_]
-    whole = whole_pairs(flat)
-    free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]
-    clear = (_box_gaps(columns, poses, ball, box)[0] > 0) | ~whole[rod_body[ball], box_body[box]]
-    rows = [*zip(one[free].tolist(), other[free].tolist(), strict=True)]
-    against = [*zip(ball[clear].tolist(), box[clear].tolist(), strict=True)]
-    kinds, pairs = [ROD_ROD] * len(rows) + [ROD_BOX] * len(against), rows + against
-    along = [k for k, (i, j) in enumerate(pairs) if long[i] and (kinds[k] == ROD_BOX or long[j])]
-    ends = [(k, end) for k in along for end in ENDS[kinds[k]]]
-    return (kinds + [kinds[k] for k, _ in ends], pairs + [pairs[k] for k, _ in ends],
-            [0] * len(pairs) + [end for _, end in ends])  # fmt: skip
-
-
-def shut_pairs(index: Index, flat: Flat) -> np.ndarray:
-    """Return which bodies do not touch each other, (nbody + 1, nbody + 1) bool; the world is the last."""
-    shut = np.zeros((len(flat.kind) + 1,) * 2, dtype=bool)
-    for a, b in _apart(index, flat):
-        shut[a, b] = shut[b, a] = True
-    np.fill_diagonal(shut, True)
-    return shut
-
-
-def whole_pairs(flat: Flat) -> np.ndarray:
-    """Return which bodies are of one mechanism, (nbody + 1, nbody + 1) bool.
-
-    The world is the last. It is of one mechanism with bodies whose base does not move freely.
-    """
-    root = roots_of(flat.parent)
-    floats = np.isin(flat.kind[root], (FREE, PRISMATIC))
-    whole = np.zeros((len(root) + 1,) * 2, dtype=bool)
-    whole[:-1, :-1] = root[:, None] == root
-    whole[-1, :-1] = whole[:-1, -1] = ~floats
-    return whole
-
-
-def _apart(index: Index, flat: Flat) -> Iterator[tuple[int, int]]:
-    """Pairs of bodies that do not touch: those of joints, and those that the user names."""
-    for i, above in enumerate(flat.parent.tolist()):
-        while above >= 0 and not flat.mass[above]:  # joints of several coordinates have bodies without mass between
-            yield i, above
-            above = int(flat.parent[above])
-        if above >= 0:
-            yield i, above
-    for pair in flat.contacts:
-        if isinstance(pair, NoContact):
-            yield index.place(pair.a)[0], index.place(pair.b)[0]
-
-
-# ---- gaps ------------------------------------------------------------------------------------------------------
-
-
-def in_world(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
-    """Points (n, ..., 3) [m] of bodies in the world."""
-    at = np.concatenate([poses, np.eye(3, 4)[None]])[body]
-    return np.einsum("nij,n...j->n...i", at[:, :, :3], x) + at[:, :, 3].reshape(len(x), *(1,) * (x.ndim - 2), 3)
-
-
-def along_axes(body: np.ndarray, a: np.ndarray, poses: np.ndarray) -> np.ndarray:
-    """Vectors (n, 3) of bodies along the axes of the world."""
-    if not a.any():
-        return np.zeros_like(a)
-    return np.einsum("nij,nj->ni", np.concatenate([poses, np.eye(3, 4)[None]])[body][:, :, :3], a)
-
-
-def _of(columns: dict[str, Any] | Candidates, name: str) -> np.ndarray:
-    return columns[name] if isinstance(columns, dict) else getattr(columns, name)
-
-
-def _rod_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple:
-    """Gaps (n,), normals, points of a and of b (n, 3) of rods i against rods j, at their closest points."""
-    ends = in_world(_of(columns, "rod_body"), _of(columns, "rod_ends"), poses)
-    x, y = closest_on_segments(ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1])
-    return ball_gaps(x, y, _of(columns, "rod_radius")[i], _of(columns, "rod_radius")[j])
-
-
-def ball_gaps(x: np.ndarray, y: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> tuple:
-    away = np.linalg.norm(x - y, axis=1)
-    n = np.where(away[:, None] > 0, (x - y) / np.where(away, away, 1.0)[:, None], (0.0, 0.0, 1.0))
-    return away - ra - rb, n, x - ra[:, None] * n, y + rb[:, None] * n
-
-
-def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray, end: Any = 0) -> tuple:
-    """The same of rods i against boxes j."""
-    ends = in_world(_of(columns, "rod_body")[i], _of(columns, "rod_ends")[i], poses)
-    bodies, *box = (_of(columns, name)[j] for name in ("box_body", "box_E", "box_p", "box_half"))
-    at = np.concatenate([poses, np.eye(3, 4)[None]])[bodies]
-    return box_gaps(ends, _of(columns, "rod_radius")[i], np.broadcast_to(end, len(ends)), at, *box)
-
-
-def box_gaps(
-    ends: np.ndarray, radius: np.ndarray, end: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray,
-    half: np.ndarray, rows: bool = False,
-) -> tuple:  # fmt: skip
-    """The same of rods (n, 2, 3), at ends (n,) of :class:`Candidates`, against boxes (E, p, half) of bodies at poses.
-
-    The poses are (n, 3, 4). With ``rows`` gaps are those of the core, where ends stand for the closest points.
-    """
-    R = at[:, :, :3] @ E
-    middle = np.einsum("nij,nj->ni", at[:, :, :3], p) + at[:, :, 3]
-    own, c = np.einsum("nji,nkj->nki", R, ends - middle[:, None]), ends[:, 0].copy()
-    d = own[:, 1] - own[:, 0]
-    away, n, y = np.empty(len(c)), np.empty_like(c), np.empty_like(c)
-    k = np.flatnonzero(end == 0)
-    s = nearest_shares(own[k, 0], d[k], half[k])[:, None]
-    away[k], n[k], y[k] = nearest_of_box(own[k, 0] + s * d[k], half[k])
-    c[k] += s * (ends[k, 1] - ends[k, 0])
-    k = k[d[k].any(axis=1)] if rows else k[:0]
-    both = [end_of_box(own[k, 0], d[k], radius[k], half[k], np.full(len(k), which)) for which in ENDS[ROD_BOX]]
-    away[k] += spared(away[k], np.minimum(both[0][0], both[1][0]), both[0][4], radius[k])
-    k = np.flatnonzero(end)
-    away[k], n[k], x, y[k], _ = end_of_box(own[k, 0], d[k], radius[k], half[k], end[k])
-    c[k] = np.einsum("nij,nj->ni", R[k], x) + middle[k]
-    n, y = (np.einsum("nij,nj->ni", R, x) for x in (n, y))
-    return away - radius, n, c - radius[:, None] * n, y + middle
-
-
-def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray, end: np.ndarray) -> tuple:
-    """The same of rods (n, 2, 3) against rods, at ends (n,) of :class:`Candidates`, as the core has them."""
-    segments = a[:, 0], a[:, 1], b[:, 0], b[:, 1]
-    x, y = closest_on_segments(*segments)
-    gap, more, reach = ball_gaps(x, y, ra, rb)[0], np.zeros(len(x)), ra + rb
-    u, v = a[:, 1] - a[:, 0], b[:, 1] - b[:, 0]
-    square, ends = square_sines(u, v), ends_beside(*segments)
-    least = np.min([ball_gaps(p, q, ra, rb)[0] for p, q in ends], axis=0)
-    long = u.any(axis=1) & v.any(axis=1)
-    more[long] = spared(gap, least + raised(square, reach), square, reach)[long]
-    for which, (p, q) in enumerate(ends, start=1):
-        k = end == which
-        x[k], y[k], more[k] = p[k], q[k], raised(square, reach)[k]
-    gap, *others = ball_gaps(x, y, ra, rb)
-    return gap + more, *others
-
-
-def plane_gaps(c: np.ndarray, radius: np.ndarray, axle: np.ndarray, plane: np.ndarray) -> tuple:
-    """The same of balls about c (n, 3), or disks across axles (n, 3) in the world, against planes (n, 4)."""
-    n = plane[:, :3]
-    gap = (c * n).sum(axis=1) - plane[:, 3] - radius
-    x = c - radius[:, None] * n
-    if axle.any():
-        disk = axle.any(axis=1)
-        x[disk] = (c + rim_levers(n, axle, radius))[disk]
-        gap[disk] = ((x * n).sum(axis=1) - plane[:, 3])[disk]
-    return gap, n, x, x - gap[:, None] * n
-
-
-def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> tuple:
-    """The same of balls about c (n, 3) against a height field."""
-    z = terrain.heights_and_slopes(c[:, :2])
-    n = np.column_stack([-z[:, 1:], np.ones(len(c))])
-    steep = np.linalg.norm(n, axis=1)
-    n = n / steep[:, None]
-    gap = (c[:, 2] - z[:, 0]) / steep - radius
-    x = c - radius[:, None] * n
-    return gap, n, x, x - gap[:, None] * n
-
-
-def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
-    """Rows of two rods, closest points (n, 3) of their axes, and pairs; parallel rods beside each other have two."""
-    one, other = found.pair[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)].T
-    ends = in_world(found.rod_body, found.rod_ends, poses)
-    x, y = closest_on_segments(ends[one, 0], ends[one, 1], ends[other, 0], ends[other, 1])
-    rows, xs, ys = [], [], []
-    for k, (i, j) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
-        two = beside(*ends[i], *ends[j])
-        for p, r in ((x[k], y[k]),) if two is None else two:
-            rows.append(k)
-            xs.append(p)
-            ys.append(r)
-    return one[rows], other[rows], np.array(xs).reshape(-1, 3), np.array(ys).reshape(-1, 3), np.array(rows, int)
-
-
-def _box_rows_of(found: Candidates, poses: np.ndarray) -> np.ndarray:
-    """Rows of pairs with boxes: where they are nearest; of capsules that lie along a face both ends."""
-    rows = np.flatnonzero(found.pair_kind == ROD_BOX)
-    least, ends = (rows[(found.pair_end[rows] > 0) == behind] for behind in (False, True))
-    if not len(ends):
-        return least
-    both = {tuple(found.pair[k].tolist()): (k, k + 1) for k in ends[::2]}
-    i, j = found.pair[rows].T
-    gap, _, x, _ = _box_gaps(found, poses, i, j, found.pair_end[rows])
-    at = dict(zip(rows.tolist(), range(len(rows)), strict=True))
-    chosen: list[int] = []
-    for k in least.tolist():
-        one, other = both.get(tuple(found.pair[k].tolist()), (k, k))
-        near = max(gap[at[one]], gap[at[other]]) <= gap[at[k]] + LEVEL
-        lies = near and np.abs(x[at[one]] - x[at[other]]).max() > LEVEL
-        chosen += [one, other] if lies else [k]
-    return np.array(chosen, dtype=int)
-
-
-def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
-    """Return the gaps of candidates.
-
-    Parameters
-    ----------
-    flat : Flat
-    found : Candidates
-    poses : (nbody, 3, 4) array [m]
-        Of the core frames.
-    """
-    name = [contact.frame if isinstance(contact, Contact) else "" for contact in flat.contacts]
-    a: list[str] = []
-    b: list[str] = []
-    parts: list[tuple] = []
-    c, axle = in_world(found.body, found.point, poses), along_axes(found.body, found.axis, poses)
-    parts += [plane_gaps(c, found.radius, axle, np.broadcast_to(plane, (len(c), 4))) for plane in found.planes]
-    if found.terrain is not None:
-        parts.append(terrain_gaps(c, found.radius, found.terrain))
-    for _ in parts:
-        a += [name[k] for k in found.source]
-        b += ["ground"] * len(c)
-    one, other, x, y, _ = _rod_places(found, poses)
-    a += [name[k] for k in found.rod_source[one]]
-    b += [name[k] for k in found.rod_source[other]]
-    parts.append(ball_gaps(x, y, found.rod_radius[one], found.rod_radius[other]))
-    rows = _box_rows_of(found, poses)
-    ball, box = found.pair[rows].T
-    a += [name[k] for k in found.rod_source[ball]]
-    b += [name[k] for k in found.box_source[box]]
-    parts.append(_box_gaps(found, poses, ball, box, found.pair_end[rows]))
-    return ContactGaps(tuple(a), tuple(b), *(np.concatenate(x) for x in zip(*parts, strict=True)))
-
-
-def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
-    """Return friction, restitution, stiffness and damping (n, 4) of what :func:`gaps_of` has rows for."""
-    rods = found.pair_numbers[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)][_rod_places(found, poses)[-1]]
-    boxes = found.pair_numbers[_box_rows_of(found, poses)]
-    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), rods, boxes])
+    def report(self) -> Report:
+        """Findings of the file that the model comes from, and contacts that do less than they seem to."""
+        return self.flat.report + findings if (findings := self._contact_findings) else self.flat.report

@@ -1,32 +1,44 @@
-"""Forces and accelerations of a state, and their derivatives."""
+"""Dynamics of the bare mechanism: inverse and forward dynamics, the mass matrix, energies, and derivatives."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from vitree._core import scalar
-from vitree.arguments import entries, mapping, shown
-from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
-from vitree.mechanism.constraints import Coupling
-from vitree.mechanism.flat import JointInfo
-from vitree.mechanism.index import Index
-from vitree.model.broadcasting import as_rows, doors, no_result, row_by_row
-from vitree.model.contact_points import signed
-from vitree.model.inputs import resolve_inputs
-from vitree.model.kinematics import Cut
-from vitree.model.user_loads import Force, Mapped, Potential
-from vitree.spatial.rotations import cross, turn_z_to
-
-# ---- derivatives of inverse and forward dynamics by configuration, velocity, and acceleration or joint forces
-
+from vitree._core import scalar, wide
+from vitree.errors import InputError, ModelError
+from vitree.mechanism.loads import CONSERVATIVE
+from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular_at
+from vitree.model.broadcasting import (
+    as_rows,
+    doors,
+    finite_result,
+    in_coordinates,
+    in_row,
+    of_states,
+    of_states_as,
+    plain_number,
+)
+from vitree.model.contacts import ContactMethods
+from vitree.model.lower import lower_loads
+from vitree.model.user_loads import WrittenParts, written_parts
 
 core = scalar()
-#: Derivatives that loads written in Python may give, by the class that has them by differences.
-_OWN = {Potential: ("gradient", "hessian"), Force: ("by_q", "by_v")}
+
+
+class LagrangianDerivatives(NamedTuple):
+    """A Lagrangian [J] and its derivatives: by_q, by_v (nv,); by_qq, by_vq (first index v), by_vv (nv, nv)."""
+
+    value: float
+    by_q: np.ndarray
+    by_v: np.ndarray
+    by_qq: np.ndarray
+    by_vq: np.ndarray
+    by_vv: np.ndarray
 
 
 class RneaDerivatives(NamedTuple):
@@ -65,458 +77,351 @@ class AbaDerivatives(NamedTuple):
     by_torque: np.ndarray
 
 
-#: Compiled calls on one state, whose answer is None where the functions below are needed.
-_RNEA = core.Call("rnea_derivatives", RneaDerivatives)
-_MASS = core.Call("inverse_mass_matrix")
-
-
-def _matrices(count: int, q: np.ndarray, nv: int) -> tuple[np.ndarray, np.ndarray]:
+def _matrices(count: int, q: ArrayLike, nv: int) -> tuple[np.ndarray, np.ndarray]:
     """Return so many stacks of matrices (count, ..., nv, nv), and the same memory in rows."""
-    lead = q.shape[:-1]
+    lead = np.shape(q)[:-1]
     found = np.empty((count, *lead, nv, nv))
     return found, found.reshape(count, math.prod(lead), nv * nv)
 
 
-def rnea_derivatives(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> RneaDerivatives:
+def rnea_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> RneaDerivatives:
     """Return the derivatives of ``model.rnea`` at states (..., nq), (..., nv) [m or rad, and their rates]."""
     found, rows = _matrices(3, q, model.nv)
     doors(q).batch_rnea_derivatives(model.core, model._gravity, as_rows(q), as_rows(v), as_rows(a), *rows)
     return RneaDerivatives(*found)
 
 
-def aba_derivatives(model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> AbaDerivatives:
+def aba_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> AbaDerivatives:
     """Return the derivatives of ``model.aba`` at states (..., nq), (..., nv) [m or rad, its rate, N or N m]."""
     found, rows = _matrices(3, q, model.nv)
     doors(q).batch_aba_derivatives(model.core, model._gravity, as_rows(q), as_rows(v), as_rows(tau), *rows)
     return AbaDerivatives(*found)
 
 
-def inverse_mass_matrix(model: Any, q: np.ndarray) -> np.ndarray:
+def inverse_mass_matrix(model: DynamicsMethods, q: ArrayLike) -> np.ndarray:
     """Return the inverse of the mass matrix (..., nv, nv) at q (..., nq) [1/kg, 1/(kg m) or 1/(kg m^2)]."""
     found, rows = _matrices(1, q, model.nv)
     doors(q).batch_inverse_mass_matrix(model.core, as_rows(q), *rows)
-    return found[0]
+    result: np.ndarray = found[0]
+    return result
 
 
-def forward_dynamics_derivatives(
-    model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, more: Mapping[str, Any]
-) -> AbaDerivatives:
-    """Return the derivatives of ``model.forward_dynamics`` at q (..., nq) [m or rad], v [its rate] and tau [N or N m].
-
-    Raises
-    ------
-    ModelError
-        If a load or a constraint of the model has no exact derivatives.
-    """
-    _require_slopes(model)
-    if q.ndim > 1:
-        tau = np.zeros(v.shape) if tau is None else tau
-        one = lambda q, v, tau: forward_dynamics_derivatives(model, q, v, tau, more)  # noqa: E731
-        return row_by_row(model, one, q=q, v=v, tau=tau)
-    given = resolve_inputs(model, more.get("inputs"))
-    nu = len(model.input_names)
-    u = np.zeros(nu) if given is None else entries(given, (nu,), "inputs")
-    # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
-    a = model.forward_dynamics(q, v, tau, contacts="none", **more).acceleration
-    inverse = _RNEA.answer(model._calls, model, q, v, a) or rnea_derivatives(model, q, v, a)
-    _, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
-    of_joints = core.joint_slopes(model.core, model.drive_list, q, v, u)
-    by_q += np.diag(of_joints[0]) - inverse.by_q
-    by_v += np.diag(of_joints[1]) - inverse.by_v
-    if model.written is not None:
-        of_written = model.written.tangent(float(more["t"]), q, v, u)
-        by_q += of_written[0]
-        by_v += of_written[1]
-    of_mass = _MASS.answer(model._calls, model, q)
-    response = _constrained(model, q, inverse_mass_matrix(model, q) if of_mass is None else of_mass)
-    return AbaDerivatives(response @ by_q, response @ by_v, response)
+# ---- of models some of whose joints follow others: by the mass matrix itself, (nv, nv)
 
 
-def _constrained(model: Any, q: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """Return the accelerations by joint forces (nv, nv) where couplings hold: M^-1 without what would break them."""
-    if not model.constraints:
-        return inverse
-    _, Dh = model.constraint_rows(q[None])
-    Y = Dh[0] @ inverse
-    return inverse - Y.T @ np.linalg.solve(Y @ Dh[0].T, Y)
+def _dense_aba(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+    """Return ``model.aba`` at states (..., nq), (..., nv) [m or rad, its rate, N or N m]."""
+    model._require_invertible_mass_matrix(q)
+    forces = np.asarray(tau) - model.rnea(q, v, np.zeros(np.shape(v)))
+    return np.linalg.solve(model.crba(q), forces[..., None])[..., 0]
 
 
-def _require_slopes(model: Any) -> None:
-    """Raise a ModelError that names a load or a constraint without exact derivatives."""
-    remedy = "take central differences of forward_dynamics"
-    for x in model.constraints:
-        if not isinstance(x, Coupling):
-            raise ModelError(f"forward_dynamics_derivatives has no exact derivatives of the {x.name}; {remedy}")
-    for x in model.loads:
-        for kind, methods in _OWN.items():
-            given = [getattr(type(x), name) is not getattr(kind, name) for name in methods if isinstance(x, kind)]
-            if not all(given):
-                missing = [name for name, own in zip(methods, given, strict=True) if not own]
-                raise ModelError(
-                    f"forward_dynamics_derivatives has no exact derivatives of {x.name}: its class does not give "
-                    f"{' and '.join(missing)}; give them, or {remedy}"
-                )
-    if isinstance(model.written, Mapped):
-        raise ModelError(
-            f"forward_dynamics_derivatives has no exact derivatives of loads written in Python in Euler angles; take "
-            f"those of the model before euler(), or {remedy}"
-        )
+def _dense_inverse_mass_matrix(model: DynamicsMethods, q: ArrayLike) -> np.ndarray:
+    """Return ``model.inverse_mass_matrix`` (..., nv, nv) at q (..., nq) [1/kg, 1/(kg m) or 1/(kg m^2)]."""
+    model._require_invertible_mass_matrix(q)
+    return np.linalg.inv(model.crba(q))
 
 
-# ---- what acts on a mechanism at a state: accelerations under everything, the forces of closed contacts, joint
-# reactions
-#
-# Whatever reads the forces of a state asks here. The equations are those of ``_core/contact/forces.pxi``.
+def _dense_aba_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> AbaDerivatives:
+    """Return ``model.aba_derivatives`` at states (..., nq), (..., nv) [m or rad, its rate, N or N m]."""
+    forces, inverse = model.rnea_derivatives(q, v, model.aba(q, v, tau)), model.inverse_mass_matrix(q)
+    return AbaDerivatives(-inverse @ forces.by_q, -inverse @ forces.by_v, inverse)
 
 
-#: What is too large for a double is infinite, and refused where it is a result.
-quiet = np.errstate(all="ignore")
-#: The name of what is no frame.
-GROUND = "ground"
-#: How contacts take part in the accelerations of a state.
-CONTACTS = ("closed", "none")
-#: An acceleration satisfies constraints up to this share of itself.
-SATISFIED = 1e-6
+def _dense_velocities(model: DynamicsMethods, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return ``model._velocities`` (n, nv) [m/s or rad/s] at rows q (n, nq) and momenta p (n, nv)."""
+    return np.linalg.solve(model._mass_matrices(q), p[..., None])[..., 0]
 
 
-class ContactForces(NamedTuple):
-    """Forces of the closed contacts of a state, one row each; also of limits that are reached, wheels, dry friction.
+# ---- the methods -------------------------------------------------------------------------------------------------
 
-    Attributes
-    ----------
-    a, b : tuples of str
-        Names of frames; b is "ground" against the ground. Of coordinates a is the joint, and b "limit" or
-        "dry friction".
-    force : (n, 3) array [N]
-        On a, in world axes. Of limits and dry friction the first entry [N or N m].
-    point : (n, 3) array [m]
-        Where it acts, in the world; NaN for coordinates.
-    normal : (n, 3) array
-        Unit vectors in the world, from b to a; NaN for coordinates.
-    slip : (n, 3) array [m/s]
-        Velocity of a against b across the normal; of dry friction the first entry [m/s or rad/s].
-    gap : (n,) array [m]
-    """
 
-    a: tuple[str, ...]
-    b: tuple[str, ...]
-    force: np.ndarray
-    point: np.ndarray
-    normal: np.ndarray
-    slip: np.ndarray
-    gap: np.ndarray
+class DynamicsMethods(ContactMethods):
+    """Dynamics without what acts on the mechanism beside gravity and joint forces, and energies."""
 
-    def wrench(self, *names: str, about: Any = (0.0, 0.0, 0.0)) -> np.ndarray:
-        """Return the wrench (torque, force) of contacts on frames, (6,) [N m, N], in world axes.
+    @of_states
+    @in_coordinates("force")
+    def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return the joint forces (..., nv) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
 
-        Parameters
+        M has the armature of the joints. Joint damping, friction and loads are left out, as :meth:`aba` leaves them
+        out.
+
+        References
         ----------
-        *names : str
-            Frames; forces between them cancel. Without names all, and then only contacts with the ground count.
-        about : (3,) array [m]
-            Point in the world for the torque.
+        Luh, Walker & Paul 1980; Featherstone 2008, ch. 5.
         """
-        about = entries(about, (3,), "about")
-        first = np.array([not names or x in names for x in self.a], dtype=float)
-        second = np.array([bool(names) and x in names for x in self.b], dtype=float)
-        if not names:
-            first *= [x == GROUND for x in self.b]
-        sign = np.where(np.isnan(self.point[:, 0]), 0.0, first - second)
-        some = np.flatnonzero(sign)
-        force = sign[some, None] * self.force[some]
-        return np.concatenate([np.cross(self.point[some] - about, force).sum(axis=0), force.sum(axis=0)])
+        out = np.empty(np.shape(v))
+        doors(q).batch_rnea(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(a), as_rows(out))
+        return out
 
+    @of_states
+    @in_coordinates("velocity", by=_dense_aba)
+    def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        """Return the acceleration (..., nv) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
 
-#: A wrench on a frame: its name, and (torque, force) (6,) about the frame's origin in world axes [N m, N].
-FrameWrench = tuple[str, np.ndarray]
+        References
+        ----------
+        Featherstone 2008, ch. 7.
+        """
+        self._require_invertible_mass_matrix(q)
+        return self._bare_accelerations(q, v, tau)
 
+    def _bare_accelerations(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        out = np.empty(np.shape(v))
+        doors(q).batch_aba(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(tau), as_rows(out))
+        return out
 
-class StateForces(NamedTuple):
-    """What a solve for the accelerations of a state found.
+    @of_states
+    @in_coordinates("matrix")
+    def crba(self, q: ArrayLike) -> np.ndarray:
+        """Return the mass matrix, (..., nv, nv), symmetric [kg, kg m or kg m^2], with the armature on its diagonal.
 
-    Attributes
-    ----------
-    acceleration : (nv,) array [m/s^2 or rad/s^2]
-    multipliers : (m,) array [N or N m]
-        Of constraints.
-    rows : (n, 15) array
-        Closed contacts: 0, number, force, slip velocity, gap, as steppers have them, then where the force acts and the
-        normal. None where contacts are given.
-    wrenches : (nbody, 6) array [N m, N]
-        What contacts and pushes put on bodies, (torque, force) about the bodies' origins in world axes; (0, 6):
-        nothing.
-    """
+        References
+        ----------
+        Featherstone 2008, ch. 6.
+        """
+        rows = as_rows(q)
+        out = np.empty((*np.shape(q)[:-1], self.nv, self.nv))
+        doors(q).batch_crba(self.core, rows, out.reshape(len(rows), self.nv**2))
+        return out
 
-    acceleration: np.ndarray
-    multipliers: np.ndarray
-    rows: np.ndarray
-    wrenches: np.ndarray
+    @of_states
+    @in_coordinates("matrix", by=_dense_inverse_mass_matrix)
+    def inverse_mass_matrix(self, q: ArrayLike) -> np.ndarray:
+        """Return the inverse of the mass matrix, (..., nv, nv), symmetric [1/kg, 1/(kg m) or 1/(kg m^2)].
 
+        Of a model with prescribed coordinates it is the inverse for the others, with zeros for those. The time grows
+        with nv^2.
 
-def take_field(model: Any, tau: np.ndarray | None, inputs: np.ndarray | None) -> Any:
-    """Return a stepper that has the accelerations under everything, which nobody else has.
+        References
+        ----------
+        Featherstone 2008, ch. 7; Carpentier 2018, "Analytical inverse of the joint space inertia matrix".
+        """
+        self._require_invertible_mass_matrix(q)
+        return inverse_mass_matrix(self, q)
 
-    Who is done with it appends it to ``model._fields``.
-    """
-    idle = model._fields
-    try:
-        field = idle.pop()
-    except IndexError:
-        field = model._field()
-    field.drive(np.zeros(len(model.input_names)) if inputs is None else inputs, model._nothing if tau is None else tau)
-    return field
+    @of_states_as(RneaDerivatives)
+    @in_coordinates("matrix", "matrix", "matrix")
+    def rnea_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> RneaDerivatives:
+        """Return the derivatives of :meth:`rnea` by q, v and a, (..., nv, nv).
 
+        Derivatives by q are by displacements dq, as :meth:`integrate` takes them: of ball and free joints in body axes.
+        With ``d = model.rnea_derivatives(q, v, a)``, ``rnea(integrate(q, dq), v + dv, a + da)`` is
+        ``rnea(q, v, a) + d.by_q @ dq + d.by_v @ dv + d.by_a @ da`` to first order. The time grows with nv times the
+        depth of the tree.
 
-def require_contacts_word(contacts: str) -> bool:
-    """Return whether closed contacts act; raise an InputError unless the word is one of CONTACTS."""
-    if not isinstance(contacts, str) or contacts not in CONTACTS:
-        raise InputError(
-            "contacts", contacts,
-            f'is {shown(contacts)}; choose "closed", so that what is closed pushes, or "none"',
-            choices=CONTACTS
-        )  # fmt: skip
-    return contacts == "closed"
+        Returns
+        -------
+        RneaDerivatives
+            ``by_q`` [N or N m, per m or rad], ``by_v`` [N s/m, N s, or N m s] and ``by_a``, the mass matrix
+            [kg, kg m or kg m^2]. Row i is of joint force i.
 
+        References
+        ----------
+        Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms"; Singh, Russell & Wensing
+        2022, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra".
+        """
+        return rnea_derivatives(self, q, v, a)
 
-def inputs_at(model: Any, inputs: Any) -> np.ndarray | None:
-    """Return inputs (nu,) of one state, or None."""
-    found = resolve_inputs(model, inputs)
-    return None if found is None else entries(found, (len(model.input_names),), "inputs")
+    @of_states_as(AbaDerivatives)
+    @in_coordinates("velocity by q", "velocity by q", "velocity by force", by=_dense_aba_derivatives)
+    def aba_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> AbaDerivatives:
+        """Return the derivatives of :meth:`aba` by q, v and the joint forces, (..., nv, nv).
 
+        Derivatives by q are by displacements, as in :meth:`rnea_derivatives`. Prescribed coordinates do not accelerate,
+        so their rows are zero. The time grows with nv^2.
 
-def prescribed_accelerations(model: Any, prescribed: Mapping[str, float] | None) -> np.ndarray | None:
-    """Return accelerations (nv,) with those of the named prescribed coordinates, or None."""
-    if prescribed is None:
-        return None
-    out = np.zeros(model.nv)
-    for name, a in mapping(prescribed, "prescribed", "a mapping of names of joints to accelerations").items():
-        if name not in model.kinematic_names:
-            raise UnknownNameError("prescribed joint", name, model.kinematic_names)
-        out[model.joint(name).v_slice] = entries(a, (), f'the acceleration of "{name}"')
-    return out
+        Returns
+        -------
+        AbaDerivatives
+            ``by_q`` [m/s^2 or rad/s^2, per m or rad], ``by_v`` [m/s^2 or rad/s^2, per m/s or rad/s] and
+            ``by_torque``, the :meth:`inverse_mass_matrix` [1/kg, 1/(kg m) or 1/(kg m^2)]. Row i is of acceleration i.
 
+        References
+        ----------
+        Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
+        """
+        self._require_invertible_mass_matrix(q)
+        return aba_derivatives(self, q, v, tau)
 
-def state_forces(
-    model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, t: float, inputs: Any,
-    locked: np.ndarray | None, contacts: bool | ContactForces, pushes: Sequence[FrameWrench] = (), slow: float = 0.0,
-) -> StateForces:  # fmt: skip
-    """Return the accelerations of a state (q, v) and what acts at it; see :meth:`vitree.Model.forward_dynamics`.
+    @of_states
+    def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
+        """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s]."""
+        self._require_invertible_mass_matrix(q)
+        return self._velocities(as_rows(q), as_rows(p)).reshape(np.shape(p))
 
-    Parameters
-    ----------
-    locked : (nv,) array or None [m/s^2 or rad/s^2]
-        Accelerations of prescribed coordinates.
-    contacts : bool or ContactForces
-        Whether closed contacts act, or the forces of contacts.
-    pushes : sequence of FrameWrench
-        What acts on frames besides.
-    slow : float [m/s or rad/s]
-        What slips no faster sticks, where that is more than what the core has for states.
-    """
-    model._require_regular(q)
-    u, t = inputs_at(model, inputs), _time(t)
-    status, rows, wrenches = 0, NO_ROWS, NO_WRENCHES
-    given = contacts if isinstance(contacts, ContactForces) else None
-    if pushes or given is not None:
-        wrenches = wrenches_of(model, q, given, pushes)
-        tau = generalized(model, q, wrenches, given) + (0.0 if tau is None else tau)
-        if not core.plain(tau, len(tau)):
-            raise InputError("forces of contacts and pushes are too large for a double; give smaller ones")
-    field = take_field(model, tau, u)
-    if contacts is True and model.contact_list.count:
-        a, multipliers, rows, found, status = core.accelerations_with_contacts(field, t, q, v, locked, slow)
-        if not status:
-            wrenches = found if wrenches is NO_WRENCHES else found + wrenches
-    else:
-        a, multipliers = field.acceleration_at(t, q, v, locked)
-    model._fields.append(field)
-    if status or not core.plain(a, len(a)):
-        asked = {"q": q, "v": v, "tau": tau, "inputs": u}
-        if (why := no_result(model, "forward_dynamics", asked)) and isinstance(why, InputError):
-            raise why
-        raise ConvergenceError(
-            "no acceleration exists: "
-            + ("no forces of the closed contacts obey the laws of friction, as where a body that slides jams; give "
-               'contacts="none", or take a step' if np.isfinite(a).all()
-               else "the constraints depend on each other at q"),
-            time=t, residual=np.nan, iterations=0,
-        )  # fmt: skip
-    return StateForces(a, multipliers, rows, wrenches)
+    @of_states
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Any:
+        """Return the kinetic energy [J], that of the rotors (``armature``) with it; an array (...) of many states."""
+        return plain_number(self._energies_at(q, v)[..., 0])
 
+    @of_states
+    def potential_energy(self, q: ArrayLike) -> Any:
+        """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and that of springs.
 
-def _time(t: Any) -> float:
-    return t if type(t) is float and math.isfinite(t) else float(entries(t, (), "t"))
+        Springs are those of loads, and those of contacts with a ``stiffness`` k where they are pressed: k gap^2/2. It
+        is an array (...) of many states.
+        """
+        return plain_number(self._energies_at(q, None)[..., 1])
 
+    @of_states
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the momentum (..., 6): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes.
 
-NO_ROWS = np.zeros((0, 15))
-NO_WRENCHES = np.zeros((0, 6))
+        That of the bodies: rotors (``armature``) have no part in it.
+        """
+        return np.ascontiguousarray(self._energies_at(q, v)[..., 2:8])
 
+    @of_states
+    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
+        """Return the centre of mass of everything that moves, in the world, (..., 3) [m]."""
+        return np.ascontiguousarray(self._energies_at(q, None)[..., 8:])
 
-def contact_forces(model: Any, rows: np.ndarray) -> ContactForces:
-    """Return the forces of closed contacts by their names, from rows as :class:`StateForces` has them."""
-    names, told = model._contact_names, signed(model, rows[:, :9])
-    pairs = [names[k] for k in rows[:, 1].astype(int).tolist()]
-    a, b = zip(*pairs, strict=True) if pairs else ((), ())
-    return ContactForces(a, b, told[:, 2:5], rows[:, 9:12], rows[:, 12:], told[:, 5:8], told[:, 8])
+    @of_states
+    @in_coordinates("plain")
+    def lagrangian(self, q: ArrayLike, v: ArrayLike) -> Any:
+        """Return kinetic minus potential energy [J], without contacts, a number; an array (...) of many states."""
+        energies = self._energies_at(q, v)
+        value = energies[..., 0] - energies[..., 1]
+        if self._has_contact_springs:
+            value = value + core.contact_potentials(self.core, self.contact_list, as_rows(q)).reshape(value.shape)
+        return plain_number(value)
 
+    @finite_result
+    @in_coordinates("plain", "force", "force", "matrix", "matrix", "matrix", checks="state")
+    def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
+        """Return L = T - V [J], with the potentials of the loads, and its derivatives by q and v.
 
-def inverse_dynamics(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t: float, inputs: Any,
-                     closed: bool) -> np.ndarray:  # fmt: skip
-    """Return the joint forces (nv,) that give an acceleration; see :meth:`vitree.Model.inverse_dynamics`."""
-    model._require_regular(q)
-    u, t = inputs_at(model, inputs), _time(t)
-    field, status, worst = take_field(model, None, u), 0, -1
-    if closed and model.contact_list.count:
-        left, worst, status = core.acceleration_left(field, t, q, v, a)
-    else:
-        left = a - field.acceleration_at(t, q, v, np.ascontiguousarray(a))[0]
-    model._fields.append(field)
-    if status:
-        raise _impossible(model, worst)
-    if model.constraints:
-        _, Dh = model.constraint_rows(q[None])
-        lack = np.abs(Dh[0] @ left)
-        # what is at rest does so up to rounding errors of all that moves, and of the weight
-        size = np.abs(a).max(initial=0.0) + np.abs(left).max(initial=0.0) + np.linalg.norm(model.gravity)
-        scale = np.abs(Dh[0]) @ (np.abs(a) + np.abs(a - left)) + SATISFIED * size * np.abs(Dh[0]).max(axis=1)
-        if (lack > SATISFIED * scale).any():
-            k = int(np.argmax(lack - SATISFIED * scale))
+        Raises
+        ------
+        InputError
+            If there are ball or free joints; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 2-10, 16-19.
+        """
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        if self.nq != self.nv or len(self.flat.kind) != self.nv:
             raise InputError(
-                "a", a,
-                f'violates the constraint "{model.constraints[k].name}": its second derivative would be '
-                f"{lack[k]:.3g}; give an acceleration that the constraints allow"
+                f'"{self.name}" has ball or free joints, by which L has no plain derivatives; take model.euler()'
             )
-    M_left, zero = np.empty((1, model.nv)), model._nothing[None]
-    core.batch_rnea(model.core, np.zeros(3), q[None], zero, left[None], M_left)
-    tau = M_left[0]
-    tau[np.asarray(model.flat.kinematic, dtype=bool)] = 0.0
-    return tau
+        value, by_q, by_v, by_qq, by_vq, by_vv = core.lagrangian_derivatives(self.core, q, v)
+        if self.flat.loads:
+            rows = lower_loads(self.index, tuple(x for x in self.flat.loads if isinstance(x, CONSERVATIVE)))
+            forces, slopes, _ = core.load_derivatives(self.core, rows, q, self.zero_velocity(), np.empty(0))
+            by_q, by_qq = by_q + forces, by_qq + slopes
+            value -= float(core.load_potentials(self.core, rows, q[None])[0])
+        if self.written is not None and self.written.resting:
+            value -= self.written.energy(q)
+            by_q = by_q + self.written.rest(q)
+            by_qq = by_qq + self.written.hessian(q)
+        return LagrangianDerivatives(value, by_q, by_v, by_qq, by_vq, by_vv)
 
+    def _energies_at(self, q: ArrayLike, v: ArrayLike | None) -> np.ndarray:
+        lead = np.shape(q)[:-1]
+        v = np.broadcast_to(self.zero_velocity(), (*lead, self.nv)) if v is None else v
+        return self._energies(as_rows(q), as_rows(v)).reshape(*lead, 11)
 
-def _impossible(model: Any, worst: int) -> Exception:
-    if worst < 0:
-        return ConvergenceError("the forces of the closed contacts cannot be found; give contacts=\"none\"",
-                                time=0.0, residual=np.nan, iterations=0)  # fmt: skip
-    one, other = model._contact_names[worst]
-    other = {"ground": "the ground", "limit": "its limit"}.get(other, f'"{other}"')
-    return InputError(
-        f'a moves "{one}" into {other}, or lets it slip where it rolls; give an acceleration that closed contacts '
-        'allow, or contacts="none"'
-    )
+    # ---- rows of states, in lanes -------------------------------------------------------------------
 
+    @in_coordinates("plain")
+    def _energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        out = np.empty((len(q), 11))
+        wide().batch_energy(self.core, q, v, out)
+        if self.flat.loads:
+            out[:, 1] += core.load_potentials(self.core, self.load_list, q)
+            if self.written is not None and self.written.resting:
+                out[:, 1] += [self.written.energy(row) for row in q]
+        if self._has_contact_springs:
+            out[:, 1] += core.contact_potentials(self.core, self.contact_list, q)
+        return out
 
-# ---- what joints transmit ------------------------------------------------------------------------------------
+    @in_coordinates("force")
+    def _momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # inverse dynamics at rest, without gravity
+        out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
+        wide().batch_rnea(self.core, np.zeros(3), q, zero, v, out)
+        return out
 
+    @in_coordinates("matrix")
+    def _mass_matrices(self, q: np.ndarray) -> np.ndarray:
+        """Return the mass matrices (n, nv, nv) [kg, kg m or kg m^2] at rows of configurations q (n, nq)."""
+        M = np.empty((len(q), self.nv**2))
+        wide().batch_crba(self.core, q, M)
+        return M.reshape(-1, self.nv, self.nv)
 
-class JointFrames:
-    """The frames of the joints: the body of each, and rotation and position in the body's core frame.
+    @in_coordinates("velocity", by=_dense_velocities)
+    def _velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
+        wide().batch_aba(self.core, np.zeros(3), q, zero, p, out)
+        return out
 
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-    """
+    # ---- where the mass matrix has an inverse -------------------------------------------------------
 
-    def __init__(self, model: Any):
-        places = [_place(model.index, joint) for joint in model.flat.joints]
-        body, turn, position = (np.array(x) for x in zip(*places, strict=True))
-        self.body = np.ascontiguousarray(body, dtype=np.int32)
-        self.turn, self.position = (np.ascontiguousarray(x, dtype=float) for x in (turn, position))
-        self.names = tuple(joint.name for joint in model.flat.joints)
+    def require_invertible_mass_matrix(self, q: np.ndarray | None = None) -> None:
+        """Raise a ModelError that names the joint if the mass matrix is singular, in every configuration or at q.
 
+        Kinematics and :meth:`rnea` work all the same; accelerations do not exist.
+        """
+        why = self.singular
+        if why is None and q is not None:
+            why = self.singular_at(q)
+        if why is not None:
+            raise ModelError(why)
 
-def _place(index: Index, joint: JointInfo) -> tuple[int, np.ndarray, np.ndarray]:
-    """The body that a joint moves, and the rotation and position of the joint's frame in its core frame."""
-    flat = index.flat
-    body = int(np.flatnonzero(index.iv < joint.v_slice.stop)[-1])
-    row = index.frames.get(joint.name)
-    if row is not None and joint.name not in flat.link_names and flat.frame_body[row] == body:
-        return body, flat.frame_E[row], flat.frame_p[row]
-    # a link has the name
-    turn = np.eye(3) if joint.axis is None else turn_z_to(np.array(joint.axis, dtype=float)).T
-    return body, turn, np.zeros(3)
+    @in_coordinates("plain")
+    def _require_invertible_mass_matrix(self, q: ArrayLike) -> None:
+        """Raise the error of ``require_invertible_mass_matrix`` for the first of a stack q (..., nq) that has one."""
+        q = np.asarray(q)
+        if q.ndim == 1:
+            if self._calls is None or not self._calls.regular_now(self, q):
+                self.require_invertible_mass_matrix(q)
+            return
+        self.require_invertible_mass_matrix()
+        if self._regular:
+            return
+        shares = np.empty((q.size // max(self.nq, 1), 2, self.nv))
+        wide().batch_pivots(self.core, as_rows(q), shares.reshape(len(shares), 2 * self.nv))
+        regular = (shares > [[LEAST_AT], [LEAST_ALONE]]).all(axis=(1, 2))  # False of NaN
+        if not regular.all():
+            at = np.unravel_index(int(regular.argmin()), q.shape[:-1])
+            with in_row(at):
+                self.require_invertible_mass_matrix(q[at])
 
+    def singular_at(self, q: np.ndarray) -> str | None:
+        """Return why the mass matrix is singular at q (nq,) [m or rad], in words; None if it is regular."""
+        full = self.full
+        if full._regular:
+            return None
+        out = np.empty((1, 2 * full.nv))
+        core.batch_pivots(full.core, self.expand(self._checked(q, self.nq, "q"))[None], out)
+        return why_singular_at(full.flat, out.reshape(2, -1))
 
-class Place:
-    """Where wrenches are transmitted: one place of a mechanism, or of one cut at a frame.
+    @functools.cached_property
+    def _regular(self) -> bool:
+        return always_regular(self.flat)
 
-    Parameters
-    ----------
-    cut : Cut
-    body : int
-        Of the cut model.
-    E, p : (3, 3) array, (3,) array [m]
-        Axes and point of the wrench in the body's core frame.
-    """
+    # ---- steppers that have accelerations ---------------------------------------------------------
 
-    def __init__(self, cut: Cut, body: int, E: np.ndarray, p: np.ndarray):
-        self.cut, self.body = cut, np.array([body], dtype=np.int32)
-        self.turn, self.position = (np.ascontiguousarray(x[None], dtype=float) for x in (E, p))
+    def _field(self, tau: np.ndarray | None = None, inputs: object = None) -> Any:
+        """What has the accelerations under everything."""
+        touching = {"contacts": self.contact_list} if self.contact_list.count else {}
+        return core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
+                                 drives=self.drive_list, user=self.written, nu=len(self.input_names),
+                                 inputs=inputs, **touching)  # fmt: skip
 
+    def _field_at_rest(self) -> Any:
+        """What has the accelerations under gravity and those loads that have a potential."""
+        kept = self._potentials()
+        return core.ModelStepper(self.core, 1.0, loads=lower_loads(self.index, kept), user=self._written_of(kept, ()))
 
-def transmitted(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, multipliers: np.ndarray | None,
-                contacts: bool | ContactForces, at: JointFrames | Place, *, tau: Any, t: float, inputs: Any,
-                locked: np.ndarray | None, pushes: Sequence[FrameWrench] = (),
-                slow: float = 0.0) -> np.ndarray:  # fmt: skip
-    """Return the wrenches (n, 6) [N m, N] that parents put on bodies at places.
+    @functools.cached_property
+    def _fields(self) -> list[Any]:
+        """Steppers that have the accelerations of states, and that nobody uses."""
+        return []
 
-    Arguments are as of :meth:`vitree.Model.joint_reactions` and :func:`state_forces`.
-    """
-    u = inputs_at(model, inputs)
-    given = contacts if isinstance(contacts, ContactForces) else None
-    rows, wrenches = NO_ROWS, NO_WRENCHES
-    if a is None or (multipliers is None and model.constraints) or (contacts is True and model.contact_list.count):
-        found = state_forces(model, q, v, tau, t, u, locked, contacts, pushes, slow)
-        a, rows, wrenches = found.acceleration if a is None else a, found.rows, found.wrenches
-        multipliers = found.multipliers if multipliers is None else multipliers
-    elif given is not None or pushes:
-        wrenches = wrenches_of(model, q, given, pushes)
-    multipliers = NO_MULTIPLIERS if multipliers is None else multipliers
-    if isinstance(at, Place) and at.cut.iq is not None:
-        if given is None and len(rows):
-            given = contact_forces(model, rows)
-        model, (q, v, a) = at.cut.model, at.cut.states(q, v, a)
-        wrenches = NO_WRENCHES if given is None and not pushes else wrenches_of(model, q, given, pushes)
-    field = take_field(model, None, u)
-    found = core.joint_wrenches(field, q, v, a, multipliers, wrenches if len(wrenches) else None, at.body, at.turn,
-                                at.position)  # fmt: skip
-    model._fields.append(field)
-    return found
-
-
-NO_MULTIPLIERS = np.zeros(0)
-
-
-@quiet
-def generalized(model: Any, q: np.ndarray, wrenches: np.ndarray, given: ContactForces | None) -> np.ndarray:
-    """Return the joint forces (nv,) of wrenches on bodies (nbody, 6), and of limits and dry friction."""
-    out, J = np.zeros(model.nv), np.empty((1, 6 * model.nv))
-    for body in np.flatnonzero(wrenches.any(axis=1)):
-        core.batch_jacobian(model.core, q[None], int(body), np.zeros(3), J)
-        out += wrenches[body] @ J.reshape(6, model.nv)
-    if given is not None:
-        for name, f, point in zip(given.a, given.force, given.point, strict=True):
-            if np.isnan(point[0]):
-                out[model.joint(name).v_slice.start] += f[0]
-    return out
-
-
-@quiet
-def wrenches_of(model: Any, q: np.ndarray, given: ContactForces | None,
-                pushes: Sequence[FrameWrench] = ()) -> np.ndarray:  # fmt: skip
-    """Return what contacts and pushes put on bodies, (nbody, 6): about the bodies' origins in world axes."""
-    out, poses = np.zeros((model.nbody, 6)), model.pose_rows(q[None])[0]
-    for name, other, f, point in zip(given.a, given.b, given.force, given.point, strict=True) if given else ():
-        if np.isnan(point[0]):
-            continue
-        for frame, sign in ((name, 1.0), (other, -1.0)):
-            body = -1 if frame == GROUND else model.index.place(frame)[0]
-            if body >= 0:
-                out[body, :3] += sign * cross(point - poses[body, :, 3], f)
-                out[body, 3:] += sign * f
-    for frame, wrench in pushes:
-        body, _, p = model.index.place(frame)
-        if body >= 0:
-            out[body, :3] += wrench[:3] + cross(poses[body, :, :3] @ p, wrench[3:])
-            out[body, 3:] += wrench[3:]
-    return out
+    def _written_of(self, loads: tuple[object, ...], constraints: tuple[object, ...]) -> WrittenParts | None:
+        """Those loads and constraints that are written in Python."""
+        return written_parts(self, loads, constraints)

@@ -17,12 +17,21 @@ from vitree.errors import CallableError, InputError, ModelError, UnknownNameErro
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
+from vitree.model.facts import ModelFacts
 from vitree.model.system import System
 
 # ---- signals that drive a simulation: inputs of loads, and the motion of prescribed coordinates ------------
 
 
-def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
+#: Inputs as people give them: numbers, a function (t, q, v), or numbers and functions of t by name.
+Inputs = ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None
+#: Gains (kp, kd) of drives, or fields of :class:`vitree.Drive`, by patterns of names.
+Gains = Mapping[str, ArrayLike | Mapping[str, float]]
+#: A function of t that returns coordinate, rate and acceleration.
+_MotionOf = Callable[[float], tuple[float, float, float]]
+
+
+def resolve_inputs(model: System, inputs: Inputs) -> np.ndarray | Callable[..., np.ndarray] | None:
     """Return inputs as steppers take them: None, (nu,), (steps, nu) or a callable (t, q, v) -> (nu,).
 
     Parameters
@@ -68,7 +77,7 @@ def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
     return array
 
 
-def _signal(signal: Any, name: str) -> np.ndarray | Asked:
+def _signal(signal: object, name: str) -> np.ndarray | Asked:
     """One input of a mapping: numbers, or a callable of t."""
     what = f'inputs["{name}"]'
     if callable(signal):
@@ -104,7 +113,7 @@ class LimitedTorque:
         If there is torque on a joint whose effort limit is not positive; a callable then raises when it is asked.
     """
 
-    def __init__(self, model: System, torque: ArrayLike | Callable):
+    def __init__(self, model: System, torque: ArrayLike | Callable[..., ArrayLike]):
         self.limits = np.full(model.nv, np.inf)
         for joint in model.joints:
             if joint.effort:
@@ -113,7 +122,7 @@ class LimitedTorque:
         self.asked, self.cut = 0, np.zeros(model.nv, dtype=int)
         if callable(torque):
             self._given = Asked(torque, "torque", "(t, q, v)", (model.nv,))
-            self.torque: np.ndarray | Callable = self._ask
+            self.torque: np.ndarray | Callable[..., np.ndarray] = self._ask
         else:
             self.torque = self._within(model.validate_velocity(torque, "torque"))
 
@@ -129,7 +138,8 @@ class LimitedTorque:
             )
         self.asked += 1
         self.cut += np.abs(torque) > self.limits
-        return np.clip(torque, -self.limits, self.limits)
+        found: np.ndarray = np.clip(torque, -self.limits, self.limits)
+        return found
 
     def cut_to(self, torque: np.ndarray) -> np.ndarray:
         """Return joint forces (nv,) [N or N m] within the limits.
@@ -165,8 +175,8 @@ class Motion:
     UnknownNameError, InputError
     """
 
-    def __init__(self, model: Any, prescribed: Mapping[str, Any] | None):
-        self.names = model.kinematic_names
+    def __init__(self, model: Any, prescribed: Mapping[str, object] | None):
+        self.names = model.prescribed_joint_names
         self.iq = np.array([model.joint(name).q_slice.start for name in self.names], dtype=int)
         self.iv = np.array([model.joint(name).v_slice.start for name in self.names], dtype=int)
         self.prescribed = mapping(prescribed, "prescribed", "a mapping of names of joints to motions")
@@ -177,7 +187,7 @@ class Motion:
                     f'"{name}" is not prescribed in "{model.name}"; make it so where it is built, as in '
                     f'tx("{name}", kinematic=True)'
                 )
-        self.functions: list[Callable] = []
+        self.functions: list[_MotionOf] = []
 
     @property
     def rows_given(self) -> int | None:
@@ -197,7 +207,7 @@ class Motion:
             self.shortest = dt
         self.functions = [self._function(name, q0[iq]) for name, iq in zip(self.names, self.iq, strict=True)]
 
-    def _function(self, name: str, rest: float) -> Callable:
+    def _function(self, name: str, rest: float) -> _MotionOf:
         motion = self.prescribed.get(name)
         if motion is None:
             return lambda t: (rest, 0.0, 0.0)
@@ -221,9 +231,9 @@ class Motion:
         spline = make_interp_spline(self.ends, nodes, k=min(5, (len(nodes) - 2) | 1))
         rate = spline.derivative(1)
         # a few steps are straight lines
-        acceleration: Callable = spline.derivative(2) if spline.k > 1 else lambda t: 0.0
+        acceleration: Callable[[float], float] = spline.derivative(2) if spline.k > 1 else lambda t: 0.0
 
-        def sampled(t):
+        def sampled(t: float) -> tuple[float, float, float]:
             k = int(np.abs(self.ends - t).argmin())
             q = nodes[k] if abs(self.ends[k] - t) < 1e-9 * max(self.shortest, abs(t)) else float(spline(t))
             return q, float(rate(t)), float(acceleration(t))
@@ -303,7 +313,7 @@ def target_of(joint: str) -> str:
     return f"{joint} target"
 
 
-def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, target_rates: bool) -> Flat:
+def with_drives(model: ModelFacts, gains: Gains, effort_limits: bool, target_rates: bool) -> Flat:
     """Return the arrays of a model with drives on the joints that patterns name; see :meth:`vitree.Model.with_drives`.
 
     Raises
@@ -318,7 +328,7 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
     driven = {drive.joint for drive in model.drives}
     following = _following(model)
     free = [joint for joint in model.joints if len(model.v_names[joint.v_slice]) == 1
-            and joint.name not in following and joint.name not in model.kinematic_names]  # fmt: skip
+            and joint.name not in following and joint.name not in model.prescribed_joint_names]  # fmt: skip
     base = _base_of(model)
     made: dict[str, Drive] = {}
     for pattern, value in gains.items():
@@ -351,13 +361,13 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
     return replace(model.full.flat, loads=(*model.full.flat.loads, *in_order))
 
 
-def _following(model: Any) -> dict[str, str]:
+def _following(model: ModelFacts) -> dict[str, str]:
     """Return the joints that follow others with the names of these; a <mimic> that was not heeded is none."""
     follow = followers_of(model.full.constraints)
     return {joint.name: joint.mimic[0] for joint in model.joints if joint.mimic and joint.name in follow}
 
 
-def _base_of(model: Any) -> tuple[str, ...]:
+def _base_of(model: ModelFacts) -> tuple[str, ...]:
     """Return the names of the six joints at the world that a floating base of one-coordinate joints is made of."""
     first = model.joint_names[: len(MOVES)]
     name = first[0].removesuffix(MOVES[0]) if first else ""
@@ -365,13 +375,13 @@ def _base_of(model: Any) -> tuple[str, ...]:
     return first if floats else ()
 
 
-def _none_found(model: Any, pattern: str, names: list[str]) -> None:
+def _none_found(model: ModelFacts, pattern: str, names: list[str]) -> None:
     """Raise the error of a pattern that no joint has."""
     if pattern in model.joint_names:
         why = "it has several coordinates"
         if pattern in (following := _following(model)):
             why = f'it follows "{following[pattern]}"'
-        if pattern in model.kinematic_names:
+        if pattern in model.prescribed_joint_names:
             why = "it moves as prescribed"
         raise ModelError(f'a drive on "{pattern}" is not possible: {why}')
     if any(fnmatchcase(name, pattern) for name in _base_of(model)):
@@ -379,7 +389,7 @@ def _none_found(model: Any, pattern: str, names: list[str]) -> None:
     raise UnknownNameError("driven joint", pattern, names)
 
 
-def _gains_of(pattern: str, value: Any) -> dict[str, Any]:
+def _gains_of(pattern: str, value: object) -> dict[str, Any]:
     if isinstance(value, Mapping):
         for name in value:
             if name not in FIELDS:

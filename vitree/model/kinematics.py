@@ -1,172 +1,34 @@
-"""Kinematics of frames and bodies, their derivatives, and a mechanism cut at a frame."""
+"""Kinematics of frames and bodies, and their derivatives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+import functools
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from vitree.arguments import shown
-from vitree.errors import InputError, ModelError
-from vitree.mechanism.flat import (
-    BALL,
-    FREE,
-    HELICAL,
-    KIND_NQ,
-    KIND_NV,
-    KINDS,
-    PRISMATIC,
-    REVOLUTE,
-    Flat,
-    JointInfo,
-    Row,
-    columns_of,
-)
+from vitree._core import scalar, wide
+from vitree.arguments import axes_of, shown
+from vitree.errors import InputError
+from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NV, KINDS, PRISMATIC, Flat
 from vitree.mechanism.index import pose_of, product_of
-from vitree.mechanism.merging import Part, merge
 from vitree.mechanism.regular import joint_of
+from vitree.model.broadcasting import (
+    as_rows,
+    doors,
+    finite_result,
+    in_coordinates,
+    of_states,
+    on_stacks,
+    row_by_row,
+    stacked,
+)
+from vitree.model.configurations import ConfigurationMethods
 from vitree.spatial.rotations import cross, hat
 
-if TYPE_CHECKING:
-    from vitree.model.user_loads import Mechanism
-
-
-# ---- a mechanism cut at a frame, where a sensor of forces stands: what is beyond it is a body of its own, held by
-# a joint
-#
-# that does not move.
-
-
-class Cut(NamedTuple):
-    """A model in which the part beyond a frame is a body of its own, and where its coordinate is.
-
-    Attributes
-    ----------
-    model : Model
-        Without contacts: their forces are given by frames.
-    body : int
-        What is beyond the frame, with all that it carries.
-    E, p : (3, 3) array, (3,) array [m]
-        The frame in the body's core frame.
-    iq, iv : int or None
-        Where the coordinate of the joint that does not move is in q and v; None where the frame stands at a joint,
-        which is the cut.
-    """
-
-    model: Any
-    body: int
-    E: np.ndarray
-    p: np.ndarray
-    iq: int | None
-    iv: int | None
-
-    def states(self, q: np.ndarray, *rates: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return q and rates (nv,) of the cut model."""
-        if self.iq is None or self.iv is None:
-            return (q, *rates)
-        at = self.iv
-        return (np.insert(q, self.iq, 0.0), *(np.insert(x, at, 0.0) for x in rates))
-
-
-def cut_at(model: Any, frame: str, make: Callable[[Flat], Any]) -> Cut:
-    """Return the model cut at a frame, between what carries the frame and the frame with all that is beyond it.
-
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-    frame : str
-    make : callable
-        Returns the model of arrays.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such frame.
-    ModelError
-        If the model does not know its tree of frames.
-    """
-    row, flat = model._frame(frame), model.flat
-    if not flat.above:
-        raise ModelError(
-            f'"{flat.name}" does not know which frames are beyond "{frame}", as a model made of arrays; make it from a '
-            "Tree or a file"
-        )
-    at, body = flat.frame_at[row], int(flat.frame_body[row])
-    if body >= 0 and flat.body_at[body] == at:
-        return Cut(model, body, flat.frame_E[row], flat.frame_p[row], None, None)
-    split = _split(flat, at, body, flat.frame_E[row], flat.frame_p[row], frame)
-    return Cut(make(split), body + 1, np.eye(3), np.zeros(3), _start(flat.kind, KIND_NQ, body + 1),
-               _start(flat.kind, KIND_NV, body + 1))  # fmt: skip
-
-
-def _start(kind: np.ndarray, size: np.ndarray, body: int) -> int:
-    return int(size[kind[:body]].sum())
-
-
-def _split(flat: Flat, at: int, body: int, E: np.ndarray, p: np.ndarray, name: str) -> Flat:
-    """The arrays with a new body behind ``body``, at (E, p) in its core frame, which has all that is beyond ``at``."""
-    beyond = _beyond(flat, at)
-    new, starts = body + 1, np.concatenate(([0], np.cumsum(KIND_NV[flat.kind])))
-    moved = lambda k: k if k <= body else k + 1  # noqa: E731
-    inward = lambda R, x: (E.T @ R, E.T @ (x - p))  # noqa: E731
-    rows: list[Row] = []
-    for i in range(len(flat.kind) + 1):
-        if i == new:
-            still = [np.zeros(1)] * 6 + [np.ones(1, bool)]
-            damping, friction, _, armature, dry, bounce, locked = still
-            rows.append(Row(REVOLUTE, body, E, p, 0.0, damping, friction, np.ones(1), armature, dry, bounce, locked))
-            continue
-        k = i if i < new else i - 1
-        v = slice(starts[k], starts[k + 1])
-        up, at_R, at_p = int(flat.parent[k]), flat.E[k], flat.p[k]
-        if up == body and beyond[flat.body_at[k]]:
-            up, (at_R, at_p) = new, inward(at_R, at_p)
-        else:
-            up = moved(up)
-        rows.append(Row(int(flat.kind[k]), up, at_R, at_p, flat.pitch[k], flat.damping[v], flat.friction[v],
-                        flat.friction_velocity[v], flat.armature[v], flat.dry_friction[v], flat.limit_restitution[v],
-                        flat.kinematic[v], flat.mass[k], flat.com[k], flat.inertia[k]))  # fmt: skip
-    frame_body, frame_E, frame_p = flat.frame_body.copy(), flat.frame_E.copy(), flat.frame_p.copy()
-    parts: tuple[list[Part], list[Part]] = ([], [])
-    for k, of in enumerate(flat.frame_body.tolist()):
-        out = of == body and bool(beyond[flat.frame_at[k]])
-        frame_body[k] = new if out else moved(of)
-        if out:
-            frame_E[k], frame_p[k] = inward(frame_E[k], frame_p[k])
-        if of == body and flat.frame_names[k] in flat.link_names:
-            j = flat.link_names.index(flat.frame_names[k])
-            part = Part(flat.link_mass[j], flat.link_com[j], flat.link_inertia[j], frame_E[k], frame_p[k])
-            parts[out].append(part)
-    for k, (mass, com, inertia) in zip((body, new), merge(parts), strict=True):
-        if k >= 0:
-            rows[k].mass, rows[k].com, rows[k].inertia = mass, com, inertia
-    iq, iv = _start(flat.kind, KIND_NQ, new), _start(flat.kind, KIND_NV, new)
-    return replace(
-        flat, **columns_of(rows), frame_body=frame_body, frame_E=frame_E, frame_p=frame_p,
-        joints=_with_joint(flat.joints, name, iq, iv), contacts=(), ground=None, rolling=(), limits="ignore",
-        above=(), frame_at=(), body_at=(),
-    )  # fmt: skip
-
-
-def _beyond(flat: Flat, at: int) -> np.ndarray:
-    """Which transforms are beyond one, or it."""
-    found = np.zeros(len(flat.above), dtype=bool)
-    for k, up in enumerate(flat.above):
-        found[k] = k == at or (up >= 0 and found[up])
-    return found
-
-
-def _with_joint(joints: tuple[JointInfo, ...], name: str, iq: int, iv: int) -> tuple[JointInfo, ...]:
-    """The joints with one more at a place of q and v."""
-    shifted = lambda x, n: slice(x.start + (x.start >= n), x.stop + (x.start >= n))  # noqa: E731
-    others = [replace(j, q_slice=shifted(j.q_slice, iq), v_slice=shifted(j.v_slice, iv)) for j in joints]
-    new = JointInfo(f"{name} (cut)", "revolute", "", name, slice(iq, iq + 1), slice(iv, iv + 1))
-    k = sum(j.q_slice.start < iq for j in joints)
-    return (*others[:k], new, *others[k:])
-
+core = scalar()
 
 # ---- how frames and bodies move: velocities and accelerations of a state, by the twists of the coordinates
 
@@ -183,7 +45,9 @@ def bracket(V: np.ndarray, U: np.ndarray) -> np.ndarray:
     return np.concatenate((cross(w, u), cross(V[..., 3:], u) + cross(w, U[..., 3:])), axis=-1)
 
 
-def frame_acceleration(model: Mechanism, name: str, q: np.ndarray, v: np.ndarray, a: np.ndarray, axes: str):
+def frame_acceleration(
+    model: KinematicsMethods, name: str, q: np.ndarray, v: np.ndarray, a: np.ndarray, axes: str
+) -> np.ndarray:
     """Return the derivative of ``frame_jacobian(name, q, axes) @ v`` over time, (6,) [rad/s^2, m/s^2].
 
     With J_i the columns of joint i in world axes about the frame's origin, and V_i the sum of J_k v_k from the root to
@@ -212,7 +76,8 @@ def frame_acceleration(model: Mechanism, name: str, q: np.ndarray, v: np.ndarray
         turn = model.frame_pose(name, q)[:3, :3].T
         return product_of(turn, found.reshape(2, 3).T).T.ravel()
     found[3:] += cross(V[-1, :3], V[-1, 3:])
-    return found
+    result: np.ndarray = found
+    return result
 
 
 class BodyMotion(NamedTuple):
@@ -249,10 +114,10 @@ def twists_about(flat: Flat, pose: np.ndarray, point: np.ndarray) -> np.ndarray:
     return np.concatenate(rows)
 
 
-def body_motion(model: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> BodyMotion:
+def body_motion(model: KinematicsMethods, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> BodyMotion:
     """Return how all bodies move."""
     flat, starts = model.flat, model.index.iv
-    pose = model.pose_rows(q[None])[0]
+    pose = model._pose_rows(q[None])[0]
     point = pose[:, :, 3].mean(axis=0)
     columns = twists_about(flat, pose, point)
     own, rate = (np.add.reduceat(columns * x[:, None], starts, axis=0) for x in (v, a))
@@ -287,7 +152,9 @@ def carried(parent: np.ndarray, body: int) -> np.ndarray:
     return found
 
 
-def subtree_momentum(model: Mechanism, q: np.ndarray, v: np.ndarray, bodies: np.ndarray) -> tuple:
+def subtree_momentum(
+    model: KinematicsMethods, q: np.ndarray, v: np.ndarray, bodies: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the momentum (6,) of some bodies, (angular about the world's origin, linear), and mass times place (3,).
 
     World axes; [kg m^2/s, kg m/s] and [kg m]. ``bodies`` is a mask (nbody,).
@@ -309,11 +176,6 @@ def subtree_momentum(model: Mechanism, q: np.ndarray, v: np.ndarray, bodies: np.
 
 
 # The docstrings repeat parameters and errors, since the reference shows each function alone.
-
-
-
-
-
 
 
 @dataclass(frozen=True)
@@ -340,7 +202,7 @@ class TwistDerivatives:
     by_vq: np.ndarray
 
 
-def pose_derivatives(model: Mechanism, name: str, q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def pose_derivatives(model: KinematicsMethods, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the pose of a frame in the world and its derivatives by the coordinates.
 
     Parameters
@@ -384,7 +246,9 @@ def pose_derivatives(model: Mechanism, name: str, q) -> tuple[np.ndarray, np.nda
     return g, _spread(first, at, model.nv), _spread(_mirrored(second), at, model.nv, 2)
 
 
-def position_derivatives(model: Mechanism, name: str, q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def position_derivatives(
+    model: KinematicsMethods, name: str, q: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the position of a frame's origin in the world and its derivatives by the coordinates.
 
     Parameters
@@ -415,7 +279,7 @@ def position_derivatives(model: Mechanism, name: str, q) -> tuple[np.ndarray, np
     return g[:3, 3].copy(), dg[:, :3, 3].copy(), ddg[:, :, :3, 3].copy()
 
 
-def twist_derivatives(model: Mechanism, name: str, q, v) -> TwistDerivatives:
+def twist_derivatives(model: KinematicsMethods, name: str, q: ArrayLike, v: ArrayLike) -> TwistDerivatives:
     """Return the body velocity of a frame and its first and second derivatives by q and v.
 
     Parameters
@@ -466,7 +330,7 @@ def twist_derivatives(model: Mechanism, name: str, q, v) -> TwistDerivatives:
     )
 
 
-def _coordinates(model: Mechanism, name: str) -> np.ndarray:
+def _coordinates(model: KinematicsMethods, name: str) -> np.ndarray:
     """The coordinates of the bodies that carry a frame, from the root."""
     flat = model.flat
     body, path = int(flat.frame_body[model.index.frame(name)]), []
@@ -507,3 +371,201 @@ def _spread(x: np.ndarray, at: np.ndarray, n: int, axes: int = 1) -> np.ndarray:
     out = np.zeros((n,) * axes + x.shape[axes:])
     out[np.ix_(*(at,) * axes)] = x
     return out
+
+
+# ---- the methods -------------------------------------------------------------------------------------------------
+
+
+class KinematicsMethods(ConfigurationMethods):
+    """Poses, velocities and accelerations of frames, and their derivatives."""
+
+    @of_states
+    def body_poses(self, q: ArrayLike) -> np.ndarray:
+        """Return the pose X_WB in the world of each moving body's core frame, (..., nbody, 4, 4) [m]."""
+        rows = self._pose_rows(as_rows(q))
+        out = np.zeros((len(rows), self.nbody, 4, 4))
+        out[:, :, :3] = rows
+        out[:, :, 3, 3] = 1.0
+        return out.reshape(*np.shape(q)[:-1], self.nbody, 4, 4)
+
+    @in_coordinates("plain")
+    def _pose_rows(self, q: np.ndarray) -> np.ndarray:
+        """Return X_WB of each moving body's core frame at rows q (n, nq): (n, nbody, 3, 4) [m], last rows left out."""
+        rows = np.empty((len(q), 12 * self.nbody))
+        (wide() if len(q) > 1 else core).batch_poses(self.core, q, rows)
+        return rows.reshape(len(q), self.nbody, 3, 4)
+
+    @of_states
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (..., 4, 4) [m], of every named frame."""
+        bodies = self.body_poses(q)
+        return {name: self._frame_pose(k, bodies) for name, k in self._frames.items()}
+
+    @of_states
+    def frame_pose(self, name: str, q: ArrayLike) -> np.ndarray:
+        """Return the pose of the frame ``name`` in the world, (..., 4, 4) [m].
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        """
+        k = self._frame(name)
+        return self._frame_pose(k, self.body_poses(q))
+
+    def _frame_pose(self, k: int, bodies: np.ndarray) -> np.ndarray:
+        return pose_of(self.flat, k, bodies)
+
+    @of_states
+    @in_coordinates("force")
+    def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
+        """Return the Jacobian (..., 6, nv) of a frame's velocity by v [rad and m, per rad or m].
+
+        Parameters
+        ----------
+        name : str
+        axes : {"world", "local"}
+            Rows are (angular, linear) velocity of the frame's origin, in world axes or in the
+            frame's own (Pinocchio's LOCAL_WORLD_ALIGNED and LOCAL, which put linear rows first).
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If axes is neither of the two.
+        """
+        require_axes(axes)
+        k = self._frame(name)
+        rows, body = as_rows(q), int(self.flat.frame_body[k])
+        out = np.zeros((len(rows), 6, self.nv))
+        point = np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
+        doors(q).batch_jacobian(self.core, rows, body, point, out.reshape(len(rows), 6 * self.nv))
+        if axes == "local" and body >= 0:
+            turn = product_of(self._pose_rows(rows)[:, body, :, :3], self.flat.frame_E[k]).swapaxes(1, 2)
+            out[:, :3], out[:, 3:] = product_of(turn, out[:, :3]), product_of(turn, out[:, 3:])
+            out += 0.0  # no zeros with a sign
+        return out.reshape(*np.shape(q)[:-1], 6, self.nv)
+
+    @finite_result
+    @in_coordinates("plain", checks="states")
+    def frame_velocity(self, name: str, q: ArrayLike, v: ArrayLike, axes: str = "world") -> np.ndarray:
+        """Return the velocity of a frame, (..., 6): angular [rad/s], and that of its origin [m/s].
+
+        This is ``frame_jacobian(name, q, axes) @ v``.
+
+        Parameters
+        ----------
+        name : str
+        axes : {"world", "local"}
+            World axes, or the frame's own.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If axes is neither of the two.
+        """
+        if axes_of(q) < 2 and axes_of(v) < 2:
+            found: np.ndarray = self.frame_jacobian(name, q, axes) @ self._checked(v, self.nv, "v")
+        else:
+            given = stacked(self, {"q": q, "v": v})
+            found = (self.frame_jacobian(name, given["q"], axes) @ given["v"][..., None])[..., 0]
+        return found
+
+    @on_stacks
+    @finite_result
+    @in_coordinates("plain")
+    def frame_acceleration(
+        self, name: str, q: ArrayLike, v: ArrayLike, a: ArrayLike, axes: str = "world"
+    ) -> np.ndarray:
+        """Return the derivative of :meth:`frame_velocity` over time, (..., 6): J a + dJ/dt v [rad/s^2, m/s^2].
+
+        Many states are taken row by row.
+
+        Parameters
+        ----------
+        name : str
+        axes : {"world", "local"}
+            "world": the angular acceleration, and the acceleration of the frame's origin as a point that moves in
+            space (the classical one), in world axes. "local": the derivatives of the six components that
+            ``frame_velocity`` has in the frame's own axes. These axes turn, so that the linear part is the classical
+            acceleration in the frame's axes less w x u, with w the angular and u the linear velocity there. An
+            accelerometer reads the classical acceleration less gravity, in the frame's axes; :class:`vitree.Imu`
+            is one. (Pinocchio's getFrameClassicalAcceleration in LOCAL_WORLD_ALIGNED, and getFrameAcceleration in
+            LOCAL, which put linear rows first.)
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If axes is neither of the two.
+
+        References
+        ----------
+        Featherstone 2008, section 2.11.
+        """
+        require_axes(axes)
+        if np.ndim(q) > 1:
+            return row_by_row(self, functools.partial(self.frame_acceleration, name, axes=axes), q=q, v=v, a=a)
+        return frame_acceleration(self, name, np.asarray(q), np.asarray(v), np.asarray(a), axes)
+
+    @finite_result
+    @in_coordinates("plain", "slopes", "second slopes", checks="state")
+    def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pose of the frame ``name`` in the world, and its first and second derivatives by q.
+
+        (4, 4), (nv, 4, 4), (nv, nv, 4, 4) [m, and per m or rad].
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If the frame moves with a ball or free joint; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 2-4.
+        """
+        return pose_derivatives(self, name, q)
+
+    @finite_result
+    @in_coordinates("plain", "slopes", "second slopes", checks="state")
+    def position_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the position of the frame ``name`` in the world, and its first and second derivatives by q.
+
+        (3,), (nv, 3), (nv, nv, 3) [m, and per m or rad].
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If the frame moves with a ball or free joint; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 2-4.
+        """
+        return position_derivatives(self, name, q)
+
+    @finite_result
+    @in_coordinates("plain", "slopes", "slopes", "second slopes", "second slopes", checks="state")
+    def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> TwistDerivatives:
+        """Return the body velocity (angular, linear) of the frame ``name``, and its derivatives by q and v.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If the frame moves with a ball or free joint; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 5-10.
+        """
+        return twist_derivatives(self, name, q, v)

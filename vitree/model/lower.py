@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree._core.types import ConstraintList, ContactList, DriveList, LoadList
 from vitree.arguments import real, shown
@@ -32,10 +32,10 @@ from vitree.mechanism.plans import Plan, bodies_of, plan_of
 from vitree.mechanism.spans import spans_of
 from vitree.mechanism.tables import pieces
 from vitree.mechanism.ties import Tie
-from vitree.model.contacts import ROD_BOX, Candidates
-from vitree.model.rolling import Wheels, friction_rows, rolling_rows
+from vitree.model.candidates import ROD_BOX, Candidates
 from vitree.model.user_loads import Constraint as WrittenConstraint
 from vitree.model.user_loads import Force, Potential
+from vitree.model.wheels import CoreRow, Wheels, friction_rows, rolling_rows
 from vitree.spatial.checks import direction, finite, vector
 
 # ---- loads and constraints as rows of numbers, as the compiled core takes them -----------------------------
@@ -51,7 +51,7 @@ _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
 _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
 
 
-def lower_loads(index: Index, loads: tuple, more: tuple = ()) -> LoadList:
+def lower_loads(index: Index, loads: tuple[object, ...], more: tuple[CoreRow, ...] = ()) -> LoadList:
     """Return loads as the core takes them, those written in Python left out; ``more`` follow as they are.
 
     Raises
@@ -62,19 +62,19 @@ def lower_loads(index: Index, loads: tuple, more: tuple = ()) -> LoadList:
         If a load cannot be what it says.
     """
     inputs = {name: k for k, name in enumerate(input_names(loads))}
-    rows: list[dict] = []
+    rows: list[CoreRow] = []
     for load in loads:
         if not isinstance(load, Potential | Force | Drive):
             rows += _rows(index, load, inputs)
     return LoadList([*rows, *more])
 
 
-def of_links(loads: tuple) -> bool:
+def of_links(loads: tuple[object, ...]) -> bool:
     """Return whether the rows of loads have masses or COM of links in them."""
     return any(isinstance(load, Gravity | Attraction) for load in loads)
 
 
-def lower_drives(index: Index, loads: tuple) -> DriveList:
+def lower_drives(index: Index, loads: tuple[object, ...]) -> DriveList:
     """Return the drives among loads as the core takes them.
 
     Raises
@@ -85,7 +85,7 @@ def lower_drives(index: Index, loads: tuple) -> DriveList:
         If a drive is on a joint of several coordinates, on one that moves as prescribed, or on one that has a drive.
     """
     inputs = {name: k for k, name in enumerate(input_names(loads))}
-    rows: list[dict] = []
+    rows: list[CoreRow] = []
     driven: dict[str, Drive] = {}
     for load in loads:
         if not isinstance(load, Drive):
@@ -105,14 +105,14 @@ def lower_drives(index: Index, loads: tuple) -> DriveList:
     return DriveList(sorted(rows, key=lambda row: row["iv"]))
 
 
-def _rows(index: Index, load, inputs: Mapping[str, int]) -> list[dict]:
+def _rows(index: Index, load: object, inputs: Mapping[str, int]) -> list[CoreRow]:
     if isinstance(load, Spring | Damper | Attraction):
         return [_pair(index, load)]
     if isinstance(load, Gravity):
         g = vector(load.acceleration, f"acceleration of {load.name}")
         rows = []
         for link, mass, com in _links(index, load):
-            rows.append({"kind": _UNIFORM, "wrench": (0, 0, 0, *(mass * g)), **_place(index, load, link, "a", com)})
+            rows.append({"kind": _UNIFORM, "wrench": (0, 0, 0, *(mass * g)), **_place(index, link, "a", com)})
         return [row for row in rows if row["body_a"] >= 0]
     if isinstance(load, Wrench):
         return lower_wrench(index, load, inputs)
@@ -129,7 +129,7 @@ def _rows(index: Index, load, inputs: Mapping[str, int]) -> list[dict]:
     raise ModelError(f"a load is one of {_KINDS}, or a Potential or Force of your own, not {shown(load)}")
 
 
-def lower_wrench(index: Index, load: Wrench, inputs: Mapping[str, int]) -> list[dict]:
+def lower_wrench(index: Index, load: Wrench, inputs: Mapping[str, int]) -> list[CoreRow]:
     """Return a wrench as the core takes it: a row of the constants, and one an input; none if nothing moves."""
     if not isinstance(load.axes, str) or load.axes not in _AXES:
         raise InputError(f'{load.name}: axes="{load.axes}" is not known; choose from {", ".join(_AXES)}')
@@ -146,12 +146,12 @@ def lower_wrench(index: Index, load: Wrench, inputs: Mapping[str, int]) -> list[
     return rows if body >= 0 else []
 
 
-def _place(index: Index, load, name: str, end: str, shift=(0.0, 0.0, 0.0)) -> dict:
+def _place(index: Index, name: str, end: str, shift: ArrayLike = (0.0, 0.0, 0.0)) -> CoreRow:
     body, R, point = index.place(name)
     return {f"body_{end}": body, f"point_{end}": point + R @ np.array(shift, dtype=float)}
 
 
-def _links(index: Index, load) -> list[tuple[str, float, np.ndarray]]:
+def _links(index: Index, load: Gravity) -> list[tuple[str, float, np.ndarray]]:
     links = {name: (mass, com) for name, mass, com in zip(
         index.flat.link_names, index.flat.link_mass, index.flat.link_com, strict=True)}  # fmt: skip
     for name in load.links:
@@ -160,8 +160,8 @@ def _links(index: Index, load) -> list[tuple[str, float, np.ndarray]]:
     return [(name, *links[name]) for name in load.links]
 
 
-def _pair(index: Index, load) -> dict:
-    row = {**_place(index, load, load.a, "a"), **_place(index, load, load.b, "b")}
+def _pair(index: Index, load: Spring | Damper | Attraction) -> CoreRow:
+    row = {**_place(index, load.a, "a"), **_place(index, load.b, "b")}
     if row["body_a"] == row["body_b"]:
         raise ModelError(f"{load.name}: both frames are fixed to the same body, so that it does nothing")
     if isinstance(load, Spring):
@@ -183,7 +183,9 @@ def _pair(index: Index, load) -> dict:
 Constraint = PointConstraint | Distance | Coupling | AxisConstraint | Cam | WrittenConstraint
 
 
-def lower_constraints(index: Index, constraints: tuple, plan: Callable[..., Plan] = plan_of) -> ConstraintList:
+def lower_constraints(
+    index: Index, constraints: tuple[object, ...], plan: Callable[..., Plan] = plan_of
+) -> ConstraintList:
     """Return constraints as the core takes them, with the plans of how they are solved for.
 
     ``plan`` makes them, as :func:`vitree.mechanism.plans.plan_of` does.
@@ -202,7 +204,7 @@ def lower_constraints(index: Index, constraints: tuple, plan: Callable[..., Plan
     return ConstraintList(rows, [plan(bodies, ties, whole) for whole in (False, True)], len(bodies.parent))
 
 
-def lower_facing(index: Index, constraints: tuple) -> tuple[np.ndarray, ConstraintList, ConstraintList]:
+def lower_facing(index: Index, constraints: tuple[object, ...]) -> tuple[np.ndarray, ConstraintList, ConstraintList]:
     """Return the directions that must point the same way in two frames, as rows of numbers.
 
     Returns
@@ -215,10 +217,10 @@ def lower_facing(index: Index, constraints: tuple) -> tuple[np.ndarray, Constrai
         Three rows a pair: the direction of b less that of a, in the axes of a. All three vanish on the right side only,
         other than the constraints' own rows.
     """
-    pairs: dict[tuple, int] = {}
+    pairs: dict[tuple[str, str, tuple[float, ...]], int] = {}
     which = np.full(len(constraints), -1)
-    cosines: list[dict] = []
-    differences: list[dict] = []
+    cosines: list[CoreRow] = []
+    differences: list[CoreRow] = []
     for k, c in enumerate(constraints):
         if not isinstance(c, AxisConstraint) or c.facing is None:
             continue
@@ -239,7 +241,7 @@ def _coordinate(index: Index, joint: str, what: str) -> tuple[int, int]:
     return where["iq"], where["iv"]
 
 
-def _constraint(index: Index, constraint: Constraint) -> dict:
+def _constraint(index: Index, constraint: object) -> CoreRow:
     name = constraint.name if isinstance(constraint, Constraint) else ""
     if isinstance(constraint, WrittenConstraint):
         return {"kind": _USER}
@@ -294,9 +296,9 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
 
     It is points on planes, points on a terrain, pairs, wheels that roll, enforced limits, dry friction of joints.
     """
-    rows: list[dict] = []
+    rows: list[CoreRow] = []
     count = int(found.patch.max(initial=-1)) + 1
-    grounds: list[dict] = [{"kind": _PLANE, "normal": plane[:3], "offset": plane[3]} for plane in found.planes]
+    grounds: list[CoreRow] = [{"kind": _PLANE, "normal": plane[:3], "offset": plane[3]} for plane in found.planes]
     if found.terrain is not None:
         grounds.append({"kind": _FIELD})
     for k, ground in enumerate(grounds):
@@ -342,13 +344,13 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
     return names + [(at[row["iv"]], "dry friction") for row in friction_rows(flat)]
 
 
-def _surface(numbers: np.ndarray) -> dict:
+def _surface(numbers: np.ndarray) -> CoreRow:
     friction, restitution, stiffness, damping = numbers.tolist()
     return {"dim": 3 if friction else 1, "friction": friction, "restitution": restitution, "stiffness": stiffness,
             "damping": damping}  # fmt: skip
 
 
-def limit_rows(flat: Flat) -> list[dict]:
+def limit_rows(flat: Flat) -> list[CoreRow]:
     """Return the enforced limits of joints, which are behind all other contacts."""
     rows = []
     for joint, iq, iv, *bounds in limits_of(flat.joints, flat.constraints) if flat.limits == "enforce" else ():
@@ -383,7 +385,7 @@ class Structure:
     texts: dict[str, bytes] = field(default_factory=dict)
 
 
-def structure_of(index: Index, constraints: tuple[Any, ...]) -> Structure:
+def structure_of(index: Index, constraints: tuple[object, ...]) -> Structure:
     """Return the structure of a mechanism.
 
     Raises

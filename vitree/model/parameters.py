@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, mapping, numbers_of
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat, with_numbers
 from vitree.mechanism.merging import Part, merge
+from vitree.model.facts import ModelFacts
 from vitree.spatial.inertia import body_mass, inertia_tensor
 
 #: Numbers of links, with the shape of one.
@@ -23,7 +25,7 @@ OF_VELOCITIES = ("damping", "friction", "dry_friction", "armature")
 PARAMETERS = (*OF_LINKS, *OF_VELOCITIES, "gravity", "gains")
 
 
-def varied(model: Any, given: Mapping[str, Any]) -> Flat:
+def varied(model: ModelFacts, given: Mapping[str, object]) -> Flat:
     """Return the arrays of a model with other numbers; see :meth:`vitree.Model.with_parameters`.
 
     Raises
@@ -47,7 +49,7 @@ def varied(model: Any, given: Mapping[str, Any]) -> Flat:
     return with_numbers(flat, changed)
 
 
-def _links(flat: Flat, given: dict[str, Any]) -> dict[str, Any]:
+def _links(flat: Flat, given: Mapping[str, object]) -> dict[str, Any]:
     """Return the arrays of links and of bodies that other masses, COM and inertias of links give."""
     if not given:
         return {}
@@ -78,7 +80,9 @@ def _links(flat: Flat, given: dict[str, Any]) -> dict[str, Any]:
             **{f"link_{name}": tuple(of_links[name]) for name in given}}  # fmt: skip
 
 
-def _by_name(value: Any, what: str, names: Mapping[str, Any], shape: tuple[int, ...], kind: str) -> dict[str, Any]:
+def _by_name(
+    value: object, what: str, names: Mapping[str, object], shape: tuple[int, ...], kind: str
+) -> dict[str, ArrayLike]:
     """Return numbers by name, of a mapping or of an array with a row for each name."""
     if isinstance(value, Mapping):
         for name in value:
@@ -94,7 +98,7 @@ def _by_name(value: Any, what: str, names: Mapping[str, Any], shape: tuple[int, 
     return dict(zip(names, array, strict=True))
 
 
-def _velocities(model: Any, what: str, value: Any) -> np.ndarray:
+def _velocities(model: ModelFacts, what: str, value: object) -> np.ndarray:
     """Return a coefficient of each velocity, of an array or by names of joints."""
     if not isinstance(value, Mapping):
         found = entries(value, (model.nv,), what).copy()
@@ -110,19 +114,23 @@ def _velocities(model: Any, what: str, value: Any) -> np.ndarray:
     return found
 
 
-def _drives(model: Any, value: Any) -> tuple:
+def _drives(model: ModelFacts, value: object) -> tuple[Any, ...]:
     """Return the loads, with other gains (kp, kd) of the drives of joints."""
     gains = mapping(value, "gains", "a mapping of names of driven joints to gains (kp, kd)")
     driven = [drive.joint for drive in model.drives]
-    pairs: dict[str, dict[str, Any]] = {}
+    pairs: dict[str, tuple[float, float]] = {}
     for joint, pair in gains.items():
         if not isinstance(joint, str) or joint not in driven:
             raise UnknownNameError("driven joint", joint, driven)
         if driven.count(joint) > 1:
             raise ModelError(f'the joint "{joint}" has {driven.count(joint)} drives; give it one, to change its gains')
         kp, kd = entries(pair, (2,), f'gains["{joint}"]')
-        pairs[joint] = {"kp": float(kp), "kd": float(kd)}
-    return tuple(
-        replace(load, **pairs[load.joint]) if isinstance(load, Drive) and load.joint in pairs else load
-        for load in model.loads
-    )
+        pairs[joint] = float(kp), float(kd)
+
+    def changed(load: Any) -> Any:
+        if not isinstance(load, Drive) or load.joint not in pairs:
+            return load
+        kp, kd = pairs[load.joint]
+        return replace(load, kp=kp, kd=kd)
+
+    return tuple(map(changed, model.loads))

@@ -13,9 +13,9 @@ from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import FREE, PRISMATIC, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
+from vitree.model.candidates import named_side
 from vitree.model.closure import CONSISTENT
 from vitree.model.contact_points import Nodes, count_of, gaps_at, kicks_of
-from vitree.model.contacts import named_side
 from vitree.model.model import Model
 
 # ---- configurations that stand on the ground ---------------------------------------------------------------
@@ -160,7 +160,7 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
     if beyond:
         _, name, x, entry, low, high = max(beyond)
         others = f", and {len(beyond) - 1} more joints are beyond theirs" if len(beyond) > 1 else ""
-        tied = full.constraints and full.constraint_rows(q[None])[1][0][:, entry].any()
+        tied = full.constraints and full._constraint_rows(q[None])[1][0][:, entry].any()
         such = f', such as at vt.satisfy_constraints(model, q, hold=["{name}"]) of a q that is' if tied else ""
         raise InputError(
             f'the joint "{name}" is at {x:.6g} {when}, beyond its limits {low:g} to {high:g}{others}; start within '
@@ -217,7 +217,7 @@ def brought_together(
 def _amiss(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tuple[str, float]]:
     """Return in words what misses at q, and by how much [m or rad]."""
     found = []
-    if model.touches:
+    if model.has_contact:
         gaps = model.contact_gaps(q)
         if len(gaps.gap) and gaps.gap.min() < -OVERLAP:
             gap = np.minimum(_gaps(model, q)[0] + rebounds(model, q, v, dt), 0.0)
@@ -229,7 +229,7 @@ def _amiss(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tuple[
         for joint, beyond, _ in _beyond(model, q, v, dt):
             found.append((f'"{joint}" was beyond its limit', abs(beyond)))
     if model.constraints:
-        errors = np.abs(model.constraint_errors(q[None])[0])
+        errors = np.abs(model._constraint_errors(q[None])[0])
         found += [(f"the {model.constraints[k].name} was open", float(errors[k]))
                   for k in np.flatnonzero(errors > CONSISTENT)]  # fmt: skip
     return found
@@ -289,7 +289,7 @@ def _closed(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray
     shut: set[int] = set()
     for _ in range(MOST):
         h, rows = np.empty(0), np.empty((0, model.nv))
-        if model.touches:
+        if model.has_contact:
             gap = _gaps(model, q)[0] + rebounds(model, q, v, dt)
             shut |= set(np.flatnonzero(gap < -ZERO).tolist())
             which = np.array(sorted(shut), dtype=int)
@@ -297,7 +297,7 @@ def _closed(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray
             for _, over, entry in _beyond(model, q, v, dt):
                 h, rows = np.append(h, over), np.vstack([rows, np.eye(model.nv)[entry]])
         if model.constraints:
-            errors, Dh = (x[0] for x in model.constraint_rows(q[None]))
+            errors, Dh = (x[0] for x in model._constraint_rows(q[None]))
             h, rows = np.append(h, errors), np.vstack([rows, Dh])
         if np.abs(h).max(initial=0.0) <= ZERO:
             return q

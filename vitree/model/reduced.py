@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +13,9 @@ from vitree.mechanism.euler import expand, from_euler, to_euler
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.followers import Followers
 from vitree.model.broadcasting import finite_result
+from vitree.model.inputs import Gains
 from vitree.model.model import Model
-from vitree.model.user_loads import Mapped, written_parts
+from vitree.model.user_loads import Mapped, WrittenParts, written_parts
 
 # ---- eulerModel: a model whose ball and free joints are primitives of one coordinate -----------------------
 
@@ -37,19 +37,19 @@ class EulerModel(Model, made_by="euler"):
         self.native = of_kind(native, Model, "native", "a Model; model.euler() makes one of it")
         super().__init__(expand(native.flat))
 
-    def _written_of(self, loads, constraints):
+    def _written_of(self, loads: tuple[object, ...], constraints: tuple[object, ...]) -> WrittenParts | None:
         # what is written in Python speaks of the native coordinates
         return Mapped(self, loads, constraints) if written_parts(self.native, loads, constraints) else None
 
     def with_drives(
-        self, gains: Mapping[str, Any], *, effort_limits: bool = False, target_rates: bool = False
+        self, gains: Gains, *, effort_limits: bool = False, target_rates: bool = False
     ) -> EulerModel:
         return EulerModel(self.native.with_drives(gains, effort_limits=effort_limits, target_rates=target_rates))
 
-    def _varied(self, given: Mapping[str, Any]) -> EulerModel:
+    def _varied(self, given: Mapping[str, object]) -> EulerModel:
         return EulerModel(self.native._varied(given))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return (EulerModel, (self.native,))
 
     @finite_result
@@ -131,7 +131,7 @@ class ReducedModel(Model, made_by="reduced"):
     # ---- coordinates ------------------------------------------------------------------------------
 
     @property
-    def full(self) -> Model:
+    def full(self) -> Model:  # type: ignore[override]  # the model of all joints is of another kind
         return self._full
 
     def contract(self, q: ArrayLike) -> np.ndarray:
@@ -164,7 +164,7 @@ class ReducedModel(Model, made_by="reduced"):
     def digest(self) -> str:
         return f"reduced {self.full.digest}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return (ReducedModel, (self.full,))
 
 
@@ -175,7 +175,7 @@ class ReducedEulerModel(ReducedModel, made_by="reduced euler"):
         self.native, self._expanded = native, EulerModel(native.full)
         super().__init__(self._expanded)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return (ReducedEulerModel, (self.native,))
 
     def from_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

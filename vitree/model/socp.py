@@ -90,12 +90,14 @@ class Problem:
         return np.concatenate([self.G, cones]), np.concatenate([self.h, most])
 
     def _at(self, z: np.ndarray) -> np.ndarray:
-        return self.ways[0] + self.ways[1] @ z
+        found: np.ndarray = self.ways[0] + self.ways[1] @ z
+        return found
 
     def _best(self) -> np.ndarray:
         """The best of the equations alone."""
         x0, N = self.ways
-        return np.linalg.lstsq(self.M @ N, self.d - self.M @ x0, rcond=None)[0]
+        found: np.ndarray = np.linalg.lstsq(self.M @ N, self.d - self.M @ x0, rcond=None)[0]
+        return found
 
     def but(self, **changed: np.ndarray) -> Problem:
         """Return the problem with other arrays."""
@@ -196,13 +198,16 @@ def _solved(R: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The solution of R^T R x = right."""
     from scipy.linalg import solve_triangular
 
-    return solve_triangular(R, solve_triangular(R, right, trans="T", check_finite=False), check_finite=False)
+    half = solve_triangular(R, right, trans="T", check_finite=False)
+    found: np.ndarray = solve_triangular(R, half, check_finite=False)
+    return found
 
 
 def _determinant(s: np.ndarray) -> np.ndarray:
     """s0^2 - s1^2 - s2^2 of rows, as a product, which keeps digits near the boundary."""
     across = np.hypot(s[:, 1], s[:, 2])
-    return (s[:, 0] - across) * (s[:, 0] + across)
+    found: np.ndarray = (s[:, 0] - across) * (s[:, 0] + across)
+    return found
 
 
 def _room(s: np.ndarray, flat: int) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +16,8 @@ from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
+from vitree.model.candidates import gap_numbers, named_side
 from vitree.model.closure import require_consistent
-from vitree.model.contacts import gap_numbers, named_side
 from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.placement import require_clear, way_of
@@ -175,7 +174,8 @@ def static_equilibrium(
 class _Posture:
     """A model at rest at q, and all that may hold it; forces are shares of ``size`` [N]."""
 
-    def __init__(self, model: Model, q: np.ndarray, motors, share: float, near: float, inputs):
+    def __init__(self, model: Model, q: np.ndarray, motors: Iterable[str] | None, share: float, near: float,
+                 inputs: ArrayLike | Mapping[str, float] | None):  # fmt: skip
         self.model, self.q = model, q
         self.near = near
         fixed = np.asarray(model.flat.kinematic, dtype=bool)
@@ -187,7 +187,7 @@ class _Posture:
         self.size = max(weight, np.abs(static).max(initial=0.0)) or 1.0
         self.static = static / self.size
         self._touch(share)
-        Dh = model.constraint_rows(q[None])[1][0]
+        Dh = model._constraint_rows(q[None])[1][0]
         self.limited, signs = self._limits()
         limits = np.zeros((model.nv, len(self.limited)))
         limits[self.limited, np.arange(len(self.limited))] = signs
@@ -206,7 +206,7 @@ class _Posture:
         """Find what touches, its axes (n, 3, 3), rows normal and tangents, and joint forces (nv, 3 n) along them."""
         model, q = self.model, self.q
         self.gaps = gaps = model.contact_gaps(q)
-        numbers = gap_numbers(model.contact_candidates, model.pose_rows(q[None])[0])
+        numbers = gap_numbers(model.contact_candidates, model._pose_rows(q[None])[0])
         rows = np.flatnonzero(gaps.gap <= self.near)
         for k in rows:
             if np.isfinite(numbers[k, 2]):
@@ -226,7 +226,7 @@ class _Posture:
             columns.append((axes @ rate).T)
         self.contacts = np.concatenate(columns, axis=1)
 
-    def _rate(self, frame: str, point: np.ndarray, made: dict) -> np.ndarray:
+    def _rate(self, frame: str, point: np.ndarray, made: dict[str, tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """Velocity (3, nv) of a point [m] of the world that moves with a frame."""
         if frame not in made:
             made[frame] = self.model.frame_jacobian(frame, self.q), self.model.frame_pose(frame, self.q)[:3, 3]
@@ -288,9 +288,11 @@ class _Posture:
             A=np.concatenate(A)[:, :, kept], c=np.concatenate(c)[:, kept], e=np.concatenate(e),
         ), kept  # fmt: skip
 
-    def solve(self, *args, **more) -> np.ndarray | None:
+    def solve(
+        self, friction: np.ndarray, efforts: float = np.inf, passive: np.ndarray | None = None
+    ) -> np.ndarray | None:
         """Return the unknowns (n,) of the best stance of :meth:`problem`; None if there is none."""
-        problem, kept = self.problem(*args, **more)
+        problem, kept = self.problem(friction, efforts, passive)
         found = problem.solve()
         return None if found is None else _spread(found, kept)
 
@@ -444,7 +446,7 @@ class _Posture:
         )  # fmt: skip
 
 
-def _at_rest(model: Model, q: np.ndarray, inputs) -> np.ndarray:
+def _at_rest(model: Model, q: np.ndarray, inputs: ArrayLike | Mapping[str, float] | None) -> np.ndarray:
     """Joint forces (nv,) [N or N m] of gravity and loads at rest, without drives."""
     static = -model.rnea(q, model.zero_velocity(), model.zero_velocity())
     values = resolve_inputs(model, inputs)
@@ -452,13 +454,14 @@ def _at_rest(model: Model, q: np.ndarray, inputs) -> np.ndarray:
 
 
 @in_coordinates("force")
-def _of_loads(model: Model, q: np.ndarray, values: Any) -> np.ndarray:
+def _of_loads(model: Model, q: np.ndarray, values: object) -> np.ndarray:
     """Joint forces (nv,) [N or N m] of loads at rest, without drives."""
-    model.require_regular(q)
+    model.require_invertible_mass_matrix(q)
     still = model.zero_velocity()
     field = core.ModelStepper(model.core, 1.0, loads=model.load_list, user=model.written, nu=len(model.input_names),
                               inputs=values)  # fmt: skip
-    return model.crba(q) @ (field.acceleration_at(0.0, q, still)[0] - model.aba(q, still, still))
+    found: np.ndarray = model.crba(q) @ (field.acceleration_at(0.0, q, still)[0] - model.aba(q, still, still))
+    return found
 
 
 @in_coordinates("velocity")

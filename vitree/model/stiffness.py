@@ -55,7 +55,8 @@ def friction_rates(model: Model, q: np.ndarray) -> np.ndarray:
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     with np.errstate(over="ignore"):  # of friction that no double holds over so small a velocity: infinitely fast
         slope = (model.friction / np.asarray(model.flat.friction_velocity))[free]
-    return slope * np.diag(np.linalg.inv(model.crba(q)[np.ix_(free, free)]))
+    found: np.ndarray = slope * np.diag(np.linalg.inv(model.crba(q)[np.ix_(free, free)]))
+    return found
 
 
 def heaviest_load(model: Model) -> tuple[str, float, float] | None:
@@ -84,7 +85,8 @@ def _stiffness(model: Model, load: JointSpring | NonlinearSpring | Spring, q: np
         d = _place(model, load.a, q) - _place(model, load.b, q)
         if load.length != 0 and d.any():
             rows = (d / np.linalg.norm(d))[None] @ rows
-        return load.stiffness * rows.T @ rows
+        found: np.ndarray = load.stiffness * rows.T @ rows
+        return found
     out, iv = np.zeros((model.nv, model.nv)), model.joint(load.joint).v_slice.start
     if isinstance(load, JointSpring):
         out[iv, iv] = load.stiffness

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,13 +33,13 @@ class Mechanism(Protocol):
     @property
     def input_names(self) -> tuple[str, ...]: ...
     def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray: ...
-    def validate_configuration(self, q: Any, name: str = "q") -> np.ndarray: ...
-    def validate_velocity(self, v: Any, name: str = "v") -> np.ndarray: ...
-    def integrate(self, q: Any, dq: Any) -> np.ndarray: ...
-    def body_poses(self, q: Any) -> np.ndarray: ...
-    def pose_rows(self, q: np.ndarray) -> np.ndarray: ...
-    def frame_pose(self, name: str, q: Any) -> np.ndarray: ...
-    def frame_jacobian(self, name: str, q: Any, axes: str = "world") -> np.ndarray: ...
+    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray: ...
+    def validate_velocity(self, v: ArrayLike, name: str = "v") -> np.ndarray: ...
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray: ...
+    def body_poses(self, q: ArrayLike) -> np.ndarray: ...
+    def _pose_rows(self, q: np.ndarray) -> np.ndarray: ...
+    def frame_pose(self, name: str, q: ArrayLike) -> np.ndarray: ...
+    def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray: ...
 
 
 # ---- loads and constraints written in Python: potentials, forces, constraints, and a check of their derivatives
@@ -147,7 +147,7 @@ class Constraint(Written):
         return by_displacement(model, q, lambda at: self.value(model, at))
 
 
-def answer(part: Written, method: str, shape: tuple[int, ...], *arguments: Any) -> np.ndarray:
+def answer(part: Written, method: str, shape: tuple[int, ...], *arguments: object) -> np.ndarray:
     """Return the answer of a method of a load or constraint of the user's, checked to have a shape.
 
     Raises
@@ -158,18 +158,22 @@ def answer(part: Written, method: str, shape: tuple[int, ...], *arguments: Any) 
     timed = isinstance(part, Force)
     asked = Asked(lambda *rest: getattr(part, method)(arguments[0], *rest), f"{method} of {part.name}", "", shape,
                   timed=timed)  # fmt: skip
-    return asked(*arguments[1:])
+    found: np.ndarray = asked(*arguments[1:])
+    return found
 
 
-def by_displacement(model: Mechanism, q: np.ndarray, f: Callable) -> np.ndarray:
+def by_displacement(model: Mechanism, q: np.ndarray, f: Callable[[np.ndarray], ArrayLike]) -> np.ndarray:
     """Return the derivatives of f(q) by the body displacements of q, (nv, ...), by central differences."""
     return differences(f, q, model.nv, model.integrate)
 
 
-def differences(f: Callable, x: np.ndarray, n: int, moved: Callable = np.add) -> np.ndarray:
+def differences(
+    f: Callable[[np.ndarray], ArrayLike], x: np.ndarray, n: int, moved: Callable[..., np.ndarray] = np.add
+) -> np.ndarray:
     """Return (f(x + h e) - f(x - h e))/2h for the n unit displacements e, (n, ...); ``moved`` adds a displacement."""
     ends = [as_numbers(f(moved(x, s * e))) for e in STEP * np.eye(n) for s in (1, -1)]
-    return (np.array(ends[::2]) - np.array(ends[1::2])) / (2 * STEP)
+    found: np.ndarray = (np.array(ends[::2]) - np.array(ends[1::2])) / (2 * STEP)
+    return found
 
 
 def check_derivatives(
@@ -210,7 +214,7 @@ def check_derivatives(
     q = model.random_configuration(rng) if q is None else model.validate_configuration(q)
     v = rng.standard_normal(model.nv) if v is None else model.validate_velocity(v)
     u = np.zeros(len(model.input_names)) if u is None else entries(u, (len(model.input_names),), "u")
-    pairs: list[tuple[str, Callable, Callable]]
+    pairs: list[tuple[str, Callable[[], ArrayLike], Callable[[], ArrayLike]]]
     if isinstance(written, Potential):
         pairs = [
             ("gradient", lambda: written.gradient(model, q), lambda: Potential.gradient(written, model, q)),
@@ -239,27 +243,31 @@ def check_derivatives(
             )
 
 
+#: A constraint and its gradient at q.
+_Row = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+
 class WrittenParts:
     """Loads and constraints written in Python, as the steppers ask them."""
 
-    def __init__(self, model: Any, loads: tuple, constraints: tuple):
+    def __init__(self, model: Mechanism, loads: tuple[object, ...], constraints: tuple[object, ...]):
         self.model = model
         self.potentials = [x for x in loads if isinstance(x, Potential)]
         self.forces = [x for x in loads if isinstance(x, Force)]
         self.resting, self.moving = bool(self.potentials), bool(self.forces)
         own = [(k, c) for k, c in enumerate(constraints) if isinstance(c, Constraint)]
-        self.constraints: list[Any] = [(k, self._rows_of(c)) for k, c in own]
+        self.constraints: list[tuple[int, _Row]] = [(k, self._rows_of(c)) for k, c in own]
         #: steps of differences along v; wider where the gradient is one by differences itself
         self.steps = {k: 1e-5 if type(c).gradient is not Constraint.gradient else 3e-4 for k, c in own}
 
-    def _rows_of(self, constraint: Constraint) -> Callable:
-        def row(q):
+    def _rows_of(self, constraint: Constraint) -> _Row:
+        def row(q: np.ndarray) -> tuple[float, np.ndarray]:
             value = answer(constraint, "value", (), self.model, q)
             return float(value), answer(constraint, "gradient", (self.model.nv,), self.model, q)
 
         return row
 
-    def _sum(self, shape: tuple[int, ...], parts: list, method: str, *state) -> np.ndarray:
+    def _sum(self, shape: tuple[int, ...], parts: Sequence[Written], method: str, *state: object) -> np.ndarray:
         """Sum of the results of a method over several parts, each checked."""
         total = np.zeros(shape)
         for part in parts:
@@ -270,7 +278,7 @@ class WrittenParts:
         """Forces of the potentials, (nv,)."""
         return -self._sum((self.model.nv,), self.potentials, "gradient", q)
 
-    def move(self, t, q, v, u) -> np.ndarray:
+    def move(self, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Sum of the forces, (nv,)."""
         return self._sum((self.model.nv,), self.forces, "force", t, q, v, u)
 
@@ -278,17 +286,17 @@ class WrittenParts:
         """Sum of the potentials [J]."""
         return float(self._sum((), self.potentials, "energy", q))
 
-    def hessian(self, q) -> np.ndarray:
+    def hessian(self, q: np.ndarray) -> np.ndarray:
         """Derivatives of the potentials' forces by q, (nv, nv)."""
         return -self._sum((self.model.nv, self.model.nv), self.potentials, "hessian", q)
 
-    def tangent(self, t, q, v, u) -> tuple[np.ndarray, np.ndarray]:
+    def tangent(self, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of all forces by q and by v, (nv, nv) each."""
         square = (self.model.nv, self.model.nv)
         by_q = self.hessian(q) + self._sum(square, self.forces, "by_q", t, q, v, u)
         return by_q, self._sum(square, self.forces, "by_v", t, q, v, u)
 
-    def constraint_accelerations(self, q, v) -> list[tuple[int, float]]:
+    def constraint_accelerations(self, q: np.ndarray, v: np.ndarray) -> list[tuple[int, float]]:
         """D2h(v, v) of each constraint, by differences of its gradient along v."""
         out = []
         for k, row in self.constraints:
@@ -297,58 +305,74 @@ class WrittenParts:
             out.append((k, float((ahead - behind) @ v) / (2 * e)))
         return out
 
-    def _moved(self, q, step) -> np.ndarray:
+    def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         return self.model.integrate(q, step)
 
 
-def written_parts(model: Mechanism, loads: tuple, constraints: tuple) -> WrittenParts | None:
+def written_parts(model: Mechanism, loads: tuple[object, ...], constraints: tuple[object, ...]) -> WrittenParts | None:
     """Return the parts written in Python, or None if there are none."""
     if any(isinstance(x, Written) for x in (*loads, *constraints)):
         return WrittenParts(model, loads, constraints)
     return None
 
 
+class Expanded(Protocol):
+    """A model in Euler angles, and the one that it was made of."""
+
+    @property
+    def native(self) -> Mechanism: ...
+    @property
+    def nv(self) -> int: ...
+    def to_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]: ...
+
+
 class Mapped(WrittenParts):
     """The same for a model in Euler angles: asked in the native model's coordinates."""
 
-    def __init__(self, euler, loads: tuple, constraints: tuple):
+    def __init__(self, euler: Expanded, loads: tuple[object, ...], constraints: tuple[object, ...]):
         super().__init__(euler.native, loads, constraints)
         self.euler = euler
         self.constraints = [(k, self._mapped_row(row)) for k, row in self.constraints]
 
-    def _mapped_row(self, row: Callable) -> Callable:
-        def mapped(q):
+    def _mapped_row(self, row: _Row) -> _Row:
+        def mapped(q: np.ndarray) -> tuple[float, np.ndarray]:
             at, B = self._native(q)
             value, gradient = row(at)
             return value, np.ascontiguousarray(B.T @ gradient)
 
         return mapped
 
-    def _native(self, qe):
+    def _native(self, qe: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The native configuration, and the matrix of native velocities by expanded ones."""
         n = self.euler.nv
         q, v = self.euler.to_native(np.broadcast_to(qe, (n, len(qe))), np.eye(n))
         return np.ascontiguousarray(q[0]), v.T
 
-    def rest(self, q):
+    def rest(self, q: np.ndarray) -> np.ndarray:
         at, B = self._native(q)
-        return B.T @ super().rest(at)
+        found: np.ndarray = B.T @ super().rest(at)
+        return found
 
-    def move(self, t, q, v, u):
+    def move(self, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
         at, B = self._native(q)
-        return B.T @ super().move(t, at, B @ v, u)
+        found: np.ndarray = B.T @ super().move(t, at, B @ v, u)
+        return found
 
-    def energy(self, q):
+    def energy(self, q: np.ndarray) -> float:
         return super().energy(self._native(q)[0])
 
-    def hessian(self, q):
+    def hessian(self, q: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(differences(self.rest, q, len(q)).T)
 
-    def tangent(self, t, q, v, u):
-        total = lambda at, rate: self.rest(at) + self.move(t, at, rate, u)  # noqa: E731
+    def tangent(self, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def total(at: np.ndarray, rate: np.ndarray) -> np.ndarray:
+            found: np.ndarray = self.rest(at) + self.move(t, at, rate, u)
+            return found
+
         by_q = differences(lambda at: total(at, v), q, len(q)).T
         by_v = differences(lambda rate: total(q, rate), v, len(v)).T
         return np.ascontiguousarray(by_q), np.ascontiguousarray(by_v)
 
-    def _moved(self, q, step):
-        return q + step
+    def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        found: np.ndarray = q + step
+        return found

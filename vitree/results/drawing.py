@@ -227,7 +227,7 @@ def poses(system: System, q: Any) -> np.ndarray:
     if q.ndim == 1:
         return poses(system, q[None])[0]
     if isinstance(system, Model):
-        X = system.pose_rows(q)
+        X = system._pose_rows(q)
     else:
         X = np.array([list(system.frame_poses(row).values()) for row in q])[..., :3, :]
     out = np.empty((*X.shape[:2], 7))

@@ -72,7 +72,7 @@ def about(traj: Recording) -> dict[str, Any] | None:
         return traj.about
     return {
         "units": _units(traj), "gravity": system.gravity.tolist(), "total_mass": float(system.total_mass),
-        "is_free_floating": bool(system.is_free_floating), "conservative": bool(system.conservative),
+        "is_free_floating": bool(system.is_free_floating), "conservative": bool(system.is_conservative),
         "is_dissipative": bool(system.is_dissipative),
     }  # fmt: skip
 

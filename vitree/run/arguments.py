@@ -312,7 +312,7 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         If accelerations do not exist.
     """
     require_system(model)
-    model.require_regular()
+    model.require_invertible_mass_matrix()
     methods = model.methods
     for name in ("q0", "v0", "p0"):
         start = getattr(given, name)
@@ -580,7 +580,7 @@ def start_of(system: Any, seed: int, q0: Any = "neutral", v0: Any = "random", sp
     if not 0 <= real(speed) < np.inf:
         raise InputError("speed", speed, "must be a finite number, 0 or more")
     v = real(speed) * np.random.default_rng([seed, 1]).standard_normal(system.nv)
-    if system.kinematic_names:
+    if system.prescribed_joint_names:
         v[np.asarray(system.flat.kinematic, dtype=bool)] = 0.0
     return q, v if system.degrees_of_freedom == system.nv else system.project_velocity(q, v)
 

@@ -540,7 +540,7 @@ def _energy_is_known(run: Runner) -> bool:
     """Say whether the energy is constant in exact arithmetic."""
     given = run.shared
     driven = any(each is not None for each in (given.torque, given.inputs, given.targets))
-    return run.model.conservative and not (driven or given.wrenches or given.prescribed)
+    return run.model.is_conservative and not (driven or given.wrenches or given.prescribed)
 
 
 def _momentum_is_known(run: Runner) -> bool:

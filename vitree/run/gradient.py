@@ -34,7 +34,7 @@ def variation_of(run: Any, d: Any, dp: Any, dtorque: Any, dinputs: Any, dprescri
                  control: Any) -> Perturbation:  # fmt: skip
     """Return what a change makes of a run; see :meth:`vitree.Trajectory.variation`."""
     steps = StepsOf(run, control)
-    n, nv, nu, k = len(steps), steps.model.nv, steps.ends.u.shape[1], len(steps.model.kinematic_names)
+    n, nv, nu, k = len(steps), steps.model.nv, steps.ends.u.shape[1], len(steps.model.prescribed_joint_names)
 
     def given(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
         return np.zeros(shape) if value is None else np.asarray(entries(value, shape, name))
@@ -74,7 +74,7 @@ class Gradient:
     by_inputs : (steps, nu) array, in units of the number over those of the inputs
         By the inputs ``model.input_names`` of each step: those of loads, and targets of drives.
     by_prescribed : (steps, k) array, in units of the number over m or rad
-        By the coordinates ``model.kinematic_names`` at the end of each step.
+        By the coordinates ``model.prescribed_joint_names`` at the end of each step.
     by_parameters : dict
         By the parameters that were asked for, kind to name to number or array, as ``with_parameters`` takes them. The
         state at the start stays as a momentum. That by an inertia is symmetric: the number changes by the sum of its
@@ -127,7 +127,7 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, cont
     costates = np.empty_like(g)
     costates[-1] = g[-1]
     torque, by_inputs = np.zeros((count, nv)), np.zeros((count, steps.rows.u.shape[1]))
-    prescribed = np.zeros((count, len(model.kinematic_names)))
+    prescribed = np.zeros((count, len(model.prescribed_joint_names)))
     for begin, end in reversed(steps.chunks(CHUNK)):
         found = steps.sweep(begin, end, g, costates)
         first, last = first_of[[begin, end]]
@@ -162,7 +162,7 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, cont
 def _by_velocities(run: Any, by_v: np.ndarray) -> np.ndarray:
     """Return what derivatives by velocities are by displacements and momenta, p = M(q) v."""
     model = run.system
-    if model.constraints or model.kinematic_names or model.touches:
+    if model.constraints or model.prescribed_joint_names or model.has_contact:
         raise InputError(
             "by_v", by_v,
             "is for robots without constraints, contacts and prescribed coordinates: velocities there are not M^-1 p "

@@ -137,14 +137,14 @@ class Rollout:
         if not count:
             raise InputError(f"instance {k} has no record: {self.failed[k]}")
         system = self.system_of(k)
-        if "v" not in self.data and getattr(system, "touches", False):
+        if "v" not in self.data and getattr(system, "has_contact", False):
             text = "velocities in contact do not follow from p: give record="
             raise InputError(text + '("q", "v", "p")')
         q = self.data["q"][k, :count]
         known = {name: self.data[name][k, :count] for name in ("v", "p") if name in self.data}
-        v = known["v"] if "v" in known else system.constrained_velocities(q, known["p"])
-        p = known["p"] if "p" in known else system.momenta(q, v)
-        energies = system.energies(np.ascontiguousarray(q), np.ascontiguousarray(v))
+        v = known["v"] if "v" in known else system._constrained_velocities(q, known["p"])
+        p = known["p"] if "p" in known else system._momenta(q, v)
+        energies = system._energies(np.ascontiguousarray(q), np.ascontiguousarray(v))
         iterations, residual, total, most = self.solved
         return Trajectory(
             model_name=system.name, joint_names=system.joint_names, q_names=system.q_names,
@@ -153,7 +153,7 @@ class Rollout:
             iterations=iterations[k, :count], residual=residual[k, :count], iterations_total=int(total[k]),
             iterations_max=int(most[k]), steps=int(self.steps[k]), seconds=self.seconds / max(len(self), 1),
             constraint_names=tuple(c.name for c in system.constraints),
-            constraint=system.constraint_errors(q), system=system,
+            constraint=system._constraint_errors(q), system=system,
         )  # fmt: skip
 
     def raise_failed(self) -> None:
@@ -390,12 +390,12 @@ class Batch:
         if told is not None:
             v = told.reshape(n * rows, -1)
         elif by_momentum and self._asks("v"):
-            v = system.velocities(flat_q, flat_x)
+            v = system._velocities(flat_q, flat_x)
         found: dict[str, np.ndarray] = {"q": flat_q, "v": v}
         if "p" in self.names:
-            found["p"] = flat_x if by_momentum else system.momenta(flat_q, v)
+            found["p"] = flat_x if by_momentum else system._momenta(flat_q, v)
         if {*self.names} - {"q", "v", "p"}:
-            energies = system.energies(flat_q, v)
+            energies = system._energies(flat_q, v)
             found |= {name: energies[:, at] for name, at in QUANTITIES.items() if at is not None}
             found["energy"] = energies[:, 0] + energies[:, 1]
         for name in self.names:
@@ -421,7 +421,7 @@ class Batch:
         rows = len(at)
         for name in self.names:
             if name == "center_of_mass":
-                self.data[name][k, :rows] = run.system.energies(run.q[at], run.v[at])[:, 8:11]
+                self.data[name][k, :rows] = run.system._energies(run.q[at], run.v[at])[:, 8:11]
             else:
                 self.data[name][k, :rows] = getattr(run, name)[at]
         self.iterations[k, :rows], self.residual[k, :rows] = run.iterations[at], run.residual[at]

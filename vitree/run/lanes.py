@@ -72,7 +72,7 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
     name = "v0" if found.p0 is None else "p0"
     if not model._regular:
         for row in q:
-            model.require_regular(row)
+            model.require_invertible_mass_matrix(row)
     given = getattr(found, name)
     v = np.zeros((1, model.nv)) if given is None else np.atleast_2d(given)
     for k, row in enumerate(v):
@@ -80,9 +80,9 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
     q = np.array(np.broadcast_to(q, (n, model.nq)), order="C")
     v = np.array(np.broadcast_to(v, (n, model.nv)), order="C")
     if by_momentum and found.p0 is None:
-        return q, model.momenta(q, v)
+        return q, model._momenta(q, v)
     if not by_momentum and found.p0 is not None:
-        return q, model.velocities(q, v)
+        return q, model._velocities(q, v)
     return q, v
 
 
@@ -196,7 +196,7 @@ class HeldSimulations(Held):
         super().__init__(found, threads)
         n = found.count
         # v of a state in contact is not that of its p
-        touches = isinstance(found.model, Model) and found.model.touches
+        touches = isinstance(found.model, Model) and found.model.has_contact
         self.by_momentum = found.kind.uses_momentum or touches
         self.held: list[Any] = [None] * n
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
@@ -450,7 +450,7 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
     held = held_of(found, plan, batch.threads)
     rows, reached = len(batch.t), np.zeros(n, int)
     q, x = np.full((n, rows, model.nq), np.nan), np.full((n, rows, model.nv), np.nan)
-    touches = isinstance(model, Model) and model.touches
+    touches = isinstance(model, Model) and model.has_contact
     told = np.full_like(x, np.nan) if touches else None
     row = 0
     with held:

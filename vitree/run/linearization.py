@@ -126,8 +126,8 @@ class Linearization:
     by_inputs : (..., 2 nv, nu) array, in units of the rows over those of the inputs
         By the inputs of ``model.input_names``: those of loads, and targets of drives.
     by_prescribed : (..., 2 nv, k) array, in units of the rows over m or rad
-        By the coordinates of ``model.kinematic_names`` at the ends. Those at the starts are part of the state. Within a
-        step of order 4, 6 or 8 a change of them is linear in time.
+        By the coordinates of ``model.prescribed_joint_names`` at the ends. Those at the starts are part of the state.
+        Within a step of order 4, 6 or 8 a change of them is linear in time.
     impulses : Derivatives
         Those of the constraints' impulses at the start [N s or N m s], m rows. An impulse acts on the joints with
         Dh(q)^T impulse. A run records it over dt, as a multiplier; its first one over dt/2. At order 4, 6 and 8 the
@@ -341,7 +341,7 @@ class StepsOf:
         self.model, u = model, _inputs_of(model, control, len(run) - 1)
         rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:], u, run.t[:-1]
         self.ends = Rows(*(np.ascontiguousarray(x) for x in rows))
-        self.touched = touched_in(run) if model.touches else []
+        self.touched = touched_in(run) if model.has_contact else []
         if not len(self.ends.q):
             raise InputError("the run has no steps; let it go on before it is linearized")
         self.tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))

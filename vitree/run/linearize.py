@@ -82,6 +82,6 @@ def linearize(
 def _rests(run: Any) -> bool:
     """Whether a step from rest stays there, by impulses at its start."""
     model = run.system
-    if not (model.touches or model.constraints) or run.p[0].any():
+    if not (model.has_contact or model.constraints) or run.p[0].any():
         return False
     return float(np.abs(model.difference(run.q[0], run.q[1])).max(initial=0.0)) <= AT_REST and bool(run.p[1].any())

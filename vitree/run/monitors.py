@@ -141,12 +141,12 @@ class Monitors:
                 self.arrays[name][here] = rows[:n]
         if n and {"energy", "momentum"} & set(self.names):
             v = integrator.velocities(every.t[:n], every.q[:n], every.x[:n], every.contacts)
-            energies = model.energies(every.q[:n], v)
+            energies = model._energies(every.q[:n], v)
             for name, value in (("energy", energies[:, 0] + energies[:, 1]), ("momentum", energies[:, 2:8])):
                 if name in self.names:
                     self.arrays[name][here] = value
         if n and "constraint" in self.names:
-            self.arrays["constraint"][here] = np.abs(model.constraint_errors(every.q[:n])).max(axis=1, initial=0.0)
+            self.arrays["constraint"][here] = np.abs(model._constraint_errors(every.q[:n])).max(axis=1, initial=0.0)
         kept = np.arange(stride - 1 - self.done % stride, n, stride)
         steps = _Steps(self, integrator, every) if n else None
         if steps is not None:
@@ -199,7 +199,7 @@ class _Steps:
 
     def __init__(self, of: Monitors, integrator: Integrator, every: Records):
         n, self.model, self.integrator = every.rows, of.model, integrator
-        self.touches = isinstance(of.model, Model) and of.model.touches
+        self.touches = isinstance(of.model, Model) and of.model.has_contact
         self.q, self.x = (np.vstack([one, rows[:n]]) for one, rows in zip(of._start, (every.q, every.x), strict=True))
         self.t = np.append(of._time, every.t[:n])
         self.first, rows = np.arange(n), every.contacts
@@ -271,7 +271,7 @@ class _Steps:
     @cached_property
     def late(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The impulses of springs of contacts where the steps end, and their places; None without springs."""
-        if not (self.touches and self.model._yields):
+        if not (self.touches and self.model._has_contact_springs):
             return None
         at = self.nodes.at
         gaps = self.places[:, 6], self.rows[:, 8]
@@ -303,19 +303,19 @@ class _Steps:
         where steps start, turned as they end.
         """
         model, midpoint, behind = self.model, self.integrator.name == "midpoint", self.integrator.at_end
-        found = model.energies(self.q, self.velocities)
+        found = model._energies(self.q, self.velocities)
         c = (1.0 - behind) * found[:-1, 8:] + behind * found[1:, 8:]
         if midpoint:
             half = [model.integrate(a, 0.5 * model.difference(a, b)) for a, b in pairwise(self.q)]
             middle = np.array(half)
-            c = model.energies(middle, self.velocities[1:])[:, 8:]
+            c = model._energies(middle, self.velocities[1:])[:, 8:]
             for tree in model._floating if self.integrator.relative else ():
                 if not tree.tied:
                     bodies = carried(model.flat.parent, tree.root)
                     nodes, between = (_moments(model, x, bodies) for x in (self.q, middle))
                     c += (0.5 * (nodes[1:] + nodes[:-1]) - between) @ tree.directions / model.total_mass
         elif self.integrator.name == "implicit-euler":
-            c, origins = found[1:, 8:].copy(), model.pose_rows(self.q)[..., 3]
+            c, origins = found[1:, 8:].copy(), model._pose_rows(self.q)[..., 3]
             for root in np.flatnonzero(np.asarray(model.flat.parent) < 0).tolist():
                 mass = model.flat.mass[carried(model.flat.parent, root)].sum()
                 c -= np.diff(origins[:, root], axis=0) * (mass / model.total_mass)
@@ -336,6 +336,6 @@ class _Steps:
 
 def _moments(model: Any, q: np.ndarray, bodies: np.ndarray) -> np.ndarray:
     """Mass times place (n, 3) [kg m] of some bodies (nbody,) at rows q (n, nq)."""
-    X = model.pose_rows(np.ascontiguousarray(q))[:, bodies]
+    X = model._pose_rows(np.ascontiguousarray(q))[:, bodies]
     place = X[..., 3] + np.einsum("nbij,bj->nbi", X[..., :3], model.flat.com[bodies])
     return model.flat.mass[bodies] @ place

@@ -321,7 +321,7 @@ class Outcome:
     @property
     def contacts(self) -> ContactLog | None:
         model: Any = self.system
-        if not (isinstance(model, Model) and model.touches):
+        if not (isinstance(model, Model) and model.has_contact):
             return None
         records, schedule = self.records, self._of_steps[0]
         rows, dt = signed(model, records.contacts), schedule.dt
@@ -341,8 +341,8 @@ class Outcome:
             return None
         q, x = (np.ascontiguousarray(part) for part in (inner[:, 1 : 1 + nq], inner[:, 1 + nq :]))
         by_momentum = self._uses_momentum
-        v = self.system.constrained_velocities(q, x) if by_momentum else x
-        return np.column_stack([inner[:, 0], q, v, x if by_momentum else self.system.momenta(q, x)])
+        v = self.system._constrained_velocities(q, x) if by_momentum else x
+        return np.column_stack([inner[:, 0], q, v, x if by_momentum else self.system._momenta(q, x)])
 
     @property
     def t(self) -> np.ndarray:
@@ -362,19 +362,19 @@ class Outcome:
 
     @property
     def p(self) -> np.ndarray:
-        return self.records.x if self._uses_momentum else self.system.momenta(self.records.q, self.records.x)
+        return self.records.x if self._uses_momentum else self.system._momenta(self.records.q, self.records.x)
 
     @property
     def v(self) -> np.ndarray:
         if self._v is None:
-            self._v = self.system.constrained_velocities(self.records.q, self.records.x)
+            self._v = self.system._constrained_velocities(self.records.q, self.records.x)
         return self._v
 
     @property
     def energies(self) -> np.ndarray:
         """Energies, momentum and centre of mass (n, 11)."""
         if self._energies is None:
-            self._energies = self.system.energies(self.records.q, self.v)
+            self._energies = self.system._energies(self.records.q, self.v)
         return self._energies
 
     @property
@@ -395,7 +395,7 @@ class Outcome:
 
     @property
     def constraint(self) -> np.ndarray:
-        return self.system.constraint_errors(self.q)
+        return self.system._constraint_errors(self.q)
 
     @property
     def multipliers(self) -> np.ndarray:
@@ -443,11 +443,11 @@ class Outcome:
         return odd + limit_warnings(self.system, self.records.t, self.records.q, lambda: self.v)
 
     def _energy_warnings(self) -> list[str]:
-        if self._keeps_energy and self.system.conservative:
+        if self._keeps_energy and self.system.is_conservative:
             weight = self.system.total_mass * math.hypot(*self.system.gravity)
             return energy_warnings(self.energies, self._has_stiff_springs, weight)
         work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
-        return [] if work is None else growth_warnings(self.energies, work, self.system.touches)
+        return [] if work is None else growth_warnings(self.energies, work, self.system.has_contact)
 
     def _instead(self) -> str:
         """Return the method that solves for what is too stiff for one that does not, for a text."""

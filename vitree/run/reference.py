@@ -72,7 +72,7 @@ def cannot(system: System, given: RunArguments) -> str | None:
     if not callable(torque) and np.ndim(torque) > 1:
         return "torque by rows over steps"
     lacks = {"constraints": system.constraints, "prescribed coordinates": system.flat.kinematic.any(),
-             "dry friction and wheels that roll": system.holds}  # fmt: skip
+             "dry friction and wheels that roll": system.has_rolling_or_dry_friction}  # fmt: skip
     return next((text for text, has in lacks.items() if has), None)
 
 
@@ -115,8 +115,8 @@ def _trajectory(model: Model, motion: Motion, label: str, settings: dict[str, An
     """Return the motion of an engine as a trajectory; energies and momenta are those of the model."""
     n = len(motion.t)
     with np.errstate(all="ignore"):
-        energies = model.energies(motion.q, motion.v)
-        momenta = model.momenta(motion.q, motion.v)
+        energies = model._energies(motion.q, motion.v)
+        momenta = model._momenta(motion.q, motion.v)
     return Trajectory(
         model_name=model.name, joint_names=model.joint_names, q_names=model.q_names, v_names=model.v_names,
         method=label, settings=settings, t=motion.t, q=motion.q, v=motion.v, p=momenta, kinetic=energies[:, 0],
@@ -149,7 +149,7 @@ def usual_reference(model: System, given: RunArguments) -> str | bool:
     Gauss takes shorter steps than the runs that are compared with it. So nothing may be given by rows over steps.
     """
     full = model.full
-    if isinstance(full, Model) and full.touches:
+    if isinstance(full, Model) and full.has_contact:
         return False
     if not isinstance(full, Model) or GAUSS not in full.methods or full.constraints:
         return SCIPY

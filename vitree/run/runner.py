@@ -423,7 +423,7 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     monitors = monitors_of(given.monitors)
     records = begun(integrator, given, schedule, schedule.steps // given.record_every)
     # the steps that lead to records begin between them: what touches is known there
-    between = given.record_every > 1 and isinstance(integrator.model, Model) and integrator.model.touches
+    between = given.record_every > 1 and isinstance(integrator.model, Model) and integrator.model.has_contact
     return records, Monitors(monitors, integrator, schedule.steps) if monitors or between else None
 
 
@@ -469,7 +469,7 @@ def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
     if not (integrator.facts.bare and core.start_moving(stepper, given.t0, q, v, records, by_momentum)):
         q = model.neutral() if q is None else model.validate_configuration(q, "q0")
         v = model.zero_velocity() if v is None else model.validate_velocity(v, "v0")
-        model.require_regular(q)
+        model.require_invertible_mass_matrix(q)
         q, v = _mended(integrator, q, v, v)
         if not core.start_moving(stepper, given.t0, q, v, records, by_momentum):
             x = model.generalized_momentum(q, v) if by_momentum else v  # or an error that says why there is none
@@ -512,14 +512,14 @@ def _brought_together(
         if model.constraints:
             require_consistent(model, q, v)
         return q, v
-    if not (model.constraints or model.touches):
+    if not (model.constraints or model.has_contact):
         return q, v
     end, integrator.mended, clear = brought_together(model, q, moving, integrator.dt)
     if end is not q and model.constraints and v is not None:
         v = model.project_velocity(end, v)
     if model.constraints:
         require_consistent(model, end, v)
-    if model.touches:
+    if model.has_contact:
         if not clear:
             require_clear(model, end)
         if model.rolling:
@@ -541,18 +541,18 @@ def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArgument
         v0 = moving if starts else model.project_velocity(q0, moving) if model.constraints else moving
     with_v = not starts or "v0" in starts
     moving = model.zero_velocity() if v0 is None else v0
-    if p0 is not None and isinstance(model, Model) and model.touches:
-        moving = model.velocities(q0[None], model.validate_velocity(p0, "p0")[None])[0]
+    if p0 is not None and isinstance(model, Model) and model.has_contact:
+        moving = model._velocities(q0[None], model.validate_velocity(p0, "p0")[None])[0]
     q0, mended = _mended(integrator, q0, v0 if with_v else None, moving)
     if with_v and v0 is not None:
         v0 = mended
-    model.require_regular(q0)
+    model.require_invertible_mass_matrix(q0)
     if q1 is not None:
         x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
     else:
         if p0 is not None:
             p0 = model.validate_velocity(p0, "p0")
-            v = model.constrained_velocities(q0[None], p0[None], None if v0 is None else v0[None])[0]
+            v = model._constrained_velocities(q0[None], p0[None], None if v0 is None else v0[None])[0]
         else:
             v = model.zero_velocity() if v0 is None else v0
         if not integrator.uses_momentum:

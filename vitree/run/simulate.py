@@ -19,7 +19,8 @@ from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.broadcasting import coincident
 from vitree.model.closure import off_by
-from vitree.model.model import FACES, Model
+from vitree.model.constraints import FACES
+from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.results.series import distance, shared
@@ -75,8 +76,8 @@ def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
         changed["v0"] = model.expand_velocity(model.validate_velocity(given.v0, "v0"))
     if given.p0 is not None:
         p0 = model.validate_velocity(given.p0, "p0")
-        v0 = model.expand_velocity(model.velocities(q0[None], p0[None]))
-        changed["p0"] = full.momenta(model.expand(q0)[None], v0)[0]
+        v0 = model.expand_velocity(model._velocities(q0[None], p0[None]))
+        changed["p0"] = full._momenta(model.expand(q0)[None], v0)[0]
     if isinstance(given.torque, Controller):
         initial = given.torque.initial
         initial = None if initial is None else model._embed(model.validate_velocity(initial, "initial"))
@@ -262,7 +263,7 @@ class _Search:
         self.given = given.but(accuracy=None, monitors=(), progress=None, pushes=pushes)
         self.order = float(getattr(kind, "order", 1))
         full = model.full
-        self.touches = isinstance(full, Model) and full.touches
+        self.touches = isinstance(full, Model) and full.has_contact
         self.steps, self.least = 0, math.inf
 
     def choice(self) -> Choice:
@@ -565,11 +566,11 @@ def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = Non
 
 def require_right_way(model: System, done: Trajectory) -> None:
     """Raise a ConvergenceError if constraints hold the wrong way round at a record, as after a step by half a turn."""
-    wrong = np.argwhere(~(model.facing_cosines(done.q) > FACES))
+    wrong = np.argwhere(~(model._facing_cosines(done.q) > FACES))
     if len(wrong):
         row, k = (int(x) for x in wrong[0])
         one, before = model.constraints[k], done[:row]
-        turned = off_by(one, 0.0, model.facing_cosines(done.q[row : row + 1])[0, k])
+        turned = off_by(one, 0.0, model._facing_cosines(done.q[row : row + 1])[0, k])
         raise ConvergenceError(
             f"{done.method}: at t = {done.t[row]:.9g} s the {one.name} is {turned}; halve dt",
             time=float(before.t[-1] if row else done.t[row]), residual=float(done.residual[row]),

@@ -305,7 +305,7 @@ class Simulation:
     @property
     def energy(self) -> float:
         """Kinetic plus potential energy [J]."""
-        kinetic, potential = self.model.energies(self.q[None], self.v[None])[0, :2]
+        kinetic, potential = self.model._energies(self.q[None], self.v[None])[0, :2]
         return float(kinetic + potential)
 
     @property

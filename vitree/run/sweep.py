@@ -244,7 +244,7 @@ class CaseRunner:
 def _row(system: System, given: RunArguments) -> dict[str, Any]:
     """Run one case, and measure it."""
     traj = run(system, given)
-    errors = series_against(system, traj, None, system.conservative and not given.driven)
+    errors = series_against(system, traj, None, system.is_conservative and not given.driven)
     t = errors.t - errors.t.mean()
     with np.errstate(over="ignore", invalid="ignore"):
         slope = t @ (errors.energy - errors.energy.mean()) / (t @ t) if len(t) > 1 else NAN

@@ -15,9 +15,10 @@ import numpy as np
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact
+from vitree.model.candidates import Candidates
 from vitree.model.collision_checks import REMEDY, Unmet, near, overlaps, passes
-from vitree.model.contacts import Candidates
-from vitree.model.model import Limited, Model
+from vitree.model.facts import Limited
+from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results import export, mcap
 from vitree.results.recording import Recording
@@ -174,7 +175,7 @@ def contact_warnings(model: Any, t: np.ndarray, q: np.ndarray, nodes: bool) -> l
     """
     if not (isinstance(model, Model) and any(isinstance(each, Contact) for each in model.contacts)):
         return []
-    unmet, found = model.unmet, model.contact_candidates
+    unmet, found = model.unsupported_contacts, model.contact_candidates
     told = [f"Contacts that can meet nothing: {', '.join(unmet.idle)}. Add a ground, vt.Ground(), or shapes that they "
             "touch."] if unmet.idle else []  # fmt: skip
     told += _overlap_warnings(model, unmet, t, q)
@@ -208,7 +209,7 @@ def _overlap_warnings(model: Model, unmet: Unmet, t: np.ndarray, q: np.ndarray) 
     if not len(pairs):
         return []
     rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), LOOKED_AT)).round().astype(int))
-    poses = model.pose_rows(np.ascontiguousarray(q[rows]))
+    poses = model._pose_rows(np.ascontiguousarray(q[rows]))
     close = near(unmet.parts, poses)
     met, first = [], len(q)
     for i, j in pairs.tolist():
@@ -227,7 +228,7 @@ def _passing_warnings(model: Model, found: Candidates, t: np.ndarray, q: np.ndar
     """Say which bodies have passed others between two nodes."""
     names = [contact.name for contact in model.contacts]
     for first in range(0, len(q) - 1, CHUNK):
-        steps = passes(found, model.pose_rows(np.ascontiguousarray(q[first : first + CHUNK + 1])))
+        steps = passes(found, model._pose_rows(np.ascontiguousarray(q[first : first + CHUNK + 1])))
         if not len(steps):
             continue
         step, pair = steps[0].tolist()
@@ -256,9 +257,9 @@ def limit_warnings(model: Any, t: np.ndarray, q: np.ndarray, v: Callable[[], np.
     """
     if not isinstance(model, Model):
         return []
-    told = _limit_warning("limit", model.limited, t, q, OF_LIMITS)
-    if v is not None and model.speed_limited is not None:
-        told += _limit_warning("velocity limit", model.speed_limited, t, v(), OF_SPEEDS)
+    told = _limit_warning("limit", model.limited_coordinates, t, q, OF_LIMITS)
+    if v is not None and model.limited_velocities is not None:
+        told += _limit_warning("velocity limit", model.limited_velocities, t, v(), OF_SPEEDS)
     return told
 
 
@@ -541,7 +542,7 @@ class Trajectory(Recording):
         dinputs : (steps, nu) array, optional, in units of the inputs
             Changes of the inputs ``model.input_names``.
         dprescribed : (steps, k) array, optional [m or rad]
-            Changes of the coordinates ``model.kinematic_names`` at the ends of the steps.
+            Changes of the coordinates ``model.prescribed_joint_names`` at the ends of the steps.
         control : Control, optional
             That of the run, as for :meth:`linearize`.
 

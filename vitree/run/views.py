@@ -122,7 +122,7 @@ class Views:
             return self._seen_p
         if not by_momentum:
             v = self._full_x if self._followers is None else self._full_x[self._followers.own_v]
-            self._p[:] = self._model.momenta(self.q[None], v[None])[0]
+            self._p[:] = self._model._momenta(self.q[None], v[None])[0]
         elif self._followers is not None:
             self._p[:] = self._followers.contract_force(self._full_x)
         return self._seen_p

@@ -147,17 +147,17 @@ def share(x: np.ndarray, of: Any) -> float:
 
 def energy(model: Model, motion: Motion) -> np.ndarray:
     """Return kinetic and potential energy (n, 2) [J]."""
-    return model.energies(motion.q, motion.v)[:, :2]
+    return model._energies(motion.q, motion.v)[:, :2]
 
 
 def momentum(model: Model, motion: Motion) -> np.ndarray:
     """Return angular momentum about the world's origin and linear momentum, (n, 6)."""
-    return model.energies(motion.q, motion.v)[:, 2:8]
+    return model._energies(motion.q, motion.v)[:, 2:8]
 
 
 def center(model: Model, motion: Motion) -> np.ndarray:
     """Return the centre of mass (n, 3) [m]."""
-    return model.energies(motion.q, motion.v)[:, 8:]
+    return model._energies(motion.q, motion.v)[:, 8:]
 
 
 def free_velocity(motion: Motion, body: int) -> np.ndarray:

@@ -11,7 +11,8 @@ from vitree.arguments import Asked
 from vitree.errors import InputError
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.contact_points import late_pushes
-from vitree.model.dynamics import (
+from vitree.model.inputs import Motion, resolve_inputs
+from vitree.model.state_forces import (
     GROUND,
     ContactForces,
     FrameWrench,
@@ -19,7 +20,6 @@ from vitree.model.dynamics import (
     prescribed_accelerations,
     state_forces,
 )
-from vitree.model.inputs import Motion, resolve_inputs
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording
@@ -148,7 +148,7 @@ class Acting:
     def _follow(self, prescribed: Mapping[str, Any] | None) -> np.ndarray | None:
         """Accelerations (n, nv) of the prescribed coordinates at the records."""
         full, course = self.full, self.course
-        if not full.kinematic_names:
+        if not full.prescribed_joint_names:
             if prescribed is not None:
                 Motion(full, prescribed)  # which says that there are none
             return None
@@ -167,7 +167,7 @@ class Acting:
     @property
     def touches(self) -> bool:
         """Whether contacts can act: between records nothing is known of their forces then."""
-        return bool(self.full.touches)
+        return bool(self.full.has_contact)
 
     def at_record(self, k: int) -> Acts:
         """Return what acted at a record."""
@@ -215,7 +215,7 @@ class Acting:
         """The forces of contacts at a record between two steps; True: those of closed contacts are to be found."""
         log, t = self.run.contacts, self.course.t
         # springs of contacts have the forces of their states
-        if log is None or self.full._yields or not 0 < k < len(t) - 1:
+        if log is None or self.full._has_contact_springs or not 0 < k < len(t) - 1:
             return True
         if max(t[k + 1] - t[k], t[k] - t[k - 1]) > 1.5 * self._longest:
             return True
@@ -254,7 +254,7 @@ class Acting:
         some = np.flatnonzero(sign)
         f = sign[some, None] * log.impulse[some]
         np.add.at(out, log.record[some] - 1, np.hstack([np.cross(log.point[some], f), f]))
-        if self.full._yields:
+        if self.full._has_contact_springs:
             # what springs give where the steps end acts there
             record, q = log.record[some], self.model.expand(self.course.q)
             gaps = log.places[some, 6], log.gap[some]

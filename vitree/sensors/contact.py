@@ -13,8 +13,8 @@ from vitree._core import scalar
 from vitree.arguments import of_kind
 from vitree.errors import UnknownNameError
 from vitree.integrators.base import Torque
-from vitree.model.dynamics import ContactForces
 from vitree.model.model import Model
+from vitree.model.state_forces import ContactForces
 from vitree.model.system import System
 from vitree.results.contacts import signs_of, touching
 from vitree.results.recording import Recording
@@ -195,7 +195,7 @@ class ContactSensor(PairSensor):
         return found[asked]
 
     def _found_signs(self, full: Any) -> np.ndarray:
-        pairs = full._contact_names if full.touches else ()
+        pairs = full._contact_names if full.has_contact else ()
         able = touching(pairs)
         if self.frame not in able:
             raise UnknownNameError("frame with contacts", self.frame, able)

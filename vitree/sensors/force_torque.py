@@ -13,9 +13,10 @@ from vitree.arguments import all_finite, of_kind
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.model.broadcasting import no_result
-from vitree.model.dynamics import JointFrames, Place, transmitted
-from vitree.model.kinematics import Cut, carried, subtree_momentum
+from vitree.model.cuts import Cut
+from vitree.model.kinematics import carried, subtree_momentum
 from vitree.model.model import Model
+from vitree.model.state_forces import JointFrames, Place, transmitted
 from vitree.model.system import System
 from vitree.results.recording import Recording
 from vitree.sensors.acting import Acting, Acts, acting_now
@@ -248,9 +249,9 @@ def _impulses(acting: Acting, place: Place, taken: np.ndarray) -> np.ndarray:
     """Impulses (m, 6) through a place between readings: changes of momentum less weight and contacts."""
     course, cut, full = acting.course, place.cut, acting.full
     q = acting.model.expand(course.q)
-    p = acting.run.p if full is acting.model else full.momenta(q, full.velocities(q, full.momenta(
+    p = acting.run.p if full is acting.model else full._momenta(q, full._velocities(q, full._momenta(
         q, acting.model.expand_velocity(course.v))))  # fmt: skip
-    v = full.constrained_velocities(np.ascontiguousarray(q), np.ascontiguousarray(p))
+    v = full._constrained_velocities(np.ascontiguousarray(q), np.ascontiguousarray(p))
     beyond = carried(cut.model.flat.parent, int(place.body[0]))
     states = [cut.states(a, b) for a, b in zip(q, v, strict=True)]
     found = [subtree_momentum(cut.model, a, b, beyond) for a, b in states]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from vitree.arguments import all_finite, as_numbers
 from vitree.errors import ModelError
 from vitree.wording import text_of
 
+_T = TypeVar("_T")
 #: Types of what may hold arrays.
 _HOLDERS = (np.ndarray, tuple)
 
@@ -83,11 +85,16 @@ def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str, article: 
     return result
 
 
-def frozen(value):
+def frozen(value: _T) -> _T:
     """Return arrays, also those in tuples, as copies that nobody can write to; everything else as it is."""
+    read_only: Any = _frozen(value)
+    return read_only
+
+
+def _frozen(value: object) -> object:
     if type(value) is tuple:
         holds = any(issubclass(kind, _HOLDERS) for kind in {*map(type, value)})
-        return tuple(map(frozen, value)) if holds else value
+        return tuple(map(_frozen, value)) if holds else value
     if not isinstance(value, np.ndarray):
         return value
     if value.flags.writeable or value.base is not None:

@@ -203,7 +203,7 @@ class Tree:
             If nothing moves, or a joint moves no mass (its mass matrix would be singular).
         """
         model = Model(self.flatten())
-        model.require_regular()
+        model.require_invertible_mass_matrix()
         return model
 
     def __str__(self) -> str:

@@ -181,7 +181,7 @@ class Vehicle(System):
         """The potential energies (n,) [J]."""
         raise NotImplementedError
 
-    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         # the position of the body is used for the centre of mass
         s, w = len(self.shape_names), v[:, self.algebra]
         momentum = np.einsum("nij,nj->ni", self._masses(q), w)
@@ -190,7 +190,7 @@ class Vehicle(System):
         kinetic = (w * momentum).sum(axis=1) / 2
         return np.column_stack((kinetic, self._potentials(q), angular + np.cross(x, linear), linear, x))
 
-    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         p = np.empty_like(v)
         p[:, self.algebra] = np.einsum("nij,nj->ni", self._masses(q), v[:, self.algebra])
         return p

@@ -203,7 +203,7 @@ class Boat(RigidVehicle):
         return self.mass * -self._gravity[2] / (self.parts["lift"] * float(self.parts["pillars"][:, 2].sum()))
 
     @property
-    def conservative(self) -> bool:
+    def is_conservative(self) -> bool:
         """False: the water dissipates energy."""
         return False
 

@@ -39,14 +39,14 @@ class Car(NonholonomicVehicle):
         return {"sigma": float(np.tan(self.max_steering))}
 
     @property
-    def conservative(self) -> bool:
+    def is_conservative(self) -> bool:
         """Whether the car rolls without resistance."""
         return self.rolling_resistance == 0
 
     @property
     def is_dissipative(self) -> bool:
         """Whether the rolling resistance dissipates energy."""
-        return not self.conservative
+        return not self.is_conservative
 
     @property
     def compiled(self) -> dict[str, Any]:

@@ -155,7 +155,7 @@ class RigidVehicle(Vehicle):
         return METHODS_OF["rigid"]
 
     @property
-    def conservative(self) -> bool:
+    def is_conservative(self) -> bool:
         """Whether the energy is constant without inputs."""
         return not self.drag.any() and self.force is None
 
@@ -167,7 +167,7 @@ class RigidVehicle(Vehicle):
     @property
     def is_free_floating(self) -> bool:
         """Whether only gravity changes the spatial momentum without inputs."""
-        return self.conservative
+        return self.is_conservative
 
     # ---- states ------------------------------------------------------------------------------------
 
@@ -217,6 +217,6 @@ class RigidVehicle(Vehicle):
     def _potentials(self, q: np.ndarray) -> np.ndarray:
         return self.core.potentials(q)
 
-    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def _velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         solve = np.linalg.solve
         return np.concatenate((solve(self.translational, p[:, :3].T), solve(self.rotational, p[:, 3:].T))).T

@@ -194,7 +194,7 @@ class NonholonomicVehicle(Vehicle):
     def compiled(self) -> dict[str, Any]:
         return {"limits": [self.shape_limits.get(name, np.inf) for name in self.shape_names]}
 
-    def require_regular(self, q: np.ndarray | None = None) -> None:
+    def require_invertible_mass_matrix(self, q: np.ndarray | None = None) -> None:
         """Raise a ModelError if methods of the subclass are inconsistent, or a direction has no inertia."""
         s, n = len(self.shape_names), self.pose.dim
         if self.group not in ("SE2", "SE3"):
@@ -335,13 +335,13 @@ class NonholonomicVehicle(Vehicle):
     def _potentials(self, q: np.ndarray) -> np.ndarray:
         return np.array([self.potential(r) for r in q[:, : len(self.shape_names)]])
 
-    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         # dl/dv, and the driven rates
-        p = super().momenta(q, v)
+        p = super()._momenta(q, v)
         p[:, self.driven_at] = v[:, self.driven_at]
         return p
 
-    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def _velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         v, s, n = np.empty_like(p), len(self.shape_names), self.free
         for k, (r, at) in enumerate(zip(q[:, :s], p[:, self.algebra], strict=True)):
             V, M, rates = self.basis(r), self.mass_matrix(r), at[self.driven_at]

@@ -32,7 +32,7 @@ class Snakeboard(NonholonomicVehicle):
         return {"phi": self.max_steering}
 
     @property
-    def conservative(self) -> bool:
+    def is_conservative(self) -> bool:
         """True: the board rolls without resistance."""
         return True
 

@@ -25,7 +25,7 @@ PLACES = {"world": (0.0, 0.0), "K0": (-1.5, 0.0), "A0": (1.5, 0.0)}
 
 def freedom(model, q) -> int:
     """Degrees of freedom: velocities that the constraints allow at a configuration."""
-    return model.nv - np.linalg.matrix_rank(model.constraint_rows(q[None])[1][0], tol=1e-8)
+    return model.nv - np.linalg.matrix_rank(model.constraint_jacobian(q), tol=1e-8)
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ def main() -> None:
     rows, found = [], {}
     for style, (name, run) in zip(common.LINES, runs.items(), strict=False):
         change = run.energy - run.energy[0]
-        h = np.abs(model.constraint_rows(run.q)[0]).max(axis=1)
+        h = np.abs(model.constraint_errors(run.q)).max(axis=1)
         cells = f"{change.min():+.3f} {change.max():+.3f} {change[-1]:+.3f} {h.max():.1e}".split()
         found[name] = np.abs(change).max(), change[-1], h.max(), run.seconds
         rows.append([name, *cells, f"{run.t[-1]:g}", f"{run.seconds:.4f}"])

@@ -44,7 +44,7 @@ def main() -> None:
         theta = mechanisms.scissor_angle(model, run.q)
         error = np.abs(theta - benchmark[: len(theta)]).max()
         change = run.energy - run.energy[0]
-        h = np.abs(model.constraint_rows(run.q)[0]).max()
+        h = np.abs(model.constraint_errors(run.q)).max()
         energies = f"{change.min():+.2e} {change.max():+.2e}".split()
         found[name] = error, change.min(), run.seconds
         rows.append([name, f"{error:.1e}", *energies, f"{h:.0e}", f"{run.seconds:.4f}"])

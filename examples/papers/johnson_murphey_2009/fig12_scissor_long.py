@@ -46,7 +46,7 @@ def main() -> None:
         ["rms difference [rad]", f"{np.sqrt(np.mean((there - theta) ** 2)):.1e}", None],
         ["rms difference, shift taken out [rad]", f"{min(misfits):.1e}", None],
         ["energy error, whole run [J]", f"{np.abs(change).max():.1e}", None],
-        ["constraints, whole run [m]", f"{np.abs(model.constraint_rows(run.q)[0]).max():.1e}", None],
+        ["constraints, whole run [m]", f"{np.abs(model.constraint_errors(run.q)).max():.1e}", None],
         ["runtime [s]", f"{run.seconds:.3f}", None],
     ]
     common.table(["", "midpoint", "benchmark"], rows)

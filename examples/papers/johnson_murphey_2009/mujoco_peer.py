@@ -86,7 +86,7 @@ def simulate(model, q0, v0=None, *, duration, dt, every: int = 1, impedance: flo
             q, v = q[:k], v[:k]
             break
         q[k], v[k] = data.qpos, data.qvel
-    return Run(dt * every * np.arange(len(q)), q, v, model.energies(q, v)[:, :2].sum(axis=1), seconds)
+    return Run(dt * every * np.arange(len(q)), q, v, model.kinetic_energy(q, v) + model.potential_energy(q), seconds)
 
 
 def _quaternion(rotation) -> np.ndarray:
