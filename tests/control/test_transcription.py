@@ -14,7 +14,7 @@ from searches import ilqr
 
 import vitree as vt
 import vitree.control as vc
-from vitree.control.points import Point, String
+from vitree.control.contacts import Point, String
 
 IPOPT = find_spec("ipyopt") is not None
 METHODS = ["scipy", pytest.param("ipopt", marks=pytest.mark.skipif(not IPOPT, reason="needs ipyopt"))]
@@ -374,7 +374,7 @@ def test_a_start_in_a_bad_place_is_told():
         ({"strings": {"nose": (0, 0, 0)}}, "nose"), ({"strings": {"tip": (0, 0)}}, "hook"),
         ({"strings": {"tip": (0, 0, -1)}}, "the guess"),
         ({"periodic": {"one": "three"}}, "three"), ({"guess": np.zeros((3, 2))}, "guess"),
-        ({"cost": "effort"}, "cost"), ({"cost": vc.TorqueCost(-1.0)}, "weight"),
+        ({"cost": "money"}, "cost"), ({"cost": vc.TorqueCost(-1.0)}, "weight"),
         ({"cost": vc.TorqueCost([1.0])}, "weight"),
         ({"cost": vc.PostureCost([0.0], 1.0)}, "posture"), ({"cost": vc.PositionCost("nose", (0, 0, 0), 1.0)}, "nose"),
         ({"steps": None, "phases": [vc.ContactPhase(0), vc.ContactPhase(4)]}, "phase 0"),

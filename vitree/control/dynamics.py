@@ -17,10 +17,12 @@ with the kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree import vehicles
 from vitree.arguments import entries, mapping, numbers_of, real, several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.lie import SE2, SE3, Group
@@ -344,6 +346,60 @@ class CarDynamics(Dynamics):
         middle = (q[1:, 2] + q[:-1, 2]) / 2
         forward = np.diff(q[:, 3]) * np.cos(middle) + np.diff(q[:, 4]) * np.sin(middle)
         return forward[:, None] / (h * self.wheel_radius)
+
+
+def dynamics_of(vehicle: Any, map: str = "exp") -> Dynamics:
+    """Return the equations of a vehicle, for the optimiser.
+
+    Parameters
+    ----------
+    vehicle : vehicle of ``vitree.vehicles``
+        A helicopter, a car, or a :class:`vitree.vehicles.RigidVehicle`. A ``force`` of the vehicle must take arrays
+        with leading axes and complex numbers. A :class:`Dynamics` is returned as it is.
+    map : str
+        Map of the group, for vehicles in space.
+
+    Raises
+    ------
+    InputError
+        For a vehicle whose equations only compiled integrators have.
+    """
+    if isinstance(vehicle, Dynamics):
+        return vehicle
+    if isinstance(vehicle, vehicles.Car):
+        names = ("mass", "inertia", "wheel_inertia", "wheelbase", "wheel_radius", "rolling_resistance", "max_steering")
+        return CarDynamics(**{name: getattr(vehicle, name) for name in names})
+    if type(vehicle) not in (vehicles.RigidVehicle, vehicles.Helicopter):
+        raise InputError(
+            f"the optimiser has no equations of {vehicle!r}; give a helicopter, a car, a RigidVehicle, or a Dynamics "
+            "of vitree.control with the forces written in Python"
+        )
+    weight, drag, own = vehicle.mass * vehicle.gravity, vehicle.drag, vehicle.force
+    inertia = np.zeros((6, 6))
+    inertia[:3, :3], inertia[3:, 3:] = vehicle.rotational, vehicle.translational
+    if isinstance(vehicle, vehicles.Helicopter):
+        controls = _rotors(vehicle.parts["top"], vehicle.parts["tail"])
+        trim = {"collective": float(np.linalg.norm(weight))}
+    else:
+        controls, trim = lambda u: u @ vehicle.columns, {}
+
+    def force(t, g, xi, u):
+        pull = (np.swapaxes(g[..., :3, :3], -1, -2) @ weight[:, None])[..., 0]
+        wrench = controls(u) - xi @ drag + np.concatenate((np.zeros_like(pull), pull), axis=-1)
+        return wrench if own is None else wrench + own(t, g, xi, u)
+
+    return RigidDynamics(SE3, inertia, force, vehicle.input_names, trim=trim, map=map)
+
+
+def _rotors(top: float, tail: float):
+    """Return the wrench of a tilting main rotor at the height ``top`` and of a tail rotor ``tail`` behind it."""
+
+    def controls(u):
+        lift, aside, pitch, roll = np.moveaxis(u, -1, 0)
+        x, y, z = lift * np.sin(pitch) * np.cos(roll), -lift * np.sin(roll), lift * np.cos(pitch) * np.cos(roll)
+        return np.stack((-top * y, top * x, tail * aside, x, y - aside, z), axis=-1)
+
+    return controls
 
 
 # ---- turns ----------------------------------------------------------------------------------------------
