@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, of_kind, several, shown, whole
 from vitree.control.momenta import Entries
@@ -30,7 +31,7 @@ class Point:
 
     def place(self, q: np.ndarray) -> np.ndarray:
         """Return the place (..., 3) [m]."""
-        return self.model.frame_pose(self.frame, self.entries.unit(q))[..., :3, 3]
+        return np.asarray(self.model.frame_pose(self.frame, self.entries.unit(q))[..., :3, 3])
 
     def place_slopes(self, q: np.ndarray) -> np.ndarray:
         """Return the derivatives (..., 3, nq) of the place by the entries."""
@@ -38,7 +39,7 @@ class Point:
 
     def joint_force(self, q: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Return the joint forces (..., nv) of a force (..., 3) on the point, in world axes: J^T f."""
-        return np.einsum("...ci,...c->...i", self._jacobian(q)[..., 3:, :], force)
+        return np.asarray(np.einsum("...ci,...c->...i", self._jacobian(q)[..., 3:, :], force))
 
     def joint_force_slopes(self, q: np.ndarray, force: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives of the joint forces by the entries, (..., nv, nq), and by the force, (..., nv, 3).
@@ -59,10 +60,10 @@ class Point:
         rng, model = np.random.default_rng(0), self.model
         q = [model.integrate(model.neutral(), rng.uniform(-1, 1, model.nv)) for _ in range(5)]
         sizes = np.abs(self._jacobian(np.array(q))[:, 3:]).max(axis=(0, 2))
-        return sizes > _STILL * max(sizes.max(), 1e-300)
+        return np.asarray(sizes > _STILL * max(sizes.max(), 1e-300))
 
     def _jacobian(self, q: np.ndarray) -> np.ndarray:
-        return self.model.frame_jacobian(self.frame, self.entries.unit(q))
+        return np.asarray(self.model.frame_jacobian(self.frame, self.entries.unit(q)))
 
 
 class String(Point):
@@ -74,7 +75,7 @@ class String(Point):
 
     def length(self, q: np.ndarray) -> np.ndarray:
         """Return the length (...,) [m]."""
-        return np.linalg.norm(self.hook - self.place(q), axis=-1)
+        return np.asarray(np.linalg.norm(self.hook - self.place(q), axis=-1))
 
     def pull(self, q: np.ndarray, tension: np.ndarray) -> np.ndarray:
         """Return the joint forces (..., nv) of a tension (..., 1)."""
@@ -116,7 +117,7 @@ class ContactPhase:
     """
 
     steps: int
-    held: Mapping[str, Any] | Sequence[str] = field(default_factory=dict)
+    held: Mapping[str, ArrayLike | None] | Sequence[str] = field(default_factory=dict)
 
 
 class PhaseInterval(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,8 +85,8 @@ class FrameCost:
     applies_to: ClassVar[str] = "optimize_motion"
 
     frame: str
-    point: Any = None
-    rotation: Any = None
+    point: ArrayLike | None = None
+    rotation: ArrayLike | None = None
     weight: float = 0.0
     weight_end: float = 0.0
     turn_weight: float = 0.0
@@ -105,7 +105,7 @@ class FrameCost:
             if getattr(self, target) is None and any(getattr(self, name) for name in of):
                 raise InputError(f"the cost of the frame \"{self.frame}\" has {' or '.join(of)}: give {target}")
         if self.point is not None:
-            shape = (len(self.point), 3) if axes_of(self.point) == 2 else (3,)
+            shape = (len(np.asarray(self.point)), 3) if axes_of(self.point) == 2 else (3,)
             object.__setattr__(self, "point", entries(self.point, shape, "point").copy())
         if self.rotation is not None:
             object.__setattr__(self, "rotation", proper_rotation(self.rotation, f'the target of "{self.frame}"'))

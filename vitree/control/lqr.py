@@ -68,7 +68,7 @@ class Regulator:
         """Return the torque (nv,) [N or N m] at a time and state; behind the last step the last gains go on."""
         k = min(max(int(np.floor((t - self.t0) / self.dt * (1 + 1e-12) + 1e-9)), 0), len(self.K) - 1)
         off = self.model.difference(self.q[k], q), self.model.generalized_momentum(q, v) - self.p[k]
-        found = self.torque[k].copy()
+        found: np.ndarray = self.torque[k].copy()
         found[self.acts] -= self.K[k] @ np.concatenate(off)
         return found
 
@@ -258,7 +258,7 @@ class Split(NamedTuple):
     @property
     def alone(self) -> int:
         """How many directions are left alone."""
-        return self.seen.shape[1] - len(self.seen)
+        return int(self.seen.shape[1]) - len(self.seen)
 
 
 def _left_alone(model: Model, q: np.ndarray, A: np.ndarray, B: np.ndarray) -> Split:

@@ -8,10 +8,11 @@ real parts, but no abs, norm, max or comparison of complex values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +30,8 @@ _AGREEMENT = 1e-4
 _MARGIN = 0.05
 
 Function = Callable[[np.ndarray], np.ndarray]
+#: What the variables of a program describe, such as a plan.
+Motion = TypeVar("Motion")
 
 #: For numbers beyond a double: the results are infinite or NaN, which solvers see.
 quiet = np.errstate(all="ignore")
@@ -63,7 +66,8 @@ class Term:
         times values: that of the gradient, where it is found without the gradient in less time.
     """
 
-    def __init__(self, name: str, function: Function, index, rows, gradient: Function | None = None,
+    def __init__(self, name: str, function: Function, index: ArrayLike, rows: ArrayLike,
+                 gradient: Function | None = None,
                  adjoint: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None):  # fmt: skip
         self.name, self.function, self.gradient, self.adjoint = name, function, gradient, adjoint
         self.index, self.rows = np.atleast_2d(index), np.atleast_2d(rows)
@@ -90,7 +94,7 @@ class Term:
         if self.gradient is not None:
             plus, minus = (self._weighted(local + sign * steps * eye, weights) for sign in (1, -1))
             H = np.moveaxis(plus - minus, 0, 1) / (2 * steps[..., None])
-            return (H + np.swapaxes(H, 1, 2)) / 2
+            return np.asarray((H + np.swapaxes(H, 1, 2)) / 2)
         a, b = _pairs(self.width)
         base = local + 1j * _COMPLEX_STEP * eye[a]
         plus, minus = ((self.function(base + sign * steps * eye[b]).imag * weights).sum(-1) for sign in (1, -1))
@@ -103,7 +107,7 @@ class Term:
         if self.adjoint is not None:
             return self.adjoint(local, weights)
         assert self.gradient is not None
-        return (weights[:, None, :] @ self.gradient(local))[..., 0, :]
+        return np.asarray((weights[:, None, :] @ self.gradient(local))[..., 0, :])
 
     def check(self, x: np.ndarray) -> None:
         """Raise an InputError if the function's result has another shape, or its slopes differ from differences."""
@@ -134,7 +138,7 @@ class Term:
 class Linear(Term):
     """The sum (n, 1) of factors (width,) times variables."""
 
-    def __init__(self, name: str, index, rows, factors):
+    def __init__(self, name: str, index: ArrayLike, rows: ArrayLike, factors: ArrayLike):
         c = np.asarray(factors, dtype=float)
         super().__init__(name, lambda z: (z @ c)[..., None], index, rows)
         self._factors = c
@@ -210,14 +214,15 @@ class Curvature:
         return self._pattern.matrix(_joined(term.curvatures(x, w[term.rows]) for term, w in pairs)[self._kept])
 
 
-def _joined(parts) -> np.ndarray:
+def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0, int), *(np.ravel(part) for part in parts)])
 
 
 # ---- variables ----------------------------------------------------------------------------------------------
 
 
-class Block(NamedTuple):
+@dataclass(frozen=True)
+class Block:
     """Variables at ``count`` nodes in a row from the node ``first`` on, one at each node for each of ``entries``.
 
     A node from N + 1 on is a place behind the motion, for variables that belong to no node. ``entries`` and ``where``
@@ -278,11 +283,11 @@ class Variables:
         """Return indices (n, 1 + ...): the duration, and beside it those of other variables (n, ...)."""
         return np.concatenate([np.full((len(index[0]), 1), self.T), *index], axis=1)
 
-    def bound(self, index: Any, lower: ArrayLike, upper: ArrayLike) -> None:
+    def bound(self, index: np.ndarray | int, lower: ArrayLike, upper: ArrayLike) -> None:
         """Set the bounds of variables."""
         self.lower[index], self.upper[index] = lower, upper
 
-    def give(self, index: Any, values: ArrayLike) -> None:
+    def give(self, index: np.ndarray | int, values: ArrayLike) -> None:
         """Set the values of variables, which are then no longer free."""
         self.bound(index, values, values)
 
@@ -294,7 +299,7 @@ class Variables:
 
     def sample(self, index: np.ndarray) -> np.ndarray:
         """Return some values within the bounds, in the shape of the index."""
-        return np.clip(0.5, self.lower[index], self.upper[index])
+        return np.asarray(np.clip(0.5, self.lower[index], self.upper[index]))
 
     def name(self, i: int) -> str:
         """Return the name of a variable, for messages."""
@@ -359,7 +364,7 @@ class Equations:
 
 # ---- programs -----------------------------------------------------------------------------------------------
 
-class Program:
+class Program(Generic[Motion]):
     """Minimise ``objective(x)``, with ``constraints(x)`` and ``x`` between their bounds.
 
     ``constraint_bounds[0] <= constraints(x) <= constraint_bounds[1]`` and ``bounds[0] <= x <= bounds[1]``.
@@ -385,7 +390,7 @@ class Program:
 
     x0: np.ndarray
     #: options of IPOPT that suit the problem
-    ipopt: Mapping[str, Any] = MappingProxyType({})
+    ipopt: Mapping[str, object] = MappingProxyType({})
 
     def _assemble(self, variables: Variables, equations: Equations, costs: Sequence[Term]) -> None:
         """Number the free variables in their order, and sum the terms."""
@@ -404,7 +409,7 @@ class Program:
         self._curvature = Curvature([*terms, *costs], place)
         self._counts = len(terms), len(costs)
 
-    def trajectory(self, x: ArrayLike) -> Any:
+    def trajectory(self, x: ArrayLike) -> Motion:
         """Return the motion whose variables are ``x``."""
         raise NotImplementedError
 
@@ -416,7 +421,7 @@ class Program:
     @quiet
     def gradient(self, x: ArrayLike) -> np.ndarray:
         """Return the slopes (n,) of the cost, in units of cost per variable."""
-        return self._cost.jacobian(self._expand(x)).toarray()[0]
+        return np.asarray(self._cost.jacobian(self._expand(x)).toarray()[0])
 
     @quiet
     def constraints(self, x: ArrayLike) -> np.ndarray:
@@ -487,4 +492,4 @@ class Program:
     def _clipped(self, x: np.ndarray) -> np.ndarray:
         """Return free variables clipped to their bounds, with a margin where the bounds hold strictly."""
         margin = np.where(self.strict, _MARGIN * (self.bounds[1] - self.bounds[0]), 0.0)
-        return np.clip(x, self.bounds[0] + margin, self.bounds[1] - margin)
+        return np.asarray(np.clip(x, self.bounds[0] + margin, self.bounds[1] - margin))

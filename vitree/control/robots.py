@@ -103,17 +103,17 @@ class MotionPlan:
 
         def force(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
             k = int(np.floor(t / self.dt * (1 + 1e-12) + 1e-9))
-            return rows[min(max(k, 0), len(rows) - 1)]
+            return np.asarray(rows[min(max(k, 0), len(rows) - 1)])
 
         return Controller(force, self.dt)
 
     @property
     def v(self) -> np.ndarray:
         """The velocities (N + 1, nv) [m/s or rad/s] of the momenta."""
-        return self.model.velocity_from_momentum(self.q, self.p)
+        return np.asarray(self.model.velocity_from_momentum(self.q, self.p))
 
 
-class MotionProblem(TranscriptionProblem):
+class MotionProblem(TranscriptionProblem[MotionPlan]):
     """Find a motion of a robot at least cost, with all nodes as unknowns at once.
 
     The variables are the configurations q_k and momenta p_k at all nodes, the forces u_k on the actuators over all
@@ -391,8 +391,8 @@ class MotionProblem(TranscriptionProblem):
             )
         )
         if self._pushed:
-            goal = self._momentum(*self._goal)
-            last = equations.rows("momentum at the goal", (1, nv), [goal, goal], N)
+            goal = np.array([self._momentum(*self._goal)] * 2)
+            last = equations.rows("momentum at the goal", (1, nv), goal, N)
             self._before = np.concatenate([self._before, last])
         for p, to in ((at["p"][: self._kicked], self._before), (at["p"][1:], after)):
             equations.terms.append(Linear("momentum", p.reshape(-1, 1), to.reshape(-1, 1), [1.0]))
@@ -487,7 +487,7 @@ class MotionProblem(TranscriptionProblem):
             low = np.array([self._ground + self._clearance * swing(held, k) for k in nodes.tolist()])[:, None]
 
             def value(q: np.ndarray, point: Point = point, low: np.ndarray = low) -> np.ndarray:
-                return point.place(q)[..., 2:] - low
+                return np.asarray(point.place(q)[..., 2:] - low)
 
             def slopes(q: np.ndarray, point: Point = point) -> np.ndarray:
                 return point.place_slopes(q)[..., 2:, :]
@@ -564,7 +564,7 @@ class MotionProblem(TranscriptionProblem):
 
     # ---- costs --------------------------------------------------------------------------------------------------
 
-    def _own_cost(self, cost: Cost) -> list[Term]:
+    def _own_cost(self, cost: object) -> list[Term]:
         at, own, model, N = self._variables, self._entries, self.model, self.steps
         if isinstance(cost, TensionCost):
             weight = weights_of(cost.weight, len(self._strings), "the weight of the tension")
@@ -584,7 +584,7 @@ class MotionProblem(TranscriptionProblem):
         desired = np.array([model.validate_configuration(q, "q") for q in desired])
 
         def off(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
-            return model.difference(np.broadcast_to(goal, q.shape), own.unit(q))
+            return np.asarray(model.difference(np.broadcast_to(goal, q.shape), own.unit(q)))
 
         def off_slopes(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
             return own.by_entries(own.difference_slopes(off(q, goal)), q)

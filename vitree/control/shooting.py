@@ -10,7 +10,7 @@ it. Its gains do not depend on the cost, so that the search stays near motions t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import mul
@@ -37,6 +37,8 @@ DIRECTIONS = {
 #: [rad] Where a joint rotates farther in a step, its derivatives say little.
 FAR = 1.5
 SEARCHES = "ilqr", "projection-newton"
+#: A first guess: torques, a law (t, q, v) -> torque, or a mapping of torque, inputs and prescribed coordinates.
+Control = ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None
 #: Share of the cost that an iteration must gain for the next one to use linearised dynamics again.
 SLOW = 0.01
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
@@ -94,10 +96,10 @@ class ShootingSolution:
 
 def optimize_motion(
     model: Model, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, duration: float, dt: float,
-    costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], control: Any = None,
+    costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], control: Control = None,
     actuators: Sequence[str] | None = None, limits: ArrayLike | None = None, search: str | ProjectionNewton = "ilqr",
     method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
-    progress: Callable[[int, float], Any] | None = None, **options: Any,
+    progress: Callable[[int, float], object] | None = None, **options: Any,
 ) -> ShootingSolution:  # fmt: skip
     """Find the controls that take a robot to a goal, or along a motion, at least cost.
 

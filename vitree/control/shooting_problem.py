@@ -110,7 +110,7 @@ class Controls:
             self.low[self.acts], self.high[self.acts] = _bounds(limits, len(self.acts))
         self.bounded = bool(np.isfinite([self.low, self.high]).any())
 
-    def rows(self, torque: ArrayLike | None, inputs: Any, prescribed: np.ndarray) -> np.ndarray:
+    def rows(self, torque: ArrayLike | None, inputs: object, prescribed: np.ndarray) -> np.ndarray:
         """Return rows from a torque (nv,) or (steps, nv), inputs likewise, and prescribed coordinates (steps, k)."""
         model, steps = self.model, len(prescribed)
         found = np.zeros((steps, self.size))
@@ -160,7 +160,7 @@ class FrameCosts:
         self.model, self.costs = model, costs
         for each in costs:
             model.frame_pose(each.frame, model.neutral())
-            if np.ndim(each.point) == 2:
+            if each.point is not None and np.ndim(each.point) == 2:
                 entries(each.point, (steps + 1, 3), f'the point of "{each.frame}"', ", a row for each node")
         self._weights = [np.tile(np.repeat([x.turn_weight, x.weight], 3), (steps + 1, 1)) for x in self.costs]
         for x, rows in zip(self.costs, self._weights, strict=True):
@@ -173,7 +173,7 @@ class FrameCosts:
             poses = self.model.frame_pose(x.frame, q[rows])
             off = np.zeros((len(poses), 6))
             if x.rotation is not None:
-                off[:, :3] = SO3.maps["exp"].log(x.rotation.T @ poses[:, :3, :3])
+                off[:, :3] = SO3.maps["exp"].log(np.asarray(x.rotation).T @ poses[:, :3, :3])
             if x.point is not None:
                 point = np.asarray(x.point)
                 off[:, 3:] = poses[:, :3, 3] - (point if point.ndim == 1 else point[rows])
@@ -200,7 +200,7 @@ class ShootingProblem:
     """What the searches of :func:`optimize_motion` ask: motions under controls, their costs and derivatives."""
 
     def __init__(self, model: Model, q0: ArrayLike | None, v0: ArrayLike | None, duration: float, dt: float,
-                 costs: Any, *, control: Any = None, actuators: Sequence[str] | None = None,
+                 costs: object, *, control: object = None, actuators: Sequence[str] | None = None,
                  limits: ArrayLike | None = None, method: str = "linear-time",
                  options: Mapping[str, Any] | None = None):  # fmt: skip
         of_kind(model, Model, "model", "a vitree Model")
@@ -271,7 +271,7 @@ class ShootingProblem:
             self.simulated(rows, law)
         return self.follow(rows)
 
-    def follow(self, controls: np.ndarray, correction: Any = None) -> Iterate:
+    def follow(self, controls: np.ndarray, correction: tuple[object, ...] | None = None) -> Iterate:
         """Return the motion under controls (steps, ...), with a correction as the core takes it."""
         q, p = np.empty((self.steps + 1, self.model.nq)), np.empty((self.steps + 1, self.model.nv))
         used, integrator, within = controls.copy(), self.integrator, (self.controls.low, self.controls.high)
@@ -389,7 +389,7 @@ def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:
     return found
 
 
-def _initial(control: Any) -> tuple[Any, Any, Any]:
+def _initial(control: object) -> tuple[Any, object, object]:
     """Return the torque, the inputs and the prescribed coordinates of a first guess."""
     if not isinstance(control, Mapping):
         return control, None, None
@@ -401,12 +401,12 @@ def _initial(control: Any) -> tuple[Any, Any, Any]:
     return torque, inputs, prescribed
 
 
-def _kinds(costs: Any) -> tuple[QuadraticCost, list[FrameCost]]:
+def _kinds(costs: object) -> tuple[QuadraticCost, list[FrameCost]]:
     """Return the one quadratic cost, and the costs of frames."""
     needed = "a QuadraticCost, or a sequence of one QuadraticCost and any number of FrameCost"
-    costs = (costs,) if isinstance(costs, QuadraticCost) else several(costs, "costs", needed)
-    frames = [each for each in costs if isinstance(each, FrameCost)]
-    others = [of_kind(each, QuadraticCost, "costs", needed) for each in costs if not isinstance(each, FrameCost)]
+    given = (costs,) if isinstance(costs, QuadraticCost) else several(costs, "costs", needed)
+    frames = [each for each in given if isinstance(each, FrameCost)]
+    others = [of_kind(each, QuadraticCost, "costs", needed) for each in given if not isinstance(each, FrameCost)]
     if len(others) != 1:
         raise InputError("costs", costs, f"has {len(others)} QuadraticCost; give {needed}")
     return others[0], frames

@@ -7,14 +7,14 @@ banded. Vehicles (``vitree.control.vehicles``) and robots (``vitree.control.robo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import as_numbers, entries, real, several, shown, whole
 from vitree.control.costs import NAMED, EffortCost, TimeCost, TorqueCost, VelocityCost
-from vitree.control.program import Block, Equations, Function, Linear, Program, Term, Variables
+from vitree.control.program import Block, Equations, Function, Linear, Motion, Program, Term, Variables
 from vitree.errors import InputError, UnknownNameError
 from vitree.vehicles.checks import LARGEST, LEAST
 
@@ -55,7 +55,7 @@ class Horizon(NamedTuple):
         return T / self.steps if self.dt is None else self.dt
 
 
-class TranscriptionProblem(Program):
+class TranscriptionProblem(Program[Motion]):
     """What :class:`ControlProblem` and :class:`MotionProblem` have in common, and what :func:`solve` takes.
 
     The variables are those of all nodes and the duration T = N h. Given ones (the start, the goal, a fixed duration)
@@ -100,7 +100,7 @@ class TranscriptionProblem(Program):
     costs: tuple[type, ...] = (EffortCost, TorqueCost, VelocityCost, TimeCost)
     _names: tuple[Sequence[str], Sequence[str], Sequence[str]]
     _trim: np.ndarray
-    _plan: type
+    _plan: type[Motion]
 
     def __init__(self, horizon: Horizon, *, start: object, goal: object, cost: object,
                  bounds: Mapping[str, ArrayLike], guess: object):  # fmt: skip
@@ -147,7 +147,7 @@ class TranscriptionProblem(Program):
         """Add all constraints."""
         raise NotImplementedError
 
-    def _own_cost(self, cost: Any) -> list[Term]:
+    def _own_cost(self, cost: object) -> list[Term]:
         """Return the terms of a cost of this kind of motion."""
         raise NotImplementedError
 
@@ -163,7 +163,7 @@ class TranscriptionProblem(Program):
         """Set all other variables of a guess, whose configurations are known."""
         raise NotImplementedError
 
-    def _copy(self, x: np.ndarray, plan: Any) -> None:
+    def _copy(self, x: np.ndarray, plan: Motion) -> None:
         """Set all variables of a guess from a plan."""
         raise NotImplementedError
 
@@ -172,10 +172,13 @@ class TranscriptionProblem(Program):
     def _state(self, given: object, what: str) -> tuple[np.ndarray, np.ndarray]:
         """Return configuration and velocity of a start or goal, NaN where it is free; at rest without a velocity."""
         q_names, v_names, _ = self._names
+        q: object
+        v: object
+        q, v = given, np.zeros(len(v_names))
         if given is None:
-            given = np.full(len(q_names), np.nan), None
-        pair = isinstance(given, tuple) and len(given) == 2 and not isinstance(given[0], float | int)
-        q, v = given if pair else (given, np.zeros(len(v_names)))
+            q, v = np.full(len(q_names), np.nan), None
+        elif isinstance(given, tuple) and len(given) == 2 and not isinstance(given[0], float | int):
+            q, v = given
         v = np.full(len(v_names), np.nan) if v is None else v
         parts = []
         for value, names, part in ((q, q_names, "configuration"), (v, v_names, "velocity")):
@@ -186,7 +189,7 @@ class TranscriptionProblem(Program):
             if array.shape != (len(names),) or np.isinf(array).any():
                 raise InputError(f"{what} has the {part} {shown(value)}; give ({', '.join(names)})")
             parts.append(array)
-        return self._checked(*parts, what)
+        return self._checked(parts[0], parts[1], what)
 
     def _bound(self, bounds: Mapping[str, ArrayLike], blocks: Sequence[tuple[str, Sequence[str]]], kind: str) -> None:
         """Set bounds by names, which the columns of blocks have."""
@@ -212,7 +215,7 @@ class TranscriptionProblem(Program):
 
     # ---- costs --------------------------------------------------------------------------------------------------
 
-    def _cost_terms(self, cost: Any) -> list[Term]:
+    def _cost_terms(self, cost: object) -> list[Term]:
         """Return the terms of a cost."""
         at, names = self._variables, self._names[2]
         cost = NAMED.get(cost, cost) if isinstance(cost, str) else cost
@@ -265,7 +268,7 @@ def squares(
 ) -> tuple[Function, Function]:
     """Return h w . y^2 and its slopes as functions of (T, x), h = T / steps; of x alone, without h, if steps is 0."""
 
-    def parts(z: np.ndarray) -> tuple[Any, np.ndarray]:
+    def parts(z: np.ndarray) -> tuple[np.ndarray | float, np.ndarray]:
         return (z[..., :1] / steps, z[..., 1:]) if steps else (1.0, z)
 
     def function(z: np.ndarray) -> np.ndarray:
@@ -284,7 +287,7 @@ def squares(
 
 def same(x: np.ndarray, desired: np.ndarray) -> np.ndarray:
     """Return the deviation of variables from desired values."""
-    return x - desired
+    return np.asarray(x - desired)
 
 
 def same_slopes(x: np.ndarray, desired: np.ndarray) -> np.ndarray:

@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import mapping, numbers_of, of_kind, real, several, shown
 from vitree.control.costs import EffortCost, PathConstraint, RunningCost, TimeCost, TorqueCost, VelocityCost
-from vitree.control.dynamics import CarDynamics, dynamics_of
+from vitree.control.dynamics import Dynamics, dynamics_of
 from vitree.control.program import Block, Equations, Function, Sum, Term, quiet
 from vitree.control.transcription import Horizon, TranscriptionProblem, weights_of
 from vitree.errors import InputError, UnknownNameError
 from vitree.run.simulate import simulate
 from vitree.run.trajectory import Trajectory
+from vitree.vehicles import Car
+from vitree.vehicles.base import Vehicle
 
 Cost = EffortCost | TorqueCost | VelocityCost | TimeCost | RunningCost
 
@@ -56,7 +58,7 @@ class Plan:
     v_names: tuple[str, ...]
     input_names: tuple[str, ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, axes in (("t", 1), ("q", 2), ("v", 2), ("u", 2), ("v_ends", 2)):
             x = numbers_of(getattr(self, name), f"plan.{name}")
             if x.ndim != axes:
@@ -79,7 +81,7 @@ class Plan:
         raise UnknownNameError("coordinate, velocity or input", name, self.q_names + self.v_names + self.input_names)
 
 
-class ControlProblem(TranscriptionProblem):
+class ControlProblem(TranscriptionProblem[Plan]):
     """Take a vehicle from a start to a goal at the least cost.
 
     The variables are the configurations q_k at all nodes, the velocities and inputs of all steps, the velocities at
@@ -135,7 +137,7 @@ class ControlProblem(TranscriptionProblem):
     @quiet
     def __init__(
         self,
-        vehicle: Any,
+        vehicle: Dynamics | Vehicle,
         *,
         steps: int,
         dt: float | tuple[float, float] | None = None,
@@ -320,11 +322,12 @@ class ControlProblem(TranscriptionProblem):
         T, q, v, u = np.split(z, [1, 1 + nq, 1 + nq + nv], axis=-1)
         return [T, T[..., 0] * (np.arange(self.steps) / self.steps), q, v, u]
 
-    def _own_cost(self, cost: VelocityCost | RunningCost) -> list[Term]:
+    def _own_cost(self, cost: object) -> list[Term]:
         at = self._variables
         if isinstance(cost, VelocityCost):
             weights = weights_of(cost.weight, len(self._names[1]), "the weight of the velocity")
             return self._integral("the velocity", at["v"], weights)
+        assert isinstance(cost, RunningCost)
         rate, given, scale = self._at_intervals(cost.rate), cost.gradient, cost.weight / self.steps
 
         def value(z: np.ndarray) -> np.ndarray:
@@ -384,7 +387,7 @@ class ControlProblem(TranscriptionProblem):
             x[at[block]] = np.stack([np.interp(t, own, column) for column in values.T], axis=1)
 
 
-def replay(vehicle: Any, plan: Plan, **options: Any) -> Trajectory:
+def replay(vehicle: Vehicle, plan: Plan, **options: Any) -> Trajectory:
     """Simulate a vehicle of ``vitree.vehicles`` with the inputs of a plan.
 
     Parameters
@@ -406,7 +409,8 @@ def replay(vehicle: Any, plan: Plan, **options: Any) -> Trajectory:
         As :func:`dynamics_of`, or :func:`vitree.simulate`.
     """
     v = of_kind(plan, Plan, "plan", "a Plan").v_ends[0]
-    if isinstance(dynamics_of(vehicle), CarDynamics):
+    dynamics_of(vehicle)
+    if isinstance(vehicle, Car):
         turning = vehicle.wheel_radius / vehicle.wheelbase * plan["sigma"][0]
         v = np.array([1.0, 0.0, turning, vehicle.wheel_radius, 0.0]) * v[0]
         v[1] = plan["steering"][0]
