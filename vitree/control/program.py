@@ -365,18 +365,9 @@ class Equations:
 # ---- programs -----------------------------------------------------------------------------------------------
 
 class Program(Generic[Motion]):
-    """Minimise ``objective(x)``, with ``constraints(x)`` and ``x`` between their bounds.
+    """Minimise ``objective(x)``, with ``constraints(x)`` and ``x`` between their bounds, as solvers take it.
 
-    ``constraint_bounds[0] <= constraints(x) <= constraint_bounds[1]`` and ``bounds[0] <= x <= bounds[1]``.
-
-    Attributes
-    ----------
-    x0 : (n,) array
-        Variables of the guess, in units of the motion.
-    bounds, constraint_bounds : (2, n) and (2, m) arrays
-        In units of the motion and of the constraints.
-    strict : (n,) bool array
-        Whether the bounds of a variable must hold at all times, because there are no equations beyond them.
+    Attributes are those of :class:`vitree.control.TranscriptionProblem`.
 
     Notes
     -----

@@ -6,7 +6,7 @@ banded. Vehicles (``vitree.control.vehicles``) and robots (``vitree.control.robo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from vitree.control.costs import NAMED, EffortCost, TimeCost, TorqueCost, Veloci
 from vitree.control.program import Block, Equations, Function, Linear, Motion, Program, Term, Variables
 from vitree.errors import InputError, UnknownNameError
 from vitree.vehicles.checks import LARGEST, LEAST
+from vitree.wording import quoted
 
 #: The longest duration of a motion [s].
 LONGEST = 1e10
@@ -56,11 +57,11 @@ class Horizon(NamedTuple):
 
 
 class TranscriptionProblem(Program[Motion]):
-    """What :class:`ControlProblem` and :class:`MotionProblem` have in common, and what :func:`solve` takes.
+    """A motion of N steps as a nonlinear program; made by :class:`ControlProblem` and :class:`MotionProblem`.
 
     The variables are those of all nodes and the duration T = N h. Given ones (the start, the goal, a fixed duration)
-    are left out. The nonlinear program is to minimise ``objective(x)`` with ``constraint_bounds[0] <= constraints(x) <=
-    constraint_bounds[1]`` and ``bounds[0] <= x <= bounds[1]``.
+    are left out. The program is to minimise ``objective(x)`` with ``constraint_bounds[0] <= constraints(x) <=
+    constraint_bounds[1]`` and ``bounds[0] <= x <= bounds[1]``. Solve it with :func:`solve`.
 
     Attributes
     ----------
@@ -75,25 +76,9 @@ class TranscriptionProblem(Program[Motion]):
 
     Notes
     -----
-    Arguments of the methods are
-
-    x : (n,) array
-        The free variables, in units of the motion.
-    multipliers : (m,) array
-        One a constraint, in units of cost per constraint.
-
     A subclass is one kind of motion. It sets ``_names`` (of configurations, velocities and inputs), ``_trim`` and
-    ``_plan``, and then calls this constructor, which asks in this order for
-
-    1. ``_checked``: a start or goal as it can be given, NaN where it is free;
-    2. ``_blocks``: the variables, with "q" at all nodes and "u" over all steps;
-    3. ``_bound_variables``: the bounds of variables by their names;
-    4. ``_give_ends``: the values of what is known at both ends;
-    5. ``_add_equations``: the equations of the steps, and all other constraints;
-    6. ``_own_cost``: the terms of costs that only this kind of motion has;
-    7. ``_straight`` or ``_unit``, and ``_complete``: the guess, of which the configurations may be given; or ``_copy``.
-
-    ``trajectory`` returns the plan.
+    ``_plan``, calls this constructor, and implements ``trajectory`` and the methods below, which the constructor calls
+    in their order; at the end either ``_copy``, or ``_straight`` or ``_unit`` and then ``_complete``.
     """
 
     #: the costs that apply
@@ -112,7 +97,7 @@ class TranscriptionProblem(Program[Motion]):
         self._give_ends()
         equations = Equations(at)
         self._add_equations(equations)
-        alone = isinstance(cost, str) or hasattr(cost, "applies_to")
+        alone = isinstance(cost, str) or not isinstance(cost, Iterable)
         costs = (cost,) if alone else several(cost, "cost", "a cost, or a sequence of costs")
         self._assemble(at, equations, [term for one in costs for term in self._cost_terms(one)])
         x = at.given
@@ -221,7 +206,7 @@ class TranscriptionProblem(Program[Motion]):
         cost = NAMED.get(cost, cost) if isinstance(cost, str) else cost
         if not isinstance(cost, self.costs):
             takes = ", ".join(kind.__name__ for kind in self.costs)
-            text = f"is {shown(cost)}; give one of {', '.join(map(repr, NAMED))}, {takes}"
+            text = f"is {shown(cost)}; give one of {', '.join(map(quoted, NAMED))}, {takes}"
             if hasattr(cost, "applies_to"):
                 text = f"is a {type(cost).__name__}, which applies to {cost.applies_to}; this problem takes {takes}"
             raise InputError("cost", cost, text)
