@@ -130,12 +130,15 @@ def test_the_least_time_of_a_push():
     # full force one way, then the other: a distance of f T^2/(4 m), exact for an even number of steps
     tree = vt.Tree("sledge")
     tree.world.add(vt.tx("x"), vt.body("sledge", 2.0))
-    problem = vc.MotionProblem(tree.compile(), steps=10, dt=(0.01, 1.0), start=[0.0], goal=[3.0], limits=5.0,
-                               cost=vc.TimeCost())  # fmt: skip
-    found = vc.solve(problem, BEST)
+    asked = {"steps": 10, "dt": (0.01, 1.0), "start": [0.0], "goal": [3.0], "cost": vc.TimeCost()}
+    found = vc.solve(vc.MotionProblem(tree.compile(), limits=5.0, **asked), BEST)
     assert found.success, found.message
     assert found.cost == pytest.approx(2 * np.sqrt(3.0 * 2.0 / 5.0), rel=1e-6)
     np.testing.assert_allclose(found.trajectory.torque[:, 0], [5.0] * 5 + [-5.0] * 5, atol=1e-3)
+    # a motor that brakes with four times its force does so in a fifth of the time: T^2 = 2 m d (1/f + 1/(4 f))
+    found = vc.solve(vc.MotionProblem(tree.compile(), limits=[(-20.0, 5.0)], **asked), BEST)
+    assert found.success, found.message
+    assert found.cost == pytest.approx(np.sqrt(2 * 2.0 * 3.0 * (1 / 5.0 + 1 / 20.0)), rel=1e-6)
 
 
 def jumper(base):
@@ -378,7 +381,8 @@ def test_a_start_in_a_bad_place_is_told():
         ({"periodic": {"one": "three"}}, "three"), ({"guess": np.zeros((3, 2))}, "guess"),
         ({"cost": "money"}, "cost"), ({"cost": vc.TorqueCost(-1.0)}, "weight"),
         ({"cost": vc.TorqueCost([1.0])}, "weight"),
-        ({"cost": vc.PostureCost([0.0], 1.0)}, "posture"), ({"cost": vc.PositionCost("nose", (0, 0, 0), 1.0)}, "nose"),
+        ({"cost": vc.PostureCost([0.0], 1.0)}, "posture"), ({"cost": vc.PostureCost(None, 1.0)}, "posture"),
+         ({"cost": vc.PositionCost("nose", (0, 0, 0), 1.0)}, "nose"),
         ({"steps": None, "phases": [vc.ContactPhase(0), vc.ContactPhase(4)]}, "phase 0"),
         ({"steps": None, "phases": [4]}, "phases"),
         ({"steps": None, "phases": [vc.ContactPhase(4, ["nose"])]}, "nose"),

@@ -211,6 +211,27 @@ def actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
     return np.array([model.v_names.index(name) for name in dict.fromkeys(names)])
 
 
+def limits_of(limits: ArrayLike, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and largest values (m,) from a number, (m,) numbers, or (m, 2) pairs; they may be infinite."""
+    array = numbers_of(limits, "limits")
+    if array.shape not in ((), (m,), (m, 2)):
+        raise InputError("limits", limits, f"has shape {array.shape}; it must be a number, ({m},) or ({m}, 2)")
+    if array.ndim == 2:
+        if not (array[:, 0] < array[:, 1]).all():
+            raise InputError("limits", limits, "must have pairs of a smaller and a larger number")
+        return array[:, 0], array[:, 1]
+    if not (array > 0).all():
+        raise InputError("limits", limits, "must be positive")
+    return -array, array
+
+
+def rows_of(given: ArrayLike, count: int, size: int, name: str) -> np.ndarray:
+    """Return rows (count, size), from these or from one row."""
+    if axes_of(given) == 2:
+        return entries(given, (count, size), name)
+    return np.tile(entries(given, (size,), name, f", or a row for each of {count}"), (count, 1))
+
+
 def weights(given: ArrayLike, name: str, size: int, definite: bool = False) -> np.ndarray:
     """A symmetric matrix from itself or its diagonal, with no negative eigenvalue."""
     array = numbers_of(given, name)

@@ -32,16 +32,15 @@ from vitree.control.costs import (
     TorqueCost,
     VelocityCost,
 )
-from vitree.control.lqr import actuated
+from vitree.control.lqr import actuated, limits_of, rows_of
 from vitree.control.momenta import Entries, Momenta
-from vitree.control.program import Block, Equations, Function, Linear, Term, quiet
+from vitree.control.program import Block, Equations, Linear, Term, quiet
 from vitree.control.transcription import (
     Deviation,
     Horizon,
     TranscriptionProblem,
     same,
     same_slopes,
-    squares,
     weights_of,
 )
 from vitree.errors import InputError, UnknownNameError
@@ -144,8 +143,8 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         their sum.
     bounds : mapping of str to (float, float) [m or rad]
         Least and greatest value of coordinates, by their names.
-    limits : float or (m,) array, optional [N or N m]
-        Largest forces of the actuators.
+    limits : float, (m,) or (m, 2) array, optional [N or N m]
+        The largest absolute force of each actuator, or its smallest and largest force.
     actuators : sequence of str, optional
         The names among ``model.v_names`` on which forces act; all if not given, none if it is empty.
     phases : sequence of ContactPhase, optional
@@ -328,14 +327,11 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         return [(stance, slice(stance.first, stance.first + len(index)), index) for stance, index in found]
 
     def _bound_variables(self, bounds: Mapping[str, ArrayLike]) -> None:
-        at, m, limits = self._variables, len(self._acts), self._limits
+        at = self._variables
         at.strict[at.T] = self._free_T
         self._bound(bounds, [("q", self._names[0])], "coordinate")
-        if limits is not None:
-            most = np.full(m, real(limits)) if np.ndim(limits) == 0 else entries(limits, (m,), "limits")
-            if not (most > 0).all():
-                raise InputError("limits", limits, "must be positive")
-            at.bound(at.u, -most, most)
+        if self._limits is not None:
+            at.bound(at.u, *limits_of(self._limits, len(self._acts)))
         at.bound(at["tensions"], 0.0, np.inf)
 
     def _give_ends(self) -> None:
@@ -568,19 +564,29 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         at, own, model, N = self._variables, self._entries, self.model, self.steps
         if isinstance(cost, TensionCost):
             weight = weights_of(cost.weight, len(self._strings), "the weight of the tension")
-            return self._summed("the tension", at.timed(at["tensions"][:N]), _rates(weight, N))
+            return self._squares("the tension", at["tensions"][:N], weight, -1)
         if isinstance(cost, VelocityCost):
+
+            def moved(z: np.ndarray, _: np.ndarray) -> np.ndarray:
+                return np.asarray(model.difference(own.unit(z[..., : model.nq]), own.unit(z[..., model.nq :])))
+
+            def moved_slopes(z: np.ndarray, _: np.ndarray) -> np.ndarray:
+                d, q1, q2 = moved(z, _), z[..., : model.nq], z[..., model.nq :]
+                ends = -own.by_entries(own.difference_slopes(-d), q1), own.by_entries(own.difference_slopes(d), q2)
+                return np.concatenate(ends, axis=-1)
+
             weight = weights_of(cost.weight, model.nv, "the weight of the velocity")
-            return self._summed("the velocity", at.timed(at.q[:-1], at.q[1:]), *_speeds(weight, own, N))
+            index = np.concatenate([at.q[:-1], at.q[1:]], axis=1)
+            return self._squares("the velocity", index, weight, -1, moved, moved_slopes)
         if isinstance(cost, PositionCost):
             point, name = Point(own, cost.frame), f'the place of "{cost.frame}"'
-            return self._squares(name, cost, 3, at.q, lambda q, goal: point.place(q) - goal,
-                                 lambda q, goal: point.place_slopes(q), self._desired(cost.point, 3, name))  # fmt: skip
+            desired = rows_of(cost.point, N + 1, 3, name)
+            return self._at_nodes(name, cost, 3, at.q, lambda q, goal: point.place(q) - goal,
+                                  lambda q, goal: point.place_slopes(q), desired)  # fmt: skip
         if isinstance(cost, MomentumCost):
-            none = np.zeros((N + 1, model.nv))
-            return self._squares("the momentum", cost, model.nv, at["p"], same, same_slopes, none)
+            return self._at_nodes("the momentum", cost, model.nv, at["p"])
         assert isinstance(cost, PostureCost)
-        desired = self._desired(cost.q, model.nq, "the desired posture")
+        desired = rows_of(cost.q, N + 1, model.nq, "the desired posture")
         desired = np.array([model.validate_configuration(q, "q") for q in desired])
 
         def off(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
@@ -589,24 +595,17 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         def off_slopes(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
             return own.by_entries(own.difference_slopes(off(q, goal)), q)
 
-        return self._squares("the posture", cost, model.nv, at.q, off, off_slopes, desired)
+        return self._at_nodes("the posture", cost, model.nv, at.q, off, off_slopes, desired)
 
-    def _desired(self, given: ArrayLike, size: int, name: str) -> np.ndarray:
-        """Return desired values (N + 1, size), from these or from one row."""
-        if np.ndim(given) == 2:
-            return entries(given, (self.steps + 1, size), name, ", a row for each node")
-        return np.tile(entries(given, (size,), name), (self.steps + 1, 1))
-
-    def _squares(self, name: str, cost: PostureCost | PositionCost | MomentumCost, size: int, index: np.ndarray,
-                 value: Deviation, slopes: Deviation, desired: np.ndarray) -> list[Term]:  # fmt: skip
+    def _at_nodes(self, name: str, cost: PostureCost | PositionCost | MomentumCost, size: int, index: np.ndarray,
+                  value: Deviation = same, slopes: Deviation = same_slopes,
+                  desired: np.ndarray | None = None) -> list[Term]:  # fmt: skip
         """Return the squares of a deviation: over time as it is at the starts of steps, and at the last node."""
-        at, N, found = self._variables, self.steps, []
-        for part, timed in (("weight", True), ("weight_end", False)):
+        found, N = [], self.steps
+        for part, power, nodes in (("weight", 1, slice(0, N)), ("weight_end", 0, slice(N, None))):
             weight = weights_of(getattr(cost, part), size, f"the {part} of {name}")
-            nodes = slice(0, N) if timed else slice(N, None)
-            if weight.any():
-                both = squares(weight, value, slopes, desired[nodes], N if timed else 0)
-                found += self._summed(name, at.timed(index[nodes]) if timed else index[nodes], *both)
+            goal = None if desired is None else desired[nodes]
+            found += self._squares(name, index[nodes], weight, power, value, slopes, goal)
         return found
 
     # ---- guesses ------------------------------------------------------------------------------------------------
@@ -660,33 +659,3 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
             if len(place := at[stance.position][0]):
                 point = self._points[stance.frame]
                 x[place] = point.place(x[at.q[stance.first]])[point.moves]
-
-
-# ---- costs --------------------------------------------------------------------------------------------------
-
-def _rates(weight: np.ndarray, steps: int) -> Function:
-    """Return w . x^2 / h as a function of (T, x)."""
-    return lambda z: (z[..., 1:] ** 2 @ weight / (z[..., 0] / steps))[..., None]
-
-
-def _speeds(weight: np.ndarray, own: Entries, steps: int) -> tuple[Function, Function]:
-    """Return w . d^2 / h and its slopes as functions of (T, q1, q2)."""
-    nq = own.model.nq
-
-    def parts(z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        q1, q2 = z[..., 1 : 1 + nq], z[..., 1 + nq :]
-        return z[..., 0] / steps, q1, q2, own.model.difference(own.unit(q1), own.unit(q2))
-
-    def function(z: np.ndarray) -> np.ndarray:
-        h, _, _, d = parts(z)
-        return np.asarray((d**2 @ weight / h)[..., None])
-
-    def gradient(z: np.ndarray) -> np.ndarray:
-        h, q1, q2, d = parts(z)
-        force = 2.0 * weight * d / h[..., None]
-        by_1 = -(force[..., None, :] @ own.by_entries(own.difference_slopes(-d), q1))[..., 0, :]
-        by_2 = (force[..., None, :] @ own.by_entries(own.difference_slopes(d), q2))[..., 0, :]
-        by_T = -(d**2 @ weight) / h**2 / steps
-        return np.concatenate([by_T[..., None], by_1, by_2], axis=-1)[..., None, :]
-
-    return function, gradient

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import as_numbers, axes_of, entries, numbers_of, of_kind, real, several
+from vitree.arguments import as_numbers, axes_of, entries, of_kind, real, several
 from vitree.control.costs import FrameCost, QuadraticCost
-from vitree.control.lqr import weights
+from vitree.control.lqr import limits_of, rows_of, weights
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.integrators.composed_slopes import Rows, part_slopes
 from vitree.integrators.curvature import QUICK, bends, columns_of
@@ -107,7 +107,7 @@ class Controls:
         self.size = nv + nu + len(places)
         self.low, self.high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         if limits is not None:
-            self.low[self.acts], self.high[self.acts] = _bounds(limits, len(self.acts))
+            self.low[self.acts], self.high[self.acts] = limits_of(limits, len(self.acts))
         self.bounded = bool(np.isfinite([self.low, self.high]).any())
 
     def rows(self, torque: ArrayLike | None, inputs: object, prescribed: np.ndarray) -> np.ndarray:
@@ -137,20 +137,6 @@ class Controls:
         """Return the derivatives (steps, 2 nv, m) of steps by the actuators."""
         by = ("torque",) if self.forces else ("torque", "inputs", "prescribed")
         return np.ascontiguousarray(columns_of(self.model, found, by)[:, :, self.acts])
-
-
-def _bounds(limits: ArrayLike, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and largest values (m,) from a number, (m,) numbers, or (m, 2) pairs; they may be infinite."""
-    array = numbers_of(limits, "limits")
-    if array.shape not in ((), (m,), (m, 2)):
-        raise InputError("limits", limits, f"has shape {array.shape}; it must be a number, ({m},) or ({m}, 2)")
-    if array.ndim == 2:
-        if not (array[:, 0] < array[:, 1]).all():
-            raise InputError("limits", limits, "must have pairs of a smaller and a larger number")
-        return array[:, 0], array[:, 1]
-    if not (array > 0).all():
-        raise InputError("limits", limits, "must be positive")
-    return -array, array
 
 
 class FrameCosts:
@@ -238,9 +224,11 @@ class ShootingProblem:
             goal = np.array([model.validate_configuration(q, "goal") for q in as_numbers(goal)])
         else:
             goal = model.validate_configuration(goal, "goal")
-        self.goal = _rows(goal, self.steps + 1, model.nq, "goal")
-        self.goal_p = _rows(quadratic.goal_p, self.steps + 1, model.nv, "goal_p")
-        self.goal_u = _rows(quadratic.goal_u, self.steps, m, "goal_u")
+        self.goal = rows_of(goal, self.steps + 1, model.nq, "goal")
+        goal_p = np.zeros(model.nv) if quadratic.goal_p is None else quadratic.goal_p
+        goal_u = np.zeros(m) if quadratic.goal_u is None else quadratic.goal_u
+        self.goal_p = rows_of(goal_p, self.steps + 1, model.nv, "goal_p")
+        self.goal_u = rows_of(goal_u, self.steps, m, "goal_u")
         #: prescribed coordinates, their rates and accelerations, at nodes and midpoints
         self.moved = np.zeros((2 * self.steps + 1, 3, len(model.kinematic_names)))
         if model.kinematic_names:
@@ -410,15 +398,6 @@ def _kinds(costs: object) -> tuple[QuadraticCost, list[FrameCost]]:
     if len(others) != 1:
         raise InputError("costs", costs, f"has {len(others)} QuadraticCost; give {needed}")
     return others[0], frames
-
-
-def _rows(given: ArrayLike | None, count: int, size: int, name: str) -> np.ndarray:
-    """Return rows (count, size) of these, or of one row; zero if not given."""
-    if given is None:
-        return np.zeros((count, size))
-    if axes_of(given) == 2:
-        return entries(given, (count, size), name)
-    return np.tile(entries(given, (size,), name, f", or a row for each of {count}"), (count, 1))
 
 
 def _turns(joint: JointInfo) -> range:

@@ -56,6 +56,20 @@ class Horizon(NamedTuple):
         return T / self.steps if self.dt is None else self.dt
 
 
+#: A function of variables (..., n, size) and their desired values (n, size).
+Deviation = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def same(x: np.ndarray, desired: np.ndarray) -> np.ndarray:
+    """Return the deviation of variables from desired values."""
+    return np.asarray(x - desired)
+
+
+def same_slopes(x: np.ndarray, desired: np.ndarray) -> np.ndarray:
+    """Return its derivatives, which are ones."""
+    return np.broadcast_to(np.eye(x.shape[-1]), (*x.shape, x.shape[-1]))
+
+
 class TranscriptionProblem(Program[Motion]):
     """A motion of N steps as a nonlinear program; made by :class:`ControlProblem` and :class:`MotionProblem`.
 
@@ -214,7 +228,7 @@ class TranscriptionProblem(Program[Motion]):
             return [Linear("the time", [[at.T]], [[0]], weights_of(cost.weight, 1, "the weight of the time"))]
         if isinstance(cost, TorqueCost):
             weights = weights_of(cost.weight, len(names), "the weight of the torque")
-            return self._integral("the torque", at.u, weights)
+            return self._squares("the torque", at.u, weights)
         if not isinstance(cost, EffortCost):
             return self._own_cost(cost)
         given = dict(cost.weights or {})
@@ -232,52 +246,35 @@ class TranscriptionProblem(Program[Motion]):
 
         return self._summed("the effort", at.timed(at.u), value)
 
-    def _integral(self, name: str, index: np.ndarray, weights: np.ndarray) -> list[Term]:
-        """Return the integral of weights . x^2 over the steps, each of which has variables x."""
+    def _squares(self, name: str, index: np.ndarray, weights: np.ndarray, power: int = 1, value: Deviation = same,
+                 slopes: Deviation = same_slopes, desired: np.ndarray | None = None) -> list[Term]:  # fmt: skip
+        """Return the sum over rows x of variables of h^power weights . y^2, with y = value(x, desired), as terms.
+
+        The integral over steps has the power 1 of deviations and -1 of displacements, a cost at a node the power 0.
+        """
         if not weights.any():
             return []
-        none = np.zeros(index.shape)
-        return self._summed(name, self._variables.timed(index), *squares(weights, same, same_slopes, none, self.steps))
+        N, goal = self.steps, np.zeros(index.shape) if desired is None else desired
+
+        def parts(z: np.ndarray) -> tuple[np.ndarray | float, np.ndarray]:
+            return (z[..., :1] / N, z[..., 1:]) if power else (1.0, z)
+
+        def function(z: np.ndarray) -> np.ndarray:
+            h, x = parts(z)
+            return np.asarray(h**power * (value(x, goal) ** 2 @ weights)[..., None])
+
+        def gradient(z: np.ndarray) -> np.ndarray:
+            h, x = parts(z)
+            y = value(x, goal)
+            by_x = 2.0 * h**power * ((weights * y)[..., None, :] @ slopes(x, goal))[..., 0, :]
+            by_T = [power * h ** (power - 1) * (y**2 @ weights)[..., None] / N] if power else []
+            return np.concatenate([*by_T, by_x], axis=-1)[..., None, :]
+
+        return self._summed(name, self._variables.timed(index) if power else index, function, gradient)
 
     def _summed(self, name: str, index: np.ndarray, function: Function, gradient: Function | None = None) -> list[Term]:
         """Return the sum of a function over the rows of an index, as the terms of a cost."""
         return [Term(name, function, index, np.zeros((len(index), 1), dtype=int), gradient)]
-
-
-#: A function of variables (..., n, size) and their desired values (n, size).
-Deviation = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def squares(
-    weight: np.ndarray, value: Deviation, slopes: Deviation, goal: np.ndarray, steps: int
-) -> tuple[Function, Function]:
-    """Return h w . y^2 and its slopes as functions of (T, x), h = T / steps; of x alone, without h, if steps is 0."""
-
-    def parts(z: np.ndarray) -> tuple[np.ndarray | float, np.ndarray]:
-        return (z[..., :1] / steps, z[..., 1:]) if steps else (1.0, z)
-
-    def function(z: np.ndarray) -> np.ndarray:
-        h, x = parts(z)
-        return np.asarray(h * (value(x, goal) ** 2 @ weight)[..., None])
-
-    def gradient(z: np.ndarray) -> np.ndarray:
-        h, x = parts(z)
-        y = value(x, goal)
-        by_x = 2.0 * h * ((weight * y)[..., None, :] @ slopes(x, goal))[..., 0, :]
-        by_T = [(y**2 @ weight)[..., None] / steps] if steps else []
-        return np.concatenate([*by_T, by_x], axis=-1)[..., None, :]
-
-    return function, gradient
-
-
-def same(x: np.ndarray, desired: np.ndarray) -> np.ndarray:
-    """Return the deviation of variables from desired values."""
-    return np.asarray(x - desired)
-
-
-def same_slopes(x: np.ndarray, desired: np.ndarray) -> np.ndarray:
-    """Return its derivatives, which are ones."""
-    return np.broadcast_to(np.eye(x.shape[-1]), (*x.shape, x.shape[-1]))
 
 
 def pair_of(given: object) -> tuple[float, float]:

@@ -326,7 +326,7 @@ class ControlProblem(TranscriptionProblem[Plan]):
         at = self._variables
         if isinstance(cost, VelocityCost):
             weights = weights_of(cost.weight, len(self._names[1]), "the weight of the velocity")
-            return self._integral("the velocity", at["v"], weights)
+            return self._squares("the velocity", at["v"], weights)
         assert isinstance(cost, RunningCost)
         rate, given, scale = self._at_intervals(cost.rate), cost.gradient, cost.weight / self.steps
 
