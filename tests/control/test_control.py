@@ -369,6 +369,8 @@ def test_bad_problems_are_named(change, text):
         (lambda: vc.CylinderObstacle((0, 0), 0), "radius"),
         (lambda: vc.HalfSpaceObstacle((0, 0, 0), (0, 0, 0)), "normal"),
         (lambda: vc.BoxObstacle((0, 0, 0), (1, 0, 1), "shed"), "shed"),
+        (lambda: vc.Plan([], [[0.0]], [], [], [[0.0]], "q", "v", "u"), "axes"),
+        (lambda: vc.Plan([0.0], [[0.0]], [[0.0]], [[0.0]], [[0.0]] * 2, ["q"], ["v"], ["u"]), "the plan has 1 times"),
     ],
 )
 def test_bad_parts_are_named(make, text):

@@ -408,6 +408,13 @@ def test_robots_that_are_not_served_are_told():
         problem.objective(np.zeros(3))
     with pytest.raises(vt.InputError, match="MotionProblem"):
         vc.solve(3)
+    with pytest.raises(vt.InputError, match="abstract"):
+        vc.TranscriptionProblem(3, start=None, goal=None, cost="time", bounds={}, guess=None)
+    for search in (lambda acts: vc.MotionProblem(pendulum(), actuators=acts, **SHORT),
+                   lambda acts: vc.optimize_motion(pendulum(), duration=0.1, dt=0.05, actuators=acts,
+                                                   costs=vc.QuadraticCost([0, 0], R=1.0))):  # fmt: skip
+        with pytest.raises(vt.UnknownNameError, match=r"no velocity.*\[1\. 0\.\]"):
+            search(np.eye(2))
 
 
 def test_a_step_and_a_duration_are_one_variable():

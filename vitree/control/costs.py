@@ -244,7 +244,7 @@ class TimeCost:
 
 @dataclass(frozen=True)
 class RunningCost:
-    """The integral of a function of your own along the motion of a vehicle, times ``weight``.
+    """The integral of a user-defined function along the motion of a vehicle, times ``weight``.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ class PathConstraint:
         For messages.
     function : callable (t, q, v, u) -> (..., n) array
         Takes the arguments of the rate of a :class:`RunningCost`, complex numbers included. Returns the constrained
-        quantity, in units of its own.
+        quantity, in any unit.
     lower, upper : float
         In units of the function's result.
     """

@@ -204,7 +204,7 @@ def actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
     """Return the velocities on which forces act, by their names; all if none are given."""
     names = model.v_names if actuators is None else several(actuators, "actuators", "names of velocities")
     for name in names:
-        if name not in model.v_names:
+        if not isinstance(name, str) or name not in model.v_names:
             raise UnknownNameError("velocity", name, model.v_names, argument="actuators")
     if not names:
         raise InputError("actuators", actuators, "names no velocity; give one at least")

@@ -1,7 +1,7 @@
 """The discrete mechanics of a robot by the entries of its configurations: momenta of steps, and their exact slopes.
 
 Orientations are quaternions. All functions of a configuration take the quaternion at unit length, so that they are the
-same along its length, and an equation of its own keeps the length. Quaternions have no edge, as angles and charts have.
+same along its length, and a separate equation keeps the length. Quaternions have no edge, as angles and charts have.
 """
 
 from __future__ import annotations

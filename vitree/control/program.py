@@ -376,7 +376,7 @@ class Program(Generic[Motion]):
     x : (n,) array
         The free variables, in units of the motion.
     multipliers : (m,) array
-        One a constraint, in units of cost per constraint.
+        One for each constraint, in units of cost per constraint.
     """
 
     x0: np.ndarray
@@ -435,7 +435,8 @@ class Program(Generic[Motion]):
         InputError
             If the numbers of variables or multipliers are others.
         """
-        of_constraints = entries(multipliers, (self.constraint_bounds.shape[1],), "multipliers", ", one a constraint")
+        count = self.constraint_bounds.shape[1]
+        of_constraints = entries(multipliers, (count,), "multipliers", ", one for each constraint")
         of_cost = entries(cost, (), "cost").reshape(1)
         weights = [of_constraints] * self._counts[0] + [of_cost] * self._counts[1]
         return self._curvature.matrix(self._expand(x), weights)

@@ -181,7 +181,7 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
     -----
     A phase's points get impulses at its nodes, the last one excepted. A point that becomes held is stopped at the first
     node of the phase: the impact is inelastic, as a contact without restitution. Places, not velocities, are held, so
-    points do not slide. The velocity of a goal is the one that an impulse of what stands or hangs there leads to.
+    points do not slide. If the robot stands or hangs at its goal, an impulse brings it to its velocity there.
 
     References
     ----------
@@ -189,7 +189,7 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
     """
 
     ipopt = MappingProxyType({"mu_strategy": "adaptive"})
-    costs = (*TranscriptionProblem.costs, PostureCost, PositionCost, MomentumCost, TensionCost)
+    _takes = (*TranscriptionProblem._takes, PostureCost, PositionCost, MomentumCost, TensionCost)
     _plan = MotionPlan
 
     @quiet
@@ -301,7 +301,7 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
 
     def _blocks(self) -> list[Block]:
         (q, v, u), N, model = self._names, self.steps, self.model
-        # what stands or hangs at the goal comes to its velocity there by an impulse
+        # a robot that stands or hangs at the goal is brought to its velocity there by an impulse
         tied = bool(self._strings or model.constraints) or any(stance.last == N for stance in self._stances)
         self._pushed = tied and not np.isnan(self._goal[1]).any()
         #: nodes at which impulses may act: those where steps begin and, if it is pushed, the last one
@@ -370,7 +370,7 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         self._add_periodic(equations)
 
     def _add_steps(self, equations: Equations) -> None:
-        """Add the discrete Euler-Lagrange equations; where an impulse acts at the goal, it leads to that momentum."""
+        """Add the discrete Euler-Lagrange equations; an impulse at the goal brings the momentum to that of the goal."""
         at, momenta, N, nv = self._variables, self._momenta, self.steps, self.model.nv
         self._before = equations.rows("momentum at the start of a step", (N, nv))
         after = equations.rows("momentum at the end of a step", (N, nv))

@@ -94,7 +94,7 @@ class Controls:
         known = forces | inputs | places
         names = list(forces) if actuators is None else several(actuators, "actuators", "names of velocities or inputs")
         for name in names:
-            if name not in known:
+            if not isinstance(name, str) or name not in known:
                 kind = "velocity, input or prescribed coordinate"
                 raise UnknownNameError(kind, name, list(known), argument="actuators")
             if name in inputs and (name in forces or name in places):

@@ -139,7 +139,7 @@ def solve(
 
 
 class _Best:
-    """The best of all points that a solver has visited; it tells of each iteration."""
+    """The best of all points that a solver has visited; it reports each iteration."""
 
     def __init__(self, problem: Program[Any], told: Asked | None):
         self._problem, self.x, self._rank = problem, problem.x0, (np.inf, np.inf)

@@ -96,13 +96,15 @@ class TranscriptionProblem(Program[Motion]):
     """
 
     #: the costs that apply
-    costs: tuple[type, ...] = (EffortCost, TorqueCost, VelocityCost, TimeCost)
+    _takes: tuple[type, ...] = (EffortCost, TorqueCost, VelocityCost, TimeCost)
     _names: tuple[Sequence[str], Sequence[str], Sequence[str]]
     _trim: np.ndarray
     _plan: type[Motion]
 
     def __init__(self, horizon: Horizon, *, start: object, goal: object, cost: object,
                  bounds: Mapping[str, ArrayLike], guess: object):  # fmt: skip
+        if type(self) is TranscriptionProblem:
+            raise InputError("TranscriptionProblem is abstract: use ControlProblem or MotionProblem")
         self.steps, self._horizon = horizon.steps, horizon
         self._start, self._goal = self._state(start, "the start"), self._state(goal, "the goal")
         self._variables = at = Variables(self.steps, self._blocks())
@@ -218,8 +220,8 @@ class TranscriptionProblem(Program[Motion]):
         """Return the terms of a cost."""
         at, names = self._variables, self._names[2]
         cost = NAMED.get(cost, cost) if isinstance(cost, str) else cost
-        if not isinstance(cost, self.costs):
-            takes = ", ".join(kind.__name__ for kind in self.costs)
+        if not isinstance(cost, self._takes):
+            takes = ", ".join(kind.__name__ for kind in self._takes)
             text = f"is {shown(cost)}; give one of {', '.join(map(quoted, NAMED))}, {takes}"
             if hasattr(cost, "applies_to"):
                 text = f"is a {type(cost).__name__}, which applies to {cost.applies_to}; this problem takes {takes}"

@@ -46,7 +46,7 @@ class Plan:
     Raises
     ------
     InputError
-        If an array has other than numbers, or another number of axes.
+        If an array has other than numbers, or the arrays are not those of one motion.
     """
 
     t: np.ndarray
@@ -64,6 +64,10 @@ class Plan:
             if x.ndim != axes:
                 raise InputError(f"plan.{name} has shape {x.shape}; it must have {axes} axes")
             object.__setattr__(self, name, x)
+        N, rows = len(self.t) - 1, (len(self.q), len(self.v), len(self.u), len(self.v_ends))
+        if N < 1 or rows != (N + 1, N, N, 2):
+            needed = "it needs two at least, q at each of them, v and u between, and v_ends at both ends"
+            raise InputError(f"the plan has {N + 1} times and {rows} rows of q, v, u and v_ends; {needed}")
         for name in ("q_names", "v_names", "input_names"):
             names = several(getattr(self, name), f"plan.{name}", "a sequence of names")
             object.__setattr__(self, name, tuple(str(x) for x in names))
@@ -131,7 +135,7 @@ class ControlProblem(TranscriptionProblem[Plan]):
     Kobilarov, Crane & Desbrun 2009, section 6; Junge, Marsden & Ober-Bloebaum 2005 (DMOC).
     """
 
-    costs = (*TranscriptionProblem.costs, RunningCost)
+    _takes = (*TranscriptionProblem._takes, RunningCost)
     _plan = Plan
 
     @quiet
