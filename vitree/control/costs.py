@@ -273,7 +273,7 @@ class PathConstraint:
         For messages.
     function : callable (t, q, v, u) -> (..., n) array
         Takes the arguments of the rate of a :class:`RunningCost`, complex numbers included. Returns the constrained
-        quantity, in any unit.
+        quantity, in units of the bounds.
     lower, upper : float
         In units of the function's result.
     """
