@@ -38,7 +38,7 @@ DIRECTIONS = {
 FAR = 1.5
 SEARCHES = "ilqr", "projection-newton"
 #: A first guess: torques, a law (t, q, v) -> torque, or a mapping of torque, inputs and prescribed coordinates.
-Control = ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None
+FirstGuess = ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None
 #: Share of the cost that an iteration must gain for the next one to use linearised dynamics again.
 SLOW = 0.01
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
@@ -96,7 +96,7 @@ class ShootingSolution:
 
 def optimize_motion(
     model: Model, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, duration: float, dt: float,
-    costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], control: Control = None,
+    costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], control: FirstGuess = None,
     actuators: Sequence[str] | None = None, limits: ArrayLike | None = None, search: str | ProjectionNewton = "ilqr",
     method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
     progress: Callable[[int, float], object] | None = None, **options: Any,
