@@ -214,7 +214,7 @@ def problems():
     car = control.CarDynamics(mass=10, inertia=1.5, wheel_inertia=0.05, wheelbase=0.8, wheel_radius=0.1)
     tilt = control.PathConstraint("tilt", lambda t, q, v, u: q[..., 0], lower=-9.0)
     one = control.ControlProblem(car, steps=3, duration=(1.0, 4.0), start=(np.zeros(5), [1.0]),
-                                 goal=([np.nan, 0, 0, 1.0, 0.1], [np.nan]), limits=[tilt],
+                                 goal=([np.nan, 0, 0, 1.0, 0.1], [np.nan]), path_constraints=[tilt],
                                  obstacles=[control.CylinderObstacle((0.5, 2.0), 0.3)])  # fmt: skip
     raft = control.RigidDynamics(lie.SE2, np.eye(3), lambda t, g, xi, u: u, ("turn", "push", "side"))
     return one, control.ControlProblem(raft, steps=2, duration=1.0, start=np.zeros(3), goal=[0.1, 0.2, 0.0])
@@ -631,11 +631,12 @@ def valid(case: Case, parameter: inspect.Parameter):
         return getattr(case.drawn.setdefault("(plan)", plan(case)), name, 1.0)
     if case.target == "control.ControlProblem":
         problem = case.drawn.setdefault("(problem)", problems()[0])
-        return {"vehicle": problem.vehicle, "steps": 3, "duration": (1.0, 2.0), "start": (np.zeros(5), [1.0]),
-                "goal": [np.nan, 0, 0, 1.0, 0.1], "cost": case.pick("effort", "time", control.TimeCost(2.0)),
+        return {"vehicle": problem.vehicle, "steps": 3, "duration": (1.0, 2.0), "dt": None,
+                "start": (np.zeros(5), [1.0]), "goal": [np.nan, 0, 0, 1.0, 0.1],
+                "cost": case.pick("effort", "time", control.TimeCost(2.0)),
                 "bounds": case.pick(None, {"torque": (-1, 1)}), "guess": None,
                 "obstacles": case.pick((), [control.SphereObstacle((0, 2, 0), 0.1)]), "radius": 0.0, "points": None,
-                "limits": ()}.get(name)  # fmt: skip
+                "path_constraints": ()}.get(name)  # fmt: skip
     if case.target.startswith("plot.") and name in ("source", "axes"):
         return case.pick(*runs(), *comparisons()) if name == "source" else None
     if last in ("load_sexpr", "read_sexpr"):

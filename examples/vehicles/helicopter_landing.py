@@ -23,7 +23,9 @@ problem = vc.ControlProblem(
     goal=(0.0, 0.0, 0.0, *turned),
     cost=[vc.EffortCost(), vc.TimeCost(0.01)],
     bounds=ROTORS | {"z": (0.0, 6.0), "vz": (-2.0, 2.0)},
-    limits=[vc.PathConstraint("tilt", lambda t, q, v, u: 1 - 2 * (q[..., 3] ** 2 + q[..., 4] ** 2), lower=np.cos(0.5))],
+    path_constraints=[
+        vc.PathConstraint("tilt", lambda t, q, v, u: 1 - 2 * (q[..., 3] ** 2 + q[..., 4] ** 2), lower=np.cos(0.5))
+    ],
 )
 plan = solved(problem, chosen.method)
 figure, path = picture(plan, "landing", ("x", "z"))

@@ -53,7 +53,7 @@ def problems():
     for map in ("exp", "cayley", "dual-cayley"):
         yield vc.ControlProblem(
             flyer(map), steps=4, duration=(1.0, 2.0), start=([0, 0, 0, *LEVEL], [1, 0, 0.2, 0.1, 0, 0]),
-            goal=[3, 1, np.nan, 0, 0, 0.6, 0.8], cost=["effort", "time", rate], limits=[tilt],
+            goal=[3, 1, np.nan, 0, 0, 0.6, 0.8], cost=["effort", "time", rate], path_constraints=[tilt],
             obstacles=[vc.SphereObstacle((1.5, 1, 1), 0.4), vc.BoxObstacle((1, -9, -9), (2, -1, 9)),
                        vc.HalfSpaceObstacle((0, 0, 9), (0, 1, -2))],
             radius=0.1, points=[(0.2, 0, 0), (-0.2, 0, 0.1)],
@@ -165,7 +165,7 @@ def test_obstacles_bounds_and_limits_hold(method):
         car(), steps=30, duration=5.0, start=([0, 0, 0, 0, 0], [5.0]), goal=([np.nan, 0, 0, 4, 0], [5.0]),
         obstacles=[rock], radius=0.2, points=[(0.0, 0.0), (0.7, 0.0)],
         bounds={"torque": (-2, 2), "steering": (-1.2, 1.2), "rate": (0.0, 12.0)},
-        limits=[vc.PathConstraint("sideways", lambda t, q, v, u: q[..., 1] * v[..., 0] ** 2, -40, 40)],
+        path_constraints=[vc.PathConstraint("sideways", lambda t, q, v, u: q[..., 1] * v[..., 0] ** 2, -40, 40)],
     )  # fmt: skip
     found = vc.solve(problem, method)
     assert found.success, found.message
@@ -341,7 +341,7 @@ BAD = [
     ({"obstacles": [lambda p: np.abs(p[..., 1] - 0.3) + 1]}, "abs"),
     ({"radius": -1}, "radius"),
     ({"points": [(0, 0, 0)]}, "points"),
-    ({"limits": [vc.PathConstraint("way", lambda t, q, v, u: q[..., 1], 1, 0)]}, 'limit "way"'),
+    ({"path_constraints": [vc.PathConstraint("way", lambda t, q, v, u: q[..., 1], 1, 0)]}, 'constraint "way"'),
     ({"cost": "money"}, "money"),
     ({"cost": vc.EffortCost(weights={"pull": 1})}, "pull"),
     ({"cost": vc.RunningCost(lambda t, q, v, u: v)}, "the running cost"),
@@ -369,6 +369,8 @@ def test_bad_problems_are_named(change, text):
         (lambda: vc.CylinderObstacle((0, 0), 0), "radius"),
         (lambda: vc.HalfSpaceObstacle((0, 0, 0), (0, 0, 0)), "normal"),
         (lambda: vc.BoxObstacle((0, 0, 0), (1, 0, 1), "shed"), "shed"),
+        (lambda: vc.Plan([], [[0.0]], [], [], [[0.0]], "q", "v", "u"), "axes"),
+        (lambda: vc.Plan([0.0], [[0.0]], [[0.0]], [[0.0]], [[0.0]] * 2, ["q"], ["v"], ["u"]), "the plan has 1 times"),
     ],
 )
 def test_bad_parts_are_named(make, text):

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from searches import ilqr, projection_newton, shooting_problem
 
 import vitree as vt
-from vitree.control.projection import Descent, ProjectionNewton
+from vitree.control.shooting import Descent, ProjectionNewton
 
 METHODS = ["linear-time", "midpoint"]
 

@@ -11,7 +11,7 @@ from searches import ilqr, shooting_problem
 
 import vitree as vt
 from vitree.control import FrameCost, QuadraticCost
-from vitree.control import ilqr as iterative
+from vitree.control import shooting as iterative
 from vitree.control.shooting_problem import FrameCosts, state_derivatives
 from vitree.lie import SO3
 

@@ -9,7 +9,7 @@ from random_models import chain_flat, random_flat, random_state
 from searches import ilqr, projection_newton, shooting_problem
 
 import vitree as vt
-from vitree.control.projection import Descent, ProjectionNewton
+from vitree.control.shooting import Descent, ProjectionNewton
 
 START = [0.5, -0.4, 0.2], [0.2, 0.0, 0.1]
 TASK = {"duration": 0.6, "dt": 0.03, "goal": [0.3, 0.2, 0.1], "Q": 0.1, "R": [0.02, 0.03],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 from importlib.util import find_spec
 
@@ -14,7 +15,8 @@ from searches import ilqr
 
 import vitree as vt
 import vitree.control as vc
-from vitree.control.points import Point, String
+from vitree.control.contacts import Point, String
+from vitree.lie import SE2
 
 IPOPT = find_spec("ipyopt") is not None
 METHODS = ["scipy", pytest.param("ipopt", marks=pytest.mark.skipif(not IPOPT, reason="needs ipyopt"))]
@@ -128,12 +130,15 @@ def test_the_least_time_of_a_push():
     # full force one way, then the other: a distance of f T^2/(4 m), exact for an even number of steps
     tree = vt.Tree("sledge")
     tree.world.add(vt.tx("x"), vt.body("sledge", 2.0))
-    problem = vc.MotionProblem(tree.compile(), steps=10, dt=(0.01, 1.0), start=[0.0], goal=[3.0], limits=5.0,
-                               cost=vc.TimeCost())  # fmt: skip
-    found = vc.solve(problem, BEST)
+    asked = {"steps": 10, "dt": (0.01, 1.0), "start": [0.0], "goal": [3.0], "cost": vc.TimeCost()}
+    found = vc.solve(vc.MotionProblem(tree.compile(), limits=5.0, **asked), BEST)
     assert found.success, found.message
     assert found.cost == pytest.approx(2 * np.sqrt(3.0 * 2.0 / 5.0), rel=1e-6)
     np.testing.assert_allclose(found.trajectory.torque[:, 0], [5.0] * 5 + [-5.0] * 5, atol=1e-3)
+    # a motor that brakes with four times its force does so in a fifth of the time: T^2 = 2 m d (1/f + 1/(4 f))
+    found = vc.solve(vc.MotionProblem(tree.compile(), limits=[(-20.0, 5.0)], **asked), BEST)
+    assert found.success, found.message
+    assert found.cost == pytest.approx(np.sqrt(2 * 2.0 * 3.0 * (1 / 5.0 + 1 / 20.0)), rel=1e-6)
 
 
 def jumper(base):
@@ -374,9 +379,10 @@ def test_a_start_in_a_bad_place_is_told():
         ({"strings": {"nose": (0, 0, 0)}}, "nose"), ({"strings": {"tip": (0, 0)}}, "hook"),
         ({"strings": {"tip": (0, 0, -1)}}, "the guess"),
         ({"periodic": {"one": "three"}}, "three"), ({"guess": np.zeros((3, 2))}, "guess"),
-        ({"cost": "effort"}, "cost"), ({"cost": vc.TorqueCost(-1.0)}, "weight"),
+        ({"cost": "money"}, "cost"), ({"cost": vc.TorqueCost(-1.0)}, "weight"),
         ({"cost": vc.TorqueCost([1.0])}, "weight"),
-        ({"cost": vc.PostureCost([0.0], 1.0)}, "posture"), ({"cost": vc.PositionCost("nose", (0, 0, 0), 1.0)}, "nose"),
+        ({"cost": vc.PostureCost([0.0], 1.0)}, "posture"), ({"cost": vc.PostureCost(None, 1.0)}, "posture"),
+         ({"cost": vc.PositionCost("nose", (0, 0, 0), 1.0)}, "nose"),
         ({"steps": None, "phases": [vc.ContactPhase(0), vc.ContactPhase(4)]}, "phase 0"),
         ({"steps": None, "phases": [4]}, "phases"),
         ({"steps": None, "phases": [vc.ContactPhase(4, ["nose"])]}, "nose"),
@@ -402,3 +408,81 @@ def test_robots_that_are_not_served_are_told():
         problem.objective(np.zeros(3))
     with pytest.raises(vt.InputError, match="MotionProblem"):
         vc.solve(3)
+    with pytest.raises(vt.InputError, match="abstract"):
+        vc.TranscriptionProblem(3, start=None, goal=None, cost="time", bounds={}, guess=None)
+    for search in (lambda acts: vc.MotionProblem(pendulum(), actuators=acts, **SHORT),
+                   lambda acts: vc.optimize_motion(pendulum(), duration=0.1, dt=0.05, actuators=acts,
+                                                   costs=vc.QuadraticCost([0, 0], R=1.0))):  # fmt: skip
+        with pytest.raises(vt.UnknownNameError, match=r"no velocity.*\[1\. 0\.\]"):
+            search(np.eye(2))
+
+
+def test_a_step_and_a_duration_are_one_variable():
+    """dt and duration say the same, fixed or free, of robots and of vehicles."""
+    robot, moved = pendulum(), {name: SHORT[name] for name in ("steps", "start", "goal")}
+    raft = vc.RigidDynamics(SE2, np.diag([2.0, 3.0, 4.0]), lambda t, g, xi, u: u, ("turn", "push", "side"))
+    pushed = {"steps": 10, "start": [0, 0, 0], "goal": [0, 1, 0]}
+    for make in (lambda **time: vc.MotionProblem(robot, **moved, **time),
+                 lambda **time: vc.ControlProblem(raft, **pushed, **time)):  # fmt: skip
+        for dt in (0.05, (0.03, 0.07)):
+            one, other = make(dt=dt), make(duration=10 * np.array(dt))
+            np.testing.assert_allclose(one.x0, other.x0, rtol=1e-12)
+            np.testing.assert_allclose(one.bounds, other.bounds, rtol=1e-12)
+            x = one.x0 + 0.01 * np.random.default_rng(0).standard_normal(len(one.x0))
+            np.testing.assert_allclose(one.constraints(x), other.constraints(x), rtol=1e-9, atol=1e-12)
+            assert one.objective(x) == pytest.approx(other.objective(x), rel=1e-12)
+        assert make(dt=0.05).trajectory(make(dt=0.05).x0).t[-1] == pytest.approx(0.5, rel=1e-14)
+        for wrong in ({}, {"dt": 0.05, "duration": 0.5}):
+            with pytest.raises(vt.InputError, match="give one of them"):
+                make(**wrong)
+    # the step of a plan is the one that was given, to the bit
+    assert vc.MotionProblem(robot, dt=0.05, **moved).trajectory(vc.MotionProblem(robot, dt=0.05, **moved).x0).dt == 0.05
+
+
+def test_costs_that_both_kinds_have_are_the_same_integrals():
+    """A sledge as a robot, and the same mass as a vehicle: effort, torque, velocity and time of one motion agree."""
+    tree = vt.Tree("sledge", gravity=(0, 0, 0))
+    tree.world.add(vt.tx("x"), vt.body("sledge", 2.0))
+    raft = vc.RigidDynamics(SE2, np.diag([1.0, 2.0, 2.0]), lambda t, g, xi, u: u, ("turn", "push", "side"))
+    time = {"steps": 12, "dt": (0.05, 0.2)}
+    asked = {"start": [0.0], "goal": [1.0], "limits": 5.0, **time}
+    costs = ["effort", vc.EffortCost(2.0), vc.TorqueCost(0.3), "torque", vc.VelocityCost(0.7), vc.TimeCost(0.2), "time"]
+    found = []
+    for cost in costs:
+        robot = vc.MotionProblem(tree.compile(), cost=cost, **asked)
+        guess = np.zeros((13, 3))
+        guess[:, 1] = robot.trajectory(robot.x0).q[:, 0]
+        vehicle = vc.ControlProblem(raft, start=[0, 0, 0], goal=[0, 1, 0], cost=cost, bounds={"push": (-5, 5)},
+                                    guess=guess, **time)  # fmt: skip
+        ways = [problem.trajectory(problem.x0) for problem in (robot, vehicle)]
+        np.testing.assert_allclose(ways[1]["x"], ways[0].q[:, 0], atol=1e-12)
+        plan = dataclasses.replace(ways[0], torque=ways[1]["push"][:, None])
+        robot = vc.MotionProblem(tree.compile(), cost=cost, guess=plan, **asked)
+        found.append((robot.objective(robot.x0), vehicle.objective(vehicle.x0)))
+    np.testing.assert_allclose(*np.transpose(found), rtol=1e-9)
+
+
+OTHERS = [vc.PostureCost([0.0]), vc.MomentumCost(), vc.TensionCost(), vc.QuadraticCost(R=1.0),
+          vc.PositionCost("x", (0, 0, 0)), vc.FrameCost("x", (0, 0, 0), weight=1.0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("cost", OTHERS)
+def test_a_cost_that_does_not_apply_says_to_what_it_does(cost):
+    raft = vc.RigidDynamics(SE2, np.eye(3), lambda t, g, xi, u: u, ("turn", "push", "side"))
+    with pytest.raises(vt.InputError, match=f"applies to {cost.applies_to}; this problem takes EffortCost, TorqueCost"):
+        vc.ControlProblem(raft, steps=4, dt=0.1, start=[0, 0, 0], goal=[0, 1, 0], cost=cost)
+    running = vc.RunningCost(lambda t, q, v, u: t)
+    with pytest.raises(vt.InputError, match=r"RunningCost, which applies to ControlProblem; .* TensionCost"):
+        vc.MotionProblem(pendulum(), cost=["effort", running], **SHORT)
+    with pytest.raises(vt.InputError, match='give one of "effort", "torque", "time", EffortCost'):
+        vc.MotionProblem(pendulum(), cost=3, **SHORT)
+
+
+@pytest.mark.parametrize("solver", METHODS)
+def test_the_velocity_of_a_goal_may_be_free_of_both(solver):
+    """None leaves it free: a push that need not stop costs a quarter of one that must."""
+    raft = vc.RigidDynamics(SE2, np.diag([2.0, 3.0, 4.0]), lambda t, g, xi, u: u, ("turn", "push", "side"))
+    asked = {"steps": 10, "duration": 2.0, "start": [0, 0, 0]}
+    rest, free = (vc.solve(vc.ControlProblem(raft, goal=goal, cost="torque", **asked), solver).cost
+                  for goal in ([0, 1, 0], ([0, 1, 0], None)))  # fmt: skip
+    assert 0.2 * rest < free < 0.3 * rest

@@ -1,5 +1,6 @@
 """Optimal control of vehicles (DMOC) and of robots, and regulators of robots."""
 
+from vitree.control.contacts import ContactPhase, PhaseInterval
 from vitree.control.costs import (
     EffortCost,
     FrameCost,
@@ -14,18 +15,14 @@ from vitree.control.costs import (
     TorqueCost,
     VelocityCost,
 )
-from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
+from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics, dynamics_of
 from vitree.control.lqr import Regulator, lqr, tvlqr
-from vitree.control.motion_plan import MotionPlan, PhaseInterval
 from vitree.control.obstacles import BoxObstacle, CylinderObstacle, HalfSpaceObstacle, SphereObstacle
-from vitree.control.phases import ContactPhase
-from vitree.control.plan import Plan
-from vitree.control.problem import ControlProblem
-from vitree.control.projection import ProjectionNewton
-from vitree.control.shooting import ShootingSolution, optimize_motion
+from vitree.control.robots import MotionPlan, MotionProblem
+from vitree.control.shooting import ProjectionNewton, ShootingSolution, optimize_motion
 from vitree.control.solvers import TranscriptionSolution, solve
-from vitree.control.transcription import MotionProblem
-from vitree.control.vehicles import dynamics_of, replay
+from vitree.control.transcription import TranscriptionProblem
+from vitree.control.vehicles import ControlProblem, Plan, replay
 
 __all__ = [
     "BoxObstacle",
@@ -55,6 +52,7 @@ __all__ = [
     "TensionCost",
     "TimeCost",
     "TorqueCost",
+    "TranscriptionProblem",
     "TranscriptionSolution",
     "VelocityCost",
     "dynamics_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,6 +44,8 @@ class QuadraticCost:
     Anderson & Moore 1990, "Optimal control: linear quadratic methods".
     """
 
+    applies_to: ClassVar[str] = "optimize_motion"
+
     goal: ArrayLike | None = None
     _: KW_ONLY
     R: ArrayLike
@@ -80,9 +82,11 @@ class FrameCost:
         If ``rotation`` is no rotation matrix.
     """
 
+    applies_to: ClassVar[str] = "optimize_motion"
+
     frame: str
-    point: Any = None
-    rotation: Any = None
+    point: ArrayLike | None = None
+    rotation: ArrayLike | None = None
     weight: float = 0.0
     weight_end: float = 0.0
     turn_weight: float = 0.0
@@ -101,7 +105,7 @@ class FrameCost:
             if getattr(self, target) is None and any(getattr(self, name) for name in of):
                 raise InputError(f"the cost of the frame \"{self.frame}\" has {' or '.join(of)}: give {target}")
         if self.point is not None:
-            shape = (len(self.point), 3) if axes_of(self.point) == 2 else (3,)
+            shape = (len(np.asarray(self.point)), 3) if axes_of(self.point) == 2 else (3,)
             object.__setattr__(self, "point", entries(self.point, shape, "point").copy())
         if self.rotation is not None:
             object.__setattr__(self, "rotation", proper_rotation(self.rotation, f'the target of "{self.frame}"'))
@@ -125,6 +129,8 @@ class PostureCost:
     weight_end : float or (nv,) array [1/rad^2 or 1/m^2]
     """
 
+    applies_to: ClassVar[str] = "MotionProblem"
+
     q: ArrayLike
     weight: ArrayLike = 0.0
     weight_end: ArrayLike = 0.0
@@ -144,6 +150,8 @@ class PositionCost:
     weight_end : float or (3,) array [1/m^2]
     """
 
+    applies_to: ClassVar[str] = "MotionProblem"
+
     frame: str
     point: ArrayLike
     weight: ArrayLike = 0.0
@@ -160,6 +168,8 @@ class MomentumCost:
     weight_end : float or (nv,) array [s^2/(kg^2 m^2) or s^2/(kg^2 m^4)]
     """
 
+    applies_to: ClassVar[str] = "MotionProblem"
+
     weight: ArrayLike = 0.0
     weight_end: ArrayLike = 0.0
 
@@ -173,6 +183,8 @@ class VelocityCost:
     weight : float or (nv,) array [s/rad^2 or s/m^2]
     """
 
+    applies_to: ClassVar[str] = "ControlProblem and MotionProblem"
+
     weight: ArrayLike = 1.0
 
 
@@ -185,6 +197,8 @@ class TorqueCost:
     weight : float or (m,) array [1/(N^2 m^2 s) or 1/(N^2 s)]
     """
 
+    applies_to: ClassVar[str] = "ControlProblem and MotionProblem"
+
     weight: ArrayLike = 1.0
 
 
@@ -196,6 +210,8 @@ class TensionCost:
     ----------
     weight : float or (s,) array [1/(N^2 s)]
     """
+
+    applies_to: ClassVar[str] = "MotionProblem"
 
     weight: ArrayLike = 1.0
 
@@ -211,6 +227,8 @@ class EffortCost:
         By name of the input [1 / input^2]. An input without a weight has 1 / (largest bound)^2, or 1 without bounds.
     """
 
+    applies_to: ClassVar[str] = "ControlProblem and MotionProblem"
+
     weight: float = 1.0
     weights: Mapping[str, float] | None = None
 
@@ -219,12 +237,14 @@ class EffortCost:
 class TimeCost:
     """The cost ``weight`` * duration, weight [1/s]."""
 
+    applies_to: ClassVar[str] = "ControlProblem and MotionProblem"
+
     weight: float = 1.0
 
 
 @dataclass(frozen=True)
 class RunningCost:
-    """The integral of a function of your own along the motion of a vehicle, times ``weight``.
+    """The integral of a user-defined function along the motion of a vehicle, times ``weight``.
 
     Parameters
     ----------
@@ -235,6 +255,8 @@ class RunningCost:
         Takes the same. Returns the derivatives by t, q, v and u: (..., n), (..., n, nq), (..., n, nv), (..., n, nu).
     weight : float [-]
     """
+
+    applies_to: ClassVar[str] = "ControlProblem"
 
     rate: Callable[..., np.ndarray]
     gradient: Callable[..., tuple[np.ndarray, ...]] | None = None
@@ -251,7 +273,7 @@ class PathConstraint:
         For messages.
     function : callable (t, q, v, u) -> (..., n) array
         Takes the arguments of the rate of a :class:`RunningCost`, complex numbers included. Returns the constrained
-        quantity, in units of its own.
+        quantity, in units of the bounds.
     lower, upper : float
         In units of the function's result.
     """
@@ -260,3 +282,9 @@ class PathConstraint:
     function: Callable[..., np.ndarray]
     lower: float = -np.inf
     upper: float = np.inf
+
+
+#: Costs that may be given by a word.
+NAMED: Mapping[str, EffortCost | TorqueCost | TimeCost] = {
+    "effort": EffortCost(), "torque": TorqueCost(), "time": TimeCost(),
+}  # fmt: skip

@@ -21,7 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree import vehicles
 from vitree.arguments import entries, mapping, numbers_of, real, several, shown
+from vitree.control.program import Function
 from vitree.errors import InputError, UnknownNameError
 from vitree.lie import SE2, SE3, Group
 from vitree.vehicles.checks import LARGEST, LEAST
@@ -103,13 +105,13 @@ class Dynamics:
         """Return the configuration (nq,) [m or rad], made exact, or raise an InputError that names it ``what``."""
         return q
 
-    def meet(self, q: np.ndarray, goal: np.ndarray) -> tuple[list[int], Callable | None]:
+    def meet(self, q: np.ndarray, goal: np.ndarray) -> tuple[list[int], Function | None]:
         """Return the coordinates that take the values of a ``goal`` (nq,), and equations for others; NaN is free."""
         return [i for i in range(len(goal)) if np.isfinite(goal[i])], None
 
     def interpolate(self, first: np.ndarray, last: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Return configurations (n, nq) [m or rad] from first (nq,) to last (nq,) at shares s (n,), for the guess."""
-        return first + s[:, None] * (last - first)
+        return np.asarray(first + s[:, None] * (last - first))
 
     def velocities(self, q: np.ndarray, h: float) -> np.ndarray:
         """Return velocities (n, nv) [m/s or rad/s] that lead from each configuration (n + 1, nq) nearly to the next."""
@@ -192,11 +194,11 @@ class RigidDynamics(Dynamics):
     def pose(self, q: np.ndarray) -> np.ndarray:
         if self.group is SE2:
             return _planar_pose(q)
-        return SE3._matrix(_rotation(q[..., 3:]), q[..., :3])
+        return np.asarray(SE3._matrix(_rotation(q[..., 3:]), q[..., :3]))
 
     def before(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         xi = y[..., self._order]
-        return self.map.dtau_inv_transposed(h[..., None] * xi, xi @ self.inertia)[..., self._order]
+        return np.asarray(self.map.dtau_inv_transposed(h[..., None] * xi, xi @ self.inertia)[..., self._order])
 
     def after(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         return self.before(-h, q, y, u)
@@ -209,7 +211,7 @@ class RigidDynamics(Dynamics):
         return {"w": 3.0 / h} if self.group is SE2 else dict.fromkeys(("wx", "wy", "wz"), 1.8 / h)
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return (v[..., self._order] @ self.inertia)[..., self._order]
+        return np.asarray((v[..., self._order] @ self.inertia)[..., self._order])
 
     def advance(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         x = h[..., None] * y[..., self._order]
@@ -231,7 +233,7 @@ class RigidDynamics(Dynamics):
             raise InputError(f"{what} has a quaternion with some entries NaN; give all four, or NaN for all four")
         return np.concatenate((q[:3], q[3:] / length))
 
-    def meet(self, q: np.ndarray, goal: np.ndarray) -> tuple[list[int], Callable | None]:
+    def meet(self, q: np.ndarray, goal: np.ndarray) -> tuple[list[int], Function | None]:
         if self.group is SE2 or np.isnan(goal[3:]).any():
             return super().meet(q, goal)
         # A unit quaternion is three conditions: the turn from here to the goal has no vector part.
@@ -246,7 +248,7 @@ class RigidDynamics(Dynamics):
         quaternions = _product(first[3:], _exp_turn(s[:, None] * turn))
         return np.concatenate((first[:3] + s[:, None] * (last[:3] - first[:3]), quaternions), axis=1)
 
-    def _turned(self, q):
+    def _turned(self, q: np.ndarray) -> np.ndarray:
         return self.pose(np.concatenate((np.zeros(3), q[3:])))
 
     def velocities(self, q: np.ndarray, h: float) -> np.ndarray:
@@ -315,8 +317,8 @@ class CarDynamics(Dynamics):
     def pose(self, q: np.ndarray) -> np.ndarray:
         return _planar_pose(q[..., 2:])
 
-    def _momentum(self, sigma, steered, y):
-        return (self._rolling + self._turning * sigma * steered)[..., None] * y
+    def _momentum(self, sigma: np.ndarray, steered: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.asarray((self._rolling + self._turning * sigma * steered)[..., None] * y)
 
     def before(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         # The mass matrix is that of the steering in the middle of the interval.
@@ -326,7 +328,7 @@ class CarDynamics(Dynamics):
         return self.before(-h, q, y, u)
 
     def force(self, t: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
-        return u[..., :1] - self.resistance * y
+        return np.asarray(u[..., :1] - self.resistance * y)
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self._momentum(q[..., 1], q[..., 1], v)
@@ -338,18 +340,80 @@ class CarDynamics(Dynamics):
         half = turn / 2 + 1e-100
         chord, course = way * np.sin(half) / half, q[..., 2] + turn / 2
         steps = (h * y[..., 0], h * u[..., 1], turn, chord * np.cos(course), chord * np.sin(course))
-        return q + np.stack(np.broadcast_arrays(*steps), axis=-1)
+        return np.asarray(q + np.stack(np.broadcast_arrays(*steps), axis=-1))
 
     def velocities(self, q: np.ndarray, h: float) -> np.ndarray:
         middle = (q[1:, 2] + q[:-1, 2]) / 2
         forward = np.diff(q[:, 3]) * np.cos(middle) + np.diff(q[:, 4]) * np.sin(middle)
-        return forward[:, None] / (h * self.wheel_radius)
+        return np.asarray(forward[:, None] / (h * self.wheel_radius))
+
+
+#: Rigid vehicles whose forces are known here.
+KNOWN = vehicles.RigidVehicle, vehicles.Helicopter
+
+
+def dynamics_of(vehicle: object, map: str = "exp") -> Dynamics:
+    """Return the equations of a vehicle, for the optimiser.
+
+    Parameters
+    ----------
+    vehicle : vehicle of ``vitree.vehicles``
+        A helicopter, a car, or a :class:`vitree.vehicles.RigidVehicle`. A ``force`` of the vehicle must take arrays
+        with leading axes and complex numbers. A :class:`Dynamics` is returned as it is.
+    map : str
+        Map of the group, for vehicles in space.
+
+    Raises
+    ------
+    InputError
+        For a vehicle whose equations only compiled integrators have.
+    """
+    if isinstance(vehicle, Dynamics):
+        return vehicle
+    if isinstance(vehicle, vehicles.Car):
+        names = ("mass", "inertia", "wheel_inertia", "wheelbase", "wheel_radius", "rolling_resistance", "max_steering")
+        return CarDynamics(**{name: getattr(vehicle, name) for name in names})
+    if not isinstance(vehicle, vehicles.RigidVehicle) or type(vehicle) not in KNOWN:
+        raise InputError(
+            f"the optimiser has no equations of {vehicle!r}; give a helicopter, a car, a RigidVehicle, or a Dynamics "
+            "of vitree.control with the forces written in Python"
+        )
+    weight, drag, own = vehicle.mass * vehicle.gravity, vehicle.drag, vehicle.force
+    inertia = np.zeros((6, 6))
+    inertia[:3, :3], inertia[3:, 3:] = vehicle.rotational, vehicle.translational
+    if isinstance(vehicle, vehicles.Helicopter):
+        controls = _rotors(vehicle.parts["top"], vehicle.parts["tail"])
+        trim = {"collective": float(np.linalg.norm(weight))}
+    else:
+        columns, trim = vehicle.columns, {}
+
+        def controls(u: np.ndarray) -> np.ndarray:
+            return np.asarray(u @ columns)
+
+
+    def force(t: np.ndarray, g: np.ndarray, xi: np.ndarray, u: np.ndarray) -> np.ndarray:
+        pull = (np.swapaxes(g[..., :3, :3], -1, -2) @ weight[:, None])[..., 0]
+        wrench = controls(u) - xi @ drag + np.concatenate((np.zeros_like(pull), pull), axis=-1)
+        return np.asarray(wrench if own is None else wrench + own(t, g, xi, u))
+
+    return RigidDynamics(SE3, inertia, force, vehicle.input_names, trim=trim, map=map)
+
+
+def _rotors(top: float, tail: float) -> Function:
+    """Return the wrench of a tilting main rotor at the height ``top`` and of a tail rotor ``tail`` behind it."""
+
+    def controls(u: np.ndarray) -> np.ndarray:
+        lift, aside, pitch, roll = np.moveaxis(u, -1, 0)
+        x, y, z = lift * np.sin(pitch) * np.cos(roll), -lift * np.sin(roll), lift * np.cos(pitch) * np.cos(roll)
+        return np.stack((-top * y, top * x, tail * aside, x, y - aside, z), axis=-1)
+
+    return controls
 
 
 # ---- turns ----------------------------------------------------------------------------------------------
 
 
-def _planar_pose(q):
+def _planar_pose(q: np.ndarray) -> np.ndarray:
     g = np.zeros((*q.shape[:-1], 3, 3), q.dtype)
     c, s = np.cos(q[..., 0]), np.sin(q[..., 0])
     g[..., 0, 0], g[..., 0, 1], g[..., 1, 0], g[..., 1, 1] = c, -s, s, c
@@ -357,7 +421,7 @@ def _planar_pose(q):
     return g
 
 
-def _rotation(turn):
+def _rotation(turn: np.ndarray) -> np.ndarray:
     """Rotations (..., 3, 3) of quaternions (x, y, z, w) of unit length.
 
     Of another length the matrices of ``vitree.lie`` scale with its square; these do not.
@@ -371,7 +435,7 @@ def _rotation(turn):
     return R
 
 
-def _product(a, b):
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Product of quaternions (x, y, z, w)."""
     ax, ay, az, aw = np.moveaxis(np.asarray(a), -1, 0)
     bx, by, bz, bw = np.moveaxis(np.asarray(b), -1, 0)
@@ -386,10 +450,11 @@ def _product(a, b):
     )
 
 
-def _exp_turn(w):
+def _exp_turn(w: np.ndarray) -> np.ndarray:
     half = np.sqrt((w * w).sum(-1) + 1e-200)[..., None] / 2
     return np.concatenate((w * np.sin(half) / (2 * half), np.cos(half)), axis=-1)
 
 
-def _cayley_turn(w):
-    return np.concatenate((w / 2, np.ones_like(w[..., :1])), -1) / np.sqrt(1 + (w * w).sum(-1) / 4)[..., None]
+def _cayley_turn(w: np.ndarray) -> np.ndarray:
+    length = np.sqrt(1 + (w * w).sum(-1) / 4)[..., None]
+    return np.asarray(np.concatenate((w / 2, np.ones_like(w[..., :1])), -1) / length)

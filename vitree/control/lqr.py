@@ -68,7 +68,7 @@ class Regulator:
         """Return the torque (nv,) [N or N m] at a time and state; behind the last step the last gains go on."""
         k = min(max(int(np.floor((t - self.t0) / self.dt * (1 + 1e-12) + 1e-9)), 0), len(self.K) - 1)
         off = self.model.difference(self.q[k], q), self.model.generalized_momentum(q, v) - self.p[k]
-        found = self.torque[k].copy()
+        found: np.ndarray = self.torque[k].copy()
         found[self.acts] -= self.K[k] @ np.concatenate(off)
         return found
 
@@ -87,7 +87,7 @@ def lqr(
     Parameters
     ----------
     at : Linearization
-        Of one step from the equilibrium: ``vt.linearize(model, q, dt=dt, torque=torque)``.
+        Of one step from the equilibrium: ``vt.linearize(model, q, dt=dt, control=torque)``.
     Q : (2 nv, 2 nv) or (2 nv,) array, in units of the cost over those of the state
         Weights of the state's deviation x = (d, dp): of displacements, then of momenta. A row is a diagonal.
     R : (m, m) or (m,) array, in units of the cost over those of the forces
@@ -204,11 +204,32 @@ def actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
     """Return the velocities on which forces act, by their names; all if none are given."""
     names = model.v_names if actuators is None else several(actuators, "actuators", "names of velocities")
     for name in names:
-        if name not in model.v_names:
+        if not isinstance(name, str) or name not in model.v_names:
             raise UnknownNameError("velocity", name, model.v_names, argument="actuators")
     if not names:
         raise InputError("actuators", actuators, "names no velocity; give one at least")
     return np.array([model.v_names.index(name) for name in dict.fromkeys(names)])
+
+
+def limits_of(limits: ArrayLike, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and largest values (m,) from a number, (m,) numbers, or (m, 2) pairs; they may be infinite."""
+    array = numbers_of(limits, "limits")
+    if array.shape not in ((), (m,), (m, 2)):
+        raise InputError("limits", limits, f"has shape {array.shape}; it must be a number, ({m},) or ({m}, 2)")
+    if array.ndim == 2:
+        if not (array[:, 0] < array[:, 1]).all():
+            raise InputError("limits", limits, "must have pairs of a smaller and a larger number")
+        return array[:, 0], array[:, 1]
+    if not (array > 0).all():
+        raise InputError("limits", limits, "must be positive")
+    return -array, array
+
+
+def rows_of(given: ArrayLike, count: int, size: int, name: str) -> np.ndarray:
+    """Return rows (count, size), from these or from one row."""
+    if axes_of(given) == 2:
+        return entries(given, (count, size), name)
+    return np.tile(entries(given, (size,), name, f", or a row for each of {count}"), (count, 1))
 
 
 def weights(given: ArrayLike, name: str, size: int, definite: bool = False) -> np.ndarray:
@@ -258,7 +279,7 @@ class Split(NamedTuple):
     @property
     def alone(self) -> int:
         """How many directions are left alone."""
-        return self.seen.shape[1] - len(self.seen)
+        return int(self.seen.shape[1]) - len(self.seen)
 
 
 def _left_alone(model: Model, q: np.ndarray, A: np.ndarray, B: np.ndarray) -> Split:

@@ -17,10 +17,10 @@ from vitree.errors import InputError
 
 
 def _length(x: np.ndarray) -> np.ndarray:
-    return np.sqrt((x * x).sum(-1))
+    return np.asarray(np.sqrt((x * x).sum(-1)))
 
 
-def _vector(value, n: int, what: str) -> np.ndarray:
+def _vector(value: object, n: int, what: str) -> np.ndarray:
     try:
         array = as_numbers(value)
     except TypeError:
@@ -30,7 +30,7 @@ def _vector(value, n: int, what: str) -> np.ndarray:
     return array
 
 
-def _positive(value, what: str) -> None:
+def _positive(value: object, what: str) -> None:
     if not 0 < real(value) < np.inf:
         raise InputError(f"{what} is {shown(value)}; it must be a positive length [m]")
 
@@ -56,7 +56,7 @@ class SphereObstacle:
     radius: float
     name: str = "sphere"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _vector(self.centre, 3, f"the centre of {self.name}")
         _positive(self.radius, f"the radius of {self.name}")
 
@@ -86,7 +86,7 @@ class CylinderObstacle:
     radius: float
     name: str = "cylinder"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _vector(self.centre, 2, f"the centre of {self.name}")
         _positive(self.radius, f"the radius of {self.name}")
 
@@ -117,14 +117,14 @@ class HalfSpaceObstacle:
     normal: tuple[float, float, float]
     name: str = "half-space"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _vector(self.point, 3, f"the point of {self.name}")
         if not _vector(self.normal, 3, f"the normal of {self.name}").any():
             raise InputError(f"the normal of {self.name} is zero; it must point towards free space")
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         normal = as_numbers(self.normal)
-        return (p - as_numbers(self.point)) @ (normal / _length(normal))
+        return np.asarray((p - as_numbers(self.point)) @ (normal / _length(normal)))
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class BoxObstacle:
     upper: tuple[float, float, float]
     name: str = "box"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         try:
             lower, upper = as_numbers(self.lower), as_numbers(self.upper)
         except TypeError:

@@ -1,28 +1,48 @@
-"""Trajectory optimisation by shooting: the controls of all steps are searched, and each motion is a simulation."""
+"""Trajectory optimisation by shooting: the controls of all steps are searched, and each motion is a simulation.
+
+There are two searches. Iterative LQR expands the cost to go to second order about a motion, from its end to its start:
+far from the optimum with linearised dynamics, near it with their second derivatives as well (differential dynamic
+programming), so that the iteration converges quadratically. Newton's method with a projection operator descends in the
+space of motions: a direction is a motion of the linearised dynamics, and a regulator makes a motion of the curve along
+it. Its gains do not depend on the cost, so that the search stays near motions that are unstable in open loop.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from operator import mul
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree._core import scalar
 from vitree.arguments import Asked, real, whole
 from vitree.control.costs import FrameCost, QuadraticCost
-from vitree.control.ilqr import IterativeLQR
-from vitree.control.lqr import Regulator
-from vitree.control.projection import Descent, ProjectionNewton
-from vitree.control.shooting_problem import Iterate, ShootingProblem
+from vitree.control.lqr import Regulator, weights
+from vitree.control.shooting_problem import Expansion, Iterate, Pass, ShootingProblem, line_search
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.run.trajectory import Trajectory
 
+core = scalar()
+#: Directions of descent, each with those that follow where it fails.
+DIRECTIONS = {
+    "newton": ("newton", "quasi-newton", "steepest"), "quasi-newton": ("quasi-newton", "steepest"),
+    "steepest": ("steepest",),
+}  # fmt: skip
 #: [rad] Where a joint rotates farther in a step, its derivatives say little.
 FAR = 1.5
 SEARCHES = "ilqr", "projection-newton"
+#: A first guess: torques, a law (t, q, v) -> torque, or a mapping of torque, inputs and prescribed coordinates.
+FirstGuess = ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None
+#: Share of the cost that an iteration must gain for the next one to use linearised dynamics again.
+SLOW = 0.01
+#: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
+LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,25 +94,12 @@ class ShootingSolution:
         return f"<vitree.control.ShootingSolution: {after}, {state}>"
 
 
-class Search(Protocol):
-    """An iteration that improves a motion."""
-
-    at: Iterate
-    costs: list[float]
-
-    def improve(self, tolerance: float) -> tuple[bool, str] | None:
-        """Improve the motion; return whether the iteration has converged and why it ended, or None."""
-
-    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
-
-
 def optimize_motion(
     model: Model, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, duration: float, dt: float,
-    costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], control: Any = None,
+    costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], control: FirstGuess = None,
     actuators: Sequence[str] | None = None, limits: ArrayLike | None = None, search: str | ProjectionNewton = "ilqr",
     method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
-    progress: Callable[[int, float], Any] | None = None, **options: Any,
+    progress: Callable[[int, float], object] | None = None, **options: Any,
 ) -> ShootingSolution:  # fmt: skip
     """Find the controls that take a robot to a goal, or along a motion, at least cost.
 
@@ -199,3 +206,219 @@ def _search(search: str | ProjectionNewton, problem: ShootingProblem) -> Search:
         raise UnknownNameError("search", search, SEARCHES)
     first = problem.first()
     return IterativeLQR(problem, first) if search == SEARCHES[0] else Descent(problem, first, ProjectionNewton())
+
+
+class Search(Protocol):
+    """An iteration that improves a motion."""
+
+    at: Iterate
+    costs: list[float]
+
+    def improve(self, tolerance: float) -> tuple[bool, str] | None:
+        """Improve the motion; return whether the iteration has converged and why it ended, or None."""
+
+    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
+
+
+# ---- iterative LQR -------------------------------------------------------------------------------------------
+
+
+class IterativeLQR:
+    """The iteration; ``at`` is the motion so far, ``costs`` its cost after each iteration.
+
+    References: Li & Todorov 2004; Tassa, Mansard & Todorov 2014 (bounds, regularisation).
+    """
+
+    def __init__(self, problem: ShootingProblem, at: Iterate):
+        self.problem, self.at, self.costs = problem, at, [at.cost]
+        self.regularisation, self.factor = 0.0, 1.0
+        self.last: Pass | None = None
+        self.expansion = problem.expand(at)
+        self.curved = False
+        #: derivatives of A at the motion, if they are known
+        self.bent: np.ndarray | None = None
+
+    def improve(self, tolerance: float) -> tuple[bool, str] | None:
+        """Improve the motion; return whether the iteration has converged and why it ended, or None."""
+        problem = self.problem
+        if self.curved and self.bent is None:
+            self.bent = problem.curvature(self.at, self.expansion.A)
+        expected = self._back(self.bent) if self.curved else None
+        expected = self._back() if expected is None else expected
+        while expected is None:
+            if not self._regularise():
+                return False, "no regularisation makes the quadratic model of the cost convex"
+            expected = self._back()
+        linear, square = expected
+        if -(linear + square) <= tolerance * abs(self.at.cost):
+            return True, "the cost cannot fall by more than the tolerance"
+        assert self.last is not None
+        gains = self.last.k, self.last.K
+        found = line_search(
+            self.at, lambda share: problem.corrected(self.at, share, gains),
+            lambda share: -(share * linear + share**2 * square),
+        )  # fmt: skip
+        if found is None:
+            self.costs.append(self.at.cost)
+            return None if self._regularise() else (False, "no correction lowers the cost any more")
+        self.curved = problem.bends and self.at.cost - found.cost < SLOW * abs(self.at.cost)
+        self.at, self.bent, self.expansion = found, None, problem.expand(found)
+        self.costs.append(found.cost)
+        self.factor = min(1 / FACTOR, self.factor / FACTOR)
+        self.regularisation *= self.factor
+        if self.regularisation < LEAST:
+            self.regularisation = 0.0
+        return None
+
+    def _regularise(self) -> bool:
+        self.factor = max(FACTOR, self.factor * FACTOR)
+        self.regularisation = max(LEAST, self.regularisation * self.factor)
+        return self.regularisation <= MOST
+
+    def _back(self, curvature: np.ndarray | None = None) -> tuple[float, float] | None:
+        """Find corrections and gains from the end to the start; return the change they expect, None if not convex."""
+        problem, bounds = self.problem, None
+        if problem.controls.bounded:
+            acting, ends = self.at.controls[:, problem.acts], (problem.controls.low, problem.controls.high)
+            bounds = tuple(np.ascontiguousarray(end[problem.acts] - acting) for end in ends)
+        R = 2 * problem.R
+        found = problem.riccati(self.expansion, problem.effort(self.at.controls) @ R, R, curvature=curvature,
+                                regularisation=self.regularisation, bounds=bounds)  # fmt: skip
+        if found.expected is not None:
+            self.last = found
+        return found.expected
+
+    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
+        if self.last is None:
+            self._back()
+        if self.last is None:
+            steps, n, m = self.expansion.B.shape
+            return -np.zeros((steps, m, n)), np.zeros((steps + 1, n, n))
+        return -self.last.K, self.last.P
+
+
+# ---- projection operator -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionNewton:
+    """The options of the search "projection-newton" of :func:`optimize_motion`.
+
+    Parameters
+    ----------
+    direction : {"newton", "quasi-newton", "steepest"}
+        Descent by the second derivatives of cost and steps, by those of the cost alone, or by the regulator's weights.
+        Where a direction does not lower the cost, the next one is tried.
+    feedback : (Q, R), optional
+        Weights of the regulator's states and controls, as matrices or diagonals, in units as those of the cost. If not
+        given: Q and the share of a step in Q_end, and R.
+
+    Raises
+    ------
+    InputError
+        If the direction is not known, or ``feedback`` is not a pair.
+
+    References
+    ----------
+    Hauser 2002, "A projection operator approach to the optimization of trajectory functionals". Johnson, Schultz &
+    Murphey 2015, "Structured linearization of discrete mechanical systems for analysis and optimal control" (trep).
+    """
+
+    direction: str = "newton"
+    feedback: tuple[ArrayLike, ArrayLike] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.direction, str) or self.direction not in DIRECTIONS:
+            raise InputError("direction", self.direction, f"is unknown; choose {', '.join(DIRECTIONS)}")
+        if self.feedback is not None and not (isinstance(self.feedback, tuple) and len(self.feedback) == 2):
+            raise InputError("feedback", self.feedback, "must be a pair: weights of states, and of controls")
+
+
+class Direction(NamedTuple):
+    """States x (steps + 1, 2 nv) and controls u (steps, m) of the linearised dynamics, and the slope of the cost.
+
+    ``expected`` is the change of the cost in the quadratic model.
+    """
+
+    x: np.ndarray
+    u: np.ndarray
+    slope: float
+    expected: float
+
+
+class Descent:
+    """The iteration; ``at`` is the motion so far, ``costs`` its cost after each iteration."""
+
+    def __init__(self, problem: ShootingProblem, at: Iterate, options: ProjectionNewton):
+        if problem.controls.bounded:
+            raise InputError('limits need search="ilqr"; "projection-newton" has no bounds on controls')
+        self.problem, self.direction = problem, options.direction
+        if options.feedback is None:
+            self.weights = problem.Q + problem.Q_end / problem.steps, problem.R
+        else:
+            Q, R = options.feedback
+            n, m = 2 * problem.model.nv, len(problem.acts)
+            self.weights = weights(Q, "feedback[0]", n), weights(R, "feedback[1]", m, definite=True)
+        self.costs: list[float] = []
+        self._move_to(at)
+
+    def _move_to(self, at: Iterate) -> None:
+        self.at, self.expansion = at, self.problem.expand(at)
+        self.regulator = self._regulate(self.expansion)
+        self.costs.append(at.cost)
+
+    def _regulate(self, expansion: Expansion) -> Pass:
+        """Return the regulator along a motion."""
+        gradients, matrices = expansion.gradients, expansion.matrices
+        W = np.broadcast_to(2 * self.weights[0], matrices.shape).copy()
+        rest = np.zeros((len(gradients) - 1, len(self.problem.acts)))
+        model = expansion._replace(gradients=np.zeros_like(gradients), matrices=W)
+        return self.problem.riccati(model, rest, 2 * self.weights[1])
+
+    def towards(self, kind: str) -> Direction | None:
+        """Return a direction of a kind; None if there is none."""
+        problem, at, model = self.problem, self.at, self.expansion
+        A, B, gx = model.A, model.B, model.gradients
+        gu, R, bent, costates = 2 * problem.effort(at.controls) @ problem.R, 2 * problem.R, None, None
+        if kind == "steepest":
+            model = model._replace(matrices=np.broadcast_to(2 * self.weights[0], model.matrices.shape).copy())
+            R = 2 * self.weights[1]
+        elif kind == "newton":
+            if not problem.bends:
+                return None
+            bent, costates = problem.curvature(at, A), np.empty_like(gx)
+            core.costates_of(A, B, self.regulator.K, gx, gu, costates)
+        found = problem.riccati(model, gu, R, curvature=bent, costates=costates)
+        if found.expected is None:
+            return None
+        x, u = np.empty_like(gx), np.empty_like(found.k)
+        core.linear_motion(A, B, found.k, found.K, x, u)
+        slope = float(np.sum(gx * x) + np.sum(gu * u))
+        return Direction(x, u, slope, sum(found.expected)) if slope < 0 else None
+
+    def along(self, towards: Direction, share: float) -> Iterate | None:
+        """Return the motion that the regulator makes of the curve a share of a direction away; None if it fails."""
+        at, model, nv = self.at, self.problem.model, self.problem.model.nv
+        q = model.integrate(at.q, share * towards.x[:, :nv])
+        nearby = q, at.p + share * towards.x[:, nv:]
+        return self.problem.corrected(at, share, (towards.u, self.regulator.K), nearby)
+
+    def improve(self, tolerance: float) -> tuple[bool, str] | None:
+        """Improve the motion; return whether the iteration has converged and why it ended, or None."""
+        for kind in DIRECTIONS[self.direction]:
+            towards = self.towards(kind)
+            if towards is None:
+                continue
+            if -towards.expected <= tolerance * abs(self.at.cost):
+                return True, "the cost cannot fall by more than the tolerance"
+            found = line_search(self.at, partial(self.along, towards), partial(mul, -towards.slope))
+            if found is not None:
+                self._move_to(found)
+                return None
+        return False, "no direction lowers the cost any more"
+
+    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of its cost to go."""
+        return -self.regulator.K, self.regulator.P

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import as_numbers, axes_of, entries, numbers_of, of_kind, real, several
+from vitree.arguments import as_numbers, axes_of, entries, of_kind, real, several
 from vitree.control.costs import FrameCost, QuadraticCost
-from vitree.control.lqr import weights
+from vitree.control.lqr import limits_of, rows_of, weights
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.integrators.composed_slopes import Rows, part_slopes
 from vitree.integrators.curvature import QUICK, bends, columns_of
@@ -95,7 +95,7 @@ class Controls:
         known = forces | inputs | places
         names = list(forces) if actuators is None else several(actuators, "actuators", "names of velocities or inputs")
         for name in names:
-            if name not in known:
+            if not isinstance(name, str) or name not in known:
                 kind = "velocity, input or prescribed coordinate"
                 raise UnknownNameError(kind, name, list(known), argument="actuators")
             if name in inputs and (name in forces or name in places):
@@ -108,10 +108,10 @@ class Controls:
         self.size = nv + nu + len(places)
         self.low, self.high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         if limits is not None:
-            self.low[self.acts], self.high[self.acts] = _bounds(limits, len(self.acts))
+            self.low[self.acts], self.high[self.acts] = limits_of(limits, len(self.acts))
         self.bounded = bool(np.isfinite([self.low, self.high]).any())
 
-    def rows(self, torque: ArrayLike | None, inputs: Any, prescribed: np.ndarray) -> np.ndarray:
+    def rows(self, torque: ArrayLike | None, inputs: object, prescribed: np.ndarray) -> np.ndarray:
         """Return rows from a torque (nv,) or (steps, nv), inputs likewise, and prescribed coordinates (steps, k)."""
         model, steps = self.model, len(prescribed)
         found = np.zeros((steps, self.size))
@@ -140,20 +140,6 @@ class Controls:
         return np.ascontiguousarray(columns_of(self.model, found, by)[:, :, self.acts])
 
 
-def _bounds(limits: ArrayLike, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and largest values (m,) from a number, (m,) numbers, or (m, 2) pairs; they may be infinite."""
-    array = numbers_of(limits, "limits")
-    if array.shape not in ((), (m,), (m, 2)):
-        raise InputError("limits", limits, f"has shape {array.shape}; it must be a number, ({m},) or ({m}, 2)")
-    if array.ndim == 2:
-        if not (array[:, 0] < array[:, 1]).all():
-            raise InputError("limits", limits, "must have pairs of a smaller and a larger number")
-        return array[:, 0], array[:, 1]
-    if not (array > 0).all():
-        raise InputError("limits", limits, "must be positive")
-    return -array, array
-
-
 class FrameCosts:
     """The costs of frames over motions of a model of so many steps."""
 
@@ -161,7 +147,7 @@ class FrameCosts:
         self.model, self.costs = model, costs
         for each in costs:
             model.frame_pose(each.frame, model.neutral())
-            if np.ndim(each.point) == 2:
+            if each.point is not None and np.ndim(each.point) == 2:
                 entries(each.point, (steps + 1, 3), f'the point of "{each.frame}"', ", a row for each node")
         self._weights = [np.tile(np.repeat([x.turn_weight, x.weight], 3), (steps + 1, 1)) for x in self.costs]
         for x, rows in zip(self.costs, self._weights, strict=True):
@@ -174,7 +160,7 @@ class FrameCosts:
             poses = self.model.frame_pose(x.frame, q[rows])
             off = np.zeros((len(poses), 6))
             if x.rotation is not None:
-                off[:, :3] = SO3.maps["exp"].log(x.rotation.T @ poses[:, :3, :3])
+                off[:, :3] = SO3.maps["exp"].log(np.asarray(x.rotation).T @ poses[:, :3, :3])
             if x.point is not None:
                 point = np.asarray(x.point)
                 off[:, 3:] = poses[:, :3, 3] - (point if point.ndim == 1 else point[rows])
@@ -201,7 +187,7 @@ class ShootingProblem:
     """What the searches of :func:`optimize_motion` ask: motions under controls, their costs and derivatives."""
 
     def __init__(self, model: Model, q0: ArrayLike | None, v0: ArrayLike | None, duration: float, dt: float,
-                 costs: Any, *, control: Any = None, actuators: Sequence[str] | None = None,
+                 costs: object, *, control: object = None, actuators: Sequence[str] | None = None,
                  limits: ArrayLike | None = None, method: str = "linear-time",
                  options: Mapping[str, Any] | None = None):  # fmt: skip
         of_kind(model, Model, "model", "a vitree Model")
@@ -239,9 +225,11 @@ class ShootingProblem:
             goal = np.array([model.validate_configuration(q, "goal") for q in as_numbers(goal)])
         else:
             goal = model.validate_configuration(goal, "goal")
-        self.goal = _rows(goal, self.steps + 1, model.nq, "goal")
-        self.goal_p = _rows(quadratic.goal_p, self.steps + 1, model.nv, "goal_p")
-        self.goal_u = _rows(quadratic.goal_u, self.steps, m, "goal_u")
+        self.goal = rows_of(goal, self.steps + 1, model.nq, "goal")
+        goal_p = np.zeros(model.nv) if quadratic.goal_p is None else quadratic.goal_p
+        goal_u = np.zeros(m) if quadratic.goal_u is None else quadratic.goal_u
+        self.goal_p = rows_of(goal_p, self.steps + 1, model.nv, "goal_p")
+        self.goal_u = rows_of(goal_u, self.steps, m, "goal_u")
         #: prescribed coordinates, their rates and accelerations, at nodes and midpoints
         self.moved = np.zeros((2 * self.steps + 1, 3, len(model.prescribed_joint_names)))
         if model.prescribed_joint_names:
@@ -272,7 +260,7 @@ class ShootingProblem:
             self.simulated(rows, law)
         return self.follow(rows)
 
-    def follow(self, controls: np.ndarray, correction: Any = None) -> Iterate:
+    def follow(self, controls: np.ndarray, correction: tuple[object, ...] | None = None) -> Iterate:
         """Return the motion under controls (steps, ...), with a correction as the core takes it."""
         q, p = np.empty((self.steps + 1, self.model.nq)), np.empty((self.steps + 1, self.model.nv))
         used, integrator, within = controls.copy(), self.integrator, (self.controls.low, self.controls.high)
@@ -299,11 +287,10 @@ class ShootingProblem:
 
     def simulated(self, controls: np.ndarray, law: Callable[..., ArrayLike] | None = None) -> Trajectory:
         """Return a simulation under controls (steps, ...); a law (t, q, v) -> torque writes the torques into them."""
-        options: dict[str, Any] = self.options
-        if self.model.prescribed_joint_names:
-            options = {**options, "prescribed": self.prescribed(controls)}
+        moved = Control(prescribed=self.prescribed(controls) if self.model.prescribed_joint_names else None)
         start, p0 = self.start
-        held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, record_every=1, **options)
+        held = Simulation(self.model, start, p0=p0, dt=self.dt, method=self.method, control=moved, record_every=1,
+                          **self.options)  # fmt: skip
         for k, (torque, inputs) in enumerate(zip(*self.controls.split(controls)[:2], strict=True)):
             if law is not None:
                 torque[:] = entries(law(self.dt * k, held.q.copy(), held.v.copy()), (self.model.nv,), "control")
@@ -390,7 +377,7 @@ def state_derivatives(model: Model, d: np.ndarray) -> np.ndarray | None:
     return found
 
 
-def _initial(control: Any) -> tuple[Any, Any, Any]:
+def _initial(control: object) -> tuple[Any, object, object]:
     """Return the torque, the inputs and the prescribed coordinates of a first guess."""
     if not isinstance(control, Mapping):
         return control, None, None
@@ -402,24 +389,15 @@ def _initial(control: Any) -> tuple[Any, Any, Any]:
     return torque, inputs, prescribed
 
 
-def _kinds(costs: Any) -> tuple[QuadraticCost, list[FrameCost]]:
+def _kinds(costs: object) -> tuple[QuadraticCost, list[FrameCost]]:
     """Return the one quadratic cost, and the costs of frames."""
     needed = "a QuadraticCost, or a sequence of one QuadraticCost and any number of FrameCost"
-    costs = (costs,) if isinstance(costs, QuadraticCost) else several(costs, "costs", needed)
-    frames = [each for each in costs if isinstance(each, FrameCost)]
-    others = [of_kind(each, QuadraticCost, "costs", needed) for each in costs if not isinstance(each, FrameCost)]
+    given = (costs,) if isinstance(costs, QuadraticCost) else several(costs, "costs", needed)
+    frames = [each for each in given if isinstance(each, FrameCost)]
+    others = [of_kind(each, QuadraticCost, "costs", needed) for each in given if not isinstance(each, FrameCost)]
     if len(others) != 1:
         raise InputError("costs", costs, f"has {len(others)} QuadraticCost; give {needed}")
     return others[0], frames
-
-
-def _rows(given: ArrayLike | None, count: int, size: int, name: str) -> np.ndarray:
-    """Return rows (count, size) of these, or of one row; zero if not given."""
-    if given is None:
-        return np.zeros((count, size))
-    if axes_of(given) == 2:
-        return entries(given, (count, size), name)
-    return np.tile(entries(given, (size,), name, f", or a row for each of {count}"), (count, 1))
 
 
 def _turns(joint: JointInfo) -> range:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from scipy import optimize
 from scipy.sparse.csgraph import structural_rank
 
 from vitree.arguments import Asked, of_kind, real, shown, whole
-from vitree.control.program import Program
+from vitree.control.program import Motion, Program
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 
 #: The largest violation of a constraint that counts as none.
@@ -28,8 +28,12 @@ INTERRUPTED, STOPPED = -100, "the search was interrupted by the keyboard"
 _STEEPEST = 100.0
 
 
+#: Of a search: its point, the solver's status, that in words, whether it is an optimum, and iterations.
+Found = tuple[np.ndarray, int, str, bool, int]
+
+
 @dataclass(frozen=True, eq=False)
-class TranscriptionSolution:
+class TranscriptionSolution(Generic[Motion]):
     """The plan that a solver found, and how sound it is.
 
     Attributes
@@ -53,7 +57,7 @@ class TranscriptionSolution:
     method : str
     """
 
-    trajectory: Any
+    trajectory: Motion
     x: np.ndarray
     cost: float
     success: bool
@@ -66,14 +70,14 @@ class TranscriptionSolution:
 
 
 def solve(
-    problem: Program,
+    problem: Program[Motion],
     method: str = "scipy",
     *,
     tolerance: float = 1e-8,
     max_iterations: int = 1000,
-    progress: Callable[[int, float, float], Any] | None = None,
+    progress: Callable[[int, float, float], object] | None = None,
     **options: Any,
-) -> TranscriptionSolution:
+) -> TranscriptionSolution[Motion]:
     """Find a local optimum of a problem.
 
     Parameters
@@ -135,9 +139,9 @@ def solve(
 
 
 class _Best:
-    """The best of all points that a solver has visited; it tells of each iteration."""
+    """The best of all points that a solver has visited; it reports each iteration."""
 
-    def __init__(self, problem: Program, told: Asked | None):
+    def __init__(self, problem: Program[Any], told: Asked | None):
         self._problem, self.x, self._rank = problem, problem.x0, (np.inf, np.inf)
         self._told, self.iterations = told, 0
         self.consider(problem.x0)
@@ -154,15 +158,15 @@ class _Best:
                 self.x, self._rank = x.copy(), rank
 
 
-def _scipy(problem, best, tolerance, max_iterations, options):
+def _scipy(problem: Program[Any], best: _Best, tolerance: float, max_iterations: int, options: dict[str, Any]) -> Found:
     zeros = np.zeros(problem.constraint_bounds.shape[1])
     # The solver's barrier and tolerance are absolute, but an integral over many steps is small in each variable.
     scale = _STEEPEST / max(1.0, np.abs(problem.gradient(problem.x0)).max(initial=0.0))
 
-    def whole(L):
+    def symmetric(L: sp.csr_array) -> sp.csr_array:
         return L + sp.tril(L, -1).T
 
-    def callback(x, state):
+    def callback(x: np.ndarray, state: optimize.OptimizeResult) -> None:
         best.consider(x)
         best.tell(int(state.nit), problem.objective(x), problem.violation(x))
 
@@ -180,7 +184,7 @@ def _scipy(problem, best, tolerance, max_iterations, options):
         problem.constraints,
         *problem.constraint_bounds,
         jac=problem.jacobian,
-        hess=lambda x, multipliers: whole(problem.hessian(x, multipliers, 0.0)),
+        hess=lambda x, multipliers: symmetric(problem.hessian(x, multipliers, 0.0)),
     )
     with warnings.catch_warnings(), _one_thread():
         warnings.simplefilter("ignore")  # the result says the same
@@ -188,7 +192,7 @@ def _scipy(problem, best, tolerance, max_iterations, options):
             lambda x: scale * problem.objective(x),
             problem.x0,
             jac=lambda x: scale * problem.gradient(x),
-            hess=lambda x: whole(problem.hessian(x, zeros, scale)),
+            hess=lambda x: symmetric(problem.hessian(x, zeros, scale)),
             constraints=[constraints],
             bounds=optimize.Bounds(*problem.bounds, keep_feasible=problem.strict),
             method="trust-constr",
@@ -201,7 +205,7 @@ def _scipy(problem, best, tolerance, max_iterations, options):
     return found.x, int(found.status), text, optimal, int(found.nit)
 
 
-def _one_thread() -> AbstractContextManager[Any]:
+def _one_thread() -> AbstractContextManager[object]:
     """Let BLAS have one thread in a block, if threadpoolctl is there.
 
     The matrices of a search are small: threads that wait for each other take several times the processor's time of one.
@@ -210,7 +214,8 @@ def _one_thread() -> AbstractContextManager[Any]:
         from threadpoolctl import threadpool_limits
     except ImportError:
         return nullcontext()
-    return threadpool_limits(limits=1, user_api="blas")
+    one: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+    return one
 
 
 #: IPOPT's codes that are worth a word.
@@ -229,7 +234,7 @@ _IPOPT = {
 }
 
 
-def _ipopt(problem, best, tolerance, max_iterations, options):
+def _ipopt(problem: Program[Any], best: _Best, tolerance: float, max_iterations: int, options: dict[str, Any]) -> Found:
     try:
         import ipyopt
     except ImportError:
@@ -241,8 +246,8 @@ def _ipopt(problem, best, tolerance, max_iterations, options):
     # An exception must not pass through IPOPT: it is kept, and IPOPT meets numbers that are not finite.
     raised: list[BaseException] = []
 
-    def guarded(function, failed=np.nan):
-        def called(*arguments):
+    def guarded(function: Callable[..., object], failed: object = np.nan) -> Callable[..., object]:
+        def called(*arguments: object) -> object:
             try:
                 if not raised:
                     return function(*arguments)
@@ -254,20 +259,20 @@ def _ipopt(problem, best, tolerance, max_iterations, options):
 
         return called
 
-    def gradient(x, out):
+    def gradient(x: np.ndarray, out: np.ndarray) -> None:
         best.consider(x)
         out[:] = problem.gradient(x)
 
-    def constraints(x, out):
+    def constraints(x: np.ndarray, out: np.ndarray) -> None:
         out[:] = problem.constraints(x)
 
-    def jacobian(x, out):
+    def jacobian(x: np.ndarray, out: np.ndarray) -> None:
         out[:] = problem.jacobian(x).data
 
-    def hessian(x, multipliers, cost, out):
+    def hessian(x: np.ndarray, multipliers: np.ndarray, cost: float, out: np.ndarray) -> None:
         out[:] = problem.hessian(x, multipliers, cost).data
 
-    def iteration(mode, count, cost, violation, *others):
+    def iteration(mode: int, count: int, cost: float, violation: float, *others: object) -> bool:
         best.tell(count, cost, violation)
         return True
 
@@ -313,7 +318,7 @@ def _kept_interrupts(raised: list[BaseException]) -> Iterator[None]:
         yield
         return
 
-    def keep(number: int, frame: Any) -> None:
+    def keep(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, before)
         raised.append(KeyboardInterrupt())
 
