@@ -86,7 +86,7 @@ def row(name: str) -> list[str]:
 
 def next_state(names, x, u):
     run = vt.simulate(names["model"], x[:2], p0=x[2:], duration=names["dt"], tolerance=1e-14,
-                      **names["given"] | {"inputs": u})  # fmt: skip
+                      control=vt.Control(torque=names["tau"], inputs=u), **names["how"])  # fmt: skip
     return np.concatenate([run.q[-1], run.p[-1]])
 
 

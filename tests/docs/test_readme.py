@@ -44,7 +44,7 @@ def test_the_width_can_be_chosen_and_changes_nothing(width):
     """VITREE_WIDTH is obeyed or refused by name; the bits of a run do not depend on it."""
     code = (
         "import hashlib, vitree as vt; model = vt.load_urdf(vt.find_robot('human'), base='free');"
-        "run = vt.simulate(model, duration=0.02, dt=1e-3, torque=[0.1] * model.nv);"
+        "run = vt.simulate(model, duration=0.02, dt=1e-3, control=[0.1] * model.nv);"
         "print(vt.cpu_width(), hashlib.sha256(run.v.tobytes() + run.energy.tobytes()).hexdigest())"
     )
     done = run(code, VITREE_WIDTH=width)

@@ -101,7 +101,7 @@ def anymal_is_hit(quick: bool) -> Stage:
         return {
             "linear momentum error [1]": share(p[:, 3:], mass * speed),
             "angular momentum error [1]": share(p[:, :3], float(np.linalg.norm(p[0, :3]))),
-            "kinetic energy gained after the blow [1]": max(0.0, float(
+            "kinetic energy gained after the impact [1]": max(0.0, float(
                 (found[-1] - found[np.flatnonzero(found < 0.999 * found[0])[0]]) / found[0])) if moved > 0.1 else
                 math.nan,
             "penetration [m]": depth(model, motion),
