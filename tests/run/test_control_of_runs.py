@@ -131,6 +131,9 @@ def test_what_a_control_cannot_be_elsewhere():
         vt.simulate(model, Q, dt=[0.01, 0.02], control=np.zeros((2, 2)))
     with pytest.raises(vt.InputError, match="belongs to the whole run"):
         vt.Simulation(model, Q, dt=DT).step(control=vt.Control(effort_limits=True))
+    for drives in (lambda t, q, v: -v, vt.Control(targets=lambda t, q, v: -v), vt.Controller(lambda t, q, v: v, DT)):
+        with pytest.raises(vt.InputError, match="of a step must be numbers"):
+            vt.Simulation(model, Q, dt=DT).step(control=drives)
     with pytest.raises(vt.InputError, match="cannot be a Controller"):
         vt.rollout(model, np.array([Q]), duration=0.1, dt=0.01,
                    control=vt.Controller(lambda t, q, v: v, period=0.01))  # fmt: skip

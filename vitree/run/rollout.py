@@ -78,7 +78,7 @@ def rollout(
     instances : int, optional
         How many, where no array says it.
     record_every : int, or None
-        Record the start and each ``every``-th step; None: the end alone.
+        Record the start and each n-th step; None: the end alone.
     record : names
         What is recorded: of "q", "v", "p", "kinetic", "potential", "energy", "momentum", "center_of_mass".
     threads : int, optional

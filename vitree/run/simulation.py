@@ -94,6 +94,9 @@ def alone(method: Method) -> Method:
 def _of_step(control: Any) -> tuple[Any, Any, Any]:
     """Return torque, inputs and targets of what a step is given."""
     parts = parts_of(control)
+    for name in ("torque", "inputs", "targets"):
+        if callable(parts[name]) or isinstance(parts[name], Controller):
+            raise InputError(name, parts[name], "of a step must be numbers; give a callable where the Simulation is made")
     for name in ("prescribed", "effort_limits"):
         if parts[name]:
             raise InputError(name, parts[name], "belongs to the whole run; give it where the Simulation is made")
@@ -131,7 +134,7 @@ class Simulation:
     wrenches : sequence of ExternalWrench and Impulse
         As of :func:`vitree.simulate`. Those that are over before ``t0`` are refused.
     record_every : int
-        Record the start and each ``every``-th step; 0: only what :meth:`record` records.
+        Record the start and each n-th step; 0: only what :meth:`record` records.
     resume : Trajectory, optional
         Go on from the end of this run instead, bit for bit as if it had not stopped.
     **options
