@@ -96,7 +96,9 @@ def _of_step(control: Any) -> tuple[Any, Any, Any]:
     parts = parts_of(control)
     for name in ("torque", "inputs", "targets"):
         if callable(parts[name]) or isinstance(parts[name], Controller):
-            raise InputError(name, parts[name], "of a step must be numbers; give a callable where the Simulation is made")
+            raise InputError(
+                name, parts[name], "of a step must be numbers; give a callable where the Simulation is made"
+            )
     for name in ("prescribed", "effort_limits"):
         if parts[name]:
             raise InputError(name, parts[name], "belongs to the whole run; give it where the Simulation is made")
