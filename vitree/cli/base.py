@@ -40,7 +40,7 @@ def argument(text: str, name: str, complete: Any = None) -> Any:
     return typer.Argument(help=text, metavar=name, show_default=False, autocompletion=complete) if typer else None
 
 
-def grouped(command: Callable) -> Callable:
+def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command whose parameters that are groups of options became options of their own, in panels of the help.
 
     Interrupted, it says so and ends with 130.
@@ -67,7 +67,7 @@ def grouped(command: Callable) -> Callable:
     parameters.sort(key=lambda one: [None, *PANELS].index(panels.get(one.name)))
 
     @functools.wraps(command)
-    def run(**given):
+    def run(**given: Any) -> Any:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         try:

@@ -18,6 +18,8 @@ from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_o
 from vitree.cli.standing import Stand
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+from vitree.model.system import System
+from vitree.run.trajectory import Trajectory
 
 try:
     import typer
@@ -144,7 +146,7 @@ def simulate(
     warn(traj.warnings, notes)
 
 
-def _facts_of_run(traj, output: Path, keeps: bool) -> dict[str, Any]:
+def _facts_of_run(traj: Trajectory, output: Path, keeps: bool) -> dict[str, object]:
     """Return the facts of a run; the energy has an error only if the system conserves it."""
     change = traj.energy - traj.energy[0]
     return {
@@ -257,7 +259,7 @@ def _notes(texts: Iterable[str], whole: bool) -> tuple[str, ...]:
     return (*short, *(["--notes shows the notes in full."] if short != told else []))
 
 
-def step_of(text: str) -> Any:
+def step_of(text: str) -> str | float:
     """Return a time step [s], or auto."""
     try:
         return "auto" if text.strip() == "auto" else float(text)
@@ -265,7 +267,7 @@ def step_of(text: str) -> Any:
         raise InputError(f'--dt "{text}" must be a number of seconds, or auto') from None
 
 
-def jobs_of(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, dict[str, Any]]]:
+def jobs_of(methods: str | None, system: System, run: Run) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the method and its options, by labels such as linear-time:riqn:order=4."""
     jobs: dict[str, tuple[str, dict[str, Any]]] = {}
     known: set[str] = set()
@@ -285,7 +287,7 @@ def jobs_of(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, 
     return jobs
 
 
-def _own(label: str, part: str) -> tuple[str, Any]:
+def _own(label: str, part: str) -> tuple[str, str | int]:
     """Return name and value of the option that a part of NAME:SOLVER:order=4 gives."""
     key, given, value = part.rpartition("=")
     if not given:

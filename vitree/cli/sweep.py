@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -14,6 +14,7 @@ from vitree.cli.names import METHOD_NAMES, METHOD_OPTIONS, methods, one_of
 from vitree.cli.options import Robots, Run, Start, pairs_of, value_of
 from vitree.cli.run import jobs_of, step_of
 from vitree.errors import InputError, MissingExtraError
+from vitree.model.system import System
 
 try:
     import typer
@@ -120,7 +121,7 @@ def sweep(
         say(note)
 
 
-def _axes(systems: dict[str, Any], run: Run, start: Start, methods: str | None, dt: str, seeds: int,
+def _axes(systems: Mapping[str, System], run: Run, start: Start, methods: str | None, dt: str, seeds: int,
           varied: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
     """Return what varies, and what all runs have in common."""
     q0, v0 = start.given()
@@ -161,7 +162,7 @@ def _cluster(backend: str, address: str | None, workers: int | None) -> Iterator
             raise MissingExtraError("distributed", "dask", "a sweep by Dask") from None
         own: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
         try:
-            client = Client(address) if address is not None else Client(**own)
+            client: Any = Client(address) if address is not None else Client(**own)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise InputError(f"--cluster {address}: no cluster of Dask answers there ({error})") from None
         with client:

@@ -161,7 +161,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     return own
 
 
-def _touching(spec: Any, bodies: list, model: Model, contact: Contact, ground: Ground, dt: float,
+def _touching(spec: Any, bodies: list[Any], model: Model, contact: Contact, ground: Ground, dt: float,
               timeconst: float | None) -> None:  # fmt: skip
     """Add the geoms of a contact."""
     import mujoco
@@ -294,7 +294,7 @@ def blown(data: Any) -> bool:
 
 
 def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, steps: int, every: int, acting: Acting,
-        report: Callable[[int, int], Any] | None = None) -> Motion:  # fmt: skip
+        report: Callable[[int, int], object] | None = None) -> Motion:  # fmt: skip
     """Return a run by MuJoCo's ``mj_step``.
 
     Parameters

@@ -75,7 +75,7 @@ def _rates(model: Model) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 
 def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, steps: int, every: int, acting: Acting,
-        report: Callable[[int, int], Any] | None = None) -> Motion:  # fmt: skip
+        report: Callable[[int, int], object] | None = None) -> Motion:  # fmt: skip
     """Return a run by the accelerations of Pinocchio's ``aba``.
 
     Parameters
@@ -105,14 +105,15 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     data, force, rate = theirs.createData(), acting.all, _rates(model)
     quaternions = [slice(at, at + 4) for at in model._quaternions.tolist()]
 
-    def acceleration(t, q, v):
-        return pin.aba(theirs, data, q, v, force(t, q, v))
+    def acceleration(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        found: np.ndarray = pin.aba(theirs, data, q, v, force(t, q, v))
+        return found
 
-    def euler(t, q, v):
+    def euler(t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         v = v + dt * acceleration(t, q, v)
         return pin.integrate(theirs, q, dt * v), v
 
-    def rk4(t, q, v):
+    def rk4(t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         slopes: list[tuple[np.ndarray, np.ndarray]] = []
         for share in (0.0, 0.5, 0.5, 1.0):
             qs, vs = q, v

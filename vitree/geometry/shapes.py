@@ -35,7 +35,7 @@ class Shape:
     """
 
     position: tuple[float, float, float] = field(default=(0.0, 0.0, 0.0), kw_only=True)
-    rotation: tuple = field(default=_EYE, kw_only=True)
+    rotation: tuple[tuple[float, ...], ...] | np.ndarray = field(default=_EYE, kw_only=True)
     #: whether it can roll: its points are then centres of balls
     rolls: ClassVar[bool] = False
     #: radius of the balls about its points, or of the disks [m]
@@ -67,7 +67,8 @@ class Shape:
     @property
     def points(self) -> np.ndarray:
         """What a plane meets first: points (n, 3) [m] in the frame, centres of balls of a sphere or capsule."""
-        return self._own_points() @ np.array(self.rotation).T + self.position
+        found: np.ndarray = self._own_points() @ np.array(self.rotation).T + self.position
+        return found
 
     @property
     def lost(self) -> float:

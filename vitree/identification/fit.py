@@ -209,7 +209,8 @@ class Fit:
         if not self.fit_starts:
             return x
         Q, _ = np.linalg.qr(at.B)
-        return x - Q @ (Q.swapaxes(1, 2) @ x)
+        found: np.ndarray = x - Q @ (Q.swapaxes(1, 2) @ x)
+        return found
 
     def by_parameters(self, at: Settled) -> np.ndarray:
         """Return the slopes (n, rows, p) of the residuals by parameters, at the starts as they are."""
@@ -241,7 +242,8 @@ class Fit:
 
 
 def _solved(H: np.ndarray, g: np.ndarray) -> np.ndarray:
-    return (np.linalg.pinv(H, hermitian=True) @ g[:, :, None])[:, :, 0]
+    found: np.ndarray = (np.linalg.pinv(H, hermitian=True) @ g[:, :, None])[:, :, 0]
+    return found
 
 
 def moved_by(model: Model, q: np.ndarray, v: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

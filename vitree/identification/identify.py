@@ -50,7 +50,7 @@ def identify(
     tolerance: float = 1e-8,
     evaluations: int = 100,
     threads: int | None = None,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: Callable[[int, int], object] | None = None,
     **options: Any,
 ) -> Identification:
     """Find parameters of a model from recorded runs, with confidence intervals.

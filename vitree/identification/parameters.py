@@ -139,7 +139,7 @@ class Parameters:
             return drive.kp, drive.kd
         return getattr(flat, kind)
 
-    def _places(self, kind: str, name: Any) -> list[tuple[str, str, tuple[int, ...], str]]:
+    def _places(self, kind: str, name: object) -> list[tuple[str, str, tuple[int, ...], str]]:
         """Owner, what it is called, index and entry of each number that a name stands for."""
         model = self.native
         if kind in OF_VELOCITIES:
@@ -201,10 +201,13 @@ class Parameters:
 def shares(direction: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return a direction (p,) of parameters in shares of their scales, the largest 1."""
     share = direction / scale
-    return share / share[np.argmax(np.abs(share))]
+    found: np.ndarray = share / share[np.argmax(np.abs(share))]
+    return found
 
 
-def named_directions(labels: tuple[str, ...], directions: np.ndarray, scale: np.ndarray) -> tuple[Mapping, ...]:
+def named_directions(
+    labels: tuple[str, ...], directions: np.ndarray, scale: np.ndarray
+) -> tuple[Mapping[str, float], ...]:
     """Return each direction (k, p) as shares by name, without those that do not matter."""
     found = []
     for direction in directions:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from vitree.model.model import Model
 from vitree.model.system import System
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None
+Inputs = ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
 #: States beyond this have blown up [m, rad, per s, or units of momentum].
@@ -66,7 +67,7 @@ class Records:
     #: what drove the steps to the rows, as the steppers' ``take_drive`` has it
     driven: list[np.ndarray] = field(default_factory=list)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in COLUMNS:
             array, kind = getattr(self, name), np.dtype(np.intc if name == "iterations" else float)
             if not isinstance(array, np.ndarray) or array.dtype != kind or not array.flags.aligned:
@@ -134,8 +135,28 @@ def serving(model: Model) -> str:
     return f"{', '.join(some)} or {last}"
 
 
-def _knows(kind: Any, model: Model) -> bool:
+def _knows(kind: type[Integrator], model: Model) -> bool:
     return kind.rolls if model.holds else kind.touches
+
+
+class Field(Protocol):
+    """The compiled object that knows the accelerations of a system under what drives it."""
+
+    def begin_at(self, t: float) -> None: ...
+    def open_gate(self, number: int, size: float) -> None: ...
+    def drive(self, inputs: object, torque: object) -> None: ...
+    def acceleration_at(
+        self, t: float, q: np.ndarray, v: np.ndarray, prescribed: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+class Monitors(Protocol):
+    """What a run asks of the quantities that it computes at each step."""
+
+    watched: np.ndarray
+
+    def rows_for(self, integrator: Integrator, records: Records, count: int) -> Records: ...
+    def take(self, integrator: Integrator, every: Records, records: Records, stride: int) -> None: ...
 
 
 class Integrator:
@@ -225,13 +246,13 @@ class Integrator:
     asks_midway: ClassVar[bool] = False
 
     model: Any
-    _own_field: Any = None
+    _own_field: Field | None = None
     #: whether torque or inputs change from outside between steps
     commanded: bool = False
 
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
-                 wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs: Any = None,
-                 prescribed: Mapping[str, Any] | None = None, pushes: Sequence[ExternalWrench] = (),
+                 wrenches: Mapping[str, object] | None = None, wrench_axes: str = "world", inputs: object = None,
+                 prescribed: Mapping[str, object] | None = None, pushes: Sequence[ExternalWrench] = (),
                  **options: Any):  # fmt: skip
         if not 0 < real(dt) < np.inf:
             raise InputError("dt", dt, "must be a positive number of seconds, such as 1e-3")
@@ -436,11 +457,11 @@ class Integrator:
     def renew(self) -> None:
         """Forget all, as the integrator was made; :meth:`start` follows."""
 
-    def keep(self) -> Any:
+    def keep(self) -> tuple[object, ...]:
         """Return all that the next steps depend on, for :meth:`go_back`."""
         return self._t0, self._steps, *self.state()
 
-    def go_back(self, kept: Any) -> None:
+    def go_back(self, kept: tuple[Any, ...]) -> None:
         """Go on from ``kept``, which :meth:`keep` returned, of an integrator made with the same arguments.
 
         Raises
@@ -459,8 +480,8 @@ class Integrator:
 
     # ---- a run -----------------------------------------------------------------------------------------
 
-    def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], Any] | None,
-            monitors: Any = None) -> None:  # fmt: skip
+    def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], object] | None,
+            monitors: Monitors | None = None) -> None:  # fmt: skip
         """Advance by ``steps``, filling ``records`` at ``every``-th, and ``monitors`` at each; raise if a step fails.
 
         If adaptive, ``steps`` is the time to go on to [s]; the run ends with a record at or beyond it. ``progress`` is
@@ -605,10 +626,13 @@ class Integrator:
         -------
         (n, nv) array [m/s or rad/s or kg m/s or kg m^2/s]
         """
+        found: np.ndarray
         if self.uses_momentum:
-            return x + change
+            found = x + change
+            return found
         model = self.model
-        return model.constrained_velocities(q, model.momenta(q, x) + change, self._rates(t, x))
+        found = model.constrained_velocities(q, model.momenta(q, x) + change, self._rates(t, x))
+        return found
 
     def _rates(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
         """Return rows like x (n, nv) with the rates [m/s or rad/s] of the prescribed coordinates at times t (n,).
@@ -674,10 +698,11 @@ class Integrator:
             prescribed[self.motion.iv] = self.motion.at(t)[2]
         return self._field().acceleration_at(t, q, v, prescribed)
 
-    def _field(self) -> Any:
+    def _field(self) -> Field:
         """The compiled object that knows the accelerations."""
         if self._own_field is None:
-            self._own_field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())
+            made: Field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())
+            self._own_field = made
         return self._own_field
 
     @property
@@ -696,7 +721,7 @@ class Integrator:
         return 0
 
 
-def steps_of(steps: Any, least: int = 1) -> int:
+def steps_of(steps: object, least: int = 1) -> int:
     """Return a number of steps; raise an InputError for what is none."""
     count = whole(steps)
     if count is None or not least <= count < 2**53:
@@ -704,7 +729,7 @@ def steps_of(steps: Any, least: int = 1) -> int:
     return count
 
 
-def part_of(h: Any, dt: float) -> float:
+def part_of(h: object, dt: float) -> float:
     """Return a part of a step [s]; raise an InputError for what is none."""
     if not 0 < real(h) <= dt:
         raise InputError("h", h, f"must be a part of a step of {dt:g} s")
@@ -723,12 +748,12 @@ def torque_of(model: System, torque: Torque) -> np.ndarray | Asked | None:
     return None if torque is None else model.validate_velocity(torque, "torque")
 
 
-def progress_of(progress: Callable[[int, int], Any] | None) -> Callable[[int, int], Any] | None:
+def progress_of(progress: Callable[[int, int], object] | None) -> Callable[[int, int], object] | None:
     """Return the caller's progress callable, whose errors name it."""
     return None if progress is None else Asked(progress, "progress", "(done, total)", timed=False)
 
 
-def _halves(frame: str, wrench) -> tuple[tuple, tuple]:
+def _halves(frame: str, wrench: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Torque and force of a wrench of six numbers."""
     try:
         array = entries(wrench, (6,), "wrenches")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -155,7 +155,7 @@ class Gauss(CompiledIntegrator):
         "max_iterations": "most passes of one step (default 40)",
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self._require_free()
         self.order = self.chosen.get("order", 8)
         if real(self.order) not in STAGES:
@@ -170,7 +170,7 @@ class Gauss(CompiledIntegrator):
             halvings=whole_from("halvings", self.chosen.get("halvings", 10), 0, 20), **self._solving(),
         )  # fmt: skip
 
-    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+    def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         if isinstance(self.model, Model) and self.model.friction.any():
             share = self.dt * float(friction_rates(self.model, self.stepper.state()[1]).max(initial=0.0))
             if share > 1:
@@ -181,7 +181,7 @@ class Gauss(CompiledIntegrator):
                 )
         return super()._remedy(status)
 
-    def _solving(self) -> dict:
+    def _solving(self) -> dict[str, Any]:
         return solving({"max_iterations": 40, **self.chosen}, TOLERANCES[self.order])
 
     def keep_stages(self, steps: int) -> np.ndarray:
@@ -200,5 +200,5 @@ class Gauss(CompiledIntegrator):
             )
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         return {"order": self.order, **self._solving(), "halvings": 10, **self.chosen}

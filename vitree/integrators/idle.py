@@ -7,14 +7,15 @@ it was made. A model is not kept alive by its idle integrators: they do not know
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from vitree.integrators.base import Integrator
+from vitree.integrators.base import Integrator, Torque
 from vitree.mechanism.pushes import ExternalWrench
 from vitree.model.model import Model
+from vitree.model.system import System
 
 #: Most integrators that a model keeps, and the most bytes of the memory of each.
 MOST, BYTES = 4, 2**22
@@ -40,7 +41,7 @@ class Place:
         Has the other arguments of an Integrator as attributes: wrenches, wrench_axes, inputs, prescribed, pushes.
     """
 
-    def __init__(self, kind: type[Integrator], model: Any, dt: float, options: Mapping[str, Any], torque: Any,
+    def __init__(self, kind: type[Integrator], model: System, dt: float, options: Mapping[str, Any], torque: Any,
                  given: Any):  # fmt: skip
         self.model = model
         #: whether nothing but the states and the model is to be asked when the run is over
@@ -73,7 +74,7 @@ class Place:
             idle[self.key] = integrator
 
 
-def _key(kind: type, dt: float, options: Mapping[str, Any], torque: Any, given: Any) -> tuple | None:
+def _key(kind: type, dt: float, options: Mapping[str, object], torque: Torque, given: Any) -> tuple[object, ...] | None:
     """What integrators that stand for each other have in common; None of those that are made for one run."""
     inputs = given.inputs
     if given.wrenches is not None or not (inputs is None or type(inputs) is np.ndarray or callable(inputs)):
@@ -86,7 +87,7 @@ def _key(kind: type, dt: float, options: Mapping[str, Any], torque: Any, given: 
     return kind, dt, _sort(torque), _sort(inputs), *[(name, type(x), repr(x)) for name, x in options.items()]
 
 
-def _plain(kind: type, model: Any, options: Mapping[str, Any], given: Any) -> bool:
+def _plain(kind: type, model: System, options: Mapping[str, object], given: Any) -> bool:
     """Whether the states of a run, and its model, say all that an outcome has."""
     if getattr(kind, "reusable", None) is not kind or given.prescribed is not None or given.pushes:
         return False
@@ -96,18 +97,18 @@ def _plain(kind: type, model: Any, options: Mapping[str, Any], given: Any) -> bo
     return own["_idle"] is not None and "adapt" not in options  # the state of the step density outlasts the run
 
 
-def windows_of(pushes: Iterable[Any]) -> dict[str, Any]:
+def windows_of(pushes: Iterable[object]) -> dict[str, Sequence[ExternalWrench]]:
     """The pushes over windows of time, as an integrator takes them; nothing for those that know of none."""
     windows = [push for push in pushes if isinstance(push, ExternalWrench)]
     return {"pushes": windows} if windows else {}
 
 
-def _fits(model: Any) -> bool:
+def _fits(model: System) -> bool:
     """Whether integrators can do without their system: functions written in Python and contacts ask it, motions are of
     one run."""
     return isinstance(model, Model) and model.written is None and not model.kinematic_names and not model.touches
 
 
-def _sort(drive: Any) -> int:
+def _sort(drive: object) -> int:
     """Nothing, a function, or an array of so many axes."""
     return -1 if drive is None else -2 if callable(drive) else drive.ndim if type(drive) is np.ndarray else 1

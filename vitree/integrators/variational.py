@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class Variational(CompiledIntegrator):
     #: values of the option ``adapt``
     adaptations: ClassVar[tuple[str, ...]] = ("density",)
 
-    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+    def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         found = heaviest_load(self.model)
         if found is None or found[2] < BURDEN * found[1]:
             return super()._remedy(status, share)
@@ -105,7 +105,7 @@ class Variational(CompiledIntegrator):
             f"{carried:.3g} kg, which a smaller dt hardly helps), or " + super()._remedy(status, share)
         )
 
-    def _solver_options(self) -> dict:
+    def _solver_options(self) -> dict[str, Any]:
         chosen = self.chosen
         solver, guess = chosen.get("solver", "auto"), chosen.get("guess", "auto")
         one_of("solver", solver, SOLVERS)
@@ -150,7 +150,7 @@ class Variational(CompiledIntegrator):
                 f"Methods that support them: {able}"
             )
 
-    def _norm(self) -> dict:
+    def _norm(self) -> dict[str, Any]:
         if one_of("norm", self.chosen.get("norm", self.default_norm), NORMS) == "momentum":
             return {}
         inertia = np.diag(self.model.crba(self.model.neutral()))
@@ -160,7 +160,7 @@ class Variational(CompiledIntegrator):
             "inertia_scale": np.sqrt(np.maximum(inertia, LEAST_INERTIA * inertia.max())).tolist(),
         }
 
-    def _adaptive_options(self) -> dict:
+    def _adaptive_options(self) -> dict[str, Any]:
         adapt = self.chosen.get("adapt")
         given = {name: self.chosen[name] for name in _MORE if self.chosen.get(name) is not None}
         if adapt is None:
@@ -199,23 +199,23 @@ class Variational(CompiledIntegrator):
         return {"adapt": ADAPTATIONS[adapt], **{name: real(value) for name, value in given.items()}}
 
     @property
-    def adaptive(self):
+    def adaptive(self) -> bool:
         return self.chosen.get("adapt") is not None
 
     @property
-    def adapted(self):
+    def adapted(self) -> dict[str, Any]:
         density = self.stepper.density_here()
         return {} if density is None else {"density": density}
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         order = {"order": 2} if "order" in self.options else {}
         return {
             "solver": "auto", "guess": "auto", **order, "tolerance": TOLERANCES[self.chosen.get("order", 2)],
             "max_iterations": 30, "norm": self.default_norm, **self.chosen,
         }  # fmt: skip
 
-    def start_between(self, t, q0, q1):
+    def start_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         if self.adaptive:
             raise InputError("q1", q1, "is the end of a step of dt, and with adapt= steps differ; start from q0 and v0")
         if self.order > 2:
@@ -259,7 +259,7 @@ class LinearTime(Variational):
         "default), or averaged (at means of the nodes, solved for: dt may be far beyond their 1/frequency)",
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self.kinetic = one_of("kinetic", self.chosen.get("kinetic", "auto"), KINETIC)
         trees = self.model._floating
         if self.kinetic == "auto" and len(trees) in (0, sum(np.asarray(self.model.flat.parent) < 0)):
@@ -273,7 +273,7 @@ class LinearTime(Variational):
             averaged=self.springs == "averaged",
         )  # fmt: skip
 
-    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+    def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         share = self.dt * spring_rate(self.model, self.stepper.state()[1]) if self.springs == "nodes" else 0.0
         if share > 1:
             return (
@@ -283,7 +283,7 @@ class LinearTime(Variational):
         return super()._remedy(status)
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         return {"kinetic": self.kinetic, "springs": self.springs, **super().settings}
 
 
@@ -322,7 +322,7 @@ class Midpoint(Variational):
         "energy": 'with adapt="sundman": the energy E of E - V [J] (default: the energy at the start)',
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         alpha, caching = alpha_of(self.chosen), self.chosen.get("caching", True)
         residual = one_of("residual", self.chosen.get("residual", "recursive"), ("recursive", "tree"))
         if not isinstance(caching, bool):
@@ -361,7 +361,7 @@ class Midpoint(Variational):
         sundman = self.chosen.get("adapt") == "sundman"
         own, floats = residual == "tree" or sundman, any(not tree.tied for tree in self.model._floating)
         default = "relative" if floats and not own else "midpoint"
-        kinetic = one_of("kinetic", self.chosen.get("kinetic", default), MIDDLES)
+        kinetic: str = one_of("kinetic", self.chosen.get("kinetic", default), MIDDLES)
         if kinetic == "relative" and own:
             of = 'adapt="sundman"' if sundman else f"residual={quoted(residual)}"
             raise InputError("kinetic", kinetic, f'is not of {of}; take kinetic="midpoint"')
@@ -372,7 +372,7 @@ class Midpoint(Variational):
         """Whether the centres of mass of trees go from node to node."""
         return self.kinetic == "relative" and any(not tree.tied for tree in self.model._floating)
 
-    def _require_conservative(self, turning, residual):
+    def _require_conservative(self, turning: Sequence[str], residual: str | None) -> None:
         """Raise an InputError for a system that the discrete action with time in it does not cover."""
         model, sundman = self.model, 'adapt="sundman"'
         energy = sundman + " needs a system that conserves energy; "
@@ -400,5 +400,5 @@ class Midpoint(Variational):
             )
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         return {"alpha": 0.5, "kinetic": self.kinetic, "residual": "recursive", **super().settings}

@@ -78,7 +78,7 @@ class Compared:
         return json.dumps(no_nan(plain(content)), indent=1, allow_nan=False)
 
 
-def _text(rows: list[dict]) -> str:
+def _text(rows: list[dict[str, Any]]) -> str:
     """Lay the rows out in columns of fixed width."""
     shown = [c for c in COLUMNS if c.key not in _OPTIONAL or any(row[c.key] == row[c.key] for row in rows)]
     cells = [[c.heading for c in shown], [c.unit for c in shown]]

@@ -87,7 +87,7 @@ _SETTINGS: dict[str, Callable[[Any], bool]] = {
 _APART = ("monitors", "checkpoint", "stages", "halves", "contacts", "drive", "system", "film", "about")
 
 
-def write(run: Recording, path: str | os.PathLike) -> Path:
+def write(run: Recording, path: str | os.PathLike[str]) -> Path:
     """Write a run to a file, at once or not at all, and return where it is.
 
     Raises
@@ -120,7 +120,7 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
     return path
 
 
-def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> Path:
+def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> Path:
     """Write arrays to an .npz file, at once or not at all, and return where it is.
 
     Raises
@@ -134,7 +134,7 @@ def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> P
     return path
 
 
-def read(path: str | os.PathLike, kind: type[R]) -> R:
+def read(path: str | os.PathLike[str], kind: type[R]) -> R:
     """Return the run that :func:`write` wrote, as an object of a kind.
 
     Raises
@@ -159,9 +159,9 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             _check_header(header, NAMES)
             names = [*shapes(), "checkpoint", *(name for name in _OPTIONAL if name in file)]
             arrays: dict[str, Any] = {name: file[name] for name in names}
-            monitors = [name for name in file.names if name.startswith(_MONITOR)]
-            arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in monitors}
-            if len({rows.shape[:1] for rows in arrays["monitors"].values()} | {()}) > 2:
+            monitors = {name.removeprefix(_MONITOR): file[name] for name in file.names if name.startswith(_MONITOR)}
+            arrays["monitors"] = monitors
+            if len({rows.shape[:1] for rows in monitors.values()} | {()}) > 2:
                 raise ValueError("its monitors are not of the same steps")
             if "driven" in header:
                 found = {name: file[_DRIVE + name] for name in PARTS if _DRIVE + name in file}

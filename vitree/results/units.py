@@ -209,7 +209,7 @@ def contact_columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
     return found | {"gap": (log.gap, "m")}
 
 
-def made(traj: Recording) -> dict[str, Any]:
+def made(traj: Recording) -> dict[str, str | int | float]:
     """Return how the run was made: numbers, and text (JSON where it has parts)."""
     names = ("model_name", "method", "steps", "seconds", "iterations_total", "iterations_max")
     texts = {"settings": json.dumps(traj.settings), "versions": json.dumps(versions())}

@@ -62,7 +62,8 @@ class SceneTable:
         """
         for row in self.table:
             if (row["scene"], row["program"]) == (scene, program) and row["metric"].startswith(metric):
-                return row["value"]
+                found: float = row["value"]
+                return found
         raise InputError(f'the table has no "{metric}" of "{scene}" by {program}')
 
     def __str__(self) -> str:
@@ -163,7 +164,8 @@ def _installed() -> bool:
     return True
 
 
-def _run(scene: Scene, methods: Iterable[str], quick: bool, peers: bool, table: list, notes: list) -> dict | None:
+def _run(scene: Scene, methods: Iterable[str], quick: bool, peers: bool, table: list[dict[str, Any]],
+         notes: list[str]) -> dict[str, object] | None:  # fmt: skip
     """Run a scene by all programs, and enter its numbers; None if it cannot run here."""
     try:
         stage = scene.prepare(quick)
@@ -205,13 +207,8 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
     ConvergenceError
         If a step is not solved.
     """
-    torque = None
-    if stage.torque is not None:
-        asked = stage.torque
-
-        def torque(t, q, v):
-            return asked(t)
-
+    asked = stage.torque
+    torque = None if asked is None else lambda t, q, v: asked(t)
     options: dict[str, Any] = dict(stage.options)
     if stage.targets is not None:
         options["targets"] = stage.targets

@@ -73,7 +73,7 @@ class Sensor(ABC):
             )  # fmt: skip
         object.__setattr__(self, "seed", seed)
 
-    def _errors(self, name: str, value: Any) -> float | tuple[float, ...]:
+    def _errors(self, name: str, value: object) -> float | tuple[float, ...]:
         """Bias or noise as numbers; raise an InputError that says what they must be."""
         found = numbers_of_errors(name, value)
         if name == "noise" and np.min(found, initial=0.0) < 0:
@@ -145,7 +145,7 @@ def require_finite(*readings: np.ndarray) -> None:
         )
 
 
-def numbers_of_errors(name: str, value: Any) -> float | tuple[float, ...]:
+def numbers_of_errors(name: str, value: object) -> float | tuple[float, ...]:
     """Return a finite number, or a row of them as a tuple; raise an InputError for all else."""
     try:
         x = as_numbers(value)
@@ -160,7 +160,7 @@ def numbers_of_errors(name: str, value: Any) -> float | tuple[float, ...]:
 class PairSensor(Sensor):
     """A sensor of two vectors; bias and noise are one number, one for each vector, or six."""
 
-    def _errors(self, name: str, value: Any) -> float | tuple[float, ...]:
+    def _errors(self, name: str, value: object) -> float | tuple[float, ...]:
         found = np.atleast_1d(super()._errors(name, value))
         if len(found) not in (1, 2, 6):
             raise InputError(

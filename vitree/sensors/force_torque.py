@@ -114,8 +114,8 @@ class ForceTorque(PairSensor):
         model: System | None = None,
         *,
         torque: Torque = None,
-        inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
-        prescribed: Mapping[str, Any] | None = None,
+        inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None = None,
+        prescribed: Mapping[str, object] | None = None,
     ) -> ForceTorqueReadings:
         """Return what the sensor reads of a trajectory.
 
@@ -145,7 +145,8 @@ class ForceTorque(PairSensor):
         def wrench(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
             q, (v, a) = known.expand(q), acts.motion or (known.expand_velocity(v), None)
             a = None if a is None else _balanced(known.full, acts, q, v, a)
-            return _wrenches(known.full, place, acts, q, v, a)[0]
+            found: np.ndarray = _wrenches(known.full, place, acts, q, v, a)[0]
+            return found
 
         for k, t in enumerate(taken.tolist()):
             rows[k] = self._between(acting, t, wrench)
@@ -183,7 +184,7 @@ class ForceTorque(PairSensor):
         ConvergenceError
             If the constraints depend on each other at q.
         """
-        known: Any = require_model(model)
+        known = require_model(model)
         place = self._place(known)
         at, moving, acts = acting_now(known, t, q, v, torque, inputs, prescribed)
         a = None if a is None else known.expand_velocity(known.validate_velocity(a, "a"))
@@ -197,9 +198,10 @@ class ForceTorque(PairSensor):
         found, asked = model.full._resolved, (ForceTorque, self.joint, self.frame)
         if asked not in found:
             found[asked] = self._found_place(model.full)
-        return found[asked]
+        result: Place = found[asked]
+        return result
 
-    def _found_place(self, full: Any) -> Place:
+    def _found_place(self, full: Model) -> Place:
         joints = full._joint_frames
         if self.joint in joints.names:
             k = joints.names.index(self.joint)
@@ -223,13 +225,13 @@ class ForceTorque(PairSensor):
         return Place(cut, cut.body, flat.frame_E[row], flat.frame_p[row])
 
 
-def _wrenches(full: Any, place: Place | JointFrames, acts: Acts, q: np.ndarray, v: np.ndarray,
+def _wrenches(full: Model, place: Place | JointFrames, acts: Acts, q: np.ndarray, v: np.ndarray,
               a: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
     return transmitted(full, q, v, a, None, acts.contacts, place, tau=acts.torque, t=acts.t, inputs=acts.inputs,
                        locked=acts.prescribed, pushes=acts.pushes, slow=acts.slow)  # fmt: skip
 
 
-def _balanced(full: Any, acts: Acts, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+def _balanced(full: Model, acts: Acts, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Return accelerations (nv,) with those of free roots for which nothing but the loads acts on them."""
     a, frames = a.copy(), full._joint_frames
     roots = [k for k, joint in enumerate(full.joints) if joint.kind == "free" and full.flat.parent[frames.body[k]] < 0]

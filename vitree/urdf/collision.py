@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,9 @@ def solid_of(shape: Geometry, most: int = HULL_POINTS) -> Shape:
         found = _thinned(str(shape.filename), os.stat(str(shape.filename)).st_mtime_ns, tuple(shape.size), most)
         return Hull(found.points, most, thinned=found.lost, **place)
     if shape.kind == "box":
-        return Box(shape.size, **place)
-    make: dict[str, Any] = {"sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder}
+        x, y, z = shape.size
+        return Box((x, y, z), **place)
+    make: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder}
     return make[shape.kind](*shape.size, **place)
 
 

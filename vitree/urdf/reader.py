@@ -27,6 +27,7 @@ from vitree.urdf.checks import check_elements, check_mimics
 from vitree.urdf.collision import contacts_of
 from vitree.urdf.geometry import read_colours, read_shapes
 from vitree.urdf.inertials import POLICIES, settle_inertial
+from vitree.urdf.joints import Joint
 from vitree.urdf.layout import find_layout
 from vitree.urdf.paths import Packages, Places
 from vitree.urdf.schema import ONE_COORDINATE
@@ -53,7 +54,7 @@ class Options:
     """The options of :func:`load_urdf`."""
 
     base: str
-    gravity: Any
+    gravity: ArrayLike
     name: str | None
     mimic: str
     loops: str
@@ -61,10 +62,10 @@ class Options:
     inertia: str
     density: float
     friction: str
-    armature: Any
-    ground: Any
+    armature: float | Mapping[str, float] | None
+    ground: Ground | None
     limits: str
-    limit_restitution: Any
+    limit_restitution: float | Mapping[str, float] | None
     hull_points: int
     packages: Packages | None
     xacro: Mapping[str, object] | None
@@ -72,7 +73,7 @@ class Options:
     max_bytes: int
     max_depth: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for option, choices in CHOICES.items():
             if not isinstance(value := getattr(self, option), str) or value not in choices:
                 raise InputError(
@@ -241,7 +242,7 @@ def _no_collection() -> Iterator[None]:
 
 
 @_no_collection()
-def load(source, options: Options) -> tuple[Source, Model]:
+def load(source: RobotFile, options: Options) -> tuple[Source, Model]:
     """Return the file and its model; see :func:`load_urdf`."""
     file, tree, joints = _read(source, options)
     if not moves(tree):
@@ -312,7 +313,7 @@ def check_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Report
 
 
 @_no_collection()
-def _read(source, options: Options) -> tuple[Source, Tree, dict]:
+def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, Joint]]:
     """Return the file, its tree, and its joints by name."""
     name, data, encoding, path = _open(source, options.max_bytes)
     places = Places(path, options.packages)
@@ -379,7 +380,7 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
 # ---- the file -----------------------------------------------------------------------------------
 
 
-def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
+def _open(source: RobotFile, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
     """Return name, bytes, encoding and path of a source; of a file that is too large only the bytes that show it."""
     if hasattr(source, "read"):
         name = getattr(source, "name", None)
@@ -412,7 +413,7 @@ def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
         ) from None
 
 
-def _encoded(data) -> tuple[bytes, str | None]:
+def _encoded(data: object) -> tuple[bytes, str | None]:
     """Return bytes and their encoding; None for the encoding of bytes."""
     if isinstance(data, str):
         return data.encode("utf-8", "surrogatepass"), "utf-8-sig"
