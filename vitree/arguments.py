@@ -40,7 +40,7 @@ def explain_calls(called: _Called) -> _Called:
     placed = [one.name for one in known if one.kind is not one.KEYWORD_ONLY]
 
     @functools.wraps(function)
-    def call(*given: Any, **named_: Any) -> Any:
+    def call(*given: object, **named_: object) -> object:
         try:
             return function(*given, **named_)
         except TypeError:
@@ -320,6 +320,10 @@ def path_of(value: Any, name: str = "path") -> Path:
 # ---- callables -----------------------------------------------------------------------------------------
 
 
+#: The arguments of a call.
+Asking = tuple[Any, ...]
+
+
 class Asked:
     """A callable of the caller's; what goes wrong in it is a CallableError that names it.
 
@@ -338,7 +342,7 @@ class Asked:
         What it must return, in words, where the shapes do not say it.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str, takes: str, *shapes: tuple[int, ...],
+    def __init__(self, function: Callable[..., object], name: str, takes: str, *shapes: tuple[int, ...],
                  timed: bool = True, needs: str = ""):  # fmt: skip
         self.needs = needs
         self.function, self.name, self.takes, self.shapes, self.timed = function, name, takes, shapes, timed
@@ -352,7 +356,7 @@ class Asked:
             raise self.raised(error, arguments) from error
         return self.numbers(answer, arguments) if self.shapes else answer
 
-    def numbers(self, answer: object, arguments: tuple[Any, ...]) -> np.ndarray:
+    def numbers(self, answer: object, arguments: Asking) -> np.ndarray:
         """Return an answer as an array; raise a CallableError if it is none of the shapes, or not finite."""
         try:
             x = as_numbers(answer)
@@ -367,11 +371,11 @@ class Asked:
     def _needed(self) -> str:
         return self.needs or "it must be " + " or ".join(str(shape) if shape else "a number" for shape in self.shapes)
 
-    def raised(self, error: Exception, arguments: tuple[Any, ...]) -> CallableError:
+    def raised(self, error: Exception, arguments: Asking) -> CallableError:
         """Return the error of a call that raised another."""
         return self.error(f"raised {told(error)}", arguments)
 
-    def error(self, what: str, arguments: tuple[Any, ...]) -> CallableError:
+    def error(self, what: str, arguments: Asking) -> CallableError:
         """Return the error of a call."""
         time = float(arguments[0]) if self.timed else None
         at = f" at t = {time:.9g} s" if self.timed else ""

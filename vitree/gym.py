@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, as_numbers, numbers_of, real, several, shown, whole
+from vitree.arguments import Asked, Asking, as_numbers, numbers_of, real, several, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.memory import require_memory
 from vitree.model.system import System
@@ -327,12 +327,12 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._held.close()
 
 
-def _finite(function: Asked, given: tuple[Any, ...], shape: tuple[int, int | None]) -> np.ndarray:
+def _finite(function: Asked, given: Asking, shape: tuple[int, int | None]) -> np.ndarray:
     """Return what a function answers to ``given``; a CallableError if it is none of a shape, or not finite."""
     return _numbers(function, function(*given), given, shape)
 
 
-def _numbers(function: Asked, answer: object, given: tuple[Any, ...], shape: tuple[int, int | None]) -> np.ndarray:
+def _numbers(function: Asked, answer: object, given: Asking, shape: tuple[int, int | None]) -> np.ndarray:
     """Return a part of an answer as an array of its own of a shape, of which None is any size."""
     try:
         found = as_numbers(answer).copy()

@@ -37,7 +37,7 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-def picklable(value: object) -> Any:
+def picklable(value: object) -> object:
     """Return a value, or its repr if it cannot be pickled, such as a lambda."""
     try:
         pickle.dumps(value)

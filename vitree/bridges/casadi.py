@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,7 @@ class Step(casadi.Callback):
         return True
 
     def get_jacobian(self, name: str, inames: Sequence[str], onames: Sequence[str],
-                     opts: dict[str, Any]) -> casadi.Callback:  # fmt: skip
+                     opts: Mapping[str, Any]) -> casadi.Callback:  # fmt: skip
         """Return the function of the Jacobian, as CasADi asks by ``name``, ``inames``, ``onames`` and ``opts``."""
         found = _Jacobian(self, name, list(inames), list(onames), opts)
         self._jacobians.append(found)
@@ -131,7 +131,7 @@ class Step(casadi.Callback):
 class _Jacobian(casadi.Callback):
     """The Jacobian of a step, in blocks; its arguments are those of the step, and what it returned."""
 
-    def __init__(self, step: Step, name: str, inames: list[str], onames: list[str], options: dict[str, Any]):
+    def __init__(self, step: Step, name: str, inames: list[str], onames: list[str], options: Mapping[str, Any]):
         super().__init__()
         self._step, self._names = step, (inames, onames)
         self.construct(name, options)

@@ -27,6 +27,7 @@ from vitree.results.plain import no_nan, plain
 from vitree.wording import visible
 
 if TYPE_CHECKING:
+    from rich.status import Status
     from rich.text import Text
     from rich.tree import Tree
 
@@ -110,7 +111,7 @@ class Busy:
 
     def __init__(self, what: str):
         self.what = visible(what)
-        self.shown: Any = None
+        self.shown: Status | None = None
 
     def __enter__(self) -> Busy:
         terminal = sys.stderr.isatty()

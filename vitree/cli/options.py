@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import numpy as np
 
-from vitree.cli.base import Progress, argument, option
+from vitree.cli.base import Keywords, Progress, argument, option
 from vitree.cli.console import counted, say
 from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
 from vitree.cli.words import blaming
@@ -135,7 +135,7 @@ class Reading:
         ),
     ] = "smooth"
 
-    def touching(self) -> dict[str, Any]:
+    def touching(self) -> Keywords:
         """Return the options ``ground``, ``limits`` and ``limit_restitution`` of ``load_urdf``."""
         surface = {name: value for name in ("friction", "restitution") if (value := getattr(self, name)) is not None}
         if surface and not self.ground:
@@ -146,7 +146,7 @@ class Reading:
         return {"ground": Ground(**surface) if self.ground else None, "limits": self.limits,
                 "limit_restitution": self.limit_restitution}  # fmt: skip
 
-    def options(self, path: Path) -> dict[str, Any]:
+    def options(self, path: Path) -> Keywords:
         """Return the options of ``load_urdf`` for a file."""
         from vitree.urdf.robots import suggest_base
 
@@ -160,7 +160,7 @@ class Reading:
             "trust": self.trust, "friction": self.joint_friction, **self.touching(),
         }  # fmt: skip
 
-    def of_mjcf(self, name: str, gravity: str = GRAVITY) -> dict[str, Any]:
+    def of_mjcf(self, name: str, gravity: str = GRAVITY) -> Keywords:
         """Return the options of ``load_mjcf``; gravity is that of the file, unless another is given."""
         taken = "--ground", "--limits", "--limit-restitution", "--joint-friction", "--package"
         others = [option for option in self.given() if option not in taken]
@@ -391,7 +391,7 @@ class Run(World):
                 raise InputError(f"--input {name}={text} must be a finite number")
         return found or None
 
-    def chosen(self, **more: Any) -> dict[str, Any]:
+    def chosen(self, **more: object) -> Keywords:
         """Return the given options of a method by their names, and those of ``more`` that are not None."""
         own = {name: getattr(self, name) for name in ("solver", "order")}
         own = {name: value for name, value in own.items() if value != getattr(Run, name)}
@@ -439,7 +439,7 @@ def numbers(name: str, text: str) -> list[float]:
         raise InputError(f'{name} "{text}" must be numbers separated by commas') from None
 
 
-def value_of(text: str) -> Any:
+def value_of(text: str) -> object:
     """Return a number, a truth value or a word."""
     for kind in (int, float, {"true": True, "false": False}.__getitem__):
         with contextlib.suppress(ValueError, KeyError):

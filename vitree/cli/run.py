@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import numpy as np
 
-from vitree.cli.base import Force, Json, Notes, option
+from vitree.cli.base import Force, Json, Keywords, Notes, option
 from vitree.cli.console import Bar, check_writable, counted, first_statement, out, print_json, say, warn, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_of
@@ -267,9 +267,9 @@ def step_of(text: str) -> str | float:
         raise InputError(f'--dt "{text}" must be a number of seconds, or auto') from None
 
 
-def jobs_of(methods: str | None, system: System, run: Run) -> dict[str, tuple[str, dict[str, Any]]]:
+def jobs_of(methods: str | None, system: System, run: Run) -> dict[str, tuple[str, Keywords]]:
     """Return the method and its options, by labels such as linear-time:riqn:order=4."""
-    jobs: dict[str, tuple[str, dict[str, Any]]] = {}
+    jobs: dict[str, tuple[str, Keywords]] = {}
     known: set[str] = set()
     for label in methods_of(methods, system, COMPARED):
         name, *own = label.split(":")

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -60,7 +60,9 @@ class Stand(Start):
         ),
     ] = "auto"
 
-    def prepare(self, robot: Robot, run: Run, method: str | None) -> tuple[System, np.ndarray, np.ndarray, Any, str]:
+    def prepare(
+        self, robot: Robot, run: Run, method: str | None
+    ) -> tuple[System, np.ndarray, np.ndarray, dict[str, float] | None, str]:
         """Return the system, q (nq,), v (nv,), the targets of its drives by joints, and a line on them.
 
         Without drives of ours there are no targets, and the line is empty.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
-from vitree.cli.base import Force, Json, option
+from vitree.cli.base import Force, Json, Keywords, option
 from vitree.cli.console import Bar, check_writable, out, say, wrote
 from vitree.cli.names import METHOD_NAMES, METHOD_OPTIONS, methods, one_of
 from vitree.cli.options import Robots, Run, Start, pairs_of, value_of
@@ -122,13 +122,13 @@ def sweep(
 
 
 def _axes(systems: Mapping[str, System], run: Run, start: Start, methods: str | None, dt: str, seeds: int,
-          varied: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+          varied: list[str]) -> tuple[Keywords, Keywords]:  # fmt: skip
     """Return what varies, and what all runs have in common."""
     q0, v0 = start.given()
-    same: dict[str, Any] = {"duration": run.duration, "every": run.every, "q0": q0, "v0": v0, "speed": start.speed}
+    same: Keywords = {"duration": run.duration, "every": run.every, "q0": q0, "v0": v0, "speed": start.speed}
     if (inputs := run.driven()) is not None:
         same["inputs"] = inputs
-    over: dict[str, Any] = {}
+    over: Keywords = {}
     if methods is None:
         same |= run.chosen()
     else:
@@ -160,9 +160,9 @@ def _cluster(backend: str, address: str | None, workers: int | None) -> Iterator
             from distributed import Client
         except ImportError:
             raise MissingExtraError("distributed", "dask", "a sweep by Dask") from None
-        own: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+        own: Keywords = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
         try:
-            client: Any = Client(address) if address is not None else Client(**own)  # type: ignore[no-untyped-call]
+            client: Any = Client(address) if address is not None else Client(**own)
         except (OSError, ValueError) as error:
             raise InputError(f"--cluster {address}: no cluster of Dask answers there ({error})") from None
         with client:

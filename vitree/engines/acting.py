@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import limits_of
@@ -61,7 +62,7 @@ class Acting(NamedTuple):
     """
 
     constant: np.ndarray
-    torque: Callable[..., Any] | None
+    torque: Callable[..., ArrayLike] | None
     damping: np.ndarray
     friction: np.ndarray
     slow: np.ndarray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -300,7 +300,7 @@ class Hull(Shape):
         If the vertices are not finite points, there may be fewer than 4, or the pose is none.
     """
 
-    vertices: Any
+    vertices: tuple[tuple[float, ...], ...] | np.ndarray
     most: int = HULL_POINTS
     thinned: float = field(default=0.0, repr=False, kw_only=True)
 

@@ -43,7 +43,7 @@ def identify(
     window: float | None = None,
     dt: float | None = None,
     method: str | None = None,
-    noise: Any = None,
+    noise: ArrayLike | Sequence[ArrayLike] | None = None,
     bounds: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     fit_starts: bool = True,
     confidence: float = 0.95,
@@ -175,7 +175,7 @@ def identify(
     return _result(fit, best, float(confidence), asked, given, began)
 
 
-def _require(model: Any) -> None:
+def _require(model: Model) -> None:
     """Raise the error of a model whose parameters cannot be found so."""
     of_kind(model, Model, "model", "a vitree Model")
     if model.constraints or model.kinematic_names:
@@ -187,7 +187,7 @@ def _require(model: Any) -> None:
         raise InputError(f'"{model.name}" has contacts, wheels or limits that stop joints; identify() takes none')
 
 
-def _noise(model: Model, noise: Any, runs: tuple[Checked, ...]) -> tuple[dict[str, np.ndarray], bool]:
+def _noise(model: Model, noise: object, runs: tuple[Checked, ...]) -> tuple[dict[str, np.ndarray], bool]:
     """Return standard deviations of q and v (nv,), and whether they were given."""
     names = ("q",) if runs[0].v is None else ("q", "v")
     if noise is not None:

@@ -23,6 +23,8 @@ from vitree.model.model import Model
 from vitree.model.system import System
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None
+#: Options of a method, or arguments of its stepper, by their names.
+Options = dict[str, Any]
 Inputs = ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
@@ -303,7 +305,7 @@ class Integrator:
         return self._accelerations_at(t, q, v)[0]
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Options:
         """The options chosen, for the record."""
         return dict(self.chosen)
 
@@ -365,7 +367,7 @@ class Integrator:
         return False
 
     @property
-    def adapted(self) -> dict[str, Any]:
+    def adapted(self) -> Options:
         """The state of steps that choose their own length, for a run that goes on."""
         return {}
 
@@ -563,7 +565,7 @@ class Integrator:
             return
         self.motion.ends = self.t0 + self.dt * np.arange(self.steps, self.steps + steps + 1)
 
-    def _driven(self) -> dict[str, Any]:
+    def _driven(self) -> Options:
         """The loads and constraints, as a stepper takes them."""
         model = self.model
         more = [row for wrench in self.wrenches for row in lower_wrench(model.index, wrench, {})]

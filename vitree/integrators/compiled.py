@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -20,6 +20,7 @@ from vitree.integrators.base import (
     Inputs,
     Integrator,
     Monitors,
+    Options,
     Records,
     Torque,
     damaged,
@@ -108,8 +109,8 @@ class Facts(NamedTuple):
 
     name: str
     uses_momentum: bool
-    settings: Mapping[str, Any]
-    chosen: Mapping[str, Any]
+    settings: Options
+    chosen: Options
     mark: bytes
     constrained: bool
     faces: bool  # constraints can be closed the wrong way round

@@ -7,7 +7,6 @@ its gap and its slip. The geometry is derived by differences of order 6, and the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from vitree._core import scalar
 from vitree.integrators.compiled import Stepper
 from vitree.model.model import Model
 
-core: Any = scalar()
+core = scalar()
 #: Differences of places of contacts [m or rad].
 APART = 2e-3
 #: Places and weights (over 60) of central differences of order 6.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from vitree._core import stages
 from vitree.arguments import real
 from vitree.errors import InputError, ModelError
+from vitree.integrators.base import Options
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
 from vitree.integrators.options import solving, whole_from
 from vitree.model.model import Model
@@ -181,7 +182,7 @@ class Gauss(CompiledIntegrator):
                 )
         return super()._remedy(status)
 
-    def _solving(self) -> dict[str, Any]:
+    def _solving(self) -> Options:
         return solving({"max_iterations": 40, **self.chosen}, TOLERANCES[self.order])
 
     def keep_stages(self, steps: int) -> np.ndarray:
@@ -200,5 +201,5 @@ class Gauss(CompiledIntegrator):
             )
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Options:
         return {"order": self.order, **self._solving(), "halvings": 10, **self.chosen}

@@ -28,7 +28,7 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> Any:
     return value
 
 
-def solving(chosen: Mapping[str, object], tolerance: float) -> dict[str, Any]:
+def solving(chosen: Mapping[str, object], tolerance: float) -> dict[str, float]:
     """Return ``tolerance`` and ``max_iterations`` of the options chosen; ``tolerance`` is the default.
 
     Raises

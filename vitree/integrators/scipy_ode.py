@@ -17,6 +17,7 @@ from vitree.integrators.base import (
     Field,
     Integrator,
     Monitors,
+    Options,
     Records,
     damaged,
     part_of,
@@ -65,11 +66,12 @@ class SciPy(Integrator):
         return super()._field()
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Options:
         return {"rtol": 1e-8, "atol": 1e-10, **self.chosen}
 
     def _field(self) -> Field:
-        return self.field
+        field: Field = self.field
+        return field
 
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         self.t = self._t0 = float(t)

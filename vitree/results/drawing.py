@@ -16,6 +16,7 @@ from vitree.mechanism.flat import BALL, HELICAL, KIND_NV, PRISMATIC, REVOLUTE, F
 from vitree.mechanism.loads import Damper, Spring
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.results.plain import Settings
 
 #: The body that does not move.
 WORLD = -1
@@ -165,7 +166,7 @@ class Drawing:
         return asdict(self)
 
     @classmethod
-    def from_plain(cls, content: dict[str, Any]) -> Drawing:
+    def from_plain(cls, content: Settings) -> Drawing:
         """Return the drawing that :meth:`plain` turned into the ``content``."""
         kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
         parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
@@ -205,7 +206,7 @@ class Drawing:
             raise InputError("its drawing has parts of unknown kinds or sizes; save the run again")
 
 
-def _tuples(part: Mapping[str, object]) -> dict[str, Any]:
+def _tuples(part: Mapping[str, object]) -> Settings:
     def tuples(value: object) -> object:
         return tuple(map(tuples, value)) if isinstance(value, list) else value
 

@@ -22,7 +22,7 @@ from vitree.results.drawing import Drawing
 from vitree.results.driven import PARTS, Driven
 from vitree.results.film import Film
 from vitree.results.filming import film_of
-from vitree.results.plain import versions
+from vitree.results.plain import Settings, versions
 from vitree.results.recording import NAMES, Recording, shapes
 from vitree.results.units import about
 from vitree.wording import brief
@@ -192,7 +192,7 @@ def _header_names() -> list[str]:
     return [f.name for f in fields(Recording) if f.name not in (*shapes(), *_APART)]
 
 
-def _check_header(header: dict[str, Any], names: Iterable[str]) -> None:
+def _check_header(header: Settings, names: Iterable[str]) -> None:
     """Raise a ValueError if an entry of a header has another type or length than in a header of ours."""
     counts = {"q": len(header["q_names"]), "v": len(header["v_names"]), "p": len(header["v_names"])}
     about = header.get("about", {})

@@ -94,7 +94,7 @@ def to_mcap(traj: Recording, path: str | os.PathLike[str]) -> Path:
                 topics[topic] = writer.register_channel(topic, "json", writer.register_schema(name, "jsonschema", text))
             data = json.dumps(content, allow_nan=False).encode()
             writer.add_message(topics[topic], nanoseconds, data, nanoseconds, sequence)
-        writer.finish()  # type: ignore[no-untyped-call]
+        writer.finish()
     return path
 
 

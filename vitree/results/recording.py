@@ -18,7 +18,7 @@ from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.dense import SLACK, Moment, states_at
 from vitree.results.driven import Driven
-from vitree.results.plain import plain, read_only
+from vitree.results.plain import Settings, plain, read_only
 
 if TYPE_CHECKING:
     from vitree.results.film import Film
@@ -57,7 +57,7 @@ class Recording:
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
     method: str
-    settings: dict[str, Any]
+    settings: Settings
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
@@ -80,7 +80,7 @@ class Recording:
     checkpoint: Any = field(default_factory=_nothing)
     system: System | None = field(default_factory=_nothing)
     film: Film | None = field(default_factory=_nothing)
-    about: dict[str, Any] | None = field(default_factory=_nothing)
+    about: Settings | None = field(default_factory=_nothing)
     stages: np.ndarray | None = field(default_factory=_nothing)
     drive: Driven | None = field(default_factory=_nothing)
     halves: np.ndarray | None = field(default_factory=_nothing)

@@ -7,12 +7,11 @@ import io
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.results.plain import no_nan, plain, versions
+from vitree.results.plain import Row, Settings, no_nan, plain, versions
 from vitree.run.bench import machine
 from vitree.run.simulate import simulate
 from vitree.scenes import balls, blocks, flight, peer, robots  # noqa: F401 (they enter their scenes)
@@ -42,10 +41,10 @@ class SceneTable:
         quick, machine and versions.
     """
 
-    table: list[dict[str, Any]]
-    scenes: list[dict[str, Any]]
+    table: list[Row]
+    scenes: list[Row]
     notes: tuple[str, ...]
-    settings: dict[str, Any]
+    settings: Settings
 
     @property
     def programs(self) -> list[str]:
@@ -101,7 +100,7 @@ def scenes(
     *,
     quick: bool = False,
     peers: bool = True,
-    progress: Callable[[int, int, str], Any] | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
 ) -> SceneTable:
     """Run scenes by which people judge simulators, and measure each against what is exact.
 
@@ -137,8 +136,8 @@ def scenes(
     if peers and not _installed():
         peers = False
         notes.append("mujoco is not installed; scenes run without it.")
-    table: list[dict[str, Any]] = []
-    done: list[dict[str, Any]] = []
+    table: list[Row] = []
+    done: list[Row] = []
     for k, name in enumerate(chosen):
         if progress is not None:
             progress(k, len(chosen), name)
@@ -164,7 +163,7 @@ def _installed() -> bool:
     return True
 
 
-def _run(scene: Scene, methods: Iterable[str], quick: bool, peers: bool, table: list[dict[str, Any]],
+def _run(scene: Scene, methods: Iterable[str], quick: bool, peers: bool, table: list[Row],
          notes: list[str]) -> dict[str, object] | None:  # fmt: skip
     """Run a scene by all programs, and enter its numbers; None if it cannot run here."""
     try:
@@ -209,7 +208,7 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
     """
     asked = stage.torque
     torque = None if asked is None else lambda t, q, v: asked(t)
-    options: dict[str, Any] = dict(stage.options)
+    options: Settings = dict(stage.options)
     if stage.targets is not None:
         options["targets"] = stage.targets
     run = simulate(

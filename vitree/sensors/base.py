@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,8 +46,8 @@ class Sensor(ABC):
 
     rate: float | None = None
     delay: float = 0.0
-    bias: Any = 0.0
-    noise: Any = 0.0
+    bias: ArrayLike = 0.0
+    noise: ArrayLike = 0.0
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -81,11 +80,11 @@ class Sensor(ABC):
         return found
 
     @abstractmethod
-    def read(self, trajectory: Recording, model: System | None = None) -> Any:
+    def read(self, trajectory: Recording, model: System | None = None) -> object:
         """Return the readings of a trajectory."""
 
     @abstractmethod
-    def sample(self, model: System, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> Any:
+    def sample(self, model: System, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> object:
         """Return the exact reading of one state, without delay, bias and noise."""
 
     def _taken(self, course: Course) -> tuple[np.ndarray, tuple[str, ...]]:

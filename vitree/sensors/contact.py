@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,7 +128,7 @@ class ContactSensor(PairSensor):
         taken, warnings = self._taken(course)
         acting, rows = Acting(course, trajectory, torque, inputs, prescribed), np.empty((len(taken), 7))
 
-        def read(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        def read(acting: Acting, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
             q, v = known.expand(q), known.expand_velocity(v)
             if isinstance(acts.contacts, ContactForces):
                 return self._of(known.full, q, acts.contacts)

@@ -31,6 +31,7 @@ def model_of(trajectory: Recording, model: System | None) -> Model:
         if model is None:
             raise InputError("the trajectory has no system, which files do not keep; give it by model=")
     else:
+        model = require_model(model)
         digest = trajectory.settings.get("model_digest")
         if isinstance(digest, str) and digest != model.digest:
             raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -142,7 +142,7 @@ class ForceTorque(PairSensor):
         taken, warnings = self._taken(course)
         acting, rows = Acting(course, trajectory, torque, inputs, prescribed), np.empty((len(taken), 6))
 
-        def wrench(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        def wrench(acting: Acting, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
             q, (v, a) = known.expand(q), acts.motion or (known.expand_velocity(v), None)
             a = None if a is None else _balanced(known.full, acts, q, v, a)
             found: np.ndarray = _wrenches(known.full, place, acts, q, v, a)[0]

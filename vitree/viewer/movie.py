@@ -77,6 +77,10 @@ _STEPPED = """
 """
 
 
+#: What draws the frame at a time [s] and returns its pixels, or for None the seconds that the page plays.
+Take = Callable[[float | None], Any]
+
+
 def video(
     source: object,
     path: str | os.PathLike[str],
@@ -240,7 +244,7 @@ def _write(
 
 
 @contextlib.contextmanager
-def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None], Any]]:
+def _opened(page: str, size: tuple[int, int]) -> Iterator[Take]:
     """Open a page whose canvas has a size [pixels]; yield what draws it at a time [s] and returns its pixels."""
     _, sync_api, _ = _require()
     logging.getLogger("asyncio").addFilter(_tells_more)  # the same filter twice is one
@@ -266,7 +270,7 @@ def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None
             raise
 
 
-def _taker(tab: Page, size: tuple[int, int], interrupted: Callable[[], None]) -> Callable[[float | None], Any]:
+def _taker(tab: Page, size: tuple[int, int], interrupted: Callable[[], None]) -> Take:
     """Return what draws a page at a time, as :func:`_opened` yields it."""
     _, _, Image = _require()
     seen: list[tuple[int, int]] = []
@@ -346,7 +350,7 @@ def _launched(tool: Playwright) -> Browser:
         ) from None
 
 
-def _taken(take: Callable[[float | None], Any], t: float) -> np.ndarray:
+def _taken(take: Take, t: float) -> np.ndarray:
     """Return the picture at a time [s], once the canvas has the size of the video."""
     begun = time.monotonic()
     while not isinstance(picture := take(t), np.ndarray):
@@ -356,7 +360,7 @@ def _taken(take: Callable[[float | None], Any], t: float) -> np.ndarray:
     return picture
 
 
-def _settled(take: Callable[[float | None], Any]) -> tuple[np.ndarray, float]:
+def _settled(take: Take) -> tuple[np.ndarray, float]:
     """Return the first picture once it rests, and the seconds that the page plays."""
     begun = since = time.monotonic()
     before: np.ndarray | None = None

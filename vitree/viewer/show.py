@@ -33,6 +33,10 @@ SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 RATE = 40
 
 
+#: Options of a page by their names.
+Looks = dict[str, Any]
+
+
 def view(
     source: object,
     *,
@@ -98,7 +102,7 @@ def view(
         If the source cannot be shown, or the page not be written.
     """
     if html is not None:
-        options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread, "follow": follow}
+        options: Looks = {"q": q, "speed": speed, "spread": spread, "follow": follow}
         return write_html(source, html, model=model, packages=packages, **options)
     shown = what_to_show(source, model, packages)
     viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
@@ -135,7 +139,7 @@ class Viewer:
                  host: str = "127.0.0.1", port: int = 8080, speed: float = 1.0, spread: float = 0.0,
                  follow: bool | None = None):  # fmt: skip
         check_playing(shown, q, speed, spread)
-        options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread, "follow": follow}
+        options: Looks = {"q": q, "speed": speed, "spread": spread, "follow": follow}
         self._shown = shown, options
         self.server, token = open_server(host, port, f"vitree: {title_of(shown)}")
         name = "localhost" if host in ("0.0.0.0", "127.0.0.1") else f"[{host}]" if ":" in host else host

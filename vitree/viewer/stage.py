@@ -32,7 +32,8 @@ from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_o
 from vitree.wording import visible
 
 if TYPE_CHECKING:
-    from viser import ArrowsHandle, SceneApi, ViserServer
+    from trimesh import Trimesh
+    from viser import ArrowsHandle, SceneApi, SceneNodeHandle, ViserServer
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
@@ -133,7 +134,7 @@ class Floor:
         self.cell, surface = cell_of(view), view.surface
         lines: dict[str, Any] = {"cell_size": self.cell, "section_size": 10 * self.cell, "cell_color": (228, 228, 228),
                  "section_color": (205, 205, 205), "fade_distance": 30 * view.size}  # fmt: skip
-        self.nodes: list[Any] = []
+        self.nodes: list[SceneNodeHandle] = []
         self.places: list[np.ndarray] = []
         self.axes: list[np.ndarray | None] = []
         for k, (*normal, d) in enumerate(surface.planes):
@@ -153,7 +154,7 @@ class Floor:
                                          flat_shading=False, cast_shadow=False)  # fmt: skip
             self._add(mesh, np.zeros(3), None)
 
-    def _add(self, node: Any, at: np.ndarray, axes: np.ndarray | None) -> None:
+    def _add(self, node: SceneNodeHandle, at: np.ndarray, axes: np.ndarray | None) -> None:
         self.nodes.append(node)
         self.places.append(at)
         self.axes.append(axes)
@@ -368,8 +369,8 @@ class Stage:
                 sharp = shape.kind == "mesh" and Path(str(shape.filename)).suffix.lower() == ".stl"
                 scene.add_mesh_simple(name, mesh.vertices, mesh.faces, flat_shading=sharp, **looks, **place)
 
-    def _add_frames(self, scene: SceneApi) -> list[Any]:
-        nodes = []
+    def _add_frames(self, scene: SceneApi) -> list[SceneNodeHandle]:
+        nodes: list[SceneNodeHandle] = []
         for body in sorted({mark.body for mark in self.drawing.frames}):
             poses = np.array([mark.pose for mark in self.drawing.frames if mark.body == body])
             nodes.append(
@@ -380,7 +381,7 @@ class Stage:
             )  # fmt: skip
         return nodes
 
-    def _add_masses(self, scene: SceneApi) -> list[Any]:
+    def _add_masses(self, scene: SceneApi) -> list[SceneNodeHandle]:
         most = max((mass.mass for mass in self.drawing.masses), default=1.0)
         return [
             scene.add_icosphere(
@@ -457,14 +458,14 @@ def _version(filename: str) -> tuple[str, int]:
 
 
 @lru_cache(maxsize=256)
-def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Any, bool]:
+def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Trimesh, bool]:
     """Return a mesh in metres, and whether it has colours of its own."""
     import trimesh
 
     loaded = load_scene(filename)
     colours = any(getattr(part.visual, "defined", False) for part in loaded.geometry.values())
     mesh = loaded.to_geometry() if len(loaded.geometry) != 1 or colours else loaded.to_mesh()
-    if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
+    if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
         raise ValueError("the mesh has no triangles, or points that are not finite")
     if mesh.units not in (None, "meters"):
         mesh.apply_scale(trimesh.units.unit_conversion(mesh.units, "meters"))
@@ -475,7 +476,7 @@ def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Any, b
 
 
 @lru_cache(maxsize=64)
-def _capsule(radius: float, length: float) -> tuple[Any, bool]:
+def _capsule(radius: float, length: float) -> tuple[Trimesh, bool]:
     import trimesh
 
     capsule = trimesh.creation.capsule(height=length, radius=radius, count=(24, 16))
