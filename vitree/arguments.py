@@ -103,7 +103,7 @@ def _of_objects(array: np.ndarray) -> np.ndarray:
 
 
 def real(value: object) -> float:
-    """Return a real number as a float; NaN for what is none, so that every comparison with it fails."""
+    """Return a real number as a float, and NaN for any other value, so that every comparison fails."""
     if type(value) is float:
         return value
     if type(value) is int:
@@ -119,7 +119,7 @@ def real(value: object) -> float:
 
 
 def whole(value: object) -> int | None:
-    """Return a whole number as an int, of any type that has whole numbers only; None for what is none."""
+    """Return a value of an integer type as an int, and None for any other value."""
     if type(value) is int:
         return value
     if isinstance(value, bool | np.bool_ | np.ma.MaskedArray):
@@ -142,7 +142,7 @@ def plain_scalar(value: object) -> Any:
 
 
 def axes_of(value: Any) -> int:
-    """Return the number of axes of an array as NumPy has it; -1 of what is none."""
+    """Return ``np.ndim`` of a value, and -1 where it fails."""
     try:
         count: object = np.ndim(value)
     except Exception:  # whatever a value's own methods raise
@@ -219,7 +219,7 @@ def generator(rng: object) -> np.random.Generator:
     Raises
     ------
     InputError
-        If it is none.
+        If ``rng`` is not a generator.
     """
     if rng is None:
         return np.random.default_rng()
@@ -270,7 +270,7 @@ def several(value: object, name: str, needed: str) -> tuple[Any, ...]:
     Raises
     ------
     InputError
-        If it is none; the text says that it must be what is ``needed``.
+        If the value is not a collection; the message says what is ``needed``.
     """
     try:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
@@ -296,12 +296,12 @@ def mapping(value: object, name: str, needed: str) -> dict[Any, Any]:
 
 
 def path_of(value: Any, name: str = "path") -> Path:
-    """Return the place of a file.
+    """Return a path.
 
     Raises
     ------
     InputError
-        If it is none.
+        If the value is not a path.
     """
     try:
         place = os.fspath(value)
@@ -357,7 +357,7 @@ class Asked:
         return self.numbers(answer, arguments) if self.shapes else answer
 
     def numbers(self, answer: object, arguments: Asking) -> np.ndarray:
-        """Return an answer as an array; raise a CallableError if it is none of the shapes, or not finite."""
+        """Return a returned value as an array; raise a CallableError if its shape is wrong or it is not finite."""
         try:
             x = as_numbers(answer)
         except TypeError as error:

@@ -55,7 +55,7 @@ def _again(kind: type[VitreeError], args: tuple[object, ...], content: dict[str,
     return error
 
 
-#: What a second caller of a run is told.
+#: Message for concurrent calls of one run.
 AT_WORK = (
     "the run is at work already: a Simulation, or an integrator, has one caller at a time. Another thread called it, "
     "or a function that its step asks; give each thread one of its own, or let the threads wait for each other with a "

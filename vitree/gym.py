@@ -328,12 +328,12 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
 
 def _finite(function: Asked, given: Asking, shape: tuple[int, int | None]) -> np.ndarray:
-    """Return what a function answers to ``given``; a CallableError if it is none of a shape, or not finite."""
+    """Return a function's result for ``given``; raise a CallableError if its shape is wrong or it is not finite."""
     return _numbers(function, function(*given), given, shape)
 
 
 def _numbers(function: Asked, answer: object, given: Asking, shape: tuple[int, int | None]) -> np.ndarray:
-    """Return a part of an answer as an array of its own of a shape, of which None is any size."""
+    """Return a copy of a result as an array of a shape, in which None is any size."""
     try:
         found = as_numbers(answer).copy()
     except TypeError as error:

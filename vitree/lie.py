@@ -167,7 +167,7 @@ _POLES = _numbers((2 * _PI * n) ** 2 for n in (1, 2))
 
 
 @cache
-def _exp_series(dtype: np.dtype[Any]) -> np.ndarray:
+def _exp_series(dtype: np.dtype[np.floating]) -> np.ndarray:
     """Coefficients (terms, 4), by powers of s, of beta, delta, beta1, delta1."""
     columns = [_numbers(Fraction((-1) ** n, factorial(2 * n + k)) for n in range(_TERMS + 1)) for k in (2, 3)]
     columns += [2 * polyder(column) for column in columns]
@@ -175,7 +175,7 @@ def _exp_series(dtype: np.dtype[Any]) -> np.ndarray:
 
 
 @cache
-def _log_series(dtype: np.dtype[Any]) -> np.ndarray:
+def _log_series(dtype: np.dtype[np.floating]) -> np.ndarray:
     """Coefficients (terms, 3), by powers of s, of gamma without its poles at 2 pi and 4 pi, and of its derivatives."""
     # g = (theta/2) cot(theta/2) = cos/sinc as series in s/4; gamma = (1 - g)/s
     cos, sinc = ([Fraction((-1) ** n, factorial(2 * n + k)) for n in range(_TERMS + 4)] for k in (0, 1))

@@ -196,7 +196,7 @@ def _carefully(which: int, given: dict[str, tuple[ArrayLike, Kind]], tail: Kind,
 
 
 def _rows_of(shape: tuple[int, ...], kind: Kind, name: str, value: object) -> int:
-    """How many rows of an element an array has, 4 of what is none; an InputError for other shapes."""
+    """Number of rows of a pose, 3 or 4, and 4 for other kinds; an InputError for other shapes."""
     found = shape[-len(kind) :]
     if found == kind or (kind == POSE and found == (3, 4)):
         return found[0] if kind == POSE else 4

@@ -8,13 +8,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from vitree.arguments import whole
 from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError, ModelError
+from vitree.integrators.base import Options
 from vitree.integrators.slopes import UnexplainedError, kicks_of, require_explained, slopes
 from vitree.model.model import Model
 from vitree.run.arguments import Schedule
@@ -48,7 +49,7 @@ class Steps:
         If these steps have no derivatives.
     """
 
-    def __init__(self, model: Model, dt: float, method: str, options: dict[str, Any]):
+    def __init__(self, model: Model, dt: float, method: str, options: Options):
         self._integrator = integrator_of(model, method, dt, options)
         self.model, self.method = model, method
         self.dt: float = Schedule.one(dt, False).dt
@@ -154,7 +155,7 @@ class Steps:
             found = self._alone(start[0], p[0], torque[0], inputs[0])
             return Course(self, q, found.q[None], found.p[None], torque, inputs)
         steps = torque.shape[1]
-        more: dict[str, Any] = {"inputs": inputs} if self.nu else {}
+        more: Options = {"inputs": inputs} if self.nu else {}
         many = rollout(self.model, start, p0=p, duration=steps * self.dt, dt=self.dt, method=self.method,
                         torque=torque, record=("q", "p"), **more, **self.options)  # fmt: skip
         many.raise_failed()

@@ -27,6 +27,7 @@ from vitree.results.plain import no_nan, plain
 from vitree.wording import visible
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
     from rich.status import Status
     from rich.text import Text
     from rich.tree import Tree
@@ -143,7 +144,7 @@ class Bar:
         self.lines = wanted is None and not self.wanted
         self.what = ""
         self.patience = 0.0 if wanted else PATIENCE
-        self.rich: Any = None
+        self.rich: Progress | None = None
 
     def __enter__(self) -> Bar:
         self.start = self.reported = time.monotonic()

@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Optional, TypeVar
 
 from vitree.cli.base import Force, Json, Keywords, option
 from vitree.cli.console import Bar, check_writable, out, say, wrote
@@ -90,7 +90,7 @@ def sweep(
     if output is not None:
         check_writable("--output", output, ".csv", ".parquet", ".nc", ".json", force=force)
     if cluster is not None and backend not in ("dask", "ray"):
-        raise InputError(f"--cluster {cluster} goes with --backend dask or ray; leave it out")
+        raise InputError(f"--cluster {cluster} requires --backend dask or ray; leave it out")
     if seeds < 1:
         raise InputError(f"--seeds {seeds} must be 1 or more; --seed is the first")
     named = dict.fromkeys(robots.robots)
@@ -145,7 +145,10 @@ def _axes(systems: Mapping[str, System], run: Run, start: Start, methods: str | 
     return over, same
 
 
-def _distinct(option: str, values: list[Any]) -> list[Any]:
+T = TypeVar("T")
+
+
+def _distinct(option: str, values: list[T]) -> list[T]:
     for k, value in enumerate(values):
         if value in values[:k]:
             raise InputError(f"{option} has {value} twice; give each value once")

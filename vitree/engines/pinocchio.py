@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from vitree.errors import MissingExtraError
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC, REVOLUTE, Flat
 from vitree.model.model import Model
 from vitree.spatial.rotations import quaternion_rate, rotate
+
+if TYPE_CHECKING:
+    import pinocchio as pin
 
 #: Where a state has blown up [m/s or rad/s].
 LOST = 1e6
@@ -27,7 +30,7 @@ def require() -> None:
         raise MissingExtraError("pin", "engines", "Pinocchio") from None
 
 
-def pinocchio_model(flat: Flat) -> Any:
+def pinocchio_model(flat: Flat) -> pin.Model:
     """Return the mechanism as a Pinocchio model; q and v are then the same vectors.
 
     Bodies must be in depth-first order for Pinocchio's ``crba`` (not for ``rnea``).

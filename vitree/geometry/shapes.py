@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 import numpy as np
 
@@ -20,6 +20,13 @@ RIM_POINTS = 8
 #: Rotations that are off by less keep their digits.
 EXACT = 4e-15
 _EYE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+class Place(TypedDict):
+    """The place of a shape in a frame, as its constructor takes it."""
+
+    position: tuple[float, float, float]
+    rotation: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ class Capsule(Shape):
     Raises
     ------
     ModelError
-        If a size is not positive, or the pose is none.
+        If a size is not positive, or the pose is invalid.
     """
 
     radius: float
@@ -166,7 +173,7 @@ class Box(Shape):
     Raises
     ------
     ModelError
-        If an edge is not positive, or the pose is none.
+        If an edge is not positive, or the pose is invalid.
     """
 
     size: tuple[float, float, float]
@@ -202,7 +209,7 @@ class Cylinder(Shape):
     Raises
     ------
     ModelError
-        If a size is not positive, there are too few points, or the pose is none.
+        If a size is not positive, there are too few points, or the pose is invalid.
     """
 
     radius: float
@@ -250,7 +257,7 @@ class Disk(Shape):
     Raises
     ------
     ModelError
-        If the radius is not positive, the axis is zero, or the pose is none.
+        If the radius is not positive, the axis is zero, or the pose is invalid.
     """
 
     radius: float
@@ -297,7 +304,7 @@ class Hull(Shape):
     Raises
     ------
     ModelError
-        If the vertices are not finite points, there may be fewer than 4, or the pose is none.
+        If the vertices are not finite points, there may be fewer than 4, or the pose is invalid.
     """
 
     vertices: tuple[tuple[float, ...], ...] | np.ndarray

@@ -128,7 +128,7 @@ def _checked(model: Model, name: str, run: Measurement | Recording, t: np.ndarra
 
 
 class Windows:
-    """Runs that are cut into windows, each of which starts from a state of its own.
+    """Runs that are cut into windows, each with its own initial state.
 
     A record is in one window. Arrays have K columns, the most records of a window; ``there`` (n, K) says which are.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from vitree.arguments import mapping, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
+from vitree.integrators.base import Options
 from vitree.mechanism.flat import PRISMATIC
 from vitree.model.model import Model
 from vitree.model.parameters import OF_VELOCITIES, PARAMETERS
@@ -127,7 +127,7 @@ class Parameters:
             array[one.index] = value
             if one.kind == "inertia":
                 array[one.index[::-1]] = value
-        changed: dict[str, Any] = {kind: arrays.get("", arrays) for kind, arrays in given.items()}
+        changed: Options = {kind: arrays.get("", arrays) for kind, arrays in given.items()}
         return self.model.with_parameters(**changed)
 
     def _array(self, kind: str, owner: str) -> np.ndarray:

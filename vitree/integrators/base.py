@@ -23,6 +23,8 @@ from vitree.model.model import Model
 from vitree.model.system import System
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None
+#: All that the next steps of an integrator depend on.
+Kept = tuple[Any, ...]
 #: Options of a method, or arguments of its stepper, by their names.
 Options = dict[str, Any]
 Inputs = ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None
@@ -418,7 +420,7 @@ class Integrator:
         )
 
     def strike(self, x: np.ndarray) -> None:
-        """Change x (nv,) of the state by a blow.
+        """Replace x (nv,) of the state, as after an impulse.
 
         Raises
         ------
@@ -463,7 +465,7 @@ class Integrator:
         """Return all that the next steps depend on, for :meth:`go_back`."""
         return self._t0, self._steps, *self.state()
 
-    def go_back(self, kept: tuple[Any, ...]) -> None:
+    def go_back(self, kept: Kept) -> None:
         """Go on from ``kept``, which :meth:`keep` returned, of an integrator made with the same arguments.
 
         Raises
@@ -724,7 +726,7 @@ class Integrator:
 
 
 def steps_of(steps: object, least: int = 1) -> int:
-    """Return a number of steps; raise an InputError for what is none."""
+    """Return a number of steps; raise an InputError for any other value."""
     count = whole(steps)
     if count is None or not least <= count < 2**53:
         raise InputError("steps", steps, f"must be a whole number of steps, at least {least}")
@@ -732,14 +734,14 @@ def steps_of(steps: object, least: int = 1) -> int:
 
 
 def part_of(h: object, dt: float) -> float:
-    """Return a part of a step [s]; raise an InputError for what is none."""
+    """Return a part of a step [s]; raise an InputError for any other value."""
     if not 0 < real(h) <= dt:
         raise InputError("h", h, f"must be a part of a step of {dt:g} s")
     return real(h)
 
 
 def damaged(error: Exception) -> InputError:
-    """Return the error of a state to go back to that is none."""
+    """Return the error of a damaged saved state."""
     return InputError(f"the state to go back to is damaged: {told(error)}")
 
 

@@ -19,6 +19,7 @@ from vitree.integrators.base import (
     Field,
     Inputs,
     Integrator,
+    Kept,
     Monitors,
     Options,
     Records,
@@ -284,7 +285,7 @@ class CompiledIntegrator(Integrator):
     def keep(self) -> tuple[object, ...]:
         return self.stepper.begun, self.stepper.history()
 
-    def go_back(self, kept: tuple[Any, ...]) -> None:
+    def go_back(self, kept: Kept) -> None:
         try:
             begun, history = kept
             if whole(begun) is None or not 0 <= begun < 2**53:
@@ -383,7 +384,7 @@ class CompiledIntegrator(Integrator):
         v = super().velocities(t, q, x)
         if contacts is not None and len(contacts):
             v = np.array(v)
-            # a stepper of its own: that of the run goes on
+            # a second stepper, since the run continues with the first
             model = self.model
             beside = scalar().ModelStepper(model.core, self.dt, method="linear-time", contacts=model.contact_list,
                                            constraints=model.constraint_list, user=model.written)  # fmt: skip

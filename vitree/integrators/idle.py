@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from vitree.integrators.base import Integrator, Torque
+from vitree.integrators.compiled import CompiledIntegrator
 from vitree.mechanism.pushes import ExternalWrench
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -44,25 +45,26 @@ class Place:
     def __init__(self, kind: type[Integrator], model: System, dt: float, options: Mapping[str, Any], torque: Any,
                  given: Any):  # fmt: skip
         self.model = model
+        self.integrator: Integrator
         #: whether nothing but the states and the model is to be asked when the run is over
         self.plain = _plain(kind, model, options, given)
         self.key = _key(kind, dt, options, torque, given) if self.plain else None
-        integrator: Any = None
+        integrator: CompiledIntegrator | None = None
         if self.key is not None:
             with _lock:
                 integrator = vars(model)["_idle"].pop(self.key, None)
         if integrator is None:
-            integrator = kind(model, dt, torque=torque, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
-                              inputs=given.inputs, prescribed=given.prescribed, **windows_of(given.pushes),
-                              **options)  # fmt: skip
+            self.integrator = kind(model, dt, torque=torque, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
+                                   inputs=given.inputs, prescribed=given.prescribed, **windows_of(given.pushes),
+                                   **options)  # fmt: skip
         else:
             integrator.serve(model, torque, given.inputs)
-        self.integrator: Integrator = integrator
+            self.integrator = integrator
 
     def give_back(self) -> None:
         """Leave the integrator to the model's later runs; nothing of this run may ask it from here on."""
-        integrator: Any = self.integrator
-        if self.key is None or integrator.stepper.size > BYTES:
+        integrator = self.integrator
+        if self.key is None or not isinstance(integrator, CompiledIntegrator) or integrator.stepper.size > BYTES:
             return
         del self.integrator
         integrator.rest()

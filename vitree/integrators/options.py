@@ -50,7 +50,7 @@ def whole_from(name: str, value: object, least: int, most: int) -> int:
     Raises
     ------
     InputError
-        If it is none, or beyond its bounds.
+        If it is not a whole number, or out of bounds.
     """
     number = whole(value)
     if number is None or not least <= number <= most:

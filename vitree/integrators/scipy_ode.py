@@ -16,6 +16,7 @@ from vitree.integrators.base import (
     LARGEST,
     Field,
     Integrator,
+    Kept,
     Monitors,
     Options,
     Records,
@@ -104,7 +105,7 @@ class SciPy(Integrator):
     def keep(self) -> tuple[object, ...]:
         return self._t0, self.t, self.recorded, self.q.copy(), self.v.copy()
 
-    def go_back(self, kept: tuple[Any, ...]) -> None:
+    def go_back(self, kept: Kept) -> None:
         try:
             t0, t, recorded, q, v = kept
         except (TypeError, ValueError) as error:

@@ -166,7 +166,7 @@ class Variational(CompiledIntegrator):
         if adapt is None:
             if given:
                 name, value = next(iter(given.items()))
-                raise InputError(f"{name}= goes with adapt=, one of {', '.join(self.adaptations)}")
+                raise InputError(f"{name}= requires adapt=, one of {', '.join(self.adaptations)}")
             return {}
         if not isinstance(adapt, str) or adapt not in ADAPTATIONS:
             one_of("adapt", adapt, self.adaptations)

@@ -156,6 +156,10 @@ class Geometry:
         _freeze(self)
 
 
+#: Parts of several kinds, also of a user's own.
+Parts = tuple[Any, ...]
+
+
 @dataclass(frozen=True)
 class Flat:
     """A mechanism as flat arrays, topologically ordered (parents before children).
@@ -209,9 +213,9 @@ class Flat:
     body_at: tuple[int, ...] = ()
     joints: tuple[JointInfo, ...] = ()
     geometry: tuple[Geometry, ...] = ()
-    constraints: tuple[Any, ...] = ()  # of mechanism.constraints
-    loads: tuple[Any, ...] = ()  # of mechanism.loads
-    contacts: tuple[Any, ...] = ()  # of mechanism.contacts: Contact and NoContact
+    constraints: Parts = ()  # of mechanism.constraints
+    loads: Parts = ()  # of mechanism.loads
+    contacts: Parts = ()  # of mechanism.contacts: Contact and NoContact
     ground: Ground | None = None
     limits: str = LIMITS[0]  # how limits of joints are treated
     rolling: tuple[RollingConstraint, ...] = ()  # of mechanism.rolling

@@ -1,4 +1,4 @@
-"""What acts on a mechanism for a while of a run: a blow, and a wrench over a window of time."""
+"""External actions during a run: impulses, and wrenches over a window of time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from vitree.arguments import entries, real, shown
 from vitree.errors import InputError
 
-#: Axes of a blow and of a wrench over a window of time.
+#: Axes of an impulse and of a wrench over a window of time.
 AXES = ("world", "local")
 
 
 @dataclass(frozen=True)
 class Impulse:
-    """A blow on a frame: the momentum jumps at one time, the configuration does not.
+    """An impulse on a frame: the momentum jumps at one time, and the configuration is continuous.
 
-    A blow at the time of a record comes after the record: one at the end of a run acts where the run is resumed.
+    An impulse at the time of a record acts after it; one at the end of a run acts when the run is resumed.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Impulse:
 
     @property
     def name(self) -> str:
-        """The blow as messages call it."""
+        """The impulse in messages."""
         return f'impulse on "{self.frame}"'
 
 

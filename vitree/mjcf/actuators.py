@@ -183,7 +183,7 @@ def _row_of(model: MjModel, k: int, name: str) -> tuple[_Row | None, str]:
 
     gains, biases, dynamics = mujoco.mjtGain, mujoco.mjtBias, mujoco.mjtDyn
     if int(model.actuator_dyntype[k]) != dynamics.mjDYN_NONE:
-        return None, "it has dynamics of its own"
+        return None, "it has activation dynamics"
     if int(getattr(model, "actuator_ctrlnum", np.ones(k + 1))[k]) != 1:
         return None, "it has several controls"
     if getattr(model, "actuator_plugin", np.full(k + 1, -1))[k] >= 0:

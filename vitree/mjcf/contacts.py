@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Place, Shape, Sphere
 from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.mjcf.names import Findings, Names, listed, matrix
@@ -29,7 +29,8 @@ def solid_of(model: MjModel, k: int, most: int) -> Shape | None:
     import mujoco
 
     kinds, size = mujoco.mjtGeom, model.geom_size[k].tolist()
-    place: dict[str, Any] = {"position": tuple(model.geom_pos[k].tolist()), "rotation": matrix(model.geom_quat[k])}
+    x, y, z = model.geom_pos[k].tolist()
+    place: Place = {"position": (x, y, z), "rotation": matrix(model.geom_quat[k])}
     kind = int(model.geom_type[k])
     if kind == kinds.mjGEOM_SPHERE:
         return Sphere(size[0], **place)

@@ -75,7 +75,7 @@ def _frame(names: Names, at: Frame, name: str, position: ArrayLike, rotation: np
 def _coupling(
     model: MjModel, names: Names, of_joints: bool, one: int, other: int, data: np.ndarray
 ) -> tuple[Coupling | None, str]:
-    """Return the coupling y - y0 = a + b (x - x0) of joints or tendons, or None and why there is none."""
+    """Return the coupling y - y0 = a + b (x - x0) of joints or tendons, or None and the reason."""
     if any(data[2:5]):
         return None, "its polynomial is not linear; a vt.Cam follows a profile"
     sides: list[dict[int, float]] = []

@@ -102,7 +102,7 @@ def _require_mjcf(root: str | None, name: str) -> None:
 
 
 def _made(make: Callable[[], MjModel], name: str, warnings: list[str]) -> MjModel:
-    """Return what MuJoCo makes; what it does not like is told with the name of the file."""
+    """Return the compiled model; errors and warnings of the compiler name the file."""
     try:
         with heard(warnings.append):
             return make()

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -223,7 +223,21 @@ def _require_known(options: Mapping[str, object]) -> None:
             raise UnknownNameError("option", name, _OPTIONS, argument=name)
 
 
-def load_mjcf(source: object, **options: Any) -> Model:
+class MjcfOptions(TypedDict, total=False):
+    """Options of :func:`from_mujoco`, as other functions take them."""
+
+    gravity: ArrayLike | None
+    name: str | None
+    friction: str
+    contacts: bool
+    ground: Ground | None
+    limits: str
+    limit_restitution: float | Mapping[str, float] | None
+    hull_points: int
+    packages: Packages | None
+
+
+def load_mjcf(source: object, **options: Unpack[MjcfOptions]) -> Model:
     """Return the Model of an MJCF file or text; :func:`from_mujoco` has the tree, keyframes and states as well.
 
     Parameters
@@ -250,7 +264,7 @@ def load_mjcf(source: object, **options: Any) -> Model:
     return from_mujoco(source, **options).model
 
 
-def check_mjcf(source: object, **options: Any) -> Report:
+def check_mjcf(source: object, **options: Unpack[MjcfOptions]) -> Report:
     """Return all findings in an MJCF model; what MuJoCo does not compile is a finding, too.
 
     Parameters

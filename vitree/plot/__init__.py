@@ -36,7 +36,7 @@ _quiet = np.errstate(all="ignore")
 
 @_quiet
 def energy(source: object, axes: Axes | None = None, *, dt: float | None = None) -> Axes:
-    """Draw the energy over time, and its change since the start on an axis of its own below.
+    """Draw the energy over time, and its change since the start on separate axes below.
 
     Of one run the upper axes show kinetic energy, potential energy and their sum. The potential energy is counted from
     its least value in the run, and the title says which that is. Of several runs the upper axes show the energies as
@@ -176,7 +176,7 @@ def momentum(source: object, axes: Axes | None = None, *, dt: float | None = Non
             lines[what][name] = label, run.t, values
     level = parts.rounding(part for run in runs.sound for part in (run.momentum, run.p))
     for what, panel, unit in (("angular", upper, "kg m²/s"), ("linear", lower, "kg m/s")):
-        looks: dict[str, Any] = {"xlabel": parts.TIME if single or panel is lower else "", "legend": panel is upper}
+        looks: parts.Looks = {"xlabel": parts.TIME if single or panel is lower else "", "legend": panel is upper}
         looks["first"] = len(runs) * (single and panel is lower)
         if free:
             ylabel = f"departure of\n{what} momentum [{unit}]"
@@ -292,7 +292,7 @@ def phase(
     Parameters
     ----------
     name : str, optional
-        A coordinate that has a velocity of its own, by its name; the one that moves most if not given.
+        Name of a coordinate whose velocity has the same name; the one that moves most if not given.
     against : {"v", "p"}
 
     Raises
@@ -363,7 +363,7 @@ def contact_forces(
     usual = 1.3 * float(np.percentile(forces, 98))
     if forces.max() > parts.BLOW * usual > 0:
         axes.set_ylim(-0.03 * usual, usual)
-        told.append(f"blows up to {forces.max():.2g} N")
+        told.append(f"impulsive forces up to {forces.max():.2g} N")
     axes.set_title("; ".join(told), fontsize="small")
     return axes
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.contact_points import Nodes
-from vitree.results.plain import read_only
+from vitree.results.plain import nothing, read_only
 
 #: Columns of the contacts as steppers have them: record, number, impulse, slip velocity, gap.
 WIDTH = 9
@@ -20,10 +20,6 @@ WIDTH = 9
 PLACES = 7
 #: What acts on a coordinate instead of a frame.
 OF_JOINTS = ("limit", "dry friction")
-
-
-def _nothing() -> Any:
-    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +76,9 @@ class ContactLog:
     rows: np.ndarray
     names: tuple[tuple[str, str], ...]
     # by factories, which leave no attributes of the class: those not there yet are asked for
-    places: Any = field(default_factory=_nothing)
+    places: Any = field(default_factory=nothing)
     dt: float | np.ndarray = np.nan
-    nodes: Nodes | None = field(default_factory=_nothing)
+    nodes: Nodes | None = field(default_factory=nothing)
 
     def __post_init__(self) -> None:
         rows = numbers_of(self.rows, "rows of contacts")
@@ -97,7 +93,7 @@ class ContactLog:
         if dt.shape not in ((), (len(rows),)):
             raise InputError(f"dt of contacts has shape {dt.shape}; it must be () or ({len(rows)},)")
         object.__setattr__(self, "dt", read_only(dt) if dt.ndim else float(dt))
-        given: Any = vars(self).pop("places")
+        given: object = vars(self).pop("places")
         if callable(given):
             vars(self)["_places"] = given
             return

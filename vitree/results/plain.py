@@ -55,6 +55,11 @@ def read_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
+def nothing() -> Any:
+    """Return None: the default of a field that is computed when it is first read."""
+    return None
+
+
 def read_only(value: T) -> T:
     """Return a read-only view of an array, and everything else as it is."""
     if isinstance(value, np.ndarray):

@@ -18,7 +18,7 @@ from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.dense import SLACK, Moment, states_at
 from vitree.results.driven import Driven
-from vitree.results.plain import Settings, plain, read_only
+from vitree.results.plain import Settings, nothing, plain, read_only
 
 if TYPE_CHECKING:
     from vitree.results.film import Film
@@ -42,10 +42,6 @@ class State(NamedTuple):
     def energy(self) -> float:
         """Kinetic plus potential energy [J]."""
         return self.kinetic + self.potential
-
-
-def _nothing() -> Any:
-    return None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,17 +69,17 @@ class Recording:
     seconds: float
     # by factories, which leave no attribute of the class: those not there yet are asked of the source
     constraint_names: tuple[str, ...] = field(default_factory=tuple)
-    constraint: np.ndarray = field(default_factory=_nothing)
-    multipliers: np.ndarray = field(default_factory=_nothing)
-    monitors: dict[str, np.ndarray] = field(default_factory=_nothing)
-    contacts: ContactLog | None = field(default_factory=_nothing)
-    checkpoint: Any = field(default_factory=_nothing)
-    system: System | None = field(default_factory=_nothing)
-    film: Film | None = field(default_factory=_nothing)
-    about: Settings | None = field(default_factory=_nothing)
-    stages: np.ndarray | None = field(default_factory=_nothing)
-    drive: Driven | None = field(default_factory=_nothing)
-    halves: np.ndarray | None = field(default_factory=_nothing)
+    constraint: np.ndarray = field(default_factory=nothing)
+    multipliers: np.ndarray = field(default_factory=nothing)
+    monitors: dict[str, np.ndarray] = field(default_factory=nothing)
+    contacts: ContactLog | None = field(default_factory=nothing)
+    checkpoint: Any = field(default_factory=nothing)
+    system: System | None = field(default_factory=nothing)
+    film: Film | None = field(default_factory=nothing)
+    about: Settings | None = field(default_factory=nothing)
+    stages: np.ndarray | None = field(default_factory=nothing)
+    drive: Driven | None = field(default_factory=nothing)
+    halves: np.ndarray | None = field(default_factory=nothing)
 
     @classmethod
     def _of(cls, source: object) -> Self:
@@ -299,7 +295,7 @@ class Recording:
         the error grows with the fourth power of the time between records for q, and with the third for v. Records of
         ``every`` > 1 are far apart, and the error grows with their distance. A ball or free joint turns in a chart
         about a record or about the middle of the step. The states between the parts of steps that were taken in halves
-        count as records here. A blow or an impact between two records is not seen.
+        count as records here. An impulse or impact between two records is not resolved.
 
         Parameters
         ----------

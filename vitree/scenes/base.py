@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from vitree.errors import VitreeError
 from vitree.model.model import Model
 from vitree.results.contacts import ContactLog
+from vitree.results.plain import Settings
 from vitree.spatial.rotations import rotate
 
 #: Gravity [m/s^2].
@@ -86,9 +86,9 @@ class Stage:
     wrenches: Mapping[str, Sequence[float]] = field(default_factory=dict)
     targets: np.ndarray | None = None
     torque: Callable[[float], np.ndarray] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Settings = field(default_factory=dict)
     limited: str = ""
-    peer: Mapping[str, Any] = field(default_factory=dict)
+    peer: Settings = field(default_factory=dict)
 
     @property
     def steps(self) -> int:

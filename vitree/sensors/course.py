@@ -23,7 +23,7 @@ def model_of(trajectory: Recording, model: System | None) -> Model:
     Raises
     ------
     InputError
-        If there is none, or another one, or the records are none in time.
+        If there is no model or a different one, or the times of the records are invalid.
     """
     of_kind(trajectory, Recording, "trajectory", "the Trajectory of a run")
     if model is None:

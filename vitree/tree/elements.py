@@ -281,7 +281,7 @@ def free(name: str, **limits: Unpack[Limits]) -> Coordinate:
 
 def not_kinematic(name: str, limits: Limits) -> None:
     """Raise a ModelError if a joint of several coordinates is to be prescribed, which none can."""
-    if plain_scalar(limits.get("kinematic", False)) is True:  # what is no truth value is told by the element
+    if plain_scalar(limits.get("kinematic", False)) is True:  # other values raise an error later
         raise ModelError(
             f'"{name}" cannot be prescribed: only joints of one coordinate can; make it of tx, ty, tz, rz, ry, rx'
         )

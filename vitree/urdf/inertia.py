@@ -25,7 +25,7 @@ _MOMENTS = np.ones((3, 3)) - np.eye(3)
 
 
 def inertia_faults(mass: float, tensor: np.ndarray) -> tuple[str, ...]:
-    """Return the faults of an inertia that make it impossible; the rounding of numbers in files is none.
+    """Return the faults of an inertia that make it impossible; rounding of the numbers in files is tolerated.
 
     Parameters
     ----------

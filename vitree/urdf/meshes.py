@@ -99,7 +99,7 @@ def read_mesh(filename: str, use: str) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def check_mesh(filename: str) -> None:
-    """Raise an InputError if a file is none, or is too large to be read, packed or unpacked."""
+    """Raise an InputError if a path is not a file, or the file is too large to be read, packed or unpacked."""
     found = os.stat(filename)
     if not stat.S_ISREG(found.st_mode):
         raise InputError("it is no regular file")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -241,6 +241,29 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
+class UrdfOptions(TypedDict, total=False):
+    """Options of :func:`load_urdf`, as other functions take them."""
+
+    gravity: ArrayLike
+    name: str | None
+    mimic: str
+    loops: str
+    root: str | None
+    inertia: str
+    density: float
+    friction: str
+    armature: float | Mapping[str, float] | None
+    ground: Ground | None
+    limits: str
+    limit_restitution: float | Mapping[str, float] | None
+    hull_points: int
+    packages: Packages | None
+    xacro: Mapping[str, object] | None
+    trust: bool
+    max_bytes: int
+    max_depth: int
+
+
 @_no_collection()
 def load(source: RobotFile, options: Options) -> tuple[Source, Model]:
     """Return the file and its model; see :func:`load_urdf`."""
@@ -266,7 +289,7 @@ def load(source: RobotFile, options: Options) -> tuple[Source, Model]:
     return file, model
 
 
-def read_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Tree:
+def read_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Tree:
     """Read a robot file as a Tree that can be edited; options as for :func:`load_urdf`.
 
     With ``mimic="reduced"`` the tree has constraints for joints that follow others; :meth:`vitree.Model.reduced` solves
@@ -275,17 +298,18 @@ def read_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Tree:
     return _read(source, options_of(base, options))[1]
 
 
-def options_of(base: str, options: dict[str, Any]) -> Options:
+def options_of(base: str, options: Mapping[str, object]) -> Options:
     """Return options, with the defaults of :func:`load_urdf`."""
     known = inspect.signature(load_urdf).parameters.values()
     defaults = {option.name: option.default for option in known if option.kind is option.KEYWORD_ONLY}
     unknown = set(options) - set(defaults)
     if unknown:
         raise UnknownNameError("option", sorted(unknown)[0], defaults)
-    return Options(base=base, **(defaults | options))
+    chosen: dict[str, Any] = {**defaults, **options}
+    return Options(base=base, **chosen)
 
 
-def check_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Report:
+def check_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Report:
     """Return all findings in a robot file; faults in the file raise no error.
 
     Parameters

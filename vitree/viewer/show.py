@@ -10,7 +10,7 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,8 +33,13 @@ SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 RATE = 40
 
 
-#: Options of a page by their names.
-Looks = dict[str, Any]
+class Looks(TypedDict):
+    """Options of a page."""
+
+    q: ArrayLike | None
+    speed: float
+    spread: float
+    follow: bool | None
 
 
 def view(

@@ -286,7 +286,7 @@ def _range_of_points(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def view_of_runs(runs: list[Run], follow: bool, spread: float = 0.0) -> View:
-    """Return a view of all films ``spread`` [m] apart, the first one as it looks from a camera that goes with it."""
+    """Return a view of all films ``spread`` [m] apart, the first one as seen by a camera that follows it."""
     if not follow:
         return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs], spread)
     film = runs[0].film

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +31,7 @@ from vitree.tree.sexpr.vocabulary import (
     SYMBOLS,
     TRANSFORMS,
     UNBOUNDED,
+    Make,
     field_of,
     slots,
     usage,
@@ -39,15 +39,18 @@ from vitree.tree.sexpr.vocabulary import (
 from vitree.tree.tree import Tree
 from vitree.wording import brief
 
+#: The arguments of an expression by their places in its form.
+Values = dict[int, Any]
+
 
 class Reader(Source):
     """Makes a tree of the expressions of a text."""
 
     # ---- arguments ------------------------------------------------------------------------------
 
-    def arguments(self, at: Node, head: str, form: str, nodes: list[Node]) -> tuple[dict[int, Any], list[Node]]:
+    def arguments(self, at: Node, head: str, form: str, nodes: list[Node]) -> tuple[Values, list[Node]]:
         """The values that a form takes from the nodes, by their places in the form, and the nodes that are left."""
-        values: dict[int, Any] = {}
+        values: Values = {}
         for k, slot in enumerate(slots(form)):
             first = nodes[0] if nodes else None
             listed = slot.listed and first is not None and first.is_list and not first.head
@@ -82,14 +85,14 @@ class Reader(Source):
             return str(value)
         return SYMBOLS.get(value, value) if node.is_symbol else value
 
-    def _all(self, node: Node, form: str) -> dict[int, Any]:
+    def _all(self, node: Node, form: str) -> Values:
         """The arguments of a list that holds nothing but arguments."""
         values, rest = self.arguments(node, node.head, form, node.value[1:])
         if rest:
             raise self.error(rest[0], f"{node.head} takes no more arguments; write {usage(node.head, form)}")
         return values
 
-    def _make(self, at: Node, make: Callable[..., Any], values: dict[int, Any], **more: Any) -> Any:
+    def _make(self, at: Node, make: Make, values: Values, **more: Any) -> Any:
         """Call a function with the values of a form; these are in the order of its parameters."""
         names = list(inspect.signature(make).parameters)
         try:

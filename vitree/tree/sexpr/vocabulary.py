@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -25,6 +25,8 @@ EXACT = 4e-15
 #: Three numbers, and any number of them.
 Vector = tuple[float, float, float]
 Numbers = tuple[float, ...]
+#: A function that makes a part of a tree of the arguments of an expression.
+Make = Callable[..., Any]
 _ORIGIN = (0.0, 0.0, 0.0)
 _EYE: Numbers = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 _SLOT = re.compile(r"(\([^)]*\)|[^\s?]+)(\??)")
@@ -86,12 +88,7 @@ def _contact(
     return contacts.Contact(frame, at, radius, tuple(made), friction, restitution, stiffness, damping)
 
 
-class _Place(TypedDict):
-    position: Vector
-    rotation: np.ndarray
-
-
-def _placed(position: Vector, rotation: Numbers) -> _Place:
+def _placed(position: Vector, rotation: Numbers) -> shapes.Place:
     return {"position": position, "rotation": np.reshape(rotation, (3, 3))}
 
 
@@ -147,7 +144,7 @@ def _hull(
 _ONE = 'number|"name"'
 _PLACE = " (x y z)? (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"
 #: Expressions within components: the function that makes each, and its arguments.
-INNER: dict[str, dict[str, tuple[Callable[..., Any], str]]] = {
+INNER: dict[str, dict[str, tuple[Make, str]]] = {
     "contact": {
         "sphere": (_sphere, "radius" + _PLACE),
         "capsule": (_capsule, "radius length" + _PLACE),
@@ -159,9 +156,9 @@ INNER: dict[str, dict[str, tuple[Callable[..., Any], str]]] = {
     "ground": {"terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
 }
 _SURFACE = "friction|'own? restitution|'own? stiffness|'own? damping|'own?"
-PRIMITIVES: dict[str, Callable[..., Any]] = {"tx": tx, "ty": ty, "tz": tz, "rx": rx, "ry": ry, "rz": rz}
+PRIMITIVES: dict[str, Make] = {"tx": tx, "ty": ty, "tz": tz, "rx": rx, "ry": ry, "rz": rz}
 #: Transforms: the function that makes each, and its arguments.
-TRANSFORMS: dict[str, tuple[Callable[..., Any], str]] = {
+TRANSFORMS: dict[str, tuple[Make, str]] = {
     **{name: (make, _ONE) for name, make in PRIMITIVES.items()},
     "fixed": (_fixed, "(x y z) (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"),
     "screw": (screw, '"name" (ax ay az) (px py pz) pitch'),
@@ -189,7 +186,7 @@ OPTIONS = {
 #: Options of a joint, beside those of every frame.
 JOINT_OPTIONS = {**dict.fromkeys(LIMITS, "(x ...)"), "mimic": '"joint" multiplier offset'}
 #: Expressions beside the frames: the function that makes each, and its arguments.
-COMPONENTS: dict[str, tuple[Callable[..., Any] | None, str]] = {
+COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "gravity": (None, "(x y z)"),
     "name": (None, '"name"'),
     "point-constraint": (constraints.PointConstraint, '"a" "b" (x y z) \'world|\'local? offset? "name"?'),
