@@ -92,7 +92,10 @@ class Step(casadi.Callback):
         return casadi.Sparsity.dense(list(self._sizes[1].values())[i], 1)
 
     def eval(self, arguments: Sequence[casadi.DM]) -> list[np.ndarray]:
-        """Return the results for ``arguments``, as CasADi asks; raise an InputError or ConvergenceError."""
+        """Return q2 (nq,) [m or rad] and p2 (nv,) [kg m/s or kg m^2/s] for ``arguments``, as CasADi asks.
+
+        Raise an InputError or ConvergenceError.
+        """
         course = self._course(arguments)
         return [course.q[0, 1], course.p[0, 1]]
 

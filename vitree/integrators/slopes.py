@@ -76,22 +76,21 @@ class Slopes:
     def by_kicks(self, kicks: np.ndarray) -> np.ndarray:
         """Return the derivatives of (d2, p2), (n, 2 nv, k), by what adds ``kicks`` (2, n, nv, k) to -p1 and to p2."""
         nv = kicks.shape[2]
-        found = self.A[:, :, nv:] @ kicks[0]
+        found: np.ndarray = self.A[:, :, nv:] @ kicks[0]
         found[:, nv:] += kicks[1]
-        result: np.ndarray = found
-        return result
+        return found
 
     def by_torque(self) -> np.ndarray:
         """Return the derivatives of (d2, p2) by a torque, (n, 2 nv, nv)."""
         F1, F2 = self.F[..., 0, :, :], self.F[..., 1, :, :]
         nv = F1.shape[-1]
+        found: np.ndarray
         if self.diagonal:
             found = self.A[:, :, nv:] * np.diagonal(F1, axis1=-2, axis2=-1)[..., None, :]
         else:
             found = self.A[:, :, nv:] @ F1
         found[:, nv:] += F2
-        result: np.ndarray = found
-        return result
+        return found
 
 
 def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,

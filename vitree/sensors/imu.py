@@ -242,11 +242,11 @@ class Imu(PairSensor):
         """Angular velocity, and the acceleration of the frame's origin less gravity, in the frame's axes (2, 3)."""
         a = acts.solved(full, q, v).acceleration if a is None else a
         row, flat = full._frame(self.frame), full.flat
-        found = core.frame_motion(full.core, q, v, a, int(flat.frame_body[row]), flat.frame_E[row], flat.frame_p[row])
+        place = int(flat.frame_body[row]), flat.frame_E[row], flat.frame_p[row]
+        found: np.ndarray = core.frame_motion(full.core, q, v, a, *place)
         if not core.plain(found.reshape(-1), 6):
             raise no_result(full, "sample", {"q": q, "v": v, "a": a})
-        result: np.ndarray = found
-        return result
+        return found
 
     def _force_at(self, acting: Acting, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         v, a = acts.motion or (acting.model.expand_velocity(v), None)

@@ -84,8 +84,7 @@ def nearest_inertia(tensor: np.ndarray) -> np.ndarray:
     moments, axes = np.linalg.eigh(symmetric)
     largest = np.abs(moments).max()
     if moments[2] - moments[1] - moments[0] <= 1e-13 * largest:
-        result: np.ndarray = symmetric
-        return result
+        return symmetric
     # the moments of second moments that are not negative are possible
     second, _ = nnls(_MOMENTS, moments / largest)
     nearest = (axes * (largest * (_MOMENTS @ second))) @ axes.T
