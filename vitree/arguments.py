@@ -40,7 +40,7 @@ def explain_calls(called: _Called) -> _Called:
     placed = [one.name for one in known if one.kind is not one.KEYWORD_ONLY]
 
     @functools.wraps(function)
-    def call(*given: Any, **named_: Any) -> Any:
+    def call(*given: object, **named_: object) -> object:
         try:
             return function(*given, **named_)
         except TypeError:
@@ -59,7 +59,7 @@ def explain_calls(called: _Called) -> _Called:
     return called
 
 
-def as_numbers(value: Any) -> np.ndarray:
+def as_numbers(value: object) -> np.ndarray:
     """Return real numbers as an array of floats in order and at even addresses, which may be the array given.
 
     Raises
@@ -102,10 +102,11 @@ def _of_objects(array: np.ndarray) -> np.ndarray:
         return array
 
 
-def real(value: Any) -> float:
-    """Return a real number as a float; NaN for what is none, so that every comparison with it fails."""
-    kind = type(value)
-    if kind is float or kind is int:
+def real(value: object) -> float:
+    """Return a real number as a float, and NaN for any other value, so that every comparison fails."""
+    if type(value) is float:
+        return value
+    if type(value) is int:
         try:
             return float(value)
         except OverflowError:
@@ -117,8 +118,8 @@ def real(value: Any) -> float:
     return float(array) if array.ndim == 0 else math.nan
 
 
-def whole(value: Any) -> int | None:
-    """Return a whole number as an int, of any type that has whole numbers only; None for what is none."""
+def whole(value: object) -> int | None:
+    """Return a value of an integer type as an int, and None for any other value."""
     if type(value) is int:
         return value
     if isinstance(value, bool | np.bool_ | np.ma.MaskedArray):
@@ -130,7 +131,7 @@ def whole(value: Any) -> int | None:
     return int(array) if array.ndim == 0 and array.dtype.kind in "iu" else None
 
 
-def plain_scalar(value: Any) -> Any:
+def plain_scalar(value: object) -> Any:
     """Return a scalar of NumPy, or an array of no axes, as Python's own number; all else as it is."""
     if isinstance(value, np.bool_):
         return bool(value)
@@ -141,15 +142,15 @@ def plain_scalar(value: Any) -> Any:
 
 
 def axes_of(value: Any) -> int:
-    """Return the number of axes of an array as NumPy has it; -1 of what is none."""
+    """Return ``np.ndim`` of a value, and -1 where it fails."""
     try:
-        count = np.ndim(value)
+        count: object = np.ndim(value)
     except Exception:  # whatever a value's own methods raise
         return -1
     return count if isinstance(count, int) else -1  # of a class of arrays NumPy returns a descriptor
 
 
-def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> np.ndarray:
+def entries(value: object, shape: tuple[int, ...], name: str, whose: str = "") -> np.ndarray:
     """Return finite numbers of a shape as an array, which may be the one given.
 
     Parameters
@@ -176,7 +177,7 @@ def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> n
     return x
 
 
-def require_finite(x: np.ndarray, name: str, value: Any) -> None:
+def require_finite(x: np.ndarray, name: str, value: object) -> None:
     """Raise an InputError that says which entry of an array is NaN or infinite, if one is.
 
     ``name`` and ``value``: what errors call the array, and what was given for it.
@@ -187,7 +188,7 @@ def require_finite(x: np.ndarray, name: str, value: Any) -> None:
         raise InputError(name, value, f"{where} is {x[place]}; all entries must be finite".lstrip())
 
 
-def numbers_of(value: Any, name: str, marks: bool = False) -> np.ndarray:
+def numbers_of(value: object, name: str, marks: bool = False) -> np.ndarray:
     """Return real numbers as an array of floats, which may be the one given; errors call it ``name``.
 
     With ``marks`` an array of truth values is one of zeros and ones.
@@ -205,24 +206,25 @@ def numbers_of(value: Any, name: str, marks: bool = False) -> np.ndarray:
         raise InputError(name, value, f"has {error}; it must be an array of numbers") from None
 
 
-def unlike_leads(leads: Mapping[str, tuple[int, ...]], value: Any) -> InputError:
+def unlike_leads(leads: Mapping[str, tuple[int, ...]], value: object) -> InputError:
     """Return the error of arrays whose leading axes, by their names, do not broadcast; ``value`` is the first array."""
     first, *_ = leads
     texts = (f"{name} has the leading axes {axes}" for name, axes in leads.items())
     return InputError(first, value, ", ".join(texts).removeprefix(f"{first} ") + "; they must broadcast")
 
 
-def generator(rng: Any) -> np.random.Generator:
+def generator(rng: object) -> np.random.Generator:
     """Return a generator of random numbers, a new one for None.
 
     Raises
     ------
     InputError
-        If it is none.
+        If ``rng`` is not a generator.
     """
     if rng is None:
         return np.random.default_rng()
-    return of_kind(rng, _GENERATORS, "rng", "np.random.default_rng(), or another one")
+    known: np.random.Generator = of_kind(rng, _GENERATORS, "rng", "np.random.default_rng(), or another one")
+    return known
 
 
 def _needed(shape: tuple[int, ...]) -> str:
@@ -240,7 +242,7 @@ def all_finite(x: np.ndarray) -> bool:
 T = TypeVar("T")
 
 
-def of_kind(value: Any, kind: type[T] | tuple[type[T], ...], name: str, needed: str) -> T:
+def of_kind(value: object, kind: type[T] | tuple[type[T], ...], name: str, needed: str) -> T:
     """Return an object of a class.
 
     Parameters
@@ -262,13 +264,13 @@ def of_kind(value: Any, kind: type[T] | tuple[type[T], ...], name: str, needed: 
     return value
 
 
-def several(value: Any, name: str, needed: str) -> tuple[Any, ...]:
+def several(value: object, name: str, needed: str) -> tuple[Any, ...]:
     """Return the parts of a collection that is no text.
 
     Raises
     ------
     InputError
-        If it is none; the text says that it must be what is ``needed``.
+        If the value is not a collection; the message says what is ``needed``.
     """
     try:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
@@ -278,7 +280,7 @@ def several(value: Any, name: str, needed: str) -> tuple[Any, ...]:
         raise InputError(name, value, f"is {shown(value)}; it must be {needed}: {told(error)}") from None
 
 
-def mapping(value: Any, name: str, needed: str) -> dict[Any, Any]:
+def mapping(value: object, name: str, needed: str) -> dict[Any, Any]:
     """Return the items of a mapping; none for None.
 
     Raises
@@ -294,12 +296,12 @@ def mapping(value: Any, name: str, needed: str) -> dict[Any, Any]:
 
 
 def path_of(value: Any, name: str = "path") -> Path:
-    """Return the place of a file.
+    """Return a path.
 
     Raises
     ------
     InputError
-        If it is none.
+        If the value is not a path.
     """
     try:
         place = os.fspath(value)
@@ -316,6 +318,10 @@ def path_of(value: Any, name: str = "path") -> Path:
 
 
 # ---- callables -----------------------------------------------------------------------------------------
+
+
+#: The arguments of a call.
+Asking = tuple[Any, ...]
 
 
 class Asked:
@@ -336,8 +342,8 @@ class Asked:
         What it must return, in words, where the shapes do not say it.
     """
 
-    def __init__(self, function: Callable, name: str, takes: str, *shapes: tuple[int, ...], timed: bool = True,
-                 needs: str = ""):  # fmt: skip
+    def __init__(self, function: Callable[..., object], name: str, takes: str, *shapes: tuple[int, ...],
+                 timed: bool = True, needs: str = ""):  # fmt: skip
         self.needs = needs
         self.function, self.name, self.takes, self.shapes, self.timed = function, name, takes, shapes, timed
 
@@ -350,8 +356,8 @@ class Asked:
             raise self.raised(error, arguments) from error
         return self.numbers(answer, arguments) if self.shapes else answer
 
-    def numbers(self, answer: Any, arguments: tuple) -> np.ndarray:
-        """Return an answer as an array; raise a CallableError if it is none of the shapes, or not finite."""
+    def numbers(self, answer: object, arguments: Asking) -> np.ndarray:
+        """Return a returned value as an array; raise a CallableError if its shape is wrong or it is not finite."""
         try:
             x = as_numbers(answer)
         except TypeError as error:
@@ -365,11 +371,11 @@ class Asked:
     def _needed(self) -> str:
         return self.needs or "it must be " + " or ".join(str(shape) if shape else "a number" for shape in self.shapes)
 
-    def raised(self, error: Exception, arguments: tuple) -> CallableError:
+    def raised(self, error: Exception, arguments: Asking) -> CallableError:
         """Return the error of a call that raised another."""
         return self.error(f"raised {told(error)}", arguments)
 
-    def error(self, what: str, arguments: tuple) -> CallableError:
+    def error(self, what: str, arguments: Asking) -> CallableError:
         """Return the error of a call."""
         time = float(arguments[0]) if self.timed else None
         at = f" at t = {time:.9g} s" if self.timed else ""
@@ -377,7 +383,7 @@ class Asked:
         return CallableError(text, time=time, argument=self.name, value=self.function)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value in a few words."""
     text = text_of(value, repr if type(value) is not np.ndarray else _few)
     return text if len(text) <= 80 else a_kind(value)

@@ -10,7 +10,7 @@ from vitree.findings import Finding, Report
 from vitree.wording import brief, picklable, quoted, text_of, visible
 
 #: In place of a value that was not given.
-_NONE: Any = object()
+_NONE = object()
 
 
 class VitreeError(Exception):
@@ -34,19 +34,20 @@ class VitreeError(Exception):
     """
 
     def __init__(
-        self, text: str = "", *, argument: str | None = None, value: Any = None, choices: Iterable[Any] | None = None
-    ):
+        self, text: str = "", *, argument: str | None = None, value: object = None,
+        choices: Iterable[object] | None = None,
+    ):  # fmt: skip
         super().__init__(visible(text))
         named = isinstance(argument, str) and argument.isidentifier()  # and no description, such as "mass of a body"
         self.argument: str | None = argument if named else None
-        self.value: Any = value if named else None
-        self.choices: list[Any] | None = None if choices is None else list(choices)
+        self.value: object = value if named else None
+        self.choices: list[object] | None = None if choices is None else list(choices)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return _again, (type(self), self.args, vars(self) | {"value": picklable(self.value)})
 
 
-def _again(kind: type[VitreeError], args: tuple, content: dict) -> VitreeError:
+def _again(kind: type[VitreeError], args: tuple[object, ...], content: dict[str, object]) -> VitreeError:
     """An error with the text and the attributes that it had."""
     error = kind.__new__(kind, *args)
     error.args = args
@@ -54,7 +55,7 @@ def _again(kind: type[VitreeError], args: tuple, content: dict) -> VitreeError:
     return error
 
 
-#: What a second caller of a run is told.
+#: Message for concurrent calls of one run.
 AT_WORK = (
     "the run is at work already: a Simulation, or an integrator, has one caller at a time. Another thread called it, "
     "or a function that its step asks; give each thread one of its own, or let the threads wait for each other with a "
@@ -84,7 +85,7 @@ class InputError(VitreeError, ValueError):
     of_start = False
 
     def __init__(
-        self, argument: str = "", value: Any = _NONE, text: str = "", *, choices: Iterable[Any] | None = None
+        self, argument: str = "", value: object = _NONE, text: str = "", *, choices: Iterable[object] | None = None
     ):
         if value is _NONE:
             super().__init__(argument, choices=choices)
@@ -190,7 +191,7 @@ class CallableError(InputError):
 
     def __init__(
         self, text: str, *, time: float | None = None, trajectory: Any = None, argument: str | None = None,
-        value: Any = None,
+        value: object = None,
     ):  # fmt: skip
         VitreeError.__init__(self, text, argument=argument, value=value)
         self.time, self.trajectory = time, trajectory

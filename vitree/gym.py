@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, as_numbers, numbers_of, real, several, shown, whole
+from vitree.arguments import Asked, Asking, as_numbers, numbers_of, real, several, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.memory import require_memory
 from vitree.model.system import System
@@ -219,7 +219,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     # ---- Gymnasium's interface --------------------------------------------------------------------------
 
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin all episodes, and return observations (n, k) and infos.
 
         Parameters
@@ -271,7 +273,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             raise self._start.error(f"returned {shown(answer)}; it must be a pair of arrays, q and v", given) from error
         return _numbers(self._start, q, given, (count, model.nq)), _numbers(self._start, v, given, (count, model.nv))
 
-    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
+    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take an action in each episode.
 
         Parameters
@@ -325,13 +327,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._held.close()
 
 
-def _finite(function: Asked, given: tuple, shape: tuple[int, int | None]) -> np.ndarray:
-    """Return what a function answers to ``given``; a CallableError if it is none of a shape, or not finite."""
+def _finite(function: Asked, given: Asking, shape: tuple[int, int | None]) -> np.ndarray:
+    """Return a function's result for ``given``; raise a CallableError if its shape is wrong or it is not finite."""
     return _numbers(function, function(*given), given, shape)
 
 
-def _numbers(function: Asked, answer: Any, given: tuple, shape: tuple[int, int | None]) -> np.ndarray:
-    """Return a part of an answer as an array of its own of a shape, of which None is any size."""
+def _numbers(function: Asked, answer: object, given: Asking, shape: tuple[int, int | None]) -> np.ndarray:
+    """Return a copy of a result as an array of a shape, in which None is any size."""
     try:
         found = as_numbers(answer).copy()
     except TypeError as error:
@@ -345,14 +347,14 @@ def _numbers(function: Asked, answer: Any, given: tuple, shape: tuple[int, int |
     return found
 
 
-def _count(value: Any, name: str) -> int:
+def _count(value: object, name: str) -> int:
     count = whole(value)
     if count is None or not 1 <= count < 2**31:
         raise InputError(name, value, "must be a whole number, at least 1")
     return count
 
 
-def _limits(limit: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _limits(limit: ArrayLike, count: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         found = np.broadcast_to(np.asarray(limit, dtype=float), (count,)).copy()
     except ValueError:

@@ -18,10 +18,11 @@ the second kind). Park, Bobrow & Ploen 1995 (tangents of exp).
 from __future__ import annotations
 
 import decimal
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from math import factorial
-from typing import Any
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
@@ -35,13 +36,19 @@ from vitree.spatial.rotations import UNIT_TOLERANCE, hat
 #: Entries must be smaller than this: products of six of them are numbers.
 LARGEST = 1e50
 
+#: A number, or numbers (...) of a stack.
+Coefficient = np.ndarray | float
+Coefficients = tuple[Coefficient, Coefficient, Coefficient]
+#: Three blocks (..., 3, 3) of a matrix (..., 6, 6), of which one may be zero.
+Blocks = tuple[np.ndarray, np.ndarray | int, np.ndarray]
+
 __all__ = ["SE2", "SE3", "SO3", "Group", "Map", "matrix_from_pose", "pose_from_matrix"]
 
 
 # ---- arrays -------------------------------------------------------------------------------------------
 
 
-def _array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
+def _array(value: object, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Return an array (..., *shape) of finite floating-point numbers, or raise an InputError that names it."""
     try:
         array = np.asarray(value)
@@ -57,17 +64,18 @@ def _array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     return array
 
 
-def _require_alike(x, mu) -> None:
+def _require_alike(x: np.ndarray, mu: np.ndarray) -> None:
     """Raise an InputError if two stacks of vectors do not go together."""
-    x, mu = np.shape(x), np.shape(mu)
+    one, other = np.shape(x)[:-1], np.shape(mu)[:-1]
     try:
-        np.broadcast_shapes(x[:-1], mu[:-1])
+        np.broadcast_shapes(one, other)
     except ValueError:
-        raise InputError(f"x has the leading axes {x[:-1]} and mu {mu[:-1]}; they must broadcast") from None
+        raise InputError(f"x has the leading axes {one} and mu {other}; they must broadcast") from None
 
 
 def _times(M: np.ndarray, u: np.ndarray) -> np.ndarray:
-    return (M @ u[..., None])[..., 0]
+    found: np.ndarray = (M @ u[..., None])[..., 0]
+    return found
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -75,28 +83,30 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a * b).sum(-1)
+    found: np.ndarray = (a * b).sum(-1)
+    return found
 
 
 def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a[..., :, None] * b[..., None, :]
+    found: np.ndarray = a[..., :, None] * b[..., None, :]
+    return found
 
 
 def _transpose(M: np.ndarray) -> np.ndarray:
     return np.swapaxes(M, -1, -2)
 
 
-def _column(a) -> np.ndarray:
+def _column(a: Coefficient) -> np.ndarray:
     """Numbers (...) as (..., 1), to multiply vectors with."""
     return np.asarray(a)[..., None]
 
 
-def _expand(a) -> np.ndarray:
+def _expand(a: Coefficient) -> np.ndarray:
     """Numbers (...) as (..., 1, 1), to multiply matrices with."""
     return np.asarray(a)[..., None, None]
 
 
-def _blocks(a, b, c, d) -> np.ndarray:
+def _blocks(a: Coefficient, b: Coefficient, c: Coefficient, d: Coefficient) -> np.ndarray:
     """The matrix (..., 6, 6) of [[a, b], [c, d]]; blocks may be numbers."""
     parts = [np.asarray(m) for m in (a, b, c, d)]
     lead = np.broadcast_shapes(*(m.shape[:-2] for m in parts))
@@ -111,38 +121,41 @@ def _blocks(a, b, c, d) -> np.ndarray:
 # s = |w|^2. Here x1 stands for (1/theta) dx/dtheta = 2 dx/ds, and x2 for the same derivative of x1.
 
 
-def _isotropic(w, a, b, c) -> np.ndarray:
+def _isotropic(w: np.ndarray, a: Coefficient, b: Coefficient, c: Coefficient) -> np.ndarray:
     """M(w) = a 1 + b hat(w) + c w w^T."""
-    return _expand(a) * np.eye(3) + _expand(b) * hat(w) + _expand(c) * _outer(w, w)
+    found: np.ndarray = _expand(a) * np.eye(3) + _expand(b) * hat(w) + _expand(c) * _outer(w, w)
+    return found
 
 
-def _isotropic_along(w, v, abc, abc1) -> np.ndarray:
+def _isotropic_along(w: np.ndarray, v: np.ndarray, abc: Coefficients, abc1: Coefficients) -> np.ndarray:
     """The derivative of M(w) along v."""
     a1, b1, c1 = (_dot(w, v) * x for x in abc1)
     _, b, c = abc
-    return _isotropic(w, a1, b1, c1) + _expand(b) * hat(v) + _expand(c) * (_outer(w, v) + _outer(v, w))
+    found: np.ndarray = _isotropic(w, a1, b1, c1) + _expand(b) * hat(v) + _expand(c) * (_outer(w, v) + _outer(v, w))
+    return found
 
 
-def _slope(w, m, a, c) -> np.ndarray:
+def _slope(w: np.ndarray, m: np.ndarray, a: Coefficients, c: Coefficients) -> np.ndarray:
     """The derivative by w of M(w)^T m, for b = -1/2; a = (a, a1, a2), c = (c, c1, c2)."""
     wm = _dot(w, m)
     turned = _outer(_column(a[1]) * m + _column(c[1] * wm) * w, w) - hat(m) / 2
     return turned + _expand(c[0]) * (_outer(w, m) + _expand(wm) * np.eye(3))
 
 
-def _slope_along(w, v, f, a, c) -> np.ndarray:
+def _slope_along(w: np.ndarray, v: np.ndarray, f: np.ndarray, a: Coefficients, c: Coefficients) -> np.ndarray:
     """The derivative by w of (the derivative of M(w)^T f along v), for b = -1/2."""
-    _, a1, a2, c, c1, c2 = map(_column, (*a, *c))
+    (_, a1, a2), (c0, c1, c2) = map(_column, a), map(_column, c)
     wv, wf, vf = (_column(_dot(x, y)) for x, y in ((w, v), (w, f), (v, f)))
-    return (
+    found: np.ndarray = (
         _outer(a1 * f + c1 * wf * w, v)
-        + _outer(c * v + c1 * wv * w, f)
+        + _outer(c0 * v + c1 * wv * w, f)
         + _outer(a2 * wv * f + c1 * (wf * v + vf * w) + c2 * wv * wf * w, w)
-        + (c * vf + c1 * wv * wf)[..., None] * np.eye(3)
+        + (c0 * vf + c1 * wv * wf)[..., None] * np.eye(3)
     )
+    return found
 
 
-def _numbers(fractions) -> np.ndarray:
+def _numbers(fractions: Iterable[Fraction]) -> np.ndarray:
     """Fractions, rounded to long doubles."""
     context = decimal.Context(prec=30)
     return np.array([np.longdouble(str(context.divide(f.numerator, f.denominator))) for f in fractions])
@@ -154,7 +167,7 @@ _POLES = _numbers((2 * _PI * n) ** 2 for n in (1, 2))
 
 
 @cache
-def _exp_series(dtype) -> np.ndarray:
+def _exp_series(dtype: np.dtype[np.floating]) -> np.ndarray:
     """Coefficients (terms, 4), by powers of s, of beta, delta, beta1, delta1."""
     columns = [_numbers(Fraction((-1) ** n, factorial(2 * n + k)) for n in range(_TERMS + 1)) for k in (2, 3)]
     columns += [2 * polyder(column) for column in columns]
@@ -162,7 +175,7 @@ def _exp_series(dtype) -> np.ndarray:
 
 
 @cache
-def _log_series(dtype) -> np.ndarray:
+def _log_series(dtype: np.dtype[np.floating]) -> np.ndarray:
     """Coefficients (terms, 3), by powers of s, of gamma without its poles at 2 pi and 4 pi, and of its derivatives."""
     # g = (theta/2) cot(theta/2) = cos/sinc as series in s/4; gamma = (1 - g)/s
     cos, sinc = ([Fraction((-1) ** n, factorial(2 * n + k)) for n in range(_TERMS + 4)] for k in (0, 1))
@@ -174,7 +187,7 @@ def _log_series(dtype) -> np.ndarray:
     return np.stack([column[:_TERMS] for column in columns], axis=-1).astype(dtype)
 
 
-def _exp_coefficients(s: np.ndarray):
+def _exp_coefficients(s: np.ndarray) -> tuple[np.ndarray, ...]:
     """cos(theta), A, beta, delta, beta1, delta1 of s = theta^2: series below theta = 2, where closed forms cancel.
 
     A = sin(theta)/theta, beta = (1 - cos(theta))/s, delta = (1 - A)/s.
@@ -196,7 +209,7 @@ def _exp_coefficients(s: np.ndarray):
     )
 
 
-def _log_coefficients(s: np.ndarray):
+def _log_coefficients(s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """gamma, gamma1, gamma2 of s = theta^2 < 4 pi^2, gamma = (1 - (theta/2) cot(theta/2))/s.
 
     gamma is the sum of 2/((2 pi n)^2 - s), whose first two terms are taken as they are and the others as a series:
@@ -228,7 +241,8 @@ def _quaternion_of_rotation(R: np.ndarray) -> np.ndarray:
     best = np.einsum("...ii->...i", K).argmax(-1)[..., None, None]
     q = np.take_along_axis(K, best, axis=-1)[..., 0]
     q = q / np.sqrt(_dot(q, q))[..., None]
-    return np.where(q[..., 3:].real < 0, -q, q)
+    found: np.ndarray = np.where(q[..., 3:].real < 0, -q, q)
+    return found
 
 
 def matrix_from_pose(q: ArrayLike) -> np.ndarray:
@@ -278,38 +292,53 @@ def pose_from_matrix(g: ArrayLike) -> np.ndarray:
 #     dtau = [[J, 0], [D, K]],   dtau^-1 = [[J', 0], [L, K']],   d(dtau^-T (m, f))/d(w, v) = [[E, F], [G, 0]].
 
 
+class Family(Protocol):
+    """The equations of one map."""
+
+    reach: float
+
+    def rotation(self, w: np.ndarray) -> np.ndarray: ...
+    def rotation_log(self, R: np.ndarray) -> np.ndarray: ...
+    def shift(self, w: np.ndarray) -> np.ndarray: ...
+    def shift_inv(self, w: np.ndarray) -> np.ndarray: ...
+    def tangent(self, w: np.ndarray, v: np.ndarray) -> Blocks: ...
+    def tangent_inv(self, w: np.ndarray, v: np.ndarray) -> Blocks: ...
+    def slope(self, w: np.ndarray, v: np.ndarray, m: np.ndarray, f: np.ndarray) -> Blocks: ...
+
+
 class _Cayley:
     """(1 - X/2)^-1 (1 + X/2) of the matrices X."""
 
     reach = np.pi
 
-    def rotation(self, w):
+    def rotation(self, w: np.ndarray) -> np.ndarray:
         k = 4 / (4 + _dot(w, w))
         return _isotropic(w, 2 * k - 1, k, k / 2)
 
-    def rotation_log(self, R):
+    def rotation_log(self, R: np.ndarray) -> np.ndarray:
         q = _quaternion_of_rotation(R)
         if (q[..., 3] < UNIT_TOLERANCE).any():
             raise InputError("the Cayley maps reach rotations of less than pi [rad], not of pi; take the map exp")
-        return 2 * q[..., :3] / q[..., 3:]
+        w: np.ndarray = 2 * q[..., :3] / q[..., 3:]
+        return w
 
-    def shift(self, w):
+    def shift(self, w: np.ndarray) -> np.ndarray:
         k = 4 / (4 + _dot(w, w))
         return _isotropic(w, k, k / 2, k / 4)
 
-    def shift_inv(self, w):
+    def shift_inv(self, w: np.ndarray) -> np.ndarray:
         return _isotropic(w, 1, -1 / 2, 0)
 
-    def tangent(self, w, v):
+    def tangent(self, w: np.ndarray, v: np.ndarray) -> Blocks:
         k = 4 / (4 + _dot(w, w))
         J = _isotropic(w, k, k / 2, 0)
         return J, hat(v) @ J / 2, self.shift(w)
 
-    def tangent_inv(self, w, v):
+    def tangent_inv(self, w: np.ndarray, v: np.ndarray) -> Blocks:
         K = self.shift_inv(w)
         return _isotropic(w, 1, -1 / 2, 1 / 4), -K @ hat(v) / 2, K
 
-    def slope(self, w, v, m, f):
+    def slope(self, w: np.ndarray, v: np.ndarray, m: np.ndarray, f: np.ndarray) -> Blocks:
         F = -hat(f + _cross(w, f) / 2) / 2
         return _slope(w, m, (1, 0, 0), (1 / 4, 0, 0)) - hat(v) @ hat(f) / 4, F, -hat(f) / 2
 
@@ -320,33 +349,33 @@ class _DualCayley(_Cayley):
     The tangents of this and the next two are functions of ad: J is one of hat(w), and D the derivative of J along v.
     """
 
-    def forward(self, s):
+    def forward(self, s: np.ndarray) -> tuple[Coefficients, Coefficients]:
         """(a, b, c) and (a1, b1, c1) of J."""
         k = 4 / (4 + s)
         return (k, k / 2, 0), (-k * k / 2, -k * k / 4, 0)
 
-    def backward(self, s):
+    def backward(self, s: np.ndarray) -> tuple[Coefficients, Coefficients]:
         """(a, a1, a2) and (c, c1, c2) of J^-1, which has b = -1/2."""
         return (1, 0, 0), (1 / 4, 0, 0)
 
-    def shift(self, w):
+    def shift(self, w: np.ndarray) -> np.ndarray:
         return _isotropic(w, *self.forward(_dot(w, w))[0])
 
-    def shift_inv(self, w):
+    def shift_inv(self, w: np.ndarray) -> np.ndarray:
         (a, _, _), (c, _, _) = self.backward(_dot(w, w))
         return _isotropic(w, a, -1 / 2, c)
 
-    def tangent(self, w, v):
+    def tangent(self, w: np.ndarray, v: np.ndarray) -> Blocks:
         abc, abc1 = self.forward(_dot(w, w))
         J = _isotropic(w, *abc)
         return J, _isotropic_along(w, v, abc, abc1), J
 
-    def tangent_inv(self, w, v):
+    def tangent_inv(self, w: np.ndarray, v: np.ndarray) -> Blocks:
         (a, a1, _), (c, c1, _) = self.backward(_dot(w, w))
         J = _isotropic(w, a, -1 / 2, c)
         return J, _isotropic_along(w, v, (a, -1 / 2, c), (a1, 0, c1)), J
 
-    def slope(self, w, v, m, f):
+    def slope(self, w: np.ndarray, v: np.ndarray, m: np.ndarray, f: np.ndarray) -> Blocks:
         a, c = self.backward(_dot(w, w))
         F = _slope(w, f, a, c)
         return _slope(w, m, a, c) + _slope_along(w, v, f, a, c), F, F
@@ -355,20 +384,21 @@ class _DualCayley(_Cayley):
 class _Exp(_DualCayley):
     """The exponential."""
 
-    def rotation(self, w):
+    def rotation(self, w: np.ndarray) -> np.ndarray:
         cos, A, beta, *_ = _exp_coefficients(_dot(w, w))
         return _isotropic(w, cos, A, beta)
 
-    def rotation_log(self, R):
+    def rotation_log(self, R: np.ndarray) -> np.ndarray:
         q = _quaternion_of_rotation(R)
         n = np.sqrt(_dot(q[..., :3], q[..., :3]))
-        return q[..., :3] * _column(np.where(n > 0, 2 * np.arctan2(n, q[..., 3]) / np.where(n > 0, n, 1), 2))
+        w: np.ndarray = q[..., :3] * _column(np.where(n > 0, 2 * np.arctan2(n, q[..., 3]) / np.where(n > 0, n, 1), 2))
+        return w
 
-    def forward(self, s):
+    def forward(self, s: np.ndarray) -> tuple[Coefficients, Coefficients]:
         _, A, beta, delta, beta1, delta1 = _exp_coefficients(s)
         return (A, beta, delta), (-2 * delta - s * delta1, beta1, delta1)
 
-    def backward(self, s):
+    def backward(self, s: np.ndarray) -> tuple[Coefficients, Coefficients]:
         if (s.real >= 4 * np.pi**2).any():
             theta = np.sqrt(s.real.max())
             raise InputError(
@@ -382,17 +412,17 @@ class _Exp(_DualCayley):
 class _Trapezoidal(_DualCayley):
     """The dual Cayley map, with 1 - ad/2 for its inverse tangent."""
 
-    def forward(self, s):
+    def forward(self, s: np.ndarray) -> tuple[Coefficients, Coefficients]:
         k = 4 / (4 + s)
         return (k, k / 2, k / 4), (-k * k / 2, -k * k / 4, -k * k / 8)
 
-    def backward(self, s):
+    def backward(self, s: np.ndarray) -> tuple[Coefficients, Coefficients]:
         return (1, 0, 0), (0, 0, 0)
 
-    def shift(self, w):
+    def shift(self, w: np.ndarray) -> np.ndarray:
         return _DUAL_CAYLEY.shift(w)
 
-    def shift_inv(self, w):
+    def shift_inv(self, w: np.ndarray) -> np.ndarray:
         return _DUAL_CAYLEY.shift_inv(w)
 
 
@@ -401,16 +431,17 @@ class _SecondKind:
 
     reach = np.pi / 2
 
-    def turns(self, w):
+    def turns(self, w: np.ndarray) -> list[np.ndarray]:
         """The three rotations."""
         cos, sin = np.cos(w), np.sin(w)
         return [_isotropic(np.eye(3)[k], cos[..., k], sin[..., k], 1 - cos[..., k]) for k in range(3)]
 
-    def rotation(self, w):
+    def rotation(self, w: np.ndarray) -> np.ndarray:
         X, Y, Z = self.turns(w)
-        return X @ Y @ Z
+        R: np.ndarray = X @ Y @ Z
+        return R
 
-    def rotation_log(self, R):
+    def rotation_log(self, R: np.ndarray) -> np.ndarray:
         w = np.empty(R.shape[:-1], R.dtype)
         w[..., 0] = np.arctan2(-R[..., 1, 2], R[..., 2, 2])
         w[..., 1] = np.arctan2(R[..., 0, 2], np.hypot(R[..., 0, 0], R[..., 0, 1]))
@@ -418,7 +449,7 @@ class _SecondKind:
         self.check(w)
         return w
 
-    def check(self, w):
+    def check(self, w: np.ndarray) -> None:
         angle = np.abs(w[..., 1].real).max(initial=0)
         if angle > np.pi / 2 - UNIT_TOLERANCE:
             raise InputError(
@@ -426,20 +457,20 @@ class _SecondKind:
                 "take the map exp"
             )
 
-    def shift(self, w):
+    def shift(self, w: np.ndarray) -> np.ndarray:
         return self.rotation(w)
 
-    def shift_inv(self, w):
+    def shift_inv(self, w: np.ndarray) -> np.ndarray:
         return _transpose(self.rotation(w))
 
-    def tangent(self, w, v):
+    def tangent(self, w: np.ndarray, v: np.ndarray) -> Blocks:
         X, Y, Z = self.turns(w)
         XY = X @ Y
         J = XY.copy()  # its second column is that of X; the first is to be e_1
         J[..., 0] = np.eye(3)[0]
         return J, 0, XY @ Z
 
-    def tangent_inv(self, w, v):
+    def tangent_inv(self, w: np.ndarray, v: np.ndarray) -> Blocks:
         self.check(w)
         X, Y, Z = self.turns(w)
         J = _transpose(X).copy()
@@ -447,7 +478,7 @@ class _SecondKind:
         J[..., 0, :] -= _column(np.sin(w[..., 1])) * J[..., 2, :]
         return J, 0, _transpose(X @ Y @ Z)
 
-    def slope(self, w, v, m, f):
+    def slope(self, w: np.ndarray, v: np.ndarray, m: np.ndarray, f: np.ndarray) -> Blocks:
         X = self.turns(w)[0]
         y = _times(_transpose(self.tangent_inv(w, v)[0]), m)
         E = np.zeros_like(_outer(w, m))
@@ -460,7 +491,7 @@ class _SecondKind:
 
 
 _DUAL_CAYLEY = _DualCayley()
-_FAMILIES: dict[str, Any] = {
+_FAMILIES: dict[str, Family] = {
     "exp": _Exp(),
     "cayley": _Cayley(),
     "dual-cayley": _DUAL_CAYLEY,
@@ -494,7 +525,7 @@ class Map:
     reach.
     """
 
-    def __init__(self, group: Group, name: str, family: Any):
+    def __init__(self, group: Group, name: str, family: Family):
         self.group, self.name, self._family = group, name, family
         # the plane has one angle, so the limit of a second angle does not matter
         self.reach: float = np.pi if group is SE2 else family.reach
@@ -541,8 +572,8 @@ class Map:
         return f"<vitree.lie.Map {self.name!r} of {self.group.name}>"
 
 
-class _Maps(dict):
-    def __missing__(self, name):
+class _Maps(dict[str, Map]):
+    def __missing__(self, name: str) -> NoReturn:
         raise UnknownNameError("map", name, self)
 
 
@@ -640,7 +671,7 @@ class Group:
 
     # SE(3) and its part that is this group
 
-    def _twist(self, x, what: str = "x") -> tuple[np.ndarray, np.ndarray]:
+    def _twist(self, x: ArrayLike, what: str = "x") -> tuple[np.ndarray, np.ndarray]:
         """(w, v) of coordinates."""
         x = _array(x, (self.dim,), what)
         full = np.zeros((*x.shape[:-1], 6), x.dtype)
@@ -659,9 +690,10 @@ class Group:
     def _matrix(self, R: np.ndarray, p: np.ndarray, last: float = 1) -> np.ndarray:
         full = np.zeros((*p.shape[:-1], 4, 4), np.result_type(R, p))
         full[..., :3, :3], full[..., :3, 3], full[..., 3, 3] = R, p, last
-        return full[self._block]
+        found: np.ndarray = full[self._block]
+        return found
 
-    def _pose(self, g, what: str) -> tuple[np.ndarray, np.ndarray]:
+    def _pose(self, g: ArrayLike, what: str) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (..., 3, 3) and position (..., 3) of elements of the group."""
         full = self._embed(_array(g, (self.size, self.size), what), np.eye(4))
         R, p = full[..., :3, :3], full[..., :3, 3]

@@ -15,8 +15,6 @@ Park, Bobrow & Ploen 1995; Murray, Li & Sastry 1994, ch. 2.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -168,7 +166,7 @@ def act(X: ArrayLike, points: ArrayLike, out: np.ndarray | None = None) -> np.nd
     return _carefully(ACT, {"X": (X, POSE), "points": (points, POINT)}, POINT, out) if found is None else found
 
 
-def _carefully(which: int, given: dict[str, tuple[Any, Kind]], tail: Kind, out: Any) -> np.ndarray:
+def _carefully(which: int, given: dict[str, tuple[ArrayLike, Kind]], tail: Kind, out: np.ndarray | None) -> np.ndarray:
     """The result for arrays of all kinds, or an error that says what is wrong."""
     arrays, leads, rows = [], {}, 4
     for name, (value, kind) in given.items():
@@ -197,8 +195,8 @@ def _carefully(which: int, given: dict[str, tuple[Any, Kind]], tail: Kind, out: 
     return out
 
 
-def _rows_of(shape: tuple[int, ...], kind: Kind, name: str, value: Any) -> int:
-    """How many rows of an element an array has, 4 of what is none; an InputError for other shapes."""
+def _rows_of(shape: tuple[int, ...], kind: Kind, name: str, value: object) -> int:
+    """Number of rows of a pose, 3 or 4, and 4 for other kinds; an InputError for other shapes."""
     found = shape[-len(kind) :]
     if found == kind or (kind == POSE and found == (3, 4)):
         return found[0] if kind == POSE else 4

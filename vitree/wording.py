@@ -26,7 +26,7 @@ def has_unseen(text: str) -> bool:
     return _UNSEEN.search(text) is not None
 
 
-def brief(text: Any, most: int = 200) -> str:
+def brief(text: object, most: int = 200) -> str:
     """Return a text, name or path, cut if it is longer than ``most`` characters."""
     text = text if isinstance(text, str) else text_of(text)
     return text if len(text) <= most else text[: most - 3] + "..."
@@ -37,7 +37,7 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-def picklable(value: Any) -> Any:
+def picklable(value: object) -> object:
     """Return a value, or its repr if it cannot be pickled, such as a lambda."""
     try:
         pickle.dumps(value)
@@ -46,7 +46,7 @@ def picklable(value: Any) -> Any:
     return value
 
 
-def text_of(value: Any, write: Callable[[Any], str] = str) -> str:
+def text_of(value: object, write: Callable[[Any], str] = str) -> str:
     """Return a value as a text, or the name of its type where its own methods raise."""
     try:
         return write(value)
@@ -54,12 +54,12 @@ def text_of(value: Any, write: Callable[[Any], str] = str) -> str:
         return a_kind(value)
 
 
-def a_kind(value: Any) -> str:
+def a_kind(value: object) -> str:
     """Return the name of a value's type with its article."""
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def quoted(value: Any) -> str:
+def quoted(value: object) -> str:
     """Return a value as one writes it in Python, texts in double quotes."""
     return f'"{value}"' if isinstance(value, str) else text_of(value, repr)

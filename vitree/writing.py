@@ -33,7 +33,7 @@ _UNNAMED = getattr(os, "O_TMPFILE", None)
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a binary stream whose content becomes that of the file ``path``, if the block succeeds.
 
     A regular file is replaced whole and keeps its mode; its owner and group, too, where the system lets us. A new file
@@ -74,7 +74,7 @@ def replacing(path: str | os.PathLike) -> Iterator[IO[bytes]]:
         raise InputError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
 
 
-def write_text(path: str | os.PathLike, text: str) -> None:
+def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text in UTF-8 to the file ``path``, as :func:`replacing` writes; raise an InputError if it cannot."""
     with replacing(path) as stream:
         stream.write(text.encode())
@@ -83,7 +83,7 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 # ---- what is not a regular file -------------------------------------------------------------------------
 
 
-def _descriptor(path: str | os.PathLike) -> int | None:
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
     """Return the number of the open file of this process that a path means, such as 1 for /dev/stdout."""
     place = os.path.abspath(path)
     for _ in range(8):
@@ -104,7 +104,7 @@ def _status(target: Path) -> os.stat_result | None:
 
 
 @contextlib.contextmanager
-def _pouring(path: str | os.PathLike, descriptor: int | None) -> Iterator[IO[bytes]]:
+def _pouring(path: str | os.PathLike[str], descriptor: int | None) -> Iterator[IO[bytes]]:
     """Collect the content, and write it once it is whole."""
     with tempfile.TemporaryFile() as stream:
         yield stream

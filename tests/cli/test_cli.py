@@ -273,7 +273,7 @@ def test_robots_are_listed(run):
         (["simulate", "ROBOT", "--option", "tolerence=1"], 'did you mean "tolerance"'),
         (["simulate", "ROBOT", "--option", "tolerance"], "NAME=VALUE"),
         (["simulate", "ROBOT", "--option", "tolerance=1"], "--option tolerance=1 must be"),
-        (["simulate", "ROBOT", "--option", "rate=1"], "--option rate= goes with --option adapt=,"),
+        (["simulate", "ROBOT", "--option", "rate=1"], "--option rate= requires --option adapt=,"),
         (["simulate", "ROBOT", "--order", "4", "--option", "order=6"], "--order and --option order="),
         (["simulate", "ROBOT", "--max-halvings", "4", "--option", "max_halvings=6"],
          "--max-halvings and --option max_halvings="),

@@ -301,7 +301,7 @@ PUSHED = vt.Model(replace(RODS.flat, loads=(vt.JointForce("joint0", "push"),)))
         ({"adapt": "densty"}, vt.UnknownNameError, "density"),
         ({"rate": None}, vt.InputError, "takes rate="),
         ({"rate": -1.0}, vt.InputError, "rate=-1.0"),
-        ({"adapt": None}, vt.InputError, "rate= goes with adapt="),
+        ({"adapt": None}, vt.InputError, "rate= requires adapt="),
         ({"inertia": 1.0}, vt.InputError, "inertia= does not go"),
         ({"method": "linear-time", "adapt": "sundman"}, vt.InputError, "method midpoint"),
         ({"method": "rk4"}, vt.UnknownNameError, "option of the method rk4"),

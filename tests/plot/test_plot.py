@@ -164,7 +164,7 @@ def test_blows_do_not_hide_forces():
     run = simulate(model, q, duration=1.0, dt=1e-3)
     axes = plot.contact_forces(run)
     most = run.contact_wrench("box")[:, 5].max()
-    assert axes.get_ylim()[1] < 50 < 1000 < most and axes.get_title() == f"blows up to {most:.2g} N"
+    assert axes.get_ylim()[1] < 50 < 1000 < most and axes.get_title() == f"impulsive forces up to {most:.2g} N"
     several = [f"joint{k}" for k in range(9)]
     tree = Tree("many")
     for k in range(9):

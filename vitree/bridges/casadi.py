@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from vitree.bridges.steps import Course
 from vitree.bridges.steps import Steps as Engine
 from vitree.errors import MissingExtraError, VitreeError
 from vitree.model.model import Model
@@ -62,7 +64,7 @@ class Step(casadi.Callback):
             del sizes["inputs"]
         self._sizes = sizes, {"q2": model.nq, "p2": model.nv}
         #: functions of CasADi do not keep their Jacobians alive
-        self._jacobians: list[Any] = []
+        self._jacobians: list[_Jacobian] = []
         self.construct(name, {})
 
     def get_n_in(self) -> int:
@@ -81,16 +83,19 @@ class Step(casadi.Callback):
         """Return the name of the result ``i``, as CasADi asks."""
         return list(self._sizes[1])[i]
 
-    def get_sparsity_in(self, i: int) -> Any:
+    def get_sparsity_in(self, i: int) -> casadi.Sparsity:
         """Return the size of the argument ``i``, as CasADi asks."""
         return casadi.Sparsity.dense(list(self._sizes[0].values())[i], 1)
 
-    def get_sparsity_out(self, i: int) -> Any:
+    def get_sparsity_out(self, i: int) -> casadi.Sparsity:
         """Return the size of the result ``i``, as CasADi asks."""
         return casadi.Sparsity.dense(list(self._sizes[1].values())[i], 1)
 
-    def eval(self, arguments: Any) -> Any:
-        """Return the results for ``arguments``, as CasADi asks; raise an InputError or ConvergenceError."""
+    def eval(self, arguments: Sequence[casadi.DM]) -> list[np.ndarray]:
+        """Return q2 (nq,) [m or rad] and p2 (nv,) [kg m/s or kg m^2/s] for ``arguments``, as CasADi asks.
+
+        Raise an InputError or ConvergenceError.
+        """
         course = self._course(arguments)
         return [course.q[0, 1], course.p[0, 1]]
 
@@ -98,13 +103,14 @@ class Step(casadi.Callback):
         """Return that there is a Jacobian, as CasADi asks."""
         return True
 
-    def get_jacobian(self, name: str, inames: Any, onames: Any, opts: Any) -> Any:
+    def get_jacobian(self, name: str, inames: Sequence[str], onames: Sequence[str],
+                     opts: Mapping[str, Any]) -> casadi.Callback:  # fmt: skip
         """Return the function of the Jacobian, as CasADi asks by ``name``, ``inames``, ``onames`` and ``opts``."""
         found = _Jacobian(self, name, list(inames), list(onames), opts)
         self._jacobians.append(found)
         return found
 
-    def _course(self, arguments: Any) -> Any:
+    def _course(self, arguments: Sequence[casadi.DM]) -> Course:
         """Return the step from columns of CasADi."""
         q, p, torque, *more = (np.array(x, dtype=float).reshape(1, -1) for x in arguments[: len(self._sizes[0])])
         inputs = more[0] if more else np.zeros((1, 0))
@@ -114,7 +120,7 @@ class Step(casadi.Callback):
             self.error = error
             raise
 
-    def _blocks(self, arguments: Any) -> list[np.ndarray]:
+    def _blocks(self, arguments: Sequence[casadi.DM]) -> list[np.ndarray]:
         """Return the derivatives of each result by each argument."""
         course, nv = self._course(arguments), self._engine.model.nv
         step, coordinates = course.derivatives(0, 1), self._engine.coordinates
@@ -128,7 +134,7 @@ class Step(casadi.Callback):
 class _Jacobian(casadi.Callback):
     """The Jacobian of a step, in blocks; its arguments are those of the step, and what it returned."""
 
-    def __init__(self, step: Step, name: str, inames: list[str], onames: list[str], options: Any):
+    def __init__(self, step: Step, name: str, inames: list[str], onames: list[str], options: Mapping[str, Any]):
         super().__init__()
         self._step, self._names = step, (inames, onames)
         self.construct(name, options)
@@ -145,13 +151,13 @@ class _Jacobian(casadi.Callback):
     def get_name_out(self, i: int) -> str:
         return self._names[1][i]
 
-    def get_sparsity_in(self, i: int) -> Any:
+    def get_sparsity_in(self, i: int) -> casadi.Sparsity:
         given = self._step.n_in()
         return self._step.sparsity_in(i) if i < given else self._step.sparsity_out(i - given)
 
-    def get_sparsity_out(self, i: int) -> Any:
+    def get_sparsity_out(self, i: int) -> casadi.Sparsity:
         row, column = divmod(i, self._step.n_in())
         return casadi.Sparsity.dense(self._step.size1_out(row), self._step.size1_in(column))
 
-    def eval(self, arguments: Any) -> Any:
+    def eval(self, arguments: Sequence[casadi.DM]) -> list[np.ndarray]:
         return self._step._blocks(arguments)

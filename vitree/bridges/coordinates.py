@@ -7,13 +7,14 @@ dq = E d.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from vitree.errors import InputError
-from vitree.lie import SE3, SO3
+from vitree.lie import SE3, SO3, Group
 from vitree.mechanism.flat import BALL, FREE, KIND_NQ, KIND_NV
+from vitree.model.model import Model
 from vitree.spatial.rotations import hat
 
 
@@ -25,7 +26,7 @@ class Coordinates:
     model : Model
     """
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Model):
         self.model = model
         kind = np.asarray(model.flat.kind)
         q, v = np.cumsum(KIND_NQ[kind]) - KIND_NQ[kind], np.cumsum(KIND_NV[kind]) - KIND_NV[kind]
@@ -35,7 +36,7 @@ class Coordinates:
         #: places (position, displacement) and (quaternion, turn)
         self.moves = [(q[k], v[k]) for k in np.flatnonzero(kind == FREE)]
         #: places of displacements of turns, and of (turn, move), and their groups
-        self.groups: list[Any] = [(v[k] + np.arange(3), SO3) for k in np.flatnonzero(kind == BALL)]
+        self.groups: list[tuple[np.ndarray, Group]] = [(v[k] + np.arange(3), SO3) for k in np.flatnonzero(kind == BALL)]
         self.groups += [(v[k] + np.array([3, 4, 5, 0, 1, 2]), SE3) for k in np.flatnonzero(kind == FREE)]
         self.turns = [(q[k] + 3 * (kind[k] == FREE), v[k] + 3 * (kind[k] == FREE))
                       for k in np.flatnonzero((kind == FREE) | (kind == BALL))]  # fmt: skip
@@ -87,7 +88,9 @@ class Coordinates:
         return (self._of_joints(1.0, lambda group, x: group.Ad(group.maps["exp"].tau(-x)), d),
                 self._of_joints(1.0, lambda group, x: group.maps["exp"].dtau(-x), d))  # fmt: skip
 
-    def _of_joints(self, single: float, of_group: Any, d: np.ndarray) -> np.ndarray:
+    def _of_joints(
+        self, single: float, of_group: Callable[[Group, np.ndarray], np.ndarray], d: np.ndarray
+    ) -> np.ndarray:
         """Return matrices (n, nv, nv) with a number for each joint of one coordinate, and blocks for the others."""
         found = np.zeros((len(d), self.model.nv, self.model.nv))
         found[:, range(self.model.nv), range(self.model.nv)] = single

@@ -7,11 +7,13 @@ back over them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from vitree.bridges.steps import Shape
 from vitree.bridges.steps import Steps as Engine
 from vitree.errors import InputError, MissingExtraError, VitreeError
 from vitree.model.model import Model
@@ -23,6 +25,14 @@ except ImportError as error:
     raise MissingExtraError("jax", "jax", "vitree.bridges.jax") from error
 
 __all__ = ["Steps"]
+
+
+#: Work on rows of instances, and the same for JAX.
+Work = Callable[..., tuple[np.ndarray, ...]]
+Arrays = tuple[jax.Array, ...]
+Function = Callable[..., Arrays]
+#: The names of a function's arguments, and the function.
+Named = tuple[tuple[str, str], Function]
 
 
 class Steps:
@@ -63,19 +73,19 @@ class Steps:
         engine = self._engine
         nq, nv = model.nq, model.nv
 
-        def run(q: Any, p: Any, torque: Any, inputs: Any) -> Any:
-            course = engine.forward(q, p, torque, inputs)
+        def run(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
+            course = engine.forward(*rows)
             return course.q, course.p
 
-        def pull_run(q: Any, p: Any, torque: Any, inputs: Any, *bars: Any) -> Any:
-            return engine.forward(q, p, torque, inputs).pullback(*bars)
+        def pull_run(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
+            return engine.forward(*rows[:4]).pullback(*rows[4:])
 
-        def nodes(shapes: Any) -> Any:
+        def nodes(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
             count = shapes[2][-2] + 1
             return (count, nq), (count, nv)
 
-        def mapped(forward: Any, pull: Any, names: tuple[str, str], size: int = nv) -> Any:
-            def work(*arrays: Any) -> Any:
+        def mapped(forward: Callable[..., np.ndarray], pull: Work, names: tuple[str, str], size: int = nv) -> Named:
+            def work(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
                 engine.require_finite(dict(zip(names, arrays, strict=True)))
                 return (forward(*arrays),)
 
@@ -150,35 +160,37 @@ class Steps:
         """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]."""
         return self._mapped(self._displaced, q, d)
 
-    def _taken(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None, one: bool) -> Any:
+    def _taken(self, q: jax.Array, p: jax.Array, torque: jax.Array | None, inputs: jax.Array | None, steps: int | None,
+               one: bool) -> tuple[jax.Array, jax.Array]:  # fmt: skip
         engine = self._engine
-        given: list[Any] = [None if x is None else _array(x) for x in (q, p, torque, inputs)]
+        given = [None if x is None else _array(x) for x in (q, p, torque, inputs)]
         names = ("q", "p", "torque", "inputs")
         shapes = {name: None if x is None else x.shape for name, x in zip(names, given, strict=True)}
         batch, count = engine.sizes(shapes, steps, one)
-        rows = [jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in given[:2]]
+        rows = [jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in map(_array, (q, p))]
         for x, size in zip(given[2:], (engine.model.nv, engine.nu), strict=True):
             shape = (*batch, count, size)
             x = jnp.zeros(shape) if x is None else x[..., None, :] if one else x
             rows.append(jnp.broadcast_to(x, shape))
-        return self._run(*rows)
+        Q, P = self._run(*rows)
+        return Q, P
 
-    def _mapped(self, named: Any, *arguments: Any) -> Any:
+    def _mapped(self, named: Named, *arguments: jax.Array) -> jax.Array:
         (names, function), given = named, [_array(x) for x in arguments]
         batch, _ = self._engine.sizes({name: x.shape for name, x in zip(names, given, strict=True)}, one=True)
         (found,) = function(*(jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in given))
         return found
 
-    def _function(self, work: Callable[..., Any], pull: Callable[..., Any], axes: tuple[int, ...],
-                  sizes: Callable[[Any], Any]) -> Any:  # fmt: skip
+    def _function(self, work: Work, pull: Work, axes: tuple[int, ...],
+                  sizes: Callable[[Sequence[Shape]], tuple[Shape, ...]]) -> Function:  # fmt: skip
         """Return a function of JAX that works on rows of instances.
 
         ``axes`` are the numbers of last axes of the arguments that are not instances; ``sizes`` gives the shapes of the
         results without instances, of the arguments' shapes.
         """
 
-        def on_rows(job: Callable[..., Any], last: tuple[int, ...]) -> Callable[..., Any]:
-            def called(*arguments: Any) -> Any:
+        def on_rows(job: Work, last: tuple[int, ...]) -> Work:
+            def called(*arguments: ArrayLike) -> tuple[np.ndarray, ...]:
                 arrays = [np.array(x, dtype=float) for x in arguments]
                 batch = arrays[0].shape[: -last[0]]
                 count = int(np.prod(batch))
@@ -192,29 +204,32 @@ class Steps:
 
             return called
 
-        def shaped(shapes: Any) -> Any:
+        def shaped(shapes: Iterable[Shape]) -> tuple[jax.ShapeDtypeStruct, ...]:
             return tuple(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)
 
         @jax.custom_vjp
-        def function(*arguments: Any) -> Any:
+        def function(*arguments: jax.Array) -> Arrays:
             batch = arguments[0].shape[:-1]
             results = shaped((*batch, *shape) for shape in sizes([x.shape for x in arguments]))
-            return jax.pure_callback(on_rows(work, axes), results, *arguments, vmap_method="broadcast_all")
+            found: Arrays = jax.pure_callback(on_rows(work, axes), results, *arguments, vmap_method="broadcast_all")
+            return found
 
-        def forward(*arguments: Any) -> Any:
+        def forward(*arguments: jax.Array) -> tuple[Arrays, Arrays]:
             return function(*arguments), arguments
 
-        def backward(arguments: Any, bars: Any) -> Any:
+        def backward(arguments: Arrays, bars: Arrays) -> Arrays:
             of_results = tuple(x.ndim - arguments[0].ndim + 1 for x in bars)
             job = on_rows(pull, (*axes, *of_results))
             shapes = shaped(x.shape for x in arguments)
-            return jax.pure_callback(job, shapes, *arguments, *bars, vmap_method="broadcast_all")
+            found: Arrays = jax.pure_callback(job, shapes, *arguments, *bars, vmap_method="broadcast_all")
+            return found
 
         function.defvjp(forward, backward)
-        return function
+        made: Function = function
+        return made
 
 
-def _array(x: Any) -> Any:
+def _array(x: ArrayLike) -> jax.Array:
     """Return an array of doubles."""
     if not jax.config.jax_enable_x64:
         raise InputError(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from vitree.arguments import of_kind, several
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.run.linearization import Linearization
+
+if TYPE_CHECKING:
+    import control
+    from scipy.signal import StateSpace
 
 __all__ = ["Matrices", "matrices", "to_control", "to_scipy"]
 
@@ -84,7 +88,7 @@ def matrices(step: Linearization, *, velocities: bool = False, inputs: Iterable[
     return Matrices(A.copy(), acting, np.eye(len(A)), np.zeros_like(acting), step.dt, states, tuple(chosen))
 
 
-def to_scipy(step: Linearization, *, velocities: bool = False, inputs: Iterable[str] | None = None) -> Any:
+def to_scipy(step: Linearization, *, velocities: bool = False, inputs: Iterable[str] | None = None) -> StateSpace:
     """Return a linearised step as a ``scipy.signal.StateSpace`` in discrete time; see :func:`matrices`.
 
     Its ``A``, ``B``, ``C``, ``D`` and ``dt`` are those of :func:`matrices`, which also has the names.
@@ -109,7 +113,9 @@ def to_scipy(step: Linearization, *, velocities: bool = False, inputs: Iterable[
     return StateSpace(found.A, found.B, found.C, found.D, dt=found.dt)
 
 
-def to_control(step: Linearization, *, velocities: bool = False, inputs: Iterable[str] | None = None) -> Any:
+def to_control(
+    step: Linearization, *, velocities: bool = False, inputs: Iterable[str] | None = None
+) -> control.StateSpace:
     """Return a linearised step as a ``control.StateSpace`` with names; see :func:`matrices`.
 
     The names are those of :func:`matrices`, with "_" for what python-control does not take in names: spaces and points.

@@ -8,19 +8,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from vitree.arguments import whole
 from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError, ModelError
+from vitree.integrators.base import Options
 from vitree.integrators.slopes import UnexplainedError, kicks_of, require_explained, slopes
+from vitree.model.model import Model
 from vitree.run.arguments import Schedule
 from vitree.run.controller import Control
 from vitree.run.linearization import integrator_of, momentum_slopes
 from vitree.run.rollout import rollout
 from vitree.run.simulation import Simulation
+from vitree.run.trajectory import Trajectory
 
 #: How closely steps are solved if nothing else is asked for: the derivatives are those of solved steps.
 TOLERANCE = 1e-12
@@ -47,7 +50,7 @@ class Steps:
         If these steps have no derivatives.
     """
 
-    def __init__(self, model: Any, dt: Any, method: Any, options: dict[str, Any]):
+    def __init__(self, model: Model, dt: float, method: str, options: Options):
         self._integrator = integrator_of(model, method, dt, options)
         self.model, self.method = model, method
         self.dt: float = Schedule.one(dt, False).dt
@@ -68,7 +71,7 @@ class Steps:
 
     # ---- arguments -------------------------------------------------------------------------------------
 
-    def sizes(self, shapes: Mapping[str, Shape | None], steps: Any = None, one: bool = False) -> tuple[Shape, int]:
+    def sizes(self, shapes: Mapping[str, Shape | None], steps: object = None, one: bool = False) -> tuple[Shape, int]:
         """Return the leading axes that arguments of these shapes have together, and the number of steps.
 
         Parameters
@@ -170,7 +173,7 @@ class Steps:
                 found.q[k], found.p[k] = self._held.q, self._held.p
             return found
 
-    def run(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Any:
+    def run(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Trajectory:
         """Return the run of one instance, with all that is recorded of it."""
         held = Simulation(self.model, q, p0=p, dt=self.dt, method=self.method, record_every=1, **self.options)
         for k in range(len(torque)):
@@ -188,11 +191,13 @@ class Steps:
 
     def differences(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """Return the displacements (n, nv) from q0 to q1, of quaternions of any length."""
-        return self.model.difference(*map(self.coordinates.normalized, (q0, q1)))
+        found: np.ndarray = self.model.difference(*map(self.coordinates.normalized, (q0, q1)))
+        return found
 
     def displaced(self, q: np.ndarray, d: np.ndarray) -> np.ndarray:
         """Return q (n, nq) displaced by d (n, nv), of quaternions of any length."""
-        return self.model.integrate(self.coordinates.normalized(q), d)
+        found: np.ndarray = self.model.integrate(self.coordinates.normalized(q), d)
+        return found
 
     def pull_differences(self, q0: np.ndarray, q1: np.ndarray, d_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradients by q0 and q1 of what has the gradient ``d_bar`` (n, nv) by the displacements."""
@@ -210,11 +215,13 @@ class Steps:
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return p = M(q) v (n, nv), of quaternions of any length."""
-        return self.model.generalized_momentum(self.coordinates.normalized(q), v)
+        found: np.ndarray = self.model.generalized_momentum(self.coordinates.normalized(q), v)
+        return found
 
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return v = M(q)^-1 p (n, nv), of quaternions of any length."""
-        return self.model.velocity_from_momentum(self.coordinates.normalized(q), p)
+        found: np.ndarray = self.model.velocity_from_momentum(self.coordinates.normalized(q), p)
+        return found
 
     def pull_momenta(self, q: np.ndarray, v: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradients by q and v of what has the gradient ``p_bar`` (n, nv) by the momenta."""
@@ -272,7 +279,7 @@ class Course:
     p: np.ndarray
     torque: np.ndarray
     inputs: np.ndarray
-    runs: list[Any] = field(default_factory=list)
+    runs: list[Trajectory] = field(default_factory=list)
 
     def pullback(self, q_bar: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the gradients by the start q, p and by torque and inputs.

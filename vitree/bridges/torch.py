@@ -6,7 +6,7 @@ Gradients are vector-Jacobian products with the exact derivatives of the steps, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,7 +23,8 @@ except ImportError as error:
 __all__ = ["Steps"]
 
 #: Work on arrays: what it returns, and the function from gradients of that to gradients of the arguments.
-Work = Callable[..., tuple[tuple[np.ndarray, ...], Callable[..., tuple[np.ndarray, ...]]]]
+Pull = Callable[..., tuple[np.ndarray, ...]]
+Work = Callable[..., tuple[tuple[np.ndarray, ...], Pull]]
 
 
 class Steps:
@@ -120,7 +121,8 @@ class Steps:
         """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]."""
         return self._mapped({"q": q, "d": d}, self._engine.displaced, self._engine.pull_displaced)
 
-    def _run(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None, one: bool) -> tuple[Any, Any]:
+    def _run(self, q: torch.Tensor, p: torch.Tensor, torque: torch.Tensor | None, inputs: torch.Tensor | None,
+             steps: int | None, one: bool) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
         engine, given = self._engine, {"q": q, "p": p, "torque": torque, "inputs": inputs}
         shapes = {name: None if x is None else tuple(_tensor(name, x).shape) for name, x in given.items()}
         batch, count = engine.sizes(shapes, steps, one)
@@ -132,19 +134,21 @@ class Steps:
             else:
                 rows.append(_rows(x[..., None, :] if one else x, batch, (count, size)))
 
-        def work(*arrays: np.ndarray) -> Any:
+        def work(*arrays: np.ndarray) -> tuple[tuple[np.ndarray, ...], Pull]:
             course = engine.forward(*arrays)
             return (course.q, course.p), course.pullback
 
         found = _Function.apply(work, *rows)
         return found[0].reshape(*batch, count + 1, model.nq), found[1].reshape(*batch, count + 1, model.nv)
 
-    def _mapped(self, given: dict[str, Any], forward: Any, pull: Any) -> Any:
+    def _mapped(
+        self, given: dict[str, torch.Tensor], forward: Callable[..., np.ndarray], pull: Pull
+    ) -> torch.Tensor:
         engine = self._engine
         shapes = {name: tuple(_tensor(name, x).shape) for name, x in given.items()}
         batch, _ = engine.sizes(shapes, one=True)
 
-        def work(*arrays: np.ndarray) -> Any:
+        def work(*arrays: np.ndarray) -> tuple[tuple[np.ndarray, ...], Pull]:
             engine.require_finite(dict(zip(given, arrays, strict=True)))
             return (forward(*arrays),), lambda bar: pull(*arrays, bar)
 
@@ -152,7 +156,7 @@ class Steps:
         return found.reshape(*batch, found.shape[-1])
 
 
-def _tensor(name: str, x: Any) -> Any:
+def _tensor(name: str, x: object) -> torch.Tensor:
     """Return what is a tensor of doubles on the CPU."""
     if not isinstance(x, torch.Tensor):
         raise InputError(f"{name} is {a_kind(x)}; it must be a tensor of doubles: torch.tensor(x, dtype=torch.float64)")
@@ -163,7 +167,7 @@ def _tensor(name: str, x: Any) -> Any:
     return x
 
 
-def _rows(x: Any, batch: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _rows(x: torch.Tensor, batch: tuple[int, ...], shape: tuple[int, ...]) -> torch.Tensor:
     """Return a tensor (n, *shape) of all instances."""
     return x.broadcast_to((*batch, *shape)).reshape(int(np.prod(batch)), *shape)
 
@@ -172,14 +176,14 @@ class _Function(torch.autograd.Function):
     """Work on arrays as a node of the graph of gradients."""
 
     @staticmethod
-    def forward(ctx: Any, work: Work, *tensors: Any) -> tuple[Any, ...]:
+    def forward(ctx: Any, work: Work, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         arrays = [np.array(x.detach().numpy(), order="C") for x in tensors]
         found, ctx.pull = work(*arrays)
         ctx.given = tensors  # not saved: they may change in place, which changes no gradient
         return tuple(torch.from_numpy(np.array(x, order="C")) for x in found)
 
     @staticmethod
-    def backward(ctx: Any, *bars: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *bars: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, *_Gradient.apply(ctx.pull, len(bars), *bars, *ctx.given)
 
 
@@ -191,12 +195,12 @@ class _Gradient(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, pull: Any, count: int, *tensors: Any) -> tuple[Any, ...]:
+    def forward(ctx: object, pull: Pull, count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         found = pull(*(np.ascontiguousarray(x.detach().numpy()) for x in tensors[:count]))
         return tuple(torch.from_numpy(np.ascontiguousarray(x)) for x in found)
 
     @staticmethod
-    def backward(ctx: Any, *_: Any) -> tuple[Any, ...]:
+    def backward(ctx: object, *_: object) -> NoReturn:
         raise InputError(
             "gradients of steps have no derivatives in PyTorch: the model's second ones are those of "
             "vitree.linearize(...).curvature; differentiate once, without create_graph=True"

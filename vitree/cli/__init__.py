@@ -6,7 +6,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from vitree.cli.base import grouped, option
 from vitree.cli.bench import bench
@@ -20,6 +20,9 @@ from vitree.cli.words import message_of
 from vitree.errors import MissingExtraError, VitreeError
 from vitree.version import __version__
 
+if TYPE_CHECKING:
+    from click import Context, HelpFormatter
+
 try:
     import typer
     import typer.core
@@ -27,7 +30,7 @@ except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
 #: The commands, each with an example.
-COMMANDS: dict[Callable[..., Any], str] = {
+COMMANDS: dict[Callable[..., None], str] = {
     info: "vitree info talos",
     check: "vitree check arm.urdf --notes",
     fix: "vitree fix arm.urdf -o fixed.urdf",
@@ -68,7 +71,7 @@ def _narrow(kind: Any) -> Any:
     """Return a kind of command whose help has lines of ``WIDEST`` columns at most."""
 
     class Narrow(kind):
-        def format_help(self, ctx, formatter):
+        def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
             from typer import rich_utils
 
             rich_utils.MAX_WIDTH = min(WIDEST, shutil.get_terminal_size().columns)

@@ -32,17 +32,24 @@ PANELS = {
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
-def option(*names: str, text: str, complete: Any = None) -> Any:
+#: A function of a command, and one that completes a word.
+Command = Callable[..., None]
+Complete = Callable[..., list[str]]
+#: Arguments of a function by their names.
+Keywords = dict[str, Any]
+
+
+def option(*names: str, text: str, complete: Complete | None = None) -> Any:
     """An option of a command."""
     return typer.Option(*names, help=text, show_default=True, autocompletion=complete) if typer else None
 
 
-def argument(text: str, name: str, complete: Any = None) -> Any:
+def argument(text: str, name: str, complete: Complete | None = None) -> Any:
     """An argument of a command."""
     return typer.Argument(help=text, metavar=name, show_default=False, autocompletion=complete) if typer else None
 
 
-def grouped(command: Callable) -> Callable:
+def grouped(command: Command) -> Command:
     """Return a command whose parameters that are groups of options became options of their own, in panels of the help.
 
     Interrupted, it says so and ends with 130.
@@ -69,7 +76,7 @@ def grouped(command: Callable) -> Callable:
     parameters.sort(key=lambda one: [None, *PANELS].index(panels.get(one.name)))
 
     @functools.wraps(command)
-    def run(**given):
+    def run(**given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         try:

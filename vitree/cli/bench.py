@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 from vitree.cli.base import Json, Progress, option
 from vitree.cli.console import Bar, out
@@ -98,7 +98,7 @@ def bench(
     out(found.to_json() if as_json else found)
 
 
-def _run_scenes(chosen: Scenes, methods: str | None, peers: bool, progress: Any, as_json: bool) -> None:
+def _run_scenes(chosen: Scenes, methods: str | None, peers: bool, progress: bool | None, as_json: bool) -> None:
     from vitree.scenes import scenes
 
     named = None if methods is None else [part for part in (part.strip() for part in methods.split(",")) if part]

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,17 @@ from vitree.cli.words import in_options
 from vitree.errors import InputError
 from vitree.findings import SEVERITIES, Finding
 from vitree.mechanism.contacts import LIMITS, Contact
+from vitree.mechanism.flat import JointInfo
 from vitree.model.model import Model
-from vitree.model.system import freedom_of
+from vitree.model.system import System, freedom_of
 from vitree.results.plain import no_nan, plain
 from vitree.wording import visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from rich.status import Status
+    from rich.text import Text
+    from rich.tree import Tree
 
 #: Seconds without output before the progress is shown.
 PATIENCE = 1.0
@@ -64,12 +71,12 @@ def out(text: object, flush: bool = False) -> None:
     print(visible(str(text)), flush=flush)
 
 
-def print_json(content: Any) -> None:
+def print_json(content: object) -> None:
     """Print strict JSON, with null for NaN."""
     out(json.dumps(no_nan(plain(content)), indent=1, allow_nan=False))
 
 
-def facts_of_findings(findings) -> list[dict[str, Any]]:
+def facts_of_findings(findings: Iterable[Finding]) -> list[dict[str, object]]:
     """Return findings, for JSON."""
     return [asdict(finding) for finding in findings]
 
@@ -105,7 +112,7 @@ class Busy:
 
     def __init__(self, what: str):
         self.what = visible(what)
-        self.shown: Any = None
+        self.shown: Status | None = None
 
     def __enter__(self) -> Busy:
         terminal = sys.stderr.isatty()
@@ -137,7 +144,7 @@ class Bar:
         self.lines = wanted is None and not self.wanted
         self.what = ""
         self.patience = 0.0 if wanted else PATIENCE
-        self.rich: Any = None
+        self.rich: Progress | None = None
 
     def __enter__(self) -> Bar:
         self.start = self.reported = time.monotonic()
@@ -182,7 +189,7 @@ class Bar:
             self.rich.stop()
 
 
-def facts_of(system) -> dict[str, Any]:
+def facts_of(system: System) -> dict[str, object]:
     """Return the content of ``info``, for JSON."""
     facts = {
         "name": system.name,
@@ -203,7 +210,7 @@ def facts_of(system) -> dict[str, Any]:
     return facts | (_facts_of_model(system) if isinstance(system, Model) else {})
 
 
-def _facts_of_model(model) -> dict[str, Any]:
+def _facts_of_model(model: Model) -> dict[str, object]:
     flat = model.flat
     joints = []
     for joint in model.joints:
@@ -230,7 +237,7 @@ def _facts_of_model(model) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _facts_of_contacts(model) -> dict[str, Any]:
+def _facts_of_contacts(model: Model) -> dict[str, Any]:
     """Return the ground, None if there is none, and the number of points and shapes that touch, by frames."""
     ground, contacts = model.ground, [each for each in model.contacts if isinstance(each, Contact)]
     surface = ("friction", "restitution", "stiffness", "damping")
@@ -245,7 +252,7 @@ def _facts_of_contacts(model) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _lines_of_contacts(model) -> list[str]:
+def _lines_of_contacts(model: Model) -> list[str]:
     facts = _facts_of_contacts(model)
     lines = []
     if facts["ground"] is not None:
@@ -265,11 +272,11 @@ def _lines_of_contacts(model) -> list[str]:
     return lines
 
 
-def _gravest_first(model) -> list[Finding]:
+def _gravest_first(model: Model) -> list[Finding]:
     return sorted(model.report, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def _lines_of_findings(model) -> list[str]:
+def _lines_of_findings(model: Model) -> list[str]:
     """Return a line for each rule: its first finding, and the number of the others."""
     rules: dict[tuple[str, str], list[Finding]] = {}
     for finding in _gravest_first(model):
@@ -280,7 +287,7 @@ def _lines_of_findings(model) -> list[str]:
     ]
 
 
-def _line(text: str) -> Any:
+def _line(text: str) -> Text:
     """Return a text for Rich."""
     from rich.text import Text
 
@@ -295,7 +302,7 @@ def print_columns(words: Iterable[str]) -> None:
     Console(highlight=False).print(Columns(map(_line, words), padding=(0, 2), column_first=True))
 
 
-def print_tree(system) -> None:
+def print_tree(system: System) -> None:
     """Print links and joints of a model, or the facts of a vehicle, as a tree."""
     from rich.console import Console
 
@@ -315,7 +322,7 @@ def print_tree(system) -> None:
     Console(width=wide, highlight=False).print(tree)
 
 
-def _tree_of_vehicle(vehicle):
+def _tree_of_vehicle(vehicle: System) -> Tree:
     from rich.tree import Tree
 
     tree = Tree(_line(f"{vehicle.name}: {freedom_of(vehicle)}, {vehicle.total_mass:.6g} kg"))
@@ -325,13 +332,13 @@ def _tree_of_vehicle(vehicle):
     return tree
 
 
-def summary(thing: Any) -> str:
+def summary(thing: object) -> str:
     """Return the first sentence of a docstring."""
     first = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
     return re.sub(r"(; (see|made by) )?:\w+:`[^`]*`", "", first).rstrip(".")
 
 
-def _tree_of_model(model):
+def _tree_of_model(model: Model) -> Tree:
     from rich.tree import Tree
 
     into: dict[str, str] = {}  # link to the joints that lead to it
@@ -346,7 +353,7 @@ def _tree_of_model(model):
         f"{len(model.link_names)} links, {model.total_mass:.6g} kg moving"
     )
     tree = Tree(_line(title))
-    nodes: dict[str | None, Any] = {None: tree}
+    nodes: dict[str | None, Tree] = {None: tree}
     flat = model.flat
     for name, parent, mass in zip(model.link_names, flat.link_parent, flat.link_mass, strict=True):
         text = _line(f"{into.get(name, '')}{name}, {mass:.4g} kg")
@@ -354,7 +361,7 @@ def _tree_of_model(model):
     return tree
 
 
-def _describe(joint, model) -> str:
+def _describe(joint: JointInfo, model: Model) -> str:
     unit = "m" if joint.kind == "prismatic" else "rad"
     parts = [joint.kind]
     if joint.axis is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from vitree.cli.base import Force, Json, argument, option
 from vitree.cli.console import Busy, check_writable, out, print_json
@@ -12,6 +12,7 @@ from vitree.cli.options import GRAVITY, Reading, find
 from vitree.errors import InputError, ModelError
 from vitree.run.trajectory import LEFT_OUT, Trajectory
 from vitree.run.trajectory import convert as convert_run
+from vitree.tree.tree import Tree
 from vitree.writing import write_text
 
 #: Endings of robot files that are written, and the gravity that URDF files are read with.
@@ -58,7 +59,7 @@ def convert(
         out(f"wrote {target}" + (f"; left out: {lost}" if lost else ""))
 
 
-def _tree(reading: Reading, source: str) -> Any:
+def _tree(reading: Reading, source: str) -> Tree:
     from vitree.mjcf import from_mujoco
     from vitree.mjcf.files import is_mjcf
     from vitree.tree.sexpr import read_sexpr
@@ -74,7 +75,7 @@ def _tree(reading: Reading, source: str) -> Any:
         return read_urdf(path, **reading.options(path))
 
 
-def _write_robot(tree: Any, target: Path, lossy: bool) -> str:
+def _write_robot(tree: Tree, target: Path, lossy: bool) -> str:
     """Write a tree to a file and return the parts that the file does not hold."""
     from vitree.tree.sexpr import write_sexpr
 
@@ -92,7 +93,7 @@ def _write_robot(tree: Any, target: Path, lossy: bool) -> str:
     return ", ".join(lost)
 
 
-def _urdf(tree: Any, lossy: bool) -> tuple[str, list[str]]:
+def _urdf(tree: Tree, lossy: bool) -> tuple[str, list[str]]:
     """Return the text of a URDF file, and the parts that it does not hold."""
     from vitree.urdf import write_urdf
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vitree.errors import InputError
+from vitree.model.system import System
+
+if TYPE_CHECKING:
+    pass
 
 #: Vehicles with builders of these names in ``vitree.vehicles``.
 VEHICLES = ("boat", "car", "helicopter", "snakeboard")
@@ -57,11 +61,12 @@ def is_vehicle(name: str) -> bool:
     return name in VEHICLES and not Path(name).is_file()
 
 
-def vehicle(name: str) -> Any:
+def vehicle(name: str) -> System:
     """Return the vehicle of a name, with the default numbers of its builder."""
     from vitree import vehicles
 
-    return getattr(vehicles, name)()
+    made: System = getattr(vehicles, name)()
+    return made
 
 
 def files(word: str, endings: Iterable[str]) -> list[str]:
@@ -103,12 +108,12 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def methods(ctx, incomplete: str) -> list[str]:
+def methods(ctx: Any, incomplete: str) -> list[str]:
     """Complete a method of the command's robot, or the last of several separated by commas."""
     from vitree.integrators import METHODS
 
     begun, comma, last = incomplete.rpartition(",")
-    known = METHODS
+    known: Mapping[str, object] = METHODS
     for word in (ctx.params.get("robot"), *ctx.args):  # behind an option without its value words are not parsed
         known = vehicle(word).methods if word in VEHICLES else known
     return [begun + comma + name for name in known if name.startswith(last) and name not in begun.split(",")]

@@ -6,21 +6,22 @@ import contextlib
 import importlib
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import numpy as np
 
-from vitree.cli.base import Progress, argument, option
+from vitree.cli.base import Keywords, Progress, argument, option
 from vitree.cli.console import counted, say
 from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
 from vitree.cli.words import blaming
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
+from vitree.model.system import System
 
 ROBOT = (
     "A robot's name or a vehicle's ('vitree robots' lists them), or the path of a URDF, xacro or MJCF file or of a "
@@ -134,7 +135,7 @@ class Reading:
         ),
     ] = "smooth"
 
-    def touching(self) -> dict[str, Any]:
+    def touching(self) -> Keywords:
         """Return the options ``ground``, ``limits`` and ``limit_restitution`` of ``load_urdf``."""
         surface = {name: value for name in ("friction", "restitution") if (value := getattr(self, name)) is not None}
         if surface and not self.ground:
@@ -145,7 +146,7 @@ class Reading:
         return {"ground": Ground(**surface) if self.ground else None, "limits": self.limits,
                 "limit_restitution": self.limit_restitution}  # fmt: skip
 
-    def options(self, path: Any) -> dict[str, Any]:
+    def options(self, path: Path) -> Keywords:
         """Return the options of ``load_urdf`` for a file."""
         from vitree.urdf.robots import suggest_base
 
@@ -159,7 +160,7 @@ class Reading:
             "trust": self.trust, "friction": self.joint_friction, **self.touching(),
         }  # fmt: skip
 
-    def of_mjcf(self, name: str, gravity: str = GRAVITY) -> dict[str, Any]:
+    def of_mjcf(self, name: str, gravity: str = GRAVITY) -> Keywords:
         """Return the options of ``load_mjcf``; gravity is that of the file, unless another is given."""
         taken = "--ground", "--limits", "--limit-restitution", "--joint-friction", "--package"
         others = [option for option in self.given() if option not in taken]
@@ -171,9 +172,9 @@ class Reading:
             "friction": self.joint_friction, "packages": folders(self.packages or []),
         }  # fmt: skip
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         """Return the options that differ from their defaults, as a person writes them."""
-        empty: tuple = (None, [], "")
+        empty: tuple[object, ...] = (None, [], "")
         values = {field: field.default if (value := getattr(self, field.name)) is False or value in empty else value
                   for field in fields(Reading)}  # fmt: skip
         return {
@@ -181,13 +182,13 @@ class Reading:
             for field, value in values.items() if value != field.default
         }  # fmt: skip
 
-    def refuse(self, why: str, **others: Any) -> None:
+    def refuse(self, why: str, **others: tuple[object, object]) -> None:
         """Raise an InputError if one of these options was given, or one of ``others``, name=(value, default)."""
         given = [*self.given(), *(f"--{name}" for name, (value, default) in others.items() if value != default)]
         if given:
             raise InputError(f"{', '.join(given)}: {why}")
 
-    def load(self, name: str, gravity: str = GRAVITY) -> Any:
+    def load(self, name: str, gravity: str = GRAVITY) -> System:
         """Return the model of a robot or vehicle, under a gravity x,y,z [m/s^2] if it is a robot file.
 
         Says on stderr if there are warnings of the file.
@@ -294,19 +295,19 @@ class Start:
     speed: Annotated[float, option("--speed", text="Deviation of the random velocity, in rad/s and m/s.")] = 1.0
     seed: Annotated[int, option("--seed", text="Seed of a random start, a number.")] = 0
 
-    def of(self, system, on_ground: bool | None = False) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, system: System, on_ground: bool | None = False) -> tuple[np.ndarray, np.ndarray]:
         """Return q and v; see :func:`vitree.run.arguments.start_of`."""
         from vitree.run.arguments import start_of
 
         return start_of(system, self.seed, *self.given(), self.speed, bool(on_ground))
 
-    def configuration(self, system) -> np.ndarray:
+    def configuration(self, system: System) -> np.ndarray:
         """Return q (nq,)."""
         from vitree.run.arguments import configuration_of
 
         return configuration_of(system, self.seed, self.given()[0])
 
-    def given(self) -> tuple[Any, Any]:
+    def given(self) -> tuple[str | Sequence[float], str | np.ndarray]:
         """Return q0 and v0 as words or numbers."""
         q0 = self.q0 if self.q0 in ("neutral", "random") else numbers("--q0", self.q0)
         return q0, self.v0 if self.v0 in ("random", "zero") else np.array(numbers("--v0", self.v0))
@@ -329,11 +330,11 @@ class World:
         ),
     ] = True
 
-    def system(self, robot: Robot | OptionalRobot) -> Any:
+    def system(self, robot: Robot | OptionalRobot) -> System:
         """Return the model of a robot, or a vehicle, for a run."""
         return self.system_of(robot, robot.robot)
 
-    def system_of(self, reading: Reading, name: str) -> Any:
+    def system_of(self, reading: Reading, name: str) -> System:
         """The same of a robot by its name."""
         system = reading.load(name, self.gravity)
         if self.damping:
@@ -390,7 +391,7 @@ class Run(World):
                 raise InputError(f"--input {name}={text} must be a finite number")
         return found or None
 
-    def chosen(self, **more: Any) -> dict[str, Any]:
+    def chosen(self, **more: object) -> Keywords:
         """Return the given options of a method by their names, and those of ``more`` that are not None."""
         own = {name: getattr(self, name) for name in ("solver", "order")}
         own = {name: value for name, value in own.items() if value != getattr(Run, name)}
@@ -438,7 +439,7 @@ def numbers(name: str, text: str) -> list[float]:
         raise InputError(f'{name} "{text}" must be numbers separated by commas') from None
 
 
-def value_of(text: str) -> Any:
+def value_of(text: str) -> object:
     """Return a number, a truth value or a word."""
     for kind in (int, float, {"true": True, "false": False}.__getitem__):
         with contextlib.suppress(ValueError, KeyError):
@@ -465,7 +466,7 @@ def folders(texts: list[str]) -> dict[str, str] | list[str] | None:
     return pairs_of("--package", named) if named else texts or None
 
 
-def methods_of(methods: str | None, system, usual=()) -> list[str]:
+def methods_of(methods: str | None, system: System, usual: Sequence[str] = ()) -> list[str]:
     """Return the methods of an option, or the default ones of a system."""
     if methods is not None:
         return [part for part in (part.strip() for part in methods.split(",")) if part]
@@ -476,6 +477,6 @@ def methods_of(methods: str | None, system, usual=()) -> list[str]:
     return [name for name in able if not name.startswith("scipy-")]
 
 
-def has_touches(system: Any) -> bool:
+def has_touches(system: System) -> bool:
     """Say whether forces of contact or of limits may act, which some methods do not know."""
     return isinstance(system, Model) and system.has_contact

@@ -7,18 +7,20 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import numpy as np
 
-from vitree.cli.base import Force, Json, Notes, option
+from vitree.cli.base import Force, Json, Keywords, Notes, option
 from vitree.cli.console import Bar, check_writable, counted, first_statement, out, print_json, say, warn, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_of
 from vitree.cli.standing import Stand
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+from vitree.model.system import System
 from vitree.run.controller import Control
+from vitree.run.trajectory import Trajectory
 
 try:
     import typer
@@ -145,7 +147,7 @@ def simulate(
     warn(traj.warnings, notes)
 
 
-def _facts_of_run(traj, output: Path, keeps: bool) -> dict[str, Any]:
+def _facts_of_run(traj: Trajectory, output: Path, keeps: bool) -> dict[str, object]:
     """Return the facts of a run; the energy has an error only if the system conserves it."""
     change = traj.energy - traj.energy[0]
     return {
@@ -258,7 +260,7 @@ def _notes(texts: Iterable[str], whole: bool) -> tuple[str, ...]:
     return (*short, *(["--notes shows the notes in full."] if short != told else []))
 
 
-def step_of(text: str) -> Any:
+def step_of(text: str) -> str | float:
     """Return a time step [s], or auto."""
     try:
         return "auto" if text.strip() == "auto" else float(text)
@@ -266,9 +268,9 @@ def step_of(text: str) -> Any:
         raise InputError(f'--dt "{text}" must be a number of seconds, or auto') from None
 
 
-def jobs_of(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, dict[str, Any]]]:
+def jobs_of(methods: str | None, system: System, run: Run) -> dict[str, tuple[str, Keywords]]:
     """Return the method and its options, by labels such as linear-time:riqn:order=4."""
-    jobs: dict[str, tuple[str, dict[str, Any]]] = {}
+    jobs: dict[str, tuple[str, Keywords]] = {}
     known: set[str] = set()
     for label in methods_of(methods, system, COMPARED):
         name, *own = label.split(":")
@@ -286,7 +288,7 @@ def jobs_of(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, 
     return jobs
 
 
-def _own(label: str, part: str) -> tuple[str, Any]:
+def _own(label: str, part: str) -> tuple[str, str | int]:
     """Return name and value of the option that a part of NAME:SOLVER:order=4 gives."""
     key, given, value = part.rpartition("=")
     if not given:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from vitree.cli.words import blaming
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.contacts import LIMITS
 from vitree.model.model import Model
+from vitree.model.system import System
 
 #: Gains of drives that hold a robot: kp over its weight times the height of its center of mass, and kd over kp [s].
 STIFFNESS, DAMPING = 10.0, 0.1
@@ -59,7 +60,9 @@ class Stand(Start):
         ),
     ] = "auto"
 
-    def prepare(self, robot: Robot, run: Run, method: str | None) -> tuple[Any, np.ndarray, np.ndarray, Any, str]:
+    def prepare(
+        self, robot: Robot, run: Run, method: str | None
+    ) -> tuple[System, np.ndarray, np.ndarray, dict[str, float] | None, str]:
         """Return the system, q (nq,), v (nv,), the targets of its drives by joints, and a line on them.
 
         Without drives of ours there are no targets, and the line is empty.
@@ -82,11 +85,13 @@ class Stand(Start):
         told = told if posture is None else f"starts standing, {told}"
         return driven, q, v, _targets(driven, q, balanced=gains is None), told
 
-    def _state(self, system: Any, posture: Mapping[str, Any] | None, ground: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _state(
+        self, system: System, posture: Mapping[str, tuple[float, ...]] | None, ground: bool | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         start = replace(self, q0="neutral" if self.q0 in ("auto", "standing") else self.q0,
                         v0="zero" if self.v0 == "auto" else self.v0)  # fmt: skip
         q, v = start.of(system, ground)
-        if posture is not None:
+        if posture is not None and isinstance(system, Model):
             return _standing(system, posture), v
         if self.v0 == "auto" and (not isinstance(system, Model) or _rests(system, q)):
             return replace(start, v0="random").of(system, ground)

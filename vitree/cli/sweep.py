@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Optional, TypeVar
 
-from vitree.cli.base import Force, Json, option
+from vitree.cli.base import Force, Json, Keywords, option
 from vitree.cli.console import Bar, check_writable, out, say, wrote
 from vitree.cli.names import METHOD_NAMES, METHOD_OPTIONS, methods, one_of
 from vitree.cli.options import Robots, Run, Start, pairs_of, value_of
 from vitree.cli.run import jobs_of, step_of
 from vitree.errors import InputError, MissingExtraError
+from vitree.model.system import System
 from vitree.run.controller import Control
 
 try:
@@ -90,7 +91,7 @@ def sweep(
     if output is not None:
         check_writable("--output", output, ".csv", ".parquet", ".nc", ".json", force=force)
     if cluster is not None and backend not in ("dask", "ray"):
-        raise InputError(f"--cluster {cluster} goes with --backend dask or ray; leave it out")
+        raise InputError(f"--cluster {cluster} requires --backend dask or ray; leave it out")
     if seeds < 1:
         raise InputError(f"--seeds {seeds} must be 1 or more; --seed is the first")
     named = dict.fromkeys(robots.robots)
@@ -121,15 +122,15 @@ def sweep(
         say(note)
 
 
-def _axes(systems: dict[str, Any], run: Run, start: Start, methods: str | None, dt: str, seeds: int,
-          varied: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+def _axes(systems: Mapping[str, System], run: Run, start: Start, methods: str | None, dt: str, seeds: int,
+          varied: list[str]) -> tuple[Keywords, Keywords]:  # fmt: skip
     """Return what varies, and what all runs have in common."""
     q0, v0 = start.given()
-    same: dict[str, Any] = {"duration": run.duration, "record_every": run.record_every, "q0": q0, "v0": v0,
-                            "speed": start.speed}  # fmt: skip
+    same: Keywords = {"duration": run.duration, "record_every": run.record_every, "q0": q0, "v0": v0,
+                      "speed": start.speed}  # fmt: skip
     if (inputs := run.driven()) is not None:
         same["control"] = Control(inputs=inputs)
-    over: dict[str, Any] = {}
+    over: Keywords = {}
     if methods is None:
         same |= run.chosen()
     else:
@@ -146,7 +147,10 @@ def _axes(systems: dict[str, Any], run: Run, start: Start, methods: str | None, 
     return over, same
 
 
-def _distinct(option: str, values: list[Any]) -> list[Any]:
+T = TypeVar("T")
+
+
+def _distinct(option: str, values: list[T]) -> list[T]:
     for k, value in enumerate(values):
         if value in values[:k]:
             raise InputError(f"{option} has {value} twice; give each value once")
@@ -161,9 +165,9 @@ def _cluster(backend: str, address: str | None, workers: int | None) -> Iterator
             from distributed import Client
         except ImportError:
             raise MissingExtraError("distributed", "dask", "a sweep by Dask") from None
-        own: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+        own: Keywords = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
         try:
-            client = Client(address) if address is not None else Client(**own)
+            client: Any = Client(address) if address is not None else Client(**own)
         except (OSError, ValueError) as error:
             raise InputError(f"--cluster {address}: no cluster of Dask answers there ({error})") from None
         with client:

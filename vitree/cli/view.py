@@ -9,9 +9,9 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
-from vitree.cli.base import Force, Json, argument, option
+from vitree.cli.base import Force, Json, Keywords, argument, option
 from vitree.cli.console import Bar, Busy, check_writable, out, print_json, say, wrote
 from vitree.cli.names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs, sources
 from vitree.cli.options import ROBOT, Reading, Start, folders
@@ -138,7 +138,7 @@ def view(
         viewer.stop()
 
 
-def _film(mp4: Path | None, fps: float | None, size: str | None, html: Path | None, force: bool) -> dict[str, Any]:
+def _film(mp4: Path | None, fps: float | None, size: str | None, html: Path | None, force: bool) -> Keywords:
     """Return the options of a video; raise an InputError if one is wrong, or there is no video."""
     given = [name for name, value in (("--fps", fps), ("--size", size)) if value is not None]
     if mp4 is None:
@@ -251,7 +251,7 @@ def _not_a_plot(what: str, run: list[str]) -> VitreeError:
 
 def _plot_options(
     name: str, coordinates: list[str] | None, of: str | None, frames: list[str] | None
-) -> dict[str, Any]:
+) -> Keywords:
     if frames is not None:
         if name not in ("contact-forces", "center-of-pressure"):
             raise InputError(f"--frame is for contact-forces and center-of-pressure; leave it out of {name}")

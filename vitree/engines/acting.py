@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import limits_of
@@ -61,7 +62,7 @@ class Acting(NamedTuple):
     """
 
     constant: np.ndarray
-    torque: Callable[..., Any] | None
+    torque: Callable[..., ArrayLike] | None
     damping: np.ndarray
     friction: np.ndarray
     slow: np.ndarray
@@ -76,11 +77,12 @@ class Acting(NamedTuple):
     def unknown(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the forces (nv,) that no engine knows: constant ones, torque, smooth friction."""
         force = self.constant - self.friction * v / np.sqrt(v * v + self.slow * self.slow)
-        return force if self.torque is None else force + np.asarray(self.torque(t, q, v), dtype=float)
+        found: np.ndarray = force if self.torque is None else force + np.asarray(self.torque(t, q, v), dtype=float)
+        return found
 
     def all(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return all forces (nv,)."""
-        force = self.unknown(t, q, v) - self.damping * v
+        force: np.ndarray = self.unknown(t, q, v) - self.damping * v
         for iq, iv, stiffness, rest in self.springs:
             force[iv] -= stiffness * (q[iq] - rest)
         for at in self.servos:
@@ -89,7 +91,7 @@ class Acting(NamedTuple):
         return force
 
 
-def acting_on(model: Model, torque: Any = None, inputs: Any = None) -> Acting:
+def acting_on(model: Model, torque: object = None, inputs: object = None) -> Acting:
     """Return the forces on the joints of a model.
 
     Parameters
@@ -110,11 +112,14 @@ def acting_on(model: Model, torque: Any = None, inputs: Any = None) -> Acting:
         constant += np.asarray(torque, dtype=float)
     if callable(inputs) or any(callable(x) or np.ndim(x) for x in getattr(inputs, "values", tuple)()):
         raise NotImplementedError("inputs that change over time")
-    numbers: Any = resolve_inputs(model, inputs)
-    if np.ndim(numbers) > 1:
+    numbers = resolve_inputs(model, inputs)
+    if callable(numbers) or (numbers is not None and numbers.ndim > 1):
         raise NotImplementedError("inputs that change over time")
     u = dict(zip(model.input_names, np.zeros(len(model.input_names)) if numbers is None else numbers, strict=True))
-    value = lambda x: float(u[x] if isinstance(x, str) else x)  # noqa: E731
+
+    def value(x: float | str) -> float:
+        return float(u[x] if isinstance(x, str) else x)
+
     springs, servos = [], []
     for load in model.loads:
         if not isinstance(load, Drive | JointForce | JointSpring):

@@ -7,9 +7,10 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import entries
 from vitree.engines.acting import Acting, Motion, limits_hold
@@ -21,6 +22,9 @@ from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC
 from vitree.mechanism.loads import JointForce, JointSpring
 from vitree.model.model import Model
 from vitree.spatial.rotations import rotate
+
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel, MjsBody, MjSpec
 
 #: Radius of points [m].
 POINT = 1e-6
@@ -46,7 +50,7 @@ def require() -> None:
         raise MissingExtraError("mujoco", "engines", "MuJoCo") from None
 
 
-def _quaternion(R: Any) -> np.ndarray:
+def _quaternion(R: np.ndarray) -> np.ndarray:
     """A rotation matrix as (w, x, y, z)."""
     import mujoco
 
@@ -65,7 +69,7 @@ def _spring(restitution: float, dt: float, timeconst: float | None) -> list[floa
     return [-(rate**2), -2 * ratio * rate]
 
 
-def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", timeconst: float | None = None) -> Any:
+def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", timeconst: float | None = None) -> MjModel:
     """Return the MjModel of a mechanism, with its contacts, joint springs and drives.
 
     Each drive is an actuator, in the order of ``model.drives``, whose control is kp target + kd rate [N or N m].
@@ -88,7 +92,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
 
     flat, spec = model.flat, mujoco.MjSpec()
     ground = flat.ground or Ground()
-    bodies: list[Any] = []
+    bodies: list[MjsBody] = []
     index = model.index
     for i, kind in enumerate(flat.kind.tolist()):
         parent = spec.worldbody if flat.parent[i] < 0 else bodies[flat.parent[i]]
@@ -161,7 +165,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     return own
 
 
-def _touching(spec: Any, bodies: list, model: Model, contact: Contact, ground: Ground, dt: float,
+def _touching(spec: MjSpec, bodies: list[MjsBody], model: Model, contact: Contact, ground: Ground, dt: float,
               timeconst: float | None) -> None:  # fmt: skip
     """Add the geoms of a contact."""
     import mujoco
@@ -173,7 +177,7 @@ def _touching(spec: Any, bodies: list, model: Model, contact: Contact, ground: G
     friction, restitution, *_ = against_ground(contact, ground)
     types = mujoco.mjtGeom
 
-    def add(kind: Any, size: list[float], R: Any, at: Any, bits: tuple[int, int]) -> None:
+    def add(kind: mujoco.mjtGeom, size: list[float], R: np.ndarray, at: ArrayLike, bits: tuple[int, int]) -> None:
         geom = body.add_geom(type=kind, size=[*size, 0, 0, 0][:3], pos=p + E @ np.asarray(at), quat=_quaternion(E @ R))
         geom.contype, geom.conaffinity = bits
         geom.condim, geom.friction[0] = (3 if friction else 1), friction
@@ -241,7 +245,7 @@ class States:
             out[iv : iv + 3] = rotate(turn, v[iv : iv + 3])
         return out
 
-    def to_mujoco(self, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+    def to_mujoco(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return qpos (nq,) and qvel (nv,) of a state q (nq,), v (nv,) [m, rad, m/s, rad/s].
 
         Raises
@@ -252,7 +256,7 @@ class States:
         q, v = entries(q, (self.nq,), "q"), entries(v, (self.nv,), "v")
         return q[self.order], self.velocity(q, v, 1.0)
 
-    def from_mujoco(self, qpos: Any, qvel: Any) -> tuple[np.ndarray, np.ndarray]:
+    def from_mujoco(self, qpos: ArrayLike, qvel: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return q (nq,) and v (nv,) of MuJoCo's qpos (nq,) and qvel (nv,) [m, rad, m/s, rad/s].
 
         Quaternions get length one, as MuJoCo takes them.
@@ -273,7 +277,7 @@ class States:
 
 
 @contextlib.contextmanager
-def heard(hear: Callable[[str], Any] = lambda text: None) -> Iterator[None]:
+def heard(hear: Callable[[str], object] = lambda text: None) -> Iterator[None]:
     """Let MuJoCo say its warnings to ``hear``, and not on stderr and in a file of the working directory."""
     import mujoco
 
@@ -285,7 +289,7 @@ def heard(hear: Callable[[str], Any] = lambda text: None) -> Iterator[None]:
             mujoco.set_mju_user_warning(None)
 
 
-def blown(data: Any) -> bool:
+def blown(data: MjData) -> bool:
     """Return whether a state has blown up, or MuJoCo has reset it."""
     import mujoco
 
@@ -294,7 +298,7 @@ def blown(data: Any) -> bool:
 
 
 def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, steps: int, every: int, acting: Acting,
-        report: Callable[[int, int], Any] | None = None) -> Motion:  # fmt: skip
+        report: Callable[[int, int], object] | None = None) -> Motion:  # fmt: skip
     """Return a run by MuJoCo's ``mj_step``.
 
     Parameters
@@ -328,7 +332,7 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
         if len({*model.damping[iv : iv + 3].tolist()}) > 1:
             raise NotImplementedError("damping of a free joint that differs by direction")
 
-    def pushed(_: Any, at: Any) -> None:
+    def pushed(_: MjModel, at: MjData) -> None:
         own = at.qpos[way.back]
         for iq in way.quaternions:
             own[iq : iq + 4] /= np.linalg.norm(own[iq : iq + 4])

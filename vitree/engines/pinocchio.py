@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from vitree.errors import MissingExtraError
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC, REVOLUTE, Flat
 from vitree.model.model import Model
 from vitree.spatial.rotations import quaternion_rate, rotate
+
+if TYPE_CHECKING:
+    import pinocchio as pin
 
 #: Where a state has blown up [m/s or rad/s].
 LOST = 1e6
@@ -27,7 +30,7 @@ def require() -> None:
         raise MissingExtraError("pin", "engines", "Pinocchio") from None
 
 
-def pinocchio_model(flat: Flat) -> Any:
+def pinocchio_model(flat: Flat) -> pin.Model:
     """Return the mechanism as a Pinocchio model; q and v are then the same vectors.
 
     Bodies must be in depth-first order for Pinocchio's ``crba`` (not for ``rnea``).
@@ -75,7 +78,7 @@ def _rates(model: Model) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 
 def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, steps: int, every: int, acting: Acting,
-        report: Callable[[int, int], Any] | None = None) -> Motion:  # fmt: skip
+        report: Callable[[int, int], object] | None = None) -> Motion:  # fmt: skip
     """Return a run by the accelerations of Pinocchio's ``aba``.
 
     Parameters
@@ -105,14 +108,15 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     data, force, rate = theirs.createData(), acting.all, _rates(model)
     quaternions = [slice(at, at + 4) for at in model._quaternions.tolist()]
 
-    def acceleration(t, q, v):
-        return pin.aba(theirs, data, q, v, force(t, q, v))
+    def acceleration(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        found: np.ndarray = pin.aba(theirs, data, q, v, force(t, q, v))
+        return found
 
-    def euler(t, q, v):
+    def euler(t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         v = v + dt * acceleration(t, q, v)
         return pin.integrate(theirs, q, dt * v), v
 
-    def rk4(t, q, v):
+    def rk4(t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         slopes: list[tuple[np.ndarray, np.ndarray]] = []
         for share in (0.0, 0.5, 0.5, 1.0):
             qs, vs = q, v

@@ -81,7 +81,7 @@ def nearest_of_box(c: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndar
     return away, n, y
 
 
-def ends_beside(a0: np.ndarray, a1: np.ndarray, b0: np.ndarray, b1: np.ndarray) -> list[tuple]:
+def ends_beside(a0: np.ndarray, a1: np.ndarray, b0: np.ndarray, b1: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return places on two segments (n, 3) at their ends [m]: an end of one and what is nearest to it on the other.
 
     Parameters
@@ -160,10 +160,11 @@ def nearest_shares(p: np.ndarray, d: np.ndarray, half: np.ndarray) -> np.ndarray
     low, high = at[rows, np.maximum(k - 1, 0)], at[rows, k]
     before, after = slope[rows, np.maximum(k - 1, 0)], slope[rows, k]
     inside = (k > 0) & (after > 0) & (before < 0)
-    s = np.where(inside, low - _share(before * (high - low), np.where(inside, after - before, 0.0)), high)
+    s: np.ndarray = np.where(inside, low - _share(before * (high - low), np.where(inside, after - before, 0.0)), high)
 
     def depth(s: np.ndarray) -> np.ndarray:
-        return (np.abs(p + s[:, None] * u) - half).max(axis=1)
+        found: np.ndarray = (np.abs(p + s[:, None] * u) - half).max(axis=1)
+        return found
 
     least = depth(s)
     within = least <= 1e-14 * size
@@ -181,7 +182,9 @@ def nearest_shares(p: np.ndarray, d: np.ndarray, half: np.ndarray) -> np.ndarray
     return s
 
 
-def end_of_box(p: np.ndarray, d: np.ndarray, radius: np.ndarray, half: np.ndarray, end: np.ndarray) -> tuple:
+def end_of_box(
+    p: np.ndarray, d: np.ndarray, radius: np.ndarray, half: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return where segments p + s d that lie along a face of boxes are held at one end.
 
     That is their own end, or where they leave the face over an edge, whichever is nearer.
@@ -227,12 +230,14 @@ def end_of_box(p: np.ndarray, d: np.ndarray, radius: np.ndarray, half: np.ndarra
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a * b).sum(axis=-1)
+    found: np.ndarray = (a * b).sum(axis=-1)
+    return found
 
 
 def _share(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a / b, zero where b is zero."""
-    return np.divide(a, b, out=np.zeros_like(a), where=b != 0)
+    found: np.ndarray = np.divide(a, b, out=np.zeros_like(a), where=b != 0)
+    return found
 
 
 def rim_levers(n: np.ndarray, axis: np.ndarray, radius: np.ndarray) -> np.ndarray:
@@ -253,4 +258,5 @@ def rim_levers(n: np.ndarray, axis: np.ndarray, radius: np.ndarray) -> np.ndarra
         one = np.where(np.abs(axis[:, :1]) < 0.9, np.eye(3)[0], np.eye(3)[1])
         p = np.where(flat[:, None], one - (one * axis).sum(axis=1)[:, None] * axis, p)
         size = np.linalg.norm(p, axis=1)
-    return -(radius / size)[:, None] * p
+    found: np.ndarray = -(radius / size)[:, None] * p
+    return found

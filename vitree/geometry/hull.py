@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.spatial import ConvexHull
 
 #: Share of a cloud's size below which its thickness is rounding.
 FLAT = 1e-9
@@ -57,7 +60,7 @@ def hull_points(points: np.ndarray, most: int = HULL_POINTS) -> Thinned:
     return Thinned(points[kept], float(_distances(x, x[kept][hull.simplices], hull.equations).max()))
 
 
-def _hull(x: np.ndarray, incremental: bool = False) -> Any:
+def _hull(x: np.ndarray, incremental: bool = False) -> ConvexHull:
     from scipy.spatial import ConvexHull
 
     return ConvexHull(x, incremental=incremental)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import all_finite, as_numbers, real, shown
 from vitree.errors import ModelError
 
 
-def positive(value: Any, what: str) -> float:
+def positive(value: object, what: str) -> float:
     """Return a finite number above zero as a float, or raise a ModelError that names it."""
     number = real(value)
     if not 0 < number < math.inf:
@@ -19,7 +19,7 @@ def positive(value: Any, what: str) -> float:
     return number
 
 
-def within(value: Any, what: str, least: float, most: float, unbounded: bool = False) -> float:
+def within(value: object, what: str, least: float, most: float, unbounded: bool = False) -> float:
     """Return a number between two others as a float, or raise a ModelError that names it.
 
     Parameters
@@ -39,7 +39,7 @@ def within(value: Any, what: str, least: float, most: float, unbounded: bool = F
     return number
 
 
-def points_of(value: Any, what: str) -> tuple[tuple[float, float, float], ...]:
+def points_of(value: object, what: str) -> tuple[tuple[float, float, float], ...]:
     """Return points (n, 3), or one (3,), as triples of floats; raise a ModelError that names them if there are none."""
     try:
         x = as_numbers(value)
@@ -53,6 +53,6 @@ def points_of(value: Any, what: str) -> tuple[tuple[float, float, float], ...]:
     return tuple(map(tuple, x.tolist()))
 
 
-def array_of(points: tuple) -> np.ndarray:
+def array_of(points: ArrayLike) -> np.ndarray:
     """Return triples as an array (n, 3)."""
     return np.array(points, dtype=float).reshape(-1, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar, TypedDict
 
 import numpy as np
 
@@ -22,6 +22,13 @@ EXACT = 4e-15
 _EYE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
+class Place(TypedDict):
+    """The place of a shape in a frame, as its constructor takes it."""
+
+    position: tuple[float, float, float]
+    rotation: np.ndarray
+
+
 @dataclass(frozen=True)
 class Shape:
     """A solid and its place in a frame; what all of them have.
@@ -35,7 +42,7 @@ class Shape:
     """
 
     position: tuple[float, float, float] = field(default=(0.0, 0.0, 0.0), kw_only=True)
-    rotation: tuple = field(default=_EYE, kw_only=True)
+    rotation: tuple[tuple[float, ...], ...] | np.ndarray = field(default=_EYE, kw_only=True)
     #: whether it can roll: its points are then centres of balls
     rolls: ClassVar[bool] = False
     #: radius of the balls about its points, or of the disks [m]
@@ -67,7 +74,8 @@ class Shape:
     @property
     def points(self) -> np.ndarray:
         """What a plane meets first: points (n, 3) [m] in the frame, centres of balls of a sphere or capsule."""
-        return self._own_points() @ np.array(self.rotation).T + self.position
+        found: np.ndarray = self._own_points() @ np.array(self.rotation).T + self.position
+        return found
 
     @property
     def lost(self) -> float:
@@ -128,7 +136,7 @@ class Capsule(Shape):
     Raises
     ------
     ModelError
-        If a size is not positive, or the pose is none.
+        If a size is not positive, or the pose is invalid.
     """
 
     radius: float
@@ -165,7 +173,7 @@ class Box(Shape):
     Raises
     ------
     ModelError
-        If an edge is not positive, or the pose is none.
+        If an edge is not positive, or the pose is invalid.
     """
 
     size: tuple[float, float, float]
@@ -201,7 +209,7 @@ class Cylinder(Shape):
     Raises
     ------
     ModelError
-        If a size is not positive, there are too few points, or the pose is none.
+        If a size is not positive, there are too few points, or the pose is invalid.
     """
 
     radius: float
@@ -249,7 +257,7 @@ class Disk(Shape):
     Raises
     ------
     ModelError
-        If the radius is not positive, the axis is zero, or the pose is none.
+        If the radius is not positive, the axis is zero, or the pose is invalid.
     """
 
     radius: float
@@ -296,10 +304,10 @@ class Hull(Shape):
     Raises
     ------
     ModelError
-        If the vertices are not finite points, there may be fewer than 4, or the pose is none.
+        If the vertices are not finite points, there may be fewer than 4, or the pose is invalid.
     """
 
-    vertices: Any
+    vertices: tuple[tuple[float, ...], ...] | np.ndarray
     most: int = HULL_POINTS
     thinned: float = field(default=0.0, repr=False, kw_only=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,15 +76,16 @@ class HeightField:
         x, y = (o + d * np.arange(n) for o, d, n in zip(self.origin, self.spacing, shape, strict=False))
         return np.array([[float(ask(a, b)) for b in y.tolist()] for a in x.tolist()])
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update({name: frozen(value) for name, value in state.items()})
 
     @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (nx + 2, ny + 2) [m] of the uniform cubic B-splines; see Notes."""
-        return vars(self)["_coefficients"]
+        found: np.ndarray = vars(self)["_coefficients"]
+        return found
 
-    def _key(self) -> tuple:
+    def _key(self) -> tuple[object, ...]:
         return self.heights.tobytes(), self.shape, self.spacing, self.origin
 
     def __eq__(self, other: object) -> bool:
@@ -114,12 +116,12 @@ class HeightField:
         return np.column_stack([rows[0] + self.origin[2], rows[1] / self.spacing[0], rows[2] / self.spacing[1]])
 
 
-def weights(u: Any, count: int) -> tuple[Any, np.ndarray, np.ndarray]:
+def weights(u: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the first coefficient, the weights of four (4,), and the weights' derivatives by u; of n places (4, n).
 
     Parameters
     ----------
-    u : float or (n,) array
+    u : () or (n,) array
         Place in units of the spacing, from 0 to count - 1 within the grid.
     count : int
         Heights along the axis.
@@ -149,7 +151,7 @@ def _coefficients(z: np.ndarray) -> np.ndarray:
     return np.concatenate([2 * c[:1] - c[1:2], c, 2 * c[-1:] - c[-2:-1]])
 
 
-def _grid(heights: Any) -> np.ndarray:
+def _grid(heights: object) -> np.ndarray:
     try:
         z = as_numbers(heights)
     except TypeError as error:
@@ -162,7 +164,7 @@ def _grid(heights: Any) -> np.ndarray:
     return z
 
 
-def _row(value: Any, sizes: tuple[int, ...], what: str) -> np.ndarray:
+def _row(value: object, sizes: tuple[int, ...], what: str) -> np.ndarray:
     try:
         x = np.atleast_1d(as_numbers(value))
     except TypeError as error:
@@ -172,7 +174,7 @@ def _row(value: Any, sizes: tuple[int, ...], what: str) -> np.ndarray:
     return x
 
 
-def _two(shape: Any) -> tuple[int, int] | None:
+def _two(shape: Iterable[object]) -> tuple[int, int] | None:
     try:
         x, y = map(whole, shape)
     except (TypeError, ValueError):

@@ -10,7 +10,6 @@ instance.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from vitree._core import scalar
 from vitree.errors import ConvergenceError, ModelError
 from vitree.identification.measured import Windows
 from vitree.identification.parameters import Parameters
+from vitree.integrators.base import Options
 from vitree.model.broadcasting import in_coordinates
 from vitree.model.model import Model
 from vitree.run.controller import Control
@@ -69,7 +69,7 @@ class Fit:
     windows: Windows
     sigma: dict[str, np.ndarray]
     fit_starts: bool
-    more: dict[str, Any]
+    more: Options
     rollouts: int = 0
     instances: int = 0
     best: Settled | None = field(default=None)
@@ -84,7 +84,7 @@ class Fit:
         out = np.empty((n, m, self.rows))
         for group in groups:  # what is written in Python may ask for the time, which a rollout has one of
             size = len(range(n)[group])
-            driving: dict[str, Any] = {name: np.repeat(np.repeat(rows[group], m, axis=0), halves, axis=1)
+            driving: Options = {name: np.repeat(np.repeat(rows[group], m, axis=0), halves, axis=1)
                        for name, rows in w.driving.items()}  # fmt: skip
             run = rollout(
                 model, q[group].reshape(size * m, -1), v[group].reshape(size * m, -1), duration=w.steps * w.dt,
@@ -211,7 +211,8 @@ class Fit:
         if not self.fit_starts:
             return x
         Q, _ = np.linalg.qr(at.B)
-        return x - Q @ (Q.swapaxes(1, 2) @ x)
+        found: np.ndarray = x - Q @ (Q.swapaxes(1, 2) @ x)
+        return found
 
     def by_parameters(self, at: Settled) -> np.ndarray:
         """Return the slopes (n, rows, p) of the residuals by parameters, at the starts as they are."""
@@ -243,7 +244,8 @@ class Fit:
 
 
 def _solved(H: np.ndarray, g: np.ndarray) -> np.ndarray:
-    return (np.linalg.pinv(H, hermitian=True) @ g[:, :, None])[:, :, 0]
+    found: np.ndarray = (np.linalg.pinv(H, hermitian=True) @ g[:, :, None])[:, :, 0]
+    return found
 
 
 def moved_by(model: Model, q: np.ndarray, v: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

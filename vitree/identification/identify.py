@@ -18,7 +18,7 @@ from vitree.identification.fit import Fit, Settled, first_velocities
 from vitree.identification.measured import Checked, Measurement, Windows, checked_runs
 from vitree.identification.parameters import Parameters, named_directions
 from vitree.identification.result import Identification
-from vitree.integrators.base import progress_of
+from vitree.integrators.base import Options, progress_of
 from vitree.model.model import Model
 from vitree.results.recording import Recording
 from vitree.run.rollout import rollout
@@ -43,14 +43,14 @@ def identify(
     window: float | None = None,
     dt: float | None = None,
     method: str | None = None,
-    noise: Any = None,
+    noise: ArrayLike | Sequence[ArrayLike] | None = None,
     bounds: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     fit_starts: bool = True,
     confidence: float = 0.95,
     tolerance: float = 1e-8,
     evaluations: int = 100,
     threads: int | None = None,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: Callable[[int, int], object] | None = None,
     **options: Any,
 ) -> Identification:
     """Find parameters of a model from recorded runs, with confidence intervals.
@@ -175,7 +175,7 @@ def identify(
     return _result(fit, best, float(confidence), asked, given, began)
 
 
-def _require(model: Any) -> None:
+def _require(model: Model) -> None:
     """Raise the error of a model whose parameters cannot be found so."""
     of_kind(model, Model, "model", "a vitree Model")
     if model.constraints or model.prescribed_joint_names:
@@ -187,7 +187,7 @@ def _require(model: Any) -> None:
         raise InputError(f'"{model.name}" has contacts, wheels or limits that stop joints; identify() takes none')
 
 
-def _noise(model: Model, noise: Any, runs: tuple[Checked, ...]) -> tuple[dict[str, np.ndarray], bool]:
+def _noise(model: Model, noise: object, runs: tuple[Checked, ...]) -> tuple[dict[str, np.ndarray], bool]:
     """Return standard deviations of q and v (nv,), and whether they were given."""
     names = ("q",) if runs[0].v is None else ("q", "v")
     if noise is not None:
@@ -223,7 +223,7 @@ def _noise(model: Model, noise: Any, runs: tuple[Checked, ...]) -> tuple[dict[st
 
 
 def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: float | None,
-              sigma: dict[str, np.ndarray], fit_starts: bool, more: dict[str, Any]) -> Fit:  # fmt: skip
+              sigma: dict[str, np.ndarray], fit_starts: bool, more: Options) -> Fit:  # fmt: skip
     """Return the fit of windows, with starts for the first values."""
     length, nv = window, what.model.nv
     while True:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,7 +58,7 @@ class Checked:
     driving: dict[str, np.ndarray]
 
 
-def checked_runs(model: Model, runs: Any, dt: float | None) -> tuple[tuple[Checked, ...], float]:
+def checked_runs(model: Model, runs: object, dt: float | None) -> tuple[tuple[Checked, ...], float]:
     """Return runs with checked arrays, and the step [s].
 
     Raises
@@ -70,7 +69,7 @@ def checked_runs(model: Model, runs: Any, dt: float | None) -> tuple[tuple[Check
     given = (runs,) if isinstance(runs, Measurement | Recording) else several(runs, "runs", "Measurements")
     if not given:
         raise InputError("runs is empty; give at least one vt.Measurement")
-    raw: list[tuple[str, Any, np.ndarray]] = []
+    raw: list[tuple[str, Measurement | Recording, np.ndarray]] = []
     for k, run in enumerate(given):
         if not isinstance(run, Measurement | Recording):
             raise InputError(f"runs[{k}] is {type(run).__name__}; it must be a vt.Measurement, or a Trajectory")
@@ -91,7 +90,7 @@ def checked_runs(model: Model, runs: Any, dt: float | None) -> tuple[tuple[Check
     return found, step
 
 
-def _checked(model: Model, name: str, run: Any, t: np.ndarray, dt: float) -> Checked:
+def _checked(model: Model, name: str, run: Measurement | Recording, t: np.ndarray, dt: float) -> Checked:
     place = (t - t[0]) / dt
     at = np.rint(place).astype(int)
     if np.abs(place - at).max() > ON_GRID * max(1.0, 1e-9 * abs(float(t[-1])) / dt) or (np.diff(at) < 1).any():
@@ -129,7 +128,7 @@ def _checked(model: Model, name: str, run: Any, t: np.ndarray, dt: float) -> Che
 
 
 class Windows:
-    """Runs that are cut into windows, each of which starts from a state of its own.
+    """Runs that are cut into windows, each with its own initial state.
 
     A record is in one window. Arrays have K columns, the most records of a window; ``there`` (n, K) says which are.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from vitree.arguments import mapping, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
+from vitree.integrators.base import Options
 from vitree.mechanism.flat import PRISMATIC
 from vitree.model.model import Model
 from vitree.model.parameters import OF_VELOCITIES, PARAMETERS
@@ -69,7 +69,7 @@ class Parameters:
         If a kind, name or bound is wrong.
     """
 
-    def __init__(self, model: Model, asked: Any, bounds: Any, time: float):
+    def __init__(self, model: Model, asked: object, bounds: object, time: float):
         self.model = model
         self.native: Model = getattr(model, "native", model).full
         inertia = np.diag(self.native.crba(self.native.neutral()))
@@ -120,26 +120,27 @@ class Parameters:
         ModelError
             If it cannot have them.
         """
-        given: dict[str, Any] = {}
+        given: dict[str, dict[str, np.ndarray]] = {}
         for one, value in zip(self.each, values.tolist(), strict=True):
             arrays = given.setdefault(one.kind, {})
-            array = arrays.setdefault(one.owner, np.array(self._array(one.kind, one.owner)))
+            array = arrays.setdefault(one.owner, self._array(one.kind, one.owner))
             array[one.index] = value
             if one.kind == "inertia":
                 array[one.index[::-1]] = value
-        return self.model.with_parameters(**{kind: arrays.get("", arrays) for kind, arrays in given.items()})
+        changed: Options = {kind: arrays.get("", arrays) for kind, arrays in given.items()}
+        return self.model.with_parameters(**changed)
 
-    def _array(self, kind: str, owner: str) -> Any:
+    def _array(self, kind: str, owner: str) -> np.ndarray:
         """The numbers that the model has."""
         flat = self.native.flat
         if kind in ("mass", "com", "inertia"):
-            return getattr(flat, f"link_{kind}")[flat.link_names.index(owner)]
+            return np.array(getattr(flat, f"link_{kind}")[flat.link_names.index(owner)])
         if kind == "gains":
             drive = next(drive for drive in self.native.drives if drive.joint == owner)
-            return drive.kp, drive.kd
-        return getattr(flat, kind)
+            return np.array((drive.kp, drive.kd))
+        return np.array(getattr(flat, kind))
 
-    def _places(self, kind: str, name: Any) -> list[tuple[str, str, tuple[int, ...], str]]:
+    def _places(self, kind: str, name: object) -> list[tuple[str, str, tuple[int, ...], str]]:
         """Owner, what it is called, index and entry of each number that a name stands for."""
         model = self.native
         if kind in OF_VELOCITIES:
@@ -187,7 +188,7 @@ class Parameters:
         scale = max(abs(value), size, 1e-12)
         return Parameter(label, unit, kind, owner, index, value, 0.0 if positive else -np.inf, np.inf, scale)
 
-    def _bounds(self, bounds: Any) -> dict[tuple[str, str], tuple[float, float]]:
+    def _bounds(self, bounds: object) -> dict[tuple[str, str], tuple[float, float]]:
         found = {}
         for kind, names in mapping(bounds, "bounds", 'a mapping such as {"mass": {"link": (1, 2)}}').items():
             for name, pair in mapping(names, f'bounds["{kind}"]', "a mapping of names to (lower, upper)").items():
@@ -201,10 +202,13 @@ class Parameters:
 def shares(direction: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return a direction (p,) of parameters in shares of their scales, the largest 1."""
     share = direction / scale
-    return share / share[np.argmax(np.abs(share))]
+    found: np.ndarray = share / share[np.argmax(np.abs(share))]
+    return found
 
 
-def named_directions(labels: tuple[str, ...], directions: np.ndarray, scale: np.ndarray) -> tuple[Mapping, ...]:
+def named_directions(
+    labels: tuple[str, ...], directions: np.ndarray, scale: np.ndarray
+) -> tuple[Mapping[str, float], ...]:
     """Return each direction (k, p) as shares by name, without those that do not matter."""
     found = []
     for direction in directions:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,11 @@ from vitree.model.model import Model
 from vitree.model.system import System
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None
+#: All that the next steps of an integrator depend on.
+Kept = tuple[Any, ...]
+#: Options of a method, or arguments of its stepper, by their names.
+Options = dict[str, Any]
+Inputs = ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
 #: States beyond this have blown up [m, rad, per s, or units of momentum].
@@ -66,7 +71,7 @@ class Records:
     #: what drove the steps to the rows, as the steppers' ``take_drive`` has it
     driven: list[np.ndarray] = field(default_factory=list)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in COLUMNS:
             array, kind = getattr(self, name), np.dtype(np.intc if name == "iterations" else float)
             if not isinstance(array, np.ndarray) or array.dtype != kind or not array.flags.aligned:
@@ -134,8 +139,28 @@ def serving(model: Model) -> str:
     return f"{', '.join(some)} or {last}"
 
 
-def _knows(kind: Any, model: Model) -> bool:
+def _knows(kind: type[Integrator], model: Model) -> bool:
     return kind.rolls if model.has_rolling_or_dry_friction else kind.touches
+
+
+class Field(Protocol):
+    """The compiled object that knows the accelerations of a system under what drives it."""
+
+    def begin_at(self, t: float) -> None: ...
+    def open_gate(self, number: int, size: float) -> None: ...
+    def drive(self, inputs: object, torque: object) -> None: ...
+    def acceleration_at(
+        self, t: float, q: np.ndarray, v: np.ndarray, prescribed: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+class Monitors(Protocol):
+    """What a run asks of the quantities that it computes at each step."""
+
+    watched: np.ndarray
+
+    def rows_for(self, integrator: Integrator, records: Records, count: int) -> Records: ...
+    def take(self, integrator: Integrator, every: Records, records: Records, stride: int) -> None: ...
 
 
 class Integrator:
@@ -221,13 +246,13 @@ class Integrator:
     asks_midway: ClassVar[bool] = False
 
     model: Any
-    _own_field: Any = None
+    _own_field: Field | None = None
     #: whether torque or inputs change from outside between steps
     commanded: bool = False
 
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
-                 wrenches: Sequence[ExternalWrench] = (), inputs: Any = None,
-                 prescribed: Mapping[str, Any] | None = None,
+                 wrenches: Sequence[ExternalWrench] = (), inputs: object = None,
+                 prescribed: Mapping[str, object] | None = None,
                  **options: Any):  # fmt: skip
         if not 0 < real(dt) < np.inf:
             raise InputError("dt", dt, "must be a positive number of seconds, such as 1e-3")
@@ -280,7 +305,7 @@ class Integrator:
         return self._accelerations_at(t, q, v)[0]
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Options:
         """The options chosen, for the record."""
         return dict(self.chosen)
 
@@ -342,7 +367,7 @@ class Integrator:
         return False
 
     @property
-    def adapted(self) -> dict[str, Any]:
+    def adapted(self) -> Options:
         """The state of steps that choose their own length, for a run that goes on."""
         return {}
 
@@ -394,7 +419,7 @@ class Integrator:
         )
 
     def strike(self, x: np.ndarray) -> None:
-        """Change x (nv,) of the state by an impulse.
+        """Replace x (nv,) of the state, as after an impulse.
 
         Raises
         ------
@@ -435,11 +460,11 @@ class Integrator:
     def renew(self) -> None:
         """Forget all, as the integrator was made; :meth:`start` follows."""
 
-    def keep(self) -> Any:
+    def keep(self) -> tuple[object, ...]:
         """Return all that the next steps depend on, for :meth:`go_back`."""
         return self._t0, self._steps, *self.state()
 
-    def go_back(self, kept: Any) -> None:
+    def go_back(self, kept: Kept) -> None:
         """Go on from ``kept``, which :meth:`keep` returned, of an integrator made with the same arguments.
 
         Raises
@@ -458,8 +483,8 @@ class Integrator:
 
     # ---- a run -----------------------------------------------------------------------------------------
 
-    def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], Any] | None,
-            monitors: Any = None) -> None:  # fmt: skip
+    def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], object] | None,
+            monitors: Monitors | None = None) -> None:  # fmt: skip
         """Advance by ``steps``, filling ``records`` at ``every``-th, and ``monitors`` at each; raise if a step fails.
 
         If adaptive, ``steps`` is the time to go on to [s]; the run ends with a record at or beyond it. ``progress`` is
@@ -541,7 +566,7 @@ class Integrator:
             return
         self.motion.ends = self.t0 + self.dt * np.arange(self.steps, self.steps + steps + 1)
 
-    def _driven(self) -> dict[str, Any]:
+    def _driven(self) -> Options:
         """The loads and constraints, as a stepper takes them."""
         model = self.model
         more = [row for wrench in self.wrenches for row in lower_wrench(model.index, wrench, {})]
@@ -603,10 +628,13 @@ class Integrator:
         -------
         (n, nv) array [m/s or rad/s or kg m/s or kg m^2/s]
         """
+        found: np.ndarray
         if self.uses_momentum:
-            return x + change
+            found = x + change
+            return found
         model = self.model
-        return model._constrained_velocities(q, model._momenta(q, x) + change, self._rates(t, x))
+        found = model._constrained_velocities(q, model._momenta(q, x) + change, self._rates(t, x))
+        return found
 
     def _rates(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
         """Return rows like x (n, nv) with the rates [m/s or rad/s] of the prescribed coordinates at times t (n,).
@@ -672,10 +700,11 @@ class Integrator:
             prescribed[self.motion.iv] = self.motion.at(t)[2]
         return self._field().acceleration_at(t, q, v, prescribed)
 
-    def _field(self) -> Any:
+    def _field(self) -> Field:
         """The compiled object that knows the accelerations."""
         if self._own_field is None:
-            self._own_field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())
+            made: Field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())
+            self._own_field = made
         return self._own_field
 
     @property
@@ -694,23 +723,23 @@ class Integrator:
         return 0
 
 
-def steps_of(steps: Any, least: int = 1) -> int:
-    """Return a number of steps; raise an InputError for what is none."""
+def steps_of(steps: object, least: int = 1) -> int:
+    """Return a number of steps; raise an InputError for any other value."""
     count = whole(steps)
     if count is None or not least <= count < 2**53:
         raise InputError("steps", steps, f"must be a whole number of steps, at least {least}")
     return count
 
 
-def part_of(h: Any, dt: float) -> float:
-    """Return a part of a step [s]; raise an InputError for what is none."""
+def part_of(h: object, dt: float) -> float:
+    """Return a part of a step [s]; raise an InputError for any other value."""
     if not 0 < real(h) <= dt:
         raise InputError("h", h, f"must be a part of a step of {dt:g} s")
     return real(h)
 
 
 def damaged(error: Exception) -> InputError:
-    """Return the error of a state to go back to that is none."""
+    """Return the error of a damaged saved state."""
     return InputError(f"the state to go back to is damaged: {told(error)}")
 
 
@@ -721,7 +750,7 @@ def torque_of(model: System, torque: Torque) -> np.ndarray | Asked | None:
     return None if torque is None else model.validate_velocity(torque, "torque")
 
 
-def progress_of(progress: Callable[[int, int], Any] | None) -> Callable[[int, int], Any] | None:
+def progress_of(progress: Callable[[int, int], object] | None) -> Callable[[int, int], object] | None:
     """Return the caller's progress callable, whose errors name it."""
     return None if progress is None else Asked(progress, "progress", "(done, total)", timed=False)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,7 +16,12 @@ from vitree.arguments import entries, real, shown, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
 from vitree.integrators.base import (
     CHUNK_SECONDS,
+    Field,
+    Inputs,
     Integrator,
+    Kept,
+    Monitors,
+    Options,
     Records,
     Torque,
     damaged,
@@ -30,6 +35,7 @@ from vitree.model.broadcasting import coincident
 from vitree.model.closure import dependent
 from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
+from vitree.model.system import System
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT, NOT_CONVERGED = (
@@ -47,13 +53,65 @@ FIRST_CHUNK, MOST_AT_ONCE = 16, 64
 CHUNK_STEPS = 1024
 
 
+class Stepper(Field, Protocol):
+    """The compiled object that takes an integrator's steps; _core/engine/stepper.pxi documents its methods."""
+
+    t: float
+    t0: float
+    h: float
+    steps: int
+    begun: int
+    first: float
+    error: float
+    iterations: int
+    total_iterations: int
+    most_iterations: int
+    arrived: bool
+    exception: BaseException
+    worst_residual: tuple[float, float]
+    elastic: bool
+    size: int
+    beyond: float
+
+    def state(self) -> tuple[float, np.ndarray, np.ndarray]: ...
+    def set_state(self, t: float, q: np.ndarray, x: np.ndarray) -> None: ...
+    def look(self, by_momentum: bool) -> tuple[float, np.ndarray, np.ndarray] | None: ...
+    def history(self) -> bytes: ...
+    def set_history(self, history: bytes) -> None: ...
+    def clear(self) -> None: ...
+    def release(self) -> None: ...
+    def count_from(self, steps: int) -> None: ...
+    def set_end(self, t: float) -> None: ...
+    def set_steps(self, spans: np.ndarray, ends: np.ndarray) -> None: ...
+    def set_motion(self, rows: np.ndarray) -> None: ...
+    def command(self, torque: object, inputs: object) -> bool: ...
+    def go(self, steps: int, torque: object, inputs: object) -> int: ...
+    def go_part(self, h: float, last: bool) -> int: ...
+    def run(self, steps: int, every: int, records: Records, stride: int = 1, in_parts: bool = False) -> int: ...
+    def watch(self, rows: np.ndarray | None) -> None: ...
+    def strike(self, x: np.ndarray) -> None: ...
+    def keep_pushes(self, pushes: np.ndarray, every: int) -> None: ...
+    def keep_stages(self, rows: np.ndarray) -> None: ...
+    def momentum_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray: ...
+    def density_here(self) -> float | None: ...
+    def between(self, q: np.ndarray, q2: np.ndarray, members: object, ways: object) -> tuple[np.ndarray, ...]: ...
+    def row(self, records: Records, k: int) -> None: ...
+    def log_contacts(self, on: bool) -> None: ...
+    def log_drive(self, on: bool) -> None: ...
+    def take_contacts(self) -> np.ndarray: ...
+    def take_drive(self) -> np.ndarray: ...
+    def take_parts(self) -> tuple[np.ndarray, np.ndarray]: ...
+    def pushed_here(self) -> np.ndarray: ...
+    def drive_here(self) -> np.ndarray: ...
+
+
 class Facts(NamedTuple):
     """What is the same of all runs by an integrator; ``mark``: how checkpoints begin."""
 
     name: str
     uses_momentum: bool
-    settings: dict[str, Any]
-    chosen: dict[str, Any]
+    settings: Options
+    chosen: Options
     mark: bytes
     constrained: bool
     faces: bool  # constraints can be closed the wrong way round
@@ -72,7 +130,7 @@ class CompiledIntegrator(Integrator):
 
     #: the class itself, if it is reusable
     reusable: ClassVar[type[CompiledIntegrator] | None] = None
-    stepper: Any
+    stepper: Stepper
     #: multipliers where the steps behind records start, if a run keeps them
     _pushes: np.ndarray | None = None
     #: where in a step the stepper asks for prescribed motion, as shares of it
@@ -83,10 +141,12 @@ class CompiledIntegrator(Integrator):
     remedy: str = ""
     beside: str = ""
 
-    def _make(self, kind: str, **options) -> Any:
-        return scalar().ModelStepper(self.model.core, self.dt, self.torque, method=kind, **self._driven(), **options)
+    def _make(self, kind: str, **options: Any) -> Stepper:
+        more = {**self._driven(), **options}
+        made: Stepper = scalar().ModelStepper(self.model.core, self.dt, self.torque, method=kind, **more)
+        return made
 
-    def serve(self, model: Any, torque: Torque, inputs: Any) -> None:
+    def serve(self, model: System, torque: Torque, inputs: Inputs) -> None:
         """Serve another run after :meth:`rest`, with a torque and inputs of the same kinds."""
         self.model = model
         if torque is not None or inputs is not None:
@@ -99,22 +159,22 @@ class CompiledIntegrator(Integrator):
         self.commanded = False
         self.stepper.release()
 
-    def plan(self, q0, steps, ends):
+    def plan(self, q0: np.ndarray, steps: int, ends: Callable[[], np.ndarray]) -> None:
         super().plan(q0, steps, ends)
         if self.motion.names:
             self.stepper.set_motion(self.motion.rows(self.moments))
 
-    def plan_ahead(self, steps):
+    def plan_ahead(self, steps: int) -> None:
         super().plan_ahead(steps)
         if not self.motion.names:
             return
         self.stepper.count_from(self.steps)
         self.stepper.set_motion(self.motion.rows(self.moments))
 
-    def vary(self, spans, ends):
+    def vary(self, spans: np.ndarray, ends: np.ndarray) -> None:
         self.stepper.set_steps(spans, ends)
 
-    def checkpoint(self):
+    def checkpoint(self) -> bytes:
         return checkpoint_of(self._mark(), self.stepper.history())
 
     @functools.cached_property
@@ -131,7 +191,7 @@ class CompiledIntegrator(Integrator):
     def _mark(self) -> bytes:
         return f"{CHECKPOINT} {type(self.stepper).__name__} ".encode()
 
-    def resume(self, checkpoint):
+    def resume(self, checkpoint: bytes) -> tuple[float, int, tuple[float, np.ndarray, np.ndarray]]:
         mark = self._mark()
         try:
             if not checkpoint.startswith(mark):
@@ -148,44 +208,44 @@ class CompiledIntegrator(Integrator):
             ) from None
         return self.stepper.t0, self.stepper.steps, self.stepper.state()
 
-    def _field(self):
+    def _field(self) -> Field:
         return self.stepper
 
     @property
-    def t(self):
+    def t(self) -> float:
         return self.stepper.t
 
     @property
-    def t0(self):
+    def t0(self) -> float:
         return self.stepper.t0
 
     @property
-    def halved(self):
+    def halved(self) -> int:
         return getattr(self.stepper, "halved", 0)
 
     @property
-    def halved_between(self):
+    def halved_between(self) -> tuple[float, float] | None:
         return getattr(self.stepper, "halved_between", None)
 
     @property
-    def inner_states(self):
+    def inner_states(self) -> np.ndarray:
         return self.stepper.inner_states if hasattr(self.stepper, "inner_states") else super().inner_states
 
     @property
-    def most_asked_power(self):
+    def most_asked_power(self) -> float | None:
         return getattr(self.stepper, "most_asked_power", None)
 
     @property
-    def underresolved(self):
+    def underresolved(self) -> tuple[float, float] | None:
         return getattr(self.stepper, "underresolved", None)
 
-    def state(self):
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
         return self.stepper.state()[1:]
 
-    def look(self):
+    def look(self) -> tuple[float, np.ndarray, np.ndarray]:
         return self.stepper.look(self.uses_momentum) or super().look()
 
-    def pushed(self, row):
+    def pushed(self, row: int) -> np.ndarray:
         if not self.touches_here:
             return super().pushed(row)
         found = self.stepper.pushed_here()
@@ -198,11 +258,11 @@ class CompiledIntegrator(Integrator):
         found[:, 0] = row
         return found
 
-    def command(self, torque, inputs):
+    def command(self, torque: np.ndarray | None, inputs: np.ndarray | None) -> None:
         if not self.stepper.command(torque, inputs):
             super().command(torque, inputs)
 
-    def advance(self, steps):
+    def advance(self, steps: int) -> None:
         steps = steps if type(steps) is int and steps > 0 else steps_of(steps)
         while steps > 0:
             count = steps if steps < MOST_AT_ONCE else MOST_AT_ONCE
@@ -210,22 +270,22 @@ class CompiledIntegrator(Integrator):
                 raise self._stopped(status)
             steps -= count
 
-    def advance_part(self, h, last):
+    def advance_part(self, h: float, last: bool) -> None:
         if self.adaptive or self.motion.names:
             super().advance_part(h, last)
         if status := self.stepper.go_part(part_of(h, self.dt), bool(last)):
             raise self._stopped(status)
 
-    def strike(self, x):
+    def strike(self, x: np.ndarray) -> None:
         self.stepper.strike(entries(x, (self.model.nv,), "x"))
 
-    def renew(self):
+    def renew(self) -> None:
         self.stepper.clear()
 
-    def keep(self):
+    def keep(self) -> tuple[object, ...]:
         return self.stepper.begun, self.stepper.history()
 
-    def go_back(self, kept):
+    def go_back(self, kept: Kept) -> None:
         try:
             begun, history = kept
             if whole(begun) is None or not 0 <= begun < 2**53:
@@ -239,11 +299,12 @@ class CompiledIntegrator(Integrator):
             raise damaged(error) from None
         self.stepper.count_from(begun)
 
-    def start(self, t, q, x):
+    def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         q, x = entries(q, (self.model.nq,), "q"), entries(x, (self.model.nv,), "x")
         self.stepper.set_state(float(t), q, x)
 
-    def run(self, records, steps, every, progress, monitors=None):
+    def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], object] | None,
+            monitors: Monitors | None = None) -> None:  # fmt: skip
         adaptive = self.adaptive
         if type(steps) is type(every) is int and 0 < steps <= FIRST_CHUNK and every > 0 and not adaptive:
             plain = self.uses_momentum or not self.model.constraints
@@ -256,22 +317,21 @@ class CompiledIntegrator(Integrator):
                 if status:
                     raise self._stopped(status)
                 return
-        done, chunk, until, begun, progress = 0, FIRST_CHUNK, None, self.stepper.steps, progress_of(progress)
-        count = real(steps) if adaptive else whole(steps)
-        if count is None or not count >= 0 or (whole(every) or 0) < 1:
+        done, chunk, begun, progress = 0, FIRST_CHUNK, self.stepper.steps, progress_of(progress)
+        given = real(steps) if adaptive else whole(steps)
+        if given is None or not given >= 0 or (whole(every) or 0) < 1:
             raise InputError(f"{shown(steps)} steps, every {shown(every)}: give whole numbers, every at least 1")
-        if adaptive:
-            until, steps = steps, CHUNK_STEPS
+        until, goal, t0 = (float(given), CHUNK_STEPS, self.stepper.t) if adaptive else (None, int(given), 0.0)
+        if until is not None:
             self.stepper.set_end(until)
-            t0 = self.stepper.t
         asked = self.commanded or callable(self.torque) or callable(self.inputs)
         if asked and not self.uses_momentum and self.model.constraints and self._pushes is None:
             self._pushes = np.full_like(records.multipliers, np.nan)
             self.stepper.keep_pushes(self._pushes, every)
         every_state = records if monitors is None else monitors.rows_for(self, records, CHUNK_STEPS)
         self.keep_logs()
-        while done < steps:
-            count = min(chunk, steps - done, CHUNK_STEPS if monitors else steps)
+        while done < goal:
+            count = min(chunk, goal - done, CHUNK_STEPS if monitors else goal)
             if until is not None:
                 records.grow(records.rows + count // every + 1)
             if monitors:
@@ -292,10 +352,10 @@ class CompiledIntegrator(Integrator):
             if until is not None:
                 # as many more as the time left takes at the mean step so far
                 left = (until - t0) / (self.stepper.t - t0) * done
-                steps = done if self.stepper.arrived else max(int(np.ceil(left)), done + every)
+                goal = done if self.stepper.arrived else max(int(np.ceil(left)), done + every)
             chunk = int(min(max(CHUNK_SECONDS / max(took / count, 1e-9), 1), 2 * chunk))
             if progress is not None:
-                progress(done, steps)
+                progress(done, goal)
 
     def keep_logs(self) -> None:
         """Let the stepper keep what touches and what drives recorded steps, where a run is to know it."""
@@ -311,7 +371,7 @@ class CompiledIntegrator(Integrator):
         if self.drive_varies:
             records.driven.append(self.stepper.take_drive())
 
-    def parts(self):
+    def parts(self) -> tuple[np.ndarray, np.ndarray] | None:
         return self.stepper.take_parts() if self.touches_here else None
 
     @property
@@ -320,11 +380,11 @@ class CompiledIntegrator(Integrator):
         contacts = getattr(self.stepper, "contacts", None)
         return contacts is not None and contacts.count > 0
 
-    def velocities(self, t, q, x, contacts=None):
+    def velocities(self, t: np.ndarray, q: np.ndarray, x: np.ndarray, contacts: np.ndarray | None = None) -> np.ndarray:
         v = super().velocities(t, q, x)
         if contacts is not None and len(contacts):
             v = np.array(v)
-            # a stepper of its own: that of the run goes on
+            # a second stepper, since the run continues with the first
             model = self.model
             beside = scalar().ModelStepper(model.core, self.dt, method="linear-time", contacts=model.contact_list,
                                            constraints=model.constraint_list, user=model.written)  # fmt: skip
@@ -333,7 +393,7 @@ class CompiledIntegrator(Integrator):
                                      int(first[0]) if len(first) else -1)  # fmt: skip
         return v
 
-    def _found_multipliers(self, records):
+    def _found_multipliers(self, records: Records) -> np.ndarray:
         return super()._found_multipliers(records) if self._pushes is None else self._pushes[: len(records.t)]
 
     def _stopped(self, status: int) -> BaseException:
@@ -360,7 +420,7 @@ class CompiledIntegrator(Integrator):
 
     def _reason(self, status: int) -> str:
         """Return why a step failed: which frames coincide, or which constraints depend on each other, at its start."""
-        text, model, q = scalar().STATUS_TEXT[status], self.model, self.stepper.state()[1]
+        text, model, q = str(scalar().STATUS_TEXT[status]), self.model, self.stepper.state()[1]
         if isinstance(model, Model) and (found := coincident(model, q)):
             return f"{text} ({found[0]})"
         if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:
@@ -397,15 +457,15 @@ class CompiledIntegrator(Integrator):
         return self.remedy or halve + (LONGER if self.iterates and status == NOT_CONVERGED else "") + self.beside
 
     @property
-    def steps(self):
+    def steps(self) -> int:
         return self.stepper.steps
 
     @property
-    def total_iterations(self):
+    def total_iterations(self) -> int:
         return self.stepper.total_iterations
 
     @property
-    def most_iterations(self):
+    def most_iterations(self) -> int:
         return self.stepper.most_iterations
 
 

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from vitree.errors import InputError
-from vitree.integrators.base import Records
+from vitree.integrators.base import Options, Records
 from vitree.integrators.composition import SHARES
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.slopes import UNEXPLAINED, NodeSlopes, Slopes, factored, kicks_of, slopes
 from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.model.inputs import Motion
+from vitree.model.model import Model
 
 #: The largest tolerance of substeps that are taken again, and how often a torque is corrected to that end.
 TOLERANCE, CORRECTIONS = 1e-12, 8
 #: Steps that are taken again at one time.
 CHUNK = 256
+#: The integrator of a substep.
+Part = LinearTime | Midpoint
+T = TypeVar("T")
 
 
 class Rows(NamedTuple):
@@ -53,12 +57,12 @@ class Blocks(NamedTuple):
     by_prescribed: np.ndarray
 
 
-def parts_of(integrator: LinearTime | Midpoint, tolerance: float = TOLERANCE) -> list[Any]:
+def parts_of(integrator: Part, tolerance: float = TOLERANCE) -> list[Part]:
     """Return an integrator of order 2 for each substep of a step; its ``dt`` [s] may be negative."""
     if integrator.order == 2:
         return [integrator]
-    model: Any = integrator.model
-    given: dict[str, Any] = {"kinetic": integrator.kinetic}
+    model: Model = integrator.model
+    given: Options = {"kinetic": integrator.kinetic}
     inputs = np.zeros(len(model.input_names)) if model.input_names else None
     base = type(integrator)(model, integrator.dt, torque=np.zeros(model.nv), inputs=inputs,
                             tolerance=min(tolerance, TOLERANCE), guess="aba", max_halvings=0, **given)  # fmt: skip
@@ -70,7 +74,7 @@ def parts_of(integrator: LinearTime | Midpoint, tolerance: float = TOLERANCE) ->
     return found
 
 
-def halved_parts(integrator: LinearTime | Midpoint, pieces: int, tolerance: float = TOLERANCE) -> list[Any]:
+def halved_parts(integrator: Part, pieces: int, tolerance: float = TOLERANCE) -> list[Part]:
     """Return an integrator of order 2 for each substep of a step that was taken in so many equal pieces."""
     if pieces == 1:
         return parts_of(integrator, tolerance)
@@ -79,7 +83,7 @@ def halved_parts(integrator: LinearTime | Midpoint, pieces: int, tolerance: floa
     return parts_of(one, tolerance) * pieces
 
 
-def bounds_of(parts: Sequence[Any]) -> np.ndarray:
+def bounds_of(parts: Sequence[Part]) -> np.ndarray:
     """Return where substeps begin and end, (stages + 1,), as shares of the step."""
     ends = np.cumsum([part.dt for part in parts])
     return np.concatenate(([0.0], ends[:-1] / ends[-1], [1.0]))
@@ -88,7 +92,7 @@ def bounds_of(parts: Sequence[Any]) -> np.ndarray:
 # ---- the states between substeps --------------------------------------------------------------------
 
 
-def retraced(parts: Sequence[Any], steps: Rows, goal: float, number: int = 0, pieces: int = 1) -> Rows:
+def retraced(parts: Sequence[Part], steps: Rows, goal: float, number: int = 0, pieces: int = 1) -> Rows:
     """Return the substeps of steps whose ends are known.
 
     A torque that is constant over a step may have acted; the momentum at the end tells it. With it the step must end
@@ -129,7 +133,7 @@ class Numbers(NamedTuple):
         return self.first + (self.begin + k) // self.pieces
 
 
-def _motions(parts: Sequence[Any], steps: Rows) -> list[np.ndarray | None]:
+def _motions(parts: Sequence[Part], steps: Rows) -> list[np.ndarray | None]:
     """Return the motion of prescribed coordinates for each chunk, as steppers take it; None without any."""
     model, count, bounds = parts[0].model, len(steps.q), bounds_of(parts)
     chunks = range(0, count, CHUNK)
@@ -145,7 +149,7 @@ def _motions(parts: Sequence[Any], steps: Rows) -> list[np.ndarray | None]:
     return [rows[each * begin : each * min(begin + CHUNK, count) + 1] for begin in chunks]
 
 
-def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal: float,
+def _retraced(parts: Sequence[Part], steps: Rows, motion: np.ndarray | None, goal: float,
               number: Numbers) -> Rows:  # fmt: skip
     model, stages, n = parts[0].model, len(parts), len(steps.q)
     h = sum(part.dt for part in parts)
@@ -187,7 +191,7 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
     return rows
 
 
-def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.ndarray | None, which: np.ndarray,
+def _taken(parts: Sequence[Part], steps: Rows, torque: np.ndarray, motion: np.ndarray | None, which: np.ndarray,
            number: Numbers) -> Rows:  # fmt: skip
     """Return the substeps of some steps under a torque (n, nv), taken anew from the steps' starts."""
     model, stages, bounds = parts[0].model, len(parts), bounds_of(parts)
@@ -205,7 +209,7 @@ def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.nda
         records.rows = 1
         status = stepper.run(stages, 1, records) if known else None
         if status != 0:
-            why = parts[0]._reason(status) if known else "no finite torque leads to its end"
+            why = parts[0]._reason(status) if status is not None else "no finite torque leads to its end"
             raise InputError(
                 f"substep {records.rows} of step {number.of(int(k)) + 1} cannot be taken again from its record "
                 f"({why}): forces that are not known acted, or the step was taken in halves that the run does not "
@@ -222,7 +226,7 @@ def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.nda
 # ---- derivatives ------------------------------------------------------------------------------------
 
 
-def part_slopes(parts: Sequence[Any], rows: Rows, touched: Sequence[Touched | None] = ()) -> Slopes:
+def part_slopes(parts: Sequence[Part], rows: Rows, touched: Sequence[Touched | None] = ()) -> Slopes:
     """Return the derivatives of substeps; ``touched`` are the contacts that pushed in steps of order 2.
 
     Within a step prescribed coordinates move on in proportion to time: a substep brings a displacement of theirs
@@ -241,13 +245,14 @@ def part_slopes(parts: Sequence[Any], rows: Rows, touched: Sequence[Touched | No
     return Slopes(*_woven(found))
 
 
-def part_factored(parts: Sequence[Any], rows: Rows) -> NodeSlopes:
+def part_factored(parts: Sequence[Part], rows: Rows) -> NodeSlopes:
     """Return the derivatives of the momenta of a plain model in substeps, with K[1] factored."""
     found = _each(parts, rows, lambda part, x: factored(part, x.q, x.q2, x.p, x.u))
     return found[0] if len(parts) == 1 else NodeSlopes(*_woven(found))
 
 
-def _each(parts: Sequence[Any], rows: Rows, ask: Callable[[Any, Rows], Any]) -> list[Any]:
+def _each(parts: Sequence[Part], rows: Rows,
+          ask: Callable[[Part, Rows], T]) -> list[T]:  # fmt: skip
     """Return what a function of a substep's integrator and of all such substeps returns, for each substep."""
     return [ask(part, rows.of(slice(j, None, len(parts)))) for j, part in enumerate(parts)]
 
@@ -270,7 +275,7 @@ def _woven(found: Sequence[Slopes | NodeSlopes]) -> list[Any]:
     return woven
 
 
-def chained(model: Any, found: Slopes, stages: int) -> Blocks:
+def chained(model: Model, found: Slopes, stages: int) -> Blocks:
     """Return the derivatives of whole steps, of those of their substeps.
 
     A torque and inputs act in all substeps; what they do in one goes on through those that follow.

@@ -7,13 +7,14 @@ its gap and its slip. The geometry is derived by differences of order 6, and the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from vitree._core import scalar
+from vitree.integrators.compiled import Stepper
+from vitree.model.model import Model
 
-core: Any = scalar()
+core = scalar()
 #: Differences of places of contacts [m or rad].
 APART = 2e-3
 #: Places and weights (over 60) of central differences of order 6.
@@ -85,9 +86,12 @@ class Held:
                     np.concatenate([two, self.by_end]), by_impulse, self.late, self.late_by)  # fmt: skip
 
 
-def held_by(stepper: Any, model: Any, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
+def held_by(stepper: Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
     """Return the equations of the contacts of a step from q to q2."""
-    at = lambda q, q2: stepper.between(q, q2, touched.members, touched.ways)  # noqa: E731
+
+    def at(q: np.ndarray, q2: np.ndarray) -> tuple[np.ndarray, ...]:
+        return stepper.between(q, q2, touched.members, touched.ways)
+
     order, laws, dims, bounds, leads, push, w, axes, springs, normals, ends = at(q, q2)
     first = np.cumsum(dims) - dims
     n, nv = len(push), model.nv

@@ -6,15 +6,16 @@ its end. d and y are logarithms: the displaced start is q1 exp(d), and the end q
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from vitree.errors import ModelError
-from vitree.integrators.composed_slopes import Rows, part_slopes
+from vitree.integrators.composed_slopes import Part, Rows, part_slopes
 from vitree.integrators.slopes import Slopes, groups_of, kicks_of
 from vitree.lie import SE3, SO3
+from vitree.model.model import Model
 
 #: What a step is derived by, in the order in which columns stand.
 BLOCKS = ("state", "torque", "inputs", "prescribed")
@@ -36,7 +37,7 @@ QUICK = Differences(1e-4, ((1.0, 1 / 2),))
 CLOSE = Differences(1e-3, ((1.0, 3 / 4), (2.0, -3 / 20), (3.0, 1 / 60)))
 
 
-def require_curvature(model: Any) -> None:
+def require_curvature(model: Model) -> None:
     """Raise a ModelError if differences of a model's slopes say nothing: they are differences themselves."""
     parts = ["contacts, limits, wheels or dry friction"] * bool(model.has_contact)
     parts += ["loads or constraints written in Python"] * (model.written is not None)
@@ -47,9 +48,9 @@ def require_curvature(model: Any) -> None:
         )
 
 
-def columns_of(model: Any, found: Slopes, by: Sequence[str]) -> np.ndarray:
+def columns_of(model: Model, found: Slopes, by: Sequence[str]) -> np.ndarray:
     """Return the derivatives of (d2, p2) by blocks of :data:`BLOCKS`, (n, 2 nv, N)."""
-    blocks = {
+    blocks: dict[str, Callable[[], np.ndarray]] = {
         "state": lambda: found.A, "torque": found.by_torque,
         "inputs": lambda: found.by_kicks(kicks_of(model, found)),
         "prescribed": lambda: found.prescribed[:, : 2 * model.nv],
@@ -57,14 +58,14 @@ def columns_of(model: Any, found: Slopes, by: Sequence[str]) -> np.ndarray:
     return blocks[by[0]]() if len(by) == 1 else np.concatenate([blocks[name]() for name in by], axis=2)
 
 
-def sizes_of(model: Any, by: Sequence[str]) -> list[int]:
+def sizes_of(model: Model, by: Sequence[str]) -> list[int]:
     """Return how many columns blocks have."""
     sizes = {"state": 2 * model.nv, "torque": model.nv, "inputs": len(model.input_names),
              "prescribed": len(model.prescribed_joint_names)}  # fmt: skip
     return [sizes[name] for name in by]
 
 
-def bends(parts: Sequence[Any], rows: Rows, by: Sequence[str], J: np.ndarray,
+def bends(parts: Sequence[Part], rows: Rows, by: Sequence[str], J: np.ndarray,
           differences: Differences) -> Iterator[tuple[slice, np.ndarray]]:  # fmt: skip
     """Yield the derivatives of J, a few directions at a time: which, and (directions, n, 2 nv, N).
 
@@ -113,7 +114,7 @@ def bends(parts: Sequence[Any], rows: Rows, by: Sequence[str], J: np.ndarray,
         yield which, found
 
 
-def _starts(model: Any, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _starts(model: Model, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the change of the state (N, 2 nv), and of inputs (N, nu), along each direction."""
     counts = sizes_of(model, by)
     state, inputs = np.zeros((sum(counts), 2 * model.nv)), np.zeros((sum(counts), len(model.input_names)))
@@ -124,11 +125,13 @@ def _starts(model: Any, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     return state, inputs
 
 
-def _moved(model: Any, q: np.ndarray, d: np.ndarray) -> np.ndarray:
-    return q + d if model.nq == model.nv else model.integrate(np.broadcast_to(q, (*d.shape[:-1], model.nq)), d)
+def _moved(model: Model, q: np.ndarray, d: np.ndarray) -> np.ndarray:
+    plain = model.nq == model.nv
+    found: np.ndarray = q + d if plain else model.integrate(np.broadcast_to(q, (*d.shape[:-1], model.nq)), d)
+    return found
 
 
-def _sizes(model: Any, rows: Rows, d1: np.ndarray, d2: np.ndarray, h: np.ndarray, apart: float) -> np.ndarray:
+def _sizes(model: Model, rows: Rows, d1: np.ndarray, d2: np.ndarray, h: np.ndarray, apart: float) -> np.ndarray:
     """Return how far to go along directions (b, n); one along those that move nothing."""
     reach = np.maximum(np.abs(d1).max(axis=2, initial=0.0), np.abs(d2).max(axis=2, initial=0.0)) / apart
     rubs = np.flatnonzero(model.flat.friction)
@@ -136,10 +139,11 @@ def _sizes(model: Any, rows: Rows, d1: np.ndarray, d2: np.ndarray, h: np.ndarray
         least = np.broadcast_to(model.flat.friction_velocity, (model.nv,))[rubs]
         speed = np.hypot(model.difference(rows.q, rows.q2)[:, rubs] / h, least)
         reach = np.maximum(reach, (np.abs((d2 - d1)[:, :, rubs] / h) / (SHARE * speed)).max(axis=2))
-    return np.divide(1.0, reach, out=np.ones_like(reach), where=reach > 0)
+    found: np.ndarray = np.divide(1.0, reach, out=np.ones_like(reach), where=reach > 0)
+    return found
 
 
-def brackets(model: Any) -> np.ndarray | None:
+def brackets(model: Model) -> np.ndarray | None:
     """Return the matrices (nv, nv, nv) of the brackets with unit displacements; None if they vanish."""
     if model.nq == model.nv:
         return None
@@ -149,7 +153,7 @@ def brackets(model: Any) -> np.ndarray | None:
     return found
 
 
-def curvature(parts: Sequence[Any], rows: Rows, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
+def curvature(parts: Sequence[Part], rows: Rows, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
     """Return the second derivatives of costates . (y, p2) of steps, (..., n, N, N).
 
     They are symmetric but for errors of differences.
@@ -200,7 +204,7 @@ def _chained(found: np.ndarray, J: np.ndarray, stages: int) -> np.ndarray:
     return total
 
 
-def _order(model: Any, own: Sequence[str], by: Sequence[str]) -> np.ndarray:
+def _order(model: Model, own: Sequence[str], by: Sequence[str]) -> np.ndarray:
     """Return where the columns of ``by`` stand in those of ``own``."""
     counts = sizes_of(model, own)
     at = {name: np.arange(end - size, end) for name, end, size in zip(own, np.cumsum(counts), counts, strict=True)}

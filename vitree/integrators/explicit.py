@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
+from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, Stepper, reusable
 from vitree.integrators.options import EVENTS, events_of
+from vitree.model.model import Model
 from vitree.model.stiffness import drive_rate, friction_rates, spring_rate
 
 #: How often a step with contacts that is not solved is halved.
@@ -26,19 +27,19 @@ class Explicit(CompiledIntegrator):
     touches = True
     options: ClassVar[Mapping[str, str]] = EVENTS
 
-    def _make(self, kind, **options):
+    def _make(self, kind: str, **options: Any) -> Stepper:
         return super()._make(kind, max_halvings=HALVINGS, max_impacts=events_of(self.chosen, self.model),
                              behind=self.at_end,
                              **options)  # fmt: skip
 
-    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+    def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         way, share = solved_by(self.model, self.stepper.state()[1], self.dt)
         if share <= 1:
             return super()._remedy(status)
         return "give " + way + ", or " + super()._remedy(status, share)
 
 
-def solved_by(model: Any, q: np.ndarray, dt: float) -> tuple[str, float]:
+def solved_by(model: Model, q: np.ndarray, dt: float) -> tuple[str, float]:
     """Return which method solves for what is stiff at q (nq,), in words, and how many times too long dt [s] is."""
     linear = 'method="linear-time"'
     springs = f'{linear} and springs="averaged", which solve for springs'
@@ -59,7 +60,7 @@ class ExplicitEuler(Explicit):
     order = 1
     at_end = 1.0
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self.stepper = self._make("euler")
 
 
@@ -71,7 +72,7 @@ class SemiImplicitEuler(Explicit):
     order = 1
     at_end = 0.0
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self.stepper = self._make("euler", semi_implicit=True)
 
 
@@ -87,7 +88,7 @@ class RungeKutta4(Explicit):
     name = "rk4"
     order = 4
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         halves = np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1, 0]])
         tableau = halves, np.array([1, 2, 2, 1]) / 6, np.array([0, 0.5, 0.5, 1])
         self.stepper = self._make("runge-kutta", tableau=tableau,
@@ -108,7 +109,7 @@ class RungeKutta8(Explicit):
     name = "rk8"
     order = 8
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         from scipy.integrate import DOP853  # its coefficients
 
         self.moments = DOP853.C

@@ -12,6 +12,7 @@ import numpy as np
 from vitree._core import stages
 from vitree.arguments import real
 from vitree.errors import InputError, ModelError
+from vitree.integrators.base import Options
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
 from vitree.integrators.options import solving, whole_from
 from vitree.model.model import Model
@@ -155,7 +156,7 @@ class Gauss(CompiledIntegrator):
         "max_iterations": "most passes of one step (default 40)",
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self._require_free()
         self.order = self.chosen.get("order", 8)
         if real(self.order) not in STAGES:
@@ -170,7 +171,7 @@ class Gauss(CompiledIntegrator):
             max_halvings=whole_from("max_halvings", self.chosen.get("max_halvings", 10), 0, 20), **self._solving(),
         )  # fmt: skip
 
-    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+    def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         if isinstance(self.model, Model) and self.model.friction.any():
             share = self.dt * float(friction_rates(self.model, self.stepper.state()[1]).max(initial=0.0))
             if share > 1:
@@ -181,7 +182,7 @@ class Gauss(CompiledIntegrator):
                 )
         return super()._remedy(status)
 
-    def _solving(self) -> dict:
+    def _solving(self) -> Options:
         return solving({"max_iterations": 40, **self.chosen}, TOLERANCES[self.order])
 
     def keep_stages(self, steps: int) -> np.ndarray:
@@ -200,5 +201,5 @@ class Gauss(CompiledIntegrator):
             )
 
     @property
-    def settings(self):
+    def settings(self) -> Options:
         return {"order": self.order, **self._solving(), "max_halvings": 10, **self.chosen}

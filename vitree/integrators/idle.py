@@ -7,14 +7,16 @@ it was made. A model is not kept alive by its idle integrators: they do not know
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from vitree.integrators.base import Integrator
+from vitree.integrators.base import Integrator, Torque
+from vitree.integrators.compiled import CompiledIntegrator
 from vitree.mechanism.pushes import ExternalWrench
 from vitree.model.model import Model
+from vitree.model.system import System
 
 #: Most integrators that a model keeps, and the most bytes of the memory of each.
 MOST, BYTES = 4, 2**22
@@ -40,27 +42,28 @@ class Place:
         Has the other arguments of an Integrator as attributes: wrenches, inputs, prescribed, pushes.
     """
 
-    def __init__(self, kind: type[Integrator], model: Any, dt: float, options: Mapping[str, Any], torque: Any,
+    def __init__(self, kind: type[Integrator], model: System, dt: float, options: Mapping[str, Any], torque: Any,
                  given: Any):  # fmt: skip
         self.model = model
+        self.integrator: Integrator
         #: whether nothing but the states and the model is to be asked when the run is over
         self.plain = _plain(kind, model, options, given)
         self.key = _key(kind, dt, options, torque, given) if self.plain else None
-        integrator: Any = None
+        integrator: CompiledIntegrator | None = None
         if self.key is not None:
             with _lock:
                 integrator = vars(model)["_idle"].pop(self.key, None)
         if integrator is None:
-            integrator = kind(model, dt, torque=torque, inputs=given.inputs, prescribed=given.prescribed,
-                              **wrenches_of(given), **options)  # fmt: skip
+            self.integrator = kind(model, dt, torque=torque, inputs=given.inputs, prescribed=given.prescribed,
+                                   **wrenches_of(given), **options)  # fmt: skip
         else:
             integrator.serve(model, torque, given.inputs)
-        self.integrator: Integrator = integrator
+            self.integrator = integrator
 
     def give_back(self) -> None:
         """Leave the integrator to the model's later runs; nothing of this run may ask it from here on."""
-        integrator: Any = self.integrator
-        if self.key is None or integrator.stepper.size > BYTES:
+        integrator = self.integrator
+        if self.key is None or not isinstance(integrator, CompiledIntegrator) or integrator.stepper.size > BYTES:
             return
         del self.integrator
         integrator.rest()
@@ -72,7 +75,7 @@ class Place:
             idle[self.key] = integrator
 
 
-def _key(kind: type, dt: float, options: Mapping[str, Any], torque: Any, given: Any) -> tuple | None:
+def _key(kind: type, dt: float, options: Mapping[str, object], torque: Torque, given: Any) -> tuple[object, ...] | None:
     """What integrators that stand for each other have in common; None of those that are made for one run."""
     inputs = given.inputs
     if given.wrenches or not (inputs is None or type(inputs) is np.ndarray or callable(inputs)):
@@ -85,7 +88,7 @@ def _key(kind: type, dt: float, options: Mapping[str, Any], torque: Any, given: 
     return kind, dt, _sort(torque), _sort(inputs), *[(name, type(x), repr(x)) for name, x in options.items()]
 
 
-def _plain(kind: type, model: Any, options: Mapping[str, Any], given: Any) -> bool:
+def _plain(kind: type, model: System, options: Mapping[str, object], given: Any) -> bool:
     """Whether the states of a run, and its model, say all that an outcome has."""
     if getattr(kind, "reusable", None) is not kind or given.prescribed is not None or given.pushes:
         return False
@@ -95,13 +98,13 @@ def _plain(kind: type, model: Any, options: Mapping[str, Any], given: Any) -> bo
     return own["_idle"] is not None and "adapt" not in options  # the state of the step density outlasts the run
 
 
-def wrenches_of(given: Any) -> dict[str, Any]:
+def wrenches_of(given: Any) -> dict[str, Sequence[ExternalWrench]]:
     """The external wrenches of a run, as an integrator takes them; nothing without one, for those that know of none."""
     found = [*given.wrenches, *(push for push in given.pushes if isinstance(push, ExternalWrench))]
     return {"wrenches": found} if found else {}
 
 
-def _fits(model: Any) -> bool:
+def _fits(model: System) -> bool:
     """Whether integrators can do without their system: functions written in Python and contacts ask it, motions are of
     one run."""
     return (
@@ -110,6 +113,6 @@ def _fits(model: Any) -> bool:
     )  # fmt: skip
 
 
-def _sort(drive: Any) -> int:
+def _sort(drive: object) -> int:
     """Nothing, a function, or an array of so many axes."""
     return -1 if drive is None else -2 if callable(drive) else drive.ndim if type(drive) is np.ndarray else 1

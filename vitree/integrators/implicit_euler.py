@@ -44,6 +44,6 @@ class ImplicitEuler(Variational):
         name: text for name, text in Variational.options.items() if name not in _SELF_ADJOINT
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self.stepper = self._make("midpoint", **self._solver_options(), alpha=1.0, backward=True,
                                   behind=self.at_end)  # fmt: skip

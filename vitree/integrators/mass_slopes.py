@@ -6,13 +6,14 @@ D1 Ld . d1 + D2 Ld . d2 = -p1 . d1 + p2 . d2. Here are the derivatives of that n
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from vitree._core import wide
 from vitree.integrators.slopes import joint_times
 from vitree.integrators.variational import KINETIC, LinearTime, Midpoint
+from vitree.model.model import Model
 
 #: Numbers of a body from the core: mass, centre of mass, inertia (xx, yy, zz, xy, xz, yz).
 WEIGHED = 10
@@ -42,7 +43,7 @@ def mass_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
     d1, d2 : (n, nv) array
         Displacements of the joints there.
     """
-    model: Any = integrator.model
+    model: Model = integrator.model
     n, h = len(q), integrator.dt
     out = np.empty((n, WEIGHED * model.nbody + 3))
     d1, d2 = np.ascontiguousarray(d1), np.ascontiguousarray(d2)

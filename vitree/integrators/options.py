@@ -7,6 +7,7 @@ from typing import Any
 
 from vitree.arguments import real, whole
 from vitree.errors import InputError, UnknownNameError
+from vitree.model.model import Model
 
 #: The remedies of steps that fail.
 HALVE = "halve dt"
@@ -19,7 +20,7 @@ EVENTS = {
 }
 
 
-def one_of(name: str, value: Any, choices: Iterable[str]) -> Any:
+def one_of(name: str, value: object, choices: Iterable[str]) -> Any:
     """Return the value of the option ``name``, or raise an UnknownNameError."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:
@@ -27,7 +28,7 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> Any:
     return value
 
 
-def solving(chosen: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
+def solving(chosen: Mapping[str, object], tolerance: float) -> dict[str, float]:
     """Return ``tolerance`` and ``max_iterations`` of the options chosen; ``tolerance`` is the default.
 
     Raises
@@ -35,21 +36,21 @@ def solving(chosen: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
     InputError
         If one has a wrong value.
     """
-    tolerance, most = chosen.get("tolerance", tolerance), chosen.get("max_iterations", 30)
-    if not 1e-14 <= real(tolerance) < 1e-2:
+    given, most = chosen.get("tolerance", tolerance), chosen.get("max_iterations", 30)
+    if not 1e-14 <= real(given) < 1e-2:
         raise InputError(
-            "tolerance", tolerance, "must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
+            "tolerance", given, "must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
         )
-    return {"tolerance": real(tolerance), "max_iterations": whole_from("max_iterations", most, 1, 2**31 - 1)}
+    return {"tolerance": real(given), "max_iterations": whole_from("max_iterations", most, 1, 2**31 - 1)}
 
 
-def whole_from(name: str, value: Any, least: int, most: int) -> int:
+def whole_from(name: str, value: object, least: int, most: int) -> int:
     """Return the whole number of the option ``name``.
 
     Raises
     ------
     InputError
-        If it is none, or beyond its bounds.
+        If it is not a whole number, or out of bounds.
     """
     number = whole(value)
     if number is None or not least <= number <= most:
@@ -58,7 +59,7 @@ def whole_from(name: str, value: Any, least: int, most: int) -> int:
     return number
 
 
-def alpha_of(chosen: Mapping[str, Any]) -> float:
+def alpha_of(chosen: Mapping[str, object]) -> float:
     """Return the option ``alpha``, 1/2 if it is not chosen.
 
     Raises
@@ -72,7 +73,7 @@ def alpha_of(chosen: Mapping[str, Any]) -> float:
     return real(alpha)
 
 
-def events_of(chosen: Mapping[str, Any], model: Any) -> int:
+def events_of(chosen: Mapping[str, object], model: Model) -> int:
     """Return the option ``events``, 0 if it is not chosen.
 
     Raises

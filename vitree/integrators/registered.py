@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-from typing import Any
+from importlib.metadata import EntryPoint, entry_points
 
 from vitree.errors import InputError
 from vitree.integrators.base import Integrator
@@ -18,15 +17,15 @@ class Methods(dict[str, type[Integrator]]):
     Their packages are imported only then.
     """
 
-    def __contains__(self, name: Any) -> bool:
+    def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or self._find(name)
 
-    def __missing__(self, name: Any) -> type[Integrator]:
+    def __missing__(self, name: str) -> type[Integrator]:
         if self._find(name):
             return super().__getitem__(name)
         raise KeyError(name)
 
-    def _find(self, name: Any) -> bool:
+    def _find(self, name: object) -> bool:
         if not isinstance(name, str):
             return False
         for entry in entry_points(group=GROUP, name=name):
@@ -35,7 +34,7 @@ class Methods(dict[str, type[Integrator]]):
         return False
 
 
-def _loaded(entry: Any) -> type[Integrator]:
+def _loaded(entry: EntryPoint) -> type[Integrator]:
     """Return the class of an entry point.
 
     Raises

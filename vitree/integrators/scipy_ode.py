@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from vitree._core import scalar
 from vitree.arguments import all_finite, entries, real, told
 from vitree.errors import ConvergenceError, InputError, VitreeError
-from vitree.integrators.base import LARGEST, Integrator, Records, damaged, part_of, progress_of, steps_of
+from vitree.integrators.base import (
+    LARGEST,
+    Field,
+    Integrator,
+    Kept,
+    Monitors,
+    Options,
+    Records,
+    damaged,
+    part_of,
+    progress_of,
+    steps_of,
+)
 from vitree.model.broadcasting import coincident
 from vitree.model.model import Model
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
 
 #: Most steps of a solver within one dt: the motion is then faster than can be followed.
 MOST_TRIES = 1_000_000
@@ -36,7 +51,7 @@ class SciPy(Integrator):
         "max_step": "largest step [s] (default: none)",
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self.rtol, self.atol = self.chosen.get("rtol", 1e-8), self.chosen.get("atol", 1e-10)
         self.max_step = self.chosen.get("max_step", np.inf)
         for name, value in (("rtol", self.rtol), ("atol", self.atol), ("max_step", self.max_step)):
@@ -44,36 +59,37 @@ class SciPy(Integrator):
             if not (number > 0 and (number < np.inf or name == "max_step")):
                 raise InputError(name, value, "must be a positive number")
         self.rtol, self.atol, self.max_step = map(real, (self.rtol, self.atol, self.max_step))
-        self.field = self._accelerations()
+        self.field: Any = self._accelerations()
         self.quaternions = self.model._quaternions
 
-    def _accelerations(self):
+    def _accelerations(self) -> Field:
         """The compiled object that knows the accelerations."""
         return super()._field()
 
     @property
-    def settings(self):
+    def settings(self) -> Options:
         return {"rtol": 1e-8, "atol": 1e-10, **self.chosen}
 
-    def _field(self):
-        return self.field
+    def _field(self) -> Field:
+        field: Field = self.field
+        return field
 
-    def start(self, t, q, x):
+    def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         self.t = self._t0 = float(t)
         self.q, self.v = q.copy(), x.copy()
         self.field.begin_at(self.t)
         self.recorded = self.behind = 0
 
-    def state(self):
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
         return self.q.copy(), self.v.copy()
 
-    def advance(self, steps):
+    def advance(self, steps: int) -> None:
         model, steps = self.model, steps_of(steps)
         self.behind = self.recorded
         self.run(Records.room(2, model.nq, model.nv, len(model.constraints)), steps, steps, None)
         self.t = self._t0 + self.recorded * self.dt
 
-    def advance_part(self, h, last):
+    def advance_part(self, h: float, last: bool) -> None:
         dt, done, t = self.dt, self.recorded, self.t
         self.dt = h = part_of(h, dt)
         try:
@@ -83,13 +99,13 @@ class SciPy(Integrator):
         self.recorded += last
         self.t = self._t0 + self.recorded * dt if last else t + h
 
-    def strike(self, x):
+    def strike(self, x: np.ndarray) -> None:
         self.v = entries(x, self.v.shape, "x").copy()
 
-    def keep(self):
+    def keep(self) -> tuple[object, ...]:
         return self._t0, self.t, self.recorded, self.q.copy(), self.v.copy()
 
-    def go_back(self, kept):
+    def go_back(self, kept: Kept) -> None:
         try:
             t0, t, recorded, q, v = kept
         except (TypeError, ValueError) as error:
@@ -100,17 +116,17 @@ class SciPy(Integrator):
         self.field.begin_at(self._t0)
 
     @property
-    def steps(self):
+    def steps(self) -> int:
         """Multiples of dt up to the last record; the solver's own steps are others."""
         return self.recorded
 
-    def _normalised(self, q):
+    def _normalised(self, q: np.ndarray) -> np.ndarray:
         q = np.ascontiguousarray(q, dtype=float).copy()
         for i in self.quaternions:
             q[..., i : i + 4] /= np.linalg.norm(q[..., i : i + 4], axis=-1, keepdims=True)
         return q
 
-    def _rate(self, t, y):
+    def _rate(self, t: float, y: np.ndarray) -> np.ndarray:
         """The rate of the unknowns, which is finite: a solver that meets NaN may never return."""
         if not (np.isfinite(t) and np.abs(y).max(initial=0.0) <= LARGEST):
             raise self._stopped(t, scalar().STATUS_TEXT[scalar().STATUS["not finite"]])
@@ -128,16 +144,17 @@ class SciPy(Integrator):
             time=float(t), residual=np.nan, iterations=0,
         )  # fmt: skip
 
-    def _stepped_by(self, solver: Any) -> str | None:
+    def _stepped_by(self, solver: OdeSolver) -> str | None:
         """Let SciPy's solver take a step; return its message."""
         try:
-            return solver.step()
+            found: str | None = solver.step()
+            return found
         except VitreeError:
             raise
         except ValueError as error:  # of SciPy's linear algebra, where numbers overflow
             raise self._stopped(solver.t, f"SciPy's solver raised {told(error)}") from error
 
-    def _rate_of(self, t, y):
+    def _rate_of(self, t: float, y: np.ndarray) -> np.ndarray:
         q, v = self._normalised(y[: self.model.nq]), y[self.model.nq :].copy()
         prescribed = None
         if self.motion.names:
@@ -148,12 +165,13 @@ class SciPy(Integrator):
             (self.model.configuration_rate(q, v), self.field.acceleration_at(t, q, v, prescribed)[0])
         )  # fmt: skip
 
-    def run(self, records, steps, every, progress, monitors=None):
+    def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], object] | None,
+            monitors: Monitors | None = None) -> None:  # fmt: skip
         from scipy import integrate  # slow to import, and seldom needed
 
         if monitors:
             raise InputError("monitors", monitors, f"are not for the method {self.name}, which chooses its own steps")
-        last = steps // every * every
+        last = int(steps) // every * every
         if last == 0:
             return
         reported, progress = time.perf_counter(), progress_of(progress)
@@ -186,18 +204,18 @@ class SciPy(Integrator):
                     self._record(records, solver.dense_output(), marks)
                     done = reached
                 if progress is not None and time.perf_counter() - reported > 0.1:
-                    progress(done, steps)
+                    progress(done, int(steps))
                     reported = time.perf_counter()
         self.t += last * self.dt
         self.q, self.v = self._normalised(solver.y[: self.model.nq]), solver.y[self.model.nq :].copy()
         if progress is not None:
-            progress(steps, steps)
+            progress(int(steps), int(steps))
 
     def _reached(self, t: float, every: int) -> int:
         """Number of steps at the last record that lies at or before a time."""
         return int((t - self.t) / self.dt * (1 + 1e-12)) // every * every
 
-    def _record(self, records: Records, state, marks: np.ndarray) -> None:
+    def _record(self, records: Records, state: Callable[[np.ndarray], np.ndarray], marks: np.ndarray) -> None:
         """Write the states of a dense output at some numbers of steps."""
         t = self.t + marks * self.dt
         y = state(t).T

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
+from vitree.integrators.base import Integrator
 from vitree.integrators.contact_slopes import STENCIL, Held, Touched, held_by, solve_held
-from vitree.integrators.variational import KINETIC, LinearTime, Midpoint
-from vitree.lie import SE3, SO3
+from vitree.integrators.variational import KINETIC, LinearTime, Midpoint, Variational
+from vitree.lie import SE3, SO3, Map
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE
 from vitree.mechanism.loads import Damper
@@ -75,7 +76,7 @@ class Slopes:
     def by_kicks(self, kicks: np.ndarray) -> np.ndarray:
         """Return the derivatives of (d2, p2), (n, 2 nv, k), by what adds ``kicks`` (2, n, nv, k) to -p1 and to p2."""
         nv = kicks.shape[2]
-        found = self.A[:, :, nv:] @ kicks[0]
+        found: np.ndarray = self.A[:, :, nv:] @ kicks[0]
         found[:, nv:] += kicks[1]
         return found
 
@@ -83,6 +84,7 @@ class Slopes:
         """Return the derivatives of (d2, p2) by a torque, (n, 2 nv, nv)."""
         F1, F2 = self.F[..., 0, :, :], self.F[..., 1, :, :]
         nv = F1.shape[-1]
+        found: np.ndarray
         if self.diagonal:
             found = self.A[:, :, nv:] * np.diagonal(F1, axis1=-2, axis2=-1)[..., None, :]
         else:
@@ -112,10 +114,10 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
     touched : sequence of Touched or None, optional
         The contacts that pushed in each step; none if not given.
     """
-    model: Any = integrator.model
+    model: Model = integrator.model
     n, nv = len(q), model.nv
     if not is_plain(integrator):
-        stepper: Any = integrator.stepper
+        stepper = integrator.stepper
         helds = [
             None if one is None else held_by(stepper, model, integrator.dt, q[k], q2[k], one)
             for k, one in enumerate(touched)
@@ -132,7 +134,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
 def _light(K: np.ndarray) -> np.ndarray:
     """Return how far a momentum at node 1 moves its coordinate, about; infinite of coordinates that carry nothing."""
     weight = np.abs(np.diagonal(K[:, 1], axis1=1, axis2=2))
-    return np.divide(1.0, weight, out=np.full(weight.shape, np.inf), where=weight > 0)
+    found: np.ndarray = np.divide(1.0, weight, out=np.full(weight.shape, np.inf), where=weight > 0)
+    return found
 
 
 class NodeSlopes(NamedTuple):
@@ -156,7 +159,7 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
 
     With ``p2`` the constraints' impulses are part of p1, and so are those of the contacts ``helds`` of each step.
     """
-    model: Any = integrator.model
+    model: Model = integrator.model
     times = np.zeros(len(q)) if t is None else t
 
     def at(p: np.ndarray) -> NodeSlopes:
@@ -199,7 +202,7 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
 
 def is_plain(integrator: LinearTime | Midpoint) -> bool:
     """Return whether momenta depend on each other along paths to the root alone, and all coordinates are free."""
-    model: Any = integrator.model
+    model: Model = integrator.model
     if isinstance(integrator, Midpoint) and integrator.relative:
         # the centre of mass couples all joints of a tree
         return False
@@ -212,7 +215,7 @@ def factored(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p
     return _compiled(integrator, q, q2, p, u, FACTORED)
 
 
-def sweep(model: Any, K: np.ndarray, g: np.ndarray, costates: np.ndarray) -> None:
+def sweep(model: Model, K: np.ndarray, g: np.ndarray, costates: np.ndarray) -> None:
     """Fill rows of ``costates`` (n + 1, 2 nv) from the last: each is A^T times the next one, and its row of g.
 
     K is that of :func:`factored`. g is (n, 2 nv).
@@ -220,7 +223,7 @@ def sweep(model: Any, K: np.ndarray, g: np.ndarray, costates: np.ndarray) -> Non
     core.sweep_costates(model.core, K.reshape(len(K), -1), g, costates)
 
 
-def push(model: Any, K: np.ndarray, kicks: np.ndarray, motions: np.ndarray) -> None:
+def push(model: Model, K: np.ndarray, kicks: np.ndarray, motions: np.ndarray) -> None:
     """Fill rows of ``motions`` (n + 1, 2 nv) from the first: each is A times the one before it, and what kicks add.
 
     K is that of :func:`factored`. kicks (n, 2 nv) are added to -p1 and to p2.
@@ -228,11 +231,11 @@ def push(model: Any, K: np.ndarray, kicks: np.ndarray, motions: np.ndarray) -> N
     core.push_motions(model.core, K.reshape(len(K), -1), kicks, motions)
 
 
-def _loaded(model: Any) -> bool:
+def _loaded(model: Model) -> bool:
     return any(not isinstance(load, Drive) for load in model.loads)
 
 
-def constraint_slopes(model: Any, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
+def constraint_slopes(model: Model, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
     """Return the derivatives (n, nv, nv) of the constraints' forces Dh^T lam by displacements of the joints.
 
     Parameters
@@ -257,7 +260,7 @@ def constraint_slopes(model: Any, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
 def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
               form: int) -> NodeSlopes:  # fmt: skip
     """Return the derivatives without loads other than drives."""
-    model: Any = integrator.model
+    model: Model = integrator.model
     kernels, n, nv = wide(), len(q), model.nv
     K, drives, ends = np.empty((n, 4 * nv * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
     if isinstance(integrator, LinearTime):
@@ -275,7 +278,7 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     return NodeSlopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
 
 
-def _map(model: Any, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
+def _map(model: Model, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
          helds: Sequence[Held | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Return A, multipliers and prescribed of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever its entries are.
 
@@ -359,7 +362,7 @@ def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
                 K[k, 2 * node + other] += sense * F[k, node] @ moved
 
 
-def joint_maps(model: Any, y: np.ndarray) -> np.ndarray:
+def joint_maps(model: Model, y: np.ndarray) -> np.ndarray:
     """Return dlog_y (n, nv, nv) of the joints' motions y (n, nv); ones on joints of one coordinate."""
     n, nv = y.shape
     found = np.zeros((n, nv, nv))
@@ -369,7 +372,7 @@ def joint_maps(model: Any, y: np.ndarray) -> np.ndarray:
     return found
 
 
-def joint_times(model: Any, y: np.ndarray, x: np.ndarray, name: str = "dtau_inv") -> np.ndarray:
+def joint_times(model: Model, y: np.ndarray, x: np.ndarray, name: str = "dtau_inv") -> np.ndarray:
     """Return dlog_y x (n, nv), or with "dtau" dexp_y x, of the joints' motions y (n, nv)."""
     found = x.copy()
     for at, group in groups_of(model):
@@ -377,7 +380,7 @@ def joint_times(model: Any, y: np.ndarray, x: np.ndarray, name: str = "dtau_inv"
     return found
 
 
-def groups_of(model: Any) -> list[tuple[np.ndarray, Any]]:
+def groups_of(model: Model) -> list[tuple[np.ndarray, Map]]:
     """Return the coordinates of each ball and free joint, as (angular, linear), and the maps of its group."""
     found = []
     for kind, iv in zip(model.flat.kind, model.index.iv, strict=True):
@@ -388,7 +391,7 @@ def groups_of(model: Any) -> list[tuple[np.ndarray, Any]]:
     return found
 
 
-def _forces(model: Any, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+def _forces(model: Model, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the forces (nv,) of loads that are no drives, and their derivatives by displacements, velocities, inputs.
 
     Those of the core are linear in inputs.
@@ -405,7 +408,7 @@ def _forces(model: Any, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -
     return force, by_q, by_v, by_u
 
 
-def kicks_of(model: Any, found: Slopes | NodeSlopes) -> np.ndarray:
+def kicks_of(model: Model, found: Slopes | NodeSlopes) -> np.ndarray:
     """Return what inputs add to -p1 and to p2, (2, n, nv, nu): those of loads, and targets of drives."""
     kicks = found.by_inputs.copy()
     for drive in model.drives:
@@ -417,7 +420,7 @@ def kicks_of(model: Any, found: Slopes | NodeSlopes) -> np.ndarray:
     return kicks
 
 
-def require_slopes(integrator: Any, composed: bool = False) -> None:
+def require_slopes(integrator: Integrator, composed: bool = False) -> None:
     """Raise the error that says why steps have no derivatives here; ``composed``: compositions have some.
 
     Raises
@@ -449,7 +452,7 @@ def require_slopes(integrator: Any, composed: bool = False) -> None:
         )
 
 
-def parts_without_slopes(integrator: Any) -> list[str]:
+def parts_without_slopes(integrator: Variational) -> list[str]:
     """Return in words what a model has that is not linearized."""
     model = integrator.model
     if type(model) is not Model:
@@ -459,7 +462,7 @@ def parts_without_slopes(integrator: Any) -> list[str]:
     return found + ["contacts that rebound"] * bool(model.has_contact and integrator.stepper.elastic)
 
 
-def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.ndarray, p2: np.ndarray,
+def require_explained(model: Model, h: float, found: Slopes | NodeSlopes, p: np.ndarray, p2: np.ndarray,
                       begin: int = 0, parts: int = 1) -> None:  # fmt: skip
     """Raise an InputError if a force acted in the steps that is not known here: their ends tell.
 

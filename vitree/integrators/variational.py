@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from vitree._core import scalar
 from vitree.arguments import entries, real
 from vitree.errors import InputError
-from vitree.integrators.base import acting, serving
+from vitree.integrators.base import Options, acting, serving
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
 from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import EVENTS, alpha_of, events_of, one_of, solving, whole_from
@@ -96,7 +96,7 @@ class Variational(CompiledIntegrator):
     #: values of the option ``adapt``
     adaptations: ClassVar[tuple[str, ...]] = ("density",)
 
-    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+    def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         found = heaviest_load(self.model)
         if found is None or found[2] < BURDEN * found[1]:
             return super()._remedy(status, share)
@@ -106,7 +106,7 @@ class Variational(CompiledIntegrator):
             f"{carried:.3g} kg, which a smaller dt hardly helps), or " + super()._remedy(status, share)
         )
 
-    def _solver_options(self) -> dict:
+    def _solver_options(self) -> Options:
         chosen = self.chosen
         solver, guess = chosen.get("solver", "auto"), chosen.get("guess", "auto")
         one_of("solver", solver, SOLVERS)
@@ -152,7 +152,7 @@ class Variational(CompiledIntegrator):
                 f"Methods that support them: {able}"
             )
 
-    def _norm(self) -> dict:
+    def _norm(self) -> Options:
         if one_of("norm", self.chosen.get("norm", self.default_norm), NORMS) == "momentum":
             return {}
         inertia = np.diag(self.model.crba(self.model.neutral()))
@@ -162,13 +162,13 @@ class Variational(CompiledIntegrator):
             "inertia_scale": np.sqrt(np.maximum(inertia, LEAST_INERTIA * inertia.max())).tolist(),
         }
 
-    def _adaptive_options(self) -> dict:
+    def _adaptive_options(self) -> Options:
         adapt = self.chosen.get("adapt")
         given = {name: self.chosen[name] for name in _MORE if self.chosen.get(name) is not None}
         if adapt is None:
             if given:
                 name, value = next(iter(given.items()))
-                raise InputError(f"{name}= goes with adapt=, one of {', '.join(self.adaptations)}")
+                raise InputError(f"{name}= requires adapt=, one of {', '.join(self.adaptations)}")
             return {}
         if not isinstance(adapt, str) or adapt not in ADAPTATIONS:
             one_of("adapt", adapt, self.adaptations)
@@ -201,23 +201,23 @@ class Variational(CompiledIntegrator):
         return {"adapt": ADAPTATIONS[adapt], **{name: real(value) for name, value in given.items()}}
 
     @property
-    def adaptive(self):
+    def adaptive(self) -> bool:
         return self.chosen.get("adapt") is not None
 
     @property
-    def adapted(self):
+    def adapted(self) -> Options:
         density = self.stepper.density_here()
         return {} if density is None else {"density": density}
 
     @property
-    def settings(self):
+    def settings(self) -> Options:
         order = {"order": 2} if "order" in self.options else {}
         return {
             "solver": "auto", "guess": "auto", **order, "tolerance": TOLERANCES[self.chosen.get("order", 2)],
             "max_iterations": 30, "norm": self.default_norm, **self.chosen,
         }  # fmt: skip
 
-    def start_between(self, t, q0, q1):
+    def start_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         if self.adaptive:
             raise InputError("q1", q1, "is the end of a step of dt, and with adapt= steps differ; start from q0 and v0")
         if self.order > 2:
@@ -261,7 +261,7 @@ class LinearTime(Variational):
         "default), or averaged (at means of the nodes, solved for: dt may be far beyond their 1/frequency)",
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self.kinetic = one_of("kinetic", self.chosen.get("kinetic", "auto"), KINETIC)
         trees = self.model._floating
         if self.kinetic == "auto" and len(trees) in (0, sum(np.asarray(self.model.flat.parent) < 0)):
@@ -275,7 +275,7 @@ class LinearTime(Variational):
             averaged=self.springs == "averaged",
         )  # fmt: skip
 
-    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+    def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         share = self.dt * spring_rate(self.model, self.stepper.state()[1]) if self.springs == "nodes" else 0.0
         if share > 1:
             return (
@@ -285,7 +285,7 @@ class LinearTime(Variational):
         return super()._remedy(status)
 
     @property
-    def settings(self):
+    def settings(self) -> Options:
         return {"kinetic": self.kinetic, "springs": self.springs, **super().settings}
 
 
@@ -324,7 +324,7 @@ class Midpoint(Variational):
         "energy": 'with adapt="sundman": the energy E of E - V [J] (default: the energy at the start)',
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         alpha, caching = alpha_of(self.chosen), self.chosen.get("caching", True)
         residual = one_of("residual", self.chosen.get("residual", "recursive"), ("recursive", "tree"))
         if not isinstance(caching, bool):
@@ -363,7 +363,7 @@ class Midpoint(Variational):
         sundman = self.chosen.get("adapt") == "sundman"
         own, floats = residual == "tree" or sundman, any(not tree.tied for tree in self.model._floating)
         default = "relative" if floats and not own else "midpoint"
-        kinetic = one_of("kinetic", self.chosen.get("kinetic", default), MIDDLES)
+        kinetic: str = one_of("kinetic", self.chosen.get("kinetic", default), MIDDLES)
         if kinetic == "relative" and own:
             of = 'adapt="sundman"' if sundman else f"residual={quoted(residual)}"
             raise InputError("kinetic", kinetic, f'is not of {of}; take kinetic="midpoint"')
@@ -374,7 +374,7 @@ class Midpoint(Variational):
         """Whether the centres of mass of trees go from node to node."""
         return self.kinetic == "relative" and any(not tree.tied for tree in self.model._floating)
 
-    def _require_conservative(self, turning, residual):
+    def _require_conservative(self, turning: Sequence[str], residual: str | None) -> None:
         """Raise an InputError for a system that the discrete action with time in it does not cover."""
         model, sundman = self.model, 'adapt="sundman"'
         energy = sundman + " needs a system that conserves energy; "
@@ -402,5 +402,5 @@ class Midpoint(Variational):
             )
 
     @property
-    def settings(self):
+    def settings(self) -> Options:
         return {"alpha": 0.5, "kinetic": self.kinetic, "residual": "recursive", **super().settings}

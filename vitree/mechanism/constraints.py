@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,7 @@ class _Named:
         return self.words.format(**{**own, **shown})
 
 
-def _direction(axis: Any) -> str:
+def _direction(axis: Iterable[float]) -> str:
     """Return a direction in few characters: x, -y, or its entries."""
     entries = [float(x) for x in axis]
     sizes = [abs(x) for x in entries]
@@ -44,7 +44,7 @@ def _direction(axis: Any) -> str:
     return "along (" + ", ".join(f"{x:.3g}" for x in entries) + ")"
 
 
-def _labelled(label: str | None, *directions: Any) -> str | None:
+def _labelled(label: str | None, *directions: Iterable[float]) -> str | None:
     """Return the label of one of several constraints that have a label together."""
     return None if label is None else f"{label} " + "-".join(map(_direction, directions))
 
@@ -131,7 +131,7 @@ class Coupling:
         return "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
 
 
-def followers_of(constraints: Iterable[Any]) -> set[str]:
+def followers_of(constraints: Iterable[object]) -> set[str]:
     """Return the names of joints that follow others: the first joint of each :class:`Coupling`."""
     return {next(iter(each.factors)) for each in constraints if isinstance(each, Coupling)}
 
@@ -197,8 +197,8 @@ class Cam(_Named, words='cam "{follower}" by "{driver}"'):
 
     follower: str
     driver: str
-    positions: tuple
-    profile: Any
+    positions: tuple[float, ...]
+    profile: tuple[float, ...]
     periodic: bool = False
     label: str | None = None
 
@@ -269,7 +269,7 @@ def weld(a: str, b: str, label: str | None = None) -> list[PointConstraint | Axi
 
 
 def point_constraint(
-    a: str, b: str, directions: int | Iterable = 3, axes: str = "world", label: str | None = None
+    a: str, b: str, directions: int | Iterable[ArrayLike] = 3, axes: str = "world", label: str | None = None
 ) -> list[PointConstraint]:
     """Return the constraints that hold the origin of frame b at that of frame a, along 1, 2 or 3 directions.
 
@@ -296,8 +296,8 @@ def point_constraint(
     if rows.shape not in ((1, 3), (2, 3), (3, 3)):
         needed = "3, or up to three such as [(1, 0, 0), (0, 0, 1)]"
         raise ModelError(f"directions must be {needed}, not {shown(directions)}")
-    directions = [(float(x), float(y), float(z)) for x, y, z in rows]
-    return [PointConstraint(a, b, axis, axes, label=_labelled(label, axis)) for axis in directions]
+    along = [(float(x), float(y), float(z)) for x, y, z in rows]
+    return [PointConstraint(a, b, axis, axes, label=_labelled(label, axis)) for axis in along]
 
 
 def joint_constraints(
@@ -325,13 +325,12 @@ def joint_constraints(
     """
     R = turn_z_to(direction(axis, f'axis between "{a}" and "{b}"'))
     # + 0.0: no -0.0 in names
-    triad: Any = [tuple(float(e) + 0.0 for e in u) for u in R.T]
-    x, y, z = triad
+    x, y, z = ((float(e[0]) + 0.0, float(e[1]) + 0.0, float(e[2]) + 0.0) for e in R.T)
     across = [PointConstraint(a, b, u, "local", label=_labelled(label, u)) for u in (x, y)]
     along = [PointConstraint(a, b, z, "local", label=_labelled(label, z))]
     tilt = [AxisConstraint(a, b, u, z, facing=z, label=_labelled(label, u, z)) for u in (x, y)]
     spin = [AxisConstraint(a, b, x, y, facing=x, label=_labelled(label, x, y))]
-    kinds: dict[str, list] = {
+    kinds: dict[str, list[PointConstraint | AxisConstraint]] = {
         "fixed": [*across, *along, *tilt, *spin],
         "revolute": [*across, *along, *tilt],
         "prismatic": [*across, *tilt, *spin],
@@ -343,3 +342,6 @@ def joint_constraints(
     if not isinstance(kind, str) or kind not in kinds:
         raise ModelError(f'kind="{kind}" is not known; choose from ' + ", ".join(f'"{name}"' for name in kinds))
     return kinds[kind]
+
+
+Constraint = PointConstraint | Distance | Coupling | AxisConstraint | Cam

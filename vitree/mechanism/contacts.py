@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import explain_calls, of_kind, several, shown
 from vitree.errors import ModelError
@@ -20,7 +23,7 @@ FRICTION, RESTITUTION, RIGID, UNDAMPED = 0.8, 0.0, math.inf, 0.0
 _UP = (0.0, 0.0, 1.0)
 
 
-def _check_surface(of: Any, name: str) -> None:
+def _check_surface(of: Ground | Contact, name: str) -> None:
     """Check friction, restitution, stiffness and damping, each of which may be None."""
     for field, least, most in (("friction", 0.0, math.inf), ("restitution", 0.0, 1.0), ("damping", 0.0, math.inf)):
         value = getattr(of, field)
@@ -80,7 +83,7 @@ class Ground:
     restitution: float = RESTITUTION
     stiffness: float = RIGID
     damping: float = UNDAMPED
-    planes: tuple = ()
+    planes: tuple[tuple[tuple[float, ...], float], ...] = ()
     terrain: HeightField | None = None
 
     def __post_init__(self) -> None:
@@ -109,13 +112,13 @@ class Ground:
         return "ground"
 
 
-def _unit(value: Any, what: str) -> tuple[float, ...]:
+def _unit(value: object, what: str) -> tuple[float, ...]:
     """A unit normal; one that is as good as exact keeps its digits."""
     given = triple(value, what)
     return tuple(given if abs(sum(x * x for x in given) - 1.0) < EXACT else unit_triple(given, what))
 
 
-def plane_of(given: Any, what: str = "a plane of the ground") -> tuple[tuple[float, ...], float]:
+def plane_of(given: Iterable[object], what: str = "a plane of the ground") -> tuple[tuple[float, ...], float]:
     """Return the unit normal and the height of a plane given as (normal, height); ``what`` it is in messages."""
     try:
         normal, height = given
@@ -161,9 +164,9 @@ class Contact:
     """
 
     frame: str
-    points: tuple | None = None
+    points: ArrayLike | None = None
     radius: float = 0.0
-    shapes: tuple = ()
+    shapes: tuple[Shape, ...] = ()
     friction: float | None = None
     restitution: float | None = None
     stiffness: float | None = None
@@ -196,10 +199,10 @@ class Contact:
         """How far its shapes are, at most, outside of the points that stand for them [m]."""
         return max((shape.lost for shape in self.shapes), default=0.0)
 
-    def parts(self) -> list[tuple[Any, float, Any]]:
+    def parts(self) -> list[tuple[np.ndarray, float, Shape | None]]:
         """Return what a plane meets: points (n, 3) [m] in the frame, radius of balls about them [m], shape or None."""
-        own: list[tuple] = [] if self.points is None else [(array_of(self.points), self.radius, None)]
-        return own + [(shape.points, shape.ball, shape) for shape in self.shapes]
+        own = [] if self.points is None else [(array_of(self.points), self.radius, None)]
+        return [*own, *((shape.points, shape.ball, shape) for shape in self.shapes)]
 
 
 @dataclass(frozen=True)
@@ -230,7 +233,7 @@ class NoContact:
         return f'no contact of "{self.a}" and "{self.b}"'
 
 
-def _require_name(value: Any, what: str) -> None:
+def _require_name(value: object, what: str) -> None:
     if not isinstance(value, str) or not value:
         raise ModelError(f"the {what} is {shown(value)}; it must be a name")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -32,7 +33,7 @@ _MOVES = (("tx", PRISMATIC, _X), ("ty", PRISMATIC, _Y), ("tz", PRISMATIC, _Z))
 SINGULAR = 1e-9
 
 
-def _primitives(kind: int):
+def _primitives(kind: int) -> tuple[tuple[str, int, np.ndarray], ...] | None:
     return _MOVES + _TURNS if kind == FREE else _TURNS if kind == BALL else None
 
 
@@ -156,7 +157,7 @@ def _left_out(flat: Flat) -> list[Finding]:
     ]
 
 
-def _layout(flat: Flat):
+def _layout(flat: Flat) -> Iterator[tuple[int, int, int, int]]:
     """Yield (kind, first q, first v, first expanded coordinate) of each native body."""
     iq = iv = ie = 0
     for code in flat.kind:
@@ -235,7 +236,7 @@ def _index(flat: Flat, iv: int) -> int:
     return int(np.searchsorted(np.cumsum(KIND_NV[flat.kind]), iv, side="right"))
 
 
-def _quaternion(yaw, pitch, roll) -> np.ndarray:
+def _quaternion(yaw: np.ndarray, pitch: np.ndarray, roll: np.ndarray) -> np.ndarray:
     """Quaternion (x, y, z, w) of Rz(yaw) Ry(pitch) Rx(roll)."""
     (sy, cy), (sp, cp), (sr, cr) = ((np.sin(a / 2), np.cos(a / 2)) for a in (yaw, pitch, roll))
     return np.stack(

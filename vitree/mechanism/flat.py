@@ -61,16 +61,16 @@ class JointInfo:
     child: str
     q_slice: slice
     v_slice: slice
-    axis: tuple | None = None
-    lower: tuple = ()
-    upper: tuple = ()
-    velocity: tuple = ()
-    effort: tuple = ()
-    mimic: tuple | None = None
+    axis: tuple[float, ...] | None = None
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    velocity: tuple[float, ...] = ()
+    effort: tuple[float, ...] = ()
+    mimic: tuple[str, float, float] | None = None
 
 
 def limits_of(
-    joints: Iterable[JointInfo], constraints: Iterable[Any]
+    joints: Iterable[JointInfo], constraints: Iterable[object]
 ) -> Iterator[tuple[JointInfo, int, int, float, float]]:
     """Yield joint, places in q and v, lower and upper limit [m or rad] of each coordinate that has one at least.
 
@@ -140,20 +140,24 @@ class Geometry:
 
     frame: str
     kind: str
-    size: tuple
+    size: tuple[float, ...]
     rotation: np.ndarray
     position: np.ndarray
     filename: str | None = None
-    rgba: tuple | None = None
+    rgba: tuple[float, ...] | None = None
     role: str = "visual"
     found: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _freeze(self)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         _freeze(self)
+
+
+#: Parts of several kinds, also of a user's own.
+Parts = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -200,8 +204,8 @@ class Flat:
     link_names: tuple[str, ...] = ()  # those frames that carry a body
     link_parent: tuple[str | None, ...] = ()  # name of the parent link, None for a root
     link_mass: tuple[float, ...] = ()  # as declared, before merging
-    link_com: tuple = ()  # (3,) each, in the link's frame
-    link_inertia: tuple = ()  # (3, 3) each, about the COM, axes of the link's frame
+    link_com: tuple[Any, ...] = ()  # (3,) each, in the link's frame
+    link_inertia: tuple[np.ndarray, ...] = ()  # (3, 3) each, about the COM, axes of the link's frame
     # The tree of all transforms, where it is known: each transform's parent (-1: the world), and which ones frames and
     # bodies stand at; bodies move with the last transform of theirs
     above: tuple[int, ...] = ()
@@ -209,15 +213,15 @@ class Flat:
     body_at: tuple[int, ...] = ()
     joints: tuple[JointInfo, ...] = ()
     geometry: tuple[Geometry, ...] = ()
-    constraints: tuple = ()  # of mechanism.constraints
-    loads: tuple = ()  # of mechanism.loads
-    contacts: tuple = ()  # of mechanism.contacts: Contact and NoContact
+    constraints: Parts = ()  # of mechanism.constraints
+    loads: Parts = ()  # of mechanism.loads
+    contacts: Parts = ()  # of mechanism.contacts: Contact and NoContact
     ground: Ground | None = None
     limits: str = LIMITS[0]  # how limits of joints are treated
-    rolling: tuple = ()  # of mechanism.rolling
+    rolling: tuple[RollingConstraint, ...] = ()  # of mechanism.rolling
     report: Report = field(default_factory=Report)  # findings and changes of a reader
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY), ("armature", 0.0),
                             ("dry_friction", 0.0), ("limit_restitution", 0.0)):  # fmt: skip
             if getattr(self, name) is None:
@@ -254,12 +258,12 @@ class Flat:
             raise ModelError(f"{len(self.frame_names)} frame_names are of {len(self.frame_body)} frames")
         _freeze(self)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         _freeze(self)
 
 
-def with_numbers(flat: Flat, changed: Mapping[str, Any]) -> Flat:
+def with_numbers(flat: Flat, changed: Mapping[str, object]) -> Flat:
     """Return a mechanism with other arrays, links' numbers and loads, which are checked; all else stays as it is.
 
     Raises
@@ -350,7 +354,7 @@ def _require_links(flat: Flat, names: Collection[str]) -> None:
             object.__setattr__(flat, name, tuple(x if axes else x.tolist()))
 
 
-def _rows(value: Any, name: str) -> tuple[int, ...]:
+def _rows(value: object, name: str) -> tuple[int, ...]:
     """Return the first axis of the shape of an array."""
     try:
         return np.asarray(value).shape[:1]

@@ -120,7 +120,7 @@ class Followers:
 
     def _felt(self, numbers: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Numbers (nv,) of the joints that lead, with shares (nv',) of those of their followers (nv',)."""
-        found = numbers[self.own_v]
+        found: np.ndarray = numbers[self.own_v]
         for k, leader, _ in self.pairs:
             found[leader] += shares[k] * numbers[k]
         return found

@@ -6,10 +6,11 @@ meet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.mechanism.ties import Bodies, Tie
 
@@ -150,5 +151,5 @@ def own_coordinates(bodies: Bodies, ties: Sequence[Tie]) -> np.ndarray | None:
     return _ints(own)
 
 
-def _ints(rows: Iterable) -> np.ndarray:
+def _ints(rows: ArrayLike) -> np.ndarray:
     return np.array(rows, np.int32)

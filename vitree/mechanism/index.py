@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,12 +12,14 @@ from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, JointInfo
 from vitree.spatial.checks import frozen
 
+T = TypeVar("T")
+
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int32)[: len(sizes)]
 
 
-def _found(kind: str, name: str, there: Mapping[str, Any]) -> Any:
+def _found(kind: str, name: str, there: Mapping[str, T]) -> T:
     if not isinstance(name, str) or name not in there:
         raise UnknownNameError(kind, name, there)
     return there[name]
@@ -35,7 +37,7 @@ def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
 
 def product_of(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Return A B of stacks of small matrices, with the bits of compiled code: a library's depend on the machine."""
-    found = A[..., :1] * B[..., :1, :]
+    found: np.ndarray = A[..., :1] * B[..., :1, :]
     for k in range(1, B.shape[-2]):
         found = found + A[..., k : k + 1] * B[..., k : k + 1, :]
     return found

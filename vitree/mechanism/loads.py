@@ -6,8 +6,11 @@ The loads of this module run in compiled code. For your own, subclass :class:`vi
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
+
+import numpy as np
 
 from vitree.arguments import several
 from vitree.mechanism.tables import tabulated
@@ -151,8 +154,8 @@ class Wrench:
     """
 
     frame: str
-    torque: tuple = (0.0, 0.0, 0.0)
-    force: tuple = (0.0, 0.0, 0.0)
+    torque: Sequence[float | str] | np.ndarray = (0.0, 0.0, 0.0)
+    force: Sequence[float | str] | np.ndarray = (0.0, 0.0, 0.0)
     axes: str = "world"
 
     def __post_init__(self) -> None:
@@ -177,7 +180,7 @@ class JointForce(_OnJoint, word="force"):
     """
 
     joint: str
-    force: Any
+    force: float | str
 
 
 @dataclass(frozen=True)
@@ -217,8 +220,8 @@ class NonlinearSpring(_OnJoint, word="nonlinear spring"):
     """
 
     joint: str
-    positions: tuple
-    force: Any
+    positions: tuple[float, ...]
+    force: tuple[float, ...]
 
     def __post_init__(self) -> None:
         for field, values in zip(("positions", "force"), tabulated(self.positions, self.force), strict=True):
@@ -230,13 +233,14 @@ Load = Spring | Damper | Attraction | Gravity | Wrench | JointForce | JointSprin
 CONSERVATIVE = (Spring, Attraction, Gravity, JointSpring, NonlinearSpring)
 
 
-def input_names(loads: tuple) -> tuple[str, ...]:
+def input_names(loads: Iterable[object]) -> tuple[str, ...]:
     """Return the names of the inputs that loads take, in the order of their first use."""
     names: dict[str, None] = {}
     for load in loads:
-        parts = (*load.torque, *load.force) if isinstance(load, Wrench) else ()
-        if isinstance(load, JointForce):
+        parts: Iterable[object] = getattr(load, "inputs", ())
+        if isinstance(load, Wrench):
+            parts = (*load.torque, *load.force)
+        elif isinstance(load, JointForce):
             parts = (load.force,)
-        parts = getattr(load, "inputs", parts)
         names |= dict.fromkeys(part for part in parts if isinstance(part, str))
     return tuple(names)

@@ -158,6 +158,6 @@ def separate_islands(roots_of: Sequence[Collection[int] | None]) -> Islands:
     return sorted(islands, key=lambda island: island[1])
 
 
-def int_rows(rows: Sequence, width: int | None = None) -> np.ndarray:
+def int_rows(rows: Sequence[int] | Sequence[Sequence[int]], width: int | None = None) -> np.ndarray:
     """Return numbers (n,), or rows (n, width) of them, as the core takes them."""
     return np.array(rows, np.int32).reshape(-1) if width is None else np.array(rows, np.int32).reshape(-1, width)

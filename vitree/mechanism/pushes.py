@@ -8,15 +8,15 @@ from math import inf
 from vitree.arguments import entries, real, shown
 from vitree.errors import InputError
 
-#: Axes of an impulse, and of a wrench.
+#: Axes of an impulse, and of an wrench.
 AXES, WRENCH_AXES = ("world", "local"), ("world", "local", "spatial")
 
 
 @dataclass(frozen=True)
 class Impulse:
-    """An impulse on a frame: the momentum jumps at one time, the configuration does not.
+    """An impulse on a frame: the momentum jumps at one time, and the configuration is continuous.
 
-    An impulse at the time of a record comes after the record: one at the end of a run acts where the run is resumed.
+    An impulse at the time of a record acts after it; one at the end of a run acts when the run is resumed.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Impulse:
 
     @property
     def name(self) -> str:
-        """The impulse as messages call it."""
+        """The impulse in messages."""
         return f'impulse on "{self.frame}"'
 
 

@@ -121,7 +121,8 @@ def _all_possible(flat: Flat) -> bool:
 
 
 def _lengths(vectors: np.ndarray) -> list[float]:
-    return np.sqrt((vectors * vectors).sum(axis=1)).tolist()
+    lengths: list[float] = np.sqrt((vectors * vectors).sum(axis=1)).tolist()
+    return lengths
 
 
 def why_singular_at(flat: Flat, pivots: np.ndarray) -> str | None:

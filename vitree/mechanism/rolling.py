@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vitree.arguments import shown
@@ -53,7 +54,7 @@ class RollingConstraint:
     along: bool | None = None
     across: bool = True
     normal: bool = False
-    plane: tuple | None = None
+    plane: tuple[Sequence[float], float] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.frame, str) or not self.frame:

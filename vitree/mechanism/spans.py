@@ -56,7 +56,7 @@ def spans_of(contacts: Sequence[Mapping[str, Any]]) -> Spans:
                  np.array(radius, float), 6 * len(touched - {-1}) + single)  # fmt: skip
 
 
-def _place(contact: Mapping[str, Any], k: int) -> tuple:
+def _place(contact: Mapping[str, Any], k: int) -> tuple[float, ...]:
     """What the contacts of a span have in common; only points on planes have anything."""
     if contact["kind"] != ON_PLANE:
         return (k,)

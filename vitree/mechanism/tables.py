@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked, as_numbers
 from vitree.errors import ModelError
 
 
-def tabulated(positions, values) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def tabulated(
+    positions: ArrayLike, values: ArrayLike | Callable[[float], float]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return positions and values as numbers; a callable is called at each position."""
     try:
         x = np.ravel(as_numbers(positions))
-        y: Any = values
+        y: ArrayLike
         if callable(values):
             y = [float(Asked(values, "the function of a table", "(q)", (), timed=False)(p)) for p in x.tolist()]
+        else:
+            y = values
         return tuple(x.tolist()), tuple(np.ravel(as_numbers(y)).tolist())
     except TypeError as error:
         raise ModelError(f"a table must be numbers; it has {error}") from None
 
 
-def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def pieces(
+    x: ArrayLike, y: ArrayLike, what: str, periodic: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Return breakpoints, coefficients (n, 4), integrals and period of the cubic spline through points.
 
     Parameters

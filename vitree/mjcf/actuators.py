@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import entries
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.loads import JointForce, Wrench
+from vitree.mechanism.loads import JointForce, Load, Wrench
 from vitree.mjcf.names import Findings, Names, listed
 from vitree.spatial.checks import frozen
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +53,11 @@ class Controls:
         for name, value in vars(self).items():
             object.__setattr__(self, name, frozen(value))
 
-    def __call__(self, ctrl: Any) -> np.ndarray:
+    def __call__(self, ctrl: ArrayLike) -> np.ndarray:
         """Return the inputs (nu,) of the model for MuJoCo's ``ctrl``, in the units of each actuator."""
         given = np.clip(entries(ctrl, (self.size,), "ctrl")[self.places], *self.ctrl_range.T)
-        return self.matrix @ np.clip(self.gain * given + self.offset, *self.force_range.T)
+        found: np.ndarray = self.matrix @ np.clip(self.gain * given + self.offset, *self.force_range.T)
+        return found
 
 
 class _Row:
@@ -62,7 +68,17 @@ class _Row:
         self.gain = 0.0
 
 
-def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[Any], Any, dict[str, float]]:
+#: Actuators by the joints on which they act, each with its factor.
+Rows = Mapping[int, list[tuple[_Row, float]]]
+
+
+#: What makes the controls for the names of a model's inputs.
+MakeControls = Callable[[tuple[str, ...]], Controls]
+
+
+def add_actuators(
+    model: MjModel, names: Names, findings: Findings
+) -> tuple[list[Load | Drive], MakeControls, dict[str, float]]:
     """Return the loads of the actuators, a function from ``model.input_names`` to Controls, and efforts by joints.
 
     Parameters
@@ -78,7 +94,7 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
     ctrl = np.tile((-math.inf, math.inf), (count, 1))
     force = ctrl.copy()
     columns: dict[str, np.ndarray] = {}
-    loads: list[Any] = []
+    loads: list[Load | Drive] = []
     servos: dict[int, list[tuple[_Row, float]]] = defaultdict(list)
     motors: dict[int, list[tuple[_Row, float]]] = defaultdict(list)
     shared: set[int] = set()  # joints with a limit of what all actuators do to them, which sites push as well
@@ -122,7 +138,7 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
             frame = names.site[target]
             parts = [("force", i) for i in range(3)] + [("torque", i) for i in range(3)]
             used = [(part, i, x) for (part, i), x in zip(parts, gear.tolist(), strict=True) if x]
-            put: dict[str, list[Any]] = {"force": [0.0] * 3, "torque": [0.0] * 3}
+            put: dict[str, list[float | str]] = {"force": [0.0] * 3, "torque": [0.0] * 3}
             for part, i, factor in used:
                 key = name if len(used) == 1 else f"{name} {part} {'xyz'[i]}"
                 put[part][i] = push(key, row, factor)
@@ -161,13 +177,13 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
     return loads, controls, efforts
 
 
-def _row_of(model: Any, k: int, name: str) -> tuple[_Row | None, str]:
+def _row_of(model: MjModel, k: int, name: str) -> tuple[_Row | None, str]:
     """Return the numbers of an actuator, or None and why it has none."""
     import mujoco
 
     gains, biases, dynamics = mujoco.mjtGain, mujoco.mjtBias, mujoco.mjtDyn
     if int(model.actuator_dyntype[k]) != dynamics.mjDYN_NONE:
-        return None, "it has dynamics of its own"
+        return None, "it has activation dynamics"
     if int(getattr(model, "actuator_ctrlnum", np.ones(k + 1))[k]) != 1:
         return None, "it has several controls"
     if getattr(model, "actuator_plugin", np.full(k + 1, -1))[k] >= 0:
@@ -195,7 +211,7 @@ def _row_of(model: Any, k: int, name: str) -> tuple[_Row | None, str]:
     return row, ""
 
 
-def fixed_tendon(model: Any, k: int) -> dict[int, float] | None:
+def fixed_tendon(model: MjModel, k: int) -> dict[int, float] | None:
     """Return the joints of a fixed tendon and their factors; None of a spatial one."""
     import mujoco
 
@@ -211,10 +227,13 @@ def fixed_tendon(model: Any, k: int) -> dict[int, float] | None:
 def _largest(gain: float, row: _Row, ctrl: np.ndarray, force: np.ndarray) -> float:
     """The largest force of an actuator without gains, before its gear."""
     of_ctrl = max(abs(gain * x + row.offset) for x in ctrl.tolist()) if gain else abs(row.offset)
-    return min(of_ctrl, max(abs(x) for x in force.tolist()))
+    found: float = min(of_ctrl, max(abs(x) for x in force.tolist()))
+    return found
 
 
-def _cap_motors(model: Any, names: Names, findings: Findings, motors: dict, servos: dict, force: np.ndarray) -> None:
+def _cap_motors(
+    model: MjModel, names: Names, findings: Findings, motors: Rows, servos: Rows, force: np.ndarray
+) -> None:
     """Let limits of the force of all actuators of a joint be those of its only one."""
     for joint, rows in motors.items():
         if not model.jnt_actfrclimited[joint]:
@@ -229,7 +248,7 @@ def _cap_motors(model: Any, names: Names, findings: Findings, motors: dict, serv
         force[row.number] = max(force[row.number, 0], low), min(force[row.number, 1], high)
 
 
-def _limited_above(model: Any, body: int) -> set[int]:
+def _limited_above(model: MjModel, body: int) -> set[int]:
     """Return the joints between the world and a body that limit what all actuators do to them."""
     found: set[int] = set()
     while body:
@@ -239,7 +258,7 @@ def _limited_above(model: Any, body: int) -> set[int]:
     return found
 
 
-def _tell_of_tendons(model: Any, names: Names, findings: Findings) -> None:
+def _tell_of_tendons(model: MjModel, names: Names, findings: Findings) -> None:
     """Tell of what actuators have on tendons and not on joints: armature, damping, and a limit of their sum."""
     import mujoco
 
@@ -255,7 +274,8 @@ def _tell_of_tendons(model: Any, names: Names, findings: Findings) -> None:
             findings.say("actuator-limit", f'the limit of what actuators do to the tendon "{name}"')
 
 
-def _drive(model: Any, names: Names, findings: Findings, joint: int, rows: list, push: Any) -> Drive:
+def _drive(model: MjModel, names: Names, findings: Findings, joint: int, rows: list[tuple[_Row, float]],
+           push: Callable[[str, _Row, float], str]) -> Drive:  # fmt: skip
     """Return the drive of a joint that has actuators with gains: their sum, if there are several.
 
     With gains kp, kv and the gear g the force at the joint is g (gain ctrl + offset) - g^2 kp q - g^2 kv v.

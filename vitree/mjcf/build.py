@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError
 from vitree.mechanism.contacts import Ground
+from vitree.mechanism.flat import Geometry
 from vitree.mechanism.loads import Gravity, JointSpring
-from vitree.mjcf.actuators import add_actuators
+from vitree.mjcf.actuators import MakeControls, add_actuators
 from vitree.mjcf.contacts import add_contacts, drawn
 from vitree.mjcf.equalities import equality_constraints, tendon_loads
 from vitree.mjcf.names import Findings, Names, listed, matrix
 from vitree.model.closure import independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.rotations import rotation_about
-from vitree.tree.elements import Body, Element, Fixed, ball, free, screw
+from vitree.tree.elements import Body, Element, Fixed, Limits, ball, free, screw
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import prismatic
 from vitree.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
 
 class Builder:
@@ -38,18 +43,21 @@ class Builder:
         Whether friction of joints is dry.
     """
 
-    def __init__(self, model: Any, name: str, file: str, gravity: Any, dry: bool):
-        import mujoco
-
+    def __init__(self, model: MjModel, name: str, file: str, gravity: ArrayLike | None, dry: bool):
         self.model, self.dry = model, dry
         self.findings = Findings(file)
         self.names = Names(model, self.findings)
-        self.off = lambda bit: bool(model.opt.disableflags & getattr(mujoco.mjtDisableBit, f"mjDSBL_{bit}"))
         if gravity is None:
             gravity = np.zeros(3) if self.off("GRAVITY") else np.array(model.opt.gravity)
         self.tree = Tree(name, gravity)
         self.places: dict[int, Frame] = {0: self.tree.world}
-        self.controls: Any = None
+        self.controls: MakeControls
+
+    def off(self, bit: str) -> bool:
+        """Whether the model disables what a bit stands for."""
+        import mujoco
+
+        return bool(self.model.opt.disableflags & getattr(mujoco.mjtDisableBit, f"mjDSBL_{bit}"))
 
     @property
     def limited(self) -> list[str]:
@@ -88,7 +96,7 @@ class Builder:
         """Whether a joint has one coordinate."""
         return int(self.model.jnt_type[joint]) > 1
 
-    def _body(self, body: int, shapes: list[Any]) -> Body:
+    def _body(self, body: int, shapes: list[Geometry]) -> Body:
         """Return a body; MuJoCo has checked its inertia."""
         model = self.model
         R = matrix(model.body_iquat[body])
@@ -126,7 +134,7 @@ class Builder:
                 elements.append(screw(name, axis, at, **numbers))
         return elements
 
-    def _numbers(self, joint: int, rebound: Mapping[str, float], efforts: Mapping[str, float]) -> dict[str, Any]:
+    def _numbers(self, joint: int, rebound: Mapping[str, float], efforts: Mapping[str, float]) -> Limits:
         """Return damping, friction, armature and limits of a joint."""
         model, name = self.model, self.names.joint[joint]
         first = int(model.jnt_dofadr[joint])
@@ -134,7 +142,7 @@ class Builder:
         dof = slice(first, first + nv)
         damping = np.zeros(nv) if self.off("DAMPER") else np.array(model.dof_damping[dof])
         friction = np.zeros(nv) if self.off("FRICTIONLOSS") or self.off("CONSTRAINT") else model.dof_frictionloss[dof]
-        armature: Any = np.array(model.dof_armature[dof])
+        armature = np.array(model.dof_armature[dof])
         for field, rule, text in (
             ("dof_dampingpoly", "joint-damping", "damping that is not linear"),
             ("jnt_stiffnesspoly", "joint-spring", "a spring that is not linear"),
@@ -162,11 +170,13 @@ class Builder:
             if square and np.any(poly):
                 text = f'damping that is not linear, of the actuator "{self.names.actuator[k]}"'
                 self.findings.say("joint-damping", text)
-        numbers: dict[str, Any] = {}
-        for key, value in (("damping", damping[0]), ("armature", armature[0]),
-                           ("dry_friction" if self.dry else "friction", friction[0])):  # fmt: skip
-            if value:
-                numbers[key] = float(value)
+        numbers: Limits = {}
+        if damping[0]:
+            numbers["damping"] = float(damping[0])
+        if armature[0]:
+            numbers["armature"] = float(armature[0])
+        if friction[0]:
+            numbers["dry_friction" if self.dry else "friction"] = float(friction[0])
         if model.jnt_limited[joint]:
             numbers["lower"], numbers["upper"] = model.jnt_range[joint].tolist()
             numbers["limit_restitution"] = rebound.get(name, 0.0)
@@ -176,7 +186,9 @@ class Builder:
                 self.findings.say("actuator-limit", f'the limit of force on the joint "{name}": MuJoCo counts the '
                                   "compensation of gravity in it (actuatorgravcomp), vitree does not")  # fmt: skip
             effort = min(effort, float(np.abs(model.jnt_actfrcrange[joint]).max()))
-        return numbers | ({"effort": effort} if 0 < effort < math.inf else {})
+        if 0 < effort < math.inf:
+            numbers["effort"] = effort
+        return numbers
 
     # ---- loads and constraints ----------------------------------------------------------------------------
 

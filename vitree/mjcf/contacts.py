@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Place, Shape, Sphere
 from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.mjcf.names import Findings, Names, listed, matrix
 
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
-def solid_of(model: Any, k: int, most: int) -> Shape | None:
+
+def solid_of(model: MjModel, k: int, most: int) -> Shape | None:
     """Return a geom as a solid in the frame of its body; None of a kind that there is not.
 
     Parameters
@@ -26,7 +29,8 @@ def solid_of(model: Any, k: int, most: int) -> Shape | None:
     import mujoco
 
     kinds, size = mujoco.mjtGeom, model.geom_size[k].tolist()
-    place: dict[str, Any] = {"position": tuple(model.geom_pos[k].tolist()), "rotation": matrix(model.geom_quat[k])}
+    x, y, z = model.geom_pos[k].tolist()
+    place: Place = {"position": (x, y, z), "rotation": matrix(model.geom_quat[k])}
     kind = int(model.geom_type[k])
     if kind == kinds.mjGEOM_SPHERE:
         return Sphere(size[0], **place)
@@ -43,7 +47,7 @@ def solid_of(model: Any, k: int, most: int) -> Shape | None:
     return None
 
 
-def drawn(model: Any, body: int, frame: str) -> tuple[list[Geometry], int]:
+def drawn(model: MjModel, body: int, frame: str) -> tuple[list[Geometry], int]:
     """Return the shapes of a body for viewers, and how many have no counterpart there."""
     import mujoco
 
@@ -69,7 +73,7 @@ def drawn(model: Any, body: int, frame: str) -> tuple[list[Geometry], int]:
 class _Geoms:
     """The geoms that can touch, and which pairs MuJoCo lets touch."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: MjModel):
         import mujoco
 
         self.model = model
@@ -112,7 +116,8 @@ class _Geoms:
         return max(float(self.sliding[k]) for k in which)
 
 
-def add_contacts(model: Any, names: Names, findings: Findings, ground: Ground | None, most: int) -> list[Any]:
+def add_contacts(model: MjModel, names: Names, findings: Findings, ground: Ground | None, most: int
+) -> list[Ground | Contact | NoContact]:
     """Return the ground, the contacts, and the pairs of bodies that do not touch.
 
     Parameters
@@ -156,7 +161,7 @@ def add_contacts(model: Any, names: Names, findings: Findings, ground: Ground | 
         taken = [k for k in taken if k not in flies]
     if not taken:
         return []
-    found: list[Any] = []
+    found: list[Ground | Contact | NoContact] = []
     if meets:
         found.append(_ground(model, geoms, findings, names, planes, grounded, meets) if ground is None else ground)
     groups: dict[tuple[int, float], list[Shape]] = {}
@@ -188,7 +193,7 @@ def _geoms(names: Names, numbers: list[int]) -> str:
     return listed(names.of("geom", k) or f"geom {k}" for k in numbers)
 
 
-def _ground(model: Any, geoms: _Geoms, findings: Findings, names: Names, planes: list[int],
+def _ground(model: MjModel, geoms: _Geoms, findings: Findings, names: Names, planes: list[int],
             grounded: dict[int, list[int]], meets: list[int]) -> Ground:  # fmt: skip
     """Return the ground of the planes that something meets."""
     used = [p for p in planes if any(p in grounded[k] for k in meets)]
@@ -206,7 +211,9 @@ def _ground(model: Any, geoms: _Geoms, findings: Findings, names: Names, planes:
     return Ground(spaces[0][1], spaces[0][0], friction=friction, planes=tuple(spaces[1:]))
 
 
-def _tell(model: Any, findings: Findings, taken: list[int], solids: dict[int, Shape], known: list) -> None:
+def _tell(
+    model: MjModel, findings: Findings, taken: list[int], solids: dict[int, Shape], known: list[tuple[int, int]]
+) -> None:
     """Note how contacts are read."""
     bodies = len({int(model.geom_bodyid[k]) for k in taken})
     text = f"bodies that touch: {bodies}, by {len(taken)} geoms"

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from vitree.mechanism.constraints import Coupling, gear, point_constraint, weld
-from vitree.mechanism.loads import Damper, Spring
+from vitree.mechanism.constraints import Constraint, Coupling, gear, point_constraint, weld
+from vitree.mechanism.loads import Damper, Load, Spring
 from vitree.mjcf.actuators import fixed_tendon
 from vitree.mjcf.names import Findings, Names, matrix
 from vitree.tree.elements import Fixed
 from vitree.tree.frames import Frame
 
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
-def equality_constraints(model: Any, names: Names, findings: Findings, places: dict[int, Frame]) -> list[Any]:
+
+def equality_constraints(
+    model: MjModel, names: Names, findings: Findings, places: dict[int, Frame]
+) -> list[Constraint]:
     """Return the constraints of the equalities that are active; frames that they need are added to ``places``.
 
     Parameters
@@ -28,7 +34,7 @@ def equality_constraints(model: Any, names: Names, findings: Findings, places: d
     import mujoco
 
     kinds = mujoco.mjtEq
-    found: list[Any] = []
+    found: list[Constraint] = []
     off = model.opt.disableflags & (mujoco.mjtDisableBit.mjDSBL_EQUALITY | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     for k in range(model.neq):
         name = names.of("equality", k) or f"equality{k}"
@@ -60,14 +66,16 @@ def equality_constraints(model: Any, names: Names, findings: Findings, places: d
     return found
 
 
-def _frame(names: Names, at: Frame, name: str, position: Any, rotation: np.ndarray) -> str:
+def _frame(names: Names, at: Frame, name: str, position: ArrayLike, rotation: np.ndarray) -> str:
     name = names.new(name)
     at.add(Fixed(name, rotation, tuple(np.asarray(position).tolist())))
     return name
 
 
-def _coupling(model: Any, names: Names, of_joints: bool, one: int, other: int, data: np.ndarray):
-    """Return the coupling y - y0 = a + b (x - x0) of joints or tendons, or None and why there is none."""
+def _coupling(
+    model: MjModel, names: Names, of_joints: bool, one: int, other: int, data: np.ndarray
+) -> tuple[Coupling | None, str]:
+    """Return the coupling y - y0 = a + b (x - x0) of joints or tendons, or None and the reason."""
     if any(data[2:5]):
         return None, "its polynomial is not linear; a vt.Cam follows a profile"
     sides: list[dict[int, float]] = []
@@ -92,11 +100,11 @@ def _coupling(model: Any, names: Names, of_joints: bool, one: int, other: int, d
     return (gear(first, second, -b, value), "") if a == 1.0 else (Coupling(factors, value), "")
 
 
-def tendon_loads(model: Any, names: Names, findings: Findings) -> list[Any]:
+def tendon_loads(model: MjModel, names: Names, findings: Findings) -> list[Load]:
     """Return springs and dampers of tendons that are straight between two sites."""
     import mujoco
 
-    loads: list[Any] = []
+    loads: list[Load] = []
     bits = mujoco.mjtDisableBit
     for k in range(model.ntendon):
         name = names.of("tendon", k) or f"tendon{k}"
@@ -123,7 +131,7 @@ def tendon_loads(model: Any, names: Names, findings: Findings) -> list[Any]:
     return loads
 
 
-def _of(model: Any, field: str, k: int) -> float:
+def _of(model: MjModel, field: str, k: int) -> float:
     """The largest size of a row of a field that older versions of MuJoCo are without."""
     rows = getattr(model, field, None)
     return 0.0 if rows is None else float(np.abs(rows[k]).max(initial=0.0))

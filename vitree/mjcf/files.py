@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vitree.arguments import path_of, shown
 from vitree.engines.mujoco import heard
@@ -14,6 +15,9 @@ from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.mjcf.guard import check_files, read_text
 from vitree.urdf.paths import Packages
 from vitree.urdf.xml import one_line
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
 #: Bytes of a file that are looked at for its first element.
 LOOKED_AT = 2**16
@@ -27,7 +31,7 @@ def first_element(text: str) -> str | None:
     return found[1] if found else None
 
 
-def is_mjcf(path: str | os.PathLike) -> bool:
+def is_mjcf(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is MJCF: its root element is <mujoco>."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -39,7 +43,7 @@ def is_mjcf(path: str | os.PathLike) -> bool:
     return first_element(data.decode("utf-8", "replace")) == "mujoco"
 
 
-def compiled(source: Any, warnings: list[str], packages: Packages | None = None) -> tuple[Any, str, Path | None]:
+def compiled(source: object, warnings: list[str], packages: Packages | None = None) -> tuple[MjModel, str, Path | None]:
     """Return the MjModel of a source, the name of its file for messages, and its path.
 
     Parameters
@@ -97,8 +101,8 @@ def _require_mjcf(root: str | None, name: str) -> None:
         raise ModelError(f"{name} is no MJCF: {found}, not <mujoco>")
 
 
-def _made(make: Any, name: str, warnings: list[str]) -> Any:
-    """Return what MuJoCo makes; what it does not like is told with the name of the file."""
+def _made(make: Callable[[], MjModel], name: str, warnings: list[str]) -> MjModel:
+    """Return the compiled model; errors and warnings of the compiler name the file."""
     try:
         with heard(warnings.append):
             return make()

@@ -47,7 +47,7 @@ def check_files(text: str, file: str, main: Path, packages: Packages | None) -> 
     _Scan(Places(main, packages), file).text(text, main.parent, file)
 
 
-def read_text(path: str | os.PathLike) -> str:
+def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a file of XML.
 
     Raises

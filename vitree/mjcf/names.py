@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.findings import Finding, Report
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
 #: Rules of findings, and how grave they are. A warning: the motion differs from that of MuJoCo.
 RULES = {
@@ -81,7 +86,7 @@ class Names:
     findings : Findings
     """
 
-    def __init__(self, model: Any, findings: Findings):
+    def __init__(self, model: MjModel, findings: Findings):
         self.model = model
         self.taken: set[str] = {"world"}
         self.body = self._all("body", model.nbody, set())
@@ -126,7 +131,7 @@ class Names:
         return name
 
 
-def matrix(quaternion: Any) -> np.ndarray:
+def matrix(quaternion: ArrayLike) -> np.ndarray:
     """Return the rotation (3, 3) of a quaternion (w, x, y, z)."""
     import mujoco
 
@@ -135,7 +140,7 @@ def matrix(quaternion: Any) -> np.ndarray:
     return out.reshape(3, 3)
 
 
-def listed(names: Any, most: int = 8) -> str:
+def listed(names: Iterable[str], most: int = 8) -> str:
     """Return names in quotes, the first of many."""
     names = [f'"{name}"' for name in dict.fromkeys(names)]
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.findings import Finding, Report
 from vitree.geometry.hull import HULL_POINTS
 from vitree.mechanism.contacts import LIMITS, Ground
-from vitree.mjcf.actuators import Controls
+from vitree.mjcf.actuators import Controls, MakeControls
 from vitree.mjcf.build import Builder
 from vitree.mjcf.files import compiled
 from vitree.mjcf.names import left_out
@@ -25,6 +25,9 @@ from vitree.model.placement import within_limits
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages
 from vitree.urdf.transmissions import checked_numbers, numbers_by
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
 #: The name of a model that has none.
 UNNAMED = "MuJoCo Model"
@@ -60,9 +63,9 @@ class MujocoRobot:
         ``controls(ctrl)`` are the inputs (nu,) of the model for MuJoCo's controls.
     """
 
-    mujoco: Any
+    mujoco: MjModel
     tree: Tree
-    _controls: Any = field(repr=False)
+    _controls: MakeControls = field(repr=False)
 
     @functools.cached_property
     def model(self) -> Model:
@@ -127,7 +130,7 @@ class MujocoRobot:
 
 
 def from_mujoco(
-    source: Any,
+    source: object,
     *,
     gravity: ArrayLike | None = None,
     name: str | None = None,
@@ -214,13 +217,27 @@ def from_mujoco(
 _OPTIONS = tuple(inspect.signature(from_mujoco).parameters)[1:]
 
 
-def _require_known(options: Mapping[str, Any]) -> None:
+def _require_known(options: Mapping[str, object]) -> None:
     for name in options:
         if name not in _OPTIONS:
             raise UnknownNameError("option", name, _OPTIONS, argument=name)
 
 
-def load_mjcf(source: Any, **options: Any) -> Model:
+class MjcfOptions(TypedDict, total=False):
+    """Options of :func:`from_mujoco`, as other functions take them."""
+
+    gravity: ArrayLike | None
+    name: str | None
+    friction: str
+    contacts: bool
+    ground: Ground | None
+    limits: str
+    limit_restitution: float | Mapping[str, float] | None
+    hull_points: int
+    packages: Packages | None
+
+
+def load_mjcf(source: object, **options: Unpack[MjcfOptions]) -> Model:
     """Return the Model of an MJCF file or text; :func:`from_mujoco` has the tree, keyframes and states as well.
 
     Parameters
@@ -247,7 +264,7 @@ def load_mjcf(source: Any, **options: Any) -> Model:
     return from_mujoco(source, **options).model
 
 
-def check_mjcf(source: Any, **options: Any) -> Report:
+def check_mjcf(source: object, **options: Unpack[MjcfOptions]) -> Report:
     """Return all findings in an MJCF model; what MuJoCo does not compile is a finding, too.
 
     Parameters

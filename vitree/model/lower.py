@@ -119,9 +119,10 @@ def _rows(index: Index, load: object, inputs: Mapping[str, int]) -> list[CoreRow
     if isinstance(load, JointForce | JointSpring | NonlinearSpring):
         where = index.one_coordinate(load.joint, load.name)
         if isinstance(load, JointForce):
-            named = isinstance(load.force, str)
-            number = 1.0 if named else finite(load.force, f"value of the {load.name}")
-            return [{"kind": _JOINT_FORCE, "factor": number, "input": inputs[load.force] if named else -1, **where}]
+            if isinstance(load.force, str):
+                return [{"kind": _JOINT_FORCE, "factor": 1.0, "input": inputs[load.force], **where}]
+            number = finite(load.force, f"value of the {load.name}")
+            return [{"kind": _JOINT_FORCE, "factor": number, "input": -1, **where}]
         if isinstance(load, NonlinearSpring):
             return [{"kind": _JOINT_TABLE, "table": pieces(load.positions, load.force, load.name), **where}]
         k, rest = finite(load.stiffness, f"stiffness of the {load.name}"), finite(load.rest, f"rest of the {load.name}")

@@ -7,7 +7,7 @@ need no display, and are freed with their last reference. ``axes.figure`` is the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,11 +16,15 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.plot import parts
 from vitree.plot.fan import fan
 from vitree.plot.files import check_format, save, settings_of
-from vitree.plot.parts import line_style
+from vitree.plot.parts import Runs, line_style
 from vitree.results.comparison import Compared
 from vitree.results.recording import Recording
 from vitree.results.series import momentum_departure
 from vitree.results.units import about, distinct, labels_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces",
            "coordinates", "energy", "energy_error", "error", "fan", "figure_of", "gap", "iterations",
@@ -31,8 +35,8 @@ _quiet = np.errstate(all="ignore")
 
 
 @_quiet
-def energy(source, axes=None, *, dt: float | None = None):
-    """Draw the energy over time, and its change since the start on an axis of its own below.
+def energy(source: object, axes: Axes | None = None, *, dt: float | None = None) -> Axes:
+    """Draw the energy over time, and its change since the start on separate axes below.
 
     Of one run the upper axes show kinetic energy, potential energy and their sum. The potential energy is counted from
     its least value in the run, and the title says which that is. Of several runs the upper axes show the energies as
@@ -81,7 +85,7 @@ def energy(source, axes=None, *, dt: float | None = None):
     return upper
 
 
-def _change(runs, axes) -> None:
+def _change(runs: Runs, axes: Axes) -> None:
     """Draw the change of the energy since the start; where it is rounding, show how large that is."""
     lines = {label: (label, run.t, run.energy - run.energy[0]) for label, run in runs}
     parts.over_time("energy", runs, axes, lines, "change of energy [J]", legend=False)
@@ -100,7 +104,7 @@ _WHY = {"lost": "damping and friction take this energy: it is no error",
 
 
 @_quiet
-def energy_error(source, axes=None, *, dt: float | None = None):
+def energy_error(source: object, axes: Axes | None = None, *, dt: float | None = None) -> Axes:
     """Draw the departure of the energy from its start, abs(E - E0), over time; log scale.
 
     Where damping or friction takes energy, the departure is called dissipated energy. Where other forces change the
@@ -125,7 +129,7 @@ def energy_error(source, axes=None, *, dt: float | None = None):
 
 
 @_quiet
-def error(source, axes=None, *, dt: float | None = None):
+def error(source: object, axes: Axes | None = None, *, dt: float | None = None) -> Axes:
     """Draw the error against the reference over time; log scale.
 
     A grey line marks the error of the reference itself, if a curve comes near it. ``source`` is a Comparison; other
@@ -139,7 +143,7 @@ def error(source, axes=None, *, dt: float | None = None):
 
 
 @_quiet
-def momentum(source, axes=None, *, dt: float | None = None):
+def momentum(source: object, axes: Axes | None = None, *, dt: float | None = None) -> Axes:
     """Draw the departure of the spatial momentum from its start over time, angular and linear; log scale.
 
     The angular momentum has the upper axes, the linear momentum the lower ones. Of one pair of axes the angular
@@ -158,10 +162,10 @@ def momentum(source, axes=None, *, dt: float | None = None):
     runs = parts.runs_of(source, dt)
     systems = {label: about(run) or {} for label, run in runs}
     free = all(system.get("is_free_floating") for system in systems.values())
-    upper, lower = parts.panels(axes)
-    single = lower is None
-    lower = upper.twinx() if single else lower
-    lines: dict[str, dict[str, tuple]] = {"angular": {}, "linear": {}}
+    upper, below = parts.panels(axes)
+    single = below is None
+    lower = upper.twinx() if below is None else below
+    lines: dict[str, dict[str, tuple[str, np.ndarray, np.ndarray]]] = {"angular": {}, "linear": {}}
     for label, run in runs:
         if free:
             both = momentum_departure(run, systems[label]["gravity"], systems[label]["total_mass"])
@@ -172,7 +176,7 @@ def momentum(source, axes=None, *, dt: float | None = None):
             lines[what][name] = label, run.t, values
     level = parts.rounding(part for run in runs.sound for part in (run.momentum, run.p))
     for what, panel, unit in (("angular", upper, "kg m²/s"), ("linear", lower, "kg m/s")):
-        looks: dict[str, Any] = {"xlabel": parts.TIME if single or panel is lower else "", "legend": panel is upper}
+        looks: parts.Looks = {"xlabel": parts.TIME if single or panel is lower else "", "legend": panel is upper}
         looks["first"] = len(runs) * (single and panel is lower)
         if free:
             ylabel = f"departure of\n{what} momentum [{unit}]"
@@ -191,7 +195,7 @@ def momentum(source, axes=None, *, dt: float | None = None):
 
 
 @_quiet
-def constraint(source, axes=None, *, dt: float | None = None):
+def constraint(source: object, axes: Axes | None = None, *, dt: float | None = None) -> Axes:
     """Draw the errors of the constraints over time, abs(h): each one of one run, the largest of several; log scale.
 
     Arguments, result and errors as for :func:`energy`; a run without constraints is an InputError.
@@ -211,7 +215,7 @@ def constraint(source, axes=None, *, dt: float | None = None):
 
 
 @_quiet
-def iterations(source, axes=None, *, dt: float | None = None):
+def iterations(source: object, axes: Axes | None = None, *, dt: float | None = None) -> Axes:
     """Draw the corrections of each step: of all steps if they were monitored, else of those that end at the records.
 
     Arguments, result and errors as for :func:`energy`.
@@ -221,13 +225,13 @@ def iterations(source, axes=None, *, dt: float | None = None):
     axes = parts.over_time("iterations", runs, axes, lines, "corrections in a step [-]")
     for line in axes.lines:
         line.set_drawstyle("steps-pre")
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="y", integer=True)
     axes.set_ylim(bottom=-0.2, top=max(axes.get_ylim()[1], 1.0))
     return axes
 
 
 @_quiet
-def residual(source, axes=None, *, dt: float | None = None):
+def residual(source: object, axes: Axes | None = None, *, dt: float | None = None) -> Axes:
     """Draw the residual of each step's equations; log scale.
 
     All steps are drawn if they were monitored, else those that end at the records.
@@ -241,7 +245,10 @@ def residual(source, axes=None, *, dt: float | None = None):
 
 
 @_quiet
-def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, of="q", dt: float | None = None):
+def coordinates(
+    source: object, names: str | Iterable[str] | None = None, axes: Axes | None = None, *, of: str = "q",
+    dt: float | None = None,
+) -> Axes:  # fmt: skip
     """Draw entries of the configuration, velocity or momentum over time.
 
     Other arguments, result and errors as for :func:`energy`.
@@ -275,7 +282,9 @@ def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, 
 
 
 @_quiet
-def phase(source, name: str | None = None, axes=None, *, against="v", dt: float | None = None):
+def phase(
+    source: object, name: str | None = None, axes: Axes | None = None, *, against: str = "v", dt: float | None = None
+) -> Axes:
     """Draw the phase portrait of one coordinate: its velocity or momentum against itself. A marker is at the start.
 
     Other arguments, result and errors as for :func:`energy`.
@@ -283,7 +292,7 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
     Parameters
     ----------
     name : str, optional
-        A coordinate that has a velocity of its own, by its name; the one that moves most if not given.
+        Name of a coordinate whose velocity has the same name; the one that moves most if not given.
     against : {"v", "p"}
 
     Raises
@@ -312,11 +321,13 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
 
 
 @_quiet
-def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, *, dt: float | None = None,
-                   mean: float | None = None):  # fmt: skip
+def contact_forces(
+    source: object, names: str | Iterable[str] | None = None, axes: Axes | None = None, *, dt: float | None = None,
+    mean: float | None = None,
+) -> Axes:  # fmt: skip
     """Draw the forces of contacts on frames over time: the sum of their normal parts, and the size of the tangential.
 
-    Blows that are many times larger than most forces go beyond the picture, whose title says how large they are. Other
+    Impulses that are many times larger than most forces exceed the axes; the title states how large they are. Other
     arguments, result and errors as for :func:`energy`; a run in which nothing may touch is an InputError.
 
     Parameters
@@ -338,7 +349,7 @@ def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, 
     runs = parts.runs_of(source, dt)
     touching = {label: parts.contact_parts(run) for label, run in runs}
     chosen, every = parts.pushed(touching, names, max(parts.SHOWN // len(runs), 1))
-    lines: dict[str, tuple] = {}
+    lines: dict[str, tuple[str, np.ndarray, np.ndarray]] = {}
     for name in chosen:
         for label, run in runs:
             t = run.t[1:] - run.settings.get("dt", 0.0)
@@ -352,13 +363,13 @@ def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, 
     usual = 1.3 * float(np.percentile(forces, 98))
     if forces.max() > parts.BLOW * usual > 0:
         axes.set_ylim(-0.03 * usual, usual)
-        told.append(f"blows up to {forces.max():.2g} N")
+        told.append(f"impulsive forces up to {forces.max():.2g} N")
     axes.set_title("; ".join(told), fontsize="small")
     return axes
 
 
 @_quiet
-def gap(source, axes=None, *, dt: float | None = None):
+def gap(source: object, axes: Axes | None = None, *, dt: float | None = None) -> Axes:
     """Draw the least gap of all that may touch over time; below zero is penetration.
 
     The runs have the monitor "gap". Arguments, result and errors as for :func:`energy`.
@@ -376,7 +387,9 @@ def gap(source, axes=None, *, dt: float | None = None):
 
 
 @_quiet
-def center_of_pressure(source, names: str | Iterable[str] | None = None, axes=None, *, dt: float | None = None):
+def center_of_pressure(
+    source: object, names: str | Iterable[str] | None = None, axes: Axes | None = None, *, dt: float | None = None
+) -> Axes:
     """Draw the path of the centre of pressure as seen from above, of all on the ground, or of frames by ``names``.
 
     A marker is where it is first. Other arguments, result and errors as for :func:`contact_forces`.
@@ -398,7 +411,7 @@ def center_of_pressure(source, names: str | Iterable[str] | None = None, axes=No
 
 
 @_quiet
-def order(source, axes=None):
+def order(source: object, axes: Axes | None = None) -> Axes:
     """Draw the largest error against the time step, both logarithmic, with the fitted order of each label.
 
     Lines are fits. A hollow marker shows an error that is too near the reference's own to be fitted. ``source`` is a
@@ -410,7 +423,7 @@ def order(source, axes=None):
         dts, errors, fitted = parts.errors_of(found, label, "dt")
         if not len(dts):
             continue
-        line: tuple = [], []
+        line = np.zeros(0), np.zeros(0)
         if fitted.sum() > 1:
             label = f"{label}: order {slope:.2f}"
             at = dts[fitted]
@@ -421,7 +434,7 @@ def order(source, axes=None):
 
 
 @_quiet
-def work_precision(source, axes=None, *, per="second"):
+def work_precision(source: object, axes: Axes | None = None, *, per: str = "second") -> Axes:
     """Draw the largest error against the time to compute it, both logarithmic, a line per label.
 
     A hollow marker shows an error that is too near the reference's own to be told from it. Other arguments, result
@@ -451,13 +464,13 @@ def work_precision(source, axes=None, *, per="second"):
 
 
 @_quiet
-def comparison(source):
+def comparison(source: object) -> Figure:
     """Return a figure of energy and error over time, and of error against time step if there are several.
 
     ``source`` is a Comparison; errors as for :func:`energy`.
     """
     (found,) = parts.comparisons_of("comparison", source).values()
-    draw: list[Callable] = [energy_error]
+    draw: list[Callable[..., Axes]] = [energy_error]
     if found.reference is not None:
         draw += [error, order] if len({row["dt"] for row in found.table}) > 1 else [error]
     figure = parts.new_figure(figsize=(8, 3 * len(draw)))
@@ -472,14 +485,14 @@ def comparison(source):
 
 
 #: The plots that :func:`figure_of` makes, by name.
-PLOTS: dict[str, Callable] = {
+PLOTS: dict[str, Callable[..., Any]] = {
     draw.__name__: draw
     for draw in (energy, energy_error, momentum, coordinates, phase, constraint, iterations, residual, contact_forces,
                  gap, center_of_pressure, error, order, work_precision, comparison)
 }  # fmt: skip
 
 
-def figure_of(what: str, source, **options):
+def figure_of(what: str, source: object, **options: Any) -> Figure:
     """Return the matplotlib Figure of one plot, with a title; errors as for :func:`energy`.
 
     Parameters
@@ -499,7 +512,7 @@ def figure_of(what: str, source, **options):
         raise UnknownNameError("plot", what, PLOTS)
     if what == "comparison":
         return comparison(source, **options)
-    figure = PLOTS[what](source, **options).figure
+    figure: Figure = PLOTS[what](source, **options).figure
     sources = [source] if isinstance(source, Recording | Compared) else list(parts.labelled(source).values())
     names = dict.fromkeys(part.model_name for part in sources)
     if isinstance(source, Recording):
@@ -510,6 +523,6 @@ def figure_of(what: str, source, **options):
     return figure
 
 
-def _title(figure, text: str) -> None:
+def _title(figure: Figure, text: str) -> None:
     """Give a figure a title, in as many lines as its width asks for."""
     figure.suptitle(parts.wrapped(text, figure.get_figwidth(), 12.0))

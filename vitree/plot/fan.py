@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,11 +11,16 @@ from vitree.arguments import several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.plot import parts
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 #: Bands between quantiles of the instances, the widest first, and how opaque each is.
 BANDS = ((0.05, 0.95, 0.2), (0.25, 0.75, 0.3))
 
 
-def fan(source: Any, names: str | Iterable[str] | None = None, axes: Any = None, *, of: str = "q"):
+def fan(
+    source: Any, names: str | Iterable[str] | None = None, axes: Axes | None = None, *, of: str = "q"
+) -> Axes:
     """Draw how entries of the configuration, velocity or momentum of a rollout spread over time.
 
     The line is the median of the instances, the bands have the middle half and nine tenths of them. Instances that

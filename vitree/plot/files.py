@@ -7,25 +7,28 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 from xml.etree import ElementTree
 
 from vitree.arguments import of_kind, path_of
 from vitree.errors import InputError, MissingExtraError
-from vitree.results.plain import no_nan, plain, read_json, versions
+from vitree.results.plain import Settings, no_nan, plain, read_json, versions
 from vitree.wording import visible
 from vitree.writing import replacing
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, FigureBase
+
 #: The plots and sources of each figure.
-_drawn: WeakKeyDictionary[Any, dict[str, list]] = WeakKeyDictionary()
+_drawn: WeakKeyDictionary[FigureBase, dict[str, list[Any]]] = WeakKeyDictionary()
 #: The formats that hold settings: the keys of the title, of the settings, and of a date that is left out so that equal
 #: pictures are equal files.
 _KEYS = {"png": ("Title", "Description", None), "svg": ("Title", "Description", "Date"),
          "pdf": ("Title", "Subject", "CreationDate")}  # fmt: skip
 
 
-def note(figure, what: str, source: Any) -> None:
+def note(figure: FigureBase, what: str, source: Any) -> None:
     """Note on a figure that it has a plot of a trajectory or comparison, or of a mapping of them."""
     notes = _drawn.setdefault(figure, {"plots": [], "sources": []})
     sources = source if isinstance(source, Mapping) else {None: source}
@@ -39,7 +42,7 @@ def note(figure, what: str, source: Any) -> None:
         notes["plots"].append(what)
 
 
-def check_format(path: str | os.PathLike) -> str:
+def check_format(path: str | os.PathLike[str]) -> str:
     """Return the format that the ending of a file names; "png" without an ending.
 
     Parameters
@@ -68,7 +71,7 @@ def check_format(path: str | os.PathLike) -> str:
     return kind
 
 
-def save(figure, path: str | os.PathLike) -> Path:
+def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write a figure to a file, at once or not at all, with the settings of the runs that it shows.
 
     PNG, SVG and PDF files hold the settings and the versions of the programs as JSON; :func:`settings_of` reads them.
@@ -112,7 +115,7 @@ def save(figure, path: str | os.PathLike) -> Path:
     return path
 
 
-def settings_of(path: str | os.PathLike) -> dict[str, Any]:
+def settings_of(path: str | os.PathLike[str]) -> Settings:
     """Return the settings that :func:`save` wrote into a PNG, SVG or PDF file.
 
     Parameters

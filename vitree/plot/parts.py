@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from vitree.results.series import Series, series_against
 from vitree.results.units import about, labels_of, units_of
 from vitree.wording import visible
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
+
 #: Okabe & Ito's colours without yellow (jfly.uni-koeln.de/color), dark and light in turn. Dash patterns go with them,
 #: so that lines differ in grey as well; the second round of colours has the next dashes, and so on.
 COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#56B4E9", "#009E73", "#000000", "#CC79A7")
@@ -28,6 +33,10 @@ MARKERS = "os^Dv<>"
 GREY = 14
 #: A curve of more than twice as many points is drawn by the largest value of each of so many stretches.
 STRETCHES = 400
+#: Keywords of a function of matplotlib.
+Looks = dict[str, Any]
+#: Values along x, and along y.
+Points = tuple[np.ndarray, np.ndarray]
 #: A line's label, the label of the run it is of, times [s] and values.
 Lines = Mapping[str, tuple[str, np.ndarray, np.ndarray]]
 #: An axis of fewer decades, as a ratio, has small ticks within them.
@@ -50,7 +59,7 @@ FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
 BEYOND, BEYOND_ITSELF = 10.0, 30.0
 
 
-def line_style(index: int) -> dict[str, Any]:
+def line_style(index: int) -> Looks:
     """Return colour, dashes and width of the line of an index; 49 differ, the first 14 without colour.
 
     Parameters
@@ -74,12 +83,12 @@ def line_style(index: int) -> dict[str, Any]:
     return {"color": COLOURS[place], "linestyle": DASHES[(place + turn) % len(DASHES)], "linewidth": 1.4}
 
 
-def marker_style(index: int) -> dict[str, Any]:
+def marker_style(index: int) -> Looks:
     """Return the marker of the line of an index."""
     return {"marker": MARKERS[index % len(MARKERS)], "markersize": 5}
 
 
-def round_style(index: int) -> dict[str, Any]:
+def round_style(index: int) -> Looks:
     """Return the sparse hollow markers that lines have from the second round of colours on; none before."""
     turn = index // len(COLOURS)
     if not turn:
@@ -137,7 +146,7 @@ class Runs:
         return [run for label, run in self if label not in self.failed] or list(self.by_label.values())
 
 
-def runs_of(source: Any, dt: float | None) -> Runs:
+def runs_of(source: object, dt: float | None) -> Runs:
     """Return the trajectories of a source that have records."""
     failed: dict[str, float] = {}
     if isinstance(source, Compared):
@@ -171,7 +180,7 @@ def runs_of(source: Any, dt: float | None) -> Runs:
     return Runs(source, runs, failed)
 
 
-def labelled(source: Any) -> dict[Any, Any]:
+def labelled(source: object) -> dict[Any, Any]:
     """Return several runs by their labels: those of a mapping, or method and time step of those in a list."""
     if isinstance(source, Mapping):
         return dict(source)
@@ -202,10 +211,11 @@ def until(run: Recording, count: int, most: float) -> Recording:
     return replace(run, monitors={name: rows[kept] for name, rows in run.monitors.items()})
 
 
-def comparisons_of(what: str, source: Any, several: bool = False) -> dict[str, Compared]:
+def comparisons_of(what: str, source: object, several: bool = False) -> dict[str, Compared]:
     """Return the comparisons of a source by their labels."""
-    found = dict(source) if several and isinstance(source, Mapping) else {"": source}
-    if not found or not all(isinstance(part, Compared) for part in found.values()):
+    given: dict[str, object] = dict(source) if several and isinstance(source, Mapping) else {"": source}
+    found = {label: part for label, part in given.items() if isinstance(part, Compared)}
+    if not found or len(found) < len(given):
         kind = "a Comparison" + (", or a mapping of labels to comparisons" if several else "")
         raise InputError(f'"{what}" draws {kind}: vitree.compare() makes one of a model and methods')
     return found
@@ -253,7 +263,8 @@ def entry(run: Recording, of: str, name: str) -> np.ndarray:
     names = names_of(run, of)
     if not isinstance(name, str) or name not in names:
         raise UnknownNameError("coordinate", name, names)
-    return getattr(run, of)[:, names.index(name)]
+    found: np.ndarray = getattr(run, of)[:, names.index(name)]
+    return found
 
 
 def moving(run: Recording, names: Iterable[str], of: str, count: int) -> list[str]:
@@ -279,7 +290,8 @@ def contact_parts(run: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return found
 
 
-def pushed(runs: Mapping[str, Mapping[str, tuple]], names: Any, count: int) -> tuple[list[str], int]:
+def pushed(runs: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], names: str | Iterable[str] | None,
+           count: int) -> tuple[list[str], int]:
     """Return frames to draw by the names, or the ``count`` of the largest impulse, and the number of all pushed."""
     most: dict[str, float] = {}
     for found in runs.values():
@@ -300,7 +312,8 @@ def moving_mean(t: np.ndarray, y: np.ndarray, width: float) -> np.ndarray:
     total = np.concatenate(([0.0], np.cumsum(np.nan_to_num(y))))
     first = np.searchsorted(t, t - 0.5 * width - 1e-12)
     last = np.searchsorted(t, t + 0.5 * width + 1e-12, side="right")
-    return (total[last] - total[first]) / np.maximum(last - first, 1)
+    found: np.ndarray = (total[last] - total[first]) / np.maximum(last - first, 1)
+    return found
 
 
 def fate_of_energy(runs: Runs) -> str:
@@ -342,7 +355,7 @@ def literal(text: str) -> str:
 # ---- axes and lines -------------------------------------------------------------------------------
 
 
-def begin(axes):
+def begin(axes: Axes | None) -> Axes:
     """Return the axes to draw into: the given ones, or those of a new figure."""
     if axes is None:
         return new_figure(figsize=(8, 4)).subplots()
@@ -350,13 +363,13 @@ def begin(axes):
     return axes
 
 
-def require_axes(axes: Any) -> None:
+def require_axes(axes: object) -> None:
     """Raise an InputError if this is nothing to draw into."""
     if not (callable(getattr(axes, "plot", None)) and hasattr(axes, "figure")):
         raise InputError(f"axes is {shown(axes)}; it must be axes of matplotlib to draw into")
 
 
-def panels(axes: Any, heights: tuple[float, float] = (1.0, 1.0)) -> tuple[Any, Any]:
+def panels(axes: Any, heights: tuple[float, float] = (1.0, 1.0)) -> tuple[Axes, Axes | None]:
     """Return two axes to draw into, one above the other, of a new figure if none are given; (axes, None) for one."""
     if axes is None:
         upper, lower = new_figure(figsize=(8, 5)).subplots(2, 1, sharex=True, height_ratios=heights)
@@ -371,7 +384,7 @@ def panels(axes: Any, heights: tuple[float, float] = (1.0, 1.0)) -> tuple[Any, A
     return begin(axes), None
 
 
-def new_figure(**options):
+def new_figure(**options: Any) -> Figure:
     """Return a figure, made without pyplot, that a notebook shows."""
     try:
         from vitree.plot.figure import Figure
@@ -380,7 +393,7 @@ def new_figure(**options):
     return Figure(layout="constrained", **options)
 
 
-def finish(axes, what: str, source: Any, legend: bool = True, **labels):
+def finish(axes: Axes, what: str, source: Any, legend: bool = True, **labels: Any) -> Axes:
     """Set labels, scales, ticks, grid and legend, and note the plot and its source on the figure."""
     axes.set(**labels)
     ticks(axes)
@@ -391,17 +404,17 @@ def finish(axes, what: str, source: Any, legend: bool = True, **labels):
     return axes
 
 
-def legend_of(axes, right=None) -> None:
+def legend_of(axes: Axes, right: Axes | None = None) -> None:
     """Give axes a legend, with the entries of those on the right, too, if two share a picture.
 
     The legend stands beside the lines if the figure makes room for it. A figure of ours becomes as high as it must be.
     """
     handles = [line for each in (axes, right) if each is not None for line in each.lines
-               if not line.get_label().startswith("_")]  # fmt: skip
+               if not str(line.get_label()).startswith("_")]  # fmt: skip
     if not handles:
         return
     figure = axes.figure.figure
-    looks: dict[str, Any] = {"fontsize": "small"}
+    looks: Looks = {"fontsize": "small"}
     if figure.get_layout_engine() is not None:
         looks |= {"loc": "upper left", "bbox_to_anchor": (1.0 if right is None else 1.12, 1.0), "frameon": False}
     legend = axes.legend(handles=handles, **looks)
@@ -412,16 +425,18 @@ def legend_of(axes, right=None) -> None:
     place = axes.get_subplotspec()
     if hasattr(figure, "_repr_png_") and place is not None:
         rows = place.get_gridspec()
-        ratios = rows.get_height_ratios() or [1.0] * rows.nrows
-        share = ratios[place.rowspan.start] / sum(ratios)
+        ratios = np.array(rows.get_height_ratios() or [1.0] * rows.nrows, dtype=float)
+        share = float(ratios[place.rowspan.start] / ratios.sum())
         figure.set_figheight(max(figure.get_figheight(), 1.0 + LINE * (lines + 1) / share))
 
 
-def ticks(axes) -> None:
+def ticks(axes: Axes) -> None:
     """Add small ticks between those with numbers, write numbers without an offset, and show a decade where one is log.
 
     Numbers such as 3.2, with a + 1e-15 in the corner of the picture, mislead.
     """
+    from matplotlib.ticker import ScalarFormatter
+
     for axis, limits, give in (
         (axes.xaxis, axes.get_xlim, axes.set_xlim), (axes.yaxis, axes.get_ylim, axes.set_ylim)
     ):  # fmt: skip
@@ -435,12 +450,14 @@ def ticks(axes) -> None:
             many = low > 0 and np.floor(np.log10(high)) > np.ceil(np.log10(low))  # decades, which have numbers
             axis.set_minor_formatter(_nothing if many else _two_or_five)
         else:
-            axis.get_major_formatter().set_useOffset(False)
-            axis.get_major_formatter().set_powerlimits((-3, 5))
+            formatter = axis.get_major_formatter()
+            if isinstance(formatter, ScalarFormatter):
+                formatter.set_useOffset(False)
+                formatter.set_powerlimits((-3, 5))
             axis.set_minor_locator(_small())
 
 
-def _small(low: float = 0.0, high: float = 0.0) -> Any:
+def _small(low: float = 0.0, high: float = 0.0) -> Locator:
     """Where small ticks are, of a logarithmic axis if it has limits: at decades where there are many."""
     from matplotlib.ticker import AutoMinorLocator, LogLocator
 
@@ -450,19 +467,19 @@ def _small(low: float = 0.0, high: float = 0.0) -> Any:
     return LogLocator(subs=[float(k) for k in range(1, 10)] if high < DECADES * low else [1.0], numticks=999)
 
 
-def _nothing(x: float, place: Any = None) -> str:
+def _nothing(x: float, place: object = None) -> str:
     """The number at a small tick: none."""
     return ""
 
 
-def _two_or_five(x: float, place: Any = None) -> str:
+def _two_or_five(x: float, place: object = None) -> str:
     """The number at a small tick of a logarithmic axis: 2 and 5 times a power of ten have room for one."""
     power = int(np.floor(np.log10(x) + 1e-9))
     lead = round(x / 10.0**power)
     return rf"${lead}\times10^{{{power}}}$" if lead in (2, 5) else ""
 
 
-def widen(axes, least: float) -> None:
+def widen(axes: Axes, least: float) -> None:
     """Let the y axis span no less than ``least``, about its middle."""
     low, high = axes.get_ylim()
     if high - low < least:
@@ -488,7 +505,7 @@ def envelope(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return t[ends[1:] - 1], np.fmax.reduceat(y, ends[:-1])
 
 
-def draw(axes, index: int, runs: Runs, of: str, label: str, x: np.ndarray, y: np.ndarray) -> None:
+def draw(axes: Axes, index: int, runs: Runs, of: str, label: str, x: np.ndarray, y: np.ndarray) -> None:
     """Draw a line of the run ``of``, a point if it has one value, and mark the end of the line if the run failed."""
     alone = np.count_nonzero(np.isfinite(y)) == 1
     marks = {"marker": "o", "markersize": 4} if alone else round_style(index)
@@ -500,8 +517,9 @@ def draw(axes, index: int, runs: Runs, of: str, label: str, x: np.ndarray, y: np
 
 
 def over_time(
-    what: str, runs: Runs, axes, lines: Lines, ylabel: str, *, first: int = 0, legend: bool = True, xlabel=TIME
-):  # fmt: skip
+    what: str, runs: Runs, axes: Axes | None, lines: Lines, ylabel: str, *, first: int = 0, legend: bool = True,
+    xlabel: str = TIME,
+) -> Axes:  # fmt: skip
     """Draw lines over time as they are; ``first`` is the index of the first line's style."""
     axes = begin(axes)
     for index, (label, (of, t, y)) in enumerate(lines.items(), first):
@@ -512,9 +530,9 @@ def over_time(
 
 
 def errors_over_time(
-    what: str, runs: Runs, axes, lines: Lines, ylabel: str, level: float, meaning: str = "rounding", *,
-    first: int = 0, legend: bool = True, xlabel=TIME,
-):  # fmt: skip
+    what: str, runs: Runs, axes: Axes | None, lines: Lines, ylabel: str, level: float, meaning: str = "rounding", *,
+    first: int = 0, legend: bool = True, xlabel: str = TIME,
+) -> Axes:  # fmt: skip
     """Draw magnitudes over time, logarithmic, and the level below which they say nothing if a curve comes near it."""
     axes = begin(axes)
     lowest, ends = np.inf, [(t[0], t[-1]) for _, t, _ in lines.values() if len(t)]
@@ -537,12 +555,12 @@ def errors_over_time(
     return axes
 
 
-def say_in(axes, text: str) -> None:
+def say_in(axes: Axes, text: str) -> None:
     """Write a text into the middle of axes that have nothing else."""
     axes.text(0.5, 0.5, text, color="0.4", transform=axes.transAxes, ha="center", va="center")
 
 
-def mark(axes, level: float, meaning: str) -> None:
+def mark(axes: Axes, level: float, meaning: str) -> None:
     """Draw a grey line at a level, with its meaning."""
     axes.axhline(level, color="0.6", linewidth=0.8)
     axes.annotate(
@@ -551,7 +569,7 @@ def mark(axes, level: float, meaning: str) -> None:
     )  # fmt: skip
 
 
-def marked(axes, index: int, label: str, line: tuple, points: tuple, sound: np.ndarray) -> None:
+def marked(axes: Axes, index: int, label: str, line: Points, points: Points, sound: np.ndarray) -> None:
     """Draw a line and its points, hollow where they are not sound, with one entry in the legend."""
     style, marker = line_style(index), marker_style(index)
     axes.plot(*line, **style)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from vitree.results.plain import no_nan, plain
+from vitree.results.plain import Row, Settings, no_nan, plain
 from vitree.results.recording import Recording
 from vitree.results.series import NAN, Series
 from vitree.version import __version__
@@ -47,13 +47,13 @@ class Compared:
     """The results of a comparison; the fields are those of :class:`vitree.Comparison`."""
 
     model_name: str
-    table: list[dict[str, Any]]
+    table: list[Row]
     trajectories: Mapping[tuple[str, float], Recording]
     reference: Recording | None
     reference_error: float
     series: dict[tuple[str, float], Series] = field(repr=False)
     notes: tuple[str, ...]
-    settings: dict[str, Any]
+    settings: Settings
 
     @property
     def orders(self) -> dict[str, float]:
@@ -78,7 +78,7 @@ class Compared:
         return json.dumps(no_nan(plain(content)), indent=1, allow_nan=False)
 
 
-def _text(rows: list[dict]) -> str:
+def _text(rows: list[Row]) -> str:
     """Lay the rows out in columns of fixed width."""
     shown = [c for c in COLUMNS if c.key not in _OPTIONAL or any(row[c.key] == row[c.key] for row in rows)]
     cells = [[c.heading for c in shown], [c.unit for c in shown]]

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.contact_points import Nodes
-from vitree.results.plain import read_only
+from vitree.results.plain import nothing, read_only
 
 #: Columns of the contacts as steppers have them: record, number, impulse, slip velocity, gap.
 WIDTH = 9
@@ -75,9 +76,9 @@ class ContactLog:
     rows: np.ndarray
     names: tuple[tuple[str, str], ...]
     # by factories, which leave no attributes of the class: those not there yet are asked for
-    places: Any = field(default_factory=lambda: None)
-    dt: Any = np.nan
-    nodes: Nodes | None = field(default_factory=lambda: None)
+    places: Any = field(default_factory=nothing)
+    dt: float | np.ndarray = np.nan
+    nodes: Nodes | None = field(default_factory=nothing)
 
     def __post_init__(self) -> None:
         rows = numbers_of(self.rows, "rows of contacts")
@@ -92,7 +93,7 @@ class ContactLog:
         if dt.shape not in ((), (len(rows),)):
             raise InputError(f"dt of contacts has shape {dt.shape}; it must be () or ({len(rows)},)")
         object.__setattr__(self, "dt", read_only(dt) if dt.ndim else float(dt))
-        given: Any = vars(self).pop("places")
+        given: object = vars(self).pop("places")
         if callable(given):
             vars(self)["_places"] = given
             return
@@ -102,7 +103,7 @@ class ContactLog:
         vars(self)["places"] = read_only(places)
 
     @classmethod
-    def _of_step(cls, rows: np.ndarray, names: tuple[tuple[str, str], ...], dt: float, source: Any,
+    def _of_step(cls, rows: np.ndarray, names: tuple[tuple[str, str], ...], dt: float, source: object,
                  start: bytes) -> ContactLog:  # fmt: skip
         """Return the log of one step: nodes and places are asked of the ``source`` when they are first read."""
         made = object.__new__(cls)
@@ -128,10 +129,10 @@ class ContactLog:
         vars(self).pop("_places", None)
         return found
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in ("rows", "names", "places", "dt", "nodes")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update({name: read_only(value) for name, value in state.items()})
 
     @property
@@ -162,28 +163,34 @@ class ContactLog:
     @property
     def force(self) -> np.ndarray:
         """Impulses over the lengths of their steps, (n, 3) [N]."""
-        return self.impulse / np.reshape(self.dt, (-1, 1))
+        found: np.ndarray = self.impulse / np.reshape(self.dt, (-1, 1))
+        return found
 
     @property
     def point(self) -> np.ndarray:
         """Where impulses act on both, (n, 3) [m]: at the first on the ground, halfway between two that touch."""
         pair = np.array([b != "ground" for _, b in self.names], dtype=bool)
-        return self.point_a - np.where(pair[self.number], 0.5 * self.places[:, 6], 0.0)[:, None] * self.normal
+        apart = np.where(pair[self.number], 0.5 * self.places[:, 6], 0.0)
+        found: np.ndarray = self.point_a - apart[:, None] * self.normal
+        return found
 
     @property
     def point_a(self) -> np.ndarray:
         """The point of the first that is nearest to the second, (n, 3) [m]."""
-        return self.places[:, :3]
+        found: np.ndarray = self.places[:, :3]
+        return found
 
     @property
     def point_b(self) -> np.ndarray:
         """The point of the second that is nearest to the first, (n, 3) [m]."""
-        return self.places[:, :3] - self.places[:, 6:] * self.places[:, 3:6]
+        found: np.ndarray = self.places[:, :3] - self.places[:, 6:] * self.places[:, 3:6]
+        return found
 
     @property
     def normal(self) -> np.ndarray:
         """Unit vectors from the second to the first, (n, 3)."""
-        return self.places[:, 3:6]
+        found: np.ndarray = self.places[:, 3:6]
+        return found
 
     @property
     def slip(self) -> np.ndarray:
@@ -219,7 +226,7 @@ class ContactLog:
         np.add.at(out, self.record, sign[:, None] * np.where(sign[:, None] == 0, 0.0, self.impulse))
         return out
 
-    def wrench(self, count: int, *names: str, about: Any = (0.0, 0.0, 0.0)) -> np.ndarray:
+    def wrench(self, count: int, *names: str, about: ArrayLike = (0.0, 0.0, 0.0)) -> np.ndarray:
         """Return the wrenches (torque, force), (count, 6) [N m, N], of contacts in the steps to ``count`` records.
 
         Impulses over dt: times dt it is the change of the spatial momentum at the step's start that contacts make.
@@ -266,7 +273,8 @@ class ContactLog:
 
     def _signs(self, names: tuple[str, ...]) -> np.ndarray:
         """How the impulse of each row acts on the frames of the names: 1, -1, or 0."""
-        return signs_of(self.names, names)[self.number]
+        found: np.ndarray = signs_of(self.names, names)[self.number]
+        return found
 
     def _rows(self, chosen: np.ndarray, record: np.ndarray | None = None) -> ContactLog:
         """The contacts of some rows, of other records."""
@@ -274,7 +282,7 @@ class ContactLog:
         if record is not None:
             rows = np.column_stack([record, rows[:, 1:]])
         nodes = None if self.nodes is None else self.nodes.of(chosen)
-        dt = self.dt[chosen] if np.ndim(self.dt) else self.dt
+        dt = self.dt[chosen] if isinstance(self.dt, np.ndarray) else self.dt
         return ContactLog(rows, self.names, self.places[chosen], dt, nodes)
 
     def taken(self, kept: np.ndarray) -> ContactLog:

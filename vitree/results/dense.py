@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.polynomial import legendre
+from numpy.typing import ArrayLike
 
 from vitree.arguments import numbers_of
 from vitree.errors import InputError
 from vitree.integrators.gauss import gauss_nodes
 from vitree.model.model import Model
+from vitree.model.system import System
 
 #: A time is that of a record if it is off by this share of the time between records, or by rounding.
 SAME = 1e-12
@@ -29,11 +31,11 @@ class Moment(NamedTuple):
     v : (nv,) or (n, nv) array [m/s or rad/s]
     """
 
-    t: Any
+    t: float | np.ndarray
     q: np.ndarray
     v: np.ndarray
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         told = f"; .nearest(t) has the {name} of a record" if name in ("p", "kinetic", "potential", "momentum") else ""
         told = "; .nearest(t) has the energy of a record" if name == "energy" else told
         raise AttributeError(f"the result of .at(t) has t, q and v, and no {name}{told}", name=name, obj=self)
@@ -65,13 +67,10 @@ def layout_of(joints: tuple[str, ...], q_names: tuple[str, ...], v_names: tuple[
     """Return which joint each coordinate is of, by the names; None if some are of no joint."""
     made, i, j = Layout([], [], []), 0, 0
     for joint in joints:
-        starts = lambda names, at, parts, joint=joint: names[at : at + len(parts)] == tuple(  # noqa: E731
-            f"{joint}.{part}" for part in parts
-        )
-        if starts(q_names, i, _FREE_Q) and starts(v_names, j, _FREE_V):
+        if _has(q_names, i, joint, _FREE_Q) and _has(v_names, j, joint, _FREE_V):
             made.turns.append(Turn(joint, i + 3, j + 3, i, j))
             i, j = i + 7, j + 6
-        elif starts(q_names, i, _BALL_Q) and starts(v_names, j, _BALL_V):
+        elif _has(q_names, i, joint, _BALL_Q) and _has(v_names, j, joint, _BALL_V):
             made.turns.append(Turn(joint, i, j, -1, -1))
             i, j = i + 4, j + 3
         elif q_names[i : i + 1] == (joint,) and v_names[j : j + 1] == (joint,):
@@ -81,7 +80,38 @@ def layout_of(joints: tuple[str, ...], q_names: tuple[str, ...], v_names: tuple[
     return made if (i, j) == (len(q_names), len(v_names)) else None
 
 
-def states_at(run: Any, t: Any) -> Moment:
+def _has(names: tuple[str, ...], at: int, joint: str, parts: tuple[str, ...]) -> bool:
+    """Say whether the names from a place on are those of the entries of a joint."""
+    return names[at : at + len(parts)] == tuple(f"{joint}.{part}" for part in parts)
+
+
+class Known(Protocol):
+    """What is asked of a run; the properties are those of a recording."""
+
+    @property
+    def t(self) -> np.ndarray: ...
+    @property
+    def q(self) -> np.ndarray: ...
+    @property
+    def v(self) -> np.ndarray: ...
+    @property
+    def stages(self) -> np.ndarray | None: ...
+    @property
+    def halves(self) -> np.ndarray | None: ...
+    @property
+    def system(self) -> System | None: ...
+    @property
+    def model_name(self) -> str: ...
+    @property
+    def joint_names(self) -> tuple[str, ...]: ...
+    @property
+    def q_names(self) -> tuple[str, ...]: ...
+    @property
+    def v_names(self) -> tuple[str, ...]: ...
+    def __len__(self) -> int: ...
+
+
+def states_at(run: Known, t: ArrayLike) -> Moment:
     """Return the state at times of a run; see :meth:`vitree.results.recording.Recording.at`, which raises the same."""
     times = numbers_of(t, "t")
     if times.ndim > 1:
@@ -95,7 +125,7 @@ def states_at(run: Any, t: Any) -> Moment:
         raise InputError(f"t = {times[~inside].flat[0]} s was not recorded; choose from {low:g} to {high:g} s")
     rows = np.clip(times, low, high).reshape(-1)
     if run.halves is not None and len(run.halves):
-        run = Nodes.of(run)
+        run = Nodes.of(run, run.halves)
     if not (np.diff(run.t) > 0).all():
         raise InputError("the times of the trajectory's records must increase; give the records in order")
     q, v = run.q[np.zeros(len(rows), int)], run.v[np.zeros(len(rows), int)]
@@ -119,9 +149,9 @@ class Nodes:
     """What is known of a run between whose records there are states, those between the halves of steps, as records."""
 
     @classmethod
-    def of(cls, run: Any) -> Nodes:
-        """Return the records of a run with those states."""
-        made, inner = cls(), run.halves
+    def of(cls, run: Known, inner: np.ndarray) -> Nodes:
+        """Return the records of a run with those states, rows ``inner`` of t, q and v."""
+        made = cls()
         nq, nv = run.q.shape[1], run.v.shape[1]
         at = np.searchsorted(run.t, inner[:, 0])
         made.t = np.insert(run.t, at, inner[:, 0])
@@ -137,7 +167,8 @@ class Nodes:
     q: np.ndarray
     v: np.ndarray
     stages: np.ndarray | None
-    system: Any
+    halves: np.ndarray | None = None
+    system: System | None
     model_name: str
     joint_names: tuple[str, ...]
     q_names: tuple[str, ...]
@@ -147,7 +178,7 @@ class Nodes:
         return len(self.t)
 
 
-def _between(run: Any, k: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _between(run: Known, k: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return q and v at times between the records k and k + 1."""
     layout = None
     if run.system is None or isinstance(run.system, Model):
@@ -172,17 +203,21 @@ def _between(run: Any, k: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.nda
     return q, v
 
 
-def _interpolated(run: Any, layout: Layout, k: np.ndarray, t: np.ndarray, stages: np.ndarray | None):
+def _interpolated(
+    run: Known, layout: Layout, k: np.ndarray, t: np.ndarray, stages: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return q and v between records: cubic, or by the rates of ``stages`` (n, nv, s) between those of the records."""
     h = (run.t[k + 1] - run.t[k])[:, None]
     s = (t - run.t[k])[:, None] / h
     q0, q1, v0, v1 = run.q[k], run.q[k + 1], run.v[k], run.v[k + 1]
     q, v = np.empty_like(q0), np.empty_like(v0)
 
-    def curve(x0, x1, u0, u1, inner):
+    def curve(
+        x0: np.ndarray, x1: np.ndarray, u0: np.ndarray, u1: np.ndarray, inner: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         return hermite(s, h, x0, x1, u0, u1) if inner is None else collocated(s, h, x0, x1, u0, u1, inner)
 
-    def inner(at: Any) -> np.ndarray | None:
+    def inner(at: slice | list[int]) -> np.ndarray | None:
         return None if stages is None else stages[:, at]
 
     a, b = layout.q, layout.v
@@ -209,7 +244,9 @@ def _interpolated(run: Any, layout: Layout, k: np.ndarray, t: np.ndarray, stages
     return q, v
 
 
-def _require_known(run: Any, name: str, k: np.ndarray, h: np.ndarray, w0: np.ndarray, w1: np.ndarray) -> None:
+def _require_known(
+    run: Known, name: str, k: np.ndarray, h: np.ndarray, w0: np.ndarray, w1: np.ndarray
+) -> None:
     """Raise an InputError if a joint turns so fast that nobody knows by which way it came to the next record."""
     wide = h * (np.linalg.norm(w0, axis=1) + np.linalg.norm(w1, axis=1)) >= 2 * np.pi
     if wide.any():
@@ -224,7 +261,9 @@ def _require_known(run: Any, name: str, k: np.ndarray, h: np.ndarray, w0: np.nda
 # ---- curves in one interval --------------------------------------------------------------------
 
 
-def hermite(s: Any, h: Any, x0: Any, x1: Any, v0: Any, v1: Any) -> tuple[Any, Any]:
+def hermite(
+    s: float | np.ndarray, h: float | np.ndarray, x0: np.ndarray, x1: np.ndarray, v0: np.ndarray, v1: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the cubic with these ends and slopes at the share s of h, and its slope."""
     d = x1 - x0
     a, b = h * v0 - d, d - h * v1
@@ -233,7 +272,9 @@ def hermite(s: Any, h: Any, x0: Any, x1: Any, v0: Any, v1: Any) -> tuple[Any, An
     return x, slope / h
 
 
-def collocated(s: np.ndarray, h: np.ndarray, x0: Any, x1: Any, v0: Any, v1: Any, inner: np.ndarray):
+def collocated(
+    s: np.ndarray, h: np.ndarray, x0: np.ndarray, x1: np.ndarray, v0: np.ndarray, v1: np.ndarray, inner: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the curve whose rate is the polynomial through v0, ``inner`` (n, m, stages) and v1, and the rate.
 
     The integral of that polynomial over the step is Gauss's, so that it leads to x1: its degree is s + 1, and Gauss's
@@ -269,18 +310,21 @@ def chart(z: np.ndarray) -> np.ndarray:
 def coordinates(turn: np.ndarray) -> np.ndarray:
     """Return z (n, 3) of quaternions (n, 4), by the shorter way."""
     turn = np.where(turn[:, 3:] < 0, -turn, turn)
-    return 4 * turn[:, :3] / (1 + turn[:, 3:])
+    found: np.ndarray = 4 * turn[:, :3] / (1 + turn[:, 3:])
+    return found
 
 
 def chart_rate(z: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Return B(z) w."""
-    return (1 - _square(z) / 16) * w + np.cross(z, w) / 2 + z * _dot(z, w) / 8
+    found: np.ndarray = (1 - _square(z) / 16) * w + np.cross(z, w) / 2 + z * _dot(z, w) / 8
+    return found
 
 
 def velocity(z: np.ndarray, rate: np.ndarray) -> np.ndarray:
     """Return w of z' = B(z) w."""
     k = _square(z) / 16
-    return ((1 - k) * rate - np.cross(z, rate) / 2 + z * _dot(z, rate) / 8) / (1 + k) ** 2
+    found: np.ndarray = ((1 - k) * rate - np.cross(z, rate) / 2 + z * _dot(z, rate) / 8) / (1 + k) ** 2
+    return found
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -291,18 +335,21 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def inverse(turn: np.ndarray) -> np.ndarray:
     """Return the inverses of unit quaternions (n, 4)."""
-    return turn * np.array([-1.0, -1.0, -1.0, 1.0])
+    found: np.ndarray = turn * np.array([-1.0, -1.0, -1.0, 1.0])
+    return found
 
 
 def rotated(turn: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return vectors (n, 3) turned by unit quaternions (n, 4)."""
     u = turn[:, :3]
     a = 2 * np.cross(u, x)
-    return x + turn[:, 3:] * a + np.cross(u, a)
+    found: np.ndarray = x + turn[:, 3:] * a + np.cross(u, a)
+    return found
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a * b).sum(axis=1, keepdims=True)
+    found: np.ndarray = (a * b).sum(axis=1, keepdims=True)
+    return found
 
 
 def _square(z: np.ndarray) -> np.ndarray:

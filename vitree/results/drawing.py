@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
@@ -15,6 +16,7 @@ from vitree.mechanism.flat import BALL, HELICAL, KIND_NV, PRISMATIC, REVOLUTE, F
 from vitree.mechanism.loads import Damper, Spring
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.results.plain import Settings
 
 #: The body that does not move.
 WORLD = -1
@@ -39,9 +41,10 @@ class Place(NamedTuple):
     rotation: np.ndarray
     position: np.ndarray
 
-    def point(self, local: Any) -> np.ndarray:
+    def point(self, local: ArrayLike) -> np.ndarray:
         """Return the point ``local`` (3,) [m] of the frame, in the axes of the body."""
-        return self.rotation @ np.asarray(local) + self.position
+        found: np.ndarray = self.rotation @ np.asarray(local) + self.position
+        return found
 
 
 @dataclass(frozen=True)
@@ -158,12 +161,12 @@ class Drawing:
     extent: float
     ground: Surface | None = None
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return the drawing in types that JSON knows."""
         return asdict(self)
 
     @classmethod
-    def from_plain(cls, content: dict[str, Any]) -> Drawing:
+    def from_plain(cls, content: Settings) -> Drawing:
         """Return the drawing that :meth:`plain` turned into the ``content``."""
         kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
         parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
@@ -176,7 +179,7 @@ class Drawing:
     def _check(self) -> None:
         """Raise an InputError if a part cannot be drawn, as in a damaged file."""
         numbers: list[tuple[float, ...]] = [(self.extent,)]
-        placed: tuple[Any, ...] = (*self.shapes, *self.frames, *self.masses)
+        placed: tuple[Shape | Mark | Mass, ...] = (*self.shapes, *self.frames, *self.masses)
         places, known = [part.body for part in placed], True
         for shape in self.shapes:
             known &= len(shape.size) == SIZES.get(shape.kind) and len(shape.pose) == 7
@@ -203,14 +206,14 @@ class Drawing:
             raise InputError("its drawing has parts of unknown kinds or sizes; save the run again")
 
 
-def _tuples(part: dict[str, Any]) -> dict[str, Any]:
-    def tuples(value: Any) -> Any:
+def _tuples(part: Mapping[str, object]) -> Settings:
+    def tuples(value: object) -> object:
         return tuple(map(tuples, value)) if isinstance(value, list) else value
 
     return {key: tuples(value) for key, value in part.items()}
 
 
-def poses(system: System, q: Any) -> np.ndarray:
+def poses(system: System, q: ArrayLike) -> np.ndarray:
     """Return the poses of the bodies of :func:`drawing_of` at rows of configurations.
 
     Parameters
@@ -225,7 +228,8 @@ def poses(system: System, q: Any) -> np.ndarray:
     """
     q = np.asarray(q, dtype=float)
     if q.ndim == 1:
-        return poses(system, q[None])[0]
+        found: np.ndarray = poses(system, q[None])[0]
+        return found
     if isinstance(system, Model):
         X = system._pose_rows(q)
     else:
@@ -434,5 +438,5 @@ def _pose(R: np.ndarray, p: np.ndarray) -> tuple[float, ...]:
     return _floats((*p, *Rotation.from_matrix(R).as_quat()))
 
 
-def _floats(values) -> tuple[float, ...]:
+def _floats(values: Iterable[float]) -> tuple[float, ...]:
     return tuple(float(x) for x in values)

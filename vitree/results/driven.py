@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class Driven:
 
     def __init__(self, count: int, torque: Part = None, inputs: Part = None, accelerations: Part = None):
         self.count = count
-        self._parts: dict[str, Any] = {"torque": torque, "inputs": inputs, "accelerations": accelerations}
+        self._parts: dict[str, Part] = {"torque": torque, "inputs": inputs, "accelerations": accelerations}
 
     def _part(self, name: str) -> np.ndarray | None:
         given = self._parts[name]
@@ -80,7 +79,7 @@ class Driven:
 
         return Driven(len(index), **{name: part(name) for name in PARTS})
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"count": self.count, "_parts": {**dict.fromkeys(PARTS), **self.arrays()}}
 
 

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def to_pandas(traj: Recording, contacts: bool = False) -> pandas.DataFrame:
     return table
 
 
-def to_csv(traj: Recording, path: str | os.PathLike, contacts: bool = False) -> Path:
+def to_csv(traj: Recording, path: str | os.PathLike[str], contacts: bool = False) -> Path:
     """Write the records of a run ``traj`` to the text file ``path``, at once or not at all, and return the path.
 
     With ``contacts`` the rows are the contacts, with the columns of :func:`contact_columns`.
@@ -96,11 +96,11 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
     except ImportError:
         raise MissingExtraError("xarray", "data", "a dataset") from None
     units = units_of(traj)
-    rows: dict[str, tuple] = {"q": (("t", "q_name"), traj.q), "v": (("t", "v_name"), traj.v)}
+    rows: dict[str, tuple[object, ...]] = {"q": (("t", "q_name"), traj.q), "v": (("t", "v_name"), traj.v)}
     rows |= {"p": (("t", "v_name"), traj.p), "momentum": (("t", "part"), traj.momentum)}
     rows |= {name: ("t", getattr(traj, name), {"units": UNITS[name]})
              for name in ("kinetic", "potential", "energy", "iterations", "residual")}  # fmt: skip
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "t": ("t", traj.t, {"units": "s"}), "q_name": list(traj.q_names), "v_name": list(traj.v_names),
         "q_unit": ("q_name", list(units["q"])), "v_unit": ("v_name", list(units["v"])),
         "p_unit": ("v_name", list(units["p"])), "part": list(PARTS), "part_unit": ("part", list(PARTS.values())),
@@ -132,7 +132,7 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
     return xarray.Dataset(rows, coords=given, attrs=made(traj)).copy(deep=True)
 
 
-def to_netcdf(traj: Recording, path: str | os.PathLike) -> Path:
+def to_netcdf(traj: Recording, path: str | os.PathLike[str]) -> Path:
     """Write the dataset of :func:`to_xarray` to a NetCDF file (version 3, 64-bit offsets), at once or not at all.
 
     Arguments, result and errors as for :func:`to_csv`; a trajectory without records is an InputError, too.
@@ -152,7 +152,7 @@ def to_netcdf(traj: Recording, path: str | os.PathLike) -> Path:
     return path
 
 
-def to_json(traj: Recording, path: str | os.PathLike) -> Path:
+def to_json(traj: Recording, path: str | os.PathLike[str]) -> Path:
     """Write a trajectory as strict JSON, at once or not at all; null stands for NaN.
 
     The file holds how the run was made, the columns with their units, the monitors and the contacts. Arguments, result

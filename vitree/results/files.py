@@ -22,7 +22,7 @@ from vitree.results.drawing import Drawing
 from vitree.results.driven import PARTS, Driven
 from vitree.results.film import Film
 from vitree.results.filming import film_of
-from vitree.results.plain import versions
+from vitree.results.plain import Settings, versions
 from vitree.results.recording import NAMES, Recording, shapes
 from vitree.results.units import about
 from vitree.wording import brief
@@ -87,7 +87,7 @@ _SETTINGS: dict[str, Callable[[Any], bool]] = {
 _APART = ("monitors", "checkpoint", "stages", "halves", "contacts", "drive", "system", "film", "about")
 
 
-def write(run: Recording, path: str | os.PathLike) -> Path:
+def write(run: Recording, path: str | os.PathLike[str]) -> Path:
     """Write a run to a file, at once or not at all, and return where it is.
 
     Raises
@@ -120,7 +120,7 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
     return path
 
 
-def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> Path:
+def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> Path:
     """Write arrays to an .npz file, at once or not at all, and return where it is.
 
     Raises
@@ -134,7 +134,7 @@ def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> P
     return path
 
 
-def read(path: str | os.PathLike, kind: type[R]) -> R:
+def read(path: str | os.PathLike[str], kind: type[R]) -> R:
     """Return the run that :func:`write` wrote, as an object of a kind.
 
     Raises
@@ -159,9 +159,9 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             _check_header(header, NAMES)
             names = [*shapes(), "checkpoint", *(name for name in _OPTIONAL if name in file)]
             arrays: dict[str, Any] = {name: file[name] for name in names}
-            monitors = [name for name in file.names if name.startswith(_MONITOR)]
-            arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in monitors}
-            if len({rows.shape[:1] for rows in arrays["monitors"].values()} | {()}) > 2:
+            monitors = {name.removeprefix(_MONITOR): file[name] for name in file.names if name.startswith(_MONITOR)}
+            arrays["monitors"] = monitors
+            if len({rows.shape[:1] for rows in monitors.values()} | {()}) > 2:
                 raise ValueError("its monitors are not of the same steps")
             if "driven" in header:
                 found = {name: file[_DRIVE + name] for name in PARTS if _DRIVE + name in file}
@@ -192,7 +192,7 @@ def _header_names() -> list[str]:
     return [f.name for f in fields(Recording) if f.name not in (*shapes(), *_APART)]
 
 
-def _check_header(header: dict[str, Any], names: Iterable[str]) -> None:
+def _check_header(header: Settings, names: Iterable[str]) -> None:
     """Raise a ValueError if an entry of a header has another type or length than in a header of ours."""
     counts = {"q": len(header["q_names"]), "v": len(header["v_names"]), "p": len(header["v_names"])}
     about = header.get("about", {})

@@ -62,6 +62,6 @@ class Film:
         low, high = self.poses[k].astype(float), self.poses[after].astype(float)
         # Quaternions are mixed the shorter way round, which is near the great circle for neighbouring pictures.
         high[:, 3:] *= np.where((low[:, 3:] * high[:, 3:]).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-        mixed = (1 - share) * low + share * high
+        mixed: np.ndarray = (1 - share) * low + share * high
         mixed[:, 3:] /= np.linalg.norm(mixed[:, 3:], axis=1, keepdims=True)
         return mixed

@@ -5,9 +5,8 @@ from __future__ import annotations
 import heapq
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,19 +17,26 @@ from vitree.results.recording import Recording
 from vitree.results.units import CERTIFICATE, CONTACT, contact_columns, distinct, made
 from vitree.writing import replacing
 
-_NUMBER = {"type": "number"}
-_TIME = {"type": "object", "title": "time", "properties": {"sec": {"type": "integer"}, "nsec": {"type": "integer"}}}
+#: A schema of JSON.
+Schema = dict[str, object]
+#: Time [ns], topic and content of a message.
+Message = tuple[int, str, dict[str, object]]
+
+_NUMBER: Schema = {"type": "number"}
+_TIME: Schema = {"type": "object", "title": "time",
+                 "properties": {"sec": {"type": "integer"}, "nsec": {"type": "integer"}}}  # fmt: skip
 
 
-def _object(**properties: dict) -> dict[str, Any]:
+def _object(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties}
 
 
-def _array(**properties: dict) -> dict[str, Any]:
+def _array(**properties: Schema) -> Schema:
     return {"type": "array", "items": _object(**properties)}
 
 
-_TEXT, _VECTOR = {"type": "string"}, _object(x=_NUMBER, y=_NUMBER, z=_NUMBER)
+_TEXT: Schema = {"type": "string"}
+_VECTOR = _object(x=_NUMBER, y=_NUMBER, z=_NUMBER)
 _NAMED = _array(name=_TEXT, value=_NUMBER)
 _BOTH = _object(angular=_VECTOR, linear=_VECTOR)
 #: Topic, name of the schema and schema. Foxglove's schemas have their published names and fields. A joint has those of
@@ -53,7 +59,7 @@ _CHANNELS = {
 }  # fmt: skip
 
 
-def to_mcap(traj: Recording, path: str | os.PathLike) -> Path:
+def to_mcap(traj: Recording, path: str | os.PathLike[str]) -> Path:
     """Write an MCAP file for Foxglove, at once or not at all.
 
     The topics are ``/tf`` (foxglove.FrameTransforms), the poses of the bodies, if the trajectory knows its system or
@@ -98,19 +104,19 @@ def _timestamp(t: float) -> tuple[int, dict[str, int]]:
     return nanoseconds, {"sec": nanoseconds // 10**9, "nsec": nanoseconds % 10**9}
 
 
-def _finite(names, values) -> dict[str, float]:
+def _finite(names: Iterable[str], values: Iterable[float]) -> dict[str, float]:
     return {name: float(x) for name, x in zip(names, values, strict=True) if np.isfinite(x)}
 
 
-def _named(names, values) -> list[dict[str, Any]]:
+def _named(names: Iterable[str], values: Iterable[float]) -> list[dict[str, str | float]]:
     return [{"name": name, "value": x} for name, x in _finite(names, values).items()]
 
 
-def _spatial(values) -> dict[str, dict[str, float]]:
+def _spatial(values: np.ndarray) -> dict[str, dict[str, float]]:
     return {"angular": _finite("xyz", values[:3]), "linear": _finite("xyz", values[3:])}
 
 
-def _transforms(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+def _transforms(traj: Recording) -> Iterator[Message]:
     try:
         film = film_of(traj)
     except InputError:  # the run has no pictures
@@ -127,7 +133,7 @@ def _transforms(traj: Recording) -> Iterator[tuple[int, str, dict]]:
         yield nanoseconds, "/tf", {"transforms": frames}
 
 
-def _joint_states(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+def _joint_states(traj: Recording) -> Iterator[Message]:
     # A joint with one coordinate shares its name; the coordinate x of a vehicle has no velocity "x".
     names = [name for name in traj.joint_names if name in traj.q_names and name in traj.v_names]
     q = traj.q[:, [traj.q_names.index(name) for name in names]]
@@ -139,7 +145,7 @@ def _joint_states(traj: Recording) -> Iterator[tuple[int, str, dict]]:
         yield nanoseconds, "/joint_states", {"timestamp": timestamp, "joints": joints}
 
 
-def _states(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+def _states(traj: Recording) -> Iterator[Message]:
     names = ("kinetic", "potential", "energy", "iterations", "residual")
     constraints = distinct(traj.constraint_names)
     scalars = np.column_stack([getattr(traj, name) for name in names])
@@ -154,11 +160,12 @@ def _states(traj: Recording) -> Iterator[tuple[int, str, dict]]:
         }  # fmt: skip
 
 
-def _monitored(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+def _monitored(traj: Recording) -> Iterator[Message]:
     scalars = [name for name, values in traj.monitors.items() if name != "t" and values.ndim == 1]
     for k, t in enumerate(traj.monitors.get("t", ())):
         nanoseconds, timestamp = _timestamp(t)
-        content = {"timestamp": timestamp, **_finite(scalars, (traj.monitors[name][k] for name in scalars))}
+        numbers = _finite(scalars, (traj.monitors[name][k] for name in scalars))
+        content: dict[str, object] = {"timestamp": timestamp, **numbers}
         for name in {"momentum", "momentum_balance"} & traj.monitors.keys():
             content[name] = _spatial(traj.monitors[name][k])
         if "certificate" in traj.monitors:
@@ -168,7 +175,7 @@ def _monitored(traj: Recording) -> Iterator[tuple[int, str, dict]]:
         yield nanoseconds, "/monitors", content
 
 
-def _touching(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+def _touching(traj: Recording) -> Iterator[Message]:
     if traj.contacts is None:
         return
     found = {name: values for name, (values, _) in contact_columns(traj).items()}

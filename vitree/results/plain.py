@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,8 +16,14 @@ SCALARS = (bool, int, float, str)
 #: Levels of lists and mappings in settings; what is nested more deeply, or holds itself, is shown as Python does.
 DEEPEST = 50
 
+T = TypeVar("T")
+#: Facts by name, in types that JSON knows, such as what made a run.
+Settings = dict[str, Any]
+#: A row of a table: its cells by the names of the columns.
+Row = dict[str, Any]
 
-def plain(value: Any, level: int = 0) -> Any:
+
+def plain(value: object, level: int = 0) -> Any:
     """Turn a value into types that JSON knows: arrays to lists, unknown objects to their repr."""
     if level > DEEPEST and isinstance(value, dict | list | tuple):
         return repr(value)
@@ -49,7 +55,12 @@ def read_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def read_only(value: Any) -> Any:
+def nothing() -> Any:
+    """Return None: the default of a field that is computed when it is first read."""
+    return None
+
+
+def read_only(value: T) -> T:
     """Return a read-only view of an array, and everything else as it is."""
     if isinstance(value, np.ndarray):
         value = value.view()
@@ -57,7 +68,7 @@ def read_only(value: Any) -> Any:
     return value
 
 
-def no_nan(value: Any) -> Any:
+def no_nan(value: object) -> Any:
     """Replace NaN and infinities by None, for strict JSON."""
     if isinstance(value, dict):
         return {key: no_nan(item) for key, item in value.items()}
@@ -66,7 +77,7 @@ def no_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def versions() -> dict[str, Any]:
+def versions() -> dict[str, str | int]:
     """Return the versions of the programs, and how many numbers the processor takes at once."""
     import platform
 

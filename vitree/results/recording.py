@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, mapping, numbers_of, of_kind, real, several, shown, told, whole
 from vitree.errors import InputError
@@ -17,7 +18,7 @@ from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.dense import SLACK, Moment, states_at
 from vitree.results.driven import Driven
-from vitree.results.plain import plain, read_only
+from vitree.results.plain import Settings, nothing, plain, read_only
 
 if TYPE_CHECKING:
     from vitree.results.film import Film
@@ -43,10 +44,6 @@ class State(NamedTuple):
         return self.kinetic + self.potential
 
 
-def _nothing() -> Any:
-    return None
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recording:
     """The recorded states of one run; the fields are those of :class:`vitree.Trajectory`."""
@@ -56,7 +53,7 @@ class Recording:
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
     method: str
-    settings: dict[str, Any]
+    settings: Settings
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
@@ -72,20 +69,20 @@ class Recording:
     seconds: float
     # by factories, which leave no attribute of the class: those not there yet are asked of the source
     constraint_names: tuple[str, ...] = field(default_factory=tuple)
-    constraint: Any = field(default_factory=_nothing)
-    multipliers: Any = field(default_factory=_nothing)
-    monitors: Any = field(default_factory=_nothing)
-    contacts: Any = field(default_factory=_nothing)
-    checkpoint: Any = field(default_factory=_nothing)
-    system: System | None = field(default_factory=_nothing)
-    film: Film | None = field(default_factory=_nothing)
-    about: dict[str, Any] | None = field(default_factory=_nothing)
-    stages: Any = field(default_factory=_nothing)
-    drive: Any = field(default_factory=_nothing)
-    halves: Any = field(default_factory=_nothing)
+    constraint: np.ndarray = field(default_factory=nothing)
+    multipliers: np.ndarray = field(default_factory=nothing)
+    monitors: dict[str, np.ndarray] = field(default_factory=nothing)
+    contacts: ContactLog | None = field(default_factory=nothing)
+    checkpoint: Any = field(default_factory=nothing)
+    system: System | None = field(default_factory=nothing)
+    film: Film | None = field(default_factory=nothing)
+    about: Settings | None = field(default_factory=nothing)
+    stages: np.ndarray | None = field(default_factory=nothing)
+    drive: Driven | None = field(default_factory=nothing)
+    halves: np.ndarray | None = field(default_factory=nothing)
 
     @classmethod
-    def _of(cls, source: Any) -> Self:
+    def _of(cls, source: object) -> Self:
         """Return the recording of a run whose ``source`` has the fields; each is asked for when it is first read.
 
         The source never changes, and its fields have the types and shapes that the constructor would make of them.
@@ -110,10 +107,10 @@ class Recording:
         vars(self).pop("_source", None)
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return dict(vars(self._complete()))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in NAMES:
             object.__setattr__(self, name, several(getattr(self, name), f"trajectory.{name}", "a sequence of names"))
         if self.system is not None:
@@ -173,7 +170,7 @@ class Recording:
         object.__setattr__(self, "seconds", float(entries(self.seconds, (), "trajectory.seconds")))
         object.__setattr__(self, "settings", plain(self.settings))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._freeze()
 
@@ -185,9 +182,10 @@ class Recording:
     @property
     def energy(self) -> np.ndarray:
         """Kinetic plus potential energy, (n,) [J]."""
-        return self.kinetic + self.potential
+        found: np.ndarray = self.kinetic + self.potential
+        return found
 
-    def contact_wrench(self, *names: str, about: Any = (0.0, 0.0, 0.0)) -> np.ndarray:
+    def contact_wrench(self, *names: str, about: ArrayLike = (0.0, 0.0, 0.0)) -> np.ndarray:
         """Return the wrench (torque, force) of contacts on frames in the step to each record, (n, 6) [N m, N].
 
         World axes. It acts at the node where the step starts: times dt it is the jump of the spatial momentum there.
@@ -230,7 +228,7 @@ class Recording:
 
     def _origins(self, log: ContactLog, frame: str) -> np.ndarray:
         """The places (n, 3) [m] of a frame where the steps to the records start; zeros for steps without contacts."""
-        model: Any = self.system
+        model = self.system
         if model is None or log.nodes is None:
             raise InputError(
                 f'it is not known where "{frame}" was, since the run is from a file; give about= a point (3,), or '
@@ -249,7 +247,13 @@ class Recording:
     def __iter__(self) -> Iterator[State]:
         return (self[k] for k in range(len(self)))
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: int) -> State: ...
+
+    @overload
+    def __getitem__(self, index: slice | np.ndarray | list[int] | list[bool]) -> Self: ...
+
+    def __getitem__(self, index: int | slice | np.ndarray | list[int] | list[bool]) -> State | Self:
         if isinstance(index, slice | np.ndarray | list):
             try:
                 parts = {name: getattr(self, name)[index] for name in shapes()}
@@ -291,7 +295,7 @@ class Recording:
         the error grows with the fourth power of the time between records for q, and with the third for v. Records of
         ``every`` > 1 are far apart, and the error grows with their distance. A ball or free joint turns in a chart
         about a record or about the middle of the step. The states between the parts of steps that were taken in halves
-        count as records here. A blow or an impact between two records is not seen.
+        count as records here. An impulse or impact between two records is not resolved.
 
         Parameters
         ----------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.model.system import System
 from vitree.results.recording import Recording
 
 NAN = math.nan
@@ -29,15 +30,15 @@ def shared(a: Recording, b: Recording) -> tuple[Recording, Recording]:
     return a[here], b[k[here]]
 
 
-def distance(model: Any, a: Recording, b: Recording) -> np.ndarray:
+def distance(model: System, a: Recording, b: Recording) -> np.ndarray:
     """Return the norm of the difference of configurations, record by record."""
     return np.array([np.linalg.norm(model.difference(x, y)) for x, y in zip(a.q, b.q, strict=True)])
 
 
-def series_against(model: Any, traj: Recording, truth: Recording | None, conservative: bool) -> Series:
+def series_against(model: System | None, traj: Recording, truth: Recording | None, conservative: bool) -> Series:
     """Return the errors of a run against a reference; the energy is compared with its start if it is conserved."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if truth is None:
+        if truth is None or model is None:
             unknown = np.full(len(traj), NAN)
             return Series(traj.t, traj.energy - traj.energy[0] if conservative else unknown, unknown)
         traj, truth = shared(traj, truth)

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from vitree.arguments import path_of
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
-from vitree.results.plain import no_nan, plain
+from vitree.results.plain import Row, Settings, no_nan, plain
 from vitree.version import __version__
 from vitree.writing import replacing, write_text
 
@@ -56,10 +56,10 @@ class Sweep:
     """
 
     names: tuple[str, ...]
-    table: list[dict[str, Any]]
+    table: list[Row]
     units: dict[str, str] = field(default_factory=dict)
     axes: dict[str, list[Any]] | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -70,7 +70,7 @@ class Sweep:
     def __len__(self) -> int:
         return len(self.table)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Row]:
         return iter(self.table)
 
     def column(self, name: str) -> np.ndarray:
@@ -171,7 +171,7 @@ class Sweep:
         content = {"vitree": __version__, "settings": self.settings, "units": self.units, "table": self.table}
         return json.dumps(no_nan(plain(content)), indent=1, allow_nan=False)
 
-    def save(self, path: str | os.PathLike) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table to the file ``path``, at once or not at all, and return the path.
 
         The ending says the format: ``.csv``, ``.parquet``, ``.nc`` (NetCDF 3) or ``.json``. Equal tables give equal
@@ -233,9 +233,9 @@ def _write_netcdf(sweep: Sweep, path: Path) -> None:
 
 def _text(sweep: Sweep) -> str:
     """Lay the rows out in columns of fixed width; of many rows the first and the last."""
-    rows: Sequence[dict[str, Any] | None] = sweep.table
+    rows: list[Row | None] = [*sweep.table]
     if len(rows) > SHOWN:
-        rows = [*rows[: SHOWN // 2], None, *rows[-SHOWN // 2 :]]
+        rows[SHOWN // 2 : -SHOWN // 2] = [None]
     shown = [name for name in sweep.names if any(_cell(row[name]) != "-" for row in sweep.table) and name != "state"]
     shown = [name for name in shown if name not in _QUIET or any(row[name] != _QUIET[name] for row in sweep.table)]
     cells = [[f"{name} [{unit}]" if (unit := sweep.units.get(name)) else name for name in shown]]
@@ -246,7 +246,7 @@ def _text(sweep: Sweep) -> str:
     return "\n".join(lines)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None or value != value:
         return "-"
     text = f"{value:.6g}" if type(value) is float else str(value)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
-from vitree.results.plain import versions
+from vitree.results.plain import Settings, versions
 from vitree.results.recording import Recording
 
 #: Units of q and v by the kind of a joint with one coordinate; the coordinate of a helical joint is its angle.
@@ -52,7 +51,7 @@ def units_of(traj: Recording) -> dict[str, tuple[str, ...]]:
     return _units(traj) if known is None else known["units"]
 
 
-def about(traj: Recording) -> dict[str, Any] | None:
+def about(traj: Recording) -> Settings | None:
     """Return facts about the system that was simulated. They are the same before a run is saved and after it is loaded.
 
     Parameters
@@ -209,7 +208,7 @@ def contact_columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
     return found | {"gap": (log.gap, "m")}
 
 
-def made(traj: Recording) -> dict[str, Any]:
+def made(traj: Recording) -> dict[str, str | int | float]:
     """Return how the run was made: numbers, and text (JSON where it has parts)."""
     names = ("model_name", "method", "steps", "seconds", "iterations_total", "iterations_max")
     texts = {"settings": json.dumps(traj.settings), "versions": json.dumps(versions())}

@@ -28,7 +28,9 @@ from vitree.tree.elements import body, free
 from vitree.tree.tree import Tree
 
 
-def balls(count: int, radius: float, mass: float, gravity: float = G, ground: Ground | None = None, **surface) -> Model:
+def balls(
+    count: int, radius: float, mass: float, gravity: float = G, ground: Ground | None = None, **surface: float
+) -> Model:
     """Return free balls that touch each other, and a ground if there is one."""
     tree = Tree("balls", gravity=(0, 0, -gravity))
     for k in range(count):

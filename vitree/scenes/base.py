@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from vitree.errors import VitreeError
 from vitree.model.model import Model
 from vitree.results.contacts import ContactLog
+from vitree.results.plain import Settings
 from vitree.spatial.rotations import rotate
 
 #: Gravity [m/s^2].
@@ -83,17 +83,20 @@ class Stage:
     dt: float
     measure: Callable[[Motion], dict[str, float]]
     every: int = 1
-    wrenches: Mapping[str, Any] = field(default_factory=dict)
+    wrenches: Mapping[str, Sequence[float]] = field(default_factory=dict)
     targets: np.ndarray | None = None
     torque: Callable[[float], np.ndarray] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Settings = field(default_factory=dict)
     limited: str = ""
-    peer: Mapping[str, Any] = field(default_factory=dict)
+    peer: Settings = field(default_factory=dict)
 
     @property
     def steps(self) -> int:
         """Steps of a run."""
         return round(self.duration / self.dt)
+
+
+Prepare = Callable[[bool], Stage]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,17 +117,17 @@ class Scene:
     name: str
     source: str
     about: str
-    prepare: Callable[[bool], Stage]
+    prepare: Prepare
 
 
 #: Scenes by name, in the order in which they are shown.
 SCENES: dict[str, Scene] = {}
 
 
-def scene(name: str, source: str, about: str) -> Callable:
+def scene(name: str, source: str, about: str) -> Callable[[Prepare], Prepare]:
     """Enter a function of quick, which returns a Stage, among the scenes."""
 
-    def enter(prepare: Callable[[bool], Stage]) -> Callable[[bool], Stage]:
+    def enter(prepare: Prepare) -> Prepare:
         SCENES[name] = Scene(name=name, source=source, about=about, prepare=prepare)
         return prepare
 
@@ -134,12 +137,12 @@ def scene(name: str, source: str, about: str) -> Callable:
 # ---- what measures share --------------------------------------------------------------------------
 
 
-def largest(x: Any) -> float:
+def largest(x: np.ndarray) -> float:
     """Return the largest absolute number of an array."""
     return float(np.abs(x).max(initial=0.0))
 
 
-def share(x: np.ndarray, of: Any) -> float:
+def share(x: np.ndarray, of: float | np.floating) -> float:
     """Return the largest distance of x from its first entry, or first row, over a size."""
     away = x - x[0]
     return float((np.linalg.norm(away, axis=1) if away.ndim > 1 else np.abs(away)).max() / of)
@@ -170,7 +173,8 @@ def depth(model: Model, motion: Motion) -> float:
     """Return the deepest penetration [m] of the records that are looked at."""
     chosen = motion.q[:: max(1, len(motion.q) // LOOKED_AT)]
     gaps = [model.contact_gaps(q).gap.min(initial=0.0) for q in chosen]
-    return max(0.0, -min(gaps))
+    found: float = max(0.0, -min(gaps))
+    return found
 
 
 def frames(model: Model, motion: Motion, name: str) -> np.ndarray:

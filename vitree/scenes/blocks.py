@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from vitree.geometry.shapes import Box, Sphere
 from vitree.mechanism.contacts import Contact, Ground
+from vitree.model.model import Model
 from vitree.run.simulate import simulate
 from vitree.scenes.base import (
     G,
@@ -46,7 +48,8 @@ def residuals(motion: Motion, friction: float, dt: float) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _cube(friction: float, v: tuple, duration: float, exact, quick: bool, limited: str = "") -> Stage:
+def _cube(friction: float, v: tuple[float, ...], duration: float,
+          exact: Callable[[Model, Motion], dict[str, float]], quick: bool, limited: str = "") -> Stage:  # fmt: skip
     """A cube of 0.2 m and 1 kg on the ground."""
     edge = 0.2
     tree = Tree("cube", gravity=(0, 0, -G))
@@ -67,7 +70,7 @@ def _cube(friction: float, v: tuple, duration: float, exact, quick: bool, limite
 def sliding_cube(quick: bool) -> Stage:
     mu, speed = 0.4, 1.0
 
-    def exact(model, motion: Motion) -> dict[str, float]:
+    def exact(model: Model, motion: Motion) -> dict[str, float]:
         t = np.minimum(motion.t, speed / (mu * G))
         return {
             "position error [m]": largest(motion.q[:, 0] - (speed * t - mu * G * t**2 / 2)),
@@ -79,7 +82,7 @@ def sliding_cube(quick: bool) -> Stage:
 
 @scene("spinning-cube", "ContactBench", "a cube slides and spins: residuals of the laws")
 def spinning_cube(quick: bool) -> Stage:
-    def exact(model, motion: Motion) -> dict[str, float]:
+    def exact(model: Model, motion: Motion) -> dict[str, float]:
         total = energy(model, motion).sum(axis=1)
         return {"energy gained, at most [J]": max(0.0, float(np.diff(total).max()))}
 

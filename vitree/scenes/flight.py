@@ -13,15 +13,15 @@ from vitree.run.controller import Control
 from vitree.run.simulate import simulate
 from vitree.scenes.base import Motion, Stage, center, energy, largest, momentum, scene, share
 from vitree.scenes.robots import robot
+from vitree.tree.elements import Body, body, free, rx, ry, tx, ty
 from vitree.tree.elements import ball as ball_joint
-from vitree.tree.elements import body, free, rx, ry, tx, ty
 from vitree.tree.tree import Tree
 from vitree.urdf.inertia import shapes_inertia
 
 DOWN = np.array((0.0, 0.0, -9.81))
 
 
-def _box(v: tuple, w: tuple, quick: bool) -> Stage:
+def _box(v: tuple[float, ...], w: tuple[float, ...], quick: bool) -> Stage:
     """A box of 0.1 m x 0.4 m x 0.9 m and 10 kg in flight for 10 s."""
     tree = Tree("box", gravity=DOWN)
     moments = np.array((0.80833333, 0.68333333, 0.14166667))
@@ -58,7 +58,7 @@ def boxes_complex(quick: bool) -> Stage:
 ALONG = {"x": np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]]), "y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])}
 
 
-def _solid(name: str, *shapes: tuple[str, tuple, str, tuple]):
+def _solid(name: str, *shapes: tuple[str, tuple[float, ...], str, tuple[float, ...]]) -> Body:
     """A body of density 1000 kg/m^3, of shapes: kind, size, axis, middle. Masses of shapes that overlap add up."""
     made = [Geometry(name, kind, size, ALONG[axis], np.array(middle, dtype=float))
             for kind, size, axis, middle in shapes]  # fmt: skip
@@ -129,7 +129,8 @@ def g1_in_flight(quick: bool) -> Stage:
 
     def rows(step: float) -> np.ndarray:
         t = (np.arange(round(duration / step)) + 0.5) * step
-        return size * np.sin(rate * t[:, None] + phase)
+        found: np.ndarray = size * np.sin(rate * t[:, None] + phase)
+        return found
 
     fine_dt = dt / (10 if quick else 100)
     fine = simulate(model, None, v, duration=duration, dt=fine_dt, control=Control(targets=rows(fine_dt)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from vitree.engines.mujoco import States, blown, heard, mujoco_model
 from vitree.results.contacts import ContactLog
 from vitree.scenes.base import Motion, Stage
 
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel
 
-def compiled(stage: Stage) -> Any:
+
+def compiled(stage: Stage) -> MjModel:
     """Return the MjModel of a stage.
 
     Raises
@@ -80,7 +83,7 @@ def _run(stage: Stage) -> Motion:
     return Motion(t=np.array(times), q=np.array(q), v=np.array(v), seconds=seconds, impulse=np.array(pushes), log=log)
 
 
-def _contacts(model: Any, data: Any, record: int, dt: float) -> list[np.ndarray]:
+def _contacts(model: MjModel, data: MjData, record: int, dt: float) -> list[np.ndarray]:
     """The contacts of the last step as rows of a ContactLog: velocities are those of its end at its start's points."""
     import mujoco
 

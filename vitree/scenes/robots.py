@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from vitree.urdf.robots import find_robot
 ANYMAL = {"HAA": (0.03, -0.03), "HFE": (0.4, -0.4), "KFE": (-0.8, 0.8)}
 
 
-def _path(name: str) -> Any:
+def _path(name: str) -> Path:
     try:
         return find_robot(name)
     except VitreeError as error:

@@ -7,13 +7,12 @@ import io
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.mechanism.pushes import ExternalWrench
-from vitree.results.plain import no_nan, plain, versions
+from vitree.results.plain import Row, Settings, no_nan, plain, versions
 from vitree.run.bench import machine
 from vitree.run.controller import Control
 from vitree.run.simulate import simulate
@@ -44,10 +43,10 @@ class SceneTable:
         quick, machine and versions.
     """
 
-    table: list[dict[str, Any]]
-    scenes: list[dict[str, Any]]
+    table: list[Row]
+    scenes: list[Row]
     notes: tuple[str, ...]
-    settings: dict[str, Any]
+    settings: Settings
 
     @property
     def programs(self) -> list[str]:
@@ -64,7 +63,8 @@ class SceneTable:
         """
         for row in self.table:
             if (row["scene"], row["program"]) == (scene, program) and row["metric"].startswith(metric):
-                return row["value"]
+                found: float = row["value"]
+                return found
         raise InputError(f'the table has no "{metric}" of "{scene}" by {program}')
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ def scenes(
     *,
     quick: bool = False,
     peers: bool = True,
-    progress: Callable[[int, int, str], Any] | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
 ) -> SceneTable:
     """Run scenes by which people judge simulators, and measure each against what is exact.
 
@@ -138,8 +138,8 @@ def scenes(
     if peers and not _installed():
         peers = False
         notes.append("mujoco is not installed; scenes run without it.")
-    table: list[dict[str, Any]] = []
-    done: list[dict[str, Any]] = []
+    table: list[Row] = []
+    done: list[Row] = []
     for k, name in enumerate(chosen):
         if progress is not None:
             progress(k, len(chosen), name)
@@ -165,7 +165,8 @@ def _installed() -> bool:
     return True
 
 
-def _run(scene: Scene, methods: Iterable[str], quick: bool, peers: bool, table: list, notes: list) -> dict | None:
+def _run(scene: Scene, methods: Iterable[str], quick: bool, peers: bool, table: list[Row],
+         notes: list[str]) -> dict[str, object] | None:  # fmt: skip
     """Run a scene by all programs, and enter its numbers; None if it cannot run here."""
     try:
         stage = scene.prepare(quick)
@@ -207,14 +208,9 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
     ConvergenceError
         If a step is not solved.
     """
-    torque = None
-    if stage.torque is not None:
-        asked = stage.torque
-
-        def torque(t, q, v):
-            return asked(t)
-
-    options: dict[str, Any] = dict(stage.options)
+    asked = stage.torque
+    torque = None if asked is None else lambda t, q, v: asked(t)
+    options: Settings = dict(stage.options)
     run = simulate(
         stage.model, stage.q, stage.v, duration=stage.duration, dt=stage.dt, method=method, record_every=stage.every,
         wrenches=[ExternalWrench(link, w[3:], torque=w[:3]) for link, w in stage.wrenches.items()],

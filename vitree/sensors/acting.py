@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked
 from vitree.errors import InputError
+from vitree.integrators.base import Inputs, Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.contact_points import late_pushes
 from vitree.model.inputs import Motion, resolve_inputs
+from vitree.model.model import Model
 from vitree.model.state_forces import (
     GROUND,
     ContactForces,
@@ -24,6 +27,9 @@ from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording
 from vitree.sensors.course import Course
+
+#: What drives joints or inputs: nothing, an array, rows of records, or a function of (t, q, v).
+Signal = np.ndarray | Callable[[float, np.ndarray, np.ndarray], np.ndarray] | None
 
 #: Steps of one length differ by no more than this share.
 EVEN = 1e-6
@@ -59,13 +65,16 @@ class Acts(NamedTuple):
     slow: float = 0.0
     motion: tuple[np.ndarray, np.ndarray] | None = None
 
-    def solved(self, model: Any, q: np.ndarray, v: np.ndarray) -> StateForces:
+    def solved(self, model: Model, q: np.ndarray, v: np.ndarray) -> StateForces:
         """Return the accelerations of a state of the model with a coordinate for each joint."""
         return state_forces(model, q, v, self.torque, self.t, self.inputs, self.prescribed, self.contacts, self.pushes,
                             self.slow)  # fmt: skip
 
 
-def acting_now(model: Any, t: float, q: Any, v: Any, torque: Any, inputs: Any, prescribed: Any) -> tuple:
+def acting_now(
+    model: Model, t: float, q: ArrayLike, v: ArrayLike, torque: ArrayLike | None, inputs: Any,
+    prescribed: Mapping[str, float] | None,
+) -> tuple[np.ndarray, np.ndarray, Acts]:  # fmt: skip
     """Return q and v of one state, and what acts at it (Acts), in the coordinates of the model with one for each joint.
 
     Parameters
@@ -80,10 +89,10 @@ def acting_now(model: Any, t: float, q: Any, v: Any, torque: Any, inputs: Any, p
         If one is wrong.
     """
     q, v = model.validate_configuration(q), model._checked(v, model.nv, "v")
-    torque = None if torque is None else model._embed(model._checked(torque, model.nv, "torque"))
+    acting = None if torque is None else model._embed(model._checked(torque, model.nv, "torque"))
     if model._followers is not None:
         q, v = model.expand(q), model.expand_velocity(v)
-    return q, v, Acts(torque, t, inputs, prescribed_accelerations(model.full, prescribed), True, [])
+    return q, v, Acts(acting, t, inputs, prescribed_accelerations(model.full, prescribed), True, [])
 
 
 class Acting:
@@ -108,15 +117,16 @@ class Acting:
         If one is wrong.
     """
 
-    def __init__(self, course: Course, trajectory: Recording, torque: Any, inputs: Any, prescribed: Any):
+    def __init__(self, course: Course, trajectory: Recording, torque: Torque, inputs: Inputs,
+                 prescribed: Mapping[str, object] | None):  # fmt: skip
         self.course, self.model, self.run = course, course.model, trajectory
-        self.full: Any = course.model.full
+        self.full: Model = course.model.full
         self.dt = float(trajectory.settings.get("dt", np.inf))
         drive = trajectory.drive
-        self.torque: Any = self._of_torque(torque)
+        self.torque = self._of_torque(torque)
         if torque is None and drive is not None:
             self.torque = drive.torque
-        self.inputs: Any = drive.inputs if inputs is None and drive is not None else self._of_inputs(inputs)
+        self.inputs = drive.inputs if inputs is None and drive is not None else self._of_inputs(inputs)
         self.accelerations = None if drive is None or prescribed is not None else drive.accelerations
         if self.accelerations is None:
             self.accelerations = self._follow(prescribed)
@@ -125,14 +135,14 @@ class Acting:
 
     # ---- what is given in place of what was kept ------------------------------------------------------------
 
-    def _of_torque(self, torque: Any) -> Any:
-        model: Any = self.model
+    def _of_torque(self, torque: Torque) -> Signal:
+        model = self.model
         if callable(torque):
             asked = Asked(torque, "torque", "(t, q, v)", (model.nv,))
             return lambda t, q, v: model._embed(asked(t, q, v))
         return None if torque is None else model._embed(model.validate_velocity(torque, "torque"))
 
-    def _of_inputs(self, inputs: Any) -> Any:
+    def _of_inputs(self, inputs: Inputs) -> Signal:
         found = resolve_inputs(self.model, inputs)
         if not (isinstance(found, np.ndarray) and found.ndim == 2):
             return found
@@ -145,7 +155,7 @@ class Acting:
             )
         return at_records(t, np.column_stack([np.arange(1, len(t)), found[: len(t) - 1]]), self.dt)
 
-    def _follow(self, prescribed: Mapping[str, Any] | None) -> np.ndarray | None:
+    def _follow(self, prescribed: Mapping[str, object] | None) -> np.ndarray | None:
         """Accelerations (n, nv) of the prescribed coordinates at the records."""
         full, course = self.full, self.course
         if not full.prescribed_joint_names:
@@ -193,7 +203,7 @@ class Acting:
         k, share = self.course.place(t)
         return self.at_record(k) if not share else self._acts(t, q, v, k, share, True, (t, t))
 
-    def _acts(self, t: float, q: np.ndarray, v: np.ndarray, k: int, share: float, contacts: Any,
+    def _acts(self, t: float, q: np.ndarray, v: np.ndarray, k: int, share: float, contacts: ContactForces | bool,
               window: tuple[float, float]) -> Acts:  # fmt: skip
         torque, inputs = (self._value(x, t, q, v, k, share) for x in (self.torque, self.inputs))
         moved = None if self.accelerations is None else self._value(self.accelerations, t, q, v, k, share)
@@ -202,7 +212,7 @@ class Acting:
         return Acts(torque, t, inputs, moved, contacts, self._pushed(self.model.expand(q), window), slow)
 
     @staticmethod
-    def _value(x: Any, t: float, q: np.ndarray, v: np.ndarray, k: int, share: float) -> np.ndarray | None:
+    def _value(x: Signal, t: float, q: np.ndarray, v: np.ndarray, k: int, share: float) -> np.ndarray | None:
         if callable(x):
             return x(t, q.copy(), v.copy())
         if x is None or x.ndim == 1:
@@ -232,7 +242,7 @@ class Acting:
             return True
         return ContactForces(tuple(a), tuple(b), force, point, log.normal[some], log.slip[some], gap)
 
-    def impulses_on(self, model: Any, bodies: np.ndarray) -> np.ndarray:
+    def impulses_on(self, model: Model, bodies: np.ndarray) -> np.ndarray:
         """Return what contacts gave to some bodies in the step to each record but the first, (n - 1, 6) [N m s, N s].
 
         About the world's origin, in world axes; NaN where contacts can act and steps are not recorded.
@@ -294,7 +304,7 @@ class Acting:
         return wrench
 
 
-def on_bodies(model: Any, frame: str, bodies: np.ndarray) -> bool:
+def on_bodies(model: Model, frame: str, bodies: np.ndarray) -> bool:
     """Return whether a frame is on one of some bodies (nbody,)."""
     body = model.index.place(frame)[0]
     return body >= 0 and bool(bodies[body])
@@ -309,5 +319,5 @@ def _overlap(push: ExternalWrench, window: tuple[float, float]) -> float:
 
 
 def _push(told: Mapping[str, Any]) -> Impulse | ExternalWrench:
-    kind: Callable[..., Any] = {"Impulse": Impulse, "ExternalWrench": ExternalWrench}[told["kind"]]
+    kind: Callable[..., Impulse | ExternalWrench] = {"Impulse": Impulse, "ExternalWrench": ExternalWrench}[told["kind"]]
     return kind(**{name: value for name, value in told.items() if name != "kind"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,8 +46,8 @@ class Sensor(ABC):
 
     rate: float | None = None
     delay: float = 0.0
-    bias: Any = 0.0
-    noise: Any = 0.0
+    bias: ArrayLike = 0.0
+    noise: ArrayLike = 0.0
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -73,7 +72,7 @@ class Sensor(ABC):
             )  # fmt: skip
         object.__setattr__(self, "seed", seed)
 
-    def _errors(self, name: str, value: Any) -> float | tuple[float, ...]:
+    def _errors(self, name: str, value: object) -> float | tuple[float, ...]:
         """Bias or noise as numbers; raise an InputError that says what they must be."""
         found = numbers_of_errors(name, value)
         if name == "noise" and np.min(found, initial=0.0) < 0:
@@ -81,11 +80,11 @@ class Sensor(ABC):
         return found
 
     @abstractmethod
-    def read(self, trajectory: Recording, model: System | None = None) -> Any:
+    def read(self, trajectory: Recording, model: System | None = None) -> object:
         """Return the readings of a trajectory."""
 
     @abstractmethod
-    def sample(self, model: System, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> Any:
+    def sample(self, model: System, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> object:
         """Return the exact reading of one state, without delay, bias and noise."""
 
     def _taken(self, course: Course) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -145,7 +144,7 @@ def require_finite(*readings: np.ndarray) -> None:
         )
 
 
-def numbers_of_errors(name: str, value: Any) -> float | tuple[float, ...]:
+def numbers_of_errors(name: str, value: object) -> float | tuple[float, ...]:
     """Return a finite number, or a row of them as a tuple; raise an InputError for all else."""
     try:
         x = as_numbers(value)
@@ -160,7 +159,7 @@ def numbers_of_errors(name: str, value: Any) -> float | tuple[float, ...]:
 class PairSensor(Sensor):
     """A sensor of two vectors; bias and noise are one number, one for each vector, or six."""
 
-    def _errors(self, name: str, value: Any) -> float | tuple[float, ...]:
+    def _errors(self, name: str, value: object) -> float | tuple[float, ...]:
         found = np.atleast_1d(super()._errors(name, value))
         if len(found) not in (1, 2, 6):
             raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,8 +105,8 @@ class ContactSensor(PairSensor):
         model: System | None = None,
         *,
         torque: Torque = None,
-        inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
-        prescribed: Mapping[str, Any] | None = None,
+        inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None = None,
+        prescribed: Mapping[str, object] | None = None,
     ) -> ContactReadings:
         """Return what the sensor reads of a trajectory.
 
@@ -122,13 +122,13 @@ class ContactSensor(PairSensor):
         ConvergenceError
             If the forces of closed contacts cannot be found at a state.
         """
-        known: Any = model_of(trajectory, model)
+        known = model_of(trajectory, model)
         self._signs(known.full)
         course = Course(trajectory, known)
         taken, warnings = self._taken(course)
         acting, rows = Acting(course, trajectory, torque, inputs, prescribed), np.empty((len(taken), 7))
 
-        def read(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        def read(acting: Acting, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
             q, v = known.expand(q), known.expand_velocity(v)
             if isinstance(acts.contacts, ContactForces):
                 return self._of(known.full, q, acts.contacts)
@@ -167,16 +167,17 @@ class ContactSensor(PairSensor):
         ConvergenceError
             If the forces of closed contacts cannot be found.
         """
-        known: Any = require_model(model)
+        known = require_model(model)
         self._signs(known.full)
         at, moving, acts = acting_now(known, t, q, v, torque, inputs, prescribed)
         found = self._found(known.full, acts, at, moving)
         return ContactSample(found[:3], found[3:6], float(found[6]))
 
-    def _found(self, full: Any, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _found(self, full: Model, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Torque, force and normal force (7,) on the frame, of the closed contacts of a state."""
         rows = acts.solved(full, q, v).rows
-        return core.contacts_on(rows, self._signs(full), full.frame_pose(self.frame, q))
+        found: np.ndarray = core.contacts_on(rows, self._signs(full), full.frame_pose(self.frame, q))
+        return found
 
     def _of(self, full: Model, q: np.ndarray, forces: ContactForces) -> np.ndarray:
         """Torque, force and normal force (7,) on the frame."""
@@ -187,14 +188,15 @@ class ContactSensor(PairSensor):
         normal = np.einsum("ni,ni->", forces.force[on], forces.normal[on])
         return np.array([*wrench.ravel(), normal])
 
-    def _signs(self, full: Any) -> np.ndarray:
+    def _signs(self, full: Model) -> np.ndarray:
         """How each contact counts: 1 if the frame is its first, -1 its second, else 0."""
         found, asked = full._resolved, (ContactSensor, self.frame)
         if asked not in found:
             found[asked] = self._found_signs(full)
-        return found[asked]
+        result: np.ndarray = found[asked]
+        return result
 
-    def _found_signs(self, full: Any) -> np.ndarray:
+    def _found_signs(self, full: Model) -> np.ndarray:
         pairs = full._contact_names if full.has_contact else ()
         able = touching(pairs)
         if self.frame not in able:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.lie import SO3
 from vitree.model.model import Model
+from vitree.model.system import System
 from vitree.results.dense import Nodes, hermite
 from vitree.results.recording import Recording
 
@@ -18,13 +17,13 @@ EXP = SO3.maps["exp"]
 SAME = 1e-9
 
 
-def model_of(trajectory: Any, model: Any) -> Model:
+def model_of(trajectory: Recording, model: System | None) -> Model:
     """Return the model that a trajectory is of, or the one given for it.
 
     Raises
     ------
     InputError
-        If there is none, or another one, or the records are none in time.
+        If there is no model or a different one, or the times of the records are invalid.
     """
     of_kind(trajectory, Recording, "trajectory", "the Trajectory of a run")
     if model is None:
@@ -32,14 +31,14 @@ def model_of(trajectory: Any, model: Any) -> Model:
         if model is None:
             raise InputError("the trajectory has no system, which files do not keep; give it by model=")
     else:
-        require_model(model)
+        model = require_model(model)
         digest = trajectory.settings.get("model_digest")
         if isinstance(digest, str) and digest != model.digest:
             raise InputError(
                 f'the trajectory is of another model than "{model.name}": of "{trajectory.model_name}"; give that one '
                 "by model="
             )
-    require_model(model)
+    model = require_model(model)
     if not len(trajectory):
         raise InputError("the trajectory has no records; a sensor needs one at least")
     if trajectory.q.shape[1] != model.nq or trajectory.v.shape[1] != model.nv:
@@ -55,7 +54,7 @@ def model_of(trajectory: Any, model: Any) -> Model:
     return model
 
 
-def require_model(model: Any) -> Model:
+def require_model(model: System | None) -> Model:
     """Return a mechanism's model, or raise an InputError: vehicles have no frames and joints that sensors need."""
     return of_kind(model, Model, "model", "a Model, the system of a mechanism; vehicles have no sensors")
 
@@ -81,7 +80,7 @@ class Course:
         if trajectory.halves is not None and len(trajectory.halves):
             if not np.isfinite(trajectory.halves).all():
                 raise InputError("trajectory.halves has NaN or infinity; all entries must be finite")
-            self.nodes = Nodes.of(trajectory)
+            self.nodes = Nodes.of(trajectory, trajectory.halves)
             if not (np.diff(self.nodes.t) > 0).all():
                 raise InputError("the times of trajectory.halves must increase and lie between those of the records")
         #: of ball and free joints, the places in v of angular velocities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,7 +58,7 @@ class EncoderReadings:
     position: np.ndarray
     velocity: np.ndarray
     counts: np.ndarray | None
-    units: dict[str, Any]
+    units: dict[str, str | tuple[str, ...]]
     warnings: tuple[str, ...] = ()
 
 
@@ -91,7 +91,7 @@ class Encoder(Sensor):
     """
 
     joints: Sequence[str] | None = None
-    resolution: Any = None
+    resolution: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         if self.joints is not None:
@@ -139,7 +139,7 @@ class Encoder(Sensor):
         velocity[1:] = np.diff(position, axis=0) / np.diff(taken)[:, None]
         require_finite(position, velocity[1:])
         kinds = np.asarray(known.full.flat.kind)[np.searchsorted(known.full._iq, places)]
-        units: dict[str, Any] = {"t": "s", "taken": "s"}
+        units: dict[str, str | tuple[str, ...]] = {"t": "s", "taken": "s"}
         units["position"] = tuple("m" if kind == PRISMATIC else "rad" for kind in kinds)
         units["velocity"] = tuple(f"{unit}/s" for unit in units["position"])
         names = tuple(known.full.q_names[k] for k in places)

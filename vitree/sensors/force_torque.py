@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,8 +115,8 @@ class ForceTorque(PairSensor):
         model: System | None = None,
         *,
         torque: Torque = None,
-        inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
-        prescribed: Mapping[str, Any] | None = None,
+        inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None = None,
+        prescribed: Mapping[str, object] | None = None,
     ) -> ForceTorqueReadings:
         """Return what the sensor reads of a trajectory.
 
@@ -143,10 +143,11 @@ class ForceTorque(PairSensor):
         taken, warnings = self._taken(course)
         acting, rows = Acting(course, trajectory, torque, inputs, prescribed), np.empty((len(taken), 6))
 
-        def wrench(acting: Acting, acts: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        def wrench(acting: Acting, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
             q, (v, a) = known.expand(q), acts.motion or (known.expand_velocity(v), None)
             a = None if a is None else _balanced(known.full, acts, q, v, a)
-            return _wrenches(known.full, place, acts, q, v, a)[0]
+            found: np.ndarray = _wrenches(known.full, place, acts, q, v, a)[0]
+            return found
 
         for k, t in enumerate(taken.tolist()):
             rows[k] = self._between(acting, t, wrench)
@@ -184,7 +185,7 @@ class ForceTorque(PairSensor):
         ConvergenceError
             If the constraints depend on each other at q.
         """
-        known: Any = require_model(model)
+        known = require_model(model)
         place = self._place(known)
         at, moving, acts = acting_now(known, t, q, v, torque, inputs, prescribed)
         a = None if a is None else known.expand_velocity(known.validate_velocity(a, "a"))
@@ -198,9 +199,10 @@ class ForceTorque(PairSensor):
         found, asked = model.full._resolved, (ForceTorque, self.joint, self.frame)
         if asked not in found:
             found[asked] = self._found_place(model.full)
-        return found[asked]
+        result: Place = found[asked]
+        return result
 
-    def _found_place(self, full: Any) -> Place:
+    def _found_place(self, full: Model) -> Place:
         joints = full._joint_frames
         if self.joint in joints.names:
             k = joints.names.index(self.joint)
@@ -224,13 +226,13 @@ class ForceTorque(PairSensor):
         return Place(cut, cut.body, flat.frame_E[row], flat.frame_p[row])
 
 
-def _wrenches(full: Any, place: Place | JointFrames, acts: Acts, q: np.ndarray, v: np.ndarray,
+def _wrenches(full: Model, place: Place | JointFrames, acts: Acts, q: np.ndarray, v: np.ndarray,
               a: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
     return transmitted(full, q, v, a, None, acts.contacts, place, tau=acts.torque, t=acts.t, inputs=acts.inputs,
                        locked=acts.prescribed, pushes=acts.pushes, slow=acts.slow)  # fmt: skip
 
 
-def _balanced(full: Any, acts: Acts, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+def _balanced(full: Model, acts: Acts, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Return accelerations (nv,) with those of free roots for which nothing but the loads acts on them."""
     a, frames = a.copy(), full._joint_frames
     roots = [k for k, joint in enumerate(full.joints) if joint.kind == "free" and full.flat.parent[frames.body[k]] < 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -119,8 +119,8 @@ class Imu(PairSensor):
         model: System | None = None,
         *,
         torque: Torque = None,
-        inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
-        prescribed: Mapping[str, Any] | None = None,
+        inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, object] | None = None,
+        prescribed: Mapping[str, object] | None = None,
     ) -> ImuReadings:
         """Return what the unit reads of a trajectory.
 
@@ -232,24 +232,26 @@ class Imu(PairSensor):
         ConvergenceError
             If the constraints depend on each other at q.
         """
-        known: Any = require_model(model)
+        known = require_model(model)
         self._require_moving(known)
         at, moving, acts = acting_now(known, t, q, v, torque, inputs, prescribed)
         a = None if a is None else known.expand_velocity(known.validate_velocity(a, "a"))
         return ImuSample(*self._motion(known.full, acts, at, moving, a))
 
-    def _motion(self, full: Any, acts: Acts, q: np.ndarray, v: np.ndarray, a: np.ndarray | None = None) -> np.ndarray:
+    def _motion(self, full: Model, acts: Acts, q: np.ndarray, v: np.ndarray, a: np.ndarray | None = None) -> np.ndarray:
         """Angular velocity, and the acceleration of the frame's origin less gravity, in the frame's axes (2, 3)."""
         a = acts.solved(full, q, v).acceleration if a is None else a
         row, flat = full._frame(self.frame), full.flat
-        found = core.frame_motion(full.core, q, v, a, int(flat.frame_body[row]), flat.frame_E[row], flat.frame_p[row])
+        place = int(flat.frame_body[row]), flat.frame_E[row], flat.frame_p[row]
+        found: np.ndarray = core.frame_motion(full.core, q, v, a, *place)
         if not core.plain(found.reshape(-1), 6):
             raise no_result(full, "sample", {"q": q, "v": v, "a": a})
         return found
 
     def _force_at(self, acting: Acting, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         v, a = acts.motion or (acting.model.expand_velocity(v), None)
-        return self._motion(acting.full, acts, acting.model.expand(q), v, a)[1]
+        found: np.ndarray = self._motion(acting.full, acts, acting.model.expand(q), v, a)[1]
+        return found
 
     def _require_moving(self, model: Model) -> None:
         if model.flat.frame_body[model._frame(self.frame)] < 0:

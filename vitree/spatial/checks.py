@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 _HOLDERS = (np.ndarray, tuple)
 
 
-def finite(value, what: str) -> float:
+def finite(value: object, what: str) -> float:
     """Return a float, or raise a ModelError that names it."""
     if type(value) is float and math.isfinite(value):
         return value
@@ -26,12 +26,12 @@ def finite(value, what: str) -> float:
     return float(number)
 
 
-def vector(value, what: str) -> np.ndarray:
+def vector(value: object, what: str) -> np.ndarray:
     """Return a (3,) array, or raise a ModelError that names it."""
     return np.array(triple(value, what))
 
 
-def triple(value, what: str) -> list[float]:
+def triple(value: object, what: str) -> list[float]:
     """Return three floats, or raise a ModelError that names them."""
     if (type(value) is tuple or type(value) is list) and len(value) == 3 and {*map(type, value)} == {float}:
         if math.isfinite(value[0] + value[1] + value[2]):
@@ -40,15 +40,16 @@ def triple(value, what: str) -> list[float]:
     if not all_finite(entries):
         text = f"the {what} is {text_of(value, repr)}; it must be three finite numbers"
         raise ModelError(text, argument=what, value=value)
-    return entries.tolist()
+    found: list[float] = entries.tolist()
+    return found
 
 
-def direction(value, what: str) -> np.ndarray:
+def direction(value: object, what: str) -> np.ndarray:
     """Return a unit (3,) array along a vector that is not zero."""
     return np.array(unit_triple(value, what))
 
 
-def unit_triple(value, what: str) -> list[float]:
+def unit_triple(value: object, what: str) -> list[float]:
     """Return the three floats of a unit vector along a vector that is not zero."""
     x, y, z = triple(value, what)
     _, middle, largest = sorted((abs(x), abs(y), abs(z)))
@@ -61,7 +62,7 @@ def unit_triple(value, what: str) -> list[float]:
     return [x, y, z]
 
 
-def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
+def array(value: object, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Return finite numbers of a shape that cannot be written to, or raise a ModelError that names them."""
     needed = f"an array of shape {shape}" if shape else "a number"
     result = _numbers_of(value, shape, needed, what).copy()
@@ -72,7 +73,7 @@ def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     return result
 
 
-def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str, article: str = "") -> np.ndarray:
+def _numbers_of(value: object, shape: tuple[int, ...], needed: str, what: str, article: str = "") -> np.ndarray:
     """Return real numbers of a shape, which may be the array given."""
     why = ""
     try:

@@ -10,7 +10,7 @@ from vitree.spatial.checks import finite
 from vitree.wording import text_of
 
 
-def body_mass(value, name: str) -> float:
+def body_mass(value: object, name: str) -> float:
     """Return the mass of a body [kg], checked to be finite and zero or more."""
     mass = finite(value, f'mass of "{name}"')
     if mass < 0:
@@ -18,7 +18,7 @@ def body_mass(value, name: str) -> float:
     return mass
 
 
-def inertia_tensor(value, name: str) -> np.ndarray:
+def inertia_tensor(value: object, name: str) -> np.ndarray:
     """Return an inertia (3, 3) about the COM, checked to be symmetric and physically possible."""
     if value is None:
         return np.zeros((3, 3))
@@ -50,4 +50,5 @@ def inertia_tensor(value, name: str) -> np.ndarray:
 
 def point_inertia(mass: float, offset: np.ndarray) -> np.ndarray:
     """Return the inertia (3, 3) of a point mass at ``offset`` (3,) about the origin: the parallel axis theorem."""
-    return mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
+    found: np.ndarray = mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,7 +15,7 @@ UNIT_TOLERANCE = 1e-6
 _IDENTITY = np.eye(3)
 
 
-def proper_rotation(value, what: str) -> np.ndarray:
+def proper_rotation(value: object, what: str) -> np.ndarray:
     """Return the rotation (3, 3) nearest to a matrix that is one up to rounding."""
     try:
         R = as_numbers(value).copy()
@@ -49,14 +50,16 @@ _NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the cross products (..., 3) of vectors (..., 3); NumPy's own takes longer for few."""
-    return a.take(_NEXT, -1) * b.take(_AFTER, -1) - a.take(_AFTER, -1) * b.take(_NEXT, -1)
+    found: np.ndarray = a.take(_NEXT, -1) * b.take(_AFTER, -1) - a.take(_AFTER, -1) * b.take(_NEXT, -1)
+    return found
 
 
 def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
     """Return the rotation (3, 3) about a unit axis (Rodrigues)."""
     K = hat(np.asarray(axis, dtype=float))
     s, c = _sine_and_cosine(angle)
-    return np.eye(3) + s * K + (1 - c) * K @ K
+    found: np.ndarray = np.eye(3) + s * K + (1 - c) * K @ K
+    return found
 
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
@@ -81,7 +84,7 @@ def _sine_and_cosine(angle: float) -> list[float]:
     return [0.0 if abs(f) < 1e-15 else float(f) for f in (np.sin(angle), np.cos(angle))]
 
 
-def turn_z_to(axis: np.ndarray) -> np.ndarray:
+def turn_z_to(axis: Sequence[float] | np.ndarray) -> np.ndarray:
     """Return the least rotation (3, 3) that takes z to a unit axis; exact for coordinate axes."""
     x, y, c = axis
     if x == 0 and y == 0:
@@ -95,7 +98,8 @@ def rotate(turn: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Rotate vectors (..., 3) by quaternions (..., 4)."""
     u, w = turn[..., :3], turn[..., 3:]
     c = 2 * np.cross(u, x)
-    return x + w * c + np.cross(u, c)
+    found: np.ndarray = x + w * c + np.cross(u, c)
+    return found
 
 
 def quaternion_rate(turn: np.ndarray, omega: np.ndarray) -> np.ndarray:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,15 +23,16 @@ from vitree.wording import text_of
 class Element:
     """An element that ``Frame.add`` takes; made by the functions of this module and of ``pairs``."""
 
-    name: Any = None
+    name: str | None
 
 
 @dataclass(frozen=True)
 class Fixed(Element):
     """A constant transform: rotation (3, 3) and position (3,) [m] in the frame before it."""
 
-    rotation: Any = None
-    position: Any = (0.0, 0.0, 0.0)
+    name: str | None = None
+    rotation: np.ndarray | None = None
+    position: tuple[float, ...] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -41,22 +42,23 @@ class Coordinate(Element):
     If the joint has several coordinates, ``joint`` and ``joint_kind`` are the name and kind of that joint.
     """
 
+    name: str
     kind: str = "screw"
-    twist: Any = None
-    axis: Any = None
-    damping: Any = 0.0
-    friction: Any = 0.0
-    friction_velocity: Any = FRICTION_VELOCITY
-    dry_friction: Any = 0.0
-    limit_restitution: Any = 0.0
-    armature: Any = 0.0
-    lower: Any = -np.inf
-    upper: Any = np.inf
-    velocity: Any = np.inf
-    effort: Any = np.inf
+    twist: tuple[float, ...] | None = None
+    axis: tuple[float, ...] | None = None
+    damping: ArrayLike = 0.0
+    friction: ArrayLike = 0.0
+    friction_velocity: ArrayLike = FRICTION_VELOCITY
+    dry_friction: ArrayLike = 0.0
+    limit_restitution: ArrayLike = 0.0
+    armature: ArrayLike = 0.0
+    lower: ArrayLike = -np.inf
+    upper: ArrayLike = np.inf
+    velocity: ArrayLike = np.inf
+    effort: ArrayLike = np.inf
     joint: str | None = None
     joint_kind: str | None = None
-    mimic: tuple | None = None
+    mimic: tuple[str, float, float] | None = None
     kinematic: bool = False
 
 
@@ -64,21 +66,39 @@ class Coordinate(Element):
 class Body(Element):
     """Mass [kg], COM (3,) [m] and inertia (3, 3) about the COM [kg m^2], in the frame that the body is added to."""
 
+    name: str
     mass: float = 0.0
-    com: Any = (0.0, 0.0, 0.0)
-    inertia: Any = None
+    com: tuple[float, ...] = (0.0, 0.0, 0.0)
+    inertia: np.ndarray | None = None
     geometry: tuple[Geometry, ...] = ()
 
 
 # ---- primitives -------------------------------------------------------------------------------------
 
 
-#: Keywords of coordinates.
-_LIMITS = ("damping", "friction", "friction_velocity", "dry_friction", "armature", "lower", "upper",
-           "limit_restitution", "velocity", "effort", "kinematic")  # fmt: skip
+class Limits(TypedDict, total=False):
+    """Keywords of a joint's coordinates, as :func:`tx` explains them."""
+
+    damping: ArrayLike
+    friction: ArrayLike
+    friction_velocity: ArrayLike
+    dry_friction: ArrayLike
+    armature: ArrayLike
+    lower: ArrayLike
+    upper: ArrayLike
+    limit_restitution: ArrayLike
+    velocity: ArrayLike
+    effort: ArrayLike
+    kinematic: bool
 
 
-def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
+_LIMITS = tuple(Limits.__annotations__)
+
+
+def _coordinate(
+    name: str, limits: Limits, kind: str = "screw", twist: tuple[float, ...] | None = None,
+    axis: tuple[float, ...] | None = None,
+) -> Coordinate:  # fmt: skip
     """A coordinate with its limits, whose keywords are checked."""
     for word in limits:
         if word not in _LIMITS:
@@ -89,10 +109,11 @@ def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
     if not isinstance(kinematic, bool):
         given = text_of(kinematic, repr)
         raise ModelError(f'kinematic of "{name}" is {given}; it must be True or False')
-    return Coordinate(name, **{**limits, "kinematic": kinematic}, **made)
+    own: Limits = {**limits, "kinematic": kinematic}
+    return Coordinate(name, kind, twist, axis, **own)
 
 
-def _primitive(value, rotation: bool, axis: int, limits: dict) -> Element:
+def _primitive(value: object, rotation: bool, axis: int, limits: Limits) -> Coordinate | Fixed:
     unit = np.zeros(3)
     unit[axis] = 1.0
     if isinstance(value, str):
@@ -109,7 +130,7 @@ def _primitive(value, rotation: bool, axis: int, limits: dict) -> Element:
     )
 
 
-def tx(value: str | float, **limits: Any) -> Element:
+def tx(value: str | float, **limits: Unpack[Limits]) -> Coordinate | Fixed:
     """Translation along x: by a coordinate of that name, or by a constant [m].
 
     Parameters
@@ -145,32 +166,32 @@ def tx(value: str | float, **limits: Any) -> Element:
     return _primitive(value, False, 0, limits)
 
 
-def ty(value: str | float, **limits: Any) -> Element:
+def ty(value: str | float, **limits: Unpack[Limits]) -> Coordinate | Fixed:
     """Translation along y; see :func:`tx`."""
     return _primitive(value, False, 1, limits)
 
 
-def tz(value: str | float, **limits: Any) -> Element:
+def tz(value: str | float, **limits: Unpack[Limits]) -> Coordinate | Fixed:
     """Translation along z; see :func:`tx`."""
     return _primitive(value, False, 2, limits)
 
 
-def rx(value: str | float, **limits: Any) -> Element:
+def rx(value: str | float, **limits: Unpack[Limits]) -> Coordinate | Fixed:
     """Rotation about x: by a coordinate of that name, or by a constant [rad]; see :func:`tx`."""
     return _primitive(value, True, 0, limits)
 
 
-def ry(value: str | float, **limits: Any) -> Element:
+def ry(value: str | float, **limits: Unpack[Limits]) -> Coordinate | Fixed:
     """Rotation about y; see :func:`rx`."""
     return _primitive(value, True, 1, limits)
 
 
-def rz(value: str | float, **limits: Any) -> Element:
+def rz(value: str | float, **limits: Unpack[Limits]) -> Coordinate | Fixed:
     """Rotation about z; see :func:`rx`."""
     return _primitive(value, True, 2, limits)
 
 
-def _pair(twist: Any, name: str) -> tuple[Any, Any]:
+def _pair(twist: object, name: str) -> tuple[object, object]:
     """The two parts of a twist."""
     parts = several(twist, "twist", f'a pair (angular, linear) of "{name}"')
     if len(parts) != 2:
@@ -185,7 +206,7 @@ def screw(
     pitch: float = 0.0,
     *,
     twist: Sequence[ArrayLike] | None = None,
-    **limits: Any,
+    **limits: Unpack[Limits],
 ) -> Coordinate:
     """A joint of one coordinate about a line, or of any unit twist.
 
@@ -238,7 +259,7 @@ def _length(x: list[float]) -> float:
     return math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
 
 
-def ball(name: str, **limits: Any) -> Coordinate:
+def ball(name: str, **limits: Unpack[Limits]) -> Coordinate:
     """A joint ``name`` that turns freely: q is a quaternion (x, y, z, w), v the angular velocity in its axes [rad/s].
 
     ``**limits`` are as for :func:`tx`, but such a joint has no lower and upper and cannot be prescribed, which raises a
@@ -248,7 +269,7 @@ def ball(name: str, **limits: Any) -> Coordinate:
     return _coordinate(name, limits, kind="ball")
 
 
-def free(name: str, **limits: Any) -> Coordinate:
+def free(name: str, **limits: Unpack[Limits]) -> Coordinate:
     """A joint ``name`` that moves freely: q = (position [m], quaternion), v = (linear [m/s], angular [rad/s]).
 
     The velocity is in the joint's axes. ``**limits`` are as for :func:`tx`, but such a joint has no lower and upper and
@@ -258,9 +279,9 @@ def free(name: str, **limits: Any) -> Coordinate:
     return _coordinate(name, limits, kind="free")
 
 
-def not_kinematic(name: str, limits: Mapping[str, Any]) -> None:
+def not_kinematic(name: str, limits: Limits) -> None:
     """Raise a ModelError if a joint of several coordinates is to be prescribed, which none can."""
-    if plain_scalar(limits.get("kinematic", False)) is True:  # what is no truth value is told by the element
+    if plain_scalar(limits.get("kinematic", False)) is True:  # other values raise an error later
         raise ModelError(
             f'"{name}" cannot be prescribed: only joints of one coordinate can; make it of tx, ty, tz, rz, ry, rx'
         )
@@ -336,12 +357,10 @@ def body(
     return Body(name, mass=mass, com=at, inertia=tensor, geometry=_shapes(geometry, name))
 
 
-def _shapes(geometry: Any, name: str) -> tuple[Geometry, ...]:
+def _shapes(geometry: object, name: str) -> tuple[Geometry, ...]:
     """The shapes of a body."""
     shapes = several(geometry, "geometry", f'a sequence of Geometry of "{name}"')
-    for shape in shapes:
-        of_kind(shape, Geometry, "geometry", "a sequence of Geometry")
-    return shapes
+    return tuple(of_kind(shape, Geometry, "geometry", "a sequence of Geometry") for shape in shapes)
 
 
 def part_of(element: Coordinate, joint: str, kind: str) -> Coordinate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,6 @@ from vitree.mechanism.flat import (
     KINDS,
     PRISMATIC,
     REVOLUTE,
-    SEVERAL,
     Flat,
     JointInfo,
     Row,
@@ -41,9 +41,9 @@ class _Place:
     number: int = -1  # of its transform, in the order of the walk
 
 
-def _core_frame(element: Coordinate):
+def _core_frame(element: Coordinate) -> tuple[int, float, np.ndarray, np.ndarray]:
     """Kind, pitch, and the core frame's rotation and origin in the frame before the joint."""
-    if element.kind in SEVERAL:
+    if element.twist is None:
         return KINDS.index(element.kind), 0.0, np.eye(3), np.zeros(3)
     w, v = element.twist[:3], element.twist[3:]
     if not any(w):
@@ -147,7 +147,7 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
     )
 
 
-def _inertia(body) -> np.ndarray:
+def _inertia(body: Body) -> np.ndarray:
     return np.zeros((3, 3)) if body.inertia is None else body.inertia
 
 
@@ -170,7 +170,7 @@ def _link_below(at: Frame) -> str | None:
     return None
 
 
-def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.inf) -> tuple[float, ...]:
+def _spread(value: object, count: int, element: Coordinate, what: str, low: float = -np.inf) -> tuple[float, ...]:
     """A value for each coordinate of a joint: one number for all, or one each; finite where ``low`` is zero."""
     if count == 1 and type(value) is float and (0 <= value < np.inf or (low < 0 and value == value)):
         return (value,)
@@ -219,7 +219,7 @@ def _friction(element: Coordinate, count: int) -> tuple[tuple[float, ...], tuple
     return friction, velocity
 
 
-def _joints(coordinates, kind) -> tuple[JointInfo, ...]:
+def _joints(coordinates: Sequence[tuple[Coordinate, Frame]], kind: Sequence[int]) -> tuple[JointInfo, ...]:
     """One entry for each named joint; coordinates of one joint follow each other."""
     joints: list[JointInfo] = []
     q = v = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -11,12 +11,21 @@ from vitree.errors import ModelError
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
 
 
+class Owner(Protocol):
+    """What frames need of their tree."""
+
+    name: str
+    world: Frame
+
+    def _claim(self, chain: list[Element]) -> None: ...
+
+
 class Frame:
     """A place in a tree; made by :meth:`add`, never by hand."""
 
-    def __init__(self, tree: Any, parent: Frame | None, element: Element):
+    def __init__(self, tree: Owner, parent: Frame | None, element: Coordinate | Fixed):
         self.tree, self.parent = tree, parent
-        self.element: Any = element
+        self.element = element
         self.children: list[Frame] = []
         self.bodies: list[Body] = []
 
@@ -58,11 +67,11 @@ class Frame:
                 ):
                     at = at._child(Fixed())
                 at.bodies.append(element)
-            else:
+            elif isinstance(element, Coordinate | Fixed):
                 at = at._child(element)
         return at
 
-    def _child(self, element: Element) -> Frame:
+    def _child(self, element: Coordinate | Fixed) -> Frame:
         child = Frame(self.tree, self, element)
         self.children.append(child)
         return child
@@ -83,7 +92,7 @@ def describe(at: Frame) -> str:
     """Return one line about a frame: its transform and its bodies."""
     element = at.element
     if isinstance(element, Coordinate):
-        if element.twist is None:
+        if element.twist is None or element.axis is None:
             text = f"{element.kind} {element.name!r}"
         else:
             w, v = np.array(element.twist[:3]), np.array(element.twist[3:])

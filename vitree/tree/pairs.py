@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
 from vitree.spatial.checks import direction
 from vitree.spatial.rotations import turn_z_to
-from vitree.tree.elements import Coordinate, Element, ball, not_kinematic, part_of, rx, ry, rz, screw, tx, ty, tz
+from vitree.tree.elements import (
+    Coordinate,
+    Element,
+    Fixed,
+    Limits,
+    ball,
+    not_kinematic,
+    part_of,
+    rx,
+    ry,
+    rz,
+    screw,
+    tx,
+    ty,
+    tz,
+)
 
 __all__ = ["cylindrical", "euler", "helical", "planar", "prismatic", "revolute", "spherical", "universal"]
 
 
-def revolute(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> Coordinate:
+def revolute(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Unpack[Limits]) -> Coordinate:
     """A hinge about an axis through the frame's origin [rad]; see :func:`vitree.screw`."""
     return screw(name, axis, **limits)
 
 
-def prismatic(name: str, axis: ArrayLike = (1.0, 0.0, 0.0), **limits: Any) -> Coordinate:
+def prismatic(name: str, axis: ArrayLike = (1.0, 0.0, 0.0), **limits: Unpack[Limits]) -> Coordinate:
     """A slide along an axis [m]; see :func:`vitree.screw`."""
     return screw(name, twist=((0.0, 0.0, 0.0), direction(axis, f'axis of "{name}"')), **limits)
 
 
-def helical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), pitch: float = 1.0, **limits: Any) -> Coordinate:
+def helical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), pitch: float = 1.0, **limits: Unpack[Limits]) -> Coordinate:
     """A screw: turns by q [rad] while it advances by pitch q; see :func:`vitree.screw`."""
     return screw(name, axis, pitch=pitch, **limits)
 
 
-def spherical(name: str, **limits: Any) -> Coordinate:
+def spherical(name: str, **limits: Unpack[Limits]) -> Coordinate:
     """A ball joint under its name as a lower pair; see :func:`vitree.ball`."""
     return ball(name, **limits)
 
 
-def cylindrical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> list[Element]:
+def cylindrical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Unpack[Limits]) -> list[Element]:
     """Slides along and turns about one axis: coordinates ``name_d`` [m] and ``name_theta`` [rad].
 
     Arguments are as for :func:`vitree.screw`, but such a joint cannot be prescribed; both coordinates have the same
@@ -45,7 +60,7 @@ def cylindrical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> 
     )
 
 
-def universal(name: str, **limits: Any) -> list[Element]:
+def universal(name: str, **limits: Unpack[Limits]) -> list[Element]:
     """Turns about x, then about y: ``name_x``, ``name_y`` [rad].
 
     Arguments are as for :func:`vitree.screw`, but such a joint cannot be prescribed; both coordinates have the same
@@ -55,7 +70,7 @@ def universal(name: str, **limits: Any) -> list[Element]:
     return _joint(name, "universal", rx(f"{name}_x", **limits), ry(f"{name}_y", **limits))
 
 
-def planar(name: str, normal: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> list[Element]:
+def planar(name: str, normal: ArrayLike = (0.0, 0.0, 1.0), **limits: Unpack[Limits]) -> list[Element]:
     """Moves in the plane of a normal: ``name_x``, ``name_y`` [m], ``name_theta`` [rad].
 
     The axes x and y are those of the frame, after the shortest rotation that takes z to ``normal`` (3,). Other
@@ -73,7 +88,7 @@ def planar(name: str, normal: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> lis
     )
 
 
-def euler(name: str, **limits: Any) -> list[Element]:
+def euler(name: str, **limits: Unpack[Limits]) -> list[Element]:
     """Moves freely by six joints, tx ty tz rz ry rx: ``name_tx`` ... ``name_rx``.
 
     Singular where the pitch (``name_ry``) is +-90 degrees; :func:`vitree.free` is not.
@@ -82,6 +97,5 @@ def euler(name: str, **limits: Any) -> list[Element]:
     return [make(f"{name}_{suffix}", **limits) for make, suffix in parts]
 
 
-def _joint(name: str, kind: str, *coordinates: Any) -> list[Element]:
-    not_kinematic(name, {"kinematic": coordinates[0].kinematic})
-    return [part_of(coordinate, name, kind) for coordinate in coordinates]
+def _joint(name: str, kind: str, *elements: Coordinate | Fixed) -> list[Element]:
+    return [part_of(each, name, kind) for each in elements if isinstance(each, Coordinate)]

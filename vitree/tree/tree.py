@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
 from vitree.arguments import of_kind
 from vitree.errors import ModelError, UnknownNameError
 from vitree.findings import Report
+from vitree.mechanism.constraints import Constraint
 from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
+from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
+from vitree.mechanism.loads import Load
 from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.model import Model
+from vitree.model.user_loads import Written
 from vitree.spatial.checks import vector
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
 from vitree.tree.flatten import flatten
@@ -77,10 +81,10 @@ class Tree:
         self.name = str(name)
         self.gravity = vector(gravity, "gravity")
         self.report = Report()
-        self.constraints: list[Any] = []
-        self.loads: list[Any] = []
-        self.contacts: list[Any] = []
-        self.rolling: list[Any] = []
+        self.constraints: list[Constraint | Written] = []
+        self.loads: list[Load | Drive | Written] = []
+        self.contacts: list[Contact | NoContact] = []
+        self.rolling: list[RollingConstraint] = []
         self.ground: Ground | None = None
         self.limits = LIMITS[0]
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
@@ -111,23 +115,23 @@ class Tree:
                 raise ModelError(text)
             self._names[kind].add(name)
 
-    def constrain(self, *constraints: Any) -> None:
+    def constrain(self, *constraints: Constraint | Written | Sequence[Constraint | Written]) -> None:
         """Add ``*constraints`` of :mod:`vitree.mechanism.constraints`, or lists of them.
 
         Their names are looked up when the tree is compiled.
         """
         for constraint in constraints:
-            self.constraints += constraint if isinstance(constraint, list | tuple) else [constraint]
+            self.constraints += constraint if isinstance(constraint, Sequence) else [constraint]
 
-    def load(self, *loads: Any) -> None:
+    def load(self, *loads: Load | Drive | Written | Sequence[Load | Drive | Written]) -> None:
         """Add ``*loads`` of :mod:`vitree.mechanism.loads`, or lists of them: springs, dampers, wrenches, inputs.
 
         Their names are looked up when the tree is compiled.
         """
         for load in loads:
-            self.loads += load if isinstance(load, list | tuple) else [load]
+            self.loads += load if isinstance(load, Sequence) else [load]
 
-    def contact(self, *contacts: Any) -> None:
+    def contact(self, *contacts: Ground | Contact | NoContact | Sequence[Ground | Contact | NoContact]) -> None:
         """Add ``*contacts``, or lists of them: a :class:`Ground`, a :class:`Contact` or a :class:`NoContact` each.
 
         Names of frames are looked up when the tree is compiled.
@@ -140,7 +144,7 @@ class Tree:
             If something else is given.
         """
         for given in contacts:
-            for each in given if isinstance(given, list | tuple) else [given]:
+            for each in given if isinstance(given, Sequence) else [given]:
                 of_kind(each, (Ground, Contact, NoContact), "contact", "a Ground, a Contact or a NoContact")
                 if not isinstance(each, Ground):
                     self.contacts.append(each)
@@ -149,7 +153,7 @@ class Tree:
                 else:
                     self.ground = each
 
-    def roll(self, *wheels: Any) -> None:
+    def roll(self, *wheels: RollingConstraint | Sequence[RollingConstraint]) -> None:
         """Add ``*wheels`` that roll and do not slip, each a :class:`RollingConstraint`, or lists of them.
 
         Names of frames are looked up when the tree is compiled.
@@ -160,9 +164,8 @@ class Tree:
             If something else is given.
         """
         for given in wheels:
-            for each in given if isinstance(given, list | tuple) else [given]:
-                of_kind(each, RollingConstraint, "wheel", "a RollingConstraint")
-                self.rolling.append(each)
+            for each in given if isinstance(given, Sequence) else [given]:
+                self.rolling.append(of_kind(each, RollingConstraint, "wheel", "a RollingConstraint"))
 
     def frame(self, name: str) -> Frame:
         """Return the frame, link or joint frame of this ``name``.
@@ -208,7 +211,7 @@ class Tree:
 
     def __str__(self) -> str:
         first = f"{self.name} (gravity {self.gravity[0]:g}, {self.gravity[1]:g}, {self.gravity[2]:g} m/s^2)"
-        parts: list[Any] = [part for part in self.world.walk() if part[1] is not self.world]
+        parts: list[tuple[int, Frame] | str] = [part for part in self.world.walk() if part[1] is not self.world]
         parts += [f"{'constraint' if k < len(self.constraints) else 'load'}: {text_of(getattr(x, 'name', x))}"
                   for k, x in enumerate([*self.constraints, *self.loads])]  # fmt: skip
         parts += [text_of(x.name) for x in (self.ground, *self.contacts, *self.rolling) if x is not None]
@@ -223,6 +226,6 @@ class Tree:
         return f"<vitree.Tree {self.name!r}: {len(self._names['joint'])} joints, {len(self._names['link'])} links>"
 
 
-def _require_name(name: Any, kind: str) -> None:
+def _require_name(name: object, kind: str) -> None:
     if not isinstance(name, str) or not name:
         raise ModelError(f"the name {text_of(name, repr)} of a {kind} must be a text that is not empty")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
 from vitree.errors import ModelError
-from vitree.mechanism.constraints import gear, joint_constraints
+from vitree.mechanism.constraints import AxisConstraint, PointConstraint, gear, joint_constraints
 from vitree.mechanism.flat import Geometry
 from vitree.model.closure import independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.checks import unit_triple
 from vitree.spatial.rotations import rotation_rpy
-from vitree.tree.elements import Body, Coordinate, Element, Fixed, free
+from vitree.tree.elements import Body, Coordinate, Element, Fixed, Limits, free
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
@@ -53,8 +53,9 @@ def bounds_of(joint: Joint) -> tuple[float, float] | None:
 
 def _origin(joint: Joint, name: str | None = None) -> Fixed:
     """The constant transform to a joint, and the name of the place where it leads."""
-    xyz, rpy = ((0.0, 0.0, 0.0),) * 2 if joint.origin is None else (joint.origin.xyz, joint.origin.rpy)
-    return Fixed(name, rotation_rpy(*rpy), xyz)
+    zero = [0.0, 0.0, 0.0]
+    xyz, rpy = (zero, zero) if joint.origin is None else (joint.origin.xyz, joint.origin.rpy)
+    return Fixed(name, rotation_rpy(*rpy), tuple(xyz))
 
 
 def _axis(joint: Joint) -> list[float]:
@@ -72,7 +73,7 @@ def reversed_elements(elements: list[Element]) -> list[Element]:
     back: list[Element] = []
     for element in reversed(elements):
         if isinstance(element, Coordinate):
-            twist, axis = (tuple(-x for x in part) for part in (element.twist, element.axis))
+            twist, axis = (None if part is None else tuple(-x for x in part) for part in (element.twist, element.axis))
             back.append(replace(element, twist=twist, axis=axis))
         elif isinstance(element, Fixed):
             R = np.eye(3) if element.rotation is None else element.rotation
@@ -102,11 +103,12 @@ class Builder:
         Restitution of limits of joints that have some.
     """
 
-    def __init__(self, file: Source, tree: Tree, links, joints, inertials, layout: Layout, armature: dict[str, float],
-                 dry: bool, rebound: dict[str, float]):  # fmt: skip
+    def __init__(self, file: Source, tree: Tree, links: Mapping[str, Node], joints: Mapping[str, Joint],
+                 inertials: dict[str, Inertial | None], layout: Layout, armature: dict[str, float], dry: bool,
+                 rebound: dict[str, float]) -> None:  # fmt: skip
         self.dry, self.rebound = dry, rebound
         self.file, self.tree, self.links, self.layout, self.armature = file, tree, links, layout, armature
-        self.inertials: dict[str, Inertial | None] = inertials
+        self.inertials = inertials
         there = layout.joints()
         self.joints = {name: node for name, node in joints.items() if name in there}
         self.places: dict[str, Frame] = {}
@@ -167,7 +169,7 @@ class Builder:
 
     def close_loops(self) -> None:
         """Add the constraints of joints that close loops, without those that the mechanism implies."""
-        rows: list[tuple[str, Any]] = []
+        rows: list[tuple[str, PointConstraint | AxisConstraint]] = []
         for name in self.layout.closing:
             joint, frame = self.joints[name], name
             while frame in self.links or (frame != name and frame in self.joints):
@@ -201,7 +203,7 @@ class Builder:
             node = self.joints.get(name, self.links.get(name))
             raise self.file.fail("name-clash", str(error), node, remedy="") from None
 
-    def _body(self, name: str, shapes: list[Geometry]):
+    def _body(self, name: str, shapes: list[Geometry]) -> Body:
         inertial = self.inertials[name]
         if inertial is None:
             return Body(name, inertia=np.zeros((3, 3)), geometry=tuple(shapes))
@@ -221,17 +223,22 @@ class Builder:
         made = make(name, axis, **self._data(name, joint))
         return [_origin(joint), replace(made, mimic=_mimic(joint))]
 
-    def _data(self, name: str, joint: Joint) -> dict[str, Any]:
+    def _data(self, name: str, joint: Joint) -> Limits:
         """Limits, damping, friction and armature of a joint of one coordinate."""
-        data: dict[str, Any] = {"armature": value} if (value := self.armature.get(name)) else {}
-        if joint.limit is not None:
-            at_most = {"velocity": joint.limit.velocity, "effort": joint.limit.effort}
-            data |= {key: _limit(value) for key, value in at_most.items() if value >= 0}
+        data: Limits = {"armature": value} if (value := self.armature.get(name)) else {}
+        if (limit := joint.limit) is not None:
+            if limit.velocity >= 0:
+                data["velocity"] = _limit(limit.velocity)
+            if limit.effort >= 0:
+                data["effort"] = _limit(limit.effort)
         if (bounds := bounds_of(joint)) is not None:
-            data |= {"lower": bounds[0], "upper": bounds[1], "limit_restitution": self.rebound.get(name, 0.0)}
+            data["lower"], data["upper"] = bounds
+            data["limit_restitution"] = self.rebound.get(name, 0.0)
         if (dynamics := joint.dynamics) is not None:
-            given = (("damping", dynamics.damping), ("dry_friction" if self.dry else "friction", dynamics.friction))
-            data |= {field: value for field, value in given if value}
+            if dynamics.damping:
+                data["damping"] = dynamics.damping
+            if dynamics.friction:
+                data["dry_friction" if self.dry else "friction"] = dynamics.friction
         return data
 
     def _of(self, *types: str) -> dict[str, Joint]:

@@ -177,7 +177,7 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
 
 def _check_limit(file: Source, what: str, joint: Node, parsed: Joint) -> None:
     limit, given, continuous = joint.find("limit"), parsed.limit, parsed.type == "continuous"
-    if limit is None:
+    if limit is None or given is None:
         if not continuous:
             file.say("limit-missing", f"the {what} has no <limit>; it is taken as unlimited", joint)
         return

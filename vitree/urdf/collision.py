@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
 from vitree.errors import ModelError
 from vitree.geometry.hull import HULL_POINTS, Thinned, hull_points
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Place, Shape, Sphere
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.flat import Geometry
 from vitree.urdf.meshes import read_mesh
@@ -35,15 +35,17 @@ def solid_of(shape: Geometry, most: int = HULL_POINTS) -> Shape:
     MissingExtraError
         If it is a mesh and trimesh is not installed.
     """
-    place: dict[str, Any] = {"position": tuple(shape.position.tolist()), "rotation": shape.rotation}
+    x, y, z = shape.position.tolist()
+    place: Place = {"position": (x, y, z), "rotation": shape.rotation}
     if shape.kind == "mesh":
         if not (shape.found and Path(str(shape.filename)).is_file()):
             raise ModelError("it is not found; give the folder of its package in packages=")
         found = _thinned(str(shape.filename), os.stat(str(shape.filename)).st_mtime_ns, tuple(shape.size), most)
         return Hull(found.points, most, thinned=found.lost, **place)
     if shape.kind == "box":
-        return Box(shape.size, **place)
-    make: dict[str, Any] = {"sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder}
+        x, y, z = shape.size
+        return Box((x, y, z), **place)
+    make: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder}
     return make[shape.kind](*shape.size, **place)
 
 

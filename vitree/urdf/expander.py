@@ -18,7 +18,8 @@ import runpy
 import sys
 import types
 import warnings
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 from xml.dom import expatbuilder
 from xml.parsers import expat
 
@@ -30,18 +31,18 @@ class PackageNotFound(Exception):
     """No package has the name."""
 
 
-class Arguments(dict):
+class Arguments(dict[str, object]):
     """Arguments that remember which of them the file has used."""
 
-    def __init__(self, values):
+    def __init__(self, values: Mapping[str, object]) -> None:
         super().__init__(values)
         self.asked: set[str] = set()
 
-    def __contains__(self, name):
-        self.asked.add(name)
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(str(name))
         return super().__contains__(name)
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> object:
         self.asked.add(name)
         return super().__getitem__(name)
 
@@ -49,26 +50,27 @@ class Arguments(dict):
 class Builder(expatbuilder.ExpatBuilderNS):
     """A reader of XML without entities."""
 
-    def start_doctype_decl_handler(self, *_):
+    def start_doctype_decl_handler(self, *_: object) -> NoReturn:
         """Refuse a <!DOCTYPE>."""
         raise Refused("a <!DOCTYPE>")
 
 
-def tell(message: dict) -> None:
+def tell(message: Mapping[str, object]) -> None:
     """Write a line for the program that started this one."""
     assert sys.__stdout__ is not None
     sys.__stdout__.buffer.write(json.dumps(message).encode() + b"\n")
     sys.__stdout__.buffer.flush()
 
 
-def hear() -> dict:
+def hear() -> dict[str, Any]:
     """Read a line of the program that started this one."""
     assert sys.__stdin__ is not None
     lines: Any = sys.__stdin__.buffer
-    return json.loads(lines.readline())
+    heard: dict[str, Any] = json.loads(lines.readline())
+    return heard
 
 
-def ask(**question: str):
+def ask(**question: str) -> Any:
     """Return the answer of the program that started this one."""
     tell(question)
     answer = hear()
@@ -81,7 +83,7 @@ def ask(**question: str):
 
 def find(name: str) -> str:
     """Return the folder of a package."""
-    folder = ask(find=name)
+    folder: str | None = ask(find=name)
     if folder is None:
         raise PackageNotFound(name)
     return folder
@@ -92,25 +94,25 @@ def read(path: str) -> io.BytesIO:
     return io.BytesIO(base64.b64decode(ask(read=os.path.normpath(path))))
 
 
-def guard(xacro) -> None:
+def guard(xacro: Any) -> None:
     """Take from xacro all that a stranger's file must not have."""
     from xacro import substitution_args
 
-    def refuse(text: str):
+    def refuse(text: str) -> NoReturn:
         raise Refused(text)
 
-    def tokenize(text, sep=",; ", skip_empty=True):
+    def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> object:
         if set(sep) & set("\\]^-"):
             refuse("tokenize() with a pattern")
         return own["tokenize"](text, sep, skip_empty)
 
-    def eval_text(text, symbols, usual=xacro.eval_text):
+    def eval_text(text: str, symbols: object, usual: Callable[..., object] = xacro.eval_text) -> object:
         value = usual(text, symbols)
         if isinstance(value, str):
             checked(value)
         return value
 
-    def parse(inp, filename):
+    def parse(inp: object, filename: str) -> object:
         try:
             data = read(filename).getvalue()
         except OSError as error:
@@ -118,10 +120,10 @@ def guard(xacro) -> None:
             raise xacro.XacroException(f"{error.strerror}: {error.filename}", exc=error) from None
         return Builder().parseString(data)
 
-    def eval_extension(text, usual=xacro.eval_extension):
+    def eval_extension(text: str, usual: Callable[[str], object] = xacro.eval_extension) -> object:
         return refuse("$(cwd)") if text == "$(cwd)" else usual(text)
 
-    def eval_eval(text, context):
+    def eval_eval(text: str, context: Mapping[str, Mapping[str, object]]) -> str:
         given = {name: substitution_args.convert_value(value, "auto") for name, value in context["arg"].items()}
         some = ("list", "dict", "str", "float", "int", "True", "False")
         functions = {name: _names["BUILTINS"][name] for name in some} | _names["MATH"]
@@ -129,7 +131,7 @@ def guard(xacro) -> None:
         functions["arg"] = Function(lambda name: substitution_args.convert_value(context["arg"][name], "auto"))
         return str(evaluate(text, given | functions))
 
-    def space(**content):
+    def space(**content: object) -> object:
         made = xacro.NameSpace()
         made.update(content)
         return made
@@ -165,7 +167,7 @@ def give_up(seconds: float, memory: int) -> None:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
 
 
-def failure(xacro, path: str, error: BaseException) -> dict:
+def failure(xacro: Any, path: str, error: BaseException) -> dict[str, object]:
     """Return the place and the reason of a failure."""
     suffixes = []
     cause: BaseException = error

@@ -9,8 +9,8 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 #: Longest text and expression [characters], and most entries of a list, those of its parts included.
 LONGEST, MOST = 100_000, 100_000
@@ -19,11 +19,11 @@ BITS = 4096
 #: Widest field and most digits of a format.
 WIDEST = 100
 #: Powers, sums of lists and the like are checked before they are computed; see _power and _times.
-_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+_BINARY: dict[type, Callable[[Any, Any], object]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
 }  # fmt: skip
-_UNARY: dict[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Not: operator.not_}
-_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+_UNARY: dict[type, Callable[[Any], object]] = {ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Not: operator.not_}
+_COMPARE: dict[type, Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
@@ -39,6 +39,8 @@ METHODS = {
     tuple: ("count", "index"),
 }  # fmt: skip
 
+T = TypeVar("T")
+
 
 class Refused(Exception):
     """An expression has a part that is not evaluated."""
@@ -47,7 +49,7 @@ class Refused(Exception):
 class Function:
     """A function that expressions may call."""
 
-    def __init__(self, call: Callable[..., Any]):
+    def __init__(self, call: Callable[..., object]):
         self.call = call
 
 
@@ -65,23 +67,23 @@ def _round(number: float, digits: int | None = None) -> float:
 
 
 #: Functions of Python by name.
-_CALLS: dict[str, Callable[..., Any]] = {
+_CALLS: dict[str, Callable[..., object]] = {
     "abs": abs, "all": all, "any": any, "bool": bool, "dict": dict, "divmod": divmod, "float": float, "int": int,
     "len": len, "list": list, "max": max, "min": min, "range": _range, "round": _round, "sorted": sorted, "str": str,
     "sum": sum, "tuple": tuple, "enumerate": lambda x: list(enumerate(x)), "reversed": lambda x: list(reversed(x)),
     "zip": lambda *x: list(zip(*x, strict=False)),
 }  # fmt: skip
 #: Functions and constants by name.
-BUILTINS: dict[str, Any] = {name: Function(call) for name, call in _CALLS.items()} | {"True": True, "False": False}
+BUILTINS: dict[str, object] = {name: Function(call) for name, call in _CALLS.items()} | {"True": True, "False": False}
 #: Those of ``math``; three of its functions run for ever with large numbers.
-MATH: dict[str, Any] = {
+MATH: dict[str, object] = {
     name: Function(value) if callable(value) else value
     for name, value in vars(math).items()
     if not name.startswith("_") and name not in ("comb", "factorial", "perm")
 }
 
 
-def evaluate(text: str, names: Mapping[str, Any]) -> Any:
+def evaluate(text: str, names: Mapping[str, object]) -> object:
     """Return the value of an expression.
 
     Parameters
@@ -105,13 +107,13 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     return value
 
 
-def checked(value: Any) -> Any:
+def checked(value: T) -> T:
     """Return a value, if it is plain and not too large."""
     _measure(value, MOST)
     return value
 
 
-def _measure(value: Any, left: int) -> int:
+def _measure(value: object, left: int) -> int:
     """Return how many more entries may follow; an entry that a list has twice counts twice."""
     if isinstance(value, str):
         if len(value) > LONGEST:
@@ -130,7 +132,7 @@ def _measure(value: Any, left: int) -> int:
     return left
 
 
-def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
+def _value(node: ast.AST, names: Mapping[str, object]) -> Any:
     match node:
         case ast.Constant(value=value):
             return checked(value)
@@ -178,7 +180,7 @@ def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
     raise Refused(f'"{ast.unparse(node)[:60]}", a {type(node).__name__}')
 
 
-def _plain(node: ast.AST, names: Mapping[str, Any]) -> Any:
+def _plain(node: ast.AST, names: Mapping[str, object]) -> Any:
     """Return a value that is neither a function nor a namespace."""
     value = _value(node, names)
     if isinstance(value, Function):
@@ -186,33 +188,33 @@ def _plain(node: ast.AST, names: Mapping[str, Any]) -> Any:
     return value
 
 
-def _attribute(value: Any, name: str) -> Any:
+def _attribute(value: object, name: str) -> object:
     # a namespace, or a dict from a file: both give their entries as attributes
     if isinstance(value, dict) and type(value) is not dict and not name.startswith("_"):
         return value[name]
     raise Refused(f'the attribute "{name}" of a {type(value).__name__}')
 
 
-def _binary(op: ast.operator, a: Any, b: Any) -> Any:
+def _binary(op: ast.operator, a: object, b: object) -> object:
     if isinstance(op, ast.Pow):
         if isinstance(a, int) and isinstance(b, int) and a.bit_length() * b > BITS:
             raise Refused(f"a whole number of more than {BITS} bits")
-        return a**b
+        return operator.pow(a, b)
     if isinstance(op, ast.Mult):
         for some, times in ((a, b), (b, a)):
             if isinstance(some, str | list | tuple) and isinstance(times, int) and len(some) * times > MOST:
                 raise Refused(f"a list or text of more than {MOST} entries")
-        return a * b
+        return operator.mul(a, b)
     if isinstance(op, ast.Mod):
         if isinstance(a, str) and ("*" in a or any(int(width) > WIDEST for width in re.findall("[0-9]+", a))):
             raise Refused(f"a format with a field wider than {WIDEST}")
-        return a % b
+        return operator.mod(a, b)
     if type(op) not in _BINARY:
         raise Refused(f"the operator {type(op).__name__}")
     return _BINARY[type(op)](a, b)
 
 
-def _called(node: ast.Call, names: Mapping[str, Any]) -> Any:
+def _called(node: ast.Call, names: Mapping[str, object]) -> object:
     if any(isinstance(part, ast.Starred) for part in node.args) or any(word.arg is None for word in node.keywords):
         raise Refused("a call with * or **")
     arguments = [_plain(part, names) for part in node.args]
@@ -232,7 +234,7 @@ def _called(node: ast.Call, names: Mapping[str, Any]) -> Any:
     return checked(function.call(*arguments, **words))
 
 
-def _check_growth(text: Any, method: str, arguments: list) -> None:
+def _check_growth(text: Any, method: str, arguments: Sequence[Any]) -> None:
     """Refuse a replacement or a join whose result is too long."""
     length = 0
     if method == "replace" and len(arguments) >= 2:

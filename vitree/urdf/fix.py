@@ -114,7 +114,7 @@ class _Edits:
         path: list[str] = []
         parts: dict[str, _Tag] = {}
 
-        def begin(tag, attributes):
+        def begin(tag: str, attributes: dict[str, str]) -> None:
             nonlocal parts
             path.append(tag)
             if path[1:2] == ["link"] and len(path) == 2:
@@ -127,7 +127,7 @@ class _Edits:
                 assert found is not None
                 parts[tag] = _Tag(start, found[0].decode(), bool(found[1]))
 
-        def end(_):
+        def end(_: str) -> None:
             path.pop()
 
         parser.StartElementHandler, parser.EndElementHandler = begin, end
@@ -147,7 +147,7 @@ class _Edits:
             text += inside
         self.changes.append((tag.start, tag.start + len(tag.text.encode()), text))
 
-    def set_inertial(self, link: str, mass: float, com, tensor: np.ndarray) -> None:
+    def set_inertial(self, link: str, mass: float, com: np.ndarray, tensor: np.ndarray) -> None:
         """Write mass, COM and inertia about it in the axes of the link."""
         parts, missing = self.links[link], ""
         for name, attributes in {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from xml.etree.ElementTree import Element as Node
 
 import numpy as np
@@ -13,10 +14,13 @@ from vitree.urdf.rules import RULES
 from vitree.urdf.schema import SHAPES
 from vitree.urdf.xml import Source, shown
 
+#: Red, green, blue and opacity, shares from 0 to 1.
+Colour = tuple[float, ...]
 
-def read_colours(source: Source) -> dict[Node | str, tuple]:
+
+def read_colours(source: Source) -> dict[Node | str, Colour]:
     """Return the colours (r, g, b, a) of materials, by element and by name; for a repeated name, of the first."""
-    colours: dict[Node | str, tuple] = {}
+    colours: dict[Node | str, Colour] = {}
     for material in source.root.iter("material"):
         rgba = _colour(source, material)
         if rgba is not None:
@@ -25,7 +29,7 @@ def read_colours(source: Source) -> dict[Node | str, tuple]:
     return colours
 
 
-def _colour(source: Source, material: Node) -> tuple | None:
+def _colour(source: Source, material: Node) -> Colour | None:
     colour = material.find("color")
     if colour is None or not colour.get("rgba"):
         return None
@@ -35,14 +39,18 @@ def _colour(source: Source, material: Node) -> tuple | None:
     return None if rgba is None else rgba + (1.0,) * (4 - count)
 
 
-def read_shapes(source: Source, link: Node, colours, places: Places) -> list[Geometry]:
+def read_shapes(
+    source: Source, link: Node, colours: Mapping[Node | str, Colour], places: Places
+) -> list[Geometry]:
     """Return the visual and collision shapes of a <link>."""
     shapes = (_read_shape(source, item, link.get("name", ""), colours, places) for item in link
               if item.tag in ("visual", "collision"))  # fmt: skip
     return [shape for shape in shapes if shape is not None]
 
 
-def _read_shape(source: Source, item: Node, name: str, colours, places: Places) -> Geometry | None:
+def _read_shape(
+    source: Source, item: Node, name: str, colours: Mapping[Node | str, Colour], places: Places
+) -> Geometry | None:
     what = f'a <{item.tag}> of link "{name}"'
     geometry = item.find("geometry")
     shape = next((child for child in geometry if child.tag in SHAPES), None) if geometry is not None else None

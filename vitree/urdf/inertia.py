@@ -24,8 +24,8 @@ POINT = 1e-12
 _MOMENTS = np.ones((3, 3)) - np.eye(3)
 
 
-def inertia_faults(mass: float, tensor) -> tuple[str, ...]:
-    """Return the faults of an inertia that make it impossible; the rounding of numbers in files is none.
+def inertia_faults(mass: float, tensor: np.ndarray) -> tuple[str, ...]:
+    """Return the faults of an inertia that make it impossible; rounding of the numbers in files is tolerated.
 
     Parameters
     ----------
@@ -50,7 +50,9 @@ def inertia_faults(mass: float, tensor) -> tuple[str, ...]:
     return ("inertia-triangle",) if moments[2] - moments[1] - moments[0] > slack else ()
 
 
-def _surely_possible(xx, xy, xz, _, yy, yz, __, ___, zz) -> bool:
+def _surely_possible(
+    xx: float, xy: float, xz: float, _: float, yy: float, yz: float, __: float, ___: float, zz: float
+) -> bool:
     """Say whether the second moments of mass, tr(I)/2 1 - I, are positive definite: so are their leading minors."""
     half = 0.5 * (xx + yy + zz)
     a, b, c = half - xx, half - yy, half - zz
@@ -58,7 +60,7 @@ def _surely_possible(xx, xy, xz, _, yy, yz, __, ___, zz) -> bool:
     return a > 0 and minor > 0 and c * minor + xy * xz * yz * -2 - a * yz * yz - b * xz * xz > 0
 
 
-def nearest_inertia(tensor) -> np.ndarray:
+def nearest_inertia(tensor: np.ndarray) -> np.ndarray:
     """Return the possible inertia that is nearest to a tensor in the Frobenius norm.
 
     An inertia I is possible if the second moments of mass, tr(I)/2 1 - I, are positive semi-definite.
@@ -78,7 +80,7 @@ def nearest_inertia(tensor) -> np.ndarray:
     from scipy.optimize import nnls
 
     tensor = np.array(tensor, dtype=float)
-    symmetric = 0.5 * (tensor + tensor.T)
+    symmetric: np.ndarray = 0.5 * (tensor + tensor.T)
     moments, axes = np.linalg.eigh(symmetric)
     largest = np.abs(moments).max()
     if moments[2] - moments[1] - moments[0] <= 1e-13 * largest:
@@ -86,7 +88,8 @@ def nearest_inertia(tensor) -> np.ndarray:
     # the moments of second moments that are not negative are possible
     second, _ = nnls(_MOMENTS, moments / largest)
     nearest = (axes * (largest * (_MOMENTS @ second))) @ axes.T
-    return 0.5 * (nearest + nearest.T)
+    found: np.ndarray = 0.5 * (nearest + nearest.T)
+    return found
 
 
 def shapes_inertia(
@@ -134,7 +137,8 @@ def shapes_inertia(
 
 
 def _inertia(second: np.ndarray) -> np.ndarray:
-    return np.trace(second) * np.eye(3) - 0.5 * (second + second.T)
+    found: np.ndarray = np.trace(second) * np.eye(3) - 0.5 * (second + second.T)
+    return found
 
 
 def _solid(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:

@@ -7,14 +7,59 @@ default for every number that the file does not give. So it prints nothing, and 
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Protocol
 from xml.etree.ElementTree import Element, SubElement
 
 from vitree.urdf.schema import JOINT, USED
 from vitree.urdf.xml import Source
 
-#: A ``urdf_parser_py.urdf.Joint``; it and its ``mimic`` also have the ``line`` of the file on which they start.
-Joint = Any
+
+class Origin(Protocol):
+    """The <origin> of a joint."""
+
+    xyz: list[float]
+    rpy: list[float]
+
+
+class Limit(Protocol):
+    """The <limit> of a joint."""
+
+    lower: float
+    upper: float
+    velocity: float
+    effort: float
+
+
+class Dynamics(Protocol):
+    """The <dynamics> of a joint."""
+
+    damping: float
+    friction: float
+
+
+class Mimic(Protocol):
+    """The <mimic> of a joint."""
+
+    joint: str
+    multiplier: float
+    offset: float | None
+    line: int | None
+
+
+class Joint(Protocol):
+    """A ``urdf_parser_py.urdf.Joint``; it and its ``mimic`` also have the ``line`` of the file on which they start."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    axis: list[float] | None
+    origin: Origin | None
+    limit: Limit | None
+    dynamics: Dynamics | None
+    mimic: Mimic | None
+    line: int | None
+
 
 #: The attributes of each element that the parser is given.
 PARSED = {
@@ -44,7 +89,7 @@ def parse_joint(file: Source, joint: Element) -> Joint | None:
             given = {key: text for key, text in part.items() if key in PARSED[tag]}
             SubElement(node, tag, DEFAULTS.get(tag, {}) | given)
     complaints: list[str] = []
-    parsed = None
+    parsed: Joint | None = None
     with _lock:
         usual, core.on_error = core.on_error, complaints.append
         try:

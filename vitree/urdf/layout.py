@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element as Node
 
@@ -99,7 +99,10 @@ def find_layout(
     return _without_others(file, layout, links, ends) if len(roots) > 1 else layout
 
 
-def _check_cycles(file, links, joints, ends, above, closing, rooted: bool) -> None:
+def _check_cycles(
+    file: Source, links: Iterable[str], joints: Mapping[str, Joint], ends: Mapping[str, tuple[str, str]],
+    above: Mapping[str, tuple[str, str]], closing: Iterable[str], rooted: bool,
+) -> None:  # fmt: skip
     """Climb from every link towards a root; a climb that meets one of its own links is a cycle."""
     done: set[str] = set()
     for link in links:
@@ -121,7 +124,9 @@ def _check_cycles(file, links, joints, ends, above, closing, rooted: bool) -> No
         file.say("cycle", text, joints[circle[0]], remedy=remedy)
 
 
-def _without_others(file: Source, layout: Layout, links, ends) -> Layout:
+def _without_others(
+    file: Source, layout: Layout, links: Mapping[str, Node], ends: Mapping[str, tuple[str, str]]
+) -> Layout:
     """Leave out the links that are not connected to the root."""
     kept, stack = {layout.root}, [layout.root]
     while stack:

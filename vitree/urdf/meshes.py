@@ -8,12 +8,16 @@ import re
 import stat
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.urdf.paths import home_of
+
+if TYPE_CHECKING:
+    from trimesh import Scene
+    from trimesh.resolvers import FilePathResolver
 
 #: Largest file, and largest content of an archive [bytes]; most files in an archive; most triangles of a scene.
 MOST_BYTES, MOST_FILES, MOST_TRIANGLES = 2**28, 1000, 20_000_000
@@ -26,7 +30,7 @@ _DECLARED = re.compile(rb"""^[^>]{0,100}encoding\s*=\s*["']([^"']*)""")
 _DOCTYPES = tuple("<!DOCTYPE".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
 
 
-def load_scene(filename: str) -> Any:
+def load_scene(filename: str) -> Scene:
     """Return the trimesh.Scene of a file.
 
     Raises
@@ -41,7 +45,7 @@ def load_scene(filename: str) -> Any:
     check_mesh(filename)
     # processing drops triangles with vertices that are not finite, and says nothing
     with np.errstate(all="ignore"):
-        scene: Any = trimesh.load_scene(filename, resolver=_resolver(filename), process=False)
+        scene: Scene = trimesh.load_scene(filename, resolver=_resolver(filename), process=False)
     for part in scene.geometry.values():
         vertices = np.asarray(getattr(part, "vertices", ()), dtype=float)
         if bad := int((~np.isfinite(vertices)).any(axis=-1).sum()):
@@ -95,7 +99,7 @@ def read_mesh(filename: str, use: str) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def check_mesh(filename: str) -> None:
-    """Raise an InputError if a file is none, or is too large to be read, packed or unpacked."""
+    """Raise an InputError if a path is not a file, or the file is too large to be read, packed or unpacked."""
     found = os.stat(filename)
     if not stat.S_ISREG(found.st_mode):
         raise InputError("it is no regular file")
@@ -137,7 +141,7 @@ def _check_xml(content: bytes | mmap.mmap, ending: str) -> None:
         raise InputError("it has a <!DOCTYPE>, which may define entities without end; delete it")
 
 
-def _resolver(filename: str) -> Any:
+def _resolver(filename: str) -> FilePathResolver:
     """Return what gives trimesh the files that a mesh names, such as textures: those of the robot's folders."""
     from trimesh.resolvers import FilePathResolver
 

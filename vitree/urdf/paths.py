@@ -15,7 +15,7 @@ from vitree.arguments import path_of, several
 from vitree.errors import InputError
 
 #: Folders by package name, or folders that hold packages.
-Packages = Mapping[str, str | os.PathLike] | Iterable[str | os.PathLike] | str | os.PathLike
+Packages = Mapping[str, str | os.PathLike[str]] | Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
 
 #: A search for packages below a folder goes so many levels down, and into so many folders.
 LEVELS, FOLDERS = 5, 2000
@@ -74,7 +74,7 @@ class Places:
     A folder is looked at once, however many references lead to it, so places are made anew for each load.
     """
 
-    def __init__(self, robot: str | os.PathLike | None, packages: Packages | None = None):
+    def __init__(self, robot: str | os.PathLike[str] | None, packages: Packages | None = None):
         self.named, self.given = _given(packages)
         # a linked robot file has two folders
         files = () if robot is None else dict.fromkeys((os.path.abspath(robot), os.path.realpath(robot)))
@@ -266,7 +266,7 @@ def _given(packages: Packages | None) -> tuple[dict[str, Path], list[Path]]:
     return {}, [_folder(path) for path in given]
 
 
-def _folder(path: str | os.PathLike) -> Path:
+def _folder(path: str | os.PathLike[str]) -> Path:
     folder = os.path.abspath(os.path.expanduser(path_of(path, "packages")))
     if not os.path.isdir(folder):
         raise InputError("packages", path, "is not a folder")

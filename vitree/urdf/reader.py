@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,7 @@ from vitree.urdf.checks import check_elements, check_mimics
 from vitree.urdf.collision import contacts_of
 from vitree.urdf.geometry import read_colours, read_shapes
 from vitree.urdf.inertials import POLICIES, settle_inertial
+from vitree.urdf.joints import Joint
 from vitree.urdf.layout import find_layout
 from vitree.urdf.paths import Packages, Places
 from vitree.urdf.schema import ONE_COORDINATE
@@ -53,7 +54,7 @@ class Options:
     """The options of :func:`load_urdf`."""
 
     base: str
-    gravity: Any
+    gravity: ArrayLike
     name: str | None
     mimic: str
     loops: str
@@ -61,10 +62,10 @@ class Options:
     inertia: str
     density: float
     friction: str
-    armature: Any
-    ground: Any
+    armature: float | Mapping[str, float] | None
+    ground: Ground | None
     limits: str
-    limit_restitution: Any
+    limit_restitution: float | Mapping[str, float] | None
     hull_points: int
     packages: Packages | None
     xacro: Mapping[str, object] | None
@@ -72,7 +73,7 @@ class Options:
     max_bytes: int
     max_depth: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for option, choices in CHOICES.items():
             if not isinstance(value := getattr(self, option), str) or value not in choices:
                 raise InputError(
@@ -240,8 +241,31 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
+class UrdfOptions(TypedDict, total=False):
+    """Options of :func:`load_urdf`, as other functions take them."""
+
+    gravity: ArrayLike
+    name: str | None
+    mimic: str
+    loops: str
+    root: str | None
+    inertia: str
+    density: float
+    friction: str
+    armature: float | Mapping[str, float] | None
+    ground: Ground | None
+    limits: str
+    limit_restitution: float | Mapping[str, float] | None
+    hull_points: int
+    packages: Packages | None
+    xacro: Mapping[str, object] | None
+    trust: bool
+    max_bytes: int
+    max_depth: int
+
+
 @_no_collection()
-def load(source, options: Options) -> tuple[Source, Model]:
+def load(source: RobotFile, options: Options) -> tuple[Source, Model]:
     """Return the file and its model; see :func:`load_urdf`."""
     file, tree, joints = _read(source, options)
     if not moves(tree):
@@ -265,7 +289,7 @@ def load(source, options: Options) -> tuple[Source, Model]:
     return file, model
 
 
-def read_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Tree:
+def read_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Tree:
     """Read a robot file as a Tree that can be edited; options as for :func:`load_urdf`.
 
     With ``mimic="reduced"`` the tree has constraints for joints that follow others; :meth:`vitree.Model.reduced` solves
@@ -274,17 +298,18 @@ def read_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Tree:
     return _read(source, options_of(base, options))[1]
 
 
-def options_of(base: str, options: dict[str, Any]) -> Options:
+def options_of(base: str, options: Mapping[str, object]) -> Options:
     """Return options, with the defaults of :func:`load_urdf`."""
     known = inspect.signature(load_urdf).parameters.values()
     defaults = {option.name: option.default for option in known if option.kind is option.KEYWORD_ONLY}
     unknown = set(options) - set(defaults)
     if unknown:
         raise UnknownNameError("option", sorted(unknown)[0], defaults)
-    return Options(base=base, **(defaults | options))
+    chosen: dict[str, Any] = {**defaults, **options}
+    return Options(base=base, **chosen)
 
 
-def check_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Report:
+def check_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Report:
     """Return all findings in a robot file; faults in the file raise no error.
 
     Parameters
@@ -312,7 +337,7 @@ def check_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Report
 
 
 @_no_collection()
-def _read(source, options: Options) -> tuple[Source, Tree, dict]:
+def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, Joint]]:
     """Return the file, its tree, and its joints by name."""
     name, data, encoding, path = _open(source, options.max_bytes)
     places = Places(path, options.packages)
@@ -379,7 +404,7 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
 # ---- the file -----------------------------------------------------------------------------------
 
 
-def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
+def _open(source: RobotFile, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
     """Return name, bytes, encoding and path of a source; of a file that is too large only the bytes that show it."""
     if hasattr(source, "read"):
         name = getattr(source, "name", None)
@@ -412,7 +437,7 @@ def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
         ) from None
 
 
-def _encoded(data) -> tuple[bytes, str | None]:
+def _encoded(data: object) -> tuple[bytes, str | None]:
     """Return bytes and their encoding; None for the encoding of bytes."""
     if isinstance(data, str):
         return data.encode("utf-8", "surrogatepass"), "utf-8-sig"

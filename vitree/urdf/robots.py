@@ -11,6 +11,7 @@ import textwrap
 import threading
 from importlib import import_module, metadata, resources
 from pathlib import Path
+from types import ModuleType
 
 from vitree.arguments import path_of, shown
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfError, VitreeError
@@ -132,7 +133,7 @@ def list_descriptions() -> list[str]:
     return sorted(name for name, description in table.items() if description.has_urdf)
 
 
-def find_robot(name: str | os.PathLike) -> Path:
+def find_robot(name: str | os.PathLike[str]) -> Path:
     """Return the robot file of a robot.
 
     Parameters
@@ -213,7 +214,7 @@ def _fetch(name: str) -> Path:
     return Path(file) if hasattr(module, "URDF_PATH") else _expanded(name, module)
 
 
-def _expanded(name: str, module) -> Path:
+def _expanded(name: str, module: ModuleType) -> Path:
     """The URDF file of a robot that robot_descriptions has as xacro."""
     path = Path(module.XACRO_PATH)
     places = Places(path, getattr(module, "XACRO_PACKAGE_PATHS", None))
@@ -226,11 +227,11 @@ def _expanded(name: str, module) -> Path:
     return file
 
 
-def _key(name: str | os.PathLike) -> str:
+def _key(name: str | os.PathLike[str]) -> str:
     return str(name).casefold().replace("-", "_").replace(" ", "_")
 
 
-def suggest_base(path: str | os.PathLike, trust: bool = False) -> str:
+def suggest_base(path: str | os.PathLike[str], trust: bool = False) -> str:
     """Return "free" for a robot that moves about, and "fixed" for one that is bolted down; trust as for xacro.
 
     A robot is free if its root link has two or more limbs of two or more joints each (legs), or no joint at all. Every

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from vitree.mechanism.flat import FREE, HELICAL, KIND_NV, PRISMATIC, Flat, JointInfo
 from vitree.spatial.rotations import turn_z_to
+from vitree.tree.elements import Coordinate
 from vitree.tree.pairs import planar
 
 #: Frames nearer than this count as one: in angle, and in lengths relative to the size of the mechanism.
@@ -47,7 +49,7 @@ class Joint:
     damping: float = 0.0
     friction: float = 0.0
     armature: float = 0.0
-    mimic: tuple | None = None
+    mimic: tuple[str, float, float] | None = None
 
 
 @dataclass
@@ -57,7 +59,7 @@ class Link:
     name: str
     pose: Pose
     mass: float = 0.0
-    com: tuple = (0.0, 0.0, 0.0)
+    com: Sequence[float] = (0.0, 0.0, 0.0)
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
     joint: Joint | None = None
     children: list[Link] = field(default_factory=list)
@@ -66,7 +68,7 @@ class Link:
     first_link: float = math.inf
 
 
-def lay_out(flat: Flat, mimics: dict[str, tuple]) -> list[Link]:
+def lay_out(flat: Flat, mimics: Mapping[str, tuple[str, float, float]]) -> list[Link]:
     """Return the links of a mechanism without ball joints, parents first, each with the joint above it.
 
     Parameters
@@ -90,7 +92,7 @@ def size_of(flat: Flat) -> float:
 class _Layout:
     """Links and the joints between them."""
 
-    def __init__(self, flat: Flat, mimics: dict[str, tuple]):
+    def __init__(self, flat: Flat, mimics: Mapping[str, tuple[str, float, float]]):
         self.flat, self.mimics = flat, mimics
         self.frames = {
             name: Pose(int(body), R, p)
@@ -140,7 +142,7 @@ class _Layout:
         self.links[name] = link = Link(name, pose)
         return link
 
-    def _join(self, parent: Link, child: Link, at: Pose, name: str, type: str, **more) -> None:
+    def _join(self, parent: Link, child: Link, at: Pose, name: str, type: str, **more: Any) -> None:
         """Put a link below another, at a place on the body of the other."""
         R, p = at.seen_from(parent.pose)
         child.joint = Joint(name, type, parent.name, child.name, R, p, **more)
@@ -223,7 +225,8 @@ class _Layout:
         kind = self.flat.kind[body]
         if kind == FREE:
             return self._same(pose, Pose(body, np.eye(3), np.zeros(3)))
-        return kind == PRISMATIC or np.abs(pose.p[:2]).max() <= self.near
+        found: bool = kind == PRISMATIC or np.abs(pose.p[:2]).max() <= self.near
+        return found
 
     # ---- a planar joint is one joint if the reader makes the same of type="planar"
 
@@ -235,9 +238,9 @@ class _Layout:
         if frame is None or frame.body != end - 1 or np.isfinite(limits).any() or resisted:
             return False
         turned = frame.R.T
-        parts: list[Any] = planar(joint.name, frame.R[2])
+        parts = [part for part in planar(joint.name, frame.R[2]) if isinstance(part, Coordinate)]
         for body, part in zip(range(first, end), parts, strict=True):
-            angular, linear = np.reshape(part.twist, (2, 3))
+            angular, linear = np.array(part.twist, float).reshape(2, 3)
             F = turn_z_to(angular if angular.any() else linear)
             at = self.frames.get(part.name)
             if at is None or not self._same(at, Pose(body, F.T, np.zeros(3))):

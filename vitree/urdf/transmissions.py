@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from xml.parsers import expat
 
 from vitree.arguments import real, shown
@@ -151,7 +150,7 @@ NUMBERS = {
 }
 
 
-def checked_numbers(option: str, given: Any) -> float | dict[str, float] | None:
+def checked_numbers(option: str, given: object) -> float | dict[str, float] | None:
     """Return an option of joints, one of ``NUMBERS``: a number, or numbers by patterns of joint names.
 
     Raises
@@ -169,7 +168,7 @@ def checked_numbers(option: str, given: Any) -> float | dict[str, float] | None:
     return {pattern: _in_range(option, value, f'{option}["{pattern}"]') for pattern, value in given.items()}
 
 
-def _in_range(option: str, value: Any, what: str) -> float:
+def _in_range(option: str, value: object, what: str) -> float:
     number, (most, needed) = real(value), NUMBERS[option]
     if isinstance(value, bool) or not 0 <= number <= most or math.isinf(number):
         told = "" if what == option else f"is {shown(value)}; it "

@@ -34,7 +34,7 @@ DRAKE = "https://drake.mit.edu"
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lossy: bool = False) -> str:
+def write_urdf(model: Model | Tree, path: str | os.PathLike[str] | None = None, *, lossy: bool = False) -> str:
     """Return a mechanism as the text of a URDF file, and write it to ``path`` if one is given.
 
     The file reads back to the same dynamics, links, frames, limits and shapes. Poses of links and
@@ -100,7 +100,7 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
 # ---- the limits of URDF ----------------------------------------------------------------------------
 
 
-def _follows(flat: Flat) -> tuple[dict[str, tuple], list[str]]:
+def _follows(flat: Flat) -> tuple[dict[str, tuple[str, float, float]], list[str]]:
     """Return (leader, multiplier, offset) of joints that follow others, and the other constraints' names."""
     mimics = {joint.name: joint.mimic for joint in flat.joints if joint.mimic is not None}
     others = []
@@ -168,7 +168,7 @@ def _some(names: list[str]) -> str:
 # ---- numbers --------------------------------------------------------------------------------------
 
 
-def _text(*numbers) -> str:
+def _text(*numbers: float) -> str:
     """Numbers with all their digits."""
     return " ".join(repr(float(x) + 0.0).removesuffix(".0") for x in numbers)
 

@@ -30,7 +30,7 @@ LONGEST = 2**28
 _TO_START = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
-def is_xacro(source: str | bytes | os.PathLike) -> bool:
+def is_xacro(source: str | bytes | os.PathLike[str]) -> bool:
     """Say whether a path ends in .xacro, or a text, which starts with "<", has an element of xacro."""
     text = source.encode("utf-8", "replace") if isinstance(source, str) else source
     if isinstance(text, bytes) and text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
@@ -39,7 +39,7 @@ def is_xacro(source: str | bytes | os.PathLike) -> bool:
 
 
 def expand_xacro(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     packages: Packages | None = None,
     arguments: Mapping[str, object] | None = None,
@@ -100,7 +100,7 @@ def expand_xacro(
 
 
 def expand(
-    path: str | os.PathLike, places: Places, arguments: Mapping[str, object], trust: bool = False
+    path: str | os.PathLike[str], places: Places, arguments: Mapping[str, object], trust: bool = False
 ) -> tuple[str, list[str], set[str]]:
     """Return the text, the warnings of xacro, and the names of the arguments that the file uses."""
     path = Path(os.path.abspath(path))
@@ -131,7 +131,7 @@ class _Server:
         self.packages: dict[str, Path] = {}
         self.left = FILES
 
-    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, question: Mapping[str, object]) -> dict[str, object]:
         """Return the answer to a question."""
         ((kind, what),) = question.items()
         try:
@@ -141,13 +141,13 @@ class _Server:
         except ValueError:  # a name that no file can have
             return {"refused": f"the name {what!r:.100}"}
 
-    def _find(self, name: str) -> dict[str, Any]:
+    def _find(self, name: str) -> dict[str, object]:
         folder = next(iter(self.places.packages(name)), None)
         if folder is not None:
             self.packages[name] = Path(os.path.abspath(folder))
         return {"answer": None if folder is None else str(folder)}
 
-    def _read(self, path: str) -> dict[str, Any]:
+    def _read(self, path: str) -> dict[str, object]:
         file, problem = self._allowed(path)
         if problem is not None:
             return {"refused": f'the file "{path}", which {problem}'}
@@ -160,7 +160,7 @@ class _Server:
             return {"refused": f'the file "{path}", which is larger than {MAX_BYTES} bytes'}
         return {"answer": base64.b64encode(data).decode()}
 
-    def _glob(self, pattern: str) -> dict[str, Any]:
+    def _glob(self, pattern: str) -> dict[str, object]:
         if glob.has_magic(os.path.dirname(pattern)):
             return {"refused": f'the pattern "{pattern}", which has folders in it'}
         return {"answer": [path for path in glob.glob(pattern) if self._allowed(path).problem is None]}
@@ -178,7 +178,7 @@ class _Server:
         return found
 
 
-def _converse(path: Path, job: Mapping[str, Any], server: _Server) -> dict[str, Any]:
+def _converse(path: Path, job: Mapping[str, object], server: _Server) -> dict[str, Any]:
     """Run the process and return its result."""
     program = [sys.executable, "-I", "-S", str(Path(__file__).with_name("expander.py"))]
     few = {name: os.environ[name] for name in _TO_START if name in os.environ}
@@ -202,12 +202,12 @@ def _converse(path: Path, job: Mapping[str, Any], server: _Server) -> dict[str, 
         timer = threading.Timer(SECONDS, stop)
         if not job["trust"]:
             timer.start()
-        done: Any = None
+        done: object = None
         try:
             # the process has ended, or writes nonsense
             with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 assert process.stdin is not None and process.stdout is not None
-                answer: Mapping[str, Any] = job
+                answer: Mapping[str, object] = job
                 while done is None:
                     process.stdin.write(json.dumps(answer).encode() + b"\n")
                     process.stdin.flush()

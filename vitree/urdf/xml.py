@@ -97,7 +97,7 @@ class Source:
         self,
         rule: str,
         text: str,
-        node: Any = None,
+        node: object = None,
         *,
         severity: str | None = None,
         remedy: str | None = None,
@@ -115,9 +115,9 @@ class Source:
         if severity == "error" and self.errors > MOST_FINDINGS:
             self.stop()
 
-    def fail(self, rule: str, text: str, node: Any = None, **options) -> UrdfError:
+    def fail(self, rule: str, text: str, node: object = None, remedy: str | None = None) -> UrdfError:
         """Keep a finding and return the error of all findings so far."""
-        self.say(rule, text, node, severity="error", **options)
+        self.say(rule, text, node, severity="error", remedy=remedy)
         return self._error()
 
     def stop(self) -> None:
@@ -177,7 +177,7 @@ class Source:
         open_: list[tuple[Any, Tag]] = [(found, Tag(children={"robot": known}))]
         seen: set[str] = set()
 
-        def begin(tag, attributes):
+        def begin(tag: str, attributes: dict[str, str]) -> None:
             nonlocal depth, unread
             depth += 1
             if depth > max_depth:
@@ -204,7 +204,7 @@ class Source:
                     self.plain = False
             above_it.append(node)
 
-        def end(_):
+        def end(_: str) -> None:
             nonlocal depth, unread
             if depth == unread:
                 unread = math.inf
@@ -212,7 +212,7 @@ class Source:
                 open_.pop()
             depth -= 1
 
-        def refuse(*_):
+        def refuse(*_: object) -> None:
             text = "it has a <!DOCTYPE>, which URDF does not use and vitree refuses"
             raise self.fail("xml-doctype", text, parser.CurrentLineNumber + above)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from vitree.errors import VitreeError
@@ -47,7 +49,7 @@ class Dials:
         Configuration at the start. The default satisfies the constraints and is near the neutral one.
     """
 
-    def __init__(self, system: System, extent: float, q=None):
+    def __init__(self, system: System, extent: float, q: ArrayLike | None = None) -> None:
         self.system = system
         if q is None:
             q = _to_start_from(system)
@@ -55,7 +57,7 @@ class Dials:
         self.q = self.start.copy()
         self.dials = list(self._dials(extent))
 
-    def _dials(self, extent: float):
+    def _dials(self, extent: float) -> Iterator[Dial]:
         low, high, angular = self._ranges(extent)
         quaternions = {int(k) for k in self.system._quaternions}
         inner = {k + i for k in quaternions for i in (1, 2, 3)}
@@ -119,14 +121,15 @@ class Dials:
             return False
         return True
 
-    def reset(self, q=None) -> None:
+    def reset(self, q: ArrayLike | None = None) -> None:
         """Set the configuration, or that of the start if none is given."""
         self.q = self.start.copy() if q is None else self.system.validate_configuration(q)
 
     def _angles(self, index: int) -> np.ndarray:
         with warnings.catch_warnings():  # at gimbal lock SciPy chooses one of the solutions, and warns
             warnings.simplefilter("ignore")
-            return Rotation.from_quat(self.q[index : index + 4]).as_euler("xyz")
+            found: np.ndarray = Rotation.from_quat(self.q[index : index + 4]).as_euler("xyz")
+            return found
 
 
 def outward(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,10 @@ CLOSED = "This page has an address of its own, which vitree printed or opened; n
 _LOCK = threading.Lock()
 
 
+#: A check of a connection and its request: None, or the answer that refuses it.
+Check = Callable[[Any, Any], Any]
+
+
 @contextlib.contextmanager
 def closed_to_strangers(token: str) -> Iterator[None]:
     """Give the viser server that starts in this block a door with a token.
@@ -48,7 +52,7 @@ def closed_to_strangers(token: str) -> Iterator[None]:
         raise InputError("this version of viser cannot be told to answer its own page only; install viser 1.1")
 
 
-def door(token: str, usual: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def door(token: str, usual: Check) -> Check:
     """Return a check of requests that asks another one about those with the token."""
 
     def check(connection: Any, request: Any) -> Any:

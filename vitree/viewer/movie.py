@@ -18,16 +18,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from vitree.arguments import path_of, real, shown, whole
 from vitree.errors import InputError, MissingExtraError, VitreeError
 from vitree.model.system import System
+from vitree.urdf.paths import Packages
 from vitree.viewer.page import page_of
 from vitree.viewer.source import Run, check_playing, span_of, title_of, what_to_show
 from vitree.writing import replacing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Playwright
 
 #: Names of browsers of Chromium's kind that are looked for.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "microsoft-edge")
@@ -72,9 +77,13 @@ _STEPPED = """
 """
 
 
+#: What draws the frame at a time [s] and returns its pixels, or for None the seconds that the page plays.
+Take = Callable[[float | None], Any]
+
+
 def video(
-    source: Any,
-    path: str | os.PathLike,
+    source: object,
+    path: str | os.PathLike[str],
     *,
     fps: float = 30.0,
     size: tuple[int, int] = (1280, 720),
@@ -82,8 +91,8 @@ def video(
     spread: float = 0.0,
     follow: bool | None = None,
     model: System | None = None,
-    packages: Any = None,
-    progress: Callable[[int, int], Any] | None = None,
+    packages: Packages | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Path:
     """Write a run as a video, and return the path.
 
@@ -133,8 +142,8 @@ def video(
 
 
 def write_video(
-    runs: list[Run], path: str | os.PathLike, *, fps: float, size: tuple[int, int], speed: float, spread: float,
-    follow: bool | None, progress: Callable[[int, int], Any] | None = None, missing: list[str] | None = None,
+    runs: list[Run], path: str | os.PathLike[str], *, fps: float, size: tuple[int, int], speed: float, spread: float,
+    follow: bool | None, progress: Callable[[int, int], object] | None = None, missing: list[str] | None = None,
 ) -> Path:  # fmt: skip
     """Write runs as a video; ``missing`` takes the meshes that could not be read. Errors are as for :func:`video`."""
     place, rate, pixels = path_of(path), _rate(fps), _pixels(size)
@@ -152,18 +161,18 @@ def write_video(
     return place
 
 
-def _rate(fps: Any) -> Fraction:
+def _rate(fps: float) -> Fraction:
     if not RATES[0] <= real(fps) <= RATES[1]:
         raise InputError("fps", fps, f"is {shown(fps)}; it must be a number from {RATES[0]:g} to {RATES[1]:g}")
     return Fraction(real(fps)).limit_denominator(1001)
 
 
-def _pixels(size: Any) -> tuple[int, int]:
+def _pixels(size: tuple[int, int]) -> tuple[int, int]:
     try:
-        width, height = (whole(side) for side in size)
+        width, height = (whole(side) or 0 for side in size)
     except (TypeError, ValueError):
-        width = height = None
-    if width is None or height is None or not all(SIDES[0] <= x <= SIDES[1] and x % 2 == 0 for x in (width, height)):
+        width = height = 0
+    if not all(SIDES[0] <= x <= SIDES[1] and x % 2 == 0 for x in (width, height)):
         raise InputError(
             "size", size,
             f"is {shown(size)}; it must be width and height in pixels, two even numbers from {SIDES[0]} to {SIDES[1]}"
@@ -171,7 +180,7 @@ def _pixels(size: Any) -> tuple[int, int]:
     return width, height
 
 
-def _require() -> tuple[Any, Any, Any]:
+def _require() -> tuple[ModuleType, ModuleType, ModuleType]:
     """Return the modules av, playwright.sync_api and PIL.Image."""
     try:
         import av
@@ -206,7 +215,8 @@ def _outside_loops(work: Callable[[threading.Event], None]) -> None:
 
 
 def _write(
-    page: str, stream: Any, count: int, rate: Fraction, size: tuple[int, int], progress: Any, stop: threading.Event
+    page: str, stream: IO[bytes], count: int, rate: Fraction, size: tuple[int, int],
+    progress: Callable[[int, int], object] | None, stop: threading.Event,
 ) -> None:  # fmt: skip
     av = _require()[0]
     with _opened(page, size) as take:
@@ -234,7 +244,7 @@ def _write(
 
 
 @contextlib.contextmanager
-def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None], Any]]:
+def _opened(page: str, size: tuple[int, int]) -> Iterator[Take]:
     """Open a page whose canvas has a size [pixels]; yield what draws it at a time [s] and returns its pixels."""
     _, sync_api, _ = _require()
     logging.getLogger("asyncio").addFilter(_tells_more)  # the same filter twice is one
@@ -260,7 +270,7 @@ def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None
             raise
 
 
-def _taker(tab: Any, size: tuple[int, int], interrupted: Callable[[], None]) -> Callable[[float | None], Any]:
+def _taker(tab: Page, size: tuple[int, int], interrupted: Callable[[], None]) -> Take:
     """Return what draws a page at a time, as :func:`_opened` yields it."""
     _, _, Image = _require()
     seen: list[tuple[int, int]] = []
@@ -275,7 +285,7 @@ def _taker(tab: Any, size: tuple[int, int], interrupted: Callable[[], None]) -> 
         if seen[-1] != size:
             # The bar of the page takes some of the height; the canvas follows the window a little later.
             if len(seen) > REST and set(seen[-REST:]) == {seen[-1]}:
-                window = tab.viewport_size
+                window = tab.viewport_size or {"width": size[0], "height": size[1]}
                 tab.set_viewport_size({"width": max(window["width"] + size[0] - seen[-1][0], 1),
                                        "height": max(window["height"] + size[1] - seen[-1][1], 1)})  # fmt: skip
                 seen.clear()
@@ -297,7 +307,7 @@ def _interrupts_between_frames() -> Iterator[Callable[[], None]]:
     """
     noted: list[int] = []
 
-    def note(number: int, frame: Any) -> None:
+    def note(number: int, frame: object) -> None:
         if noted:
             raise KeyboardInterrupt
         noted.append(number)
@@ -323,7 +333,7 @@ def _tells_more(record: logging.LogRecord) -> bool:
     return "Connection closed while reading from the driver" not in record.getMessage()
 
 
-def _launched(tool: Any) -> Any:
+def _launched(tool: Playwright) -> Browser:
     """Start a browser: one of this machine, or Playwright's own."""
     own = next(filter(None, map(shutil.which, BROWSERS)), None)
     try:
@@ -340,20 +350,20 @@ def _launched(tool: Any) -> Any:
         ) from None
 
 
-def _taken(take: Callable[[float | None], Any], t: float) -> Any:
+def _taken(take: Take, t: float) -> np.ndarray:
     """Return the picture at a time [s], once the canvas has the size of the video."""
     begun = time.monotonic()
-    while (picture := take(t)) is None:
+    while not isinstance(picture := take(t), np.ndarray):
         if time.monotonic() - begun > PATIENCE:
             raise VitreeError(f"the page of the run gave no picture of its size within {PATIENCE:g} s; draw it again")
         time.sleep(0.1)
     return picture
 
 
-def _settled(take: Callable[[float | None], Any]) -> tuple[Any, float]:
+def _settled(take: Take) -> tuple[np.ndarray, float]:
     """Return the first picture once it rests, and the seconds that the page plays."""
     begun = since = time.monotonic()
-    before: Any = None
+    before: np.ndarray | None = None
     while time.monotonic() - begun < PATIENCE:
         seconds = take(None)
         picture = None if seconds is None else take(0.0)

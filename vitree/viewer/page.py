@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.model.system import System, freedom_of
 from vitree.plot.parts import COLOURS
@@ -19,6 +21,9 @@ from vitree.viewer.source import Run, check_playing, energies_of, range_of, span
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 from vitree.wording import visible
 from vitree.writing import write_text
+
+if TYPE_CHECKING:
+    from viser.infra import StateSerializer
 
 #: Pictures a second of the film, and the fewest and the most pictures of a page.
 RATE, FEWEST, MOST = 30, 120, 3000
@@ -31,7 +36,7 @@ BLACK = "#000000"
 PORT = 8180
 
 
-def write_html(source: Any, path: str | os.PathLike, **options: Any) -> Path:
+def write_html(source: object, path: str | os.PathLike[str], **options: Any) -> Path:
     """Write one self-contained page of a ``source`` to the file ``path`` (.html), and return the path.
 
     The source, the ``options`` (model, packages, q, speed, spread, follow) and the errors are as for
@@ -41,7 +46,7 @@ def write_html(source: Any, path: str | os.PathLike, **options: Any) -> Path:
     return write_page(path, page_of(shown, **options))
 
 
-def write_page(path: str | os.PathLike, text: str) -> Path:
+def write_page(path: str | os.PathLike[str], text: str) -> Path:
     """Write a page at once or not at all."""
     path = Path(path)
     write_text(path, text)
@@ -55,8 +60,8 @@ def colour_of(index: int) -> str:
 
 
 def page_of(
-    shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0, follow: bool | None = None,
-    missing: list[str] | None = None, pictures: int | None = None,
+    shown: System | list[Run], *, q: ArrayLike | None = None, speed: float = 1.0, spread: float = 0.0,
+    follow: bool | None = None, missing: list[str] | None = None, pictures: int | None = None,
 ) -> str:  # fmt: skip
     """Return the page as text; ``missing`` takes the meshes that could not be read, which the page lists, too.
 
@@ -89,7 +94,7 @@ def page_of(
     return _with_panel(text, title, panel.replace("</details>", told + "</details>", 1))
 
 
-def _record(recording: Any, cast: Cast, speed: float, pictures: int | None = None) -> None:
+def _record(recording: StateSerializer, cast: Cast, speed: float, pictures: int | None = None) -> None:
     t0, t1 = span_of(cast.runs)
     seconds = max((t1 - t0) / speed, 1e-3)
     count = int(np.clip(RATE * seconds, FEWEST, MOST)) if pictures is None else pictures
@@ -100,7 +105,7 @@ def _record(recording: Any, cast: Cast, speed: float, pictures: int | None = Non
         recording.insert_sleep(seconds / count)
 
 
-def _record_tour(recording: Any, dials: Dials, stage: Stage) -> list[tuple[float, str]]:
+def _record_tour(recording: StateSerializer, dials: Dials, stage: Stage) -> list[tuple[float, str]]:
     """Move coordinates through their ranges and back, as many as a page can hold; return when each begins [s]."""
     begins, clock = [], 0.0
     # A coordinate may move all bodies.
@@ -169,7 +174,7 @@ def _with_panel(text: str, title: str, panel: str) -> str:
             + text[body:])  # fmt: skip
 
 
-def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
+def _panel(title: str, lines: str, data: Mapping[str, object]) -> str:
     content = json.dumps(data).replace("<", "\\u003c")
     return (
         f'<details id="vitree-panel" open><summary>{html.escape(title)}</summary><div id="vitree-time">&nbsp;</div>'

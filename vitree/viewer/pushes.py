@@ -9,8 +9,8 @@ import numpy as np
 from vitree.results.units import about
 from vitree.viewer.source import Run
 
-#: An arrow of the weight is LENGTH times as long as the system is large; blows have at most MOST weights, and less than
-#: LEAST weights are not drawn.
+#: An arrow of the weight is LENGTH times as long as the system is large; an arrow has at most MOST weights, and forces
+#: of less than LEAST weights are not drawn.
 LENGTH, MOST, LEAST = 1.0, 2.0, 0.02
 
 

@@ -8,8 +8,9 @@ import re
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,23 +18,36 @@ from numpy.typing import ArrayLike
 from vitree.model.system import System
 from vitree.results.drawing import poses
 from vitree.urdf.paths import Packages
-from vitree.viewer.dials import rounded_up
+from vitree.viewer.dials import Dial, rounded_up
 from vitree.viewer.page import colour_of, page_of, write_html
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 from vitree.wording import visible
+
+if TYPE_CHECKING:
+    from viser import GuiApi, GuiEvent, ViserServer
+    from viser.uplot import Series
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 #: Pictures a second while a run plays.
 RATE = 40
 
 
+class Looks(TypedDict):
+    """Options of a page."""
+
+    q: ArrayLike | None
+    speed: float
+    spread: float
+    follow: bool | None
+
+
 def view(
-    source: Any,
+    source: object,
     *,
     model: System | None = None,
     q: ArrayLike | None = None,
-    html: str | os.PathLike | None = None,
+    html: str | os.PathLike[str] | None = None,
     host: str = "127.0.0.1",
     port: int = 8080,
     browser: bool | None = None,
@@ -93,7 +107,7 @@ def view(
         If the source cannot be shown, or the page not be written.
     """
     if html is not None:
-        options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread, "follow": follow}
+        options: Looks = {"q": q, "speed": speed, "spread": spread, "follow": follow}
         return write_html(source, html, model=model, packages=packages, **options)
     shown = what_to_show(source, model, packages)
     viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
@@ -130,7 +144,7 @@ class Viewer:
                  host: str = "127.0.0.1", port: int = 8080, speed: float = 1.0, spread: float = 0.0,
                  follow: bool | None = None):  # fmt: skip
         check_playing(shown, q, speed, spread)
-        options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread, "follow": follow}
+        options: Looks = {"q": q, "speed": speed, "spread": spread, "follow": follow}
         self._shown = shown, options
         self.server, token = open_server(host, port, f"vitree: {title_of(shown)}")
         name = "localhost" if host in ("0.0.0.0", "127.0.0.1") else f"[{host}]" if ":" in host else host
@@ -184,7 +198,7 @@ class Viewer:
 class _RobotPage:
     """Sliders for a system's coordinates."""
 
-    def __init__(self, server: Any, system: System, q):
+    def __init__(self, server: ViserServer, system: System, q: ArrayLike | None) -> None:
         gui = server.gui
         self.server, self.system = server, system
         self.stage, self.dials = robot_on(server, system, q)
@@ -197,20 +211,20 @@ class _RobotPage:
             back.on_click(lambda _: self._reset(None))
             if hasattr(system, "random_configuration") and not system.constraints:
                 gui.add_button("Random").on_click(lambda _: self._reset(system.random_configuration()))
-            self.sliders = []
+            self.sliders: list[Any] = []
             for dial in self.dials.dials:
                 slider = gui.add_slider(
                     dial.label, min=dial.low, max=dial.high,
                     step=_step(dial.high - dial.low), initial_value=self._within(dial),
                 )  # fmt: skip
-                slider.on_update(lambda event, dial=dial: self._turned(event, dial))
+                slider.on_update(partial(self._turned, dial))
                 self.sliders.append(slider)
         _list_missing(gui, self.missing)
 
-    def _within(self, dial) -> float:
+    def _within(self, dial: Dial) -> float:
         return float(np.clip(self.dials.value(dial), dial.low, dial.high))
 
-    def _turned(self, event, dial) -> None:
+    def _turned(self, dial: Dial, event: GuiEvent[Any]) -> None:
         if event.client is None:  # this process set the slider
             return
         with self.lock:
@@ -219,13 +233,13 @@ class _RobotPage:
                 self._draw()
             self._read(event.target if moved else None)
 
-    def _reset(self, q) -> None:
+    def _reset(self, q: ArrayLike | None) -> None:
         with self.lock:
             self.dials.reset(q)
             self._draw()
             self._read(None)
 
-    def _read(self, held) -> None:
+    def _read(self, held: object) -> None:
         """Set all sliders to the configuration, except the one that the user holds."""
         for slider, dial in zip(self.sliders, self.dials.dials, strict=True):
             value = self._within(dial)
@@ -248,7 +262,7 @@ def _step(span: float) -> float:
 class _RunPage:
     """Time slider, play and pause, speed, ghosts, and curves of the energy."""
 
-    def __init__(self, server: Any, runs: list[Run], speed: float, spread: float, follow: bool | None):
+    def __init__(self, server: ViserServer, runs: list[Run], speed: float, spread: float, follow: bool | None):
         self.server, self.runs = server, runs
         self.t0, self.t1 = span_of(runs)
         self.cast = Cast(server, runs, spread, follow)
@@ -262,9 +276,9 @@ class _RunPage:
         self.thread = threading.Thread(target=self._play, name="vitree player", daemon=True)
         self.thread.start()
 
-    def _controls(self, gui: Any, speed: float, spread: float) -> None:
+    def _controls(self, gui: GuiApi, speed: float, spread: float) -> None:
         length = max(self.t1 - self.t0, 1e-9)
-        self.slider = gui.add_slider(
+        self.slider: Any = gui.add_slider(
             "time [s]", min=self.t0, max=self.t0 + length, step=length / 1000, initial_value=self.t0
         )
         self.slider.on_update(self._dragged)
@@ -286,7 +300,7 @@ class _RunPage:
             if len(self.runs) > 1:
                 for run, stage in zip(self.runs, self.stages, strict=True):
                     box = gui.add_checkbox(run.label, True)
-                    box.on_update(lambda event, stage=stage: stage.show(visible=event.target.value))
+                    box.on_update(partial(_toggled, [stage], "visible"))
                 reach = rounded_up(2 * max(run.film.drawing.extent for run in self.runs))
                 apart = gui.add_slider("apart [m]", 0.0, max(reach, spread), reach / 100, spread)
                 apart.on_update(lambda _: self._set(spread=float(apart.value)))
@@ -299,16 +313,18 @@ class _RunPage:
         gui.add_markdown("  \n".join(_facts(run) for run in self.runs))
         _list_missing(gui, self.missing)
 
-    def _series(self) -> tuple:
-        lines = [{"label": run.label, "stroke": colour_of(k), "width": 1.5} for k, run in enumerate(self.runs)]
+    def _series(self) -> tuple[Series, ...]:
+        lines: list[Series] = [
+            {"label": run.label, "stroke": colour_of(k), "width": 1.5} for k, run in enumerate(self.runs)
+        ]
         return {"label": "t"}, *lines, {"label": "now", "stroke": "#888", "width": 1}
 
-    def _plotted(self, now: int) -> tuple:
+    def _plotted(self, now: int) -> tuple[np.ndarray, ...]:
         mark = np.full(len(self.times), self.foot)  # a vertical line
         mark[now] = self.top
         return self.times, *self.curves, mark
 
-    def _set(self, **options) -> None:
+    def _set(self, **options: object) -> None:
         with self.lock:
             vars(self.cast).update(options)
             self._show(self.time)
@@ -318,7 +334,7 @@ class _RunPage:
             _show_all(self.stages, "forces", shown)
             self._show(self.time)
 
-    def _dragged(self, event) -> None:
+    def _dragged(self, event: GuiEvent[Any]) -> None:
         if event.client is not None:
             with self.lock:
                 self._set_playing(False)
@@ -354,10 +370,14 @@ class _RunPage:
         self.thread.join(timeout=2.0)
 
 
-def _toggles(gui: Any, stages: list[Stage]) -> None:
+def _toggles(gui: GuiApi, stages: list[Stage]) -> None:
     for label, key in (("frames", "frames"), ("centres of mass", "masses")):
         box = gui.add_checkbox(label, False)
-        box.on_update(lambda event, key=key: _show_all(stages, key, event.target.value))
+        box.on_update(partial(_toggled, stages, key))
+
+
+def _toggled(stages: list[Stage], key: str, event: GuiEvent[Any]) -> None:
+    _show_all(stages, key, event.target.value)
 
 
 def _show_all(stages: list[Stage], key: str, visible: bool) -> None:
@@ -378,7 +398,7 @@ def _facts(run: Run) -> str:
     return f"**{_plain(run.label)}**: {_plain(traj.method)}, dt = {dt:g} s, energy changes by up to {off:.2g} J"
 
 
-def _list_missing(gui: Any, missing: list[str]) -> None:
+def _list_missing(gui: GuiApi, missing: list[str]) -> None:
     if missing:
         lines = [f"- {_plain(Path(line.split(': ')[0]).name)}: {_plain(line.split(': ', 1)[-1])}" for line in missing]
         gui.add_markdown("**Meshes that could not be read**\n\n" + "\n".join(lines))

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from vitree.errors import InputError
@@ -50,7 +50,7 @@ class Run:
 
 
 def what_to_show(
-    source: Any, model: System | None = None, packages: Packages | None = None
+    source: object, model: System | None = None, packages: Packages | None = None
 ) -> System | list[Run]:
     """Return the system or the runs of a source; ``packages`` may have the meshes of runs from files.
 
@@ -101,7 +101,7 @@ def _meshes(film: Film, packages: Packages | None) -> dict[str, Resolved]:
     return found
 
 
-def _labelled(source: Any) -> dict[str, Trajectory]:
+def _labelled(source: object) -> dict[str, Trajectory]:
     """Return the trajectories of a source, each with a label of its own."""
     named: dict[str, Trajectory]
     if isinstance(source, str | os.PathLike):
@@ -185,12 +185,14 @@ def middle(film: Film, poses: np.ndarray) -> np.ndarray:
         if mass.body >= 0:
             weights[mass.body] += mass.mass
     weights = weights if weights.any() else np.ones(len(poses))
-    return weights @ poses[:, :3] / weights.sum()
+    found: np.ndarray = weights @ poses[:, :3] / weights.sum()
+    return found
 
 
 def travel_of(run: Run, t: float) -> np.ndarray:
     """Return the displacement (3,) [m] of the middle of a run since its start, at a time [s]."""
-    return middle(run.film, run.film.at(t)) - middle(run.film, run.film.at(run.film.t[0]))
+    found: np.ndarray = middle(run.film, run.film.at(t)) - middle(run.film, run.film.at(run.film.t[0]))
+    return found
 
 
 def goes_far(run: Run) -> bool:
@@ -199,7 +201,7 @@ def goes_far(run: Run) -> bool:
     return max(float(np.linalg.norm(travel_of(run, t))) for t in times) > FAR * run.film.drawing.extent
 
 
-def check_playing(shown: System | list[Run], q: Any, speed: float, spread: float) -> None:
+def check_playing(shown: System | list[Run], q: ArrayLike | None, speed: float, spread: float) -> None:
     """Raise an InputError if an option does not apply to the source, or is not a number of its kind."""
     if not (np.isfinite(speed) and speed > 0):
         raise InputError("speed", speed, "must be a positive number")
@@ -260,16 +262,17 @@ def _points_of(drawing: Drawing, cloud: np.ndarray) -> np.ndarray:
     still = np.broadcast_to(np.eye(7)[6], (len(few), 1, 7))
     poses = np.concatenate([few, still], axis=1)[:, bodies]  # WORLD is the last
     turned = Rotation.from_quat(poses[..., 3:].reshape(-1, 4)).apply(np.tile(local, (len(few), 1)))
-    return poses[..., :3] + turned.reshape(len(few), -1, 3)
+    found: np.ndarray = poses[..., :3] + turned.reshape(len(few), -1, 3)
+    return found
 
 
 def _corners(shape: Shape) -> np.ndarray:
     """Return the corners of the box around a shape, in its own axes (k, 3) [m]; of a mesh its origin alone."""
     x, y = shape.size[0], shape.size[-1]
-    half = {"box": lambda: 0.5 * np.array(shape.size), "cylinder": lambda: np.array((x, x, 0.5 * y)),
-            "capsule": lambda: np.array((x, x, x + 0.5 * y)), "sphere": lambda: np.array((x, x, x)),
-            "mesh": lambda: np.zeros(3)}[shape.kind]()  # fmt: skip
-    return half * np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
+    half = {"box": 0.5 * np.array(shape.size), "cylinder": np.array((x, x, 0.5 * y)),
+            "capsule": np.array((x, x, x + 0.5 * y)), "sphere": np.array((x, x, x)), "mesh": np.zeros(3)}  # fmt: skip
+    found: np.ndarray = half[shape.kind] * np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
+    return found
 
 
 def _range_of_points(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -283,7 +286,7 @@ def _range_of_points(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def view_of_runs(runs: list[Run], follow: bool, spread: float = 0.0) -> View:
-    """Return a view of all films ``spread`` [m] apart, the first one as it looks from a camera that goes with it."""
+    """Return a view of all films ``spread`` [m] apart, the first one as seen by a camera that follows it."""
     if not follow:
         return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs], spread)
     film = runs[0].film

@@ -8,10 +8,11 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
@@ -30,6 +31,10 @@ from vitree.viewer.pushes import pushes_of
 from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of, view_of_runs
 from vitree.wording import visible
 
+if TYPE_CHECKING:
+    from trimesh import Trimesh
+    from viser import ArrowsHandle, SceneApi, SceneNodeHandle, ViserServer
+
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
 #: Colour (r, g, b) of forces of contacts.
@@ -40,7 +45,7 @@ COILS, SEGMENTS = 8, 10
 GHOST = 0.5
 
 
-def require_viser() -> Any:
+def require_viser() -> ModuleType:
     """Return the module viser.
 
     Raises
@@ -55,7 +60,7 @@ def require_viser() -> Any:
     return viser
 
 
-def open_server(host: str, port: int, title: str) -> tuple[Any, str]:
+def open_server(host: str, port: int, title: str) -> tuple[ViserServer, str]:
     """Start a viser server that prints nothing, at the first free port from a given one on.
 
     Returns
@@ -92,7 +97,7 @@ def open_server(host: str, port: int, title: str) -> tuple[Any, str]:
     return server, token
 
 
-def _free_port(family: Any, kind: Any, host: str, first: int) -> int:
+def _free_port(family: int, kind: int, host: str, first: int) -> int:
     """Return the first free port from a given one on; viser itself would search for ever beyond the last."""
     for port in range(first, 65536):
         with socket.socket(family, kind) as tried, contextlib.suppress(OSError):
@@ -107,7 +112,7 @@ _QUIET = threading.RLock()
 
 
 @contextlib.contextmanager
-def quiet():
+def quiet() -> Iterator[None]:
     """Keep viser's output from the terminal, or from a notebook's cell."""
     import rich
 
@@ -115,21 +120,21 @@ def quiet():
         yield
 
 
-def set_scene(server: Any, view: View) -> Floor:
+def set_scene(server: ViserServer, view: View) -> Floor:
     """Place the camera and the ground; return the ground."""
-    server.initial_camera.position = view.position
-    server.initial_camera.look_at = view.look_at
+    server.initial_camera.position = np.array(view.position)
+    server.initial_camera.look_at = np.array(view.look_at)
     return Floor(server.scene, view)
 
 
 class Floor:
     """The ground in the scene: an endless grid, squares for further half-spaces, a mesh for heights."""
 
-    def __init__(self, scene: Any, view: View):
+    def __init__(self, scene: SceneApi, view: View):
         self.cell, surface = cell_of(view), view.surface
-        lines = {"cell_size": self.cell, "section_size": 10 * self.cell, "cell_color": (228, 228, 228),
+        lines: dict[str, Any] = {"cell_size": self.cell, "section_size": 10 * self.cell, "cell_color": (228, 228, 228),
                  "section_color": (205, 205, 205), "fade_distance": 30 * view.size}  # fmt: skip
-        self.nodes: list[Any] = []
+        self.nodes: list[SceneNodeHandle] = []
         self.places: list[np.ndarray] = []
         self.axes: list[np.ndarray | None] = []
         for k, (*normal, d) in enumerate(surface.planes):
@@ -149,7 +154,7 @@ class Floor:
                                          flat_shading=False, cast_shadow=False)  # fmt: skip
             self._add(mesh, np.zeros(3), None)
 
-    def _add(self, node: Any, at: np.ndarray, axes: np.ndarray | None) -> None:
+    def _add(self, node: SceneNodeHandle, at: np.ndarray, axes: np.ndarray | None) -> None:
         self.nodes.append(node)
         self.places.append(at)
         self.axes.append(axes)
@@ -203,7 +208,7 @@ class Cast:
         Mesh files that could not be read, with the reason.
     """
 
-    def __init__(self, server: Any, runs: list[Run], spread: float, follow: bool | None):
+    def __init__(self, server: ViserServer, runs: list[Run], spread: float, follow: bool | None):
         self.runs, self.spread = runs, spread
         self.follow = goes_far(runs[0]) if follow is None else follow
         self.view = view_of_runs(runs, self.follow, spread)
@@ -250,7 +255,7 @@ class Stage:
 
     def __init__(
         self,
-        scene: Any,
+        scene: SceneApi,
         name: str,
         drawing: Drawing,
         rgba: tuple[float, ...] | None = None,
@@ -276,7 +281,8 @@ class Stage:
             )  # fmt: skip
         self.axes = self._add_frames(scene)
         self.masses = self._add_masses(scene)
-        self._scene, self.forces, self.forces_shown = scene, None, True
+        self._scene, self.forces_shown = scene, True
+        self.forces: ArrowsHandle | None = None
         self._last: np.ndarray | None = None
 
     def move(self, to: np.ndarray) -> None:
@@ -328,16 +334,17 @@ class Stage:
                     node.visible = wanted
 
     def _node_of(self, body: int) -> str:
-        return self.path if body == WORLD else self.bodies[body].name
+        found: str = self.path if body == WORLD else self.bodies[body].name
+        return found
 
-    def _add_shape(self, scene: Any, name: str, shape: Shape) -> None:
+    def _add_shape(self, scene: SceneApi, name: str, shape: Shape) -> None:
         rgba = self.rgba or shape.rgba
         place: dict[str, Any] = {"position": shape.pose[:3], "wxyz": (shape.pose[6], *shape.pose[3:6])}
         looks: dict[str, Any] = {}
         if rgba is not None:
             looks = {"color": _rgb(rgba), "opacity": None if rgba[3] >= 1 else rgba[3]}
         if shape.kind == "box":
-            scene.add_box(name, dimensions=shape.size, **looks, **place)
+            scene.add_box(name, dimensions=np.array(shape.size), **looks, **place)
         elif shape.kind == "cylinder":
             scene.add_cylinder(name, radius=shape.size[0], height=shape.size[1], **looks, **place)
         elif shape.kind == "sphere":
@@ -362,8 +369,8 @@ class Stage:
                 sharp = shape.kind == "mesh" and Path(str(shape.filename)).suffix.lower() == ".stl"
                 scene.add_mesh_simple(name, mesh.vertices, mesh.faces, flat_shading=sharp, **looks, **place)
 
-    def _add_frames(self, scene: Any) -> list[Any]:
-        nodes = []
+    def _add_frames(self, scene: SceneApi) -> list[SceneNodeHandle]:
+        nodes: list[SceneNodeHandle] = []
         for body in sorted({mark.body for mark in self.drawing.frames}):
             poses = np.array([mark.pose for mark in self.drawing.frames if mark.body == body])
             nodes.append(
@@ -374,11 +381,11 @@ class Stage:
             )  # fmt: skip
         return nodes
 
-    def _add_masses(self, scene: Any) -> list[Any]:
+    def _add_masses(self, scene: SceneApi) -> list[SceneNodeHandle]:
         most = max((mass.mass for mass in self.drawing.masses), default=1.0)
         return [
             scene.add_icosphere(
-                f"{self._node_of(mass.body)}/mass of {_node(mass.name)}", color=_rgb(DARK), position=mass.com,
+                f"{self._node_of(mass.body)}/mass of {_node(mass.name)}", color=_rgb(DARK), position=np.array(mass.com),
                 radius=0.03 * self.drawing.extent * (mass.mass / most) ** (1 / 3), opacity=0.8, visible=False,
             )
             for mass in self.drawing.masses
@@ -420,7 +427,8 @@ def _at(poses: np.ndarray, body: int, point: tuple[float, ...]) -> np.ndarray:
     if body == WORLD:
         return local
     x, u, w = poses[body, :3], poses[body, 3:6], poses[body, 6]
-    return x + local + 2 * np.cross(u, np.cross(u, local) + w * local)
+    found: np.ndarray = x + local + 2 * np.cross(u, np.cross(u, local) + w * local)
+    return found
 
 
 def _rgb(rgba: tuple[float, ...]) -> tuple[int, int, int]:
@@ -428,7 +436,7 @@ def _rgb(rgba: tuple[float, ...]) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def robot_on(server: Any, system: System, q: ArrayLike | None) -> tuple[Stage, Dials]:
+def robot_on(server: ViserServer, system: System, q: ArrayLike | None) -> tuple[Stage, Dials]:
     """Put a system into the scene, in the configuration at which its dials begin."""
     drawing = drawing_of(system)
     dials = Dials(system, drawing.extent, q)
@@ -450,14 +458,14 @@ def _version(filename: str) -> tuple[str, int]:
 
 
 @lru_cache(maxsize=256)
-def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Any, bool]:
+def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Trimesh, bool]:
     """Return a mesh in metres, and whether it has colours of its own."""
     import trimesh
 
     loaded = load_scene(filename)
     colours = any(getattr(part.visual, "defined", False) for part in loaded.geometry.values())
     mesh = loaded.to_geometry() if len(loaded.geometry) != 1 or colours else loaded.to_mesh()
-    if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
+    if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
         raise ValueError("the mesh has no triangles, or points that are not finite")
     if mesh.units not in (None, "meters"):
         mesh.apply_scale(trimesh.units.unit_conversion(mesh.units, "meters"))
@@ -468,7 +476,7 @@ def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Any, b
 
 
 @lru_cache(maxsize=64)
-def _capsule(radius: float, length: float) -> tuple[Any, bool]:
+def _capsule(radius: float, length: float) -> tuple[Trimesh, bool]:
     import trimesh
 
     capsule = trimesh.creation.capsule(height=length, radius=radius, count=(24, 16))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.model import Model
-from vitree.tree.elements import Coordinate, Element, body
+from vitree.tree.elements import Coordinate, Element, Fixed, body
 from vitree.tree.elements import frame as named
 from vitree.tree.frames import Frame
 from vitree.tree.sexpr.syntax import Node, SexprError, Source, Text, expected, fits
@@ -32,6 +31,7 @@ from vitree.tree.sexpr.vocabulary import (
     SYMBOLS,
     TRANSFORMS,
     UNBOUNDED,
+    Make,
     field_of,
     slots,
     usage,
@@ -39,15 +39,18 @@ from vitree.tree.sexpr.vocabulary import (
 from vitree.tree.tree import Tree
 from vitree.wording import brief
 
+#: The arguments of an expression by their places in its form.
+Values = dict[int, Any]
+
 
 class Reader(Source):
     """Makes a tree of the expressions of a text."""
 
     # ---- arguments ------------------------------------------------------------------------------
 
-    def arguments(self, at: Node, head: str, form: str, nodes: list[Node]) -> tuple[dict[int, Any], list[Node]]:
+    def arguments(self, at: Node, head: str, form: str, nodes: list[Node]) -> tuple[Values, list[Node]]:
         """The values that a form takes from the nodes, by their places in the form, and the nodes that are left."""
-        values: dict[int, Any] = {}
+        values: Values = {}
         for k, slot in enumerate(slots(form)):
             first = nodes[0] if nodes else None
             listed = slot.listed and first is not None and first.is_list and not first.head
@@ -82,14 +85,14 @@ class Reader(Source):
             return str(value)
         return SYMBOLS.get(value, value) if node.is_symbol else value
 
-    def _all(self, node: Node, form: str) -> dict[int, Any]:
+    def _all(self, node: Node, form: str) -> Values:
         """The arguments of a list that holds nothing but arguments."""
         values, rest = self.arguments(node, node.head, form, node.value[1:])
         if rest:
             raise self.error(rest[0], f"{node.head} takes no more arguments; write {usage(node.head, form)}")
         return values
 
-    def _make(self, at: Node, make: Callable, values: dict[int, Any], **more) -> Any:
+    def _make(self, at: Node, make: Make, values: Values, **more: Any) -> Any:
         """Call a function with the values of a form; these are in the order of its parameters."""
         names = list(inspect.signature(make).parameters)
         try:
@@ -166,10 +169,10 @@ class Reader(Source):
                 raise self.error(node, str(error)) from None
             stack += [(at, child) for child in reversed(below)]
 
-    def _transforms(self, node: Node) -> tuple[list[Element], list[Element], list[Node]]:
+    def _transforms(self, node: Node) -> tuple[list[Element], list[Coordinate | Fixed], list[Node]]:
         """The elements of all transforms before the last, those of the last, and the nodes that follow them."""
         before: list[Element] = []
-        last: list[Element] = []
+        last: list[Coordinate | Fixed] = []
         rest = list(node.value)
         while rest and rest[0].is_symbol:
             kind = rest.pop(0)
@@ -183,12 +186,14 @@ class Reader(Source):
                 more = {"kinematic": True} if inner.head == "k" else {}
             values, rest = self.arguments(kind, kind.value, form, rest)
             made = self._make(kind, make, values, **more)
-            before, last = before + last, made if isinstance(made, list) else [made]
+            before, last = [*before, *last], made if isinstance(made, list) else [made]
         return before, last, rest
 
-    def _options(self, node: Node, last: list, options: list[Node]) -> tuple[list[Element], list[Element]]:
+    def _options(
+        self, node: Node, last: list[Coordinate | Fixed], options: list[Node]
+    ) -> tuple[list[Coordinate | Fixed], list[Element]]:
         """The elements of the last transform with their options, and the elements that options add below it."""
-        moving = isinstance(last[0], Coordinate)
+        moving = [element for element in last if isinstance(element, Coordinate)]
         known = {**OPTIONS, **JOINT_OPTIONS} if moving else OPTIONS
         name, mass, bodies = None, None, []
         for option in options:
@@ -204,19 +209,20 @@ class Reader(Source):
                 title, own, com, inertia = values.values()
                 bodies.append(self._make(option, body, {0: title, 1: own, 2: inertia, 3: com}))
             elif option.head == "mimic":
-                last = [replace(element, mimic=tuple(values.values())) for element in last]
+                leader, multiplier, offset = values.values()
+                moving = [replace(element, mimic=(leader, multiplier, offset)) for element in moving]
             else:
-                last = self._limited(option, last, values[0])
+                moving = self._limited(option, moving, values[0])
         if mass is not None:
             bodies.insert(0, self._make(node, body, {0: name or f"mass at {node.line}:{node.column}",
                                                      **{k + 1: value for k, value in mass.items()}}))  # fmt: skip
-        elif name is not None and not moving and last[0].name is None:
+        elif name is not None and not moving:
             last = [replace(last[0], name=name)]
-        elif name is not None and name not in (last[-1].name, last[-1].joint):
+        elif name is not None and name not in (moving[-1].name, moving[-1].joint):
             bodies.append(named(name))
-        return last, bodies
+        return [*moving] or last, bodies
 
-    def _limited(self, option: Node, last: list, values: tuple[float, ...]) -> list:
+    def _limited(self, option: Node, last: list[Coordinate], values: tuple[float, ...]) -> list[Coordinate]:
         """The coordinates of a joint with a damping or limit: one number for all, or one each."""
         sizes = [SIZES.get(element.kind, 1) for element in last]
         if len(values) not in (1, sum(sizes)):
@@ -225,11 +231,11 @@ class Reader(Source):
         values = values * sum(sizes) if len(values) == 1 else values
         ends = np.cumsum(sizes)
         parts = [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
-        return [replace(element, **{field_of(option.head): part if len(part) > 1 else part[0]})
-                for element, part in zip(last, parts, strict=True)]  # fmt: skip
+        given: list[dict[str, Any]] = [{field_of(option.head): part if len(part) > 1 else part[0]} for part in parts]
+        return [replace(element, **one) for element, one in zip(last, given, strict=True)]
 
 
-def _unquoted(value: Any) -> Any:
+def _unquoted(value: Any) -> object:
     """A mass or moments of inertia, whose numbers may stand in quotation marks."""
     if isinstance(value, tuple):
         return tuple(map(_unquoted, value))
@@ -239,7 +245,7 @@ def _unquoted(value: Any) -> Any:
         return value
 
 
-def read_sexpr(source: str | os.PathLike) -> Tree:
+def read_sexpr(source: str | os.PathLike[str]) -> Tree:
     """Read a mechanism in s-expression notation into a :class:`Tree`.
 
     Parameters
@@ -269,6 +275,6 @@ def read_sexpr(source: str | os.PathLike) -> Tree:
         raise SexprError(f"cannot read {brief(path)}: {why}; {remedy}") from None
 
 
-def load_sexpr(source: str | os.PathLike) -> Model:
+def load_sexpr(source: str | os.PathLike[str]) -> Model:
     """Read a mechanism in s-expression notation and compile it; see :func:`read_sexpr`."""
     return read_sexpr(source).compile()

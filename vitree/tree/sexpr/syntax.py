@@ -60,7 +60,7 @@ class Source:
         """Return an error at the place of a node."""
         return SexprError(f"{self.source}:{node.line}:{node.column}: {text}")
 
-    def _tokens(self) -> Iterator[tuple[str, Any, Node]]:
+    def _tokens(self) -> Iterator[tuple[str, str, Node]]:
         at, line, start = 0, 1, 0
         while at < len(self.text):
             match = _TOKEN.match(self.text, at)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -18,22 +18,29 @@ from vitree.mechanism import constraints, contacts, drives, loads, rolling
 from vitree.mechanism.flat import FRICTION_VELOCITY, SEVERAL
 from vitree.spatial.rotations import proper_rotation
 from vitree.tree import pairs
-from vitree.tree.elements import Coordinate, Fixed, ball, fixed, free, rx, ry, rz, screw, tx, ty, tz
+from vitree.tree.elements import Coordinate, Fixed, Limits, ball, fixed, free, rx, ry, rz, screw, tx, ty, tz
 
 #: Numbers that were given of unit length keep all their digits.
 EXACT = 4e-15
+#: Three numbers, and any number of them.
+Vector = tuple[float, float, float]
+Numbers = tuple[float, ...]
+#: A function that makes a part of a tree of the arguments of an expression.
+Make = Callable[..., Any]
+_ORIGIN = (0.0, 0.0, 0.0)
+_EYE: Numbers = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 _SLOT = re.compile(r"(\([^)]*\)|[^\s?]+)(\??)")
 
 
-def _twist(name: str, angular, linear, **limits) -> Coordinate:
+def _twist(name: str, angular: Vector, linear: Vector, **limits: Unpack[Limits]) -> Coordinate:
     """A coordinate along a unit twist, whose digits stay as they were written."""
     made, given = screw(name, twist=(angular, linear), **limits), (*angular, *linear)
-    if np.allclose(made.twist, given, rtol=0, atol=EXACT):
-        made = replace(made, twist=given, axis=tuple(angular if np.any(angular) else linear))
+    if made.twist is not None and np.allclose(made.twist, given, rtol=0, atol=EXACT):
+        made = replace(made, twist=given, axis=angular if np.any(angular) else linear)
     return made
 
 
-def _fixed(position, rotation=(1, 0, 0, 0, 1, 0, 0, 0, 1)) -> Fixed:
+def _fixed(position: Vector, rotation: Numbers = _EYE) -> Fixed:
     """A constant transform, whose digits stay as they were written."""
     given = np.reshape(rotation, (3, 3)).astype(float)
     exact = proper_rotation(given, "fixed")
@@ -44,7 +51,7 @@ def _coupling(a: str, factor_a: float, b: str, factor_b: float, value: float = 0
     return constraints.Coupling({a: factor_a, b: factor_b}, value)
 
 
-def _half_spaces(numbers: tuple) -> tuple:
+def _half_spaces(numbers: Numbers) -> tuple[tuple[Numbers, float], ...]:
     """The planes of a ground from four numbers each."""
     if len(numbers) % 4:
         raise ModelError(f"planes are {len(numbers)} numbers; they must be nx ny nz height of each")
@@ -52,8 +59,9 @@ def _half_spaces(numbers: tuple) -> tuple:
 
 
 def _ground(
-    friction=contacts.FRICTION, restitution=contacts.RESTITUTION, stiffness=math.inf, damping=0.0, height=0.0,
-    normal=(0.0, 0.0, 1.0), planes=(), *, made=(),
+    friction: float = contacts.FRICTION, restitution: float = contacts.RESTITUTION, stiffness: float = math.inf,
+    damping: float = 0.0, height: float = 0.0, normal: Vector = (0.0, 0.0, 1.0), planes: Numbers = (), *,
+    made: Sequence[HeightField] = (),
 ) -> contacts.Ground:  # fmt: skip
     if len(made) > 1:
         raise ModelError("a ground has one terrain")
@@ -61,51 +69,62 @@ def _ground(
     return contacts.Ground(height, normal, friction, restitution, stiffness, damping, _half_spaces(planes), terrain)
 
 
-def _terrain(nx, ny, heights, spacing=1.0, origin=(0.0, 0.0, 0.0)) -> HeightField:
+def _terrain(
+    nx: float, ny: float, heights: Numbers, spacing: float | tuple[float, float] = 1.0, origin: Vector = _ORIGIN
+) -> HeightField:
     if (nx, ny) != (int(nx), int(ny)) or nx * ny != len(heights):
         raise ModelError(f"there are {len(heights)} heights, not {nx:g} times {ny:g}")
     return HeightField(np.reshape(heights, (int(nx), int(ny))), spacing, origin)
 
 
 def _contact(
-    frame, friction=None, restitution=None, stiffness=None, damping=None, radius=0.0, points=None, *, made=()
-) -> contacts.Contact:
+    frame: str, friction: float | None = None, restitution: float | None = None, stiffness: float | None = None,
+    damping: float | None = None, radius: float = 0.0, points: Numbers | None = None, *,
+    made: Sequence[shapes.Shape] = (),
+) -> contacts.Contact:  # fmt: skip
     if points is not None and len(points) % 3:
         raise ModelError(f"points are {len(points)} numbers; they must be x y z of each")
-    at: Any = None if points is None else np.reshape(points, (-1, 3))
-    numbers = {"friction": friction, "restitution": restitution, "stiffness": stiffness, "damping": damping}
-    return contacts.Contact(frame, at, radius, tuple(made), **numbers)
+    at = None if points is None else np.reshape(points, (-1, 3))
+    return contacts.Contact(frame, at, radius, tuple(made), friction, restitution, stiffness, damping)
 
 
-_EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-
-
-def _placed(position, rotation) -> dict[str, Any]:
+def _placed(position: Vector, rotation: Numbers) -> shapes.Place:
     return {"position": position, "rotation": np.reshape(rotation, (3, 3))}
 
 
-def _sphere(radius, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Sphere:
+def _sphere(radius: float, position: Vector = _ORIGIN, rotation: Numbers = _EYE) -> shapes.Sphere:
     return shapes.Sphere(radius, **_placed(position, rotation))
 
 
-def _capsule(radius, length, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Capsule:
+def _capsule(
+    radius: float, length: float, position: Vector = _ORIGIN, rotation: Numbers = _EYE
+) -> shapes.Capsule:
     return shapes.Capsule(radius, length, **_placed(position, rotation))
 
 
-def _box(size, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Box:
+def _box(size: Vector, position: Vector = _ORIGIN, rotation: Numbers = _EYE) -> shapes.Box:
     return shapes.Box(size, **_placed(position, rotation))
 
 
-def _cylinder(radius, length, rim_points=shapes.RIM_POINTS, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Cylinder:
-    count = int(rim_points) if rim_points == int(rim_points) else rim_points
-    return shapes.Cylinder(radius, length, count, **_placed(position, rotation))
+def _cylinder(
+    radius: float, length: float, rim_points: float = shapes.RIM_POINTS, position: Vector = _ORIGIN,
+    rotation: Numbers = _EYE,
+) -> shapes.Cylinder:  # fmt: skip
+    if rim_points != int(rim_points):
+        raise ModelError(f"rim_points of the cylinder is {rim_points:g}; it must be a whole number, 3 or more")
+    return shapes.Cylinder(radius, length, int(rim_points), **_placed(position, rotation))
 
 
-def _disk(radius, axis=(0.0, 1.0, 0.0), position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Disk:
+def _disk(
+    radius: float, axis: Vector = (0.0, 1.0, 0.0), position: Vector = _ORIGIN, rotation: Numbers = _EYE
+) -> shapes.Disk:
     return shapes.Disk(radius, axis, **_placed(position, rotation))
 
 
-def _rolling(frame, radius, axis, center, along, across, normal, plane=None) -> rolling.RollingConstraint:
+def _rolling(
+    frame: str, radius: float, axis: Vector, center: Vector, along: float, across: float, normal: float,
+    plane: Numbers | None = None,
+) -> rolling.RollingConstraint:  # fmt: skip
     if plane is not None and len(plane) != 4:
         raise ModelError(f"the plane is {len(plane)} numbers; it must be nx ny nz height")
     axle = axis if any(axis) else None  # zeros: a ball
@@ -113,7 +132,9 @@ def _rolling(frame, radius, axis, center, along, across, normal, plane=None) -> 
     return rolling.RollingConstraint(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
 
 
-def _hull(vertices, lost=0.0, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Hull:
+def _hull(
+    vertices: Numbers, lost: float = 0.0, position: Vector = _ORIGIN, rotation: Numbers = _EYE
+) -> shapes.Hull:
     if len(vertices) % 3:
         raise ModelError(f"vertices are {len(vertices)} numbers; they must be x y z of each")
     given = np.reshape(vertices, (-1, 3))
@@ -123,7 +144,7 @@ def _hull(vertices, lost=0.0, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes
 _ONE = 'number|"name"'
 _PLACE = " (x y z)? (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"
 #: Expressions within components: the function that makes each, and its arguments.
-INNER: dict[str, dict[str, tuple[Callable, str]]] = {
+INNER: dict[str, dict[str, tuple[Make, str]]] = {
     "contact": {
         "sphere": (_sphere, "radius" + _PLACE),
         "capsule": (_capsule, "radius length" + _PLACE),
@@ -135,9 +156,9 @@ INNER: dict[str, dict[str, tuple[Callable, str]]] = {
     "ground": {"terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
 }
 _SURFACE = "friction|'own? restitution|'own? stiffness|'own? damping|'own?"
-PRIMITIVES: dict[str, Callable] = {"tx": tx, "ty": ty, "tz": tz, "rx": rx, "ry": ry, "rz": rz}
+PRIMITIVES: dict[str, Make] = {"tx": tx, "ty": ty, "tz": tz, "rx": rx, "ry": ry, "rz": rz}
 #: Transforms: the function that makes each, and its arguments.
-TRANSFORMS: dict[str, tuple[Callable, str]] = {
+TRANSFORMS: dict[str, tuple[Make, str]] = {
     **{name: (make, _ONE) for name, make in PRIMITIVES.items()},
     "fixed": (_fixed, "(x y z) (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"),
     "screw": (screw, '"name" (ax ay az) (px py pz) pitch'),
@@ -165,7 +186,7 @@ OPTIONS = {
 #: Options of a joint, beside those of every frame.
 JOINT_OPTIONS = {**dict.fromkeys(LIMITS, "(x ...)"), "mimic": '"joint" multiplier offset'}
 #: Expressions beside the frames: the function that makes each, and its arguments.
-COMPONENTS: dict[str, tuple[Any, str]] = {
+COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "gravity": (None, "(x y z)"),
     "name": (None, '"name"'),
     "point-constraint": (constraints.PointConstraint, '"a" "b" (x y z) \'world|\'local? offset? "name"?'),

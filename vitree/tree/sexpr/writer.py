@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import of_kind
 from vitree.errors import ModelError
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Shape, Sphere
 from vitree.mechanism import constraints
+from vitree.mechanism.constraints import Constraint
 from vitree.mechanism.contacts import LIMITS as OF_JOINTS
-from vitree.mechanism.contacts import Ground, NoContact
+from vitree.mechanism.contacts import Contact, Ground, NoContact
+from vitree.mechanism.drives import Drive
+from vitree.mechanism.loads import Load
 from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.user_loads import Written
 from vitree.spatial.rotations import rotation_about
@@ -24,6 +29,12 @@ from vitree.tree.tree import Tree
 
 #: Levels that are still indented when written.
 DEEPEST = 40
+#: The numbers of each solid, beside its place.
+_SIZES: dict[type[Shape], Callable[[Any], tuple[object, ...]]] = {
+    Box: lambda x: (x.size,), Sphere: lambda x: (x.radius,), Capsule: lambda x: (x.radius, x.length),
+    Cylinder: lambda x: (x.radius, x.length, x.rim_points), Disk: lambda x: (x.radius, x.axis),
+    Hull: lambda x: (np.ravel(x.vertices), x.lost),
+}  # fmt: skip
 
 
 def _written(value: Any) -> str:
@@ -39,7 +50,7 @@ def _written(value: Any) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def _same(a, b) -> bool:
+def _same(a: ArrayLike, b: ArrayLike) -> bool:
     """Say whether arrays are equal, the signs of zeros included."""
     return np.array(a, dtype=float).tobytes() == np.array(b, dtype=float).tobytes()
 
@@ -62,26 +73,25 @@ def _constant(element: Fixed) -> str:
     return f"fixed {_written(position)}" + ("" if _same(R, np.eye(3)) else f" {_written(R.ravel())}")
 
 
-def _joint(at: Frame) -> tuple[str, Frame]:
-    """The text of a joint, and the last of its frames."""
-    chain = [at]
-    element = at.element
+def _joint(at: Frame, element: Coordinate) -> tuple[str, Frame]:
+    """The text of a joint that begins with a coordinate, and the last of its frames."""
+    elements = [element]
     while element.joint is not None and not at.bodies and len(at.children) == 1:
         child = at.children[0]
         if not isinstance(child.element, Coordinate) or child.element.joint != element.joint:
             break
-        chain.append(at := child)
-    elements = [frame.element for frame in chain]
+        elements.append(child.element)
+        at = child
     kinematic = {bool(e.kinematic) for e in elements}
     name = element.joint or element.name
     text = f"(K {_written(name)})" if kinematic == {True} else _written(name)
     if element.joint is not None:
         # a lower pair about the axis of the last coordinate, if that has these coordinates
-        kind, axis = element.joint_kind, [] if element.joint_kind == "universal" else [elements[-1].axis]
+        kind, axis = str(element.joint_kind), [] if element.joint_kind == "universal" else [elements[-1].axis]
         made = TRANSFORMS[kind][0](name, *axis) if kind in TRANSFORMS else []
-        if [e.name for e in made] != [e.name for e in elements] or len(kinematic) > 1 or not np.allclose(
-            [e.twist for e in made], [e.twist for e in elements], rtol=0, atol=1e-12
-        ):  # fmt: skip
+        one, other = (np.array([e.twist for e in each], float) for each in (made, elements))
+        names = [e.name for e in made] == [e.name for e in elements]
+        if not names or len(kinematic) > 1 or not np.allclose(one, other, rtol=0, atol=1e-12):
             raise ModelError(
                 f'the joint "{name}" ({kind}) cannot be written as an s-expression: its coordinates are not those of '
                 f"a {kind} pair"
@@ -102,7 +112,7 @@ def _joint(at: Frame) -> tuple[str, Frame]:
     return text, at
 
 
-def _component(item: Any) -> str:
+def _component(item: Constraint | Load | Drive | Written) -> str:
     """The text of a constraint or load."""
     label = getattr(item, "label", None)
     if label is not None and not isinstance(item, (constraints.PointConstraint, constraints.Distance)):
@@ -111,12 +121,12 @@ def _component(item: Any) -> str:
         parts = [x for pair in item.factors.items() for x in pair]
         return f"(coupling {' '.join(map(_written, [*parts, item.value]))})"
     heads = {make: head for head, (make, _) in COMPONENTS.items() if isinstance(make, type)}
-    if type(item) not in heads:
+    if isinstance(item, Written) or type(item) not in heads:
         why = "it is written in Python" if isinstance(item, Written) else "its kind is not known"
         raise ModelError(f"the {getattr(item, 'name', repr(item))} cannot be written as an s-expression: {why}")
     head = heads[type(item)]
     words = [head]
-    for field, slot in zip(fields(item), slots(COMPONENTS[head][1]), strict=False):
+    for field, slot in zip(fields(type(item)), slots(COMPONENTS[head][1]), strict=False):
         value = getattr(item, field.name)
         if value is None and slot.optional and "own" not in slot.shown:
             break
@@ -129,7 +139,7 @@ def _component(item: Any) -> str:
     return f"({' '.join(words)})"
 
 
-def _touching(item: Any) -> str:
+def _touching(item: Ground | Contact | NoContact) -> str:
     """The text of a ground, a contact or a pair that does not touch."""
     if isinstance(item, NoContact):
         return f"(no-contact {_written(item.a)} {_written(item.b)})"
@@ -145,12 +155,7 @@ def _touching(item: Any) -> str:
     if item.points is not None:
         words += [_written(item.radius), _written(np.ravel(item.points))]
     for shape in item.shapes:
-        own = {
-            Box: lambda x: (x.size,), Sphere: lambda x: (x.radius,), Capsule: lambda x: (x.radius, x.length),
-            Cylinder: lambda x: (x.radius, x.length, x.rim_points), Disk: lambda x: (x.radius, x.axis),
-            Hull: lambda x: (np.ravel(x.vertices), x.lost),
-        }[type(shape)](shape)  # fmt: skip
-        own = (*own, shape.position, np.ravel(shape.rotation))
+        own = (*_SIZES[type(shape)](shape), shape.position, np.ravel(shape.rotation))
         words.append(f"({type(shape).__name__.lower()} {' '.join(map(_written, own))})")
     return f"({' '.join(words)})"
 
@@ -158,7 +163,7 @@ def _touching(item: Any) -> str:
 def _rolling(item: RollingConstraint) -> str:
     """The text of what rolls."""
     held = [float(bool(x)) for x in (item.along, item.across, item.normal)]
-    words: list[Any] = [item.frame, item.radius, item.axis or (0.0, 0.0, 0.0), item.center, *held]
+    words: list[object] = [item.frame, item.radius, item.axis or (0.0, 0.0, 0.0), item.center, *held]
     if item.plane is not None:
         words.append((*item.plane[0], item.plane[1]))
     return f"(rolling {' '.join(map(_written, words))})"
@@ -189,7 +194,7 @@ def write_sexpr(tree: Tree) -> str:
             lines[-1] += ")"
             continue
         if isinstance(at.element, Coordinate):
-            text, at = _joint(at)
+            text, at = _joint(at, at.element)
         else:
             text = _constant(at.element) + ("" if at.element.name is None else f" (name {_written(at.element.name)})")
         for own in at.bodies:
