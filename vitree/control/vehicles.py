@@ -361,7 +361,7 @@ class ControlProblem(TranscriptionProblem[Plan]):
         """Set velocities, and inputs near the trim that balance the momenta at the nodes by least squares."""
         at, vehicle, N = self._variables, self.vehicle, self.steps
         T, goal_v = x[at.T], self._goal[1]
-        x[at["v"]] = vehicle._velocities(x[at.q], T / N)
+        x[at["v"]] = vehicle.velocities(x[at.q], T / N)
         x[at["v_ends"]] = self._start[1], np.where(np.isfinite(goal_v), goal_v, 0.0)
         x[at.u] = vehicle.trim
         place = np.full(at.size, -1)

@@ -31,7 +31,7 @@ Gains = Mapping[str, ArrayLike | Mapping[str, float]]
 _MotionOf = Callable[[float], tuple[float, float, float]]
 
 
-def resolve_inputs(model: System, inputs: Inputs) -> np.ndarray | Callable[..., np.ndarray] | None:
+def resolve_inputs(model: System, inputs: object) -> np.ndarray | Callable[..., np.ndarray] | None:
     """Return inputs as steppers take them: None, (nu,), (steps, nu) or a callable (t, q, v) -> (nu,).
 
     Parameters

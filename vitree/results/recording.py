@@ -14,6 +14,7 @@ from vitree.arguments import entries, mapping, numbers_of, of_kind, real, severa
 from vitree.errors import InputError
 from vitree.integrators.gauss import STAGES
 from vitree.model.contact_points import origins_of
+from vitree.model.contacts import ContactMethods
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.dense import SLACK, Moment, states_at
@@ -228,8 +229,8 @@ class Recording:
 
     def _origins(self, log: ContactLog, frame: str) -> np.ndarray:
         """The places (n, 3) [m] of a frame where the steps to the records start; zeros for steps without contacts."""
-        model = self.system
-        if model is None or log.nodes is None:
+        model = None if self.system is None else self.system.full
+        if not isinstance(model, ContactMethods) or log.nodes is None:
             raise InputError(
                 f'it is not known where "{frame}" was, since the run is from a file; give about= a point (3,), or '
                 "points (n, 3) of the records"
@@ -237,7 +238,7 @@ class Recording:
         out = np.zeros((len(self), 3))
         record, first = np.unique(log.record, return_index=True)
         at = log.nodes.at[first]
-        origins = origins_of(model.full, frame, log.nodes.q[at])
+        origins = origins_of(model, frame, log.nodes.q[at])
         out[record] = np.where(at[:, None] < 0, np.nan, origins)
         return out
 

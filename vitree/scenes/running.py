@@ -213,7 +213,7 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
     options: Settings = dict(stage.options)
     run = simulate(
         stage.model, stage.q, stage.v, duration=stage.duration, dt=stage.dt, method=method, record_every=stage.every,
-        wrenches=[ExternalWrench(link, w[3:], torque=w[:3]) for link, w in stage.wrenches.items()],
+        wrenches=[ExternalWrench(link, (x, y, z), (a, b, c)) for link, (a, b, c, x, y, z) in stage.wrenches.items()],
         control=Control(torque=torque, targets=stage.targets), **options,
     )  # fmt: skip
     log = run.contacts

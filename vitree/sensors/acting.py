@@ -13,6 +13,7 @@ from vitree.errors import InputError
 from vitree.integrators.base import Inputs, Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.contact_points import late_pushes
+from vitree.model.contacts import ContactMethods
 from vitree.model.inputs import Motion, resolve_inputs
 from vitree.model.model import Model
 from vitree.model.state_forces import (
@@ -242,7 +243,7 @@ class Acting:
             return True
         return ContactForces(tuple(a), tuple(b), force, point, log.normal[some], log.slip[some], gap)
 
-    def impulses_on(self, model: Model, bodies: np.ndarray) -> np.ndarray:
+    def impulses_on(self, model: ContactMethods, bodies: np.ndarray) -> np.ndarray:
         """Return what contacts gave to some bodies in the step to each record but the first, (n - 1, 6) [N m s, N s].
 
         About the world's origin, in world axes; NaN where contacts can act and steps are not recorded.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -88,8 +88,7 @@ def _numbers_of(value: object, shape: tuple[int, ...], needed: str, what: str, a
 
 def frozen(value: _T) -> _T:
     """Return arrays, also those in tuples, as copies that nobody can write to; everything else as it is."""
-    read_only: Any = _frozen(value)
-    return read_only
+    return cast(_T, _frozen(value))
 
 
 def _frozen(value: object) -> object:
