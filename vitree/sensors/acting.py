@@ -305,7 +305,7 @@ class Acting:
         return wrench
 
 
-def on_bodies(model: Model, frame: str, bodies: np.ndarray) -> bool:
+def on_bodies(model: ContactMethods, frame: str, bodies: np.ndarray) -> bool:
     """Return whether a frame is on one of some bodies (nbody,)."""
     body = model.index.place(frame)[0]
     return body >= 0 and bool(bodies[body])
