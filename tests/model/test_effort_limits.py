@@ -57,8 +57,8 @@ def test_what_was_cut_is_told(tmp_path):
     assert "effort_cut" not in vt.simulate(MODEL, duration=0.1, dt=DT).settings
     for run in (vt.simulate, vt.rollout):
         more = {"v0": np.zeros((2, MODEL.nv))} if run is vt.rollout else {}
-        with pytest.raises(vt.InputError, match="none is given; leave it out"):
-            run(MODEL, effort_limits=True, duration=0.1, dt=DT, **more)
+        with pytest.raises(vt.InputError, match="the control has none; leave it out"):
+            run(MODEL, control=vt.Control(effort_limits=True), duration=0.1, dt=DT, **more)
 
 
 def test_a_failed_run_tells_as_well():

@@ -140,12 +140,12 @@ def test_runs_resume_bit_for_bit(method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("max_impacts", [0, 2])
-def test_nothing_of_a_step_depends_on_scratch(method, events):
+def test_nothing_of_a_step_depends_on_scratch(method, max_impacts):
     model = crawler(replace(GROUNDS["plane"], restitution=0.3))
     q, v = thrown(model, 2)
     ends = []
     for spoils in (False, True):
-        integrator = vt.METHODS[method](model, 1e-3, max_impacts=events)
+        integrator = vt.METHODS[method](model, 1e-3, max_impacts=max_impacts)
         integrator.start(0.0, q, v if method == "rk4" else model.generalized_momentum(q, v))
         for _ in range(300):
             if spoils:
@@ -237,7 +237,7 @@ def test_a_stop_and_its_rebound_give_no_energy(method):
 @pytest.mark.parametrize("wrong", [-1, 1.5, "two", 1001, None, np.nan])
 @pytest.mark.parametrize("method", METHODS)
 def test_events_is_a_whole_number(method, wrong):
-    with pytest.raises(vt.InputError, match=r"events.*whole number from 0 to 1000"):
+    with pytest.raises(vt.InputError, match=r"max_impacts.*whole number from 0 to 1000"):
         vt.simulate(*ball(), duration=0.01, dt=1e-3, method=method, max_impacts=wrong)
 
 

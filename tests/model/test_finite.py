@@ -142,8 +142,8 @@ def test_runs_from_frames_that_coincide_say_so(kind, method):
 
 @pytest.mark.parametrize("method", list(vt.METHODS))
 @pytest.mark.parametrize(("which", "size"), [
-    ("q0", 1e100), ("q0", -1e200), ("q0", 1e308), ("v0", 1e100), ("v0", -1e200), ("v0", 1e308), ("torque", 1e308),
-    ("torque", -1e308)])  # fmt: skip
+    ("q0", 1e100), ("q0", -1e200), ("q0", 1e308), ("v0", 1e100), ("v0", -1e200), ("v0", 1e308), ("control", 1e308),
+    ("control", -1e308)])  # fmt: skip
 def test_runs_of_the_largest_numbers_end(which, size, method):
     """SciPy's rk45 and dop853 never returned."""
     start = {"q0": [0.1, 0.2], "v0": [0.0, 0.0], which: [size, size]}

@@ -219,7 +219,7 @@ def test_a_car_drives_as_the_vehicle(method):
         return 0.2 * np.sin(0.8 * t)
 
     errors = []
-    inputs = {"control": lambda t: 400 + 300 * np.sin(t), "steering": lambda t: 0.16 * np.cos(0.8 * t)}
+    inputs = {"torque": lambda t: 400 + 300 * np.sin(t), "steering": lambda t: 0.16 * np.cos(0.8 * t)}
     fine = vt.simulate(car, duration=4.0, dt=1.25e-3, control=vt.Control(inputs=inputs))
     for dt in (4e-2, 2e-2, 1e-2):
         control = vt.Control(torque=torque, prescribed={"steering": lambda t: np.arctan(sigma(t))})
