@@ -4,7 +4,7 @@
 
 The simulation is put near the upright state, advanced over one period of the controller, and read. Differences of these
 are the matrices A and B of the sampled system. SciPy's Riccati solver makes the gains of them. A loop then has
-a force every 20 ms, which acts over 20 steps. A blow on the pole's tip at 3 s tests it.
+a force every 20 ms, which acts over 20 steps. An impulse on the pole's tip at 3 s tests it.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ def main() -> vt.Trajectory:
     cart = tree.world.add(vt.tx("rail", damping=0.5), vt.body("cart", 1.0))
     cart.add(vt.ry("pivot"), vt.tz(0.5), vt.body("pole", 0.3, (0.01, 0.01, 1e-4)), vt.tz(0.5), vt.frame("tip"))
     model = tree.compile()
-    blow = vt.Impulse("tip", (0.2, 0.0, 0.0), at=3.0)  # [N s]
-    sim = vt.Simulation(model, dt=1e-3, record_every=STEPS, wrenches=[blow])
+    impulse = vt.Impulse("tip", (0.2, 0.0, 0.0), at=3.0)  # [N s]
+    sim = vt.Simulation(model, dt=1e-3, record_every=STEPS, wrenches=[impulse])
 
     def period(z):
         """The state (q, v) a period after the state z[:4] with the force z[4]."""
