@@ -83,7 +83,7 @@ def test_rows_are_clipped_to_effort_limits():
     clipped = np.clip(torque, [-np.inf, -0.4], [np.inf, 0.4])
     assert run.q.tobytes() == vt.simulate(model, control=clipped, **CALL).q.tobytes()
     share = np.mean(np.abs(torque[:, 1]) > 0.4)
-    assert run.settings["effort_cut"] == {"b": pytest.approx(share, abs=1.5 / STEPS)}
+    assert 0 < share < 1 and run.settings["effort_cut"] == {"b": pytest.approx(share, rel=1e-12)}
 
 
 def test_a_control_has_the_bits_of_its_parts():

@@ -443,7 +443,7 @@ def with_wrenches(model: System, given: RunArguments) -> RunArguments:
 def require_moving_frame(model: System, push: Impulse | ExternalWrench) -> None:
     """Raise an InputError if a wrench is on nothing that moves, an UnknownNameError if there is no such frame."""
     if not isinstance(model, Model):
-        raise InputError("wrenches", None, f'act on frames, and "{model.name}" has none; give control=')
+        raise InputError("wrenches", [push], f'act on frames, and "{model.name}" has none; give control=')
     if model.flat.frame_body[model._frame(push.frame)] < 0:
         raise InputError(f'the {push.name} does nothing: "{push.frame}" is fixed to the world')
 
@@ -469,6 +469,7 @@ def driven(
     if given.effort_limits and torque is not None:
         if rowed:
             limited = LimitedTorque(model, np.zeros(model.nv))
+            limited.asked = 0  # the rows are what is counted
             torque = np.array([limited.cut_to(row) for row in torque])
         elif isinstance(torque, Controller):
             limited, first = LimitedTorque(model, function_of(torque)), torque.initial

@@ -42,7 +42,7 @@ class OfVehicle(Integrator):
     def __init__(self, model, dt, *, torque=None, wrenches=(), prescribed=None, **options):
         if wrenches:
             raise InputError(
-                "wrenches", None,
+                "wrenches", wrenches,
                 f'act on frames, and "{model.name}" has none; give control=, or make the vehicle with force='
             )
         if mapping(prescribed, "prescribed", "a mapping of names of joints to motions"):
