@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, as_numbers, several, shown, whole
+from vitree.arguments import Asked, as_numbers, explain_calls, several, shown, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
@@ -204,6 +204,7 @@ LEFT_OUT = "not simulated"
 _MEASURES = tuple(column[0] for column in COLUMNS[2:])
 
 
+@explain_calls
 def compare(
     model: System,
     methods: Sequence | Mapping,
