@@ -91,8 +91,16 @@ def alone(method: Method) -> Method:
     return called  # type: ignore[return-value]
 
 
+#: Types of what a step is given, which need no further look here.
+_NUMBERS = frozenset((type(None), np.ndarray, dict, list, tuple))
+
+
 def _of_step(control: Any) -> tuple[Any, Any, Any]:
     """Return torque, inputs and targets of what a step is given."""
+    if type(control) is Control and control.prescribed is None and control.effort_limits is False:
+        given = control.torque, control.inputs, control.targets
+        if _NUMBERS.issuperset(map(type, given)):
+            return given
     parts = parts_of(control)
     for name in ("torque", "inputs", "targets"):
         if callable(parts[name]) or isinstance(parts[name], Controller):
