@@ -15,17 +15,19 @@ from numpy.typing import ArrayLike
 from vitree.arguments import as_numbers, axes_of, entries, plain_scalar, real, several, shown, whole
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators import Integrator
-from vitree.integrators.base import Torque
+from vitree.integrators.base import Options, Torque
 from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
 from vitree.model.closure import satisfy_constraints
-from vitree.model.inputs import LimitedTorque
+from vitree.model.inputs import Inputs, LimitedTorque
 from vitree.model.model import Model
 from vitree.model.placement import place_on_ground, within_limits
 from vitree.model.system import System
+from vitree.results.plain import Settings
 from vitree.results.recording import Recording
 from vitree.run.controller import (
+    Arguments,
     Control,
     Controller,
     Held,
@@ -65,9 +67,9 @@ class RunArguments:
     torque: Torque | Controller = None
     effort_limits: bool = False
     wrenches: Iterable[ExternalWrench | Impulse] = ()
-    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None
-    targets: Any = None
-    prescribed: Mapping[str, Any] | None = None
+    inputs: Inputs | Controller = None
+    targets: Inputs | Controller = None
+    prescribed: Mapping[str, object] | None = None
     #: of the wrenches those that begin or end within the run, and impulses; ``checked`` sets them apart
     pushes: tuple[ExternalWrench | Impulse, ...] = ()
     record_every: int = 1
@@ -75,17 +77,17 @@ class RunArguments:
     progress: Callable[[int, int], object] | None = None
     monitors: str | Iterable[str] = ()
     resume: Recording | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
 
     @classmethod
-    def all_of(cls, values: dict[str, Any]) -> Self:
+    def all_of(cls, values: Arguments) -> Self:
         """Return arguments that have a value for each field."""
         made = object.__new__(cls)
         vars(made).update(values)
         return made
 
     @classmethod
-    def of(cls, values: dict[str, Any]) -> Self:
+    def of(cls, values: Arguments) -> Self:
         """Return arguments that have a value for each field, of which ``control`` has some."""
         options = values["options"]
         values.update(parts_of(values.pop("control")), pushes=(), resume=None)
@@ -191,8 +193,8 @@ class Schedule:
         return cls(dt, duration, steps, None, adaptive)
 
     @classmethod
-    def one(cls, dt: Any, adaptive: bool) -> Schedule:
-        """Return equal steps of a run whose end nobody knows.
+    def one(cls, dt: object, adaptive: bool) -> Schedule:
+        """Return equal steps of a run of unknown length.
 
         Raises
         ------
@@ -217,7 +219,7 @@ class Schedule:
             return t0 + np.concatenate(([0.0], np.cumsum(self.spans)))
         return t0 + self.dt * np.arange(done, done + self.steps + 1)
 
-    def settings(self, every: int) -> dict[str, Any]:
+    def settings(self, every: int) -> Settings:
         """Return the steps, and that each ``every``-th is recorded, for the record."""
         if self.spans is None:
             return {"dt": self.dt, "record_every": every}
@@ -231,7 +233,7 @@ def _equal(duration: float, dt: float) -> Schedule:
     return Schedule(dt, duration, count_steps(duration, dt), None, False)
 
 
-def _spans(dt, duration) -> tuple[np.ndarray, float, float]:
+def _spans(dt: object, duration: object) -> tuple[np.ndarray, float, float]:
     """Return steps that differ, the first step, and the sum of all."""
     try:
         spans = as_numbers(dt).copy()
@@ -274,7 +276,7 @@ def count_steps(duration: float, dt: float) -> int:
     return steps
 
 
-def _rounding(value: Any) -> float:
+def _rounding(value: object) -> float:
     """How far a time may be off because its type has few digits, as a share of it."""
     kind = getattr(value, "dtype", None)
     return max(1e-9, min(float(np.finfo(kind).eps), 1e-6)) if kind is not None and kind.kind == "f" else 1e-9
@@ -291,7 +293,7 @@ def require_times(t0: float, end: float, dt: float) -> None:
         )
 
 
-def _checked_times(duration: Any, dt: Any) -> tuple[float, float]:
+def _checked_times(duration: object, dt: object) -> tuple[float, float]:
     for name, value, example in (("duration", duration, "2.0"), ("dt", dt, "1e-3")):
         if not 0 < real(value) < np.inf:
             raise InputError(name, value, f"must be a positive number of seconds, such as {example}")
@@ -346,7 +348,7 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
     return kind, given
 
 
-def require_cut(model: System, effort_limits: Any, torque: Any) -> None:
+def require_cut(model: System, effort_limits: object, torque: object) -> None:
     """Raise an InputError if ``effort_limits=True`` has nothing to cut."""
     if not effort_limits:
         return
@@ -359,7 +361,7 @@ def require_cut(model: System, effort_limits: Any, torque: Any) -> None:
     require_efforts(model, effort_limits)
 
 
-def require_efforts(model: System, effort_limits: Any) -> None:
+def require_efforts(model: System, effort_limits: object) -> None:
     """Raise an InputError if no joint has an effort limit, which ``effort_limits=True`` asks for."""
     if not any(np.isfinite(joint.effort).any() for joint in model.joints):
         raise InputError(
@@ -388,7 +390,7 @@ _MEANT = (
 )  # fmt: skip
 
 
-def require_known(kind: type[Integrator], options: Mapping[str, Any]) -> None:
+def require_known(kind: type[Integrator], options: Mapping[str, object]) -> None:
     """Raise an UnknownNameError if an option is an argument under a name of other libraries; the text has ours."""
     if "resume" in options:
         raise UnknownNameError("argument", "resume", ["run.resume(duration)"], argument="resume")
@@ -507,7 +509,7 @@ def _rows_of(model: System, torque: Any, schedule: Schedule) -> np.ndarray:
     return rows
 
 
-def require_system(model: Any) -> None:
+def require_system(model: object) -> None:
     """Raise an InputError unless a model is one that can be simulated."""
     if not isinstance(model, System):
         raise InputError(
@@ -546,7 +548,7 @@ def as_before(model: System, given: RunArguments) -> RunArguments:
 # ---- states that runs start from: neutral, or drawn by a seed ----------------------------------------------
 
 
-def start_of(system: Any, seed: int, q0: Any = "neutral", v0: Any = "random", speed: float = 1.0,
+def start_of(system: Any, seed: int, q0: ArrayLike = "neutral", v0: str | np.ndarray = "random", speed: float = 1.0,
              on_ground: bool = False) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return q (nq,) and v (nv,), drawn from separate streams: the one does not depend on the other.
 
@@ -586,11 +588,13 @@ def start_of(system: Any, seed: int, q0: Any = "neutral", v0: Any = "random", sp
     return q, v if system.degrees_of_freedom == system.nv else system.project_velocity(q, v)
 
 
-def configuration_of(system: Any, seed: int, q0: Any = "neutral", on_ground: bool = False) -> np.ndarray:
+def configuration_of(system: Any, seed: int, q0: ArrayLike = "neutral", on_ground: bool = False) -> np.ndarray:
     """Return q (nq,) [m or rad]; arguments and errors as of :func:`start_of`."""
     require_seed(seed)
+    q: np.ndarray
     if not isinstance(q0, str):
-        return system.validate_configuration(q0, "q0")
+        q = system.validate_configuration(q0, "q0")
+        return q
     if q0 == "random":
         if not hasattr(system, "random_configuration"):
             raise InputError("q0", q0, f': "{system.name}" has no limits to draw from; give neutral, or numbers')
@@ -607,7 +611,7 @@ def configuration_of(system: Any, seed: int, q0: Any = "neutral", on_ground: boo
     return q
 
 
-def require_seed(seed: Any) -> int:
+def require_seed(seed: object) -> int:
     """Return a seed as an int.
 
     Raises

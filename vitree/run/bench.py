@@ -8,23 +8,28 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree._core import scalar
 from vitree.errors import ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.model.model import Model
 from vitree.model.system import System, freedom_of
-from vitree.results.plain import no_nan, plain, versions
+from vitree.results.plain import Row, Settings, no_nan, plain, versions
 from vitree.run.simulate import simulate
 from vitree.urdf import write_urdf
 from vitree.urdf.writer import DRAKE
 
+#: A call that returns seconds and iterations.
+Timing = Callable[[], tuple[float, float]]
+#: By program, step or call, and name.
+Timings = dict[tuple[str, str, str], Timing]
 #: States of a loop over a kernel.
 STATES = 256
 
@@ -45,9 +50,9 @@ class Benchmark:
         Settings of the timing: model, dt [s], steps, repeats, machine and versions.
     """
 
-    table: list[dict[str, Any]]
+    table: list[Row]
     notes: tuple[str, ...]
-    settings: dict[str, Any]
+    settings: Settings
 
     def __str__(self) -> str:
         s = self.settings
@@ -75,8 +80,8 @@ class Benchmark:
 def bench(
     system: System,
     methods: Iterable[str] | None = None,
-    q0=None,
-    v0=None,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
     *,
     dt: float = 1e-3,
     steps: int = 200,
@@ -130,7 +135,7 @@ def bench(
         raise InputError("dt", dt, "must be a positive number of seconds")
     q0 = None if q0 is None else system.validate_configuration(q0, "q0")
     v0 = None if v0 is None else system.validate_velocity(v0, "v0")
-    beside: dict[tuple[str, str, str], Callable[[], tuple[float, float]]] = {}
+    beside: Timings = {}
     notes: list[str] = []
     if peers and isinstance(system, Model):
         beside, notes = _peers_of(system, v0, dt, steps)
@@ -175,10 +180,12 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores"
 
 
-def _step_of(system, method, q0, v0, dt, steps) -> Callable[[], tuple[float, float]]:
+def _step_of(
+    system: System, method: str, q0: ArrayLike | None, v0: ArrayLike | None, dt: float, steps: int
+) -> Timing:
     """A function that returns the seconds of a step and its iterations, NaN if a step is not solved."""
 
-    def run():
+    def run() -> tuple[float, float]:
         try:
             traj = simulate(system, q0, v0, duration=steps * dt, dt=dt, method=method, record_every=steps)
         except ConvergenceError:
@@ -188,10 +195,10 @@ def _step_of(system, method, q0, v0, dt, steps) -> Callable[[], tuple[float, flo
     return run
 
 
-def _timed(call: Callable[[], Any], count: int) -> Callable[[], tuple[float, float]]:
+def _timed(call: Callable[[], object], count: int) -> Timing:
     """A function that returns the seconds of one of the things that a call does."""
 
-    def run():
+    def run() -> tuple[float, float]:
         start = time.perf_counter()
         call()
         return (time.perf_counter() - start) / count, math.nan
@@ -207,7 +214,7 @@ def _states(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return q, v, a
 
 
-def _kernels_of(model: Model) -> dict:
+def _kernels_of(model: Model) -> Timings:
     q, v, a = _states(model)
     kernels, core, g = scalar(), model.core, model.gravity
     vector, matrix = np.empty((STATES, model.nv)), np.empty((STATES, model.nv**2))
@@ -222,7 +229,7 @@ def _kernels_of(model: Model) -> dict:
 # ---- peers ----------------------------------------------------------------------------------------
 
 
-def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]:
+def _peers_of(model: Model, v0: np.ndarray | None, dt: float, steps: int) -> tuple[Timings, list[str]]:
     """Return the timings of the peers that are installed and read the mechanism, and notes on the others."""
     notes: list[str] = []
     try:
@@ -233,15 +240,15 @@ def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]
         return {}, [f"Peers left out: {str(error).partition('. Remedy')[0]}."]
     for element in root:
         for part in ("visual", "collision", "dynamics"):
-            for found in element.findall(part):
-                element.remove(found)
+            for each in element.findall(part):
+                element.remove(each)
     rotors = {
         next(part.iter("joint")).attrib["name"]: float(next(part.iter(f"{{{DRAKE}}}rotor_inertia")).attrib["value"])
         for part in root.findall("transmission")
     }
     free = any(joint.kind == "free" for joint in model.joints)
     inertia = float(np.trace(model.crba(model.neutral())))
-    jobs: dict = {}
+    jobs: Timings = {}
     for name, make in (("pinocchio", _pinocchio), ("mujoco", _mujoco)):
         try:
             found, trace = make(root, free, rotors, v0, dt, steps)
@@ -260,7 +267,9 @@ def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]
     return jobs, notes
 
 
-def _pinocchio(root, free, rotors, v0, dt, steps):
+def _pinocchio(
+    root: ElementTree.Element, free: bool, rotors: Mapping[str, float], v0: np.ndarray | None, dt: float, steps: int
+) -> tuple[Timings, float]:
     """Return timings of Pinocchio's kernels; of aba and crba the quicker of two conventions."""
     import pinocchio as pin
 
@@ -272,25 +281,27 @@ def _pinocchio(root, free, rotors, v0, dt, steps):
     q = pin.integrate(model, pin.neutral(model), rng.uniform(-1, 1, model.nv))
     v, a = rng.uniform(-1, 1, (2, model.nv))
     conventions = pin.Convention.LOCAL, pin.Convention.WORLD
-    calls = {
+    calls: dict[str, Any] = {
         "rnea": [lambda: pin.rnea(model, data, q, v, a)],
         "aba": [lambda c=c: pin.aba(model, data, q, v, a, c) for c in conventions],
         "crba": [lambda c=c: pin.crba(model, data, q, c) for c in conventions],
     }
 
-    def loop(call):
+    def loop(call: Callable[[], object]) -> None:
         for _ in range(STATES):
             call()
 
-    def best(several):
+    def best(several: list[Callable[[], object]]) -> Timing:
         timed = [_timed(functools.partial(loop, call), STATES) for call in several]
         return lambda: min(run() for run in timed)
 
     jobs = {("pinocchio, from Python", "call", name): best(several) for name, several in calls.items()}
-    return jobs, np.trace(pin.crba(model, data, pin.neutral(model)))
+    return jobs, float(np.trace(pin.crba(model, data, pin.neutral(model))))
 
 
-def _mujoco(root, free, rotors, v0, dt, steps):
+def _mujoco(
+    root: ElementTree.Element, free: bool, rotors: Mapping[str, float], v0: np.ndarray | None, dt: float, steps: int
+) -> tuple[Timings, float]:
     """Return timings of MuJoCo's steps by two integrators, without contacts and limits."""
     import mujoco
 
@@ -303,7 +314,7 @@ def _mujoco(root, free, rotors, v0, dt, steps):
         joint.armature = rotors.get(joint.name, 0.0)
     if free:
         spec.worldbody.first_body().add_freejoint()
-    jobs = {}
+    jobs: Timings = {}
     for name, kind in (("Euler", mujoco.mjtIntegrator.mjINT_EULER), ("RK4", mujoco.mjtIntegrator.mjINT_RK4)):
         model = spec.compile()
         model.opt.integrator, model.opt.timestep = kind, dt
@@ -311,7 +322,7 @@ def _mujoco(root, free, rotors, v0, dt, steps):
         model.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_CONSTRAINT | off.mjDSBL_EULERDAMP | off.mjDSBL_LIMIT
         data = mujoco.MjData(model)
 
-        def run(model=model, data=data):
+        def run(model: Any = model, data: Any = data) -> None:
             mujoco.mj_resetData(model, data)
             if v0 is not None:
                 data.qvel[:] = v0
@@ -322,7 +333,7 @@ def _mujoco(root, free, rotors, v0, dt, steps):
     columns = np.zeros((model.nv, model.nv))
     for column, unit in zip(columns, np.eye(model.nv), strict=True):
         mujoco.mj_mulM(model, data, column, unit)
-    return jobs, np.trace(columns)
+    return jobs, float(np.trace(columns))
 
 
 def _versions_of_peers(programs: set[str]) -> dict[str, str]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked, as_numbers, explain_calls, several, shown, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.integrators.base import Torque
+from vitree.integrators.base import Options, Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model
 from vitree.model.stiffness import friction_rates, spring_rate
 from vitree.model.system import System, freedom_of
 from vitree.results.comparison import COLUMNS, Compared
-from vitree.results.plain import plain
+from vitree.results.plain import Row, Settings, plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
 from vitree.run.arguments import ARGUMENTS, NAMES, RunArguments, count_steps, require_system
 from vitree.run.controller import Control, Controller, parts_of
@@ -27,6 +27,9 @@ from vitree.run.simulate import ACCURACY, AUTO, NoStep, chosen
 from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import OF_LIMITS, OF_SPEEDS, Trajectory, sound_records
 from vitree.wording import quoted, text_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # ---- comparison: the table and pictures of a comparison of methods -----------------------------------------
 
@@ -74,7 +77,7 @@ class Comparison(Compared):
     trajectories: dict[tuple[str, float], Trajectory]
     reference: Trajectory | None
 
-    def plot(self, path: str | os.PathLike | None = None) -> Any:
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw energy and error over time; return the matplotlib figure, saved to ``path``.
 
         Raises
@@ -151,7 +154,7 @@ def failure_notes(reasons: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
 
 
-def engine_notes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def engine_notes(rows: Iterable[Row]) -> list[str]:
     """Return how rows of other engines are meant, and what each engine cannot simulate."""
     left: dict[str, None] = {}
     ran: dict[str, None] = {}
@@ -202,12 +205,14 @@ _SAME = (NAMES | ARGUMENTS) - {"p0", "q1", "t0", "monitors", "resume", "options"
 #: The status of an engine that cannot simulate a part.
 LEFT_OUT = "not simulated"
 _MEASURES = tuple(column[0] for column in COLUMNS[2:])
+#: A method and its options.
+Job = tuple[str, Options]
 
 
 @explain_calls
 def compare(
     model: System,
-    methods: Sequence | Mapping,
+    methods: Sequence[str | Job] | Mapping[str, str | Job],
     q0: ArrayLike,
     v0: ArrayLike | None = None,
     *,
@@ -265,7 +270,7 @@ def compare(
         Other programs that run the same: "mujoco" by its integrators euler, implicitfast and rk4, "pinocchio" by
         semi-implicit Euler and RK4 of its accelerations, or one of them as "mujoco:rk4". Each is a row as the methods
         are. They take mechanisms with gravity, damping, friction, joint springs, drives, torque and constant inputs,
-        and MuJoCo contacts, too. What an engine cannot simulate is told in its row and in the notes.
+        and MuJoCo contacts, too. What an engine cannot simulate is named in its row and in the notes.
     progress : callable, optional
         Called as progress(done_steps, total_steps, what).
 
@@ -348,11 +353,11 @@ class _Table:
         Label to why no step was found.
     """
 
-    def __init__(self, run: Runner, truth: Reference, jobs: Mapping[str, tuple], steps: Mapping[str, list[float]],
+    def __init__(self, run: Runner, truth: Reference, jobs: Mapping[str, Job], steps: Mapping[str, list[float]],
                  repeats: int, without: Mapping[str, NoStep]):  # fmt: skip
         self.run, self.truth, self.jobs, self.steps, self.repeats = run, truth, jobs, steps, repeats
         self.dts = [x for own in steps.values() for x in own]
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[Row] = []
         for label, error in without.items():
             self.rows.append(_blank(label, jobs[label][0], NAN, 0) | {
                 "status": "no step", "reason": str(error.args[0]),
@@ -378,7 +383,7 @@ class _Table:
         # last, since it takes longest: an interrupt then leaves the methods' rows
         self.truth.compute(self.run, compared)
 
-    def comparison(self, settings: dict[str, Any]) -> Comparison:
+    def comparison(self, settings: Settings) -> Comparison:
         """Return the rows there are, with their errors."""
         model, truth, rows = self.run.model, self.truth, self.rows
         conservative, free = _energy_is_known(self.run), _momentum_is_known(self.run)
@@ -412,7 +417,7 @@ class _Table:
         )  # fmt: skip
 
 
-def _time_steps(dt: Any, duration: float, every: int) -> tuple[list[float], bool]:
+def _time_steps(dt: object, duration: float, every: int) -> tuple[list[float], bool]:
     """Return the time steps [s], checked, and whether one is to be chosen, too."""
     numbers, auto = dt, isinstance(dt, str) and dt == AUTO
     if isinstance(dt, list | tuple):
@@ -437,11 +442,11 @@ def _require_records(duration: float, step: float, every: int) -> None:
         raise InputError("record_every", every, f"is more than the steps of dt={quoted(step)} s; lower it")
 
 
-def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
+def _jobs(methods: object, known: Collection[str]) -> dict[str, Job]:
     """Return label -> (method, options) of names, of pairs (name, options), or of a dict of them."""
     if isinstance(methods, str):
         methods = [methods]
-    jobs: dict[str, tuple[str, dict]] = {}
+    jobs: dict[str, Job] = {}
     if isinstance(methods, Mapping):
         items = list(methods.items())
     else:
@@ -472,7 +477,7 @@ def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
     return jobs
 
 
-def _check_method(name: Any, known: Collection[str], argument: str) -> None:
+def _check_method(name: object, known: Collection[str], argument: str) -> None:
     if not isinstance(name, str) or name not in known:
         raise UnknownNameError("method", name, known, argument=argument)
 
@@ -482,13 +487,15 @@ def solving(model: System) -> list[str]:
     return [name for name in model.methods if name == GAUSS or name.startswith("scipy-")]
 
 
-def _blank(label: str, name: str, dt: float, steps: int) -> dict[str, Any]:
+def _blank(label: str, name: str, dt: float, steps: int) -> Row:
     """A row without numbers."""
     row = {"label": label, "method": name, "dt": dt, "steps": steps}
     return row | {"status": "ok", "failed_at": None, "reason": None} | dict.fromkeys(_MEASURES, NAN)
 
 
-def _row(run: Runner, key, name: str, options: dict, repeats: int):
+def _row(
+    run: Runner, key: tuple[str, float], name: str, options: Options, repeats: int
+) -> tuple[Row, Trajectory | None]:
     """Run one method at one time step: its row without errors, and its sound records."""
     label, dt = key
     steps = count_steps(run.duration, dt)
@@ -518,7 +525,7 @@ def _row(run: Runner, key, name: str, options: dict, repeats: int):
     return row, traj
 
 
-def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[str, float]:
+def _measure(model: System, traj: Trajectory, errors: Series, symmetric: bool) -> dict[str, float]:
     """Return the largest errors of one run and the drift of its energy."""
     with np.errstate(over="ignore", invalid="ignore"):
         t = errors.t - errors.t.mean()
@@ -558,7 +565,7 @@ def _momentum_is_known(run: Runner) -> bool:
     return not model.expand_velocity(as_numbers(force) != 0)[model._free_roots()].any()
 
 
-def _fit_orders(rows: list[dict], resolution: float) -> None:
+def _fit_orders(rows: list[Row], resolution: float) -> None:
     """Fit error = C dt^order per label, where the error is well above the reference's own."""
     floor = 3 * resolution if resolution > 0 else 0.0
     for label in {row["label"] for row in rows}:

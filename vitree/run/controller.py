@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, mapping, real
 from vitree.errors import CallableError, InputError, UnknownNameError
-from vitree.integrators.base import Torque
-from vitree.model.inputs import resolve_inputs
+from vitree.integrators.base import Kept, Torque
+from vitree.model.inputs import Inputs, resolve_inputs
 from vitree.model.system import System
 from vitree.wording import a_kind, quoted
 
@@ -24,6 +24,11 @@ from vitree.wording import a_kind, quoted
 
 
 plain = scalar().plain
+
+#: Arguments by their names, as a function takes them.
+Arguments = dict[str, Any]
+#: An input or a target of a run: a number, numbers for each step, or a callable of t.
+Signal = ArrayLike | Callable[[float], ArrayLike]
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -62,9 +67,9 @@ class Control:
     """
 
     torque: Torque | Controller = None
-    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None
-    targets: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None
-    prescribed: Mapping[str, Any] | None = None
+    inputs: Inputs | Controller = None
+    targets: Inputs | Controller = None
+    prescribed: Mapping[str, object] | None = None
     effort_limits: bool = False
 
     def __post_init__(self) -> None:
@@ -76,7 +81,7 @@ class Control:
 _NOTHING = {"torque": None, "inputs": None, "targets": None, "prescribed": None, "effort_limits": False}
 
 
-def parts_of(control: Any) -> dict[str, Any]:
+def parts_of(control: object) -> Arguments:
     """Return torque, inputs, targets, prescribed and effort_limits of what a caller gives as ``control=``.
 
     Raises
@@ -130,7 +135,7 @@ class Controller:
     function: Callable[..., ArrayLike]
     period: float
     delay: float = 0.0
-    observe: Callable[..., Any] | None = None
+    observe: Callable[..., object] | None = None
     initial: ArrayLike | None = None
 
     def __post_init__(self) -> None:
@@ -224,11 +229,11 @@ class Held:
             self.value, changed = coming.popleft()[1], True
         return changed
 
-    def settings(self) -> list:
+    def settings(self) -> list[object]:
         """Return all that changes in a run, as a file keeps it."""
         return [self.value.tolist(), [[step, value.tolist()] for step, value in self.coming]]
 
-    def take_up(self, kept: Any) -> None:
+    def take_up(self, kept: Sequence[Any]) -> None:
         """Go on from :meth:`settings` of a run before.
 
         Raises
@@ -244,11 +249,11 @@ class Held:
             raise InputError(f"the run to resume has damaged answers of its controller: {error}") from None
         self.value, self.coming = value, deque(coming)
 
-    def keep(self) -> tuple:
+    def keep(self) -> Kept:
         """Return all that changes in a run."""
         return self.value, tuple(self.coming)
 
-    def go_back(self, kept: tuple) -> None:
+    def go_back(self, kept: Kept) -> None:
         """Go on from what :meth:`keep` returned."""
         self.value, self.coming = kept[0], deque(kept[1])
 
@@ -277,13 +282,13 @@ class HeldRows(Held):
         self.value = self.rows[at - self.begun]
         return True
 
-    def take_up(self, kept: Any) -> None:
+    def take_up(self, kept: Sequence[Any]) -> None:
         """Go on after a run before: the rows begin anew."""
 
-    def keep(self) -> tuple:
+    def keep(self) -> Kept:
         return self.value, self.begun
 
-    def go_back(self, kept: tuple) -> None:
+    def go_back(self, kept: Kept) -> None:
         self.value, self.begun = kept
 
 
@@ -330,7 +335,7 @@ class Targets:
         If no drive has an input as its target.
     """
 
-    def __init__(self, model: System, targets: Any):
+    def __init__(self, model: System, targets: object):
         names, drives = model.input_names, getattr(model, "drives", ())
         self.at = {drive.joint: names.index(drive.target) for drive in drives if isinstance(drive.target, str)}
         if not self.at:
@@ -344,7 +349,7 @@ class Targets:
 
     # ---- in a step -----------------------------------------------------------------------------------------
 
-    def quickly(self, targets: Any, now: np.ndarray) -> np.ndarray:
+    def quickly(self, targets: object, now: np.ndarray) -> np.ndarray:
         """Return the inputs (nu,) with these targets instead of those that act ``now``.
 
         Whether floats are finite is not asked: the stepper looks at them.
@@ -365,7 +370,7 @@ class Targets:
                 return found
         return self.over(targets, now)
 
-    def over(self, targets: Any, now: np.ndarray) -> np.ndarray:
+    def over(self, targets: object, now: np.ndarray) -> np.ndarray:
         """Return the inputs (nu,) with these targets, an array (n,) or numbers by joints, instead of those ``now``.
 
         Raises
@@ -382,7 +387,7 @@ class Targets:
         for joint, value in targets.items():
             place = at.get(joint)
             if place is None:
-                raise self._unknown(joint, targets)
+                raise self._unknown(joint)
             if type(value) is not float or not math.isfinite(value):
                 value = float(entries(value, (), f'targets["{joint}"]'))
             values[place] = value
@@ -391,13 +396,15 @@ class Targets:
 
     # ---- in a run ------------------------------------------------------------------------------------------
 
-    def signals(self, targets: Any, inputs: Any) -> Any:
+    def signals(
+        self, targets: Inputs | Controller, inputs: Mapping[str, object]
+    ) -> Mapping[str, object] | Callable[..., np.ndarray] | Controller:
         """Return inputs for a run: by name, or a callable or Controller that gives all.
 
         Raises
         ------
         InputError, UnknownNameError
-            If the targets are wrong, or do not go with the inputs.
+            If the targets are wrong, or are incompatible with the inputs.
         """
         if isinstance(targets, Controller):
             return self._of_controller(targets, inputs)
@@ -406,7 +413,8 @@ class Targets:
         if isinstance(targets, Mapping):
             for joint in targets:
                 if joint not in self.at:
-                    raise self._unknown(joint, targets)
+                    raise self._unknown(joint)
+            found: Mapping[str, np.ndarray | Asked]
             found = {joint: _signal(value, joint) for joint, value in targets.items()}
             if len({np.shape(value) for value in found.values() if not callable(value) and np.ndim(value)}) > 1:
                 raise InputError("targets", targets, "has arrays of different lengths; give one for each step")
@@ -416,7 +424,7 @@ class Targets:
         names = self.model.input_names
         return {**inputs, **{names[self.at[joint]]: value for joint, value in found.items()}}
 
-    def require_apart(self, targets: Any, inputs: Mapping) -> None:
+    def require_apart(self, targets: object, inputs: Mapping[str, object]) -> None:
         """Raise an InputError if an input is given as a target and among the inputs."""
         for joint in targets if isinstance(targets, Mapping) else self.at:
             if joint in self.at and self.model.input_names[self.at[joint]] in inputs:
@@ -425,7 +433,7 @@ class Targets:
                     "targets", targets, f'and inputs both have "{name}", the target of "{joint}"; leave it out of one'
                 )
 
-    def _columns(self, targets: Any) -> dict[str, np.ndarray]:
+    def _columns(self, targets: object) -> dict[str, np.ndarray]:
         """Return an array (n,) or (steps, n) by joints."""
         count = len(self.at)
         needed = f"({count},) or (steps, {count}) for {count} drives, a callable, or a mapping of joints to signals"
@@ -438,7 +446,9 @@ class Targets:
         rows = entries(rows, rows.shape, "targets")
         return {joint: rows[..., k] for k, joint in enumerate(self.at)}
 
-    def _of_callable(self, targets: Callable, inputs: Mapping) -> Callable:
+    def _of_callable(
+        self, targets: Callable[..., ArrayLike], inputs: Mapping[str, object]
+    ) -> Callable[..., np.ndarray]:
         """Return a callable (t, q, v) that returns all inputs."""
         others = resolve_inputs(self.model, inputs or None)
         if isinstance(others, np.ndarray) and others.ndim > 1:
@@ -455,7 +465,7 @@ class Targets:
 
         return all_inputs
 
-    def _of_controller(self, targets: Controller, inputs: Mapping) -> Controller:
+    def _of_controller(self, targets: Controller, inputs: Mapping[str, object]) -> Controller:
         """Return a controller of the same clock whose answers are all inputs."""
         others = resolve_inputs(self.model, inputs or None)
         if others is not None and not (isinstance(others, np.ndarray) and others.ndim == 1):
@@ -468,14 +478,14 @@ class Targets:
         function = self._of_callable(function_of(targets), inputs)
         return of_another_function(targets, function, first)
 
-    def _asked(self, targets: Callable) -> Callable:
+    def _asked(self, targets: Callable[..., ArrayLike]) -> Callable[..., np.ndarray]:
         """Return a callable of targets whose errors name them."""
         asked = Asked(targets, "targets", "(t, q, v)", self.where.shape)
         if not self.shared:
             return asked
 
-        def agreed(*state: Any) -> np.ndarray:
-            numbers = asked(*state)
+        def agreed(*state: object) -> np.ndarray:
+            numbers: np.ndarray = asked(*state)
             try:
                 self._require_agreement(dict(zip(self.at, numbers.tolist(), strict=True)))
             except InputError as error:
@@ -486,10 +496,10 @@ class Targets:
 
     # ---- what is wrong ---------------------------------------------------------------------------------------
 
-    def _unknown(self, joint: Any, targets: Any) -> UnknownNameError:
+    def _unknown(self, joint: object) -> UnknownNameError:
         return UnknownNameError("drive", joint, self.at, argument="targets")
 
-    def _require_agreement(self, values: Mapping[str, Any]) -> None:
+    def _require_agreement(self, values: Mapping[str, Signal]) -> None:
         """Raise an InputError if two drives of one input are given different targets."""
         for one, other in self.shared:
             if one not in values or other not in values:
@@ -504,7 +514,7 @@ class Targets:
                 )
 
 
-def with_targets(model: System, targets: Any, inputs: Any) -> Any:
+def with_targets(model: System, targets: Inputs | Controller, inputs: object) -> Any:
     """Return inputs for a run with the targets of drives among them.
 
     Parameters
@@ -517,15 +527,15 @@ def with_targets(model: System, targets: Any, inputs: Any) -> Any:
     Raises
     ------
     InputError, UnknownNameError
-        If there is no such drive, or the targets are wrong, or do not go with the inputs.
+        If there is no such drive, or the targets are wrong, or are incompatible with the inputs.
     """
     plan = Targets(model, targets)
     named_inputs = inputs_beside(plan, targets, inputs)
     return plan.signals(targets, named_inputs)
 
 
-def inputs_beside(plan: Targets, targets: Any, inputs: Any) -> dict[str, Any]:
-    """Return inputs that go with targets; raise an InputError if they are no mapping, or have a target among them."""
+def inputs_beside(plan: Targets, targets: object, inputs: object) -> Arguments:
+    """Return the inputs beside targets; raise an InputError if they are no mapping, or have a target among them."""
     if inputs is not None and not isinstance(inputs, Mapping):
         raise InputError("targets", targets, "go with inputs that are a mapping of names, or none")
     found = mapping(inputs, "inputs", "a mapping of names")
@@ -533,7 +543,7 @@ def inputs_beside(plan: Targets, targets: Any, inputs: Any) -> dict[str, Any]:
     return found
 
 
-def _signal(signal: Any, joint: str) -> Any:
+def _signal(signal: object, joint: str) -> np.ndarray | Asked:
     """One target of a mapping: a number, numbers for each step, or a callable of t."""
     what = f'targets["{joint}"]'
     if callable(signal):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,11 +10,13 @@ import numpy as np
 
 from vitree.arguments import entries, mapping, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.integrators.composed_slopes import Rows
+from vitree.integrators.composed_slopes import Part, Rows
 from vitree.integrators.mass_slopes import MassSlopes, mass_slopes
 from vitree.integrators.slopes import Slopes, kicks_of
+from vitree.mechanism.flat import Flat
 from vitree.model.model import Model
 from vitree.model.parameters import OF_LINKS, OF_VELOCITIES
+from vitree.results.recording import Recording
 from vitree.run.linearization import CHUNK, StepsOf, momenta_by_states
 
 # ---- what a small change of a run's start, torques and inputs makes of all its states: one pass from start to end
@@ -30,13 +33,13 @@ class Perturbation(NamedTuple):
     dp: np.ndarray
 
 
-def variation_of(run: Any, d: Any, dp: Any, dtorque: Any, dinputs: Any, dprescribed: Any,
-                 control: Any) -> Perturbation:  # fmt: skip
+def variation_of(run: Recording, d: object, dp: object, dtorque: object, dinputs: object, dprescribed: object,
+                 control: object) -> Perturbation:  # fmt: skip
     """Return what a change makes of a run; see :meth:`vitree.Trajectory.variation`."""
     steps = StepsOf(run, control)
     n, nv, nu, k = len(steps), steps.model.nv, steps.ends.u.shape[1], len(steps.model.prescribed_joint_names)
 
-    def given(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+    def given(value: object, shape: tuple[int, ...], name: str) -> np.ndarray:
         return np.zeros(shape) if value is None else np.asarray(entries(value, shape, name))
 
     motions = np.empty((steps.first[-1] + 1, 2 * nv))
@@ -54,6 +57,10 @@ def variation_of(run: Any, d: Any, dp: Any, dtorque: Any, dinputs: Any, dprescri
 
 #: Parameters of which there are gradients.
 PARAMETERS = (*OF_LINKS, "damping", "friction", "armature", "gravity", "gains")
+
+
+#: Derivatives by parameters: of gravity an array, of others name to number or array.
+ByParameters = dict[str, np.ndarray | Mapping[str, float | np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +87,7 @@ class Gradient:
         state at the start stays as a momentum. That by an inertia is symmetric: the number changes by the sum of its
         products with the entries of a change.
     costates : (steps + 1, 2 nv) array, in units as by_q0 and by_p0
-        By (d, p) of each record; all that follows goes along.
+        By (d, p) of each record; later records change with it.
     """
 
     model: Model
@@ -91,7 +98,7 @@ class Gradient:
     by_torque: np.ndarray
     by_inputs: np.ndarray
     by_prescribed: np.ndarray
-    by_parameters: dict[str, Any]
+    by_parameters: ByParameters
     costates: np.ndarray
 
     def __repr__(self) -> str:
@@ -108,10 +115,12 @@ class Gradient:
         return found[:nv], found[nv:]
 
 
-def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, control: Any) -> Gradient:
+def gradient_of(
+    run: Recording, by_q: object, by_p: object, by_v: object, parameters: object, control: object
+) -> Gradient:
     """Return the gradient of a function of a run; see :meth:`vitree.Trajectory.gradient`."""
     steps = StepsOf(run, control)
-    model: Any = steps.model
+    model = steps.model
     n, nv, first_of = len(steps), model.nv, steps.first
     count = int(first_of[-1])
     given = np.zeros((n + 1, 2 * nv))
@@ -159,9 +168,9 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, cont
     return Gradient(model, *start, *found_by, np.ascontiguousarray(costates[first_of]))
 
 
-def _by_velocities(run: Any, by_v: np.ndarray) -> np.ndarray:
+def _by_velocities(run: Recording, by_v: np.ndarray) -> np.ndarray:
     """Return what derivatives by velocities are by displacements and momenta, p = M(q) v."""
-    model = run.system
+    model: Any = run.system
     if model.constraints or model.prescribed_joint_names or model.has_contact:
         raise InputError(
             "by_v", by_v,
@@ -177,7 +186,7 @@ def _by_velocities(run: Any, by_v: np.ndarray) -> np.ndarray:
 class Asked:
     """The parameters that were asked for, and the sums over steps of what the run's function changes by them."""
 
-    def __init__(self, model: Any, parameters: Any, driven: bool):
+    def __init__(self, model: Model, parameters: object, driven: bool):
         self.model = model
         self.masses: MassSlopes | None = None
         self.names: dict[str, list[str]] = {}
@@ -202,7 +211,7 @@ class Asked:
         self.of_joints = {kind: np.zeros(model.nv) for kind in OF_VELOCITIES if kind in self.names}
         self.gains = {joint: np.zeros(2) for joint in self.names.get("gains", ())}
 
-    def add(self, integrator: Any, rows: Rows, drives: np.ndarray, mu: np.ndarray, late: np.ndarray,
+    def add(self, integrator: Part, rows: Rows, drives: np.ndarray, mu: np.ndarray, late: np.ndarray,
             torque: np.ndarray) -> None:  # fmt: skip
         """Add the part of some steps or substeps of an integrator; ``drives`` are those of their slopes.
 
@@ -237,9 +246,9 @@ class Asked:
             more = mass_slopes(integrator, q, q2, mu, late)
             self.masses = more if self.masses is None else MassSlopes(*map(np.add, self.masses, more))
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> ByParameters:
         """Return the gradients by kind and name."""
-        found: dict[str, Any] = {}
+        found: ByParameters = {}
         for kind, names in self.names.items():
             if kind == "gravity":
                 found[kind] = self.masses.gravity if self.masses is not None else np.zeros(3)
@@ -256,7 +265,7 @@ class Asked:
         flat = self.model.flat
         return int(flat.frame_body[flat.frame_names.index(link)])
 
-    def _of_link(self, name: str) -> dict[str, Any]:
+    def _of_link(self, name: str) -> dict[str, float | np.ndarray]:
         """Return the gradients by mass, COM and inertia of a link, a part of a body."""
         flat = self.model.flat
         row = flat.frame_names.index(name)
@@ -275,7 +284,7 @@ class Asked:
         }
 
 
-def linear_in_mass(found: MassSlopes, flat: Any, body: int) -> tuple[float, np.ndarray, np.ndarray]:
+def linear_in_mass(found: MassSlopes, flat: Flat, body: int) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the derivatives by a body's mass, first moment m c and inertia about its origin, of those by (m, c, I)."""
     m, c = float(flat.mass[body]), np.asarray(flat.com[body])
     G, by_com = found.inertia[body], found.com[body]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -16,10 +17,11 @@ from vitree.arguments import whole
 from vitree.errors import InputError, VitreeError
 from vitree.integrators import Integrator
 from vitree.model.inputs import resolve_inputs
+from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.results.plain import plain
+from vitree.results.plain import Settings, plain
 from vitree.run.arguments import RunArguments, Schedule
-from vitree.run.controller import Targets, with_targets
+from vitree.run.controller import Arguments, Targets, with_targets
 from vitree.run.trajectory import Trajectory
 
 # ---- rollout: the records of many instances of a model -----------------------------------------------------
@@ -32,12 +34,19 @@ QUANTITIES: dict[str, slice | int | None] = {
 }  # fmt: skip
 
 
-def with_row(model: Any, parameters: Mapping[str, Any], k: int) -> Any:
+T = TypeVar("T")
+#: Numbers of instances: arrays (n, ...), or mappings of them.
+Numbers = np.ndarray | Mapping[str, "Numbers"]
+
+
+def with_row(model: System, parameters: Mapping[str, Numbers], k: int) -> System:
     """Return a model with the parameters of an instance, which are row ``k`` of arrays (n, ...)."""
-    return model.with_parameters(**_row(parameters, k)) if parameters else model
+    if not (parameters and isinstance(model, Model)):
+        return model
+    return model.with_parameters(**{name: _row(each, k) for name, each in parameters.items()})
 
 
-def _row(value: Any, k: int) -> Any:
+def _row(value: Numbers, k: int) -> Any:
     return {name: _row(each, k) for name, each in value.items()} if isinstance(value, Mapping) else value[k]
 
 
@@ -89,11 +98,11 @@ class Rollout:
     width: int
     threads: int
     seconds: float
-    settings: dict[str, Any]
-    parameters: Mapping[str, Any]
+    settings: Settings
+    parameters: Mapping[str, Numbers]
     solved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> np.ndarray:
         if name in QUANTITIES and "data" in vars(self):
             if name in self.data:
                 return self.data[name]
@@ -101,7 +110,7 @@ class Rollout:
             raise AttributeError(f'the rollout has no "{name}": its record has {had}', name=name, obj=self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
-    def system_of(self, k: int) -> Any:
+    def system_of(self, k: int) -> System:
         """Return the model of the instance ``k``, with its parameters.
 
         Raises
@@ -117,7 +126,7 @@ class Rollout:
     def __iter__(self) -> Iterator[Trajectory]:
         return (self[k] for k in range(len(self)))
 
-    def __getitem__(self, index: Any) -> Trajectory:
+    def __getitem__(self, index: SupportsIndex) -> Trajectory:
         """Return the trajectory of an instance, as far as it came.
 
         Raises
@@ -169,7 +178,7 @@ class Rollout:
             error.add_note(f"instance {k} of {len(self)}; {len(self.failed)} failed")
             raise error
 
-    def save(self, path: str | os.PathLike) -> Any:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write what was recorded to the .npz file ``path``, at once or not at all, and return where it is.
 
         It has t [s], the quantities by name, rows, steps, and ``failed`` (m,) and ``reasons`` (m,) of instances that
@@ -223,14 +232,14 @@ class Instances:
     q0: np.ndarray | None
     v0: np.ndarray | None
     p0: np.ndarray | None
-    driving: dict[str, Any]
-    parameters: dict[str, Any]
+    driving: Arguments
+    parameters: Mapping[str, Numbers]
     given: RunArguments
     kind: type[Integrator]
     schedule: Schedule
     count: int = 0
 
-    def count_instances(self, asked: Any) -> None:
+    def count_instances(self, asked: object) -> None:
         """Find the number of instances.
 
         Raises
@@ -261,7 +270,7 @@ class Instances:
             raise InputError(f"the arguments have different numbers of instances ({listed}); give each the same")
         self.count = next(iter(found.values()))
 
-    def start(self, k: int) -> dict[str, Any]:
+    def start(self, k: int) -> dict[str, np.ndarray | None]:
         """Return q0, v0 and p0 of an instance, by name."""
         given = {"q0": self.q0, "v0": self.v0, "p0": self.p0}
         return {name: array if array is None or array.ndim == 1 else array[k] for name, array in given.items()}
@@ -279,7 +288,7 @@ class Instances:
                            for name in ("inputs", "targets"))  # fmt: skip
         resolve_inputs(self.model, inputs if targets is None else with_targets(self.model, targets, inputs))
 
-    def system(self, k: int) -> Any:
+    def system(self, k: int) -> System:
         """Return the model of an instance.
 
         Raises
@@ -303,7 +312,7 @@ class Instances:
         return isinstance(torque, np.ndarray) and torque.ndim == 3
 
 
-def inputs_of(model: Any, given: dict[str, Any]) -> np.ndarray | None:
+def inputs_of(model: System, given: Arguments) -> np.ndarray | None:
     """Return all inputs of instances, (nu,), (n, nu) or (n, steps, nu); None without inputs and targets.
 
     Parameters
@@ -313,7 +322,7 @@ def inputs_of(model: Any, given: dict[str, Any]) -> np.ndarray | None:
         Of "inputs" and "targets", as :class:`Instances` has them; others are left out.
     """
     names = model.input_names
-    parts: list[tuple[Any, np.ndarray]] = []
+    parts: list[tuple[Sequence[int] | np.ndarray, np.ndarray]] = []
     for name, joints in (("inputs", None), ("targets", given.get("targets"))):
         value = given.get(name)
         if value is None:
@@ -335,7 +344,7 @@ def inputs_of(model: Any, given: dict[str, Any]) -> np.ndarray | None:
     return found
 
 
-def _leaves(value: Any, name: str) -> dict[str, int]:
+def _leaves(value: Numbers, name: str) -> dict[str, int]:
     if not isinstance(value, dict):
         return {name: len(value)}
     return {key: size for part, each in value.items() for key, size in _leaves(each, f'{name}["{part}"]').items()}
@@ -378,7 +387,7 @@ class Batch:
         #: whether blocks under way are to stop
         self.stopped = False
 
-    def keep(self, which: slice | np.ndarray, q: np.ndarray, x: np.ndarray, by_momentum: bool, system: Any,
+    def keep(self, which: slice | np.ndarray, q: np.ndarray, x: np.ndarray, by_momentum: bool, system: System,
              told: np.ndarray | None = None) -> None:  # fmt: skip
         """Keep the first rows of some instances, states (instances, rows, ...); x is p or v. The others become NaN.
 
@@ -407,7 +416,7 @@ class Batch:
     def _asks(self, name: str) -> bool:
         return name in self.names or bool({*self.names} - {"q", "v", "p"})
 
-    def take(self, k: int, run: Any, error: VitreeError | None = None) -> None:
+    def take(self, k: int, run: Trajectory | None, error: VitreeError | None = None) -> None:
         """Keep the records of an instance that was run alone, as far as it came."""
         if error is not None:
             self.failed[k] = error
@@ -420,7 +429,7 @@ class Batch:
             at = at[-1:] if error is None else at[:0]
         rows = len(at)
         for name in self.names:
-            if name == "center_of_mass":
+            if name == "center_of_mass" and run.system is not None:
                 self.data[name][k, :rows] = run.system._energies(run.q[at], run.v[at])[:, 8:11]
             else:
                 self.data[name][k, :rows] = getattr(run, name)[at]
@@ -441,20 +450,20 @@ class Batch:
         if self.stopped:
             raise Stopped
 
-    def share(self, work: Callable[[Any], int], pieces: Iterable[Any]) -> None:
+    def share(self, work: Callable[[T], int], pieces: Iterable[T]) -> None:
         """Do pieces of work in threads; ``work`` returns how many instances came to their end."""
         total = self.instances.count
         if self.threads == 1:
             for piece in pieces:
                 self.tell(work(piece), total)
             return
-        waiting: Iterator[Any] = iter(pieces)
+        waiting: Iterator[T] = iter(pieces)
         with ThreadPoolExecutor(self.threads, "vitree rollout") as pool:
-            running: set[Any] = set()
+            running: set[Future[int]] = set()
             try:
                 while True:
-                    while len(running) < 2 * self.threads and (piece := next(waiting, None)) is not None:
-                        running.add(pool.submit(work, piece))
+                    while len(running) < 2 * self.threads and (further := next(waiting, None)) is not None:
+                        running.add(pool.submit(work, further))
                     if not running:
                         return
                     done, running = wait(running, return_when=FIRST_COMPLETED)

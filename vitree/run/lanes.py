@@ -14,14 +14,15 @@ from vitree._core import scalar, wide
 from vitree.arguments import Asked
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS
-from vitree.integrators.compiled import FIRST_CHUNK
+from vitree.integrators.compiled import FIRST_CHUNK, CompiledIntegrator
 from vitree.model.model import Model
-from vitree.run.controller import Control, Targets
+from vitree.model.system import System
+from vitree.run.controller import Arguments, Control, Targets
 from vitree.run.instances import Batch, Instances, Stopped, inputs_of
 from vitree.run.simulate import run
 from vitree.run.simulation import Simulation
 
-# ---- instances that are held side by side, and advance together: in lanes, or each with a stepper of its own
+# ---- instances that are held side by side, and advance together: in lanes, or each with its own stepper
 
 
 core = scalar()
@@ -33,7 +34,7 @@ FEWEST, FEWEST_BLOCKS = 16, 2
 class Block:
     """What blocks of instances in lanes have in common: an integrator, and the address of its plan."""
 
-    def __init__(self, integrator: Any, plan: int):
+    def __init__(self, integrator: CompiledIntegrator, plan: int):
         self.integrator, self.address, self.by_momentum = integrator, plan, integrator.uses_momentum
         self.module, self._own = wide(), threading.local()
 
@@ -87,7 +88,7 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def held_alone(
-    found: Instances, model: Any, k: int, every: int, start: dict[str, Any] | None = None
+    found: Instances, model: System, k: int, every: int, start: Arguments | None = None
 ) -> Simulation:
     """Return an instance that is held, without what is given to it step by step; ``start`` is in place of its own."""
     given = found.given
@@ -170,7 +171,7 @@ class Held:
             self._pool.shutdown()
             self._pool = None
 
-    def _share(self, work: Callable[[Any], None], which: np.ndarray, fewest: int) -> None:
+    def _share(self, work: Callable[[np.ndarray], None], which: np.ndarray, fewest: int) -> None:
         """Do work on parts of some indices, in threads."""
         parts = max(1, min(self.threads, len(which) // fewest))
         if parts == 1:
@@ -341,7 +342,7 @@ MOST_PIECES = 32
 def in_lanes(batch: Batch, plan: Block) -> None:
     """Run all instances in blocks, and those that leave the common way alone."""
     found = batch.instances
-    model: Any = found.model
+    model = found.model
     q0, x0 = starts_of(found, plan.by_momentum)
     torque, inputs = found.driving.get("torque"), inputs_of(model, found.driving)
     steps, width, begins = found.schedule.steps, plan.module.VT_LANES, batch.every is not None
@@ -366,7 +367,7 @@ def in_lanes(batch: Batch, plan: Block) -> None:
             q[:, 0], x[:, 0] = q0[first : first + n], x0[first : first + n]
         over = [x[first : first + n] if x is not None and x.ndim == 3 else None for x in (torque, inputs)]
         lanes = plan.lanes()
-        told: list[tuple] = []
+        told: list[tuple[int, ...]] = []
         most = FIRST_CHUNK
         for at in range(0, n, width):
             lanes.start(q0, x0, first + at)
@@ -440,7 +441,7 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
 def side_by_side(batch: Batch, plan: Block | None) -> None:
     """Run all instances step by step, under what callables (t, Q, V) answer to their states."""
     found = batch.instances
-    model: Any = found.model
+    model = found.model
     n, steps, dt, t0 = found.count, found.schedule.steps, found.schedule.dt, found.given.t0
     sizes = {"torque": model.nv, "inputs": len(model.input_names), "targets": len(getattr(model, "drives", ()))}
     asked = {

@@ -8,11 +8,22 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import numbers_of, of_kind, require_finite, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import METHODS
-from vitree.integrators.composed_slopes import Blocks, Rows, chained, halved_parts, part_factored, part_slopes, retraced
+from vitree.integrators.base import Options
+from vitree.integrators.composed_slopes import (
+    Blocks,
+    Part,
+    Rows,
+    chained,
+    halved_parts,
+    part_factored,
+    part_slopes,
+    retraced,
+)
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.curvature import BLOCKS, curvature, require_curvature
 from vitree.integrators.slopes import (
@@ -30,6 +41,7 @@ from vitree.mechanism.flat import KIND_NV
 from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.results.recording import Recording
 from vitree.run.controller import parts_of, with_targets
 
 #: Steps whose derivatives are in memory at one time, in sweeps.
@@ -59,7 +71,7 @@ class Course(NamedTuple):
     """
 
     method: str
-    options: dict[str, Any]
+    options: Options
     rows: Rows
     pieces: np.ndarray
     first: np.ndarray
@@ -70,7 +82,7 @@ class Course(NamedTuple):
         return self._replace(rows=self.rows.of(slice(begin, end)), pieces=self.pieces[k : k + 1],
                              first=np.array([0, end - begin]))  # fmt: skip
 
-    def curvature(self, model: Any, dt: float, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
+    def curvature(self, model: Model, dt: float, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
         """Return the second derivatives (..., n, N, N) of costates (..., n, 2 nv) of the ends of n steps."""
         integrator = integrator_of(model, self.method, dt, self.options, composed=True)
         found = [
@@ -179,7 +191,7 @@ class Linearization:
             found.append(np.concatenate([block[..., :nv, :], moved], axis=-2))
         return Derivatives(*found)
 
-    def curvature(self, costate: Any, by: Any = "state") -> np.ndarray:
+    def curvature(self, costate: ArrayLike, by: str | Sequence[str] = "state") -> np.ndarray:
         """Return the second derivatives of costate . (y, dp2), symmetric.
 
         y is the displacement from the end to where a changed step ends: ``model.difference(q_end, q2)``. So both
@@ -230,7 +242,8 @@ class Linearization:
         require_finite(array, "costate", costate)
         rows = array.reshape(*array.shape[: array.ndim - len(shape)], -1, n)
         found = self._course.curvature(model, self.dt, names, rows)
-        return (0.5 * (found + found.swapaxes(-1, -2))).reshape(*array.shape[:-1], *found.shape[-2:])
+        symmetric: np.ndarray = 0.5 * (found + found.swapaxes(-1, -2))
+        return symmetric.reshape(*array.shape[:-1], *found.shape[-2:])
 
     def form(self, end: bool = False) -> np.ndarray:
         """Return the symplectic form Omega (..., 2 nv, 2 nv) [1, and kg m^2/s] in these coordinates.
@@ -256,7 +269,7 @@ class Linearization:
         return found
 
 
-def momenta_by_states(model: Any, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+def momenta_by_states(model: Model, q: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Return the derivatives (..., 2 nv, 2 nv) of (d, p) by (d, v), p = M(q) v."""
     nv = model.nv
     found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
@@ -265,7 +278,7 @@ def momenta_by_states(model: Any, q: np.ndarray, p: np.ndarray) -> np.ndarray:
     return found
 
 
-def momentum_slopes(model: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def momentum_slopes(model: Model, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the derivatives (..., nv, nv) of M(q) v by displacements, and by v."""
     rest = np.zeros_like(v)
     # M v is the force that gives the acceleration v at rest, without gravity
@@ -281,19 +294,20 @@ def _hat(w: np.ndarray) -> np.ndarray:
     return found
 
 
-def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any], composed: bool = False) -> Any:
+def integrator_of(model: System, method: object, dt: float, options: Options, composed: bool = False) -> Part:
     """Return an integrator whose steps have derivatives; ``composed``: it may be a composition."""
     if not hasattr(of_kind(model, System, "model", "a vitree Model"), "flat"):
         raise InputError(f"{model.name!r} is a {type(model).__name__}; only steps of a Model have derivatives")
     kind = METHODS.get(method) if isinstance(method, str) else None
     if kind is None or not hasattr(kind, "reusable"):
         raise InputError("method", method, "has no derivatives of its steps; take linear-time or midpoint")
-    found = kind(model, dt, **options)
+    made: Any = kind(model, dt, **options)
+    found: Part = made
     require_slopes(found, composed)
     return found
 
 
-def linearize_run(run: Any, control: Any = None) -> Linearization:
+def linearize_run(run: Recording, control: object = None) -> Linearization:
     """Return the derivatives of each step of a run; see :meth:`vitree.Trajectory.linearize`."""
     steps = StepsOf(run, control)
     most = CHUNK if steps.first[-1] > len(steps) else max(1, NUMBERS // (2 * steps.model.nv) ** 2)
@@ -325,7 +339,7 @@ class StepsOf:
         Those of the method that its derivatives depend on.
     """
 
-    def __init__(self, run: Any, control: Any):
+    def __init__(self, run: Recording, control: object):
         model: Any = run.system
         if model is None:
             raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
@@ -345,7 +359,7 @@ class StepsOf:
         if not len(self.ends.q):
             raise InputError("the run has no steps; let it go on before it is linearized")
         self.tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
-        self._parts: dict[int, list[Any]] = {}
+        self._parts: dict[int, list[Part]] = {}
         self.pieces, nodes = _pieces_of(run, self.ends)
         composed = len(self.parts_of(1))
         self.first = np.concatenate([[0], np.cumsum(self.pieces * composed)])
@@ -364,13 +378,13 @@ class StepsOf:
         """Return chunks of steps with one number of substeps each, and at most so many of them."""
         return chunks_of(self.first, most)
 
-    def parts_of(self, pieces: int) -> list[Any]:
+    def parts_of(self, pieces: int) -> list[Part]:
         """Return integrators of order 2 for the substeps of a step taken in so many pieces; ``dt`` may be negative."""
         if pieces not in self._parts:
             self._parts[pieces] = halved_parts(self.integrator, pieces, self.tolerance)
         return self._parts[pieces]
 
-    def parts(self, begin: int) -> list[Any]:
+    def parts(self, begin: int) -> list[Part]:
         """Return those of a step."""
         return self.parts_of(int(self.pieces[begin]))
 
@@ -459,7 +473,7 @@ class StepsOf:
             require_explained(self.model, self.parts(begin)[0].dt, found, rows.p, rows.p2, begin, pieces)
 
 
-def _pieces_of(run: Any, ends: Rows) -> tuple[np.ndarray, Rows]:
+def _pieces_of(run: Recording, ends: Rows) -> tuple[np.ndarray, Rows]:
     """Return in how many pieces each step of a run was taken (n,), and the pieces: steps, but for those in halves."""
     n, inner = len(ends.q), run.halves
     pieces = np.ones(n, int)
@@ -477,9 +491,11 @@ def _pieces_of(run: Any, ends: Rows) -> tuple[np.ndarray, Rows]:
     return pieces, Rows(*(np.ascontiguousarray(x) for x in found))
 
 
-def touched_in(run: Any) -> list[Touched | None]:
+def touched_in(run: Recording) -> list[Touched | None]:
     """Return the contacts that pushed in each step of a run that records each of them."""
-    log, model, h = run.contacts, run.system, run.dt
+    log: Any = run.contacts
+    model: Any = run.system
+    h = run.dt
     count, rubs = model.contact_list.count, [name == "dry friction" for _, name in log.names]
     # a limit's impulse has the sign of its coordinate
     stops = np.array([name == "limit" for _, name in log.names], dtype=bool)
@@ -504,7 +520,7 @@ def touched_in(run: Any) -> list[Touched | None]:
     return found
 
 
-def _moving(model: Any, one: str, other: str) -> np.ndarray:
+def _moving(model: Model, one: str, other: str) -> np.ndarray:
     """Return which coordinates (nv,) move two that touch: frames, or a frame and the ground, or a joint."""
     found = np.zeros(model.nv, dtype=bool)
     if other in ("limit", "dry friction"):
@@ -519,7 +535,7 @@ def _moving(model: Any, one: str, other: str) -> np.ndarray:
     return found
 
 
-def _inputs_of(model: Any, control: Any, steps: int) -> np.ndarray:
+def _inputs_of(model: Model, control: object, steps: int) -> np.ndarray:
     """Return the inputs (steps, nu) that acted; they matter where drives have limits, and to other loads."""
     parts = parts_of(control)
     inputs, targets = parts["inputs"], parts["targets"]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import InputError
 from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
-from vitree.run.controller import Controller, parts_of
+from vitree.run.controller import Control, Controller, parts_of
 from vitree.run.linearization import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
+from vitree.run.trajectory import Trajectory
 
 #: How far a step may lead from a state of rest [m or rad].
 AT_REST = 1e-7
@@ -19,8 +21,8 @@ AT_REST = 1e-7
 
 @guarded
 def linearize(
-    model: Model, q0: Any = None, v0: Any = None, *, p0: Any = None, dt: float, method: str = "linear-time",
-    control: Any = None, **options: Any,
+    model: Model, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, p0: ArrayLike | None = None,
+    dt: float, method: str = "linear-time", control: Control | ArrayLike | None = None, **options: Any,
 ) -> Linearization:  # fmt: skip
     """Take one step, and return its derivatives.
 
@@ -69,7 +71,7 @@ def linearize(
             raise InputError(name, parts[name], "must be numbers for one step, not a callable")
     integrator_of(model, method, dt, options, composed=True)
 
-    def step(q: Any, v: Any, p: Any) -> Any:
+    def step(q: ArrayLike | None, v: ArrayLike | None, p: ArrayLike | None) -> Trajectory:
         return simulate(model, q, v, p0=p, duration=dt, dt=dt, method=method, control=control,
                         **{"tolerance": 1e-12, **options})  # fmt: skip
 
@@ -79,9 +81,9 @@ def linearize(
     return linearize_run(run, control)[0]
 
 
-def _rests(run: Any) -> bool:
+def _rests(run: Trajectory) -> bool:
     """Whether a step from rest stays there, by impulses at its start."""
-    model = run.system
+    model: Any = run.system
     if not (model.has_contact or model.constraints) or run.p[0].any():
         return False
     return float(np.abs(model.difference(run.q[0], run.q[1])).max(initial=0.0)) <= AT_REST and bool(run.p[1].any())

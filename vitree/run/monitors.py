@@ -12,6 +12,7 @@ import numpy as np
 from vitree.arguments import several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
+from vitree.integrators.compiled import CompiledIntegrator
 from vitree.memory import require_memory
 from vitree.model.contact_points import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
 from vitree.model.kinematics import carried
@@ -81,7 +82,7 @@ class Monitors:
                 "monitors", "error",
                 f": the method {integrator.name} does not estimate its error. Methods that do: {able}"
             )
-        self.model: Any = integrator.model
+        self.model = integrator.model
         self.done = 0
         #: the time and the state where the next step begins, and the contacts that pushed in the step before
         self._time: float
@@ -100,14 +101,14 @@ class Monitors:
             self.arrays[name] = np.empty(steps if MONITORS[name][0] == 0 else (steps, count))
         self.watched = np.empty((0, WATCHED + drives))
 
-    def begin(self, integrator: Any) -> None:
+    def begin(self, integrator: Integrator) -> None:
         """Go on from the integrator's state."""
         self._time, self._start = integrator.t, integrator.state()
         self._pushed = integrator.pushed(0)[:, 1].astype(int)
-        if integrator.touches_here:
+        if isinstance(integrator, CompiledIntegrator) and integrator.touches_here:
             integrator.stepper.log_parts(True)
 
-    def take_one(self, integrator: Any, records: Records, stride: int) -> None:
+    def take_one(self, integrator: CompiledIntegrator, records: Records, stride: int) -> None:
         """Keep the step to the integrator's state, which was taken in parts: numbers of solvers are NaN."""
         sizes = (array.shape[1] for array in (records.q, records.x, records.multipliers))
         every = Records.room(1, *sizes)
@@ -334,8 +335,9 @@ class _Steps:
         return self._whole(change)
 
 
-def _moments(model: Any, q: np.ndarray, bodies: np.ndarray) -> np.ndarray:
+def _moments(model: Model, q: np.ndarray, bodies: np.ndarray) -> np.ndarray:
     """Mass times place (n, 3) [kg m] of some bodies (nbody,) at rows q (n, nq)."""
     X = model._pose_rows(np.ascontiguousarray(q))[:, bodies]
     place = X[..., 3] + np.einsum("nbij,bj->nbi", X[..., :3], model.flat.com[bodies])
-    return model.flat.mass[bodies] @ place
+    found: np.ndarray = model.flat.mass[bodies] @ place
+    return found

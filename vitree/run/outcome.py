@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree._core import scalar
 from vitree.errors import CallableError
-from vitree.integrators.base import FEW_ROWS, Records
-from vitree.integrators.compiled import ORDINARY, checkpoint_of
+from vitree.integrators.base import FEW_ROWS, Integrator, Records
+from vitree.integrators.compiled import ORDINARY, Stepper, checkpoint_of
 from vitree.integrators.explicit import solved_by
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, Damper, JointForce
@@ -22,9 +23,10 @@ from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.contact_points import Nodes, places_of, signed
 from vitree.model.model import Model
 from vitree.model.stiffness import spring_rate
+from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.driven import Driven, at_records
-from vitree.results.plain import plain, read_only
+from vitree.results.plain import Settings, plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
@@ -41,7 +43,9 @@ from vitree.run.trajectory import (
 # ---- what a run keeps of what drove it ---------------------------------------------------------------------
 
 
-def driven_of(integrator: Any, records: Records, velocities: Callable[[], np.ndarray], dt: float) -> Driven | None:
+def driven_of(
+    integrator: Integrator, records: Records, velocities: Callable[[], np.ndarray], dt: float
+) -> Driven | None:
     """Return what drove the run of an integrator, worked out when it is first asked for; None of vehicles.
 
     Parameters
@@ -69,8 +73,9 @@ def driven_of(integrator: Any, records: Records, velocities: Callable[[], np.nda
     return Driven(len(records.t), **parts, accelerations=moves)
 
 
-def _part(given: Any, size: int, place: slice, kept: list, records: Records, velocities: Callable, dt: float,
-          midway: bool) -> Any:  # fmt: skip
+def _part(given: np.ndarray | Callable[..., ArrayLike] | None, size: int, place: slice, kept: list[np.ndarray],
+          records: Records, velocities: Callable[[], np.ndarray], dt: float,
+          midway: bool) -> np.ndarray | Callable[[], np.ndarray] | None:  # fmt: skip
     if callable(given) and not midway:
         return partial(_asked, given, records, velocities, size)
     if kept:
@@ -80,7 +85,9 @@ def _part(given: Any, size: int, place: slice, kept: list, records: Records, vel
     return None if given is None or callable(given) or not size else np.array(given, dtype=float)
 
 
-def _asked(function: Callable, records: Records, velocities: Callable, size: int) -> np.ndarray:
+def _asked(
+    function: Callable[..., ArrayLike], records: Records, velocities: Callable[[], np.ndarray], size: int
+) -> np.ndarray:
     """The values of a function at the records; NaN where it raises an error, as at the end of a run that it stopped."""
     rows = np.full((len(records.t), size), np.nan)
     for row, t, q, v in zip(rows, records.t, records.q, velocities(), strict=True):
@@ -89,7 +96,7 @@ def _asked(function: Callable, records: Records, velocities: Callable, size: int
     return rows
 
 
-def _kept(kept: list, place: slice, t: np.ndarray, dt: float, smooth: bool) -> np.ndarray:
+def _kept(kept: list[np.ndarray], place: slice, t: np.ndarray, dt: float, smooth: bool) -> np.ndarray:
     rows = np.concatenate(kept)
     return at_records(t, np.column_stack([rows[:, 0], rows[:, place]]), dt, smooth)
 
@@ -100,7 +107,7 @@ def _of_rows(given: np.ndarray, t: np.ndarray, dt: float) -> np.ndarray:
     return at_records(t, np.column_stack([np.arange(1, len(t)), given[led]]), dt)
 
 
-def wrenches_told(wrenches: Iterable[ExternalWrench | Impulse]) -> dict[str, Any]:
+def wrenches_told(wrenches: Iterable[ExternalWrench | Impulse]) -> Settings:
     """Return what acts beside the model's loads, as settings of the run."""
     found = [{"kind": type(each).__name__, **asdict(each)} for each in wrenches]
     return {"wrenches": found} if found else {}
@@ -123,23 +130,23 @@ class Drivers(NamedTuple):
     others : bool
         Whether anything else does: wrenches, pushes, prescribed coordinates, commands between the steps.
     power : float or None [W]
-        The most that a torque that is a callable had where it was asked; None if nobody knows.
+        The most that a torque that is a callable had where it was called; None if unknown.
     """
 
-    torque: Any
-    inputs: Any
+    torque: np.ndarray | Callable[..., ArrayLike] | None
+    inputs: np.ndarray | Callable[..., ArrayLike] | None
     others: bool
     power: float | None
 
     @classmethod
-    def of(cls, integrator: Any) -> Drivers:
+    def of(cls, integrator: Integrator) -> Drivers:
         """Return what drives an integrator; arrays are copied."""
         torque, inputs = (x.copy() if isinstance(x, np.ndarray) else x for x in (integrator.torque, integrator.inputs))
         others = bool(integrator.commanded or integrator.wrenches or integrator.pushes or integrator.motion.names)
         return cls(torque, inputs, others, integrator.most_asked_power)
 
 
-def most_work(model: Any, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: np.ndarray,
+def most_work(model: System, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: np.ndarray,
               every: int) -> np.ndarray | None:  # fmt: skip
     """Return the most that drives, torques and forces of joints can have given up to each record, (n,) [J].
 
@@ -175,7 +182,7 @@ def most_work(model: Any, drivers: Drivers, t: np.ndarray, q: np.ndarray, v: np.
     rows = np.broadcast_to(inputs if inputs.ndim == 1 else inputs[: n - 1], (n - 1, inputs.shape[-1]))
     dt, given = np.diff(t), np.zeros(n)
 
-    def value(of: float | str) -> Any:
+    def value(of: float | str) -> float | np.ndarray:
         return rows[:, model.input_names.index(of)] if isinstance(of, str) else of
 
     for load in model.loads:
@@ -211,7 +218,8 @@ def _spring(kp: float, limit: float, e: np.ndarray) -> np.ndarray:
     if not kp:
         return np.zeros_like(e)
     linear = np.minimum(np.abs(e), limit / kp)
-    return 0.5 * kp * linear**2 + (limit * (np.abs(e) - linear) if np.isfinite(limit) else 0.0)
+    energy: np.ndarray = 0.5 * kp * linear**2 + (limit * (np.abs(e) - linear) if np.isfinite(limit) else 0.0)
+    return energy
 
 
 # ---- outcome: what a run leaves, and all that follows from it; a Trajectory asks it for its fields ---------
@@ -260,9 +268,9 @@ class Outcome:
     film = about = None
     stages: np.ndarray | None = None
 
-    def __init__(self, integrator: Any, records: Records, schedule: Schedule, every: int, more: dict[str, Any],
+    def __init__(self, integrator: Any, records: Records, schedule: Schedule, every: int, more: Settings,
                  watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
-        self.system: Any = integrator.model
+        self.system: System = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
         self._of_steps, self._drivers = (schedule, every, more), Drivers.of(integrator)
         self._mended = list(integrator.mended)
@@ -291,16 +299,17 @@ class Outcome:
         self._multipliers = integrator.multipliers_of(records) if facts.constrained else records.multipliers
         self._largest = self._largest_by(stepper)
 
-    def _largest_by(self, stepper: Any) -> float:
+    def _largest_by(self, stepper: Stepper) -> float:
         """Return the largest number of the states, by a stepper that forgets its own; infinite if nobody looked."""
         q, x = self.records.q, self.records.x
         if not self._uses_momentum:
-            return core.largest_of(q, x)
+            largest: float = core.largest_of(q, x)
+            return largest
         self._v = None
         if len(x) > FEW_ROWS:
             return math.inf
         v = x.copy()
-        size = core.velocities_of(stepper, q, x, v)
+        size: float = core.velocities_of(stepper, q, x, v)
         if not self._facts.constrained:  # else the model's own differ by rounding errors
             self._v = v
         return size
@@ -320,7 +329,7 @@ class Outcome:
 
     @property
     def contacts(self) -> ContactLog | None:
-        model: Any = self.system
+        model = self.system
         if not (isinstance(model, Model) and model.has_contact):
             return None
         records, schedule = self.records, self._of_steps[0]
@@ -424,7 +433,7 @@ class Outcome:
         return tuple(c.name for c in self.system.constraints)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         schedule, every, more = self._of_steps
         by: Any = self._by or self._facts
         found = {
@@ -432,7 +441,8 @@ class Outcome:
             "halved": self.halved, "warnings": self._warnings(), **({} if self._by is None else self._by.adapted),
             **({} if self._keeps_energy else {"driven": True}),
         }  # fmt: skip
-        return plain(found)
+        kept: Settings = plain(found)
+        return kept
 
     def _warnings(self) -> list[str]:
         odd = self._mended + halving_warnings(self.halved, self.between, self.steps, self._instead)
@@ -447,7 +457,8 @@ class Outcome:
             weight = self.system.total_mass * math.hypot(*self.system.gravity)
             return energy_warnings(self.energies, self._has_stiff_springs, weight)
         work = most_work(self.system, self._drivers, self.t, self.q, self.v, self._of_steps[1])
-        return [] if work is None else growth_warnings(self.energies, work, self.system.has_contact)
+        touches = isinstance(self.system, Model) and self.system.has_contact
+        return [] if work is None else growth_warnings(self.energies, work, touches)
 
     def _instead(self) -> str:
         """Return the method that solves for what is too stiff for one that does not, for a text."""
@@ -458,7 +469,7 @@ class Outcome:
 
     def _has_stiff_springs(self) -> bool:
         """Whether springs that steps take at their nodes are too fast for them at the start."""
-        model: Any = self.system
+        model = self.system
         by: Any = self._by or self._facts
         if by.settings.get("springs") != "nodes" or not isinstance(model, Model):
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from vitree.engines.acting import Motion, acting_on
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.results.plain import Settings
 from vitree.results.series import NAN, distance, shared
 from vitree.run.arguments import RunArguments, count_steps, rows_over_steps
 from vitree.run.controller import Controller, with_targets
@@ -26,12 +28,12 @@ from vitree.wording import quoted
 
 
 #: Engines by their names.
-ENGINES: dict[str, Any] = {"mujoco": mujoco, "pinocchio": pinocchio}
+ENGINES: dict[str, ModuleType] = {"mujoco": mujoco, "pinocchio": pinocchio}
 #: Between the name of an engine and its method, in labels.
 OF = " "
 
 
-def engine_jobs(engines: Any) -> dict[str, tuple[str, str]]:
+def engine_jobs(engines: object) -> dict[str, tuple[str, str]]:
     """Return label -> (engine, method) of names of engines, each with all its methods, or of "engine:method".
 
     Raises
@@ -111,7 +113,7 @@ def run_engine(engine: str, method: str, system: System, given: RunArguments, dt
     return _trajectory(system, motion, label, settings)
 
 
-def _trajectory(model: Model, motion: Motion, label: str, settings: dict[str, Any]) -> Trajectory:
+def _trajectory(model: Model, motion: Motion, label: str, settings: Settings) -> Trajectory:
     """Return the motion of an engine as a trajectory; energies and momenta are those of the model."""
     n = len(motion.t)
     with np.errstate(all="ignore"):
@@ -143,7 +145,7 @@ NEGLIGIBLE, FINEST = 1e-3, 64
 
 
 def usual_reference(model: System, given: RunArguments) -> str | bool:
-    """Return the method of the reference, if nobody chooses one: gauss where it can solve, else one of SciPy's.
+    """Return the method of the reference, if none is given: gauss where it can solve, else one of SciPy's.
 
     It is False where neither can: impulses act in steps, of contact, limits, wheels or dry friction.
     Gauss takes shorter steps than the runs that are compared with it. So nothing may be given by rows over steps.
@@ -213,7 +215,7 @@ class Reference:
     dts : list of float
         Time steps of the runs that are compared with it [s].
     chosen : bool
-        Whether nobody asked for this method. One of SciPy's then solves where it fails.
+        Whether this method is a default. One of SciPy's then solves where it fails.
 
     Attributes
     ----------
@@ -226,10 +228,11 @@ class Reference:
         Solutions by the smallest time steps; :meth:`of` finds the one for a step.
     """
 
-    def __init__(self, source, tolerance: float, dts: list[float], chosen: bool = False):
+    def __init__(self, source: str | Trajectory | bool, tolerance: float, dts: list[float], chosen: bool = False):
         if not 0 < real(tolerance) < 1:
             raise InputError("reference_tolerance", tolerance, "must be a number between 0 and 1")
-        self.source, self.tolerance, self.chosen = source, real(tolerance), chosen
+        self.source: Any = source
+        self.tolerance, self.chosen = real(tolerance), chosen
         self.error, self.known_until = NAN, math.inf
         self.notes: tuple[str, ...] = (WITHOUT,) if chosen and source is False else ()
         # a step that divides another has the other's times among its own
@@ -312,7 +315,7 @@ class Reference:
                 "shorter duration.",
             )
 
-    def _by_scipy(self, run: Runner, dt: float, _: Any) -> tuple[Trajectory | None, float]:
+    def _by_scipy(self, run: Runner, dt: float, _: list[Trajectory]) -> tuple[Trajectory | None, float]:
         """Return a solution and its error, by two tolerances."""
         # with one largest step both might take the same steps and agree by chance
         loose, tight = (

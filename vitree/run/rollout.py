@@ -21,7 +21,7 @@ from vitree.model.parameters import PARAMETERS
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, checked, require_cut, require_times
 from vitree.run.controller import Control, Controller, parts_of
-from vitree.run.instances import QUANTITIES, Batch, Instances, Rollout
+from vitree.run.instances import QUANTITIES, Batch, Instances, Numbers, Rollout
 from vitree.run.lanes import Block, in_lanes, one_by_one, side_by_side
 
 #: Arguments that may differ between instances and steps.
@@ -39,7 +39,7 @@ def rollout(
     p0: ArrayLike | None = None,
     t0: float = 0.0,
     control: Control | ArrayLike | Callable[..., ArrayLike] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     instances: int | None = None,
     record_every: int | None = 1,
     record: str | Iterable[str] = ("q", "v"),
@@ -165,7 +165,7 @@ def _require_memory(found: Instances, every: int | None, names: tuple[str, ...])
     )  # fmt: skip
 
 
-def _every(every: Any, steps: int) -> int | None:
+def _every(every: object, steps: int) -> int | None:
     """Return which steps are recorded, None for the end alone."""
     if every is None:
         return None
@@ -175,7 +175,7 @@ def _every(every: Any, steps: int) -> int | None:
     return count
 
 
-def _quantities(record: Any) -> tuple[str, ...]:
+def _quantities(record: object) -> tuple[str, ...]:
     names = (record,) if isinstance(record, str) else several(record, "record", "names of quantities")
     for name in names:
         if not isinstance(name, str) or name not in QUANTITIES:
@@ -183,7 +183,7 @@ def _quantities(record: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def threads_of(threads: Any) -> int:
+def threads_of(threads: object) -> int:
     """Return how many threads to take."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -193,7 +193,7 @@ def threads_of(threads: Any) -> int:
     return count
 
 
-def _stack(value: Any, name: str, size: int) -> np.ndarray | None:
+def _stack(value: object, name: str, size: int) -> np.ndarray | None:
     """A start (size,) or (n, size)."""
     if value is None:
         return None
@@ -203,7 +203,9 @@ def _stack(value: Any, name: str, size: int) -> np.ndarray | None:
     return array
 
 
-def _drive(model: System, name: str, value: Any, steps: int) -> Any:
+def _drive(
+    model: System, name: str, value: object, steps: int
+) -> np.ndarray | dict[str, np.ndarray] | Callable[..., ArrayLike]:
     """What drives the instances: a callable, an array (k,), (n, k) or (n, steps, k), or a mapping of such columns."""
     if isinstance(value, Controller):
         raise InputError(
@@ -219,7 +221,7 @@ def _drive(model: System, name: str, value: Any, steps: int) -> Any:
     return _shaped(value, name, (size,), steps)
 
 
-def _shaped(value: Any, name: str, last: tuple[int, ...], steps: int) -> np.ndarray:
+def _shaped(value: object, name: str, last: tuple[int, ...], steps: int) -> np.ndarray:
     array = numbers_of(value, name).astype(float)
     lead = array.shape[: array.ndim - len(last)]
     columns = ", ".join(map(str, last))
@@ -238,12 +240,12 @@ def _finite(array: np.ndarray, name: str) -> np.ndarray:
     return array
 
 
-def _parameters(parameters: Any) -> dict[str, Any]:
+def _parameters(parameters: object) -> dict[str, Numbers]:
     """Parameters of an instance each: arrays, or mappings of them."""
     if parameters is None:
         return {}
 
-    def taken(value: Any, name: str) -> Any:
+    def taken(value: object, name: str) -> Numbers:
         if isinstance(value, Mapping):
             return {key: taken(each, f'{name}["{key}"]') for key, each in value.items()}
         array = numbers_of(value, name).astype(float)
@@ -265,5 +267,5 @@ def _require_parameters(found: Instances) -> None:
         if name not in PARAMETERS:
             raise UnknownNameError("parameter", name, PARAMETERS, argument="parameters")
     if found.count:
-        with contextlib.suppress(ModelError):  # its own, and told of that instance
+        with contextlib.suppress(ModelError):  # of this instance alone: its run reports it
             found.system(0)

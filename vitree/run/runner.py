@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from vitree._core import scalar
 from vitree.arguments import entries
 from vitree.errors import InputError
 from vitree.integrators import Integrator
-from vitree.integrators.base import CHUNK_SECONDS, Records, progress_of
+from vitree.integrators.base import CHUNK_SECONDS, Kept, Records, progress_of
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
@@ -23,7 +23,10 @@ from vitree.model.contact_points import Nodes, origins_of, places_of
 from vitree.model.model import Model
 from vitree.model.placement import brought_together, require_clear
 from vitree.model.rolling import require_rolling
+from vitree.model.system import System
 from vitree.results.contacts import ContactLog, signs_of
+from vitree.results.plain import Settings
+from vitree.results.recording import Recording
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Held
 from vitree.run.monitors import Monitors, monitors_of
@@ -46,7 +49,7 @@ class Touched:
         With a compiled stepper that knows contacts.
     """
 
-    def __init__(self, integrator: Any):
+    def __init__(self, integrator: CompiledIntegrator):
         self.stepper, self.model, self.dt = integrator.stepper, integrator.model, integrator.dt
         self.names = self.model._contact_names
         self.count: int = core.gap_count(self.stepper)
@@ -76,10 +79,11 @@ class Touched:
             if isinstance(about, str):
                 about = origins_of(self.model, about, start_of(self.model, core.step_contacts(self.stepper)[1])[0])[0]
             about = entries(about, (3,), "about")
-        return core.step_wrench(self.stepper, signs, self.dt, about)
+        found: np.ndarray = core.step_wrench(self.stepper, signs, self.dt, about)
+        return found
 
 
-def start_of(model: Any, start: bytes) -> tuple[np.ndarray, np.ndarray]:
+def start_of(model: System, start: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Return q (1, nq) [m or rad] where a step began, and the numbers of the contacts that pushed before (k,)."""
     q = np.frombuffer(start, float, model.nq)
     return q[None], np.flatnonzero(np.frombuffer(start, np.intc, offset=q.nbytes))
@@ -95,7 +99,7 @@ NEAR = 1e-9
 
 
 class Event(NamedTuple):
-    """Something that happens at one time: a blow, or the gate of a push opens or closes."""
+    """Something that happens at one time: an impulse acts, or the gate of a wrench opens or closes."""
 
     step: int
     rest: float  # [s] since that step began
@@ -119,7 +123,7 @@ class Between:
     resume : Trajectory, optional
         The run that goes on.
     steps : int, optional
-        How many there will be; None if nobody knows.
+        How many there will be; None if unknown.
 
     Raises
     ------
@@ -127,8 +131,9 @@ class Between:
         If a push acts at no time of the run, or before it.
     """
 
-    def __init__(self, integrator: Integrator, t0: float, held: Mapping[str, Held], pushes: tuple,
-                 resume: Any = None, steps: int | None = None):  # fmt: skip
+    def __init__(self, integrator: Integrator, t0: float, held: Mapping[str, Held],
+                 pushes: Sequence[Impulse | ExternalWrench], resume: Recording | None = None,
+                 steps: int | None = None):  # fmt: skip
         self.integrator, self.t0, self.held = integrator, t0, dict(held)
         self._torque, self._inputs = held.get("torque"), held.get("inputs")
         self._controllers = tuple(held.values())
@@ -224,22 +229,22 @@ class Between:
         else:
             integrator.open_gate(event.push, event.opened)
 
-    def strike(self, blow: Impulse) -> None:
+    def strike(self, push: Impulse) -> None:
         """Change the momentum by J^T (angular, linear impulse)."""
         integrator, model = self.integrator, self.integrator.model
         q, x = integrator.state()
-        change = model.frame_jacobian(blow.frame, q, blow.axes).T @ np.array([*blow.angular, *blow.impulse])
+        change = model.frame_jacobian(push.frame, q, push.axes).T @ np.array([*push.angular, *push.impulse])
         integrator.strike(integrator.kicked(np.array([integrator.t]), q[None], x[None], change[None])[0])
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return what the controllers hold, for the record."""
         return {"held": {name: one.settings() for name, one in self.held.items()}} if self.held else {}
 
-    def keep(self) -> tuple:
+    def keep(self) -> Kept:
         """Return all that changes in a run."""
         return self.done, {name: one.keep() for name, one in self.held.items()}
 
-    def go_back(self, kept: tuple) -> None:
+    def go_back(self, kept: Kept) -> None:
         """Go on from what :meth:`keep` returned."""
         self.done = kept[0]
         opened = dict.fromkeys([e.push for e in self.events if not isinstance(e.push, Impulse)], False)
@@ -264,7 +269,7 @@ def _require_within(push: Impulse | ExternalWrench, t0: float, dt: float, steps:
     raise InputError(f"the {push.name} acts {when}, and the run {run}; give a time within it")
 
 
-def _events(pushes: tuple, t0: float, dt: float) -> list[Event]:
+def _events(pushes: Sequence[Impulse | ExternalWrench], t0: float, dt: float) -> list[Event]:
     events, gates = [], 0
     for push in pushes:
         if isinstance(push, ExternalWrench):
@@ -341,34 +346,35 @@ class Running:
 
     def _finish_in_parts(self, between: Between) -> None:
         """Advance to the end, from one event to the next."""
-        steps, begun, progress = self.schedule.steps, self.integrator.steps, progress_of(self.progress)
+        integrator: Any = self.integrator
+        steps, begun, progress = self.schedule.steps, integrator.steps, progress_of(self.progress)
         told = time.perf_counter()
 
         def tell() -> None:
             nonlocal told
-            done = self.integrator.steps - begun
+            done = integrator.steps - begun
             if progress is not None and (time.perf_counter() - told > CHUNK_SECONDS or done == steps):
                 progress(done, steps)
                 told = time.perf_counter()
 
         def take(count: int) -> None:
-            take_steps(self.integrator, count, self.records, self.every, begun, self.watched)
+            take_steps(integrator, count, self.records, self.every, begun, self.watched)
             tell()
 
         def open_step() -> None:
             if self.watched is not None:
-                self.watched.begin(self.integrator)
+                self.watched.begin(integrator)
 
         def end_step() -> None:
             if self.watched is not None:
-                self.watched.take_one(self.integrator, self.records, self.every)
+                self.watched.take_one(integrator, self.records, self.every)
             else:
-                write_row(self.integrator, self.records, self.every, begun)
+                write_row(integrator, self.records, self.every, begun)
             tell()
 
         between.advance(steps, take, end_step, open_step)
 
-    def outcome(self, more: dict[str, Any]) -> Outcome:
+    def outcome(self, more: Settings) -> Outcome:
         """Return what the run has come to; ``more`` are settings beside those of its steps."""
         if self.between is not None:
             more = more | self.between.settings()
@@ -380,7 +386,9 @@ class Running:
         return made
 
 
-def take_steps(integrator: Any, count: int, records: Records, every: int, begun: int, watched: Any = None) -> None:
+def take_steps(
+    integrator: Integrator, count: int, records: Records, every: int, begun: int, watched: Monitors | None = None
+) -> None:
     """Take steps of a run that began after ``begun`` steps, and record each ``every``-th."""
     if isinstance(integrator, CompiledIntegrator):
         integrator.run(records, count, every, None, watched)
@@ -396,7 +404,7 @@ def take_steps(integrator: Any, count: int, records: Records, every: int, begun:
         count -= many
 
 
-def write_row(integrator: Any, records: Records, every: int, begun: int) -> None:
+def write_row(integrator: Integrator, records: Records, every: int, begun: int) -> None:
     """Write the state to the next row of the records, if its step is to be recorded."""
     if (integrator.steps - begun) % every:
         return
@@ -412,7 +420,7 @@ def write_row(integrator: Any, records: Records, every: int, begun: int) -> None
     records.rows += 1
 
 
-def note_start(integrator: Any, records: Records, k: int) -> None:
+def note_start(integrator: CompiledIntegrator, records: Records, k: int) -> None:
     """Note where the step to the record ``k`` began, which is the one just taken."""
     q, before = start_of(integrator.model, core.step_contacts(integrator.stepper)[1])
     records.starts.append((np.array([k]), q, np.column_stack([np.full_like(before, k), before])))
@@ -430,7 +438,7 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
 def begun(integrator: Integrator, given: RunArguments, schedule: Schedule, rows: int) -> Records:
     """Set the integrator's state, plan its steps, and return records of the start with room for more rows.
 
-    A schedule without steps is that of a run whose end nobody knows: rows of inputs and of motion say how long it is.
+    A schedule without steps is that of a run of unknown length: rows of inputs and of motion say how long it is.
     """
     model = integrator.model
     t0, done, state = given.t0, 0, None
@@ -479,7 +487,7 @@ def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
 
 
 def _mended(
-    integrator: Any, q: np.ndarray, v: np.ndarray | None, moving: np.ndarray
+    integrator: Integrator, q: np.ndarray, v: np.ndarray | None, moving: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a start whose small overlaps and open loops are closed, which the integrator keeps a word of.
 
@@ -489,7 +497,7 @@ def _mended(
     q, v : (nq,) and (nv,) arrays
         The start; v is None where it is not given.
     moving : (nv,) array
-        The velocity that goes with it [m/s or rad/s].
+        The velocity at the start [m/s or rad/s].
 
     Raises
     ------
@@ -504,7 +512,7 @@ def _mended(
 
 
 def _brought_together(
-    integrator: Any, q: np.ndarray, v: np.ndarray | None, moving: np.ndarray
+    integrator: Integrator, q: np.ndarray, v: np.ndarray | None, moving: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """As :func:`_mended`."""
     model = integrator.model

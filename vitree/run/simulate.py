@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from vitree.model.constraints import FACES
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
+from vitree.results.plain import Settings
 from vitree.results.series import distance, shared
 from vitree.run.arguments import (
     RunArguments,
@@ -35,7 +36,7 @@ from vitree.run.arguments import (
     require_times,
     rows_over_steps,
 )
-from vitree.run.controller import Control, Controller, function_of, of_another_function
+from vitree.run.controller import Arguments, Control, Controller, function_of, of_another_function
 from vitree.run.monitors import monitors_of
 from vitree.run.outcome import Outcome
 from vitree.run.runner import Running
@@ -64,7 +65,7 @@ def run_reduced(
 
 def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
     """Return the arguments in the coordinates of ``model.full``."""
-    full, before, changed = model.full, given.resume, dict[str, Any]()
+    full, before, changed = model.full, given.resume, Arguments()
     q0 = model.neutral() if given.q0 is None else model.validate_configuration(given.q0, "q0")
     if before is None:
         changed["q0"] = model.expand(q0)
@@ -88,8 +89,8 @@ def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
     elif given.torque is not None and axes_of(given.torque) < 2:
         changed["torque"] = model._embed(model.validate_velocity(given.torque, "torque"))
     elif given.torque is not None:
-        rows: Any = given.torque
-        changed["torque"] = np.array([model._embed(row) for row in entries(rows, (len(rows), model.nv), "torque")])
+        shape = np.shape(given.torque)[0], model.nv
+        changed["torque"] = np.array([model._embed(row) for row in entries(given.torque, shape, "torque")])
     if isinstance(given.inputs, Controller):
         asked = _in_full(model, function_of(given.inputs), force=False)
         changed["inputs"] = of_another_function(given.inputs, asked, given.inputs.initial)
@@ -98,13 +99,15 @@ def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
     return given.but(**changed)
 
 
-def _in_full(model: ReducedModel, function: Callable, force: bool) -> Callable:
+def _in_full(
+    model: ReducedModel, function: Callable[..., ArrayLike], force: bool
+) -> Callable[..., np.ndarray]:
     """A callable of (t, q, v) in a reduced model's coordinates, as one in those of the full model."""
 
     size = model.nv if force else len(model.input_names)
     asked = Asked(function, "torque" if force else "inputs", "(t, q, v)", (size,))
 
-    def value_at(t, q, v):
+    def value_at(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         value = asked(t, model.contract(q), model.contract_velocity(v))
         return model._embed(value) if force else value
 
@@ -129,7 +132,7 @@ def contracted(model: ReducedModel, run: Trajectory) -> Trajectory:
 
 #: What ``dt`` is where the step is to be chosen.
 AUTO = "auto"
-#: The largest error of the trial [rad, m], if nobody says, and what may be asked for.
+#: The largest error of the trial [rad, m] by default, and its bounds.
 ACCURACY, LOWEST, HIGHEST = 1e-6, 1e-13, 1e-1
 #: The trial lasts so long [s], or this share of the run if that is longer.
 SECONDS, SHARE = 2.0, 0.01
@@ -170,7 +173,7 @@ class Choice:
 
 def with_step(
     model: System, kind: type[Integrator], given: RunArguments, run: Run
-) -> tuple[RunArguments, dict[str, Any]]:
+) -> tuple[RunArguments, Settings]:
     """Return the arguments with the step that the trials by ``run`` choose, and settings that tell of it.
 
     Raises
@@ -195,12 +198,12 @@ def chosen(model: System, given: RunArguments, run: Run) -> Choice:
 
 
 def asks_for_choice(given: RunArguments) -> bool:
-    """Whether the step is to be chosen, or something is given that goes with it."""
+    """Whether the step is to be chosen, or an argument is given that needs that."""
     return isinstance(given.dt, str) or given.accuracy is not None
 
 
 def require_choosable(given: RunArguments) -> None:
-    """Raise an InputError if no step can be chosen, by the arguments as people give them."""
+    """Raise an InputError if no step can be chosen, by the arguments given."""
     if isinstance(given.dt, str) and given.dt != AUTO:
         raise InputError("dt", given.dt, f"must be a positive number of seconds, an array (steps,) of them, or {_AUTO}")
     if given.resume is not None and given.accuracy is None:
@@ -388,7 +391,7 @@ def _every(pieces: int) -> int:
     return max(pieces // RECORDS, 1)
 
 
-def _begins(push: Any) -> float:
+def _begins(push: Impulse | ExternalWrench) -> float:
     """Return when an impulse or a wrench begins to act [s]."""
     return push.at if isinstance(push, Impulse) else push.window[0]
 
@@ -490,7 +493,7 @@ def simulate(
     return run(given.pop("model"), RunArguments.of(given))
 
 
-def _resumed(before: Trajectory, model: System | None, given: dict[str, Any]) -> Trajectory:
+def _resumed(before: Trajectory, model: System | None, given: Arguments) -> Trajectory:
     """Go on from the end of a run; see :meth:`vitree.Trajectory.resume`."""
     model = before.system if model is None else model
     if model is None:
@@ -503,7 +506,7 @@ _START = {"q0": None, "v0": None, "p0": None, "t0": 0.0, "dt": None, "method": N
 Trajectory._resumed = staticmethod(_resumed)  # this module imports that of the class, not the other way round
 
 
-def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = None) -> Trajectory:
+def run(model: System, given: RunArguments, told: Settings | None = None) -> Trajectory:
     """Simulate with all arguments in one object; see :func:`simulate`, which raises the same.
 
     Parameters

@@ -7,20 +7,21 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, of_kind, shown, told, whole
 from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
-from vitree.integrators.base import Integrator, Records, Torque
+from vitree.integrators.base import Integrator, Kept, Records, Torque
 from vitree.integrators.idle import wrenches_of
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
+from vitree.results.plain import Settings
 from vitree.run.arguments import (
     RunArguments,
     Schedule,
@@ -31,7 +32,7 @@ from vitree.run.arguments import (
     require_moving_frame,
     require_times,
 )
-from vitree.run.controller import Control, Controller, HeldRows, Targets, inputs_beside, parts_of
+from vitree.run.controller import Arguments, Control, Controller, HeldRows, Targets, inputs_beside, parts_of
 from vitree.run.outcome import Outcome, wrenches_told
 from vitree.run.runner import ORIGIN, Between, begun, note_start, write_row
 from vitree.run.simulate import contracted, expanded
@@ -60,27 +61,28 @@ class SavedState:
     """
 
     t: float
-    of: tuple
-    kept: Any
+    of: tuple[object, ...]
+    kept: Kept
     torque: np.ndarray
     inputs: np.ndarray
-    between: Any
+    between: Kept
 
     def __repr__(self) -> str:
         return f"<vitree.SavedState at t = {self.t:.9g} s>"
 
 
-Method = TypeVar("Method", bound=Callable)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def alone(method: Method) -> Method:
+def alone(method: Callable[Concatenate[Simulation, P], R]) -> Callable[Concatenate[Simulation, P], R]:
     """A method of a simulation that only one thread at a time is in; another one gets an error.
 
     Those that a compiled stepper does alone are not among them: the stepper says the same.
     """
 
     @functools.wraps(method)
-    def called(self, *arguments, **more):
+    def called(self: Simulation, /, *arguments: P.args, **more: P.kwargs) -> R:
         if not self._turn.acquire(blocking=False):
             raise VitreeError(AT_WORK)
         try:
@@ -88,14 +90,16 @@ def alone(method: Method) -> Method:
         finally:
             self._turn.release()
 
-    return called  # type: ignore[return-value]
+    return called
 
 
+#: Inputs or targets of a step: an array, or numbers by names.
+Values = ArrayLike | Mapping[str, ArrayLike] | None
 #: Types of what a step is given, which need no further look here.
 _NUMBERS = frozenset((type(None), np.ndarray, dict, list, tuple))
 
 
-def _of_step(control: Any) -> tuple[Any, Any, Any]:
+def _of_step(control: object) -> tuple[ArrayLike | None, Values, Values]:
     """Return torque, inputs and targets of what a step is given."""
     if type(control) is Control and control.prescribed is None and control.effort_limits is False:
         given = control.torque, control.inputs, control.targets
@@ -126,7 +130,7 @@ _FIXED = {
 
 
 class Simulation:
-    """A run that is held: it has a state, and advances when it is told to.
+    """A run in steps: it has a state, which :meth:`step` advances.
 
     Parameters
     ----------
@@ -210,7 +214,7 @@ class Simulation:
         self._method, self._dt = kind.name, schedule.dt
         self._given = given
         acting: Any = given.torque
-        self._integrator: Any = kind(full, schedule.dt, torque=acting, inputs=given.inputs,
+        self._integrator: Integrator = kind(full, schedule.dt, torque=acting, inputs=given.inputs,
                                      prescribed=given.prescribed, **wrenches_of(given), **given.options)  # fmt: skip
         integrator = self._integrator
         integrator.commanded = True
@@ -229,7 +233,7 @@ class Simulation:
     # ---- a start ---------------------------------------------------------------------------------------
 
     def _start(self, given: RunArguments) -> None:
-        """Set the state and all that goes with it."""
+        """Set the state and all that depends on it."""
         integrator = self._integrator
         integrator.renew()
         self._records: Records = begun(integrator, given, self._schedule, 0)
@@ -268,7 +272,7 @@ class Simulation:
 
     # ---- the state -------------------------------------------------------------------------------------
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if not name.startswith("_") and name in _FIXED:
             raise InputError(f"{name} of a Simulation cannot be assigned; {_FIXED[name]}")
         if not name.startswith("_") and type(self) is Simulation:
@@ -402,7 +406,9 @@ class Simulation:
             If a step fails. The state is that before the failed step; the attribute ``trajectory`` has the records.
         """
         if control is None or type(control) is np.ndarray:
-            torque, inputs, targets = control, None, None
+            torque: ArrayLike | None = control
+            inputs: Values = None
+            targets: Values = None
         else:
             torque, inputs, targets = _of_step(control)
         if self._plain and (targets is None or inputs is None):
@@ -413,17 +419,18 @@ class Simulation:
             if not status:
                 return
             if status > 0:
-                raise self._told(self._integrator._stopped(status))
+                integrator: Any = self._integrator
+                raise self._told(integrator._stopped(status))
         self._step(steps, torque, inputs, targets)
 
-    def _plan(self, targets: Any) -> Targets:
+    def _plan(self, targets: Values) -> Targets:
         """Return where targets go; it is looked up once."""
         if self._targets is None:
             self._targets = Targets(self.model, targets)
         return self._targets
 
     @alone
-    def _step(self, steps: Any, torque: Any, inputs: Any, targets: Any) -> None:
+    def _step(self, steps: object, torque: ArrayLike | None, inputs: Values, targets: Values) -> None:
         """Advance, after all arguments are checked."""
         count = whole(steps)
         if count is None or not 1 <= count < 2**53:
@@ -463,7 +470,7 @@ class Simulation:
             self._told(stop)
             raise
 
-    def _require_free(self, name: str, given: Any, free: bool) -> None:
+    def _require_free(self, name: str, given: object, free: bool) -> None:
         """Raise an InputError if a step is given what a callable, a controller or rows say."""
         if given is not None and not free:
             raise InputError(
@@ -471,7 +478,7 @@ class Simulation:
                 "of a step cannot be given: the simulation was made with a callable, a Controller or rows of them"
             )
 
-    def _inputs_of(self, inputs: Any) -> np.ndarray:
+    def _inputs_of(self, inputs: object) -> np.ndarray:
         names = self.model.input_names
         if isinstance(inputs, Mapping):
             found = self._views.inputs.copy()
@@ -483,10 +490,10 @@ class Simulation:
         return entries(inputs, (len(names),), "inputs")
 
     def _command(self) -> None:
-        """Let the arrays act where the stepper has arrays of its own."""
+        """Let the arrays act where the stepper has its own arrays."""
         if not self._views.own_drive or self._held:
             return
-        tau: Any = None
+        tau: np.ndarray | None = None
         if self._free[0]:
             tau = self._views.torque
             if self._reduced is not None:
@@ -546,7 +553,7 @@ class Simulation:
         InputError
             If the start is wrong.
         """
-        starts: dict[str, Any] = {"q0": q0, "v0": v0, "p0": p0, "t0": t0}
+        starts: Arguments = {"q0": q0, "v0": v0, "p0": p0, "t0": t0}
         changed = {name: value for name, value in starts.items() if value is not None}
         if "p0" in changed and "v0" not in changed:
             changed["v0"] = None
@@ -579,7 +586,7 @@ class Simulation:
         return SavedState(self.t, self._of(), self._integrator.keep(), views.torque.copy(), views.inputs.copy(),
                           self._between.keep())  # fmt: skip
 
-    def _of(self) -> tuple:
+    def _of(self) -> tuple[object, ...]:
         options = tuple(sorted((name, repr(value)) for name, value in self._given.options.items()))
         return self.model.digest, self.method, self.dt, options
 
@@ -648,7 +655,8 @@ class Simulation:
     @alone
     def record(self) -> None:
         """Record the state."""
-        records, k, integrator = self._records, self._count, self._integrator
+        records, k = self._records, self._count
+        integrator: Any = self._integrator
         if k == len(records.t):
             records.grow(max(ROOM, 2 * k))
         records.rows = k
@@ -687,7 +695,7 @@ class Simulation:
             traj = replace(traj, checkpoint=None)
         return traj if self._reduced is None else contracted(self._reduced, traj)
 
-    def _more(self) -> dict[str, Any]:
+    def _more(self) -> Settings:
         """Settings beside those of the steps."""
         cut = {} if self._limited is None else {"effort_cut": self._limited.shares()}
         given = self._given
@@ -695,7 +703,7 @@ class Simulation:
         return cut | self._between.settings() | acting
 
 
-def _every(every: Any) -> int:
+def _every(every: object) -> int:
     count = whole(every)
     if count is None or not 0 <= count < 2**63:
         raise InputError("record_every", every, "must be a whole number of steps, or 0")

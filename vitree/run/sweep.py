@@ -17,12 +17,24 @@ import numpy as np
 from vitree.arguments import Asked, axes_of, path_of, plain_scalar, several, shown, told
 from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.model.system import System
-from vitree.results.plain import SCALARS, plain, read_json
+from vitree.results.plain import SCALARS, Row, Settings, plain, read_json
 from vitree.results.series import NAN, series_against
 from vitree.results.sweep import Sweep
 from vitree.run.arguments import ARGUMENTS, RunArguments, count_steps, require_seed, start_of
+from vitree.run.controller import Arguments
 from vitree.run.simulate import run
-from vitree.run.tasks import Cases, Done, cases_of, check_backend, digest, labelled, run_tasks, without_addresses
+from vitree.run.tasks import (
+    Cases,
+    Done,
+    Label,
+    Values,
+    cases_of,
+    check_backend,
+    digest,
+    labelled,
+    run_tasks,
+    without_addresses,
+)
 from vitree.version import __version__
 from vitree.writing import lock_at_once, write_text
 
@@ -65,9 +77,9 @@ class Folder:
         If the folder is that of another sweep, is no folder of a sweep, or is in use.
     """
 
-    def __init__(self, path: str | os.PathLike, definition: Mapping[str, str], count: int):
+    def __init__(self, path: str | os.PathLike[str], definition: Mapping[str, str], count: int):
         self.path, self.count = path_of(path, "folder"), count
-        self.rows: dict[int, dict[str, Any]] = {}
+        self.rows: dict[int, Row] = {}
         self.damaged, self.pace = 0, (0.0, 0)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -124,7 +136,7 @@ class Folder:
             seconds, timed = seconds + took, timed + len(found)
         self.pace = seconds, timed
 
-    def write(self, rows: list[tuple[int, dict[str, Any]]], took: float) -> None:
+    def write(self, rows: list[tuple[int, Row]], took: float) -> None:
         """Keep rows that took some seconds.
 
         Raises
@@ -142,11 +154,13 @@ class Folder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
-def remove_folder(path: str | os.PathLike) -> None:
+def remove_folder(path: str | os.PathLike[str]) -> None:
     """Remove the files of a sweep from a folder, and the folder if nothing else is in it."""
     place = path_of(path)
     with contextlib.suppress(OSError):
@@ -155,7 +169,7 @@ def remove_folder(path: str | os.PathLike) -> None:
         place.rmdir()
 
 
-def _rows_of(content: Any, count: int) -> tuple[float, dict[int, dict[str, Any]]]:
+def _rows_of(content: object, count: int) -> tuple[float, dict[int, Row]]:
     """Return the seconds and the rows of a file, by their cases.
 
     Raises
@@ -186,6 +200,8 @@ def _name_of(body: bytes) -> str:
 # ---- what a sweep measures of the run of a robot: a row of numbers -----------------------------------------
 
 
+#: A robot: a system, or the name or the file of one.
+Robot = str | os.PathLike[str] | System
 #: Arguments of ``simulate`` that a case cannot have.
 REFUSED = {"p0", "q1", "progress", "monitors", "dense", "resume", "options"}
 #: Arguments of the start.
@@ -213,14 +229,13 @@ class CaseRunner:
         Arguments that all cases have.
     """
 
-    def __init__(self, values: Mapping[str, Mapping[Any, Any]], same: Mapping[str, Any]):
+    def __init__(self, values: Values, same: Mapping[str, object]):
         self.values, self.same = values, same
-        self.robots = list(values["robot"])
 
-    def __call__(self, k: int, labels: Mapping[str, Any]) -> dict[str, Any]:
+    def __call__(self, k: int, labels: Row) -> Row:
         """Return the results of a case by its labels."""
         own = {name: self.values.get(name, {}).get(x, x) for name, x in labels.items() if x is not None}
-        given = {**self.same, **own}
+        given: Arguments = {**self.same, **own}
         system = given.pop("robot")
         (method, options), known = _method(system, given.pop("method", None))
         start = {name: given.pop(name) for name in START & given.keys()}
@@ -230,18 +245,18 @@ class CaseRunner:
         return _row(system, arguments)
 
     @staticmethod
-    def failed(error: Exception) -> dict[str, Any]:
+    def failed(error: Exception) -> Row:
         """Return the results of a case that raised an error: the time [s] at which it ended, if it has one."""
         time = getattr(error, "time", None)
         return dict.fromkeys(RESULTS) | {"t_end": None if time is None else float(time)}
 
-    def stops(self, error: Exception, labels: Mapping[str, Any]) -> bool:
+    def stops(self, error: Exception, labels: Row) -> bool:
         """Return whether an error is of an argument that all cases have in common."""
         common = isinstance(error, VitreeError) and error.argument in self.same and error.argument not in labels
         return common and type(error) in (InputError, UnknownNameError)
 
 
-def _row(system: System, given: RunArguments) -> dict[str, Any]:
+def _row(system: System, given: RunArguments) -> Row:
     """Run one case, and measure it."""
     traj = run(system, given)
     errors = series_against(system, traj, None, system.is_conservative and not given.driven)
@@ -264,7 +279,7 @@ def _row(system: System, given: RunArguments) -> dict[str, Any]:
 # ---- from arguments ---------------------------------------------------------------------------------------
 
 
-def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) -> tuple[Cases, CaseRunner]:
+def cases_of_robots(what: object, over: object, same: Mapping[str, object], seed: int) -> tuple[Cases, CaseRunner]:
     """Return the cases of robots, and what runs them.
 
     An option that the method of a case does not take is left out of the case, and a case that is then there twice is
@@ -280,17 +295,18 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
         if name in REFUSED or name == "robot":
             raise InputError(f'"{name}" is nothing that a case of a sweep can have; leave it out')
     same = {"seed": seed, **same}
-    pairs = {}
+    pairs: Values = {}
     if isinstance(same.get("method"), tuple):  # a method and its options
-        same["method"], pair = labelled("method", same["method"])
-        pairs = {"method": {same["method"]: pair}} if pair is not None else {}
+        label, pair = labelled("method", same["method"])
+        same["method"] = label
+        pairs = {"method": {label: pair}} if pair is not None else {}
     given = Cases(given.names, given.rows, {**pairs, **given.values}, given.axes)
     usual = [name for name in ("method", "dt", "seed") if name not in given.names]
     first = ("robot", *(name for name in usual if name == "method"))
     names = (*first, *given.names, *(name for name in usual if name not in first))
     options = {name for name in (*given.names, *same) if name not in ARGUMENTS and name not in START}
     taken: set[str] = set()
-    rows: dict[tuple, dict[str, Any]] = {}
+    rows: dict[tuple[object, ...], Row] = {}
     for label, system in robots.items():
         for own in given.rows:
             fixed = given.arguments({name: x for name, x in same.items() if name == "method"})
@@ -310,21 +326,21 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
             raise UnknownNameError("option", name, sorted(choices | (ARGUMENTS - REFUSED) | START), argument=name)
         raise InputError(name, same.get(name, ...), "is an option of no method of this sweep; leave it out")
     full = given.axes is not None and len(rows) == len(robots) * len(given.rows)
-    axes = {"robot": list(robots), **(given.axes or {})} if full else None
+    axes: dict[str, list[Label]] | None = {"robot": list(robots), **(given.axes or {})} if full else None
     values = {**given.values, "robot": robots}
     return Cases(names, [{name: row[name] for name in names} for row in rows.values()], values, axes), CaseRunner(
         values, same
     )
 
 
-def _robots(what: Any) -> dict[Any, System]:
+def _robots(what: object) -> dict[str, System]:
     """Return systems by the labels of robots: names, files, systems, or a mapping of labels to these."""
     if isinstance(what, str | os.PathLike | System):
         what = [what]
     if isinstance(what, Mapping):
         return {str(label): _loaded(x) for label, x in what.items()}
     needed = "a function, a robot, a sequence of robots, or a mapping of labels to robots"
-    found: dict[Any, System] = {}
+    found: dict[str, System] = {}
     for robot in several(what, "what", needed):
         system = _loaded(robot)
         label = system.name if isinstance(robot, System) else os.fspath(robot)
@@ -336,7 +352,7 @@ def _robots(what: Any) -> dict[Any, System]:
     return found
 
 
-def _loaded(robot: Any) -> System:
+def _loaded(robot: object) -> System:
     """Return the system of a robot; one given by a name or file has the base that :func:`suggest_base` finds."""
     from vitree.mjcf import load_mjcf
     from vitree.mjcf.files import is_mjcf
@@ -356,7 +372,7 @@ def _loaded(robot: Any) -> System:
     return load_urdf(path, base=suggest_base(path))
 
 
-def _method(system: System, method: Any) -> tuple[tuple[str, Mapping[str, Any]], Mapping[str, str]]:
+def _method(system: System, method: object) -> tuple[tuple[str, Mapping[str, object]], Mapping[str, str]]:
     """Return a method of a system as (name, options), and the options that it takes."""
     name, options = _pair(method, next(iter(system.methods)))
     if name not in system.methods:
@@ -368,7 +384,7 @@ def _method(system: System, method: Any) -> tuple[tuple[str, Mapping[str, Any]],
     return (name, options), known
 
 
-def _pair(method: Any, usual: str) -> tuple[str, Mapping[str, Any]]:
+def _pair(method: Any, usual: str) -> tuple[str, Mapping[str, object]]:
     if method is None:
         return usual, {}
     if isinstance(method, str):
@@ -382,10 +398,10 @@ def _pair(method: Any, usual: str) -> tuple[str, Mapping[str, Any]]:
     raise InputError("method", method, f"is {shown(method)}; give a name, or a pair (name, options)")
 
 
-def _require_steps(values: Mapping[str, Any], adaptive: bool) -> None:
+def _require_steps(values: Arguments, adaptive: bool) -> None:
     """Raise an InputError if a run has no duration, no step, or no whole number of steps."""
     duration: Any = values.get("duration")
-    dt = values.get("dt")
+    dt: Any = values.get("dt")
     several_steps = axes_of(dt) > 0
     if dt is None or (duration is None and not several_steps):
         raise InputError("dt and duration must be given, for all cases or in each")
@@ -397,11 +413,11 @@ def _require_steps(values: Mapping[str, Any], adaptive: bool) -> None:
 
 
 def sweep(
-    what: Callable[..., Mapping] | str | os.PathLike | System | Iterable | Mapping,
-    over: Mapping[str, Any] | Iterable[Mapping[str, Any]] | None = None,
+    what: Callable[..., Mapping[str, object]] | Robot | Iterable[Robot] | Mapping[str, Robot],
+    over: Mapping[str, object] | Iterable[Mapping[str, object]] | None = None,
     *,
     seed: int = 0,
-    folder: str | os.PathLike | None = None,
+    folder: str | os.PathLike[str] | None = None,
     backend: str = "processes",
     workers: int | None = None,
     timings: bool = False,
@@ -426,8 +442,8 @@ def sweep(
         other kinds have labels: a mapping of labels to values is an axis, too. Instead of a grid: a sequence of cases,
         each a mapping of names to values.
     seed : int
-        Of a function: where the random numbers of all cases come from. A function that has an argument ``rng`` gets a
-        generator of its own for each case, and one with an argument ``seed`` a number of its own, which the table has.
+        Of a function: where the random numbers of all cases come from. A function with an argument ``rng`` gets
+        another generator for each case, and one with an argument ``seed`` another number, which is in the table.
         They follow from this seed and the place of the case in ``over``. Of robots: the seed of the start, if ``over``
         has no axis ``seed``.
     folder : path, optional
@@ -479,21 +495,21 @@ def sweep(
         raise InputError("timings", timings, "must be True or False")
     if progress is not None and not callable(progress):
         raise InputError("progress", progress, "must be a callable (done, total)")
-    function: Any
-    called = callable(what) and not isinstance(what, System)
-    if called:
+    function: CaseRunner | _Called
+    if callable(what) and not isinstance(what, System):
         cases, function = _cases_of_function(what, over, same, seed)
         units = {"seconds": "s"}
     else:
         cases, function = cases_of_robots(what, over, same, seed)
         units = UNITS
+    called = isinstance(function, _Called)
     definition = {
         "what": digest(what) if called else digest(cases.values["robot"]), "vitree": __version__,
         "over": digest((cases.names, cases.rows, cases.values)), "same": digest(same), "seed": str(seed),
         "timings": str(timings),
     }  # fmt: skip
     settings = {
-        "what": getattr(what, "__qualname__", type(what).__qualname__) if called else list(function.robots),
+        "what": getattr(what, "__qualname__", type(what).__qualname__) if called else list(cases.values["robot"]),
         "axes": cases.axes, "same": plain(same), "seed": seed, "cases": len(cases.rows), "digests": definition,
     }  # fmt: skip
     told_progress = None if progress is None else Asked(progress, "progress", "(done, total)", timed=False)
@@ -538,7 +554,7 @@ def _notes(store: Folder, count: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _table(cases: Cases, rows: Mapping[int, Mapping[str, Any]], units: Mapping[str, str], settings: dict[str, Any],
+def _table(cases: Cases, rows: Mapping[int, Row], units: Mapping[str, str], settings: Settings,
            notes: tuple[str, ...]) -> Sweep:  # fmt: skip
     """Put labels and results together, in the order of the cases."""
     done = [k for k in range(len(cases.rows)) if k in rows]
@@ -559,11 +575,11 @@ def _table(cases: Cases, rows: Mapping[int, Mapping[str, Any]], units: Mapping[s
 class _Called:
     """A function of the caller's, as a sweep calls it."""
 
-    def __init__(self, function: Callable[..., Mapping], cases: Cases, same: Mapping[str, Any], seed: int,
-                 asks: frozenset[str]):  # fmt: skip
+    def __init__(self, function: Callable[..., Mapping[str, object]], cases: Cases, same: Mapping[str, object],
+                 seed: int, asks: frozenset[str]):  # fmt: skip
         self.function, self.values, self.same, self.seed, self.asks = function, cases.values, same, seed, asks
 
-    def __call__(self, k: int, labels: Mapping[str, Any]) -> Mapping[str, Any]:
+    def __call__(self, k: int, labels: Row) -> Mapping[str, object]:
         given = {name: self.values.get(name, {}).get(x, x) for name, x in labels.items()}
         if "rng" in self.asks:
             given["rng"] = np.random.default_rng(_sequence(self.seed, k))
@@ -575,7 +591,9 @@ def _sequence(seed: int, k: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(k,))
 
 
-def _cases_of_function(what: Any, over: Any, same: Mapping[str, Any], seed: int) -> tuple[Cases, _Called]:
+def _cases_of_function(
+    what: Callable[..., Mapping[str, object]], over: object, same: Mapping[str, object], seed: int
+) -> tuple[Cases, _Called]:
     """Return the cases of a function, and what calls it.
 
     Raises

@@ -26,7 +26,8 @@ from vitree.arguments import mapping, plain_scalar, several, shown, told, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, VitreeError
 from vitree.memory import require_memory
 from vitree.model.system import System
-from vitree.results.plain import SCALARS
+from vitree.results.plain import SCALARS, Row
+from vitree.run.controller import Arguments
 from vitree.wording import text_of, visible
 
 # ---- cases of a sweep: a grid of values with labels, or a list; and what tells one sweep from another ------
@@ -42,6 +43,12 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 def without_addresses(text: str) -> str:
     """Return a text without the addresses of objects, which differ from process to process."""
     return _ADDRESS.sub("", text)
+
+
+#: What stands for a value in the table.
+Label = str | int | float | bool | None
+#: By name, the values that labels stand for, where a label is not its own value.
+Values = dict[str, dict[Label, object]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,16 +67,16 @@ class Cases:
     """
 
     names: tuple[str, ...]
-    rows: list[dict[str, Any]]
-    values: dict[str, dict[Any, Any]]
-    axes: dict[str, list[Any]] | None
+    rows: list[Row]
+    values: Values
+    axes: dict[str, list[Label]] | None
 
-    def arguments(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, labels: Row) -> Arguments:
         """Return the values that the labels of a case stand for."""
         return {name: self.values.get(name, {}).get(x, x) for name, x in labels.items()}
 
 
-def cases_of(over: Any) -> Cases:
+def cases_of(over: object) -> Cases:
     """Return the cases of a mapping of axes, whose last varies fastest, or of a sequence of mappings.
 
     Raises
@@ -100,7 +107,7 @@ def cases_of(over: Any) -> Cases:
     return Cases(tuple(dict.fromkeys(name for row in rows for name in row)), rows, values, None)
 
 
-def _axis(name: str, values: Any) -> tuple[list[Any], dict[Any, Any]]:
+def _axis(name: str, values: object) -> tuple[list[Label], dict[Label, object]]:
     """Return the labels of an axis, and the values of those labels that are not their own."""
     if isinstance(values, Sized):
         require_memory(f"{len(values)} values", VALUE_BYTES * len(values),
@@ -122,7 +129,7 @@ def _axis(name: str, values: Any) -> tuple[list[Any], dict[Any, Any]]:
     return labels, own
 
 
-def labelled(name: Any, value: Any) -> tuple[Any, Any]:
+def labelled(name: object, value: object) -> tuple[Label, object]:
     """Return the label of a value, and the value itself if it is another than the label.
 
     Raises
@@ -145,7 +152,7 @@ def labelled(name: Any, value: Any) -> tuple[Any, Any]:
     )
 
 
-def _name(name: Any) -> str:
+def _name(name: object) -> str:
     if not isinstance(name, str) or not name.isidentifier() or name in ("status", "reason", "seconds"):
         raise InputError(
             f"over has the name {shown(name)}; a name must be a word that Python takes as an argument, other than "
@@ -154,14 +161,14 @@ def _name(name: Any) -> str:
     return name
 
 
-def _over(name: Any) -> str:
+def _over(name: object) -> str:
     return f'over["{text_of(name)}"]'
 
 
 # ---- what tells sweeps apart ------------------------------------------------------------------------------
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """Return 16 hexadecimal digits that equal values have in common, in this process and in others.
 
     Of functions the instructions count, with the values that they hold, and not what they call.
@@ -169,7 +176,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(_content(value, 0).encode(errors="backslashreplace")).hexdigest()[:16]
 
 
-def _content(value: Any, level: int) -> str:
+def _content(value: object, level: int) -> str:
     """A text of a value; of objects of other kinds their class and attributes."""
     down = level + 1
     if level > DEEPEST:
@@ -202,7 +209,7 @@ def _content(value: Any, level: int) -> str:
     return f"{type(value).__qualname__} {without_addresses(text_of(value, repr))}"
 
 
-def _cell(cell: Any) -> Any:
+def _cell(cell: types.CellType) -> object:
     try:
         return cell.cell_contents
     except ValueError:  # not bound yet
@@ -234,8 +241,8 @@ BACKENDS = {"processes": ("loky", True), "threads": ("threading", True), "dask":
 #: Longest reason of a failed case.
 LONGEST = 500
 
-Case = tuple[int, dict[str, Any]]
-Function = Callable[[int, Mapping[str, Any]], Mapping[str, Any]]
+Case = tuple[int, Row]
+Function = Callable[[int, Row], Mapping[str, object]]
 
 
 # ---- in a worker ----------------------------------------------------------------------------------------------
@@ -258,7 +265,7 @@ class Payload(NamedTuple):
         return found
 
 
-_loaded: dict[str, Any] = {}
+_loaded: dict[str, Function] = {}
 
 
 def _end_with(parent: int) -> None:
@@ -275,7 +282,7 @@ def _end_with(parent: int) -> None:
 class Done(NamedTuple):
     """What a task did: rows by case, the seconds of its first case and of the others, and the cases it left."""
 
-    rows: list[tuple[int, dict[str, Any]]]
+    rows: list[tuple[int, Row]]
     first: float
     others: float
     left: list[Case]
@@ -284,7 +291,7 @@ class Done(NamedTuple):
 def run_chunk(function: Payload | Function, cases: list[Case], limit: float, timings: bool) -> Done:
     """Run cases, at least one, and no further one after ``limit`` seconds."""
     call = function.load() if isinstance(function, Payload) else function
-    rows: list[tuple[int, dict[str, Any]]] = []
+    rows: list[tuple[int, Row]] = []
     begin = first = time.perf_counter()
     for k, labels in cases:
         if rows and time.perf_counter() - begin > limit:
@@ -294,10 +301,10 @@ def run_chunk(function: Payload | Function, cases: list[Case], limit: float, tim
     return Done(rows, first - begin, time.perf_counter() - first, cases[len(rows) :])
 
 
-def row_of(function: Function, k: int, labels: Mapping[str, Any], timings: bool) -> dict[str, Any]:
+def row_of(function: Function, k: int, labels: Row, timings: bool) -> Row:
     """Return the results of one case; of a case that raises, the reason."""
     begin = time.perf_counter()
-    row: dict[str, Any] = {"status": "ok", "reason": None}
+    row: Row = {"status": "ok", "reason": None}
     try:
         row |= _plain(function(k, labels), {*labels, *row, "seconds"})
     except (Exception, SystemExit) as error:  # whatever a case raises; sys.exit() ends the case alone
@@ -309,11 +316,11 @@ def row_of(function: Function, k: int, labels: Mapping[str, Any], timings: bool)
     return row | ({"seconds": time.perf_counter() - begin} if timings else {})
 
 
-def _plain(answer: Any, taken: set[str]) -> dict[str, Any]:
+def _plain(answer: object, taken: set[str]) -> Row:
     """Return an answer in types that a file keeps to the last bit."""
     if not isinstance(answer, Mapping):
         raise TypeError(f"the function returned {shown(answer)}; it must return a mapping of names to numbers or texts")
-    found: dict[str, Any] = {}
+    found: Row = {}
     for name, value in answer.items():
         value = plain_scalar(value)
         if not isinstance(name, str) or name in taken:
@@ -330,7 +337,7 @@ def _plain(answer: Any, taken: set[str]) -> dict[str, Any]:
 class Queue:
     """The cases that wait, handed out in chunks whose size follows the pace.
 
-    joblib asks for chunks in threads of its own.
+    joblib asks for chunks in its own threads.
 
     Parameters
     ----------
@@ -392,7 +399,7 @@ class Queue:
 
 
 def run_tasks(function: Function, cases: list[Case], *, backend: str, workers: int | None, timings: bool,
-              pace: tuple[float, int], take: Callable[[Done], Any]) -> None:  # fmt: skip
+              pace: tuple[float, int], take: Callable[[Done], object]) -> None:  # fmt: skip
     """Run cases by a backend, and hand over the results of each task in this thread, as they come.
 
     Raises
@@ -426,7 +433,7 @@ def run_tasks(function: Function, cases: list[Case], *, backend: str, workers: i
                         output.close()
 
 
-def _output(parallel: Any, tasks: Iterator[Any]) -> Iterator[Done]:
+def _output(parallel: Callable[[Iterator[object]], Iterable[Done]], tasks: Iterator[object]) -> Iterator[Done]:
     """What the tasks return, as it comes; an error of the workers is a VitreeError."""
     try:
         yield from parallel(tasks)
@@ -460,7 +467,7 @@ def packed(function: Function) -> Payload:
     return Payload(hashlib.sha256(body).hexdigest(), body)
 
 
-def check_backend(backend: Any, workers: Any) -> int | None:
+def check_backend(backend: object, workers: object) -> int | None:
     """Return the number of workers, None for all there are, after a check of both.
 
     Raises

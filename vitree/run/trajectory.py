@@ -6,11 +6,12 @@ import contextlib
 import os
 import pickle
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
@@ -26,7 +27,11 @@ from vitree.results.recording import Recording
 if TYPE_CHECKING:
     import pandas
     import xarray
+    from matplotlib.figure import Figure
 
+    from vitree.integrators.base import Torque
+    from vitree.mechanism.pushes import ExternalWrench, Impulse
+    from vitree.run.controller import Control, Controller
     from vitree.run.gradient import Gradient, Perturbation
     from vitree.run.linearization import Linearization
 
@@ -168,7 +173,7 @@ def leap_warnings(dt: float, v: np.ndarray) -> list[str]:
     ]
 
 
-def contact_warnings(model: Any, t: np.ndarray, q: np.ndarray, nodes: bool) -> list[str]:
+def contact_warnings(model: System, t: np.ndarray, q: np.ndarray, nodes: bool) -> list[str]:
     """Say which shapes overlap that cannot touch, and what has passed others in one step, at records q (n, nq).
 
     ``nodes`` says whether the records have all nodes.
@@ -184,9 +189,9 @@ def contact_warnings(model: Any, t: np.ndarray, q: np.ndarray, nodes: bool) -> l
     return told
 
 
-def distance_warnings(run: Any) -> list[str]:
+def distance_warnings(run: Trajectory) -> list[str]:
     """Say which distances are in tension and in compression in one run, with records and a system."""
-    constraints, t, multipliers = run.system.constraints, run.t, run.multipliers
+    constraints, t, multipliers = run.system.constraints if run.system else (), run.t, run.multipliers
     of = [k for k, each in enumerate(constraints) if isinstance(each, Distance)]
     if not of or not len(t) or multipliers.shape[1] != len(constraints):
         return []
@@ -250,7 +255,7 @@ def beyond_limits(limited: Limited | None, x: np.ndarray) -> np.ndarray | None:
     return beyond if (beyond > BEYOND).any() else None
 
 
-def limit_warnings(model: Any, t: np.ndarray, q: np.ndarray, v: Callable[[], np.ndarray] | None = None) -> list[str]:
+def limit_warnings(model: System, t: np.ndarray, q: np.ndarray, v: Callable[[], np.ndarray] | None = None) -> list[str]:
     """Say which joints are beyond their limits at the records: by how much at most, and when [s] for the first time.
 
     ``v`` is asked for the velocities (n, nv), if there are limits of these.
@@ -355,7 +360,7 @@ class Trajectory(Recording):
 
     @property
     def dt(self) -> float:
-        """The step [s]: the mean of steps that differ, the step at rest of steps that adapt; NaN if nobody knows."""
+        """The step [s]: the mean of steps that differ, the step at rest of steps that adapt; NaN if unknown."""
         return float(self.settings.get("dt", np.nan))
 
     @property
@@ -387,7 +392,7 @@ class Trajectory(Recording):
         told = f", {count} warning{'s' * (count > 1)}: .warnings>" if count else ">"
         return super().__repr__().removesuffix(">") + told
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return all attributes; for a system that cannot be pickled, the facts that a file keeps about it."""
         state = super().__getstate__()
         try:
@@ -402,7 +407,7 @@ class Trajectory(Recording):
                 state["film"] = film_of(self)
         return state
 
-    def save(self, path: str | os.PathLike) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything to the .npz file ``path``, at once or not at all, and return where it is.
 
         Raises
@@ -415,7 +420,7 @@ class Trajectory(Recording):
         return files.write(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> Self:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the trajectory that :meth:`save` wrote to the file ``path``.
 
         Raises
@@ -428,7 +433,8 @@ class Trajectory(Recording):
         return files.read(path, cls)
 
     def resume(
-        self, duration: float, *, control: Any = None, wrenches: Iterable[Any] = (), record_every: int = 1,
+        self, duration: float, *, control: Control | Controller | Torque = None,
+        wrenches: Iterable[ExternalWrench | Impulse] = (), record_every: int = 1,
         monitors: str | Iterable[str] = (), dense: bool = False, progress: Callable[[int, int], object] | None = None,
         model: System | None = None,
     ) -> Trajectory:  # fmt: skip
@@ -462,7 +468,7 @@ class Trajectory(Recording):
         given = locals()
         return self._resumed(given.pop("self"), given.pop("model"), given)
 
-    def linearize(self, control: Any = None) -> Linearization:
+    def linearize(self, control: Control | ArrayLike | None = None) -> Linearization:
         """Return the derivatives of each step, of a run by linear-time or midpoint that records each step.
 
         At order 4, 6 and 8 the torque and the inputs must be constant over each step.
@@ -491,7 +497,8 @@ class Trajectory(Recording):
         return linearize_run(self, control)
 
     def gradient(
-        self, by_q: Any = None, by_p: Any = None, by_v: Any = None, *, parameters: Any = None, control: Any = None,
+        self, by_q: ArrayLike | None = None, by_p: ArrayLike | None = None, by_v: ArrayLike | None = None, *,
+        parameters: Mapping[str, str | Iterable[str]] | None = None, control: Control | ArrayLike | None = None,
     ) -> Gradient:  # fmt: skip
         """Return the gradient of a number that depends on the records, by all that the run depends on.
 
@@ -524,8 +531,9 @@ class Trajectory(Recording):
         return gradient_of(self, by_q, by_p, by_v, parameters, control)
 
     def variation(
-        self, d: Any = None, dp: Any = None, *, dtorque: Any = None, dinputs: Any = None, dprescribed: Any = None,
-        control: Any = None,
+        self, d: ArrayLike | None = None, dp: ArrayLike | None = None, *, dtorque: ArrayLike | None = None,
+        dinputs: ArrayLike | None = None, dprescribed: ArrayLike | None = None,
+        control: Control | ArrayLike | None = None,
     ) -> Perturbation:  # fmt: skip
         """Return what a small change of the start, of torques and of inputs makes of all records, to first order.
 
@@ -576,25 +584,25 @@ class Trajectory(Recording):
 
         return export.to_xarray(self)
 
-    def to_netcdf(self, path: str | os.PathLike) -> Path:
+    def to_netcdf(self, path: str | os.PathLike[str]) -> Path:
         """Write a NetCDF file; see :func:`vitree.results.export.to_netcdf`."""
         from vitree.results import export
 
         return export.to_netcdf(self, path)
 
-    def to_csv(self, path: str | os.PathLike, contacts: bool = False) -> Path:
+    def to_csv(self, path: str | os.PathLike[str], contacts: bool = False) -> Path:
         """Write the records, or the contacts, as text in columns; see :func:`vitree.results.export.to_csv`."""
         from vitree.results import export
 
         return export.to_csv(self, path, contacts)
 
-    def to_mcap(self, path: str | os.PathLike) -> Path:
+    def to_mcap(self, path: str | os.PathLike[str]) -> Path:
         """Write an MCAP file for Foxglove; see :func:`vitree.results.mcap.to_mcap`."""
         from vitree.results import mcap
 
         return mcap.to_mcap(self, path)
 
-    def plot(self, what: str = "energy", path: str | os.PathLike | None = None, **options: Any) -> Any:
+    def plot(self, what: str = "energy", path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """Draw one of ``vitree.plot.PLOTS``; return the matplotlib figure, saved to ``path``.
 
         Parameters
@@ -666,7 +674,7 @@ LEFT_OUT = {
 }
 
 
-def convert(traj: Trajectory, path: str | os.PathLike, contacts: bool = False) -> Path:
+def convert(traj: Trajectory, path: str | os.PathLike[str], contacts: bool = False) -> Path:
     """Write a trajectory to a file, at once or not at all, in the format of its ending: .npz, .nc, .csv, .json, .mcap.
 
     Parameters

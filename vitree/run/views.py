@@ -8,6 +8,7 @@ import numpy as np
 
 from vitree._core import scalar
 from vitree.integrators.base import Integrator
+from vitree.integrators.compiled import CompiledIntegrator
 from vitree.model.system import System
 from vitree.run.runner import Touched
 
@@ -62,7 +63,9 @@ class Views:
             self._q, self._v, self._p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         self._seen_q, self._seen_v, self._seen_p = (_read_only(x) for x in (self._q, self._v, self._p))
         #: contacts, where the stepper knows any
-        self.touched = Touched(integrator) if getattr(integrator, "touches_here", False) else None
+        self.touched: Touched | None = None
+        if isinstance(integrator, CompiledIntegrator) and integrator.touches_here:
+            self.touched = Touched(integrator)
         self._gaps = np.zeros(0 if self.touched is None else self.touched.count)
         self._seen_gaps = _read_only(self._gaps)
         #: whether q is always that of the state, and v or p as well
@@ -129,7 +132,7 @@ class Views:
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """A view that nobody writes to."""
+    """A read-only view."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -49,7 +49,9 @@ class Vehicle(System):
     driven: Mapping[str, str] = {}
     shape_limits: Mapping[str, float] = {}
 
-    def __init__(self, name: str, input_names: Iterable[str], geometry: Iterable[Geometry], parts: dict[str, Any]):
+    def __init__(
+        self, name: str, input_names: Iterable[str], geometry: Iterable[Geometry], parts: Mapping[str, object]
+    ):
         self._name = str(name)
         self.input_names = tuple(map(str, input_names))
         self.geometry: tuple[Geometry, ...] = several(geometry, "geometry", "a sequence of Geometry")
@@ -97,12 +99,12 @@ class Vehicle(System):
     @property
     def nq(self) -> int:
         """The entries of the shape, and the 3 or 7 of the pose."""
-        return len(self.shape_names) + self._space.nq
+        return len(self.shape_names) + int(self._space.nq)
 
     @property
     def nv(self) -> int:
         """The entries of the shape, and the 3 or 6 of the twist."""
-        return len(self.shape_names) + self._space.dim
+        return len(self.shape_names) + int(self._space.dim)
 
     @property
     def q_names(self) -> tuple[str, ...]:

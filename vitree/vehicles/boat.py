@@ -38,7 +38,7 @@ class Hull:
     @property
     def top(self) -> float:
         """z of the upper face [m]."""
-        return self.bottom + self.edges[2]
+        return self.bottom + float(self.edges[2])
 
     def columns(self, counts: tuple[int, ...]) -> np.ndarray:
         """Return position x, y and cross section of columns, (n, 3) [m, m^2], at the Gauss points of the lower face."""
@@ -73,7 +73,7 @@ class Hull:
         return faces
 
 
-def _set(of: Any, **values: Any) -> None:
+def _set(of: object, **values: object) -> None:
     """Set fields of a frozen object to checked numbers."""
     for name, value in values.items():
         object.__setattr__(of, name, value)
@@ -200,7 +200,7 @@ class Boat(RigidVehicle):
     @property
     def draft(self) -> float:
         """Depth of the hull at rest in still water [m]."""
-        return self.mass * -self._gravity[2] / (self.parts["lift"] * float(self.parts["pillars"][:, 2].sum()))
+        return float(self.mass * -self._gravity[2] / (self.parts["lift"] * float(self.parts["pillars"][:, 2].sum())))
 
     @property
     def is_conservative(self) -> bool:
@@ -226,7 +226,8 @@ def boat(*, size: ArrayLike = (4.0, 1.6, 0.8), keel: float = 0.35, mass: float =
          added_inertia: ArrayLike = (0.2, 0.3, 0.2), thrusters: ArrayLike = ((-2.0, -0.5, -0.3), (-2.0, 0.5, -0.3)),
          water: Water | None = None, wave: Wave | None = None, wind: Wind | None = None, gravity: float = 9.81,
          drag: ArrayLike = 0.0, patches: Sequence[int] = (8, 4, 2), columns: Sequence[int] = (6, 4),
-         force: Callable | None = None, force_slope: Callable | None = None, name: str = "boat") -> Boat:  # fmt: skip
+         force: Callable[..., ArrayLike] | None = None, force_slope: Callable[..., ArrayLike] | None = None,
+         name: str = "boat") -> Boat:  # fmt: skip
     """Return a boat with a box as hull: x forward, y to the left, z up, origin in the centre of mass.
 
     The surface of the water is at z = 0 of the world, or at
@@ -327,12 +328,12 @@ def _hull(edges: np.ndarray, keel: float, mass: float, water: Water, name: str) 
     return Hull(sizes, bottom, draft)
 
 
-def _shares(given, what: str, whose: str) -> np.ndarray:
+def _shares(given: ArrayLike, what: str, whose: str) -> np.ndarray:
     """Three nonnegative fractions."""
     return np.array([not_negative(x, f"each {what} {whose}") for x in array(given, (3,), f"the {what} {whose}")])
 
 
-def _counts(value, size: int, what: str) -> tuple[int, ...]:
+def _counts(value: Sequence[int] | np.ndarray, size: int, what: str) -> tuple[int, ...]:
     counts = [whole(n) for n in value] if isinstance(value, Sequence | np.ndarray) and axes_of(value) else []
     if len(counts) != size or not all(n is not None and n >= 1 for n in counts):
         raise ModelError(f"{what} are {shown(value)}; give {size} whole numbers, at least 1")
@@ -346,7 +347,7 @@ def _shapes(hull: Hull, places: np.ndarray) -> tuple[Geometry, ...]:
     thruster = 0.05 * float(edges[1])
     cabin = edges * (0.3, 0.6, 0.7)
 
-    def box(size, x: ArrayLike, z, rgba):
+    def box(size: np.ndarray, x: float, z: float, rgba: tuple[float, float, float, float]) -> Geometry:
         return Geometry("body", "box", tuple(map(float, size)), np.eye(3), np.array([x, 0.0, z]), rgba=rgba)
 
     return (

@@ -131,7 +131,8 @@ def car(*, mass: float = 1200.0, inertia: float = 2000.0, wheel_inertia: float =
     --------
     >>> import vitree as vt
     >>> from vitree import vehicles
-    >>> run = vt.simulate(vehicles.car(), duration=2.0, dt=0.05, inputs={"torque": 500.0, "steering": 0.1})
+    >>> control = vt.Control(inputs={"torque": 500.0, "steering": 0.1})
+    >>> run = vt.simulate(vehicles.car(), duration=2.0, dt=0.05, control=control)
     >>> print(f"{run.v[-1, 3]:.3f} m/s")
     2.698 m/s
     """
@@ -155,7 +156,9 @@ def _shapes(wheelbase: float, radius: float) -> tuple[Geometry, ...]:
     one, axle = np.eye(3), np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
     red, grey, black = (0.75, 0.15, 0.12, 1.0), (0.6, 0.65, 0.7, 1.0), (0.1, 0.1, 0.1, 1.0)
 
-    def box(size, ahead, up, rgba):
+    def box(
+        size: tuple[float, float, float], ahead: float, up: float, rgba: tuple[float, float, float, float]
+    ) -> Geometry:
         place = np.array([ahead * wheelbase, 0.0, up * wheelbase + 1.2 * radius])
         return Geometry("body", "box", tuple(wheelbase * x for x in size), one, place, rgba=rgba)
 

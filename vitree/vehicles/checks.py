@@ -12,7 +12,7 @@ from vitree.spatial import checks
 LEAST, LARGEST = 1e-50, 1e50
 
 
-def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
+def array(value: object, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Return a read-only array of a given shape, or raise a ModelError that names it."""
     numbers = checks.array(value, shape, what)
     if (largest := np.abs(numbers).max(initial=0.0)) > LARGEST:
@@ -20,7 +20,7 @@ def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     return numbers
 
 
-def positive(value, what: str) -> float:
+def positive(value: object, what: str) -> float:
     """Return a number above zero, or raise a ModelError that names it."""
     number = float(array(value, (), what))
     if not number > 0:
@@ -30,7 +30,7 @@ def positive(value, what: str) -> float:
     return number
 
 
-def not_negative(value, what: str) -> float:
+def not_negative(value: object, what: str) -> float:
     """Return a number of at least zero, or raise a ModelError that names it."""
     number = array(value, (), what)
     if not number >= 0:
@@ -38,7 +38,7 @@ def not_negative(value, what: str) -> float:
     return float(number)
 
 
-def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
+def symmetric(value: object, size: int, what: str, definite: bool = True) -> np.ndarray:
     """Return a symmetric positive definite matrix, or semidefinite if not ``definite``.
 
     Parameters

@@ -11,6 +11,8 @@ first step on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from vitree.errors import InputError
@@ -47,11 +49,11 @@ class Equations:
 
     # ---- differential equations: y has q and the free velocities -----------------------------------
 
-    def unknowns(self, q, v):
+    def unknowns(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return y of a state."""
         return np.concatenate((q, self.model.reduced(q[: self.s], v[self.model.algebra])[: self.n]))
 
-    def state(self, y, inputs):
+    def state(self, y: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the state (q, v) of y under inputs."""
         model, v = self.model, np.empty(self.model.nv)
         q = y[: model.nq].copy()
@@ -60,7 +62,7 @@ class Equations:
         v[model.algebra] = model.basis(q[: self.s]) @ np.concatenate((y[model.nq :], inputs[self.driven]))
         return q, v
 
-    def rate(self, t, y, inputs, torque):
+    def rate(self, t: float, y: np.ndarray, inputs: np.ndarray, torque: np.ndarray) -> np.ndarray:
         """Return dy/dt: V^T (d/dt(M w) - (dl/dr + f, ad_xi^T mu + F)) = 0, w = (u, xi) = V z."""
         model, s = self.model, self.s
         q, v = self.state(y, inputs)
@@ -74,7 +76,7 @@ class Equations:
                 f'but inputs give rates only; take the method "lie-implicit", or give the coordinates a force'
             )
         # how the momentum of the same z changes with r, along u
-        momentum = lambda x: model.mass_matrix(r + x * u) @ model.basis(r + x * u) @ z  # noqa: E731
+        momentum: Callable[[float], np.ndarray] = lambda x: model.mass_matrix(r + x * u) @ model.basis(r + x * u) @ z  # noqa: E731
         change = slope(momentum, STEP / max(1.0, np.abs(u).max(initial=0.0)))
         state = (t, r, model.pose.matrix(q[s:]), u, xi, inputs)
         force = np.concatenate((model.shape_force(*state), model.body_force(*state))) + torque[model.algebra]
@@ -83,12 +85,16 @@ class Equations:
 
     # ---- an implicit step: z has the free velocities at the quadrature point ------------------------
 
-    def ahead(self, span, q, v, v_last, h_last):
+    def ahead(
+        self, span: float, q: np.ndarray, v: np.ndarray, v_last: np.ndarray, h_last: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the state after a span [s] that the mean acceleration of the last step predicts."""
         later = v + span * (v - v_last) / h_last if h_last else v
         return self.model.integrate(q, span * (v + later) / 2), later
 
-    def begin(self, t: float, h: float, q, v, inputs, torque) -> tuple[np.ndarray, float]:
+    def begin(
+        self, t: float, h: float, q: np.ndarray, v: np.ndarray, inputs: np.ndarray, torque: np.ndarray
+    ) -> tuple[np.ndarray, float]:
         """Begin a step; return a guess of z, and the magnitude of the momentum."""
         model, self.t, self.h, self.q, self.inputs = self.model, t, h, q, inputs
         self.r, self.g, self.torque = q[: self.s], model.pose.matrix(q[self.s :]), torque[model.algebra]
@@ -96,20 +102,22 @@ class Equations:
         self.P = self.V[:, : self.n].T @ (model.mass_matrix(self.r) @ v[model.algebra])
         return model.reduced(self.r, v[model.algebra])[: self.n], float(np.abs(self.P).max(initial=0.0))
 
-    def velocity(self, z):
+    def velocity(self, z: np.ndarray) -> np.ndarray:
         """Return (u, xi): the shape moves by its rates, which with lam give the twist at the quadrature point."""
         z = np.concatenate((z, self.rates))
-        return self.model.basis(self.r + self.alpha * self.h * (self.V[: self.s] @ z)) @ z
+        found: np.ndarray = self.model.basis(self.r + self.alpha * self.h * (self.V[: self.s] @ z)) @ z
+        return found
 
-    def residual(self, z) -> np.ndarray | None:
+    def residual(self, z: np.ndarray) -> np.ndarray | None:
         """Return the residual of the momentum at the start, or None if the rotation exceeds the range of the map."""
         w = self.velocity(z)
         self.turn = self.h * float(np.linalg.norm(w[self.s :][: self.angles]))
         if not self.turn < 2 * self.map.reach:
             return None
-        return self.V[:, : self.n].T @ self._momentum(w, False) - self.P
+        found: np.ndarray = self.V[:, : self.n].T @ self._momentum(w, False) - self.P
+        return found
 
-    def end(self, z) -> tuple[np.ndarray, np.ndarray]:
+    def end(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the state (q, v) at the step's end."""
         model, s, h, w = self.model, self.s, self.h, self.velocity(z)
         q = np.concatenate((self.r + h * w[:s], model.pose.moved(self.q[s:], self.map.tau(h * w[s:]))))
@@ -121,7 +129,7 @@ class Equations:
             v[model.algebra] += free @ z
         return q, v
 
-    def _momentum(self, w, end: bool):
+    def _momentum(self, w: np.ndarray, end: bool) -> np.ndarray:
         """The momentum at the step's start, or at its end, with the part of the forces there."""
         model, s, h, a = self.model, self.s, self.h, self.alpha
         u, xi, share = w[:s], w[s:], a * h if end else (a - 1) * h
@@ -135,6 +143,8 @@ class Equations:
             middle = self.g @ self.map.tau(a * h * xi)
             force[:s] += model.shape_force(self.t + a * h, at, middle, u, xi, self.inputs)
         if self.body_forced:
+            here: tuple[float, np.ndarray, np.ndarray]
             here = (self.t + h, self.r + h * u, self.g @ self.map.tau(h * xi)) if end else (self.t, self.r, self.g)
             force[s:] += model.body_force(*here, u, xi, self.inputs)
-        return p + share * force
+        total: np.ndarray = p + share * force
+        return total

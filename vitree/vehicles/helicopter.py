@@ -24,7 +24,7 @@ class Helicopter(RigidVehicle):
 
 def helicopter(*, mass: float = 1.2, inertia: ArrayLike = (0.05, 0.07, 0.06), rotor_height: float = 0.2,
                tail_length: float = 0.6, drag: ArrayLike = 0.0, gravity: ArrayLike = GRAVITY,
-               force: Callable | None = None, force_slope: Callable | None = None,
+               force: Callable[..., ArrayLike] | None = None, force_slope: Callable[..., ArrayLike] | None = None,
                name: str = "helicopter") -> Helicopter:  # fmt: skip
     """Return a helicopter: x forward, y to the left, z up, origin in the centre of mass.
 
@@ -66,7 +66,10 @@ def _shapes(top: float, tail: float) -> tuple[Geometry, ...]:
     across, along = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]), np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])
     size = max(abs(tail), 1e-3)
 
-    def shape(kind, extent, position, rotation=None, rgba=(0.2, 0.3, 0.5, 1.0)):
+    def shape(
+        kind: str, extent: tuple[float, ...], position: tuple[float, float, float], rotation: np.ndarray | None = None,
+        rgba: tuple[float, float, float, float] = (0.2, 0.3, 0.5, 1.0),
+    ) -> Geometry:  # fmt: skip
         turn = np.eye(3) if rotation is None else rotation
         return Geometry("body", kind, extent, turn, np.array(position), rgba=rgba)
 

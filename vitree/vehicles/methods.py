@@ -6,7 +6,7 @@ They are registered in :data:`vitree.model.system.METHODS_OF` under the families
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +15,11 @@ from vitree._core import _vehicles
 from vitree.arguments import Asked, mapping
 from vitree.errors import InputError
 from vitree.integrators import scipy_ode
-from vitree.integrators.base import Integrator
+from vitree.integrators.base import Field, Integrator, Options, Records, Torque
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator
 from vitree.integrators.options import HALVE, SOLVE_LONGER, alpha_of, one_of, solving
-from vitree.model.system import METHODS_OF
+from vitree.mechanism.pushes import ExternalWrench
+from vitree.model.system import METHODS_OF, System
 from vitree.vehicles.equations import Equations
 
 MAPS: dict[str, int] = _vehicles.MAPS
@@ -39,7 +40,8 @@ class OfVehicle(Integrator):
     frames. A torque on a driven shape coordinate must be zero.
     """
 
-    def __init__(self, model, dt, *, torque=None, wrenches=(), prescribed=None, **options):
+    def __init__(self, model: System, dt: float, *, torque: Torque = None, wrenches: Sequence[ExternalWrench] = (),
+                 prescribed: Mapping[str, object] | None = None, **options: Any):  # fmt: skip
         if wrenches:
             raise InputError(
                 "wrenches", wrenches,
@@ -49,10 +51,11 @@ class OfVehicle(Integrator):
             raise InputError(f'"{model.name}" has no coordinates to prescribe')
         super().__init__(model, dt, torque=_without_driven(model, torque), **options)
 
-    def checked_torque(self, torque):
-        return _without_driven(self.model, self.model.validate_velocity(torque, "torque"))
+    def checked_torque(self, torque: np.ndarray) -> np.ndarray:
+        found: np.ndarray = _without_driven(self.model, self.model.validate_velocity(torque, "torque"))
+        return found
 
-    def _stepper(self, method: str, **options) -> Any:
+    def _stepper(self, method: str, **options: Any) -> Any:
         system = self.model
         own = "equations" in options or "equations" in system.compiled
         return _vehicles.VehicleStepper(
@@ -61,10 +64,10 @@ class OfVehicle(Integrator):
         )  # fmt: skip
 
 
-def _without_driven(model, torque):
+def _without_driven(model: Any, torque: Torque) -> Any:
     """The torque, which must be zero on driven coordinates."""
 
-    def checked(value):
+    def checked(value: np.ndarray) -> np.ndarray:
         if value[model.driven_at].any():
             raise InputError(
                 f'torque on {", ".join(model.driven)} of "{model.name}" does nothing: an input '
@@ -85,11 +88,11 @@ class VehicleIntegrator(OfVehicle, CompiledIntegrator):
 
     remedy: str = HALVE
 
-    def start(self, t, q, x):
+    def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         self.model.require_allowed(q, x)
         super().start(t, q, x)
 
-    def _reason(self, status):
+    def _reason(self, status: int) -> str:
         model, beyond = self.model, self.stepper.beyond
         if status == STEERED_TOO_FAR:
             return f"{model.shape_names[1]} would move too far in this step"
@@ -98,10 +101,10 @@ class VehicleIntegrator(OfVehicle, CompiledIntegrator):
         name = model.shape_names[beyond]
         return f"{name} would pass its limit {model.shape_limits[name]:.6g} in this step"
 
-    def _remedy(self, status=NOT_CONVERGED, share=1.0):
+    def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         return "steer less, or turn back earlier" if status == BEYOND_LIMIT else super()._remedy(status, share)
 
-    def _solving(self) -> dict[str, Any]:
+    def _solving(self) -> Options:
         """The checked options of a method that solves equations."""
         return solving(self.chosen, 1e-12)
 
@@ -141,7 +144,7 @@ class RigidLie(VehicleIntegrator):
         **_SOLVING,
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         name = one_of("map", self.chosen.get("map", "exp"), MAPS)
         self.symplectic = name != "trapezoidal"
         if name == "exp":
@@ -150,7 +153,7 @@ class RigidLie(VehicleIntegrator):
         self.stepper = self._stepper("lie", map=MAPS[name], alpha=self._alpha(), **self._solving())
 
     @property
-    def settings(self):
+    def settings(self) -> Options:
         return {"map": "exp", "alpha": 0.5, "tolerance": 1e-12, "max_iterations": 30, **self.chosen}
 
 
@@ -166,7 +169,7 @@ class Lie(VehicleIntegrator):
     order = 2
     options: ClassVar[Mapping[str, str]] = _ALPHA
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self.stepper = self._stepper("lie", alpha=self._alpha())
 
 
@@ -187,14 +190,14 @@ class LieImplicit(VehicleIntegrator):
         **_SOLVING,
     }
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         name = one_of("map", self.chosen.get("map", "exp"), MAPS)
         tangent = one_of("tangent", self.chosen.get("tangent", "exact"), ("exact", "trapezoidal"))
         model, alpha = self.model, self._alpha()
         self.equations = Equations(model, alpha, model.pose.group.maps[name], tangent == "exact")
         self.stepper = self._stepper("lie", equations=self.equations, alpha=alpha, **self._solving())
 
-    def _reason(self, status):
+    def _reason(self, status: int) -> str:
         if status != TURNED_TOO_FAR:
             return super()._reason(status)
         return f"the body turns by {self.equations.turn:.3g} rad in this step, beyond the reach of the map"
@@ -209,7 +212,7 @@ class RungeKutta2(VehicleIntegrator):
     name = "rk2"
     order = 2
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self.stepper = self._stepper("runge-kutta", order=self.order)
 
 
@@ -234,7 +237,7 @@ class ImplicitRungeKutta2(VehicleIntegrator):
     options = _SOLVING
     steps_by = "implicit-midpoint"
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         self.stepper = self._stepper(self.steps_by, **self._solving())
 
 
@@ -253,22 +256,25 @@ class LieNewmark(ImplicitRungeKutta2):
 class VehicleSciPy(OfVehicle, scipy_ode.SciPy):
     """A solver of SciPy on the differential equations of a vehicle, whose rates a compiled stepper computes."""
 
-    def _accelerations(self):
-        return self._stepper("rates")
+    def _accelerations(self) -> Field:
+        field: Field = self._stepper("rates")
+        return field
 
-    def start(self, t, q, x):
+    def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         self.model.require_allowed(q, x)
         y = self.field.unknowns(q, x)
         super().start(t, y[: self.model.nq], y[self.model.nq :])
 
-    def state(self):
-        return tuple(self.field.state_of(self.t, np.concatenate((self.q, self.v))))
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
+        q, v = self.field.state_of(self.t, np.concatenate((self.q, self.v)))
+        return q, v
 
-    def _rate_of(self, t, y):
-        return self.field.rate_at(t, np.ascontiguousarray(y))
+    def _rate_of(self, t: float, y: np.ndarray) -> np.ndarray:
+        rate: np.ndarray = self.field.rate_at(t, np.ascontiguousarray(y))
+        return rate
 
-    def _record(self, records, state, marks):
-        def states(times):
+    def _record(self, records: Records, state: Callable[[np.ndarray], np.ndarray], marks: np.ndarray) -> None:
+        def states(times: np.ndarray) -> np.ndarray:
             rows = zip(times, np.ascontiguousarray(state(times).T), strict=True)
             return np.column_stack([np.concatenate(self.field.state_of(*row)) for row in rows])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -79,9 +79,11 @@ class RigidVehicle(Vehicle):
 
     def __init__(self, rotational: ArrayLike, translational: ArrayLike, *, mass: float | None = None,
                  gravity: ArrayLike = GRAVITY, drag: ArrayLike = 0.0,
-                 controls: Mapping[str, Any] | None = None, force: Callable | None = None,
-                 force_slope: Callable | None = None, name: str = "vehicle", geometry: Sequence[Geometry] = (),
-                 _inputs=None, _parts: Mapping[str, Any] | None = None):  # fmt: skip
+                 controls: Mapping[str, ArrayLike] | None = None,
+                 force: Callable[..., ArrayLike] | None = None,
+                 force_slope: Callable[..., ArrayLike] | None = None, name: str = "vehicle",
+                 geometry: Sequence[Geometry] = (),
+                 _inputs: Iterable[str] | None = None, _parts: Mapping[str, Any] | None = None):  # fmt: skip
         self.rotational = symmetric(rotational, 3, f'the rotational inertia of "{name}"')
         self.translational = symmetric(translational, 3, f'the translational inertia of "{name}"')
         self._gravity = array(gravity, (3,), f'the gravity on "{name}"')
@@ -130,10 +132,10 @@ class RigidVehicle(Vehicle):
             slope=self._asked("force_slope", self.force_slope, (6, 6)), **self.parts,
         )  # fmt: skip
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, object]:
         return {key: value for key, value in dict(vars(self)).items() if key != "core"}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Mapping[str, object]) -> None:
         # unpickled arrays are writable
         vars(self).update({key: frozen(value) for key, value in state.items()})
 
@@ -195,11 +197,13 @@ class RigidVehicle(Vehicle):
         t = t if type(t) is float and math.isfinite(t) else float(entries(t, (), "t"))
         still, slope = self.core.wrench(t, q, u)
         xi = np.concatenate((v[3:], v[:3]))
-        total = still + slope @ xi
+        total: np.ndarray = still + slope @ xi
         force = self._asked("force", self.force, (6,))
-        return total if force is None else total + force(t, self.pose(q), xi, u)
+        if force is not None:
+            total = total + force(t, self.pose(q), xi, u)
+        return total
 
-    def _asked(self, name: str, function: Callable | None, shape: tuple[int, ...]) -> Asked | None:
+    def _asked(self, name: str, function: Callable[..., ArrayLike] | None, shape: tuple[int, ...]) -> Asked | None:
         """A function of the user, or None."""
         return None if function is None else Asked(function, name, "(t, g, xi, u)", shape)
 
@@ -215,7 +219,8 @@ class RigidVehicle(Vehicle):
         return np.broadcast_to(M, (len(q), 6, 6))
 
     def _potentials(self, q: np.ndarray) -> np.ndarray:
-        return self.core.potentials(q)
+        found: np.ndarray = self.core.potentials(q)
+        return found
 
     def _velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         solve = np.linalg.solve

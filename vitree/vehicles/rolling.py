@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,9 +27,13 @@ WRITTEN = ("connection", "symmetries", "lagrangian", "mass_matrix", "potential",
            "body_force")  # fmt: skip
 
 
-def slope(f: Callable[[float], Any], step: float = STEP) -> Any:
+X = TypeVar("X", float, np.ndarray)
+
+
+def slope(f: Callable[[float], X], step: float = STEP) -> X:
     """Return the derivative of f at 0, by central differences of fourth order."""
-    return (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step)
+    found: X = (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step)
+    return found
 
 
 class NonholonomicVehicle(Vehicle):
@@ -142,10 +146,10 @@ class NonholonomicVehicle(Vehicle):
         if type(self).lagrangian is NonholonomicVehicle.lagrangian:
             raise ModelError(f"{type(self).__name__} has neither a mass_matrix nor a lagrangian: give one of them")
         s, n = len(self.shape_names), len(self.shape_names) + self.pose.dim
-        kinetic = lambda w: self.lagrangian(r, w[:s], w[s:]) + self.potential(r)  # noqa: E731
+        kinetic: Callable[[np.ndarray], float] = lambda w: self.lagrangian(r, w[:s], w[s:]) + self.potential(r)  # noqa: E731
         one = np.eye(n)
         alone = np.array([kinetic(x) for x in one])
-        return np.array([[kinetic(a + b) for a in one] for b in one]) - alone - alone[:, None]
+        return np.array([[kinetic(a + b) for a in one] for b in one]) - alone - alone[:, None]  # type: ignore[no-any-return]  # digests hold this code
 
     def potential(self, r: np.ndarray) -> float:
         """Return the potential energy [J] of a shape."""
@@ -155,7 +159,7 @@ class NonholonomicVehicle(Vehicle):
 
     def lagrangian_slope(self, r: np.ndarray, u: np.ndarray, xi: np.ndarray) -> np.ndarray:
         """Return the derivative of l by r, (s,) [N or N m], by central differences over 3e-4 rad or m unless given."""
-        along = lambda d: lambda x: self.lagrangian(r + x * d, u, xi)  # noqa: E731
+        along: Callable[[np.ndarray], Callable[[float], float]] = lambda d: lambda x: self.lagrangian(r + x * d, u, xi)  # noqa: E731
         return np.array([slope(along(d)) for d in np.eye(len(r))])
 
     def shape_force(self, t: float, r: np.ndarray, g: np.ndarray, u: np.ndarray, xi: np.ndarray,
@@ -235,7 +239,7 @@ class NonholonomicVehicle(Vehicle):
     def free(self) -> int:
         """Number of velocities that are solved for: rates that are not driven, and the entries of lam."""
         r = self.neutral()[: len(self.shape_names)]
-        return len(self.shape_names) - len(self.driven) + self.symmetries(r).shape[1]
+        return len(self.shape_names) - len(self.driven) + int(self.symmetries(r).shape[1])
 
     @property
     def degrees_of_freedom(self) -> int:
