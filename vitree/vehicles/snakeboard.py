@@ -121,7 +121,7 @@ def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: fl
     >>> board = vehicles.snakeboard()
     >>> v0 = board.velocity(board.neutral(), {"psi": 2.5, "phi": 1.6})
     >>> swing = {"rotor": lambda t: -0.126 * np.sin(np.pi * t), "steering": lambda t: -0.0128 * np.sin(np.pi * t)}
-    >>> run = vt.simulate(board, v0=v0, duration=6.0, dt=0.01, inputs=swing)
+    >>> run = vt.simulate(board, v0=v0, duration=6.0, dt=0.01, control=vt.Control(inputs=swing))
     >>> print(f"{abs(run.v[-1, 3]):.2f} m/s")
     0.14 m/s
     """
