@@ -132,7 +132,7 @@ def test_simulate_writes_the_trajectory(run, robot):
 def test_orders_of_compositions(run, robot):
     """For all methods that have them by --order, or for one behind its name."""
     status, out, err = run(
-        "compare", robot, "-m", "linear-time,linear-time:order=2,midpoint:frozen:order=6,rk4", "-T", 0.1,
+        "compare", robot, "-m", "linear-time,linear-time:order=2,midpoint:modified-newton:order=6,rk4", "-T", 0.1,
         "--dt", "0.02,0.01", "--order", 4, "--json", "--no-plot", "--no-damping",
     )  # fmt: skip
     content = json.loads(out)
@@ -281,7 +281,7 @@ def test_robots_are_listed(run):
         (["simulate", "ROBOT", "--duration", "0.0015"], "--duration 0.0015 s"),
         (["info", "ROBOT", "--density", "-1", "--inertia", "geometry"], "--density -1.0 must be"),
         (["simulate", "ROBOT", "--order", "5"], "2, 4, 6, 8"),
-        (["simulate", "ROBOT", "--max-halvings", "-1"], "max_halvings"),
+        (["simulate", "ROBOT", "--max-halvings", "-1"], "--max-halvings -1"),
         (["simulate", "ROBOT", "--monitor", "enrgy"], "energy"),
         (["simulate", "ROBOT", "--method", "rk4", "--order", "4"], "order"),
         (["simulate", "ROBOT", "--method", "rk44"], "rk4"),

@@ -37,7 +37,7 @@ def test_every_method_has_its_place():
     missing = [name for name in vt.METHODS if f"`{name}`" not in text]
     assert missing == []
     named = {name for name in re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", text) if name.split("-")[-1] != "data"}
-    solvers = {"recursive-newton"}
+    solvers = {"recursive-newton", "modified-newton"}
     vehicles = {name for make in ("car", "helicopter") for name in getattr(vt.vehicles, make)().methods}
     assert named <= set(vt.METHODS) | solvers | vehicles
 

@@ -113,6 +113,18 @@ def test_what_cannot_be_resumed_is_refused(change, text):
         run.resume(**given)
 
 
+def test_what_drove_a_run_is_given_again(tmp_path):
+    """A run that is driven does not go on without its control unless that is said."""
+    model = vt.Model(chain_flat(2))
+    run = vt.simulate(model, duration=0.1, dt=0.01, control=vt.Control(torque=[0.1, 0.2]))
+    for before in (run, vt.Trajectory.load(run.save(tmp_path / "run.npz"))):
+        with pytest.raises(vt.InputError, match=r"what drove the run \(torque\); give it again"):
+            before.resume(0.1, model=model)
+        free = before.resume(0.1, model=model, control=vt.Control())
+        assert np.abs(free.p[-1] - before.resume(0.1, model=model, control=[0.1, 0.2]).p[-1]).max() > 1e-3
+    assert vt.simulate(model, duration=0.1, dt=0.01).resume(0.1).steps == 20
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [

@@ -576,5 +576,5 @@ def test_pages_of_contacts_stay_small(tmp_path):
     sizes = [len(page_of(what_to_show(run))) for run in (fallen("hills"), bare)]
     assert sizes[0] - sizes[1] < 60_000, sizes
     text = page_of(what_to_show(fallen()))
-    assert "forces of contacts" in text and "N a metre" in text
-    assert "forces of contacts" not in page_of(what_to_show(bare))
+    assert "contact forces" in text and "N per metre" in text
+    assert "contact forces" not in page_of(what_to_show(bare))

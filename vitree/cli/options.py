@@ -398,7 +398,7 @@ class Run(World):
         own |= {name: value for name, value in more.items() if value is not None}
         others = {name: value_of(text) for name, text in pairs_of("--option", self.others or []).items()}
         for name in own.keys() & others.keys():
-            raise InputError(f"--{name} and --option {name}= say the same; give one")
+            raise InputError(f"--{name.replace('_', '-')} and --option {name}= say the same; give one")
         return own | others
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, axes_of, entries, plain_scalar, real, several, shown, whole
+from vitree.arguments import as_numbers, axes_of, entries, numbers_of, plain_scalar, real, several, shown, whole
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Options, Torque
@@ -382,18 +382,20 @@ _MEANT = (
                     ("control", "what drives the run: joint torques, or vt.Control(torque=, inputs=, targets=)"))
     | dict.fromkeys(("prescribed", "effort_limits"),
                     ("control", "what drives the run: give vt.Control(prescribed=, effort_limits=)"))
-    | dict.fromkeys(("pushes", "wrench", "forces_ext", "fext", "f_ext", "xfrc_applied"),
+    | dict.fromkeys(("pushes", "impulses", "wrench", "forces_ext", "fext", "f_ext", "xfrc_applied"),
                     ("wrenches", "a list of vt.ExternalWrench and vt.Impulse"))
     | dict.fromkeys(("integrator", "scheme"), ("method", "the integrator"))
     | dict.fromkeys(("tol",), ("tolerance", "the tolerance of a step"))
-    | dict.fromkeys(("every", "stride", "decimation"), ("record_every", "how many steps are between records"))
+    | dict.fromkeys(("every", "record", "stride", "decimation"), ("record_every", "how many steps are between records"))
 )  # fmt: skip
 
 
 def require_known(kind: type[Integrator], options: Mapping[str, object]) -> None:
     """Raise an UnknownNameError if an option is an argument under a name of other libraries; the text has ours."""
     if "resume" in options:
-        raise UnknownNameError("argument", "resume", ["run.resume(duration)"], argument="resume")
+        error = UnknownNameError("argument", "resume", ["run.resume(duration)"], argument="resume")
+        error.args = ('no argument "resume": run.resume(duration) goes on from the end of a run',)
+        raise error
     for name in options:
         if name in _MEANT and name not in kind.options:
             ours, what = _MEANT[name]
@@ -431,7 +433,7 @@ def with_wrenches(model: System, given: RunArguments) -> RunArguments:
         If one is of another type, or on a frame that the model does not have or that does not move.
     """
     wanted = "a sequence of vt.ExternalWrench and vt.Impulse"
-    if isinstance(given.wrenches, Mapping):
+    if isinstance(given.wrenches, Mapping | ExternalWrench | Impulse):
         raise InputError("wrenches", given.wrenches, f"must be {wanted}: [vt.ExternalWrench(frame, force, torque)]")
     found = several(given.wrenches, "wrenches", wanted)
     for each in found:
@@ -502,8 +504,11 @@ def driven(
 
 def _rows_of(model: System, torque: Any, schedule: Schedule) -> np.ndarray:
     """Return joint torques (steps, nv) as floats, a row for each step of the schedule."""
-    shape = len(torque), model.nv
-    rows = entries(torque, shape, "torque").astype(float)
+    rows = numbers_of(torque, "torque")
+    if rows.ndim != 2 or rows.shape[1] != model.nv:
+        needed = f"({model.nv},), or ({schedule.steps or 'steps'}, {model.nv}) with a row for each step"
+        raise InputError("torque", torque, f"has shape {rows.shape}; it must be {needed}")
+    rows = entries(rows, rows.shape, "torque").astype(float)
     if not len(rows) or len(rows) < schedule.steps:
         raise InputError("torque", torque, f"has shape {rows.shape}; {schedule.steps} steps need a row each")
     return rows

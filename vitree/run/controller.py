@@ -73,8 +73,9 @@ class Control:
     effort_limits: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.torque, Control):
-            raise InputError("torque", self.torque, "must be an array, a callable or a Controller, not a Control")
+        if isinstance(self.torque, Control | Mapping | str):
+            what = a_kind(self.torque)
+            raise InputError("torque", self.torque, f"must be an array, a callable or a Controller, not {what}")
 
 
 #: A control that does nothing, by fields.

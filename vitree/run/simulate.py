@@ -498,9 +498,16 @@ def _resumed(before: Trajectory, model: System | None, given: Arguments) -> Traj
     model = before.system if model is None else model
     if model is None:
         raise InputError("the run is from a file, which does not keep the model; give resume(..., model=)")
+    if given["control"] is None and (acted := before.settings.get("control")):
+        raise InputError(
+            "control", None,
+            f"leaves out what drove the run ({', '.join(acted)}); give it again, or control=vt.Control() for none"
+        )
     return run(model, RunArguments.of({**_START, **given, "options": {}}).but(resume=before))
 
 
+#: Fields of a Control that drive a run; settings name those that did.
+DRIVING = ("torque", "inputs", "targets", "prescribed")
 #: Of a run that goes on: its start and steps are those of the run before.
 _START = {"q0": None, "v0": None, "p0": None, "t0": 0.0, "dt": None, "method": None}
 Trajectory._resumed = staticmethod(_resumed)  # this module imports that of the class, not the other way round
@@ -521,6 +528,8 @@ def run(model: System, given: RunArguments, told: Settings | None = None) -> Tra
     Trajectory
     """
     chooses, told = asks_for_choice(given), dict(told or {})
+    if acted := [name for name in DRIVING if getattr(given, name) is not None]:
+        told.setdefault("control", acted)
     if chooses:
         require_choosable(given)
     kind, given = checked(model, given)

@@ -434,7 +434,8 @@ class Simulation:
         """Advance, after all arguments are checked."""
         count = whole(steps)
         if count is None or not 1 <= count < 2**53:
-            raise InputError("steps", steps, "must be a whole number of steps, at least 1")
+            hint = "; joint torques are given as control=" if isinstance(steps, np.ndarray | list | tuple) else ""
+            raise InputError("steps", steps, "must be a whole number of steps, at least 1" + hint)
         self._require_free("torque", torque, self._free[0])
         self._require_free("inputs", inputs, self._free[1])
         self._require_free("targets", targets, self._free[1])

@@ -440,7 +440,7 @@ class Trajectory(Recording):
     ) -> Trajectory:  # fmt: skip
         """Go on from the end of this run, bit for bit as if it had not stopped.
 
-        Method, step and options are those of this run. What drives it is given anew, with rows from here on; impulses
+        Method, step and options are those of this run. What drives it is given again, with rows from here on; impulses
         and wrenches of this run can be given again.
 
         Parameters
@@ -448,7 +448,7 @@ class Trajectory(Recording):
         duration : float [s]
             Time to simulate from the end of this run on, a whole number of steps.
         control, wrenches, record_every, monitors, dense, progress :
-            As of :func:`vitree.simulate`.
+            As of :func:`vitree.simulate`. Where this run had a control, one must be given; ``vt.Control()`` is none.
         model : System, optional
             The model, for a run read from a file, which does not keep it.
 

@@ -278,6 +278,8 @@ def boat(*, size: ArrayLike = (4.0, 1.6, 0.8), keel: float = 0.35, mass: float =
 
     Raises
     ------
+    InputError
+        If the water, the wave or the wind is another object.
     ModelError
         If a number is out of its range, or the boat is too heavy to float.
 

@@ -217,6 +217,6 @@ def _panel_of_runs(runs: list[Run], speed: float, cast: Cast) -> str:
     )
     if cast.pushes[0] is not None:
         scale = cast.pushes[0].unit / (LENGTH * runs[0].film.drawing.extent)
-        plot += f"<div>arrows: forces of contacts, {scale:.3g} N a metre; the list of the scene hides them</div>"
+        plot += f"<div>arrows: contact forces, {scale:.3g} N per metre; the scene list hides them</div>"
     data = {"t0": t0, "speed": speed, "seconds": max((t1 - t0) / speed, 1e-3)}
     return _panel(title_of(runs), plot, data)
