@@ -201,7 +201,7 @@ def test_errors_carry_argument_value_and_choices():
         return error.argument, error.value
 
     assert about(error_of(dt=-1)) == ("dt", -1)
-    assert about(error_of(record_every=0)) == ("every", 0)
+    assert about(error_of(record_every=0)) == ("record_every", 0)
     assert about(error_of(solver="newtn")) == ("solver", "newtn") and "newton" in error_of(solver="newtn").choices
     assert about(error_of(method="rk44")) == ("method", "rk44") and "rk4" in error_of(method="rk44").choices
     assert about(error_of(order=5)) == ("order", 5) and error_of(order=5).choices == [2, 4, 6, 8]

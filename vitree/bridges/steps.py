@@ -328,6 +328,6 @@ class Course:
                 start = self.steps.coordinates.normalized(self.start)
                 starts = (start, self.p[:, 0], self.torque, self.inputs)
                 self.runs.extend(self.steps.run(*one) for one in zip(*starts, strict=True))
-        more = [{"inputs": u} if self.steps.nu else {} for u in self.inputs]
-        each = [run.linearize(**given) for run, given in zip(self.runs, more, strict=True)]
+        controls = [Control(inputs=u) if self.steps.nu else None for u in self.inputs]
+        each = [run.linearize(control) for run, control in zip(self.runs, controls, strict=True)]
         return Derivatives(*(np.array([getattr(x, name)[span] for x in each]) for name in Derivatives._fields))
