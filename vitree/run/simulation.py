@@ -7,7 +7,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,7 +104,7 @@ def _of_step(control: object) -> tuple[ArrayLike | None, Values, Values]:
     if type(control) is Control and control.prescribed is None and control.effort_limits is False:
         given = control.torque, control.inputs, control.targets
         if _NUMBERS.issuperset(map(type, given)):
-            return given
+            return cast(tuple[ArrayLike | None, Values, Values], given)
     parts = parts_of(control)
     for name in ("torque", "inputs", "targets"):
         if callable(parts[name]) or isinstance(parts[name], Controller):
