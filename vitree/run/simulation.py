@@ -104,7 +104,7 @@ def _of_step(control: object) -> tuple[ArrayLike | None, Values, Values]:
     if type(control) is Control and control.prescribed is None and control.effort_limits is False:
         given = control.torque, control.inputs, control.targets
         if _NUMBERS.issuperset(map(type, given)):
-            return cast(tuple[ArrayLike | None, Values, Values], given)
+            return cast("tuple[ArrayLike | None, Values, Values]", given)
     parts = parts_of(control)
     for name in ("torque", "inputs", "targets"):
         if callable(parts[name]) or isinstance(parts[name], Controller):
