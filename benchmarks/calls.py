@@ -250,7 +250,7 @@ def runs(model: vt.Model, steps: int, repeats: int) -> dict[str, float]:
     calls = {
         "one step": lambda: run(1),
         "free": lambda: run(steps),
-        "driven": lambda: run(steps, torque=torque),
+        "driven": lambda: run(steps, control=torque),
         "callback": lambda: torque(0.0, q, v),
     }
     times = in_turn(calls, repeats, 5e-3)

@@ -4,7 +4,7 @@
 
 The robot is the G1 of the package example-robot-data. A drive on each joint pulls it to its target, within the effort
 limits of the file; joints stop at their limits. A step solves for the drives: dt = 0.01 s is as long as the policies of
-such robots wait between two answers. The same servos as torque= need dt = 2e-4 s, and are wrong above it.
+such robots wait between two answers. The same servos as a torque function need dt = 2e-4 s, and are wrong above it.
 """
 
 import numpy as np

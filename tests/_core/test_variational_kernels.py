@@ -26,7 +26,7 @@ from vitree.model.model import Model
 
 
 @pytest.mark.parametrize("speed", [1.0, 15.0], ids=["slow", "fast"])
-@pytest.mark.parametrize("kinetic", ["twist", "split"])
+@pytest.mark.parametrize("kinetic", ["screw", "com"])
 @pytest.mark.parametrize("flat", ALL, ids=lambda f: "-".join(map(str, f.kind)))
 def test_linear_time(flat, speed, kinetic):
     check_linear_time(flat, speed, kinetic)

@@ -16,7 +16,8 @@ from vitree.viewer.show import view
 BEHIND = {"simulate": vt.simulate, "compare": vt.compare, "sweep": vt.sweep, "bench": bench, "view": view}
 #: Where the command has a default that the function has not: it prints times, and needs a step and a file.
 OWN = {
-    "simulate": {"dt": "0.001", "output": Path("run.npz"), "max_halvings": None, "max_impacts": None, "monitor": ""},
+    "simulate": {"dt": "0.001", "output": Path("run.npz"), "max_halvings": None, "max_impacts": None, "monitor": "",
+                 "accuracy": None},
     "compare": {"repeats": 3, "dt": "0.001", "plot": None, "no_plot": False},
     "sweep": {"dt": "0.001", "seeds": 1, "varied": None, "output": None, "cluster": None},
     "view": {"q0": "neutral", "robot": None, "mp4": None, "fps": None, "size": None},
@@ -39,4 +40,4 @@ def test_defaults_of_a_command_are_those_of_its_function(name):
 
 
 def test_records_are_as_many_as_in_python():
-    assert Run.every == defaults(vt.simulate)["record_every"]
+    assert Run.record_every == defaults(vt.simulate)["record_every"]

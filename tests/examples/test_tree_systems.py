@@ -68,8 +68,8 @@ def pendulum_order(damping=0.0, residual="recursive", **options) -> float:
 @pytest.mark.parametrize(
     "options",
     [
-        {"damping": 0.8}, {"torque": [3.0]}, {"torque": [3.0], "damping": 0.8, "residual": "tree"},
-        {"torque": lambda t, q, v: np.array([2 * np.sin(3 * t) - 0.5 * v[0]])},
+        {"damping": 0.8}, {"control": [3.0]}, {"control": [3.0], "damping": 0.8, "residual": "tree"},
+        {"control": lambda t, q, v: np.array([2 * np.sin(3 * t) - 0.5 * v[0]])},
     ],
     ids=["damped", "driven", "both", "controlled"],
 )  # fmt: skip

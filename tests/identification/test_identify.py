@@ -318,7 +318,7 @@ def test_wrong_arguments_are_told(change, error, text):
 
 
 @pytest.mark.parametrize("drive", [
-    {"torque": [1.0, 0.5]}, {"wrenches": [vt.ExternalWrench("rod2", (1.0, 0, 0))]},
+    {"control": [1.0, 0.5]}, {"wrenches": [vt.ExternalWrench("rod2", (1.0, 0, 0))]},
     {"wrenches": [vt.Impulse("rod2", (5.0, 0, 0), at=0.1)]},
 ])  # fmt: skip
 def test_trajectories_that_were_driven_are_refused(drive):
@@ -328,8 +328,8 @@ def test_trajectories_that_were_driven_are_refused(drive):
     for run in runs:
         with pytest.raises(vt.InputError, match=r"runs\[0\] is a Trajectory that something drove"):
             vt.identify(GUESS, {"mass": ["rod1"]}, run)
-    if "torque" in drive:
-        run = vt.Measurement(runs[0].t, runs[0].q, runs[0].v, **drive)
+    if "control" in drive:
+        run = vt.Measurement(runs[0].t, runs[0].q, runs[0].v, torque=drive["control"])
         found = vt.identify(PLANT.with_parameters(mass={"rod1": 1.0}), {"mass": ["rod1"]}, run, window=0.3)
         assert found.values["mass rod1"] == pytest.approx(1.3, rel=1e-5)
 

@@ -182,10 +182,10 @@ def boxes():
 
 pendulum, human = (vt.load_urdf(vt.find_robot(name)) for name in ("double_pendulum", "human"))
 swing = {"q0": [0.3, 0.2], "duration": 1e6, "dt": 1e-3}
-swings = {**swing, "q0": np.full((64, 2), 0.3), "every": None}
-many = {"q0": np.zeros((10**6, 2)), "duration": 100.0, "dt": 1e-3, "every": None}
+swings = {**swing, "q0": np.full((64, 2), 0.3), "record_every": None}
+many = {"q0": np.zeros((10**6, 2)), "duration": 100.0, "dt": 1e-3, "record_every": None}
 model, method = boxes(), sys.argv[2]
-lie = {"q0": np.tile(model.neutral(), (8, 1)), "duration": 1e5, "dt": 1e-3, "every": None}
+lie = {"q0": np.tile(model.neutral(), (8, 1)), "duration": 1e5, "dt": 1e-3, "record_every": None}
 if sys.argv[1].startswith("run."):
     run = vt.simulate(human, duration=30.0, dt=1e-3)
 print("begins", flush=True)
@@ -195,7 +195,7 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
 JOBS = {
-    "simulate": "vt.simulate(pendulum, **swing, every=10**6, method=method)",
+    "simulate": "vt.simulate(pendulum, **swing, record_every=10**6, method=method)",
     "simulate contact": "vt.simulate(model, duration=1e4, dt=1e-3, method=method)",
     "reduced contact": "vt.simulate(model.reduced(), duration=1e4, dt=1e-3, method=method)",
     "rollout": "vt.rollout(pendulum, **swings, method=method)",

@@ -63,7 +63,7 @@ def convert(model, dt: float, impedance: float):
     return spec.compile()
 
 
-def simulate(model, q0, v0=None, *, duration, dt, every: int = 1, impedance: float = 0.95) -> Run | None:
+def simulate(model, q0, v0=None, *, duration, dt, record_every: int = 1, impedance: float = 0.95) -> Run | None:
     """Run MuJoCo's semi-implicit Euler from a state; None without MuJoCo.
 
     ``impedance`` is the share of the force that would hold the pins exactly: 0.95 is MuJoCo's own choice, 0.9999
@@ -75,18 +75,18 @@ def simulate(model, q0, v0=None, *, duration, dt, every: int = 1, impedance: flo
     peer = convert(model, dt, impedance)
     data = mujoco.MjData(peer)
     data.qpos[:], data.qvel[:] = q0, 0.0 if v0 is None else v0
-    rows, seconds = round(duration / dt) // every, 0.0
+    rows, seconds = round(duration / dt) // record_every, 0.0
     q, v = np.empty((rows + 1, model.nq)), np.empty((rows + 1, model.nv))
     q[0], v[0] = data.qpos, data.qvel
     for k in range(1, rows + 1):
         began = time.perf_counter()
-        mujoco.mj_step(peer, data, nstep=every)
+        mujoco.mj_step(peer, data, nstep=record_every)
         seconds += time.perf_counter() - began
         if not np.abs(data.qvel).max() < BOUND:
             q, v = q[:k], v[:k]
             break
         q[k], v[k] = data.qpos, data.qvel
-    return Run(dt * every * np.arange(len(q)), q, v, model.kinetic_energy(q, v) + model.potential_energy(q), seconds)
+    return Run(dt * record_every * np.arange(len(q)), q, v, model.kinetic_energy(q, v) + model.potential_energy(q), seconds)
 
 
 def _quaternion(rotation) -> np.ndarray:
