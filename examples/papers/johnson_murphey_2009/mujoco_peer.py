@@ -86,7 +86,8 @@ def simulate(model, q0, v0=None, *, duration, dt, record_every: int = 1, impedan
             q, v = q[:k], v[:k]
             break
         q[k], v[k] = data.qpos, data.qvel
-    return Run(dt * record_every * np.arange(len(q)), q, v, model.kinetic_energy(q, v) + model.potential_energy(q), seconds)
+    energy = model.kinetic_energy(q, v) + model.potential_energy(q)
+    return Run(dt * record_every * np.arange(len(q)), q, v, energy, seconds)
 
 
 def _quaternion(rotation) -> np.ndarray:
