@@ -292,7 +292,7 @@ def pose_from_matrix(g: ArrayLike) -> np.ndarray:
 #     dtau = [[J, 0], [D, K]],   dtau^-1 = [[J', 0], [L, K']],   d(dtau^-T (m, f))/d(w, v) = [[E, F], [G, 0]].
 
 
-class Family(Protocol):
+class _Family(Protocol):
     """The equations of one map."""
 
     reach: float
@@ -491,7 +491,7 @@ class _SecondKind:
 
 
 _DUAL_CAYLEY = _DualCayley()
-_FAMILIES: dict[str, Family] = {
+_FAMILIES: dict[str, _Family] = {
     "exp": _Exp(),
     "cayley": _Cayley(),
     "dual-cayley": _DUAL_CAYLEY,
@@ -525,7 +525,7 @@ class Map:
     reach.
     """
 
-    def __init__(self, group: Group, name: str, family: Family):
+    def __init__(self, group: Group, name: str, family: _Family):
         self.group, self.name, self._family = group, name, family
         # the plane has one angle, so the limit of a second angle does not matter
         self.reach: float = np.pi if group is SE2 else family.reach
