@@ -176,7 +176,7 @@ def test_accelerations_are_those_of_what_acted():
 
     v[at.v_slice] = 0.6
     given = {"torque": torque, "inputs": {**INPUTS, "push": lambda t: 0.7 + t}, "prescribed": {moved: motion}}
-    run = vt.simulate(model, q, v, duration=0.2, dt=0.01, **given)
+    run = vt.simulate(model, q, v, duration=0.2, dt=0.01, control=vt.Control(**given))
     imu, cell = vt.Imu("link5"), vt.ForceTorque("joint2")
     found, wrench = imu.read(run, **given), cell.read(run, **given)
     for k in (0, 7, 20):
