@@ -85,6 +85,8 @@ def test_a_push_that_is_no_sequence_is_told_with_its_article():
     with pytest.raises(vt.InputError, match=r"\[vt.ExternalWrench\(frame, force, torque\)\]"):
         run_of(vt.Impulse(LINK, (0.123456789, 0.23456789, 0.3456789), at=0.0123456789, angular=(1.0, 2.0, 3.0)))
     with pytest.raises(vt.InputError, match=r"wrenches is 3; it must be a sequence of vt\.ExternalWrench"):
+        vt.compare(ARM, ["rk4"], ARM.neutral(), duration=0.1, dt=0.01, wrenches=3)
+    with pytest.raises(vt.InputError, match=r"wrenches is 3; it must be a sequence of vt\.ExternalWrench"):
         vt.simulate(ARM, duration=0.1, dt=0.01, wrenches=3)
     with pytest.raises(vt.InputError, match=r"\[vt.ExternalWrench\(frame, force, torque\)\]"):
         vt.simulate(ARM, duration=0.1, dt=0.01, wrenches={LINK: np.zeros(6)})

@@ -137,7 +137,7 @@ def test_nothing_has_to_be_said_a_second_time(method, drive):
         "array": {"control": [0.3, -0.1]}, "callable": {"control": lambda t, q, v: [np.sin(40 * t), -v[1]]},
         "rows": {"control": vt.Control(inputs={"push": np.sin(40 * (t + dt / 2))})},
         "controller": {"control": vt.Controller(lambda t, q, v: [np.sin(40 * t), 0.0], 10 * dt)},
-        "control": vt.Control(targets={"targets": {"a": lambda t: 0.3 + np.sin(5 * t)}}), "held": {},
+        "targets": {"control": vt.Control(targets={"a": lambda t: 0.3 + np.sin(5 * t)})}, "held": {},
     }[drive]  # fmt: skip
     if drive == "held":
         sim = vt.Simulation(model, q, dt=dt, method=method, record_every=1)

@@ -27,7 +27,6 @@ Torque = ArrayLike | Callable[..., ArrayLike] | None
 Kept = tuple[Any, ...]
 #: Options of a method, or arguments of its stepper, by their names.
 Options = dict[str, Any]
-Inputs = ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
 #: States beyond this have blown up [m, rad, per s, or units of momentum].

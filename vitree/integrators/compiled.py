@@ -17,7 +17,6 @@ from vitree.errors import CallableError, ConvergenceError, InputError, ModelErro
 from vitree.integrators.base import (
     CHUNK_SECONDS,
     Field,
-    Inputs,
     Integrator,
     Kept,
     Monitors,
@@ -33,7 +32,7 @@ from vitree.integrators.base import (
 from vitree.integrators.options import HALVE, LONGER
 from vitree.model.broadcasting import coincident
 from vitree.model.closure import dependent
-from vitree.model.inputs import resolve_inputs
+from vitree.model.inputs import Inputs, resolve_inputs
 from vitree.model.model import Model
 from vitree.model.system import System
 

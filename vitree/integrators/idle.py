@@ -39,7 +39,8 @@ class Place:
         Those of the method.
     torque : None, array or callable
     given : object
-        Has the other arguments of an Integrator as attributes: wrenches, inputs, prescribed, pushes.
+        Has the other arguments of an Integrator as attributes: wrenches, inputs, prescribed; and pushes, the
+        wrenches that begin or end.
     """
 
     def __init__(self, kind: type[Integrator], model: System, dt: float, options: Mapping[str, Any], torque: Any,
@@ -100,7 +101,7 @@ def _plain(kind: type, model: System, options: Mapping[str, object], given: Any)
 
 def wrenches_of(given: Any) -> dict[str, Sequence[ExternalWrench]]:
     """The external wrenches of a run, as an integrator takes them; nothing without one, for those that know of none."""
-    found = [*given.wrenches, *(push for push in given.pushes if isinstance(push, ExternalWrench))]
+    found = [each for each in given.wrenches if isinstance(each, ExternalWrench)]
     return {"wrenches": found} if found else {}
 
 

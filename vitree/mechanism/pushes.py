@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import ClassVar
 
 from vitree.arguments import entries, real, shown
 from vitree.errors import InputError
 
-#: Axes of an impulse, and of an wrench.
+#: Axes of an impulse, and of a wrench.
 AXES, WRENCH_AXES = ("world", "local"), ("world", "local", "spatial")
 
 
@@ -46,6 +47,9 @@ class Impulse:
     def __post_init__(self) -> None:
         _vectors(self, "impulse", "angular")
         _times(self, "at")
+
+    #: it acts at one time
+    steady: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

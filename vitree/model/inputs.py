@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, as_numbers, entries, mapping, plain_scalar, real, shown
+from vitree.arguments import Asked, as_numbers, axes_of, entries, mapping, plain_scalar, real, shown
 from vitree.errors import CallableError, InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.drives import Drive
@@ -95,15 +95,15 @@ class LimitedTorque:
     ----------
     model : System
         Its ``joints`` have the limits, inf where there is none.
-    torque : (nv,) array or callable (t, q, v) -> (nv,) array
+    torque : (nv,) or (steps, nv) array, or callable (t, q, v) -> (nv,) array
         Joint forces [N or N m].
 
     Attributes
     ----------
-    torque : (nv,) array or callable
+    torque : array or callable
         The same within the limits.
     asked : int
-        Number of calls so far; one for constant joint forces.
+        Number of calls so far; one for constant joint forces, or the number of rows.
     cut : (nv,) array
         Number of calls in which each entry was cut.
 
@@ -123,6 +123,8 @@ class LimitedTorque:
         if callable(torque):
             self._given = Asked(torque, "torque", "(t, q, v)", (model.nv,))
             self.torque: np.ndarray | Callable[..., np.ndarray] = self._ask
+        elif axes_of(torque) >= 2:
+            self.torque = np.array([self._within(row) for row in as_numbers(torque)])
         else:
             self.torque = self._within(model.validate_velocity(torque, "torque"))
 

@@ -27,6 +27,7 @@ from vitree.model.system import System
 from vitree.results.plain import Settings
 from vitree.results.recording import Recording
 from vitree.run.controller import (
+    DRIVING,
     Arguments,
     Control,
     Controller,
@@ -70,8 +71,6 @@ class RunArguments:
     inputs: Inputs | Controller = None
     targets: Inputs | Controller = None
     prescribed: Mapping[str, object] | None = None
-    #: of the wrenches those that begin or end within the run, and impulses; ``checked`` sets them apart
-    pushes: tuple[ExternalWrench | Impulse, ...] = ()
     record_every: int = 1
     dense: bool = False
     progress: Callable[[int, int], object] | None = None
@@ -90,16 +89,25 @@ class RunArguments:
     def of(cls, values: Arguments) -> Self:
         """Return arguments that have a value for each field, of which ``control`` has some."""
         options = values["options"]
-        values.update(parts_of(values.pop("control")), pushes=(), resume=None)
+        values.update(parts_of(values.pop("control")), resume=None)
         for name in ("accuracy", "q1"):
             values[name] = options.pop(name, None)
         return cls.all_of(values)
 
     @property
+    def pushes(self) -> tuple[ExternalWrench | Impulse, ...]:
+        """Of the wrenches, checked, those that begin or end within the run, and impulses."""
+        return tuple(each for each in self.wrenches if not each.steady) if self.wrenches else ()
+
+    @property
+    def drives(self) -> list[str]:
+        """Names of the fields of a Control that drive the run."""
+        return [name for name in DRIVING if getattr(self, name) is not None]
+
+    @property
     def driven(self) -> bool:
         """Whether something beside the model's own loads can change the energy."""
-        acts = self.torque, self.inputs, self.targets, self.prescribed
-        return any(each is not None for each in acts) or bool(self.wrenches or self.pushes)
+        return bool(self.drives or self.wrenches)
 
     def but(self, **changed: Any) -> Self:
         """Return these arguments with some changed; a name that is no field is an option of the method."""
@@ -132,12 +140,12 @@ def require_room(model: System, given: RunArguments, schedule: Schedule) -> None
 #: Names of the arguments that every method takes.
 NAMES = frozenset(each.name for each in fields(RunArguments))
 #: The same as callers give them.
-ARGUMENTS = NAMES - {each.name for each in fields(Control)} - {"pushes", "resume"} | {"control"}
+ARGUMENTS = NAMES - {each.name for each in fields(Control)} - {"resume"} | {"control"}
 
 
 def rows_over_steps(given: RunArguments) -> str | None:
     """Return the name of an argument that has a row for each step; None without one."""
-    for name in ("torque", "inputs", "targets", "prescribed"):
+    for name in DRIVING:
         value = getattr(given, name)
         if isinstance(value, Mapping):
             if any(not callable(x) and axes_of(x) >= 1 for x in value.values()):
@@ -342,7 +350,7 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
     if given.targets is not None:
         given = given.but(inputs=with_targets(model, given.targets, given.inputs), targets=None)
     if type(given.wrenches) is not tuple or given.wrenches:
-        given = with_wrenches(model, given)
+        given = given.but(wrenches=checked_wrenches(model, given.wrenches))
     if given.dense is not False:
         require_dense(methods, kind, given)
     return kind, given
@@ -424,8 +432,8 @@ def require_dense(methods: Mapping[str, type[Integrator]], kind: type[Integrator
         )
 
 
-def with_wrenches(model: System, given: RunArguments) -> RunArguments:
-    """Return the arguments with wrenches that act over the whole run apart from others and from impulses.
+def checked_wrenches(model: System, wrenches: object) -> tuple[ExternalWrench | Impulse, ...]:
+    """Return external wrenches and impulses on frames of a model that move.
 
     Raises
     ------
@@ -433,15 +441,14 @@ def with_wrenches(model: System, given: RunArguments) -> RunArguments:
         If one is of another type, or on a frame that the model does not have or that does not move.
     """
     wanted = "a sequence of vt.ExternalWrench and vt.Impulse"
-    if isinstance(given.wrenches, Mapping | ExternalWrench | Impulse):
-        raise InputError("wrenches", given.wrenches, f"must be {wanted}: [vt.ExternalWrench(frame, force, torque)]")
-    found = several(given.wrenches, "wrenches", wanted)
+    if isinstance(wrenches, Mapping | ExternalWrench | Impulse):
+        raise InputError("wrenches", wrenches, f"must be {wanted}: [vt.ExternalWrench(frame, force, torque)]")
+    found = several(wrenches, "wrenches", wanted)
     for each in found:
         if not isinstance(each, Impulse | ExternalWrench):
-            raise InputError("wrenches", given.wrenches, f"has {shown(each)}; it must be {wanted}")
+            raise InputError("wrenches", wrenches, f"has {shown(each)}; it must be {wanted}")
         require_moving_frame(model, each)
-    steady = tuple(each for each in found if isinstance(each, ExternalWrench) and each.steady)
-    return given.but(wrenches=steady, pushes=(*given.pushes, *(each for each in found if each not in steady)))
+    return found
 
 
 def require_moving_frame(model: System, push: Impulse | ExternalWrench) -> None:
@@ -471,11 +478,7 @@ def driven(
     if rowed:
         torque = _rows_of(model, torque, schedule)
     if given.effort_limits and torque is not None:
-        if rowed:
-            limited = LimitedTorque(model, np.zeros(model.nv))
-            limited.asked = 0  # the rows are what is counted
-            torque = np.array([limited.cut_to(row) for row in torque])
-        elif isinstance(torque, Controller):
+        if isinstance(torque, Controller):
             limited, first = LimitedTorque(model, function_of(torque)), torque.initial
             if first is not None:
                 first = limited.cut_to(model.validate_velocity(first, "initial"))

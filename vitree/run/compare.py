@@ -20,7 +20,7 @@ from vitree.model.system import System, freedom_of
 from vitree.results.comparison import COLUMNS, Compared
 from vitree.results.plain import Row, Settings, plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
-from vitree.run.arguments import ARGUMENTS, NAMES, RunArguments, count_steps, require_system
+from vitree.run.arguments import ARGUMENTS, NAMES, RunArguments, checked_wrenches, count_steps, require_system
 from vitree.run.controller import Control, Controller, parts_of
 from vitree.run.reference import GAUSS, Reference, Runner, engine_jobs, usual_reference
 from vitree.run.simulate import ACCURACY, AUTO, NoStep, chosen
@@ -296,6 +296,7 @@ def compare(
     if (whole(repeats) or 0) < 1:
         raise InputError("repeats", repeats, "must be a whole number, 1 or more")
     shared = RunArguments(**{name: given[name] for name in given.keys() & NAMES - {"dt", "accuracy", "progress"}})
+    shared = shared.but(wrenches=checked_wrenches(model, given["wrenches"]))
     source = usual_reference(model, shared) if reference is None or reference is True else reference
     if isinstance(source, str):
         _check_method(source, solving(model), "reference")

@@ -78,8 +78,10 @@ class Control:
             raise InputError("torque", self.torque, f"must be an array, a callable or a Controller, not {what}")
 
 
+#: Fields of a Control that drive a run; its settings name those that did.
+DRIVING = ("torque", "inputs", "targets", "prescribed")
 #: A control that does nothing, by fields.
-_NOTHING = {"torque": None, "inputs": None, "targets": None, "prescribed": None, "effort_limits": False}
+_NOTHING = dict.fromkeys(DRIVING) | {"effort_limits": False}
 
 
 def parts_of(control: object) -> Arguments:

@@ -43,7 +43,7 @@ class Block:
         """Return the plan of blocks; None where instances run one by one."""
         model, given = found.model, found.given
         plain = type(model) is Model and hasattr(found.kind, "reusable")
-        more = found.parameters or given.effort_limits or given.wrenches or given.prescribed or given.pushes
+        more = found.parameters or given.effort_limits or given.wrenches or given.prescribed
         if not plain or more or found.count < 2 or wide().VT_LANES < 2:
             return None
         found.require_signals()
@@ -99,7 +99,7 @@ def held_alone(
     return Simulation(
         model, **start, dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
         control=Control(effort_limits=given.effort_limits, prescribed=given.prescribed, **constant),
-        wrenches=(*given.wrenches, *given.pushes), record_every=every, **given.options,
+        wrenches=given.wrenches, record_every=every, **given.options,
     )  # fmt: skip
 
 

@@ -198,7 +198,7 @@ class Runner:
     def warm_up(self, method: str, dt: float, steps: int, **options: Any) -> None:
         """Run the first ``steps``, so that a wrong option shows and the clock is fair; a step may fail."""
         with contextlib.suppress(ConvergenceError):
-            steady = [each for each in self.shared.wrenches if getattr(each, "steady", False)]  # others act later
+            steady = tuple(each for each in self.shared.wrenches if each.steady)  # others act later
             given = self.shared.but(method=method, dt=dt, duration=steps * dt, record_every=1, **options)
             simulate(self.model, given.but(wrenches=steady))
 

@@ -313,7 +313,7 @@ class Running:
     def __init__(self, place: Place, given: RunArguments, schedule: Schedule, held: Mapping[str, Held]):
         self.place, self.integrator = place, place.integrator
         self.every, self.progress, self.schedule = given.record_every, given.progress, schedule
-        self.acting = wrenches_told((*given.wrenches, *given.pushes))
+        self.acting = wrenches_told(given.wrenches)
         self.keeps_energy = not given.driven
         integrator: Any = place.integrator
         self.plain = place.plain

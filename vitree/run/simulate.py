@@ -90,7 +90,7 @@ def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
         changed["torque"] = model._embed(model.validate_velocity(given.torque, "torque"))
     elif given.torque is not None:
         shape = np.shape(given.torque)[0], model.nv
-        changed["torque"] = np.array([model._embed(row) for row in entries(given.torque, shape, "torque")])
+        changed["torque"] = model._embed(entries(given.torque, shape, "torque"))
     if isinstance(given.inputs, Controller):
         asked = _in_full(model, function_of(given.inputs), force=False)
         changed["inputs"] = of_another_function(given.inputs, asked, given.inputs.initial)
@@ -262,8 +262,8 @@ class _Search:
         self.model, self.kind, self.run = model, kind, run
         self.accuracy, self.duration = _accuracy(given), real(given.duration)
         self.trial = min(self.duration, max(SECONDS, SHARE * self.duration))
-        pushes = tuple(each for each in given.pushes if _begins(each) < given.t0 + 0.9 * self.trial)
-        self.given = given.but(accuracy=None, monitors=(), progress=None, pushes=pushes)
+        wrenches = tuple(each for each in given.wrenches if _begins(each) < given.t0 + 0.9 * self.trial)
+        self.given = given.but(accuracy=None, monitors=(), progress=None, wrenches=wrenches)
         self.order = float(getattr(kind, "order", 1))
         full = model.full
         self.touches = isinstance(full, Model) and full.has_contact
@@ -506,8 +506,6 @@ def _resumed(before: Trajectory, model: System | None, given: Arguments) -> Traj
     return run(model, RunArguments.of({**_START, **given, "options": {}}).but(resume=before))
 
 
-#: Fields of a Control that drive a run; settings name those that did.
-DRIVING = ("torque", "inputs", "targets", "prescribed")
 #: Of a run that goes on: its start and steps are those of the run before.
 _START = {"q0": None, "v0": None, "p0": None, "t0": 0.0, "dt": None, "method": None}
 Trajectory._resumed = staticmethod(_resumed)  # this module imports that of the class, not the other way round
@@ -528,8 +526,8 @@ def run(model: System, given: RunArguments, told: Settings | None = None) -> Tra
     Trajectory
     """
     chooses, told = asks_for_choice(given), dict(told or {})
-    if acted := [name for name in DRIVING if getattr(given, name) is not None]:
-        told.setdefault("control", acted)
+    if given.drives:
+        told.setdefault("control", given.drives)
     if chooses:
         require_choosable(given)
     kind, given = checked(model, given)

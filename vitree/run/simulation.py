@@ -94,17 +94,17 @@ def alone(method: Callable[Concatenate[Simulation, P], R]) -> Callable[Concatena
 
 
 #: Inputs or targets of a step: an array, or numbers by names.
-Values = ArrayLike | Mapping[str, ArrayLike] | None
+StepSignal = ArrayLike | Mapping[str, ArrayLike] | None
 #: Types of what a step is given, which need no further look here.
 _NUMBERS = frozenset((type(None), np.ndarray, dict, list, tuple))
 
 
-def _of_step(control: object) -> tuple[ArrayLike | None, Values, Values]:
+def _of_step(control: object) -> tuple[ArrayLike | None, StepSignal, StepSignal]:
     """Return torque, inputs and targets of what a step is given."""
     if type(control) is Control and control.prescribed is None and control.effort_limits is False:
         given = control.torque, control.inputs, control.targets
         if _NUMBERS.issuperset(map(type, given)):
-            return cast("tuple[ArrayLike | None, Values, Values]", given)
+            return cast("tuple[ArrayLike | None, StepSignal, StepSignal]", given)
     parts = parts_of(control)
     for name in ("torque", "inputs", "targets"):
         if callable(parts[name]) or isinstance(parts[name], Controller):
@@ -407,8 +407,8 @@ class Simulation:
         """
         if control is None or type(control) is np.ndarray:
             torque: ArrayLike | None = control
-            inputs: Values = None
-            targets: Values = None
+            inputs: StepSignal = None
+            targets: StepSignal = None
         else:
             torque, inputs, targets = _of_step(control)
         if self._plain and (targets is None or inputs is None):
@@ -423,14 +423,14 @@ class Simulation:
                 raise self._told(integrator._stopped(status))
         self._step(steps, torque, inputs, targets)
 
-    def _plan(self, targets: Values) -> Targets:
+    def _plan(self, targets: StepSignal) -> Targets:
         """Return where targets go; it is looked up once."""
         if self._targets is None:
             self._targets = Targets(self.model, targets)
         return self._targets
 
     @alone
-    def _step(self, steps: object, torque: ArrayLike | None, inputs: Values, targets: Values) -> None:
+    def _step(self, steps: object, torque: ArrayLike | None, inputs: StepSignal, targets: StepSignal) -> None:
         """Advance, after all arguments are checked."""
         count = whole(steps)
         if count is None or not 1 <= count < 2**53:
@@ -700,7 +700,7 @@ class Simulation:
         """Settings beside those of the steps."""
         cut = {} if self._limited is None else {"effort_cut": self._limited.shares()}
         given = self._given
-        acting = wrenches_told((*given.wrenches, *given.pushes, *self._impulses))
+        acting = wrenches_told((*given.wrenches, *self._impulses))
         return cut | self._between.settings() | acting
 
 

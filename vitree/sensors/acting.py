@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked
 from vitree.errors import InputError
-from vitree.integrators.base import Inputs, Torque
+from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.contact_points import late_pushes
 from vitree.model.contacts import ContactMethods
-from vitree.model.inputs import Motion, resolve_inputs
+from vitree.model.inputs import Inputs, Motion, resolve_inputs
 from vitree.model.model import Model
 from vitree.model.state_forces import (
     GROUND,
