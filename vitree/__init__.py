@@ -72,6 +72,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree.tree.sexpr import load_sexpr, read_sexpr, write_sexpr
     from vitree.urdf import check_urdf, fix_urdf, load_urdf, read_urdf, write_urdf
     from vitree.urdf.robots import find_robot, list_robots
+    from vitree.urdf.srdf import reference_configurations
     from vitree.viewer import video, view
 
 __all__ = [
@@ -174,6 +175,7 @@ __all__ = [
     "prismatic",
     "read_sexpr",
     "read_urdf",
+    "reference_configurations",
     "revolute",
     "rollout",
     "rx",
@@ -221,6 +223,7 @@ _LAZY = {
     "Imu": "vitree.sensors",
     "find_robot": "vitree.urdf.robots",
     "list_robots": "vitree.urdf.robots",
+    "reference_configurations": "vitree.urdf.srdf",
     "video": "vitree.viewer",
     "view": "vitree.viewer",
 }

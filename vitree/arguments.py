@@ -33,11 +33,12 @@ _Called = TypeVar("_Called", bound=Callable[..., Any])
 
 
 def explain_calls(called: _Called) -> _Called:
-    """Decorate a function or a class: the error of an argument that it does not have names those that it has."""
+    """Decorate a function or a class: the errors of arguments that are unknown, too many or missing name them."""
     function: Any = vars(called)["__init__"] if isinstance(called, type) else called
     known = [one for one in inspect.signature(called).parameters.values() if one.kind is not one.VAR_KEYWORD]
     names = [one.name for one in known]
     placed = [one.name for one in known if one.kind is not one.KEYWORD_ONLY]
+    required = [one.name for one in known if one.default is one.empty]
 
     @functools.wraps(function)
     def call(*given: object, **named_: object) -> object:
@@ -51,6 +52,8 @@ def explain_calls(called: _Called) -> _Called:
             if count > len(placed):
                 text = f"{called.__name__}() takes {len(placed)} by position ({', '.join(placed)}), not {count}"
                 raise InputError(text + "; give an array in one pair of parentheses, and options by name") from None
+            if missing := [name for name in required if name not in {*placed[:count], *named_}]:
+                raise InputError(f"{called.__name__}() needs {' and '.join(f'{name}=' for name in missing)}") from None
             raise
 
     if not isinstance(called, type):

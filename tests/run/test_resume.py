@@ -123,6 +123,12 @@ def test_what_drove_a_run_is_given_again(tmp_path):
         free = before.resume(0.1, model=model, control=vt.Control())
         assert np.abs(free.p[-1] - before.resume(0.1, model=model, control=[0.1, 0.2]).p[-1]).max() > 1e-3
     assert vt.simulate(model, duration=0.1, dt=0.01).resume(0.1).steps == 20
+    sim = vt.Simulation(model, dt=0.01, record_every=1)
+    sim.step(control=np.array([0.1, 0.2]))
+    with pytest.raises(vt.InputError, match=r"what drove the run \(torque\); give it again"):
+        sim.trajectory.resume(0.1)
+    sim.step(control=np.zeros(2))
+    assert sim.trajectory.resume(0.1).steps == 12
 
 
 @pytest.mark.parametrize(

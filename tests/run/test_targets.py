@@ -227,7 +227,8 @@ def test_wrong_targets_are_refused_by_their_name(targets, text):
     [
         (NAN, r"^targets\[0\] is nan"), ([1.0], "^targets.* has shape"), (np.zeros((2, 6)), "^targets.* has shape"),
         (np.zeros(5), "^targets.* has shape"), (np.zeros(6, dtype=bool), "^targets.* has truth values"),
-        ("abc", "^targets.* has text"), (lambda t, q, v: GOAL, "^targets has"), ({"elbo_joint": 1.0}, "elbow_joint"),
+        ("abc", "^targets.* has text"), (lambda t, q, v: GOAL, "^targets of a step must be numbers"),
+        ({"elbo_joint": 1.0}, "elbow_joint"),
         ({JOINTS[0]: np.nan}, r"^targets\[.* is nan"), ({JOINTS[0]: [1.0]}, r"^targets\[.* has shape"),
         ({JOINTS[0]: np.inf, JOINTS[1]: 0.0}, r"^targets\[.* is inf"), ({None: 1.0}, 'no drive "None"'),
     ],

@@ -26,6 +26,7 @@ from vitree.arguments import entries, mapping, numbers_of, real, several, shown
 from vitree.control.program import Function
 from vitree.errors import InputError, UnknownNameError
 from vitree.lie import SE2, SE3, Group
+from vitree.model.model import Model
 from vitree.vehicles.checks import LARGEST, LEAST
 
 
@@ -373,6 +374,8 @@ def dynamics_of(vehicle: object, map: str = "exp") -> Dynamics:
     if isinstance(vehicle, vehicles.Car):
         names = ("mass", "inertia", "wheel_inertia", "wheelbase", "wheel_radius", "rolling_resistance", "max_steering")
         return CarDynamics(**{name: getattr(vehicle, name) for name in names})
+    if isinstance(vehicle, Model):
+        raise InputError("vehicle", vehicle, "is a Model; ControlProblem takes vehicles, and MotionProblem models")
     if not isinstance(vehicle, vehicles.RigidVehicle) or type(vehicle) not in KNOWN:
         raise InputError(
             f"the optimiser has no equations of {vehicle!r}; give a helicopter, a car, a RigidVehicle, or a Dynamics "

@@ -27,7 +27,7 @@ ON_CIRCLE = 1e-6
 LATER, GROWN = 1024, 10.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Regulator:
     """Feedback of the state of a step: torque = reference - K (d, p - p_reference), d from the reference's q to q.
 
@@ -71,6 +71,13 @@ class Regulator:
         found: np.ndarray = self.torque[k].copy()
         found[self.acts] -= self.K[k] @ np.concatenate(off)
         return found
+
+    def __repr__(self) -> str:
+        reference = "an equilibrium" if len(self.K) == 1 else f"{len(self.K)} steps"
+        return (
+            f"<vitree.control.Regulator of {self.model.name!r} about {reference}: {len(self.acts)} joint forces, "
+            f"dt = {self.dt:g} s>"
+        )
 
     def controller(self) -> Controller:
         """Return a controller that asks for the torque at the start of each step."""

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
-from vitree.arguments import entries, real, shown
+from vitree.arguments import entries, explain_calls, real, shown
 from vitree.errors import InputError
 
 #: Axes of an impulse, and of a wrench.
 AXES, WRENCH_AXES = ("world", "local"), ("world", "local", "spatial")
 
 
+@explain_calls
 @dataclass(frozen=True)
 class Impulse:
     """An impulse on a frame: the momentum jumps at one time, and the configuration is continuous.
@@ -57,6 +58,7 @@ class Impulse:
         return f'impulse on "{self.frame}"'
 
 
+@explain_calls
 @dataclass(frozen=True)
 class ExternalWrench:
     """A constant wrench on a frame, over the whole run or from ``start`` to ``end``.

@@ -22,7 +22,7 @@ PLACES = 7
 OF_JOINTS = ("limit", "dry friction")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ContactLog:
     """The contacts that pushed in the steps that led to the records of a run, one row each, in the order of time.
 
@@ -113,6 +113,11 @@ class ContactLog:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        between = sorted({" and ".join(self.names[k]) for k in self.number})
+        shown = ", ".join(between[:3]) + (f" and {len(between) - 3} more" if len(between) > 3 else "")
+        return f"<vitree.ContactLog of {len(self)} contacts" + (f": {shown}>" if between else ">")
 
     def __getattr__(self, name: str) -> Any:
         own = vars(self)

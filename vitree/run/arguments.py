@@ -525,6 +525,12 @@ def require_system(model: object) -> None:
         )
 
 
+def require_same_model(before: Trajectory, model: System) -> None:
+    """Raise an InputError unless a run is of a model."""
+    if before.settings.get("model_digest") != model.digest:
+        raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
+
+
 def as_before(model: System, given: RunArguments) -> RunArguments:
     """Return the arguments of a run that goes on: method, dt and options are those of the run before."""
     before = given.resume
@@ -538,8 +544,7 @@ def as_before(model: System, given: RunArguments) -> RunArguments:
         )
     if not isinstance(made.get("options"), dict) or "dt" not in made:
         raise InputError("the settings of the run to resume are damaged; start from its last q and p")
-    if made.get("model_digest") != model.digest:
-        raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
+    require_same_model(before, model)
     start = given.q0, given.v0, given.p0, given.q1
     if any(x is not None for x in start) or given.dt is not None or given.options:
         raise InputError("with resume= the start, dt and options are those of the run; to change them start from p0=")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, as_numbers, entries, mapping, real
+from vitree.arguments import Asked, as_numbers, entries, explain_calls, mapping, real
 from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.integrators.base import Kept, Torque
 from vitree.model.inputs import Inputs, resolve_inputs
@@ -108,6 +108,7 @@ def parts_of(control: object) -> Arguments:
 # ---- controllers that are sampled: called at a period, their answers held in between -----------------------
 
 
+@explain_calls
 @dataclass(frozen=True, eq=False)
 class Controller:
     """A function that is asked every ``period``; its answer acts ``delay`` later and is held until the next one acts.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import explain_calls
 from vitree.errors import InputError
 from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
@@ -19,6 +20,7 @@ from vitree.run.trajectory import Trajectory
 AT_REST = 1e-7
 
 
+@explain_calls
 @guarded
 def linearize(
     model: Model, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, p0: ArrayLike | None = None,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import mapping, numbers_of, several, whole
+from vitree.arguments import explain_calls, mapping, numbers_of, several, whole
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators.base import progress_of
 from vitree.mechanism.pushes import ExternalWrench, Impulse
@@ -28,6 +28,7 @@ from vitree.run.lanes import Block, in_lanes, one_by_one, side_by_side
 DRIVING = ("torque", "inputs", "targets")
 
 
+@explain_calls
 def rollout(
     model: System,
     q0: ArrayLike | None = None,

@@ -33,6 +33,8 @@ from vitree.run.arguments import (
     driven,
     require_cut,
     require_room,
+    require_same_model,
+    require_system,
     require_times,
     rows_over_steps,
 )
@@ -498,6 +500,8 @@ def _resumed(before: Trajectory, model: System | None, given: Arguments) -> Traj
     model = before.system if model is None else model
     if model is None:
         raise InputError("the run is from a file, which does not keep the model; give resume(..., model=)")
+    require_system(model)
+    require_same_model(before, model)
     if given["control"] is None and (acted := before.settings.get("control")):
         raise InputError(
             "control", None,

@@ -698,8 +698,11 @@ class Simulation:
 
     def _more(self) -> Settings:
         """Settings beside those of the steps."""
-        cut = {} if self._limited is None else {"effort_cut": self._limited.shares()}
-        given = self._given
+        given, views = self._given, self._views
+        cut: Settings = {} if self._limited is None else {"effort_cut": self._limited.shares()}
+        held = ("torque", views.torque), ("inputs", views.inputs)
+        if acts := list(dict.fromkeys([*given.drives, *(name for name, array in held if array.any())])):
+            cut["control"] = acts
         acting = wrenches_told((*given.wrenches, *self._impulses))
         return cut | self._between.settings() | acting
 

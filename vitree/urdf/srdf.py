@@ -1,10 +1,16 @@
-"""The posture in which a robot stands, from the SRDF file beside its URDF file."""
+"""Reference configurations: the group states of the SRDF file beside a URDF file."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from vitree.errors import UrdfError
+import numpy as np
+
+from vitree.arguments import of_kind
+from vitree.errors import InputError, UrdfError
+from vitree.model.model import Model
+from vitree.urdf.robots import find_robot
 from vitree.urdf.schema import Tag
 from vitree.urdf.xml import LARGEST, MAX_BYTES, Source
 
@@ -13,15 +19,63 @@ STANDING = ("half_sitting", "standing", "standing_with_arm_up", "homing_balanced
 #: Robots that stand where all coordinates are zero, and have no such state; and one that cannot stand, on two points.
 NEUTRAL = ("g1_29dof_rev_1_0", "g1_29dof_with_hand_rev_1_0", "human", "laikago", "quadruped")
 FALLING = ("bolt",)
+#: Coordinates of a free joint.
+FREE = 7
 #: What is read of an SRDF file.
 _SRDF = Tag(children={"group_state": Tag(children={"joint": Tag()}, many=("joint",))}, many=("group_state",))
 
 
+def reference_configurations(model: Model, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """Return the configurations that a robot's SRDF file names, such as half_sitting.
+
+    A ``<group_state>`` gives the coordinates of joints by their names; joints that it does not name, or gives another
+    number of values, are at zero. Seven values of a joint that the model does not have, as of "root_joint", are the
+    pose of a free base. To stand the robot on its ground, pass the configuration to :func:`vitree.place_on_ground`.
+
+    Parameters
+    ----------
+    model : Model
+        The model of that robot, with its joints' names.
+    path : str or path
+        The SRDF file; or the URDF file, or the robot's name: then the file in the folder ``srdf`` beside the folder of
+        the URDF file, the one whose name is most like that of the URDF file.
+
+    Returns
+    -------
+    dict of str to (nq,) array [m or rad]
+
+    Raises
+    ------
+    InputError
+        If the model is none, or there is no SRDF file.
+    UrdfError
+        If the SRDF file cannot be read.
+    UnknownNameError, MissingExtraError
+        As of :func:`vitree.find_robot`, of a robot's name.
+
+    Examples
+    --------
+    >>> path = vt.find_robot("talos")  # doctest: +SKIP
+    >>> model = vt.load_urdf(path, base="free", ground=True)  # doctest: +SKIP
+    >>> q0 = vt.place_on_ground(model, vt.reference_configurations(model, path)["half_sitting"])  # doctest: +SKIP
+    """
+    of_kind(model, Model, "model", "a vitree Model")
+    file = Path(path) if Path(path).suffix == ".srdf" else _file_beside(find_robot(path))
+    if file is None:
+        raise InputError("path", path, "has no SRDF file in the folder srdf beside its own; give the path of one")
+    joints = {joint.name: joint.q_slice for joint in model.joints}
+    states = {}
+    for name, values in _group_states(file).items():
+        q = states[name] = model.neutral()
+        for joint, numbers in values.items():
+            at = joints.get(joint, model.joints[0].q_slice if len(numbers) == FREE else slice(0, 0))
+            if at.stop - at.start == len(numbers):
+                q[at] = numbers
+    return states
+
+
 def standing_posture(path: Path) -> dict[str, tuple[float, ...]] | None:
     """Return the coordinates of joints where a robot stands; None if no standing posture of it is known.
-
-    The posture is a group state of an SRDF file in the folder ``srdf`` beside the folder of the robot's file: of the
-    file whose name begins most like that of the robot's file. Numbers with a fault are left out.
 
     Parameters
     ----------
@@ -37,21 +91,36 @@ def standing_posture(path: Path) -> dict[str, tuple[float, ...]] | None:
         return None
     if path.stem in NEUTRAL:
         return {}
-    files = sorted(path.absolute().parent.parent.glob("srdf/*.srdf"))
-    if not files:
+    if (file := _file_beside(path)) is None:
         return None
-    best = max(files, key=lambda file: (_alike(file.stem, path.stem), -len(file.stem)))
     try:
-        with open(best, "rb") as stream:
-            root = Source(best.name, stream.read(MAX_BYTES + 1), known=_SRDF).root
-    except (OSError, UrdfError):
+        states = _group_states(file)
+    except UrdfError:
         return None
-    states = {state.get("name"): state for state in root.findall("group_state")}
-    name = next((name for name in STANDING if name in states), None)
-    if name is None:
-        return None
-    found = {joint.get("name", ""): _numbers(joint.get("value", "")) for joint in states[name].findall("joint")}
-    return {joint: values for joint, values in found.items() if values}
+    return next((states[name] for name in STANDING if name in states), None)
+
+
+def _file_beside(path: Path) -> Path | None:
+    """Return the SRDF file of a URDF file: the one whose name begins most like its own."""
+    files = sorted(path.absolute().parent.parent.glob("srdf/*.srdf"))
+    return max(files, key=lambda file: (_alike(file.stem, path.stem), -len(file.stem)), default=None)
+
+
+def _group_states(file: Path) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return the values of joints by the names of group states and of joints; numbers with a fault are left out."""
+    try:
+        with open(file, "rb") as stream:
+            root = Source(file.name, stream.read(MAX_BYTES + 1), known=_SRDF).root
+    except OSError as error:
+        raise UrdfError(f"{file.name} cannot be read: {error.strerror}") from None
+    return {
+        state.get("name", ""): {
+            joint.get("name", ""): values
+            for joint in state.findall("joint")
+            if (values := _numbers(joint.get("value", "")))
+        }
+        for state in root.findall("group_state")
+    }
 
 
 def _alike(a: str, b: str) -> int:
