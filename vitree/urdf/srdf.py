@@ -60,7 +60,7 @@ def reference_configurations(model: Model, path: str | os.PathLike[str]) -> dict
     >>> q0 = vt.place_on_ground(model, vt.reference_configurations(model, path)["half_sitting"])  # doctest: +SKIP
     """
     of_kind(model, Model, "model", "a vitree Model")
-    file = Path(path) if Path(path).suffix == ".srdf" else _file_beside(find_robot(path))
+    file = Path(path) if Path(str(path)).suffix == ".srdf" else _file_beside(find_robot(path))
     if file is None:
         raise InputError("path", path, "has no SRDF file in the folder srdf beside its own; give the path of one")
     joints = {joint.name: joint.q_slice for joint in model.joints}
