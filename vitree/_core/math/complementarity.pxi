@@ -10,20 +10,21 @@ cdef enum:
     CONE_PASSES = 200       # most corrections
     CONE_PATIENCE = 15      # so many corrections must halve |F|^2
     CONE_TRIALS = 25        # most dampings of a correction
-    CONE_SWEEPS = 3000      # most sweeps: jammed bodies need many
-    CONE_HUNDRED = 100      # so many of them must reduce |F| by a tenth
-    CONE_STARTS = 30        # most random guesses
-    CONE_STRIDES = 40       # most corrections of a map with a small factor
-    CONE_HALVES = 12        # most halves of such a correction
+    PROXIMAL_PASSES = 60    # most regularised problems
+    PROXIMAL_CORRECTIONS = 30   # most corrections of one
+    PROXIMAL_SWEEPS = 5     # sweeps where its corrections fail
+    PROXIMAL_FAILED = 6     # after so many that fail the best lam is returned to
+    CONE_BUDGET = 200       # most corrections of all
+    CONE_HALVES = 6         # most halves of one
 
-#: Magnitudes of random guesses, relative to the largest impulse
-cdef double CONE_SPREAD[3]
-CONE_SPREAD[:] = [1.0, 0.3, 3.0]
-#: Factors of rho for creeping contacts, in units of |w|/(rho |lam|)
-cdef double CONE_CREEP[6]
-CONE_CREEP[:] = [1.0, 10.0, 100.0, 1000.0, 0.1, 0.01]
-#: Shift of their corrections, as a fraction of a row
-cdef double CONE_TINY = 1e-11
+#: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the fraction of |F|
+#: to which a regularised problem is solved, and the shift of its corrections
+cdef double PROXIMAL_FIRST = 1.0
+cdef double PROXIMAL_LAST = 1e-9
+cdef double PROXIMAL_MOST = 100.0
+cdef double PROXIMAL_LEAST = 1e-9
+cdef double PROXIMAL_SHARE = 1e-2
+cdef double PROXIMAL_SHIFT = 1e-12
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
 #: An undamped correction that leaves less than this fraction of |F|^2 is accepted
@@ -66,6 +67,7 @@ cdef struct ContactProblem:
     double* lead            # (count, 2)
     double* give            # (count,) [1/kg] contribution of a compliant contact to G
     double share            # factor of the rho of F: the zeros of F are the same for all
+    double proximal         # shift of a correction, as a fraction of the diagonal of G
     double* lam             # (n,) the impulses: the guess, then the solution
     double* w               # (n,) their velocities
     double* F               # (n,)
@@ -76,6 +78,8 @@ cdef struct ContactProblem:
     double* JJ              # (n, n) J^T J
     double* g               # (n,) J^T F
     double* kept            # (n,) the best lam so far
+    double* center          # (n,) the lam of the last regularised problem
+    double* shift           # (n,) and its regularisation
     double* trial           # (n,) another lam
     double* trial_w
     double* trial_F
@@ -91,11 +95,11 @@ cdef int cones_room(ContactProblem* x, int count, int n, int ports) noexcept nog
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = 4 * rows * rows + 20 * rows + 2 * most * most + 2 * most
+    reals = 4 * rows * rows + 22 * rows + 2 * most * most + 2 * most
     at = <double*>realloc(x.G, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
-    x.room, x.ports_room, x.share = <int>rows, <int>most, 1.0
+    x.room, x.ports_room, x.share, x.proximal = <int>rows, <int>most, 1.0, CONE_PROXIMAL
     ints = <int*>(at + reals)
     x.G = at
     x.J, x.H, x.JJ = at + rows * rows, at + 2 * rows * rows, at + 3 * rows * rows
@@ -105,7 +109,8 @@ cdef int cones_room(ContactProblem* x, int count, int n, int ports) noexcept nog
     x.kept, x.mu, x.lead = at + 8 * rows, at + 9 * rows, at + 10 * rows
     x.give, x.diagonal = at + 12 * rows, at + 13 * rows
     x.by_w, x.by_lam = at + 14 * rows, at + 17 * rows
-    at += 20 * rows
+    x.center, x.shift = at + 20 * rows, at + 21 * rows
+    at += 22 * rows
     x.K, x.A = at, at + most * most
     at += 2 * most * most
     x.port, x.answer = at, at + most
@@ -359,32 +364,57 @@ cdef void normal_equations(ContactProblem* x, double* most) noexcept nogil:
         most[0] = max(most[0], x.JJ[i * n + i])
 
 
-cdef bint cone_plain(ContactProblem* x, double* square) noexcept nogil:
-    # an undamped correction, (J + shift diag G) d = F; whether it reduces |F|^2 well. The shift is proximal: zeros are
-    # unchanged, and of impulses that are not unique those near the guess are selected
+cdef bint cone_direction(ContactProblem* x) noexcept nogil:
+    # trial = d of (J + shift diag G) d = F; whether there is one. The shift is proximal: zeros are unchanged, and of
+    # impulses that are not unique those near the guess are selected
     cdef int i, k, n = x.n
-    cdef double other
     # bilateral rows may be redundant, which ports do not resolve to the last digits
     if x.W1 != NULL and 2 * x.ports <= 3 * n and not x.least_held > 0.0:
-        if not cone_through_ports(x):
-            return False
-    else:
-        cone_slope(x)
-        memcpy(x.H, x.J, n * n * sizeof(double))
-        for i in range(x.count):
-            for k in range(x.dim[i]):
-                x.H[(x.row[i] + k) * (n + 1)] += proximal(x, i, k)
-        if lu_factor(x.H, n, x.order) != OK:
-            return False
-        memcpy(x.trial, x.F, n * sizeof(double))
-        lu_solve(x.H, n, x.order, x.trial)
-    for i in range(n):
+        return cone_through_ports(x)
+    cone_slope(x)
+    memcpy(x.H, x.J, n * n * sizeof(double))
+    for i in range(x.count):
+        for k in range(x.dim[i]):
+            x.H[(x.row[i] + k) * (n + 1)] += proximal(x, i, k)
+    if lu_factor(x.H, n, x.order) != OK:
+        return False
+    memcpy(x.trial, x.F, n * sizeof(double))
+    lu_solve(x.H, n, x.order, x.trial)
+    return True
+
+
+cdef bint cone_plain(ContactProblem* x, double* square) noexcept nogil:
+    # an undamped correction; whether it reduces |F|^2 well
+    cdef int i
+    cdef double other
+    if not cone_direction(x):
+        return False
+    for i in range(x.n):
         x.trial[i] = x.lam[i] - x.trial[i]
     cone_map(x, x.trial, x.trial_w, x.trial_F, False)
-    other = inner(x.trial_F, x.trial_F, n)
+    other = inner(x.trial_F, x.trial_F, x.n)
     if other < CONE_WELL * square[0]:
         square[0] = other
         return True
+    return False
+
+
+cdef bint cone_search(ContactProblem* x, double* square) noexcept nogil:
+    # a correction that is halved until it reduces |F|^2; whether it does
+    cdef int i, k
+    cdef double length = 1.0, other
+    if not cone_direction(x):
+        return False
+    memcpy(x.g, x.trial, x.n * sizeof(double))
+    for k in range(CONE_HALVES):
+        for i in range(x.n):
+            x.trial[i] = x.lam[i] - length * x.g[i]
+        cone_map(x, x.trial, x.trial_w, x.trial_F, False)
+        other = inner(x.trial_F, x.trial_F, x.n)
+        if other < square[0] * (1.0 - CONE_DESCENT * length):
+            square[0] = other
+            return True
+        length *= 0.5
     return False
 
 
@@ -392,8 +422,8 @@ cdef inline double proximal(const ContactProblem* x, int i, int j) noexcept nogi
     # the shift of a row; of planar mechanisms some rows are zeros
     cdef const double* diagonal = x.diagonal + x.row[i]
     if x.law[i] == HOLD:
-        return CONE_PROXIMAL * max(diagonal[j], x.least_held)
-    return CONE_PROXIMAL * (diagonal[j] if diagonal[j] > 0.0 else diagonal[0])
+        return x.proximal * max(diagonal[j], x.least_held)
+    return x.proximal * (diagonal[j] if diagonal[j] > 0.0 else diagonal[0])
 
 
 cdef bint cone_block(const ContactProblem* x, int i, double* D) noexcept nogil:
@@ -545,112 +575,85 @@ cdef void cone_take(ContactProblem* x) noexcept nogil:
 
 
 cdef double cone_solve(ContactProblem* x, double goal) noexcept nogil:
-    # lam with |F| <= goal from the guess, else by creeping contacts, by sweeps, and by random guesses; returns the
-    # largest |F|
-    cdef int k, i
-    cdef unsigned int seed = 1
-    cdef double e = cone_descend(x, goal), best, size
+    # lam with |F| <= goal from the guess, by damped corrections of F, else of regularised problems; returns the largest
+    # |F|, and where it is larger the lam of the least
+    cdef double e
+    if problem_log.room:
+        log_problem(x, goal)
+    e = cone_descend(x, goal, CONE_PASSES)
     if e <= goal or not isfinite(e):
         return e
-    best, size = e, largest(x.lam, x.n)
-    memcpy(x.kept, x.lam, x.n * sizeof(double))
-    for k in range(CONE_STARTS + 2):
-        if k == 0:
-            e = cone_creep(x, goal)
-        elif k == 1:
-            memcpy(x.lam, x.kept, x.n * sizeof(double))
-            e = cone_sweep(x, goal)
-            if not e <= goal:
-                e = cone_descend(x, goal)
-        else:
-            for i in range(x.n):
-                seed = seed * 1664525 + 1013904223
-                x.lam[i] = size * CONE_SPREAD[k % 3] * (<double>(seed >> 8) / 8388608.0 - 1.0)
-            e = cone_descend(x, goal)
+    return cone_proximal(x, e, goal)
+
+
+cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nogil:
+    # the proximal point iteration (Rockafellar 1976): lam solves the problem with
+    #     G + a diag G,   b - a diag(G) lam_before,
+    # whose fixed points are the solutions. With a large the regularised problem is one of single contacts; with a small
+    # lam moves far along the null space of G, which solutions of jammed and hyperstatic contacts need. There the
+    # velocities are of the order a diag(G) lam, and so is the rho of F; returns the largest |F|
+    cdef const TouchRow* W1 = x.W1
+    cdef double a = PROXIMAL_FIRST, best = e, inner_goal, most = largest(x.diagonal, x.n)
+    cdef long last = x.corrections + CONE_BUDGET
+    cdef int i, k, j, failed = 0, n = x.n
+    cdef bint solved
+    cones_form(x)
+    x.W1, x.proximal = NULL, PROXIMAL_SHIFT
+    memcpy(x.kept, x.lam, n * sizeof(double))
+    for k in range(PROXIMAL_PASSES):
+        inner_goal = max(0.5 * goal, PROXIMAL_SHARE * best)
+        for i in range(n):
+            x.center[i], x.shift[i] = x.lam[i], a * max(x.diagonal[i], PROXIMAL_LEAST * most)
+            x.G[i * (n + 1)] += x.shift[i]
+            x.diagonal[i] += x.shift[i]
+            x.b[i] -= x.shift[i] * x.center[i]
+        solved = False
+        for j in range(3):
+            # the corrections of another rho, and from where sweeps lead
+            if j == 2:
+                cone_sweep(x, PROXIMAL_SWEEPS)
+            x.share = min(1.0, (1.0 if j == 1 else 10.0) * a)
+            solved = cone_descend(x, inner_goal, PROXIMAL_CORRECTIONS) <= inner_goal
+            if solved or x.corrections > last:
+                break
+        x.share = 1.0
+        for i in range(n):
+            x.G[i * (n + 1)] -= x.shift[i]
+            x.diagonal[i] -= x.shift[i]
+            x.b[i] += x.shift[i] * x.center[i]
+        e = cone_map(x, x.lam, x.w, x.F, False)
         if e < best:
             best = e
-            memcpy(x.kept, x.lam, x.n * sizeof(double))
-            if e <= goal:
-                break
-    memcpy(x.lam, x.kept, x.n * sizeof(double))
+            memcpy(x.kept, x.lam, n * sizeof(double))
+        if best <= goal or x.corrections > last or not isfinite(e):
+            break
+        if solved:
+            a, failed = max(a / 3.0, PROXIMAL_LAST), 0
+        else:
+            a, failed = min(4.0 * a, PROXIMAL_MOST), failed + 1
+            if failed == PROXIMAL_FAILED:
+                memcpy(x.lam, x.kept, n * sizeof(double))
+                failed = 0
+    x.W1, x.proximal = W1, CONE_PROXIMAL
+    memcpy(x.lam, x.kept, n * sizeof(double))
     return cone_map(x, x.lam, x.w, x.F, False)
 
 
-cdef double cone_creep(ContactProblem* x, double goal) noexcept nogil:
-    # where the sticking conditions contradict each other, bodies creep with |w| much below rho |lam|: in the null space
-    # of G, F has a slope of that ratio, below each damping. The same map with a rho of that magnitude resolves it
-    cdef int k, i, j
-    cdef double size = 0.0, creep, e = INFINITY
-    for i in range(x.count):
-        for j in range(x.dim[i]):
-            size = max(size, x.diagonal[x.row[i]] * fabs(x.lam[x.row[i] + j]))
-    if not size > 0.0:
-        return e
-    cone_map(x, x.lam, x.w, x.F, False)
-    creep = largest(x.F, x.n) / size
-    for k in range(6):
-        if CONE_CREEP[k] * creep < 0.1:
-            memcpy(x.lam, x.kept, x.n * sizeof(double))
-            e = cone_stride(x, CONE_CREEP[k] * creep, goal)
-            if e <= goal:
-                break
-    return e
-
-
-cdef double cone_stride(ContactProblem* x, double share, double goal) noexcept nogil:
-    # undamped corrections of the map with this factor, rows of one magnitude, shortened until F decreases; returns the
-    # largest |F| of the unmodified map
-    cdef int at, k, i, n = x.n
-    cdef double e, other, square, length
-    for at in range(CONE_STRIDES + 1):
-        e = cone_map(x, x.lam, x.w, x.F, False)
-        if e <= goal or not isfinite(e) or at == CONE_STRIDES:
-            break
-        x.share = share
-        cone_map(x, x.lam, x.w, x.F, True)
-        cone_slope(x)
-        square = 0.0
-        for i in range(n):
-            # g: the magnitudes of the rows
-            x.g[i] = largest(x.J + i * n, n)
-            x.g[i] = 1.0 / x.g[i] if x.g[i] > 0.0 else 0.0
-            for k in range(n):
-                x.H[i * n + k] = x.g[i] * x.J[i * n + k]
-            x.H[i * n + i] += CONE_TINY
-            x.JJ[i] = x.g[i] * x.F[i]
-            square += x.JJ[i] * x.JJ[i]
-        other = INFINITY
-        if lu_factor(x.H, n, x.order) == OK:
-            lu_solve(x.H, n, x.order, x.JJ)
-            length = 1.0
-            for k in range(CONE_HALVES):
-                for i in range(n):
-                    x.trial[i] = x.lam[i] - length * x.JJ[i]
-                cone_map(x, x.trial, x.trial_w, x.trial_F, False)
-                other = 0.0
-                for i in range(n):
-                    other += (x.g[i] * x.trial_F[i]) * (x.g[i] * x.trial_F[i])
-                if other < square * (1.0 - CONE_DESCENT * length):
-                    break
-                length *= 0.5
-        x.share = 1.0
-        if not other < square:
-            break
-        x.lam, x.trial = x.trial, x.lam
-        x.corrections += 1
-    return e
-
-
-cdef double cone_descend(ContactProblem* x, double goal) noexcept nogil:
-    # damped corrections
+cdef double cone_descend(ContactProblem* x, double goal, int passes) noexcept nogil:
+    # damped corrections, so many at most; returns the largest |F| with the share 1
     cdef int k
     cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), behind = INFINITY
-    for k in range(CONE_PASSES):
+    for k in range(passes + 1):
+        if x.share != 1.0:
+            e = cone_unscaled(x)
         if k % CONE_PATIENCE == 0:
             if square > 0.5 * behind:
                 break
             behind = square
-        if e <= goal or not isfinite(e) or not (cone_plain(x, &square) or cone_correct(x, &nu, &square)):
+        if e <= goal or not isfinite(e) or k == passes:
+            break
+        if not (cone_search(x, &square) if x.proximal == PROXIMAL_SHIFT else
+                cone_plain(x, &square) or cone_correct(x, &nu, &square)):
             break
         cone_take(x)
         x.corrections += 1
@@ -658,25 +661,24 @@ cdef double cone_descend(ContactProblem* x, double goal) noexcept nogil:
     return e
 
 
+cdef double cone_unscaled(ContactProblem* x) noexcept nogil:
+    # the largest |F| of the current velocities with the share 1
+    cdef double share = x.share, e
+    x.share = 1.0
+    e = cone_judge(x, x.lam, x.w, x.trial_F, False)
+    x.share = share
+    return e
+
+
 # ---- sweeps ------------------------------------------------------------------------------------------
 
-cdef double cone_sweep(ContactProblem* x, double goal) noexcept nogil:
+cdef void cone_sweep(ContactProblem* x, int sweeps) noexcept nogil:
     # each contact solved exactly in turn, with the others fixed
     cdef int sweep, i
-    cdef double found = INFINITY, behind = INFINITY
-    cones_form(x)
-    for sweep in range(CONE_SWEEPS):
+    for sweep in range(sweeps):
         x.sweeps += 1
         for i in range(x.count):
             cone_alone(x, i, x.lam)
-        found = cone_map(x, x.lam, x.w, x.F, False)
-        if found <= goal:
-            break
-        if sweep % CONE_HUNDRED == CONE_HUNDRED - 1:
-            if found > 0.9 * behind:
-                break
-            behind = found
-    return found
 
 
 cdef void cone_alone(const ContactProblem* x, int i, double* lam) noexcept nogil:
@@ -735,6 +737,62 @@ cdef inline void solve_two(double a, double b, double c, double d, double r, dou
         x[0] = y[0] = 0.0
 
 
+# ---- a log of problems, for benchmarks -------------------------------------------------------------------
+
+cdef struct ProblemLog:
+    double* at
+    size_t room
+    size_t used
+    size_t least            # the smallest problem that is kept, in rows
+
+
+cdef ProblemLog problem_log
+memset(&problem_log, 0, sizeof(ProblemLog))
+
+
+cdef void log_problem(ContactProblem* x, double goal) noexcept nogil:
+    # count, n, goal, law, dim, mu, lead, b, lam, G; nothing where it does not fit
+    cdef size_t size = 3 + 5 * x.count + 2 * x.n + x.n * x.n
+    cdef double* to
+    cdef int k
+    if x.n < <int>problem_log.least or problem_log.used + size > problem_log.room:
+        return
+    cones_form(x)
+    to = problem_log.at + problem_log.used
+    problem_log.used += size
+    to[0], to[1], to[2] = x.count, x.n, goal
+    to += 3
+    for k in range(x.count):
+        to[k], to[x.count + k], to[2 * x.count + k] = x.law[k], x.dim[k], x.mu[k]
+    memcpy(to + 3 * x.count, x.lead, 2 * x.count * sizeof(double))
+    to += 5 * x.count
+    memcpy(to, x.b, x.n * sizeof(double))
+    memcpy(to + x.n, x.lam, x.n * sizeof(double))
+    memcpy(to + 2 * x.n, x.G, x.n * x.n * sizeof(double))
+
+
+def record_problems(size_t room, size_t least=1):
+    """Keep the contact problems of at least so many rows that are solved from here on, in so many numbers (0: none).
+
+    Returns what was kept so far: problem after problem count, n, goal, then law, dim, mu (count,), lead (count, 2), b,
+    lam (n,) and G (n, n). For benchmarks, of one thread.
+    """
+    cdef double* to = NULL
+    cdef size_t k
+    found = np.empty(problem_log.used)
+    cdef double[::1] view = found
+    for k in range(problem_log.used):
+        view[k] = problem_log.at[k]
+    free(problem_log.at)
+    memset(&problem_log, 0, sizeof(ProblemLog))
+    if room:
+        to = <double*>realloc(NULL, room * sizeof(double))
+        if to == NULL:
+            raise MemoryError
+        problem_log.at, problem_log.room, problem_log.least = to, room, least
+    return found
+
+
 def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     """Solve a complementarity problem of contacts from a guess of the impulses.
 
@@ -754,7 +812,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     if cones_room(&x, count, n, 0) != OK:
         raise MemoryError
     try:
-        x.count, x.n, x.share = count, n, 1.0
+        x.count, x.n = count, n
         row = 0
         for k in range(count):
             x.dim[k], x.row[k], x.mu[k], x.law[k] = dim[k], row, mu[k], 0 if law is None else law[k]

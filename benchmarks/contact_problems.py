@@ -1,0 +1,213 @@
+"""Contact problems as they come up in runs, and how a solver does on them.
+
+    python benchmarks/contact_problems.py [--smoke] [--seconds S] [--save FILE] [--load FILE] [--scene NAME]
+
+Balls in a pit, thrown figures, walking robots, quadrupeds beside each other, a gripper and jammed balls are run with
+vitree, and the complementarity problems of their steps are recorded: G, b, friction, the guess. Then each is solved
+again, from its guess and from zero, to 1e-10 of its largest velocity: share solved, corrections, microseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+
+import vitree as vt
+from vitree._core import scalar
+
+#: Numbers that are kept of a run, the smallest problem in rows, and the accuracy that is asked for.
+ROOM, LEAST, GOAL = 12_000_000, 9, 1e-10
+
+
+def pit(count: int, seed: int, friction: float, dt: float, steps: int):
+    """Balls that fall into a pit of five planes."""
+    rng = np.random.default_rng(seed)
+    tree = vt.Tree("pit")
+    for k in range(count):
+        tree.world.add(vt.free(f"base{k}"), vt.body(f"ball{k}", 1.0, (4e-3, 4e-3, 4e-3)))
+    walls = [((np.cos(a), np.sin(a), 1.0), 0.0) for a in np.linspace(0, 2 * np.pi, 4, endpoint=False)]
+    ground = vt.Ground(friction=friction, planes=walls)
+    tree.contact(ground, [vt.Contact(f"ball{k}", shapes=[vt.Sphere(0.1)]) for k in range(count)])
+    model = tree.compile()
+    q = model.neutral().reshape(count, 7)
+    side = 3
+    for k in range(count):
+        q[k, :3] = 0.22 * (k % side - 1), 0.22 * (k // side % side - 1), 0.6 + 0.22 * (k // side**2)
+        q[k, :3] += rng.uniform(-0.01, 0.01, 3)
+    return model, q.ravel(), model.zero_velocity(), dt, steps, None
+
+
+def thrown(seed: int, dt: float, steps: int):
+    """A figure that is thrown on the floor."""
+    import stand_ins
+
+    rng = np.random.default_rng(seed)
+    model = stand_ins.figure(vt.Ground(friction=0.7)).with_drives({"*": (10, 1)})
+    dq = np.zeros(model.nv)
+    dq[3:6] = rng.standard_normal(3)
+    q = model.integrate(model.neutral(), dq)
+    q = vt.place_on_ground(model, q)
+    q[2] += 0.3
+    v = model.zero_velocity()
+    v[:3], v[3:6] = rng.standard_normal(3), 3 * rng.standard_normal(3)
+    return model, q, v, dt, steps, None
+
+
+def trotting(dt: float, steps: int):
+    """A quadruped that walks."""
+    import importlib
+
+    import stand_ins
+
+    walk = importlib.import_module("17_walking_quadruped")
+    model = stand_ins.quadruped(vt.Ground(friction=0.8)).with_drives({"*": (500, 10)})
+    q = model.neutral()
+    q[7:] = walk.trot(0.0, q, None)
+    control = vt.Control(targets=vt.Controller(walk.trot, period=0.02))
+    return model, vt.place_on_ground(model, q), model.zero_velocity(), dt, steps, control
+
+
+def stepping(dt: float, steps: int):
+    """A G1 that shifts from foot to foot and marches, each foot on four corners."""
+    tree = vt.read_urdf(vt.find_robot("g1"), base="free")
+    corners = [(-0.05, -0.025, -0.035), (-0.05, 0.025, -0.035), (0.12, -0.03, -0.035), (0.12, 0.03, -0.035)]
+    feet = [vt.Contact(f"{side}_ankle_roll_link", points=corners) for side in ("left", "right")]
+    tree.contact(vt.Ground(friction=1.0), feet)
+    model = tree.compile().with_drives({"*": (500, 10)})
+    q = model.neutral()
+    bent = {"hip_pitch": -0.312, "knee": 0.669, "ankle_pitch": -0.363}
+    for side in ("left", "right"):
+        for name, angle in bent.items():
+            q[model.joint(f"{side}_{name}_joint").q_slice] = angle
+    q = vt.place_on_ground(model, q)
+    targets = {drive.joint: float(q[model.joint(drive.joint).q_slice][0]) for drive in model.drives}
+
+    def march(t, q, v):
+        found = dict(targets)
+        for side, sign in (("left", 1.0), ("right", -1.0)):
+            s = np.sin(2 * np.pi * t / 0.7) * sign
+            lift = 0.35 * max(s, 0.0)
+            found[f"{side}_hip_pitch_joint"] -= lift
+            found[f"{side}_knee_joint"] += 2 * lift
+            found[f"{side}_ankle_pitch_joint"] -= lift
+            found[f"{side}_hip_roll_joint"] += 0.08 * np.sin(2 * np.pi * t / 0.7)
+            found[f"{side}_ankle_roll_joint"] -= 0.08 * np.sin(2 * np.pi * t / 0.7)
+        return [found[drive.joint] for drive in model.drives]
+
+    control = vt.Control(targets=vt.Controller(march, period=0.01 if dt <= 0.01 else dt))
+    return model, q, model.zero_velocity(), dt, steps, control
+
+
+def cart(friction: float, dt: float, steps: int):
+    """A slab of 10 kg on four free balls, pushed to and fro."""
+    tree = vt.Tree("cart")
+    tree.world.add(vt.free("base"), vt.body("slab", 10.0, (1.0, 1.0, 2.0)))
+    tree.contact(vt.Contact("slab", shapes=[vt.Box((2.0, 1.0, 0.1))]))
+    for k in range(4):
+        tree.world.add(vt.free(f"b{k}"), vt.body(f"ball{k}", 1.0, (4e-3, 4e-3, 4e-3)))
+        tree.contact(vt.Contact(f"ball{k}", shapes=[vt.Sphere(0.1)]))
+    tree.contact(vt.Ground(friction=friction))
+    model = tree.compile()
+    q = model.neutral().reshape(5, 7)
+    q[0, 2] = 0.25
+    for k in range(4):
+        q[1 + k, :3] = (0.6 if k % 2 else -0.6), (0.3 if k // 2 else -0.3), 0.1
+    tau = np.zeros(model.nv)
+
+    def push(t, q, v):
+        tau[0] = 40.0 * np.sign(np.sin(3 * t) + 0.3)
+        tau[1] = 15.0 * np.sin(7 * t)
+        return tau
+
+    return model, q.ravel(), model.zero_velocity(), dt, steps, push
+
+
+def scenes(quick: bool) -> Iterator[tuple[str, object]]:
+    """Name and maker of each run."""
+    N = 20 if quick else 1
+    for seed in range(3):
+        for friction in (0.1, 0.5, 1.0, 3.0):
+            for dt in (0.001, 0.005):
+                yield "pit10", lambda s=seed, m=friction, h=dt: pit(10, s, m, h, round(2.0 / h) // N)
+        yield "pit50", lambda s=seed: pit(50, s, 0.6, 0.005, 300 // N)
+        for dt in (0.001, 0.005):
+            for more in range(4):
+                yield "thrown", lambda s=4 * seed + more, h=dt: thrown(s, h, round(1.5 / h) // N)
+    for dt in (0.001, 0.002, 0.005, 0.01):
+        yield "trot", lambda h=dt: trotting(h, round(3.0 / h) // N)
+        yield "march", lambda h=dt: stepping(h, round(3.0 / h) // N)
+        for friction in (0.3, 0.9, 2.0):
+            yield "cart", lambda m=friction, h=dt: cart(m, h, round(2.0 / h) // N)
+
+
+def parts(kept: np.ndarray) -> Iterator[tuple]:
+    """Problems (dim, G, b, mu, lead, lam, goal, law) of a record."""
+    at = 0
+    while at < len(kept):
+        count, n, goal = int(kept[at]), int(kept[at + 1]), kept[at + 2]
+        sizes = np.cumsum([3, count, count, count, 2 * count, n, n, n * n])
+        one = [kept[at + a : at + b] for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+        law, dim, mu, lead, b, lam, G = one
+        yield (dim.astype(int).tolist(), G.reshape(n, n), b, mu, lead.reshape(-1, 2), lam, goal,
+               law.astype(int).tolist())  # fmt: skip
+        at += sizes[-1]
+
+
+def record(make, seconds: float) -> tuple[np.ndarray, dict[str, float]]:
+    """Run a scene with a limit of time; return its problems and how it went."""
+    core = scalar()
+    model, q, v, dt, steps, control = make()
+    sim = vt.Simulation(model, q, v, dt=dt, control=control)
+    core.record_problems(0)
+    core.record_problems(ROOM, LEAST)
+    begin, times, failed = time.perf_counter(), [], ""
+    for _ in range(steps):
+        at = time.perf_counter()
+        try:
+            sim.step()
+        except vt.ConvergenceError as error:
+            failed = str(error)[:100]
+            break
+        times.append(time.perf_counter() - at)
+        if time.perf_counter() - begin > seconds:
+            failed = f"out of time at step {len(times)} of {steps}"
+            break
+    kept = core.record_problems(0)
+    times = np.array(times) * 1e6
+    return kept, {"dt": dt, "steps": len(times), "median": np.median(times), "worst": times.max(), "failed": failed}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--scene")
+    parser.add_argument("--save")
+    parser.add_argument("--each", type=int, default=400, help="problems kept of each run")
+    given = parser.parse_args()
+    rng, chosen = np.random.default_rng(0), []
+    for name, make in scenes(given.smoke):
+        if given.scene and name != given.scene:
+            continue
+        kept, how = record(make, given.seconds)
+        problems = list(parts(kept))
+        pick = rng.permutation(len(problems))[: given.each]
+        chosen += [(name, *problems[k]) for k in sorted(pick)]
+        print(f"{name:8s} dt {how['dt']:g}: {how['steps']} steps, median {how['median']:.0f} us, worst {how['worst']:.0f} us, "
+              f"{len(problems)} problems {how['failed']}", flush=True)  # fmt: skip
+    if given.save:
+        import pickle
+
+        with open(given.save, "wb") as stream:
+            pickle.dump(chosen, stream)
+
+
+if __name__ == "__main__":
+    main()
