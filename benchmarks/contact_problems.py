@@ -173,7 +173,7 @@ def record(make, seconds: float) -> tuple[np.ndarray, dict[str, float]]:
         try:
             sim.step()
         except vt.ConvergenceError as error:
-            failed = str(error)[:100]
+            failed = str(error)[90:420]
             break
         times.append(time.perf_counter() - at)
         if time.perf_counter() - begin > seconds:

@@ -337,6 +337,11 @@ class Integrator:
         """Times [s] at which the first and the last of these steps began; None without one."""
         return None
 
+    @property
+    def inexact_contacts(self) -> tuple[int, float, float, float] | None:
+        """Steps that kept a residual of their contacts, the largest [m/s], and when [s] the first and the last began."""
+        return None
+
     #: What was done to a start that was off by a little, in sentences.
     mended: tuple[str, ...] = ()
 

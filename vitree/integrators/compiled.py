@@ -228,6 +228,10 @@ class CompiledIntegrator(Integrator):
         return getattr(self.stepper, "halved_between", None)
 
     @property
+    def inexact_contacts(self) -> tuple[int, float, float, float] | None:
+        return getattr(self.stepper, "inexact_contacts", None)
+
+    @property
     def inner_states(self) -> np.ndarray:
         return self.stepper.inner_states if hasattr(self.stepper, "inner_states") else super().inner_states
 

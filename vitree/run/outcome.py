@@ -34,6 +34,7 @@ from vitree.run.trajectory import (
     Trajectory,
     energy_warnings,
     growth_warnings,
+    contact_warnings,
     halving_warnings,
     leap_warnings,
     limit_warnings,
@@ -283,7 +284,7 @@ class Outcome:
         if not later:
             self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
-            self._underresolved = integrator.underresolved
+            self._underresolved, self.inexact = integrator.underresolved, integrator.inexact_contacts
             self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
             self.iterations_max = integrator.most_iterations
             self._v = integrator.velocities(records.t, records.q, records.x, records.settling)
@@ -293,7 +294,7 @@ class Outcome:
         self.method, self._uses_momentum = facts.name, facts.uses_momentum
         self.halved = stepper.halved if facts.uses_momentum else 0
         self.between = stepper.halved_between if self.halved else None
-        self._underresolved = integrator.underresolved
+        self._underresolved, self.inexact = integrator.underresolved, stepper.inexact_contacts
         self.steps, self.iterations_total = stepper.steps, stepper.total_iterations
         self.iterations_max = stepper.most_iterations
         self._multipliers = integrator.multipliers_of(records) if facts.constrained else records.multipliers
@@ -438,6 +439,7 @@ class Outcome:
         by: Any = self._by or self._facts
         found = {
             **schedule.settings(every), **more, **by.settings, "options": by.chosen, "model_digest": self.system.digest,
+            **({} if self.inexact is None else {"inexact_contacts": list(self.inexact)}),
             "halved": self.halved, "warnings": self._warnings(), **({} if self._by is None else self._by.adapted),
             **({} if self._keeps_energy else {"driven": True}),
         }  # fmt: skip
@@ -446,6 +448,7 @@ class Outcome:
 
     def _warnings(self) -> list[str]:
         odd = self._mended + halving_warnings(self.halved, self.between, self.steps, self._instead)
+        odd += contact_warnings(self.inexact, self.steps)
         if self._underresolved is not None:
             by: Any = self._by or self._facts
             odd += resolution_warnings(self._underresolved, self._of_steps[0].dt, by.settings["order"])

@@ -90,6 +90,19 @@ def halving_warnings(
     ]
 
 
+def contact_warnings(found: tuple[int, float, float, float] | None, steps: int) -> list[str]:
+    """Say in how many steps of a run contacts kept a residual, the largest [m/s], and when [s] the first and last began."""
+    if found is None:
+        return []
+    count, most, first, last = found
+    when = f"at t = {first:.9g} s" + (f", the last at t = {last:.9g} s" if count > 1 else "")
+    return [
+        f"in {count} of {steps} steps the contact impulses do not satisfy the contact and friction laws to the tolerance: "
+        f"the residual is at most {most:.2g} m/s. The first began {when}. Such contacts are jammed, or share loads in "
+        "many ways; use a smaller dt, less friction, or give contacts a stiffness= and a damping=."
+    ]
+
+
 def resolution_warnings(found: tuple[float, float] | None, dt: float, order: int) -> list[str]:
     """Say that steps of dt [s] of a Gauss method are too long: when [s] the worst began, and its share eta."""
     if found is None:

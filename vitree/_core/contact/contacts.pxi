@@ -753,9 +753,12 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
 
 cdef double touch_goal(ModelStepper self) noexcept nogil:
     # the tolerance of the natural residual [m/s]: b holds the velocities without impulses
-    cdef Touching* x = &self.contact
-    return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
-               TOUCH_ROUNDING * reach_of_bodies(self) / fabs(self.lane.now.h))
+    return max(TOUCH_TOLERANCE * touch_speed(self), TOUCH_ROUNDING * reach_of_bodies(self) / fabs(self.lane.now.h))
+
+
+cdef double touch_speed(ModelStepper self) noexcept nogil:
+    # the largest velocity [m/s] of contacts, with and without their impulses
+    return max(largest(self.contact.cones.b, self.contact.cones.n), largest(self.contact.w, self.contact.cones.n))
 
 
 cdef double reach_of_bodies(ModelStepper self) noexcept nogil:

@@ -136,6 +136,13 @@ cdef struct Touching:
     ContactProblem cones
     # report on a step that was not solved
     int cut                 # corrections whose problem was not solved
+    double residue          # [m/s] the natural residual that the last of them left
+    double accepted         # [m/s] the largest of the current step that was accepted above the tolerance
+    bint lenient            # what is left is accepted, however large
+    long inexact            # steps since the state was set of which a residual was accepted
+    double inexact_most     # [m/s] the largest
+    double inexact_first    # [s] start of the first and the last of these steps
+    double inexact_last
     int worst               # the contact, or -1
     double before           # [m/s] the natural residual at which the problem of the last correction began
     double residual         # [m/s]

@@ -7,6 +7,8 @@ cdef enum:
 
 #: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
 cdef double TOUCH_SHARE = 1e-2
+#: A residual of the complementarity problem up to this fraction of the velocities is accepted where it cannot be reduced
+cdef double TOUCH_LEFT = 1e-5
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -190,7 +192,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
     if not foretell(self):
         gather_push(self)
     kick_node(self)
-    x.cut = 0
+    x.cut, x.residue = 0, 0.0
     for k in range(TOUCH_PASSES):
         e = variational_residual(self)
         if self.lane.now.cause == CALLBACK_FAILED:
@@ -221,7 +223,9 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             if not x.foretold:
                 found = touch_residual(self)
                 goal = touch_goal(self)
-                if e <= p.goal and found <= goal:
+                if e <= p.goal and found <= max(goal, 2.0 * x.residue):
+                    if found > goal:
+                        x.accepted = max(x.accepted, found)
                     x.passes += k
                     return OK if p.signs_ok and turns_little(self) else WRONG_BRANCH
         if k > 0 and have:
@@ -292,7 +296,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     cdef Newton* newton = &self.lane.newton
     cdef Pass* p = newton.now
     cdef double* before = x.change
-    cdef double inverse = 1.0 / self.lane.now.h, e, goal
+    cdef double inverse = 1.0 / self.lane.now.h, e, goal, left
     cdef const TouchGroup* g
     cdef int i, k, o, n = y.n
     cdef int status = direction(self)
@@ -310,9 +314,13 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     x.before = map_contacts(self)
     goal = touch_goal(self)
     e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_SHARE * x.before)
-    if not solve_contacts(self, e) <= e:
+    left = solve_contacts(self, e)
+    x.residue = 0.0
+    if not left <= e:
         x.cut += 1
-        if x.cut == TOUCH_CUTS:
+        if x.lenient or left <= TOUCH_LEFT * touch_speed(self):
+            x.residue = left
+        elif x.cut >= TOUCH_CUTS:
             note_worst(self)
             return NOT_CONVERGED
     sum_wrenches(self, y.lam, x.T)

@@ -60,7 +60,8 @@ cdef void begin_contacts(ModelStepper self) noexcept nogil:
     memset(x.active, 0, self.ntouch * sizeof(int))
     memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
     x.past.seen.count = 0
-    x.passes = 0
+    x.passes = x.inexact = 0
+    x.inexact_most = 0.0
     if self.post_contact.jumped != NULL:
         self.post_contact.jumped[0] = False
         memset(self.post_contact.pushed_before, 0, self.ntouch * sizeof(int))

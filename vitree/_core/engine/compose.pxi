@@ -21,7 +21,10 @@ cdef int adapted_step(ModelStepper self) noexcept nogil:
         self.lane.now.h = c.pace / density
         if not self.lane.clock.t + self.lane.now.h > self.lane.clock.t:
             return NO_STEP
+    self.contact.accepted = 0.0
     status = whole_step(self)
+    if status == OK and self.contact.accepted > 0.0:
+        note_inexact(self)
     if status == OK and c.adapt:
         self.lane.progress.density = density
     return status
@@ -57,6 +60,16 @@ cdef void note_halves(ModelStepper self) noexcept nogil:
     progress.halved += 1
 
 
+cdef void note_inexact(ModelStepper self) noexcept nogil:
+    # a step whose contact problem is not solved to the tolerance
+    cdef Touching* x = &self.contact
+    if x.inexact == 0:
+        x.inexact_first = self.lane.clock.t
+    x.inexact_last = self.lane.clock.t
+    x.inexact += 1
+    x.inexact_most = max(x.inexact_most, x.accepted)
+
+
 cdef bint may_halve(ModelStepper self, int status) noexcept nogil:
     # whether shorter steps may help. Prescribed motion is known at the ends of steps only
     if self.lane.now.cause != OK or self.shared.m.nlocked:
@@ -81,6 +94,15 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
         spent += now.iterations
         if now.cause != OK:
             break
+    if touch.cut >= TOUCH_CUTS and now.cause == OK:
+        # the best impulses that were found
+        touch.lenient = True
+        k = in_parts(self, 1)
+        touch.lenient = False
+        if k == OK:
+            now.iterations += spent
+            lose_history(self)
+            return OK
     now.iterations, now.error = spent, error
     touch.worst, touch.residual = worst, residual
     return status

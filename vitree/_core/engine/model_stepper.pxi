@@ -353,6 +353,13 @@ cdef class ModelStepper(Stepper):
         return self.lane.progress.halved if self.lane.progress != NULL else 0
 
     @property
+    def inexact_contacts(self):
+        """Number of steps whose contact problem kept a residual above the tolerance, the largest one [m/s], and the times
+        [s] at which the first and the last of them began; None without one."""
+        cdef Touching* x = &self.contact
+        return (x.inexact, x.inexact_most, x.inexact_first, x.inexact_last) if x.inexact else None
+
+    @property
     def halved_between(self):
         """Times [s] at which the first and the last of these steps began; None without one."""
         return (self.lane.progress.halved_first, self.lane.progress.halved_last) if self.halved else None
