@@ -12,7 +12,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Options
 from vitree.mechanism.flat import PRISMATIC
 from vitree.model.model import Model
-from vitree.model.parameters import OF_VELOCITIES, PARAMETERS
+from vitree.model.variants import OF_VELOCITIES, PARAMETERS
 
 #: Entries of what has several, by kind.
 ENTRIES: dict[str, dict[str, tuple[int, ...]]] = {

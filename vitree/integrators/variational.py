@@ -17,7 +17,7 @@ from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import EVENTS, alpha_of, events_of, one_of, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
-from vitree.model.stiffness import heaviest_load, spring_rate
+from vitree.model.dynamics import heaviest_load, spring_rate
 from vitree.wording import quoted
 
 SOLVERS: dict[str, int] = scalar().SOLVERS

@@ -25,7 +25,7 @@ from vitree.model.broadcasting import (
     row_by_row,
     stacked,
 )
-from vitree.model.configurations import ConfigurationMethods
+from vitree.model.facts import ModelFacts
 from vitree.spatial.rotations import cross, hat
 
 core = scalar()
@@ -376,7 +376,7 @@ def _spread(x: np.ndarray, at: np.ndarray, n: int, axes: int = 1) -> np.ndarray:
 # ---- the methods -------------------------------------------------------------------------------------------------
 
 
-class KinematicsMethods(ConfigurationMethods):
+class KinematicsMethods(ModelFacts):
     """Poses, velocities and accelerations of frames, and their derivatives."""
 
     @of_states

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,24 +29,24 @@ from vitree.mechanism.loads import (
     Wrench,
     input_names,
 )
-from vitree.mechanism.plans import Plan, bodies_of, plan_of
+from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
 from vitree.mechanism.spans import spans_of
 from vitree.mechanism.tables import pieces
-from vitree.mechanism.ties import Tie
-from vitree.model.candidates import ROD_BOX, Candidates
+from vitree.model.candidates import ROD_BOX, Candidates, Wheels
 from vitree.model.user_loads import Constraint as WrittenConstraint
 from vitree.model.user_loads import Force, Potential
-from vitree.model.wheels import CoreRow, Wheels, friction_rows, rolling_rows
 from vitree.spatial.checks import direction, finite, vector
 
 # ---- loads and constraints as rows of numbers, as the compiled core takes them -----------------------------
 
 
+#: What the core takes of a load, constraint or contact: numbers by name.
+CoreRow = dict[str, Any]
 #: Codes of loads of ``_core/types.pxd``.
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
 #: Codes of contacts of ``_core/types.pxd``.
-_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM = range(6)
+_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM, _ROLLS, _RUBS = range(8)
 #: Codes of constraints of ``_core/types.pxd``.
 _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
 _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
@@ -360,6 +361,24 @@ def limit_rows(flat: Flat) -> list[CoreRow]:
                       "restitution": float(flat.limit_restitution[iv])}
                      for sign, bound in zip((1.0, -1.0), bounds, strict=True) if np.isfinite(bound)]  # fmt: skip
     return rows
+
+
+def rolling_rows(found: Wheels) -> list[CoreRow]:
+    """Return what rolls as the core takes it."""
+    return [
+        {"kind": _ROLLS, "dim": int(found.holds[k].sum()), "holds": found.holds[k].astype(int),
+         "body_a": found.body[k], "point_a": found.center[k], "radius_a": found.radius[k], "axis_a": found.axis[k],
+         "normal": found.plane[k, :3], "offset": found.plane[k, 3]}
+        for k in range(len(found))
+    ]  # fmt: skip
+
+
+def friction_rows(flat: Flat) -> list[CoreRow]:
+    """Return the dry friction of joints as the core takes it."""
+    starts = Index(flat)
+    places = dict(zip(starts.iv.tolist(), starts.iq.tolist(), strict=True))
+    return [{"kind": _RUBS, "dim": 1, "iq": places[iv], "iv": iv, "friction": flat.dry_friction[iv]}
+            for iv in np.flatnonzero((flat.dry_friction > 0) & ~flat.kinematic).tolist()]  # fmt: skip
 
 
 # ---- what models that differ in numbers alone have in common: it is made once, and shared ------------------

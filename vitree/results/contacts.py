@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.model.contact_points import Nodes
+from vitree.model.contacts import Nodes
 from vitree.results.plain import nothing, read_only
 
 #: Columns of the contacts as steppers have them: record, number, impulse, slip velocity, gap.

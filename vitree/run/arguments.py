@@ -19,10 +19,9 @@ from vitree.integrators.base import Options, Torque
 from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
-from vitree.model.closure import satisfy_constraints
+from vitree.model.configurations import place_on_ground, satisfy_constraints, within_limits
 from vitree.model.inputs import Inputs, LimitedTorque
 from vitree.model.model import Model
-from vitree.model.placement import place_on_ground, within_limits
 from vitree.model.system import System
 from vitree.results.plain import Settings
 from vitree.results.recording import Recording

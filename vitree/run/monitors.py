@@ -14,7 +14,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.memory import require_memory
-from vitree.model.contact_points import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
+from vitree.model.contacts import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
 from vitree.model.kinematics import carried
 from vitree.model.model import Model
 from vitree.results.contacts import ContactLog

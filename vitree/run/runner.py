@@ -18,11 +18,10 @@ from vitree.integrators.base import CHUNK_SECONDS, Kept, Records, progress_of
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.closure import require_consistent
-from vitree.model.contact_points import Nodes, origins_of, places_of
+from vitree.model.configurations import brought_together, require_clear, require_consistent
+from vitree.model.contacts import Nodes, origins_of, places_of
+from vitree.model.dynamics import require_rolling
 from vitree.model.model import Model
-from vitree.model.placement import brought_together, require_clear
-from vitree.model.rolling import require_rolling
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog, signs_of
 from vitree.results.plain import Settings

@@ -18,10 +18,9 @@ from vitree.integrators.base import Integrator, Torque
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.broadcasting import coincident
-from vitree.model.closure import off_by
-from vitree.model.constraints import FACES
-from vitree.model.model import Model
-from vitree.model.reduced import ReducedModel
+from vitree.model.configurations import off_by
+from vitree.model.dynamics import FACES
+from vitree.model.model import Model, ReducedModel
 from vitree.model.system import System
 from vitree.results.plain import Settings
 from vitree.results.series import distance, shared

@@ -12,18 +12,10 @@ from vitree.arguments import Asked
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.contact_points import late_pushes
-from vitree.model.contacts import ContactMethods
+from vitree.model.contacts import ContactMethods, late_pushes
+from vitree.model.forces import GROUND, ContactForces, FrameWrench, StateForces, prescribed_accelerations, state_forces
 from vitree.model.inputs import Inputs, Motion, resolve_inputs
 from vitree.model.model import Model
-from vitree.model.state_forces import (
-    GROUND,
-    ContactForces,
-    FrameWrench,
-    StateForces,
-    prescribed_accelerations,
-    state_forces,
-)
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording
