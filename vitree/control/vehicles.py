@@ -421,6 +421,7 @@ def replay(vehicle: Vehicle, plan: Plan, **options: Any) -> Trajectory:
         v[1] = plan["steering"][0]
     return simulate(vehicle, plan.q[0], v, duration=plan.t[-1], dt=plan.h, control=Control(inputs=plan.u), **options)
 
+
 # ---- obstacles ---------------------------------------------------------------------------------------------
 #
 # They are signed distances: positive outside, negative inside, at points (..., 3) of world space [m]. Any callable that

@@ -259,6 +259,7 @@ def between(a: Contact, b: Contact, ground: Ground | None) -> tuple[float, float
     soft = min((x for x in (a, b) if x.stiffness is not None), key=lambda x: x.stiffness or RIGID, default=default)
     return found[0], found[1], soft.stiffness or RIGID, soft.damping or UNDAMPED
 
+
 # ---- rolling without slip --------------------------------------------------------------------------------------
 
 

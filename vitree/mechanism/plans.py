@@ -110,6 +110,7 @@ class Bodies:
             return 0, 0
         return min(self.starts[first:end]), max(self.starts[i] + self.sizes[i] for i in range(first, end))
 
+
 # ---- gears -----------------------------------------------------------------------------------------------------
 #
 # Joints that gears tie together move at one rate, as the recursion of forward dynamics takes them. They are a train,
@@ -255,6 +256,7 @@ def own_coordinates(bodies: Bodies, ties: Sequence[Tie]) -> np.ndarray | None:
 
 def _ints(rows: ArrayLike) -> np.ndarray:
     return np.array(rows, np.int32)
+
 
 # ---- fronts: the order in which the joints and constraints of an island are eliminated -------------------------
 #
@@ -473,6 +475,7 @@ class FrontOrder:
             np.array(self.rows, np.int32), np.array(self.ready, np.int32), self.slots,
             min(self.places + SPARE_ROWS, len(self.held)), self.pivots,
         )  # fmt: skip
+
 
 # ---- plans -----------------------------------------------------------------------------------------------------
 

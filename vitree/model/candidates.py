@@ -546,6 +546,7 @@ def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
     boxes = found.pair_numbers[_box_rows_of(found, poses)]
     return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), rods, boxes])
 
+
 # ---- wheels that roll without slip -----------------------------------------------------------------------------
 
 

@@ -434,8 +434,6 @@ class _Rest:
         )  # fmt: skip
         return satisfy_constraints(self.model, at(found.x), self.hold)
 
-# ---- starts: a robot placed on the ground, and configurations that are mended ---------------------------------------
-
 
 # ---- configurations that stand on the ground ---------------------------------------------------------------
 
@@ -444,8 +442,6 @@ class _Rest:
 WALL = 0.1
 #: How far bodies may overlap where a run starts, and joints be beyond a limit [m or rad].
 OVERLAP = 1e-9
-#: Corrections of the move, for what rounding leaves.
-MOST = 3
 
 
 @guarded
@@ -596,7 +592,7 @@ MENDED = 1e-3
 BOUNCY = 0.5
 #: What such a contact may overlap by at any speed: rebounds leave it where another impact ends them [m].
 RESTING = 1e-3
-#: Corrections, and what counts as zero behind them [m or rad].
+#: Corrections of a configuration at most, and what counts as zero behind them [m or rad].
 MOST, ZERO = 20, 1e-12
 
 

@@ -108,6 +108,7 @@ class ContactMethods(KinematicsMethods):
         """Findings of the file that the model comes from, and contacts that do less than they seem to."""
         return self.flat.report + findings if (findings := self._contact_findings) else self.flat.report
 
+
 # ---- where contacts of a run pushed: points and normals at the configurations where their impulses act --------------
 
 

@@ -97,13 +97,6 @@ def rnea_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, a: Arra
     return RneaDerivatives(*found)
 
 
-def aba_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> AbaDerivatives:
-    """Return the derivatives of ``model.aba`` at states (..., nq), (..., nv) [m or rad, its rate, N or N m]."""
-    found, rows = _matrices(3, q, model.nv)
-    doors(q).batch_aba_derivatives(model.core, model._gravity, as_rows(q), as_rows(v), as_rows(tau), *rows)
-    return AbaDerivatives(*found)
-
-
 def inverse_mass_matrix(model: DynamicsMethods, q: ArrayLike) -> np.ndarray:
     """Return the inverse of the mass matrix (..., nv, nv) at q (..., nq) [1/kg, 1/(kg m) or 1/(kg m^2)]."""
     found, rows = _matrices(1, q, model.nv)
@@ -249,7 +242,9 @@ class DynamicsMethods(ContactMethods):
         Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
         """
         self._require_invertible_mass_matrix(q)
-        return aba_derivatives(self, q, v, tau)
+        found, rows = _matrices(3, q, self.nv)
+        doors(q).batch_aba_derivatives(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(tau), *rows)
+        return AbaDerivatives(*found)
 
     @of_states
     def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
@@ -598,6 +593,7 @@ def refuse_rolling(model: DynamicsMethods, what: str) -> None:
     """Raise a ModelError if wheels roll that a function does not know."""
     if model.rolling:
         raise ModelError(f'{what} does not support wheels that roll without slip, which "{model.name}" has')
+
 
 # ---- rates of springs, drives and friction ---------------------------------------------------------------------
 

@@ -49,6 +49,13 @@ CONTACTS = ("closed", "none")
 SATISFIED = 1e-6
 
 
+class Accelerations(NamedTuple):
+    """Accelerations (..., nv) [m/s^2 or rad/s^2] and multipliers (..., m) [N or N m] of the constraints."""
+
+    acceleration: np.ndarray
+    multipliers: np.ndarray
+
+
 class ContactForces(NamedTuple):
     """Forces of the closed contacts of a state, one row each; also of limits that are reached, wheels, dry friction.
 
@@ -230,40 +237,6 @@ def contact_forces(model: DynamicsMethods, rows: np.ndarray) -> ContactForces:
     return ContactForces(a, b, told[:, 2:5], rows[:, 9:12], rows[:, 12:], told[:, 5:8], told[:, 8])
 
 
-def inverse_dynamics(model: DynamicsMethods, q: np.ndarray, v: np.ndarray, a: np.ndarray, t: float, inputs: Inputs,
-                     closed: bool) -> np.ndarray:  # fmt: skip
-    """Return the joint forces (nv,) that give an acceleration; see :meth:`vitree.Model.inverse_dynamics`."""
-    model._require_invertible_mass_matrix(q)
-    u, t = inputs_at(model, inputs), _time(t)
-    field, status, worst = take_field(model, None, u), 0, -1
-    if closed and model.contact_list.count:
-        left, worst, status = core.acceleration_left(field, t, q, v, a)
-    else:
-        left = a - field.acceleration_at(t, q, v, np.ascontiguousarray(a))[0]
-    model._fields.append(field)
-    if status:
-        raise _impossible(model, worst)
-    if model.constraints:
-        _, Dh = model._constraint_rows(q[None])
-        lack = np.abs(Dh[0] @ left)
-        # what is at rest does so up to rounding errors of all that moves, and of the weight
-        size = np.abs(a).max(initial=0.0) + np.abs(left).max(initial=0.0) + np.linalg.norm(model.gravity)
-        scale = np.abs(Dh[0]) @ (np.abs(a) + np.abs(a - left)) + SATISFIED * size * np.abs(Dh[0]).max(axis=1)
-        if (lack > SATISFIED * scale).any():
-            k = int(np.argmax(lack - SATISFIED * scale))
-            raise InputError(
-                "a", a,
-                f'violates the constraint "{model.constraints[k].name}": its second derivative would be '
-                f"{lack[k]:.3g}; give an acceleration that the constraints allow"
-            )
-    M_left, zero = np.empty((1, model.nv)), model._nothing[None]
-    core.batch_rnea(model.core, np.zeros(3), q[None], zero, left[None], M_left)
-    tau = M_left[0]
-    tau[np.asarray(model.flat.kinematic, dtype=bool)] = 0.0
-    found: np.ndarray = tau
-    return found
-
-
 def _impossible(model: DynamicsMethods, worst: int) -> Exception:
     if worst < 0:
         return ConvergenceError("the forces of the closed contacts cannot be found; give contacts=\"none\"",
@@ -396,7 +369,8 @@ def wrenches_of(model: DynamicsMethods, q: np.ndarray, given: ContactForces | No
             out[body, 3:] += wrench[3:]
     return out
 
-# ---- forward and inverse dynamics under everything that a model has, forces of contacts, and reactions in joints ----
+
+# ---- derivatives -----------------------------------------------------------------------------------------------
 
 
 #: Derivatives that loads written in Python may give, by the class that has them by differences.
@@ -404,48 +378,6 @@ _OWN = {Potential: ("gradient", "hessian"), Force: ("by_q", "by_v")}
 #: Compiled calls on one state, whose answer is None where the functions are needed.
 _RNEA = core.Call("rnea_derivatives", RneaDerivatives)
 _MASS = core.Call("inverse_mass_matrix")
-
-
-class Accelerations(NamedTuple):
-    """Accelerations (..., nv) [m/s^2 or rad/s^2] and multipliers (..., m) [N or N m] of the constraints."""
-
-    acceleration: np.ndarray
-    multipliers: np.ndarray
-
-
-def forward_dynamics_derivatives(
-    model: ForceMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, more: Mapping[str, Any]
-) -> AbaDerivatives:
-    """Return the derivatives of ``model.forward_dynamics`` at q (..., nq) [m or rad], v [its rate] and tau [N or N m].
-
-    Raises
-    ------
-    ModelError
-        If a load or a constraint of the model has no exact derivatives.
-    """
-    _require_slopes(model)
-    q, v = np.asarray(q), np.asarray(v)
-    if q.ndim > 1:
-        tau = np.zeros(v.shape) if tau is None else tau
-        one = lambda q, v, tau: forward_dynamics_derivatives(model, q, v, tau, more)  # noqa: E731
-        return row_by_row(model, one, q=q, v=v, tau=tau)
-    given = resolve_inputs(model, more.get("inputs"))
-    nu = len(model.input_names)
-    u = np.zeros(nu) if given is None else entries(given, (nu,), "inputs")
-    # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
-    a = model.forward_dynamics(q, v, tau, contacts="none", **more).acceleration
-    inverse = _RNEA.answer(model._calls, model, q, v, a) or rnea_derivatives(model, q, v, a)
-    _, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
-    of_joints = core.joint_slopes(model.core, model.drive_list, q, v, u)
-    by_q += np.diag(of_joints[0]) - inverse.by_q
-    by_v += np.diag(of_joints[1]) - inverse.by_v
-    if model.written is not None:
-        of_written = model.written.tangent(float(more["t"]), q, v, u)
-        by_q += of_written[0]
-        by_v += of_written[1]
-    of_mass = _MASS.answer(model._calls, model, q)
-    response = _constrained(model, q, inverse_mass_matrix(model, q) if of_mass is None else of_mass)
-    return AbaDerivatives(response @ by_q, response @ by_v, response)
 
 
 def _constrained(model: ForceMethods, q: np.ndarray, inverse: np.ndarray) -> np.ndarray:
@@ -603,7 +535,34 @@ class ForceMethods(DynamicsMethods):
         Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
         """
         more = {"t": t, "inputs": inputs, "prescribed": prescribed}
-        return forward_dynamics_derivatives(self, q, v, tau, more)
+        _require_slopes(self)
+        q, v = np.asarray(q), np.asarray(v)
+        if q.ndim == 1:
+            return self._acceleration_derivatives(q, v, tau, more)
+        tau = np.zeros(v.shape) if tau is None else tau
+        one = lambda q, v, tau: self._acceleration_derivatives(q, v, tau, more)  # noqa: E731
+        return row_by_row(self, one, q=q, v=v, tau=tau)
+
+    def _acceleration_derivatives(
+        self, q: np.ndarray, v: np.ndarray, tau: ArrayLike | None, more: Mapping[str, Any]
+    ) -> AbaDerivatives:
+        given = resolve_inputs(self, more.get("inputs"))
+        nu = len(self.input_names)
+        u = np.zeros(nu) if given is None else entries(given, (nu,), "inputs")
+        # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
+        a = self.forward_dynamics(q, v, tau, contacts="none", **more).acceleration
+        inverse = _RNEA.answer(self._calls, self, q, v, a) or rnea_derivatives(self, q, v, a)
+        _, by_q, by_v = core.load_derivatives(self.core, self.load_list, q, v, u)
+        of_joints = core.joint_slopes(self.core, self.drive_list, q, v, u)
+        by_q += np.diag(of_joints[0]) - inverse.by_q
+        by_v += np.diag(of_joints[1]) - inverse.by_v
+        if self.written is not None:
+            of_written = self.written.tangent(float(more["t"]), q, v, u)
+            by_q += of_written[0]
+            by_v += of_written[1]
+        of_mass = _MASS.answer(self._calls, self, q)
+        response = _constrained(self, q, inverse_mass_matrix(self, q) if of_mass is None else of_mass)
+        return AbaDerivatives(response @ by_q, response @ by_v, response)
 
     @finite_result
     @in_coordinates("force", checks="state")
@@ -644,8 +603,35 @@ class ForceMethods(DynamicsMethods):
             If the constraints depend on each other at q.
         """
         q, v = self._q_and_v(q, v)
-        closed = require_contacts_word(contacts)
-        return inverse_dynamics(self, q, v, self._checked(a, self.nv, "a"), t, inputs, closed)
+        closed, a = require_contacts_word(contacts), self._checked(a, self.nv, "a")
+        self._require_invertible_mass_matrix(q)
+        u, t = inputs_at(self, inputs), _time(t)
+        field, status, worst = take_field(self, None, u), 0, -1
+        if closed and self.contact_list.count:
+            left, worst, status = core.acceleration_left(field, t, q, v, a)
+        else:
+            left = a - field.acceleration_at(t, q, v, np.ascontiguousarray(a))[0]
+        self._fields.append(field)
+        if status:
+            raise _impossible(self, worst)
+        if self.constraints:
+            _, Dh = self._constraint_rows(q[None])
+            lack = np.abs(Dh[0] @ left)
+            # what is at rest does so up to rounding errors of all that moves, and of the weight
+            size = np.abs(a).max(initial=0.0) + np.abs(left).max(initial=0.0) + np.linalg.norm(self.gravity)
+            scale = np.abs(Dh[0]) @ (np.abs(a) + np.abs(a - left)) + SATISFIED * size * np.abs(Dh[0]).max(axis=1)
+            if (lack > SATISFIED * scale).any():
+                k = int(np.argmax(lack - SATISFIED * scale))
+                raise InputError(
+                    "a", a,
+                    f'violates the constraint "{self.constraints[k].name}": its second derivative would be '
+                    f"{lack[k]:.3g}; give an acceleration that the constraints allow"
+                )
+        M_left, zero = np.empty((1, self.nv)), self._nothing[None]
+        core.batch_rnea(self.core, np.zeros(3), q[None], zero, left[None], M_left)
+        tau = M_left[0]
+        tau[np.asarray(self.flat.kinematic, dtype=bool)] = 0.0
+        return tau
 
     @in_coordinates("plain", checks="state")
     def contact_forces(

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -109,13 +109,6 @@ class Model(ForceMethods):
     """
 
     _floating: tuple[FloatingTree, ...]
-    #: subclasses that a method of this class makes, by its name
-    _kinds: ClassVar[dict[str, type[Any]]] = {}
-
-    def __init_subclass__(cls, made_by: str | None = None, **more: object) -> None:
-        super().__init_subclass__(**more)
-        if made_by is not None:
-            Model._kinds[made_by] = cls
 
     def __setattr__(self, name: str, value: object) -> None:
         set_once(self, name, frozen(value))
@@ -183,7 +176,7 @@ class Model(ForceMethods):
         ModelError
             If a joint follows two others, or joints follow each other in a circle.
         """
-        return self._kinds["reduced"](self) if self._followers is None else self
+        return ReducedModel(self) if self._followers is None else self
 
     def euler(self) -> Any:
         """Return the same robot with ball and free joints expanded into one-coordinate primitives.
@@ -200,7 +193,7 @@ class Model(ForceMethods):
         ModelError
             If a ball or free joint is damped in a way that Euler angles do not have.
         """
-        return self._kinds["euler" if self._followers is None else "reduced euler"](self)
+        return EulerModel(self) if self._followers is None else ReducedEulerModel(self)
 
     def with_drives(
         self, gains: Gains, *, effort_limits: bool = False, target_rates: bool = False
@@ -361,17 +354,15 @@ class Model(ForceMethods):
         numbers = [x for x in vars(self.flat).values() if isinstance(x, np.ndarray) and x.dtype == float]
         return float(np.max([np.abs(x).max(initial=0.0) for x in numbers]))
 
-# ---- models in other coordinates: Euler angles, and without followers -----------------------------------------------
 
-
-# ---- eulerModel: a model whose ball and free joints are primitives of one coordinate -----------------------
+# ---- ball and free joints as primitives of one coordinate -------------------------------------------------------
 
 
 #: Quaternions shorter than this, or longer than the inverse, have no direction in floating point.
 SHORTEST = 1e-70
 
 
-class EulerModel(Model, made_by="euler"):
+class EulerModel(Model):
     """A model with ball and free joints expanded into primitives; made by :meth:`vitree.Model.euler`.
 
     Attributes
@@ -438,10 +429,10 @@ def _rows(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndar
     return rows[0], rows[1]
 
 
-# ---- followers without a coordinate of their own: a model whose gears and mimic joints are reduced exactly
+# ---- gears and mimic joints reduced: followers without a coordinate of their own --------------------------------
 
 
-class ReducedModel(Model, made_by="reduced"):
+class ReducedModel(Model):
     """A model in the coordinates that its couplings leave; made by :meth:`vitree.Model.reduced`.
 
     With q' = G q + g the coordinates of all joints, everything follows by the chain rule: the mass matrix
@@ -515,7 +506,7 @@ class ReducedModel(Model, made_by="reduced"):
         return (ReducedModel, (self.full,))
 
 
-class ReducedEulerModel(ReducedModel, made_by="reduced euler"):
+class ReducedEulerModel(ReducedModel):
     """A reduced model with ball and free joints expanded; made by :meth:`vitree.Model.euler`."""
 
     def __init__(self, native: ReducedModel):

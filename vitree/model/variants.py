@@ -140,6 +140,7 @@ def _drives(model: ModelFacts, value: object) -> tuple[Any, ...]:
 
     return tuple(map(changed, model.loads))
 
+
 # ---- drives of a whole robot, by patterns of names ---------------------------------------------------------
 
 
