@@ -94,17 +94,14 @@ class Acting(NamedTuple):
 def acting_on(model: Model, torque: object = None, inputs: object = None) -> Acting:
     """Return the forces on the joints of a model.
 
+    Raises a NotImplementedError if a load is of another kind, or an input changes over time.
+
     Parameters
     ----------
     model : Model
     torque : (nv,) array or callable of (t, q, v), optional [N or N m]
     inputs : (nu,) array or mapping, optional
         Constant inputs.
-
-    Raises
-    ------
-    NotImplementedError
-        If a load is of another kind, or an input changes over time.
     """
     constant = np.zeros(model.nv)
     function = torque if callable(torque) else None

@@ -353,13 +353,7 @@ class Midpoint(Variational):
         )  # fmt: skip
 
     def _kinetic(self, residual: str) -> str:
-        """Return the option ``kinetic``.
-
-        Raises
-        ------
-        InputError
-            If the equations chosen are the paper's alone.
-        """
+        """Return the option ``kinetic``; raise an InputError if the equations chosen are the paper's alone."""
         sundman = self.chosen.get("adapt") == "sundman"
         own, floats = residual == "tree" or sundman, any(not tree.tied for tree in self.model._floating)
         default = "relative" if floats and not own else "midpoint"

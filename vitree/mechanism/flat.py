@@ -265,10 +265,7 @@ class Flat:
 def with_numbers(flat: Flat, changed: Mapping[str, object]) -> Flat:
     """Return a mechanism with other arrays, links' numbers and loads, which are checked; all else stays as it is.
 
-    Raises
-    ------
-    ModelError
-        If an array cannot be what it says.
+    Raises a ModelError if an array cannot be what it says.
     """
     made: Flat = object.__new__(Flat)
     vars(made).update(vars(flat))

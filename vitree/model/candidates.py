@@ -587,12 +587,8 @@ class Wheels:
 def wheels_of(index: Index, flat: Flat) -> Wheels:
     """Return what rolls in a mechanism.
 
-    Raises
-    ------
-    UnknownNameError
-        If a frame is not known.
-    ModelError
-        If a frame does not move, or a wheel is to roll on a terrain.
+    Raises an UnknownNameError if a frame is not known, and a ModelError if a frame does not move, or a wheel is to roll
+    on a terrain.
     """
     count = len(flat.rolling)
     body, center, axis = np.zeros(count, np.int32), np.zeros((count, 3)), np.zeros((count, 3))

@@ -42,10 +42,7 @@ ATTEMPTS, SPREAD, ROUGHLY = 8, 2.0, 1e-6
 def held_coordinates(model: Model, hold: Iterable[str]) -> np.ndarray:
     """Return which entries of v belong to joints that are prescribed or held, (nv,) bool.
 
-    Raises
-    ------
-    UnknownNameError
-        If a joint is not known.
+    Raises an UnknownNameError if a joint is not known.
     """
     held = np.array(model.flat.kinematic, dtype=bool)
     for name in several(hold, "hold", "a sequence of names of joints"):
@@ -261,10 +258,7 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list[An
 def require_satisfied(model: Model, q: np.ndarray) -> None:
     """Raise if a configuration misses the model's constraints.
 
-    Raises
-    ------
-    InputError
-        If it does; the text names the constraint and the remedy.
+    Raises an InputError if it does; the text names the constraint and the remedy.
     """
     if not _holds(model, q, CONSISTENT):
         worst, off, _ = _worst(model, q)
@@ -278,10 +272,7 @@ def require_satisfied(model: Model, q: np.ndarray) -> None:
 def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> None:
     """Raise if a start misses the model's constraints, or they depend on each other there.
 
-    Raises
-    ------
-    InputError
-        If so; the text names the constraint and the remedy.
+    Raises an InputError if so; the text names the constraint and the remedy.
     """
     h, Dh = (rows[0] for rows in model._constraint_rows(q[None]))
     if any(map(_faces, model.constraints)) or not np.abs(h).max(initial=0.0) <= CONSISTENT:

@@ -294,10 +294,7 @@ def _no_gaps(n: int) -> Gaps:
 def origins_of(model: ContactMethods, frame: str, q: np.ndarray) -> np.ndarray:
     """Return the origin of a ``frame`` in the world (n, 3) [m] at rows q (n, nq) of the full model.
 
-    Raises
-    ------
-    UnknownNameError
-        If there is no such frame.
+    Raises an UnknownNameError if there is no such frame.
     """
     body, _, p = model.index.place(frame)
     if body < 0:

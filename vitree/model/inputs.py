@@ -81,6 +81,9 @@ def _signal(signal: object, name: str) -> np.ndarray | Asked:
 class LimitedTorque:
     """Joint forces, each cut to the effort limit of its joint.
 
+    Raises an InputError if there is torque on a joint whose effort limit is not positive; a callable then raises when
+    it is asked.
+
     Parameters
     ----------
     model : System
@@ -96,11 +99,6 @@ class LimitedTorque:
         Number of calls so far; one for constant joint forces, or the number of rows.
     cut : (nv,) array
         Number of calls in which each entry was cut.
-
-    Raises
-    ------
-    InputError
-        If there is torque on a joint whose effort limit is not positive; a callable then raises when it is asked.
     """
 
     def __init__(self, model: System, torque: ArrayLike | Callable[..., ArrayLike]):
@@ -136,10 +134,7 @@ class LimitedTorque:
     def cut_to(self, torque: np.ndarray) -> np.ndarray:
         """Return joint forces (nv,) [N or N m] within the limits.
 
-        Raises
-        ------
-        InputError
-            If there is torque on a joint whose effort limit is not positive.
+        Raises an InputError if there is torque on a joint whose effort limit is not positive.
         """
         return self._within(torque)
 

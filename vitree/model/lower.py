@@ -55,12 +55,8 @@ _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
 def lower_loads(index: Index, loads: tuple[object, ...], more: tuple[CoreRow, ...] = ()) -> LoadList:
     """Return loads as the core takes them, those written in Python left out; ``more`` follow as they are.
 
-    Raises
-    ------
-    UnknownNameError
-        If a frame, link or joint is not known.
-    ModelError
-        If a load cannot be what it says.
+    Raises an UnknownNameError if a frame, link or joint is not known, and a ModelError if a load cannot be what it
+    says.
     """
     inputs = {name: k for k, name in enumerate(input_names(loads))}
     rows: list[CoreRow] = []
@@ -78,12 +74,8 @@ def of_links(loads: tuple[object, ...]) -> bool:
 def lower_drives(index: Index, loads: tuple[object, ...]) -> DriveList:
     """Return the drives among loads as the core takes them.
 
-    Raises
-    ------
-    UnknownNameError
-        If a joint is not known.
-    ModelError
-        If a drive is on a joint of several coordinates, on one that moves as prescribed, or on one that has a drive.
+    Raises an UnknownNameError if a joint is not known, and a ModelError if a drive is on a joint of several
+    coordinates, on one that moves as prescribed, or on one that has a drive.
     """
     inputs = {name: k for k, name in enumerate(input_names(loads))}
     rows: list[CoreRow] = []
@@ -190,14 +182,8 @@ def lower_constraints(
 ) -> ConstraintList:
     """Return constraints as the core takes them, with the plans of how they are solved for.
 
-    ``plan`` makes them, as :func:`vitree.mechanism.plans.plan_of` does.
-
-    Raises
-    ------
-    UnknownNameError
-        If a frame or joint is not known.
-    ModelError
-        If a constraint cannot be what it says.
+    ``plan`` makes them, as :func:`vitree.mechanism.plans.plan_of` does. Raises an UnknownNameError if a frame or joint
+    is not known, and a ModelError if a constraint cannot be what it says.
     """
     rows = [_constraint(index, c) for c in constraints]
     if not rows:
@@ -408,11 +394,7 @@ class Structure:
 def structure_of(index: Index, constraints: tuple[object, ...]) -> Structure:
     """Return the structure of a mechanism.
 
-    Raises
-    ------
-    UnknownNameError
-        If a constraint is on a frame or joint that is not known.
-    ModelError
-        If a constraint cannot be what it says.
+    Raises an UnknownNameError if a constraint is on a frame or joint that is not known, and a ModelError if a
+    constraint cannot be what it says.
     """
     return Structure(lower_constraints(index, constraints), lower_facing(index, constraints))

@@ -150,10 +150,7 @@ class Constraint(Written):
 def answer(part: Written, method: str, shape: tuple[int, ...], *arguments: object) -> np.ndarray:
     """Return the answer of a method of a load or constraint of the user's, checked to have a shape.
 
-    Raises
-    ------
-    CallableError
-        If the method raises, or returns other things; the text names class and method.
+    Raises a CallableError if the method raises, or returns other things; the text names class and method.
     """
     timed = isinstance(part, Force)
     asked = Asked(lambda *rest: getattr(part, method)(arguments[0], *rest), f"{method} of {part.name}", "", shape,

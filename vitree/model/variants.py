@@ -33,14 +33,8 @@ PARAMETERS = (*OF_LINKS, *OF_VELOCITIES, "gravity", "gains")
 def varied(model: ModelFacts, given: Mapping[str, object]) -> Flat:
     """Return the arrays of a model with other numbers; see :meth:`vitree.Model.with_parameters`.
 
-    Raises
-    ------
-    InputError
-        If a number is not finite, or an array has a wrong shape.
-    UnknownNameError
-        If a link, a joint or a drive is not known.
-    ModelError
-        If a mass or a coefficient is negative, or an inertia is impossible.
+    Raises an InputError if a number is not finite, or an array has a wrong shape, an UnknownNameError if a link, a
+    joint or a drive is not known, and a ModelError if a mass or a coefficient is negative, or an inertia is impossible.
     """
     flat: Flat = model.full.flat
     changed: dict[str, Any] = _links(flat, {name: given[name] for name in OF_LINKS if given.get(name) is not None})
@@ -289,6 +283,9 @@ class Cut(NamedTuple):
 def cut_at(model: DynamicsMethods, frame: str, make: Callable[[Flat], DynamicsMethods]) -> Cut:
     """Return the model cut at a frame, between what carries the frame and the frame with all that is beyond it.
 
+    Raises an UnknownNameError if there is no such frame, and a ModelError if the model does not know its tree of
+    frames.
+
     Parameters
     ----------
     model : Model
@@ -296,13 +293,6 @@ def cut_at(model: DynamicsMethods, frame: str, make: Callable[[Flat], DynamicsMe
     frame : str
     make : callable
         Returns the model of arrays.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such frame.
-    ModelError
-        If the model does not know its tree of frames.
     """
     row, flat = model._frame(frame), model.flat
     if not flat.above:

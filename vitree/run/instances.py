@@ -242,10 +242,7 @@ class Instances:
     def count_instances(self, asked: object) -> None:
         """Find the number of instances.
 
-        Raises
-        ------
-        InputError
-            If two arguments have different numbers of instances, or none says it.
+        Raises an InputError if two arguments have different numbers of instances, or none says it.
         """
         found: dict[str, int] = {}
         for name in ("q0", "v0", "p0"):

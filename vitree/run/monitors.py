@@ -46,13 +46,7 @@ WATCHED = 4
 
 
 def monitors_of(names: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the monitors that are asked for.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If one is none.
-    """
+    """Return the monitors that are asked for; raise an InputError or UnknownNameError if one is none."""
     found = (names,) if isinstance(names, str) else several(names, "monitors", f"names, of {', '.join(MONITORS)}")
     for name in found:
         if not isinstance(name, str) or name not in MONITORS:

@@ -110,6 +110,8 @@ class Event(NamedTuple):
 class Between:
     """What happens between the steps of a run.
 
+    Raises an InputError if a push acts at no time of the run, or before it.
+
     Parameters
     ----------
     integrator : Integrator
@@ -123,11 +125,6 @@ class Between:
         The run that goes on.
     steps : int, optional
         How many there will be; None if unknown.
-
-    Raises
-    ------
-    InputError
-        If a push acts at no time of the run, or before it.
     """
 
     def __init__(self, integrator: Integrator, t0: float, held: Mapping[str, Held],
@@ -490,6 +487,8 @@ def _mended(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a start whose small overlaps and open loops are closed, which the integrator keeps a word of.
 
+    Raises an InputError if what may touch overlaps by more, constraints miss by more, or what rolls slips.
+
     Parameters
     ----------
     integrator : Integrator
@@ -497,11 +496,6 @@ def _mended(
         The start; v is None where it is not given.
     moving : (nv,) array
         The velocity at the start [m/s or rad/s].
-
-    Raises
-    ------
-    InputError
-        If what may touch overlaps by more, constraints miss by more, or what rolls slips.
     """
     try:
         return _brought_together(integrator, q, v, moving)

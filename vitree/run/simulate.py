@@ -177,10 +177,7 @@ def with_step(
 ) -> tuple[RunArguments, Settings]:
     """Return the arguments with the step that the trials by ``run`` choose, and settings that tell of it.
 
-    Raises
-    ------
-    InputError
-        If no step is good enough.
+    Raises an InputError if no step is good enough.
     """
     choice = _Search(model, kind, given, run).choice()
     told = {"accuracy": _accuracy(given), "error": choice.error, "trial": choice.trial, "steps": choice.steps}
