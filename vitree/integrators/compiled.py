@@ -32,7 +32,7 @@ from vitree.integrators.base import (
 from vitree.integrators.options import HALVE, LONGER
 from vitree.model.broadcasting import coincident
 from vitree.model.configurations import dependent
-from vitree.model.inputs import Inputs, resolve_inputs
+from vitree.model.loads import Inputs, resolve_inputs
 from vitree.model.model import Model
 from vitree.model.system import System
 

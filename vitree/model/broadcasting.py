@@ -320,14 +320,8 @@ def called(self, {0}, *more, **named):
 def in_one_call(method: Callable[P, R], made: NamedTupleKind | None = None) -> Callable[P, R]:
     """A method that compiled code answers where the arguments are plain arrays of finite numbers, else the method.
 
-    Both give the same bits. Lists, arrays of other kinds and whatever is refused are for the method alone.
-
-    Parameters
-    ----------
-    method : callable
-        One of those that ``_core/doors.pxi`` and ``_core/calls.pxi`` list.
-    made : type, optional
-        The named tuple that it returns.
+    It is one of those that ``_core/doors.pxi`` and ``_core/calls.pxi`` list, and ``made`` the named tuple that it
+    returns. Both give the same bits. Lists, arrays of other kinds and whatever is refused are for the method alone.
     """
     call, parameters = scalar().Call(method.__name__, made), list(inspect.signature(method).parameters.values())[1:]
     answered = parameters[: call.count]

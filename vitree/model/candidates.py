@@ -197,18 +197,11 @@ def require_contacts(index: Index, flat: Flat) -> None:
 
 
 def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
-    """Return what may touch in a mechanism.
+    """Return what may touch in a mechanism, by the poses (nbody, 3, 4) [m] of the core frames at neutral.
 
     Left out are pairs of one body, of a body and the one that carries it, those of a :class:`NoContact`, and those of
     one mechanism that overlap at the neutral configuration. The world is part of a mechanism whose base does not move
     freely.
-
-    Parameters
-    ----------
-    index : Index
-    flat : Flat
-    poses : (nbody, 3, 4) array [m]
-        Of the core frames at the neutral configuration.
     """
     points, rods, boxes = _placed(index, flat)
     columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
@@ -508,15 +501,7 @@ def _box_rows_of(found: Candidates, poses: np.ndarray) -> np.ndarray:
 
 
 def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
-    """Return the gaps of candidates.
-
-    Parameters
-    ----------
-    flat : Flat
-    found : Candidates
-    poses : (nbody, 3, 4) array [m]
-        Of the core frames.
-    """
+    """Return the gaps of candidates at poses (nbody, 3, 4) [m] of the core frames."""
     name = [contact.frame if isinstance(contact, Contact) else "" for contact in flat.contacts]
     a: list[str] = []
     b: list[str] = []

@@ -20,8 +20,8 @@ from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import named_side
 from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of
 from vitree.model.dynamics import FACES
+from vitree.model.loads import by_displacement
 from vitree.model.model import Model
-from vitree.model.user_loads import by_displacement
 
 # ---- configurations that satisfy the constraints of a model, and constraints that do not repeat each other
 
@@ -592,16 +592,9 @@ def brought_together(
 ) -> tuple[np.ndarray, tuple[str, ...], bool]:
     """Return the configuration near q (nq,) at which nothing is amiss, what was, and whether the start is well.
 
-    A start that needs nothing is returned as it is, and so is one that is off by more than ``MENDED``. Contacts that
-    rebound at the next node may overlap by the way of a step, dt v; they stay as they are.
-
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-    q : (nq,) array [m or rad]
-    v : (nv,) array [m/s or rad/s]
-    dt : float [s]
+    A start (q, v) that needs nothing is returned as it is, and so is one that is off by more than ``MENDED``. Contacts
+    that rebound at the next node may overlap by the way of a step, dt v; they stay as they are. The model is not a
+    reduced one.
     """
     found = _amiss(model, q, v, dt)
     if not found:

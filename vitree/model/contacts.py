@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar
 from vitree._core.types import ContactList
+from vitree.arguments import entries
 from vitree.findings import Finding, Report
 from vitree.mechanism.contacts import Contact
 from vitree.model.broadcasting import finite_result, of_full
@@ -34,6 +35,56 @@ from vitree.model.candidates import (
 from vitree.model.collision_checks import Unmet, unmet_of
 from vitree.model.kinematics import KinematicsMethods
 from vitree.model.lower import contact_names, friction_rows, limit_rows, lower_contacts
+
+#: The name of what is no frame.
+GROUND = "ground"
+
+class ContactForces(NamedTuple):
+    """Forces of the closed contacts of a state, one row each; also of limits that are reached, wheels, dry friction.
+
+    Attributes
+    ----------
+    a, b : tuples of str
+        Names of frames; b is "ground" against the ground. Of coordinates a is the joint, and b "limit" or
+        "dry friction".
+    force : (n, 3) array [N]
+        On a, in world axes. Of limits and dry friction the first entry [N or N m].
+    point : (n, 3) array [m]
+        Where it acts, in the world; NaN for coordinates.
+    normal : (n, 3) array
+        Unit vectors in the world, from b to a; NaN for coordinates.
+    slip : (n, 3) array [m/s]
+        Velocity of a against b across the normal; of dry friction the first entry [m/s or rad/s].
+    gap : (n,) array [m]
+    """
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    force: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+    slip: np.ndarray
+    gap: np.ndarray
+
+    def wrench(self, *names: str, about: ArrayLike = (0.0, 0.0, 0.0)) -> np.ndarray:
+        """Return the wrench (torque, force) of contacts on frames, (6,) [N m, N], in world axes.
+
+        Parameters
+        ----------
+        *names : str
+            Frames; forces between them cancel. Without names all, and then only contacts with the ground count.
+        about : (3,) array [m]
+            Point in the world for the torque.
+        """
+        about = entries(about, (3,), "about")
+        first = np.array([not names or x in names for x in self.a], dtype=float)
+        second = np.array([bool(names) and x in names for x in self.b], dtype=float)
+        if not names:
+            first *= [x == GROUND for x in self.b]
+        sign = np.where(np.isnan(self.point[:, 0]), 0.0, first - second)
+        some = np.flatnonzero(sign)
+        force = sign[some, None] * self.force[some]
+        return np.concatenate([np.cross(self.point[some] - about, force).sum(axis=0), force.sum(axis=0)])
 
 
 class ContactMethods(KinematicsMethods):
@@ -140,24 +191,13 @@ class Nodes(NamedTuple):
 
 
 def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.ndarray:
-    """Return where the impulses of contacts act on the first of the two, their normals, and their gaps there.
+    """Return where contacts act on the first of the two, normals in the world and gaps, (n, 7) [m]; NaN for limits.
+
+    ``number`` (n,) is as ``model.contact_list`` has it, of a model that is not reduced. Where a node is not known, it
+    is NaN.
 
     An impulse on a point of a patch acts there, and its friction on the patch as a whole: with the mean gap of the
     points that are in touch. One point has both effects: that of the contact, moved along the normal to the mean gap.
-
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-    number : (n,) int array
-        Of contacts, as ``model.contact_list`` has them.
-    nodes : Nodes
-
-    Returns
-    -------
-    (n, 7) array
-        Points (3) [m] and normals (3) in the world, and gaps [m]. NaN for limits of joints, and where a node is not
-        known.
     """
     found: Candidates = model.contact_candidates
     out = np.full((len(number), 7), np.nan)
@@ -213,13 +253,8 @@ def patches_of(found: Candidates) -> np.ndarray:
 def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> Gaps:
     """Return gaps (n,) [m], normals and points of both (n, 3) of contacts at rows of configurations.
 
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-    number, row : (n,) int arrays
-        Which contact or wheel, at which row of q.
-    q : (m, nq) array [m or rad]
+    ``number`` and ``row`` (n,) are which contact or wheel, at which row of q (m, nq) [m or rad], of a model that is not
+    reduced.
     """
     found, nbody = model.contact_candidates, model.nbody
     used, row = np.unique(row, return_inverse=True)
@@ -318,16 +353,9 @@ def least_gaps(model: ContactMethods, q: np.ndarray) -> np.ndarray:
 
 
 def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the bodies of the two that each contact is of, and the entry of v of a limit or friction; -1: none.
+    """Return the bodies of the two of each contact, and the entry of v of a limit or friction, (n,) each; -1: none.
 
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-
-    Returns
-    -------
-    first, second, coordinate : (n,) int arrays
+    The model is not a reduced one.
     """
     found: Candidates = model.contact_candidates
     one, other = found.pair.T
@@ -356,31 +384,24 @@ def signed(model: ContactMethods, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
+def contact_forces(model: ContactMethods, rows: np.ndarray) -> ContactForces:
+    """Return the forces of closed contacts by names, from the rows of :class:`vitree.model.forces.StateForces`."""
+    names, told = model._contact_names, signed(model, rows[:, :9])
+    pairs = [names[k] for k in rows[:, 1].astype(int).tolist()]
+    a, b = zip(*pairs, strict=True) if pairs else ((), ())
+    return ContactForces(a, b, told[:, 2:5], rows[:, 9:12], rows[:, 12:], told[:, 5:8], told[:, 8])
+
+
 def late_pushes(
     model: ContactMethods, number: np.ndarray, h: np.ndarray, gaps: tuple[np.ndarray, np.ndarray], end: np.ndarray,
     q: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return the impulses of springs of contacts that act where steps end, and the places of all there.
 
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-    number : (n,) int array
-    h : (n,) array [s]
-        Lengths of the steps.
-    gaps : two arrays (n,) [m]
-        Where the steps start, and where they end.
-    end : (n,) int array
-        Rows of q where the steps end.
-    q : (m, nq) array [m or rad]
-
-    Returns
-    -------
-    impulses : (n, 3) array [N s]
-        On the first of the two, in world axes; zero of contacts that do not yield.
-    places : (n, 7) array
-        Points, normals and gaps, as of :func:`places_of`.
+    Impulses (n, 3) [N s] are on the first of the two, in world axes; zero of contacts that do not yield. Places (n, 7)
+    are as of :func:`places_of`. ``h`` (n,) [s] is the length of each step, ``gaps`` are those (n,) [m] where it starts
+    and where it ends, and ``end`` (n,) is the row of q (m, nq) [m or rad] where it ends. The model is not a reduced
+    one.
     """
     impulses, places = np.zeros((len(number), 3)), np.zeros((len(number), 7))
     some = np.flatnonzero(number < count_of(model.contact_candidates))
@@ -398,16 +419,8 @@ def kicks_of(
 ) -> np.ndarray:
     """Return what contacts give to the momenta of the coordinates at each node, (m, nv) [kg m/s or kg m^2/s].
 
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-    number : (n,) int array
-    impulse : (n, 3) array [N s]
-        On the first of the two, in world axes; of a limit the first entry.
-    places : (n, 7) array
-        As of :func:`places_of`.
-    nodes : Nodes
+    ``impulse`` (n, 3) [N s] is on the first of the two, in world axes; of a limit it is the first entry. ``places`` are
+    as of :func:`places_of`. The model is not a reduced one.
     """
     first, second, coordinate = ends_of(model)
     kicks = np.zeros((len(nodes.q), model.nv))

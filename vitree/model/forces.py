@@ -25,7 +25,7 @@ from vitree.model.broadcasting import (
     on_stacks,
     row_by_row,
 )
-from vitree.model.contacts import signed
+from vitree.model.contacts import GROUND, ContactForces, contact_forces
 from vitree.model.dynamics import (
     AbaDerivatives,
     DynamicsMethods,
@@ -33,16 +33,13 @@ from vitree.model.dynamics import (
     inverse_mass_matrix,
     rnea_derivatives,
 )
-from vitree.model.inputs import Inputs, resolve_inputs
-from vitree.model.user_loads import Force, Mapped, Potential
+from vitree.model.loads import Force, Inputs, Mapped, Potential, resolve_inputs
 from vitree.model.variants import Cut
 from vitree.spatial.rotations import cross, turn_z_to
 
 core = scalar()
 #: What is too large for a double is infinite, and refused where it is a result.
 quiet = np.errstate(all="ignore")
-#: The name of what is no frame.
-GROUND = "ground"
 #: How contacts take part in the accelerations of a state.
 CONTACTS = ("closed", "none")
 #: An acceleration satisfies constraints up to this share of itself.
@@ -54,54 +51,6 @@ class Accelerations(NamedTuple):
 
     acceleration: np.ndarray
     multipliers: np.ndarray
-
-
-class ContactForces(NamedTuple):
-    """Forces of the closed contacts of a state, one row each; also of limits that are reached, wheels, dry friction.
-
-    Attributes
-    ----------
-    a, b : tuples of str
-        Names of frames; b is "ground" against the ground. Of coordinates a is the joint, and b "limit" or
-        "dry friction".
-    force : (n, 3) array [N]
-        On a, in world axes. Of limits and dry friction the first entry [N or N m].
-    point : (n, 3) array [m]
-        Where it acts, in the world; NaN for coordinates.
-    normal : (n, 3) array
-        Unit vectors in the world, from b to a; NaN for coordinates.
-    slip : (n, 3) array [m/s]
-        Velocity of a against b across the normal; of dry friction the first entry [m/s or rad/s].
-    gap : (n,) array [m]
-    """
-
-    a: tuple[str, ...]
-    b: tuple[str, ...]
-    force: np.ndarray
-    point: np.ndarray
-    normal: np.ndarray
-    slip: np.ndarray
-    gap: np.ndarray
-
-    def wrench(self, *names: str, about: ArrayLike = (0.0, 0.0, 0.0)) -> np.ndarray:
-        """Return the wrench (torque, force) of contacts on frames, (6,) [N m, N], in world axes.
-
-        Parameters
-        ----------
-        *names : str
-            Frames; forces between them cancel. Without names all, and then only contacts with the ground count.
-        about : (3,) array [m]
-            Point in the world for the torque.
-        """
-        about = entries(about, (3,), "about")
-        first = np.array([not names or x in names for x in self.a], dtype=float)
-        second = np.array([bool(names) and x in names for x in self.b], dtype=float)
-        if not names:
-            first *= [x == GROUND for x in self.b]
-        sign = np.where(np.isnan(self.point[:, 0]), 0.0, first - second)
-        some = np.flatnonzero(sign)
-        force = sign[some, None] * self.force[some]
-        return np.concatenate([np.cross(self.point[some] - about, force).sum(axis=0), force.sum(axis=0)])
 
 
 #: A wrench on a frame: its name, and (torque, force) (6,) about the frame's origin in world axes [N m, N].
@@ -179,16 +128,9 @@ def state_forces(
 ) -> StateForces:  # fmt: skip
     """Return the accelerations of a state (q, v) and what acts at it; see :meth:`vitree.Model.forward_dynamics`.
 
-    Parameters
-    ----------
-    locked : (nv,) array or None [m/s^2 or rad/s^2]
-        Accelerations of prescribed coordinates.
-    contacts : bool or ContactForces
-        Whether closed contacts act, or the forces of contacts.
-    pushes : sequence of FrameWrench
-        What acts on frames besides.
-    slow : float [m/s or rad/s]
-        What slips no faster sticks, where that is more than what the core has for states.
+    ``locked`` (nv,) are accelerations of prescribed coordinates [m/s^2 or rad/s^2]; ``contacts`` whether closed
+    contacts act, or their forces; ``pushes`` act on frames besides. What slips no faster than ``slow`` [m/s or rad/s]
+    sticks, where that is more than what the core has for states.
     """
     model._require_invertible_mass_matrix(q)
     u, t = inputs_at(model, inputs), _time(t)
@@ -229,14 +171,6 @@ NO_ROWS = np.zeros((0, 15))
 NO_WRENCHES = np.zeros((0, 6))
 
 
-def contact_forces(model: DynamicsMethods, rows: np.ndarray) -> ContactForces:
-    """Return the forces of closed contacts by their names, from rows as :class:`StateForces` has them."""
-    names, told = model._contact_names, signed(model, rows[:, :9])
-    pairs = [names[k] for k in rows[:, 1].astype(int).tolist()]
-    a, b = zip(*pairs, strict=True) if pairs else ((), ())
-    return ContactForces(a, b, told[:, 2:5], rows[:, 9:12], rows[:, 12:], told[:, 5:8], told[:, 8])
-
-
 def _impossible(model: DynamicsMethods, worst: int) -> Exception:
     if worst < 0:
         return ConvergenceError("the forces of the closed contacts cannot be found; give contacts=\"none\"",
@@ -253,13 +187,7 @@ def _impossible(model: DynamicsMethods, worst: int) -> Exception:
 
 
 class JointFrames:
-    """The frames of the joints: the body of each, and rotation and position in the body's core frame.
-
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-    """
+    """The frames of the joints: bodies, and rotations and positions in core frames, of a model that is not reduced."""
 
     def __init__(self, model: DynamicsMethods):
         places = [_place(model.index, joint) for joint in model.flat.joints]
@@ -629,7 +557,7 @@ class ForceMethods(DynamicsMethods):
                 )
         M_left, zero = np.empty((1, self.nv)), self._nothing[None]
         core.batch_rnea(self.core, np.zeros(3), q[None], zero, left[None], M_left)
-        tau = M_left[0]
+        tau: np.ndarray = M_left[0]
         tau[np.asarray(self.flat.kinematic, dtype=bool)] = 0.0
         return tau
 

@@ -17,10 +17,9 @@ from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import KIND_NQ, KIND_NV, REVOLUTE, Flat, JointInfo, Row, columns_of, with_numbers
-from vitree.mechanism.merging import Part, merge
 from vitree.model.dynamics import DynamicsMethods
 from vitree.model.facts import ModelFacts
-from vitree.spatial.inertia import body_mass, inertia_tensor
+from vitree.spatial.inertia import Part, body_mass, inertia_tensor, merge
 
 #: Numbers of links, with the shape of one.
 OF_LINKS: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3)}
@@ -281,18 +280,10 @@ class Cut(NamedTuple):
 
 
 def cut_at(model: DynamicsMethods, frame: str, make: Callable[[Flat], DynamicsMethods]) -> Cut:
-    """Return the model cut at a frame, between what carries the frame and the frame with all that is beyond it.
+    """Return the model, no reduced one, cut between what carries a frame and the frame with all beyond it.
 
-    Raises an UnknownNameError if there is no such frame, and a ModelError if the model does not know its tree of
-    frames.
-
-    Parameters
-    ----------
-    model : Model
-        Not a reduced one.
-    frame : str
-    make : callable
-        Returns the model of arrays.
+    ``make`` returns the model of arrays. Raises an UnknownNameError if there is no such frame, and a ModelError if the
+    model does not know its tree of frames.
     """
     row, flat = model._frame(frame), model.flat
     if not flat.above:

@@ -20,7 +20,7 @@ from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
 from vitree.model.configurations import place_on_ground, satisfy_constraints, within_limits
-from vitree.model.inputs import Inputs, LimitedTorque
+from vitree.model.loads import Inputs, LimitedTorque
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.plain import Settings

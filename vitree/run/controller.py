@@ -16,7 +16,7 @@ from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, explain_calls, mapping, real
 from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.integrators.base import Kept, Torque
-from vitree.model.inputs import Inputs, resolve_inputs
+from vitree.model.loads import Inputs, resolve_inputs
 from vitree.model.system import System
 from vitree.wording import a_kind, quoted
 

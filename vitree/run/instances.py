@@ -16,7 +16,7 @@ import numpy as np
 from vitree.arguments import whole
 from vitree.errors import InputError, VitreeError
 from vitree.integrators import Integrator
-from vitree.model.inputs import resolve_inputs
+from vitree.model.loads import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.plain import Settings, plain

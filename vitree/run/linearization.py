@@ -38,7 +38,7 @@ from vitree.integrators.slopes import (
     sweep,
 )  # fmt: skip
 from vitree.mechanism.flat import KIND_NV
-from vitree.model.inputs import resolve_inputs
+from vitree.model.loads import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.recording import Recording

@@ -12,9 +12,9 @@ from vitree.arguments import Asked
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.contacts import ContactMethods, late_pushes
-from vitree.model.forces import GROUND, ContactForces, FrameWrench, StateForces, prescribed_accelerations, state_forces
-from vitree.model.inputs import Inputs, Motion, resolve_inputs
+from vitree.model.contacts import GROUND, ContactForces, ContactMethods, late_pushes
+from vitree.model.forces import FrameWrench, StateForces, prescribed_accelerations, state_forces
+from vitree.model.loads import Inputs, Motion, resolve_inputs
 from vitree.model.model import Model
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
@@ -70,13 +70,7 @@ def acting_now(
 ) -> tuple[np.ndarray, np.ndarray, Acts]:  # fmt: skip
     """Return q and v of one state, and what acts at it (Acts), in the coordinates of the model with one for each joint.
 
-    Raises an InputError or UnknownNameError if one is wrong.
-
-    Parameters
-    ----------
-    model : Model
-    t, q, v, torque, inputs, prescribed
-        As :meth:`vitree.Imu.sample` takes them.
+    The arguments are as of :meth:`vitree.Imu.sample`. Raises an InputError or UnknownNameError if one is wrong.
     """
     q, v = model.validate_configuration(q), model._checked(v, model.nv, "v")
     acting = None if torque is None else model._embed(model._checked(torque, model.nv, "torque"))

@@ -22,7 +22,7 @@ from vitree.mechanism.flat import (
     Row,
     columns_of,
 )
-from vitree.mechanism.merging import Part, merge
+from vitree.spatial.inertia import Part, merge
 from vitree.spatial.rotations import turn_z_to
 from vitree.tree.elements import Body, Coordinate
 from vitree.tree.frames import Frame
