@@ -15,8 +15,7 @@ from searches import ilqr
 
 import vitree as vt
 import vitree.control as vc
-from vitree.control.contacts import Point
-from vitree.control.momenta import String
+from vitree.control.contacts import Point, String
 from vitree.lie import SE2
 
 IPOPT = find_spec("ipyopt") is not None
