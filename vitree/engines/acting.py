@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import limits_of
 from vitree.mechanism.loads import JointForce, JointSpring
-from vitree.model.loads import resolve_inputs
 from vitree.model.model import Model
+from vitree.model.user_inputs import resolve_inputs
 
 
 class Motion(NamedTuple):

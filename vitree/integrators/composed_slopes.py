@@ -17,8 +17,8 @@ from vitree.integrators.composition import SHARES
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.slopes import UNEXPLAINED, NodeSlopes, Slopes, factored, kicks_of, slopes
 from vitree.integrators.variational import LinearTime, Midpoint
-from vitree.model.loads import Motion
 from vitree.model.model import Model
+from vitree.model.user_inputs import Motion
 
 #: The largest tolerance of substeps that are taken again, and how often a torque is corrected to that end.
 TOLERANCE, CORRECTIONS = 1e-12, 8

@@ -17,8 +17,8 @@ from vitree.lie import SE3, SO3, Map
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE
 from vitree.mechanism.loads import Damper
-from vitree.model.loads import Force, differences
 from vitree.model.model import Model
+from vitree.model.user_inputs import Force, differences
 
 core = scalar()
 #: Loads whose force depends on velocities. It is part of the midpoint method's equations; the linear-time method

@@ -20,8 +20,8 @@ from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import named_side
 from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of
 from vitree.model.dynamics import FACES
-from vitree.model.loads import by_displacement
 from vitree.model.model import Model
+from vitree.model.user_inputs import by_displacement
 
 # ---- configurations that satisfy the constraints of a model, and constraints that do not repeat each other
 

@@ -28,8 +28,8 @@ from vitree.model.broadcasting import (
 )
 from vitree.model.candidates import Wheels, rims
 from vitree.model.contacts import ContactMethods
-from vitree.model.loads import WrittenParts, written_parts
 from vitree.model.lower import lower_loads
+from vitree.model.user_inputs import WrittenParts, written_parts
 
 core = scalar()
 #: Directions face the same way above this cosine; where all rows of a joint or weld hold, it is 1, 0 or -1.

@@ -30,9 +30,9 @@ from vitree.mechanism.flat import (
 from vitree.mechanism.index import Index
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
 from vitree.model.broadcasting import as_rows, doors, in_coordinates, in_one_call, in_row, of_full, of_states
-from vitree.model.loads import Potential, WrittenParts
 from vitree.model.lower import Structure
 from vitree.model.system import METHODS_OF, System
+from vitree.model.user_inputs import Potential, WrittenParts
 from vitree.spatial.checks import frozen
 from vitree.spatial.rotations import quaternion_rate, rotate
 

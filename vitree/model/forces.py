@@ -33,7 +33,7 @@ from vitree.model.dynamics import (
     inverse_mass_matrix,
     rnea_derivatives,
 )
-from vitree.model.loads import Force, Inputs, Mapped, Potential, resolve_inputs
+from vitree.model.user_inputs import Force, Inputs, Mapped, Potential, resolve_inputs
 from vitree.model.variants import Cut
 from vitree.spatial.rotations import cross, turn_z_to
 

@@ -33,8 +33,8 @@ from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
 from vitree.mechanism.spans import spans_of
 from vitree.mechanism.tables import pieces
 from vitree.model.candidates import ROD_BOX, Candidates, Wheels
-from vitree.model.loads import Constraint as WrittenConstraint
-from vitree.model.loads import Force, Potential
+from vitree.model.user_inputs import Constraint as WrittenConstraint
+from vitree.model.user_inputs import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
 
 # ---- loads and constraints as rows of numbers, as the compiled core takes them -----------------------------

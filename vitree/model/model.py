@@ -25,9 +25,9 @@ from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, why_singula
 from vitree.model.broadcasting import finite_result
 from vitree.model.candidates import require_contacts, wheels_of
 from vitree.model.forces import ForceMethods
-from vitree.model.loads import Mapped, Written, WrittenParts, written_parts
 from vitree.model.lower import lower_drives, lower_loads, of_links, structure_of
 from vitree.model.system import set_once
+from vitree.model.user_inputs import Mapped, Written, WrittenParts, written_parts
 from vitree.model.variants import Cut, Gains, cut_at, varied, with_drives
 from vitree.spatial.checks import frozen
 

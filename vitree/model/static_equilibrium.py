@@ -19,9 +19,9 @@ from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import gap_numbers, named_side
 from vitree.model.configurations import require_clear, require_consistent, way_of
 from vitree.model.dynamics import refuse_rolling
-from vitree.model.loads import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.socp import Problem
+from vitree.model.user_inputs import resolve_inputs
 from vitree.spatial.checks import frozen
 
 core = scalar()

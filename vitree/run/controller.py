@@ -16,8 +16,8 @@ from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, explain_calls, mapping, real
 from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.integrators.base import Kept, Torque
-from vitree.model.loads import Inputs, resolve_inputs
 from vitree.model.system import System
+from vitree.model.user_inputs import Inputs, resolve_inputs
 from vitree.wording import a_kind, quoted
 
 # ---- control: all that drives a run, in one object ---------------------------------------------------------

@@ -16,9 +16,9 @@ import numpy as np
 from vitree.arguments import whole
 from vitree.errors import InputError, VitreeError
 from vitree.integrators import Integrator
-from vitree.model.loads import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.model.user_inputs import resolve_inputs
 from vitree.results.plain import Settings, plain
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Arguments, Targets, with_targets

@@ -14,8 +14,8 @@ from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.contacts import GROUND, ContactForces, ContactMethods, late_pushes
 from vitree.model.forces import FrameWrench, StateForces, prescribed_accelerations, state_forces
-from vitree.model.loads import Inputs, Motion, resolve_inputs
 from vitree.model.model import Model
+from vitree.model.user_inputs import Inputs, Motion, resolve_inputs
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording

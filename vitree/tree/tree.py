@@ -14,8 +14,8 @@ from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact, Rollin
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.loads import Load
-from vitree.model.loads import Written
 from vitree.model.model import Model
+from vitree.model.user_inputs import Written
 from vitree.spatial.checks import vector
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
 from vitree.tree.flatten import flatten

@@ -19,7 +19,7 @@ from vitree.mechanism.contacts import LIMITS as OF_JOINTS
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import Load
-from vitree.model.loads import Written
+from vitree.model.user_inputs import Written
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.elements import Coordinate, Fixed
 from vitree.tree.frames import Frame

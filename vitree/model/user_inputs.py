@@ -1,4 +1,4 @@
-"""Loads and constraints written in Python, and what drives a run: inputs, joint forces and prescribed motion."""
+"""What users give a model: loads and constraints written in Python, inputs, joint forces and motions over time."""
 
 from __future__ import annotations
 
