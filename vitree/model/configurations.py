@@ -433,6 +433,8 @@ class _Rest:
 WALL = 0.1
 #: How far bodies may overlap where a run starts, and joints be beyond a limit [m or rad].
 OVERLAP = 1e-9
+#: Corrections of a configuration at most, and what counts as zero behind them [m or rad].
+MOST, ZERO = 20, 1e-12
 
 
 @guarded
@@ -583,8 +585,6 @@ MENDED = 1e-3
 BOUNCY = 0.5
 #: What such a contact may overlap by at any speed: rebounds leave it where another impact ends them [m].
 RESTING = 1e-3
-#: Corrections of a configuration at most, and what counts as zero behind them [m or rad].
-MOST, ZERO = 20, 1e-12
 
 
 def brought_together(
