@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 
 import vitree as vt
-from vitree.mechanism.fronts import LEAST_GEARS
-from vitree.mechanism.plans import Plan, plan_of
-from vitree.mechanism.ties import COUPLING
+from vitree.mechanism.plans import COUPLING, LEAST_GEARS, Plan, plan_of
 from vitree.model.lower import lower_constraints
 
 

@@ -28,7 +28,7 @@ from numpy.polynomial.polynomial import polyder, polyval
 
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, Flat
 from vitree.mechanism.loads import Attraction, JointSpring
-from vitree.model.user_loads import Potential
+from vitree.model.user_inputs import Potential
 
 # --------------------------------------------------------------------------- rotations
 

@@ -29,18 +29,15 @@ from vitree.mechanism.constraints import (
     screw_pair,
     weld,
 )
-from vitree.mechanism.contacts import Contact, Ground, NoContact
+from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.mechanism.rolling import RollingConstraint
-from vitree.model.closure import independent_constraints, satisfy_constraints
-from vitree.model.model import Model
-from vitree.model.placement import place_on_ground
-from vitree.model.reduced import EulerModel, ReducedModel
+from vitree.model.configurations import independent_constraints, place_on_ground, satisfy_constraints
+from vitree.model.model import EulerModel, Model, ReducedModel
 from vitree.model.static_equilibrium import StaticEquilibrium, static_equilibrium
-from vitree.model.user_loads import Constraint, Force, Potential, check_derivatives
+from vitree.model.user_inputs import Constraint, Force, Potential, check_derivatives
 from vitree.results.sweep import Sweep
 from vitree.run.compare import Comparison, compare
 from vitree.run.controller import Control, Controller
@@ -66,7 +63,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree.identification import Identification, Measurement
     from vitree.identification.identify import identify
     from vitree.mjcf import MujocoRobot, check_mjcf, from_mujoco, load_mjcf
-    from vitree.model.closure import minimize_potential_energy
+    from vitree.model.configurations import minimize_potential_energy
     from vitree.sensors import ContactSensor, Encoder, ForceTorque, Imu
     from vitree.tree import pairs as pairs
     from vitree.tree.sexpr import load_sexpr, read_sexpr, write_sexpr
@@ -216,7 +213,7 @@ _LAZY = {
     "load_sexpr": "vitree.tree.sexpr",
     "read_sexpr": "vitree.tree.sexpr",
     "write_sexpr": "vitree.tree.sexpr",
-    "minimize_potential_energy": "vitree.model.closure",
+    "minimize_potential_energy": "vitree.model.configurations",
     "Encoder": "vitree.sensors",
     "ContactSensor": "vitree.sensors",
     "ForceTorque": "vitree.sensors",

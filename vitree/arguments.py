@@ -65,10 +65,7 @@ def explain_calls(called: _Called) -> _Called:
 def as_numbers(value: object) -> np.ndarray:
     """Return real numbers as an array of floats in order and at even addresses, which may be the array given.
 
-    Raises
-    ------
-    TypeError
-        If there are other things than real numbers; the text says which, to be read behind "has".
+    Raises a TypeError if there are other things than real numbers; the text says which, to be read behind "has".
     """
     if type(value) is np.ndarray and value.dtype == _FLOAT and value.flags.c_contiguous and value.flags.aligned:
         return value
@@ -156,6 +153,8 @@ def axes_of(value: Any) -> int:
 def entries(value: object, shape: tuple[int, ...], name: str, whose: str = "") -> np.ndarray:
     """Return finite numbers of a shape as an array, which may be the one given.
 
+    Raises an InputError if they are others; the text says what came.
+
     Parameters
     ----------
     value : array
@@ -164,11 +163,6 @@ def entries(value: object, shape: tuple[int, ...], name: str, whose: str = "") -
         What errors call it.
     whose : str
         Words behind the shape that is needed.
-
-    Raises
-    ------
-    InputError
-        If they are others; the text says what came.
     """
     try:
         x = as_numbers(value)
@@ -194,12 +188,7 @@ def require_finite(x: np.ndarray, name: str, value: object) -> None:
 def numbers_of(value: object, name: str, marks: bool = False) -> np.ndarray:
     """Return real numbers as an array of floats, which may be the one given; errors call it ``name``.
 
-    With ``marks`` an array of truth values is one of zeros and ones.
-
-    Raises
-    ------
-    InputError
-        If there are others.
+    With ``marks`` an array of truth values is one of zeros and ones. Raises an InputError if there are others.
     """
     if marks and type(value) is np.ndarray and value.dtype == bool:
         return value.astype(float)
@@ -217,13 +206,7 @@ def unlike_leads(leads: Mapping[str, tuple[int, ...]], value: object) -> InputEr
 
 
 def generator(rng: object) -> np.random.Generator:
-    """Return a generator of random numbers, a new one for None.
-
-    Raises
-    ------
-    InputError
-        If ``rng`` is not a generator.
-    """
+    """Return a generator of random numbers, a new one for None; raise an InputError if ``rng`` is not a generator."""
     if rng is None:
         return np.random.default_rng()
     known: np.random.Generator = of_kind(rng, _GENERATORS, "rng", "np.random.default_rng(), or another one")
@@ -248,6 +231,8 @@ T = TypeVar("T")
 def of_kind(value: object, kind: type[T] | tuple[type[T], ...], name: str, needed: str) -> T:
     """Return an object of a class.
 
+    Raises an InputError if it is of another class.
+
     Parameters
     ----------
     value : object
@@ -256,11 +241,6 @@ def of_kind(value: object, kind: type[T] | tuple[type[T], ...], name: str, neede
         What errors call it.
     needed : str
         What it must be, in words.
-
-    Raises
-    ------
-    InputError
-        If it is of another class.
     """
     if not isinstance(value, kind):
         raise InputError(name, value, f"is {shown(value)}; it must be {needed}")
@@ -270,10 +250,7 @@ def of_kind(value: object, kind: type[T] | tuple[type[T], ...], name: str, neede
 def several(value: object, name: str, needed: str) -> tuple[Any, ...]:
     """Return the parts of a collection that is no text.
 
-    Raises
-    ------
-    InputError
-        If the value is not a collection; the message says what is ``needed``.
+    Raises an InputError if the value is not a collection; the message says what is ``needed``.
     """
     try:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
@@ -286,10 +263,7 @@ def several(value: object, name: str, needed: str) -> tuple[Any, ...]:
 def mapping(value: object, name: str, needed: str) -> dict[Any, Any]:
     """Return the items of a mapping; none for None.
 
-    Raises
-    ------
-    InputError
-        If it is no mapping; the text says that it must be what is ``needed``.
+    Raises an InputError if it is no mapping; the text says that it must be what is ``needed``.
     """
     if value is None:
         return {}
@@ -299,13 +273,7 @@ def mapping(value: object, name: str, needed: str) -> dict[Any, Any]:
 
 
 def path_of(value: Any, name: str = "path") -> Path:
-    """Return a path.
-
-    Raises
-    ------
-    InputError
-        If the value is not a path.
-    """
+    """Return a path; raise an InputError if the value is not a path."""
     try:
         place = os.fspath(value)
         if isinstance(place, bytes):

@@ -38,17 +38,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     A regular file is replaced whole and keeps its mode; its owner and group, too, where the system lets us. A new file
     has the mode of the umask. A symbolic link stays, and its target is written. What is not a regular file (/dev/null,
-    /dev/stdout, a pipe) gets the content when the block succeeds.
+    /dev/stdout, a pipe) gets the content when the block succeeds. Raises an InputError if the file cannot be written.
 
     Yields
     ------
     stream : binary file
         It can be read and sought.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
 
     Notes
     -----

@@ -24,7 +24,7 @@ from loaded_models import (
 from random_models import chain_flat
 
 import vitree as vt
-from vitree.model.stiffness import spring_rate
+from vitree.model.dynamics import spring_rate
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples" / "papers" / "johnson_murphey_2009"))
 import mechanisms

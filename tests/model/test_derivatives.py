@@ -11,7 +11,6 @@ from random_models import build_flat, pendulum_flat, random_flat, random_rotatio
 import vitree as vt
 from vitree._core import lanes, scalar
 from vitree.mechanism.flat import KINDS
-from vitree.model.kinematics import pose_derivatives, position_derivatives, twist_derivatives
 
 ONE = ("revolute", "prismatic", "helical")
 STEP = 1e-4
@@ -64,43 +63,43 @@ def assert_symmetric(second):
 @CASES
 def test_poses(model, q, v):
     for name in model.frame_names:
-        g, dg, ddg = pose_derivatives(model, name, q)
+        g, dg, ddg = model.pose_derivatives(name, q)
         assert np.array_equal(g, model.frame_pose(name, q))
         assert_slopes(dg, lambda x, name=name: model.frame_pose(name, x), q)
-        assert_slopes(ddg, lambda x, name=name: pose_derivatives(model, name, x)[1], q)
+        assert_slopes(ddg, lambda x, name=name: model.pose_derivatives(name, x)[1], q)
         assert_symmetric(ddg)
 
 
 @CASES
 def test_positions(model, q, v):
     for name in model.frame_names:
-        p, dp, ddp = position_derivatives(model, name, q)
+        p, dp, ddp = model.position_derivatives(name, q)
         assert np.array_equal(p, model.frame_pose(name, q)[:3, 3])
         assert_slopes(dp, lambda x, name=name: model.frame_pose(name, x)[:3, 3], q)
-        assert_slopes(ddp, lambda x, name=name: position_derivatives(model, name, x)[1], q)
+        assert_slopes(ddp, lambda x, name=name: model.position_derivatives(name, x)[1], q)
         assert np.allclose(dp.T, model.frame_jacobian(name, q)[3:], atol=1e-13 * max(1.0, np.abs(dp).max()))
 
 
 @CASES
 def test_twists(model, q, v):
     for name in model.frame_names:
-        d = twist_derivatives(model, name, q, v)
+        d = model.twist_derivatives(name, q, v)
         V = model.frame_jacobian(name, q, axes="local") @ v
         assert np.allclose(d.twist, V, rtol=0, atol=1e-14 * max(1.0, np.abs(V).max()) * model.nv)
-        assert_slopes(d.by_q, lambda x, name=name: twist_derivatives(model, name, x, v).twist, q)
-        assert_slopes(d.by_v, lambda x, name=name: twist_derivatives(model, name, q, x).twist, v)
-        assert_slopes(d.by_qq, lambda x, name=name: twist_derivatives(model, name, x, v).by_q, q)
-        assert_slopes(d.by_vq, lambda x, name=name: twist_derivatives(model, name, q, x).by_q, v)
-        assert_slopes(np.swapaxes(d.by_vq, 0, 1), lambda x, name=name: twist_derivatives(model, name, x, v).by_v, q)
+        assert_slopes(d.by_q, lambda x, name=name: model.twist_derivatives(name, x, v).twist, q)
+        assert_slopes(d.by_v, lambda x, name=name: model.twist_derivatives(name, q, x).twist, v)
+        assert_slopes(d.by_qq, lambda x, name=name: model.twist_derivatives(name, x, v).by_q, q)
+        assert_slopes(d.by_vq, lambda x, name=name: model.twist_derivatives(name, q, x).by_q, v)
+        assert_slopes(np.swapaxes(d.by_vq, 0, 1), lambda x, name=name: model.twist_derivatives(name, x, v).by_v, q)
         assert_symmetric(d.by_qq)
 
 
 @CASES
 def test_the_twist_is_that_of_the_moving_pose(model, q, v):
     for name in model.frame_names:
-        g, dg, _ = pose_derivatives(model, name, q)
+        g, dg, _ = model.pose_derivatives(name, q)
         moving = np.linalg.inv(g) @ np.einsum("i,iab->ab", v, dg)
-        w, u = np.split(twist_derivatives(model, name, q, v).twist, 2)
+        w, u = np.split(model.twist_derivatives(name, q, v).twist, 2)
         expected = np.zeros((4, 4))
         expected[:3, :3], expected[:3, 3] = np.cross(np.eye(3), w), u
         assert np.allclose(moving, expected, rtol=0, atol=1e-12 * max(1.0, np.abs(expected).max()))
@@ -120,9 +119,9 @@ def with_a_ball():
 def test_frames_beyond_a_ball_joint_are_refused(frame):
     model, q, v = with_a_ball()
     for call in (
-        lambda: pose_derivatives(model, frame, q),
-        lambda: position_derivatives(model, frame, q),
-        lambda: twist_derivatives(model, frame, q, v),
+        lambda: model.pose_derivatives(frame, q),
+        lambda: model.position_derivatives(frame, q),
+        lambda: model.twist_derivatives(frame, q, v),
     ):
         with pytest.raises(vt.InputError, match=rf'"{frame}".*ball joint "joint1".*model\.euler\(\)'):
             call()
@@ -132,23 +131,23 @@ def test_frames_beyond_a_ball_joint_are_refused(frame):
 def test_a_ball_joint_elsewhere_does_no_harm(frame, coordinate):
     model, q, v = with_a_ball()
     others = np.arange(model.nv) != coordinate
-    d = twist_derivatives(model, frame, q, v)
+    d = model.twist_derivatives(frame, q, v)
     assert np.allclose(d.twist, model.frame_jacobian(frame, q, axes="local") @ v, atol=1e-14)
     assert_slopes(
-        position_derivatives(model, frame, q)[2][coordinate, coordinate][None],
-        lambda x: position_derivatives(model, frame, model.integrate(q, x * ~others))[1][coordinate],
+        model.position_derivatives(frame, q)[2][coordinate, coordinate][None],
+        lambda x: model.position_derivatives(frame, model.integrate(q, x * ~others))[1][coordinate],
         np.zeros(1),
     )
-    for x in (pose_derivatives(model, frame, q)[1], d.by_q, d.by_v):
+    for x in (model.pose_derivatives(frame, q)[1], d.by_q, d.by_v):
         assert not x[others].any()
-    for x in (pose_derivatives(model, frame, q)[2], d.by_qq, d.by_vq):
+    for x in (model.pose_derivatives(frame, q)[2], d.by_qq, d.by_vq):
         assert not x[others].any() and not x[:, others].any()
 
 
 def test_a_frame_of_the_world_stands_still():
     model, q, v = next(iter(cases())).values
-    g, dg, ddg = pose_derivatives(model, "frame0", q)
-    d = twist_derivatives(model, "frame0", q, v)
+    g, dg, ddg = model.pose_derivatives("frame0", q)
+    d = model.twist_derivatives("frame0", q, v)
     assert g.shape == (4, 4)
     for x in (dg, ddg, d.twist, d.by_q, d.by_v, d.by_qq, d.by_vq):
         assert not x.any()
@@ -157,9 +156,9 @@ def test_a_frame_of_the_world_stands_still():
 def test_unknown_frames_are_named():
     model, q, v = next(iter(cases())).values
     with pytest.raises(vt.UnknownNameError, match='did you mean "link1"'):
-        twist_derivatives(model, "lnk1", q, v)
+        model.twist_derivatives("lnk1", q, v)
     with pytest.raises(vt.InputError, match="shape"):
-        twist_derivatives(model, "link1", q, v[:-1])
+        model.twist_derivatives("link1", q, v[:-1])
 
 
 # ---- the Lagrangian -------------------------------------------------------------------------------------

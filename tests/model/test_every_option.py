@@ -329,7 +329,7 @@ def test_options_of_readers_and_runs_have_their_tests(function, table):
 def test_every_part_is_here():
     """All that Tree.load, constrain, contact and pushes take has its table."""
     here = {*MADE, *CONSTRAINED, *SHAPED, *TOUCHING, *PUSHED, *(make for make, _ in SHOWN)}
-    modules = ("loads", "constraints", "contacts", "drives", "pushes", "rolling", "shapes")
+    modules = ("loads", "constraints", "contacts", "drives", "pushes", "shapes")
     parts = {each for name, each in vars(vt).items() if inspect.isclass(each)
              and each.__module__.rpartition(".")[2] in modules}  # fmt: skip
     assert parts <= here, parts - here

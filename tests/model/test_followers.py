@@ -13,7 +13,7 @@ from reduced_models import SINGLE, coupled
 
 import vitree as vt
 from vitree.model.broadcasting import ARGUMENTS, RESULTS
-from vitree.model.stiffness import friction_rates
+from vitree.model.dynamics import friction_rates
 from vitree.model.system import OF_ROWS
 
 # ---- every public name, and methods of rows of states --------------------------------------------------------

@@ -13,8 +13,7 @@ from planned import by_fronts, densely, planned
 from random_models import random_flat, random_state
 
 import vitree as vt
-from vitree.mechanism.fronts import ELIMINATE, OPEN_ROW, SPARE_ROWS
-from vitree.mechanism.plans import plan_of
+from vitree.mechanism.plans import ELIMINATE, OPEN_ROW, SPARE_ROWS, plan_of
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples" / "papers" / "johnson_murphey_2009"))
 import mechanisms

@@ -25,7 +25,7 @@ WAYS = {"made": lambda x: x, "pickled": lambda x: pickle.loads(pickle.dumps(x)),
 
 
 #: Modules of what models are described by.
-DESCRIPTIONS = ("constraints", "contacts", "drives", "loads", "pushes", "rolling")
+DESCRIPTIONS = ("constraints", "contacts", "drives", "loads", "pushes")
 
 
 @pytest.mark.parametrize("module", DESCRIPTIONS)

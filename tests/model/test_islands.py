@@ -10,8 +10,18 @@ import pytest
 import vitree as vt
 from vitree._core import scalar
 from vitree._core.types import ConstraintList
-from vitree.mechanism.plans import bodies_of, plan_of, ranges_between, separate_islands, span_of
-from vitree.mechanism.ties import COUPLING, DISTANCE, POINTS, Bodies, Tie
+from vitree.mechanism.plans import (
+    COUPLING,
+    DISTANCE,
+    POINTS,
+    Bodies,
+    Tie,
+    bodies_of,
+    plan_of,
+    ranges_between,
+    separate_islands,
+    span_of,
+)
 
 
 class OwnDistance(vt.Constraint):

@@ -8,7 +8,7 @@ from scipy.optimize import lsq_linear
 
 import vitree as vt
 from vitree.model.candidates import ROD_BOX
-from vitree.model.contact_points import gaps_at
+from vitree.model.contacts import gaps_at
 
 METHODS = ("linear-time", "midpoint", "rk4")
 #: Takes z of a capsule along x.

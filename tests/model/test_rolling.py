@@ -11,8 +11,8 @@ from scipy.integrate import solve_ivp
 import vitree as vt
 from vitree import vehicles
 from vitree._core import scalar
-from vitree.model.rolling import _ways, rows_of
-from vitree.model.wheels import rims
+from vitree.model.candidates import rims
+from vitree.model.dynamics import _ways, rows_of
 from vitree.tree.sexpr import read_sexpr, write_sexpr
 
 METHODS = ("linear-time", "midpoint")

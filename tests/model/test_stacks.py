@@ -16,7 +16,7 @@ import vitree as vt
 from vitree._core import lanes, widths
 from vitree.mechanism.flat import KINDS
 from vitree.model import broadcasting as stacks
-from vitree.model import constraints, dynamics, kinematics
+from vitree.model import dynamics, kinematics
 
 #: Arguments of each method: q, another q (r), v, a frame (f).
 METHODS = {
@@ -130,7 +130,7 @@ def test_bits_depend_neither_on_lanes_nor_on_neighbours(width, monkeypatch):
     model = MODELS["all kinds, floating"]
     values = states(model, (33,))
     expected = {name: one_by_one(model, name, values, (33,)) for name in METHODS}
-    for module in (kinematics, dynamics, constraints, stacks):
+    for module in (kinematics, dynamics, stacks):
         monkeypatch.setattr(module, "wide", lambda: lanes(width))
     for n in range(34):
         some = {key: x if key == "f" else x[:n] for key, x in values.items()}

@@ -10,8 +10,7 @@ from planned import planned, without_trains
 from random_models import random_flat, random_state, with_rotors
 
 import vitree as vt
-from vitree.mechanism.gears import sorted_gears
-from vitree.mechanism.plans import plan_of
+from vitree.mechanism.plans import plan_of, sorted_gears
 
 SINGLE = ("revolute", "prismatic", "helical")
 

@@ -11,7 +11,7 @@ from random_models import random_inertia, random_rotation
 
 import vitree as vt
 from vitree.mechanism.flat import Flat
-from vitree.model.parameters import PARAMETERS
+from vitree.model.variants import PARAMETERS
 
 ARM = vt.load_urdf(vt.find_robot("arm6"))
 PENDULUM = vt.load_urdf(vt.find_robot("double_pendulum"))

@@ -7,8 +7,8 @@ import pytest
 from random_models import random_flat, random_state
 
 import vitree as vt
+from vitree.model.forces import generalized, wrenches_of
 from vitree.model.kinematics import subtree_momentum
-from vitree.model.state_forces import generalized, wrenches_of
 
 
 @pytest.mark.parametrize("seed", range(4))

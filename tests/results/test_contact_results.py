@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from touching_models import GROUNDS, crawler, thrown
 
 import vitree as vt
-from vitree.model import contact_points as pushed
+from vitree.model import contacts as pushed
 from vitree.results.contacts import ContactLog
 from vitree.run.trajectory import convert
 

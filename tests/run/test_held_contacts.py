@@ -9,7 +9,7 @@ import pytest
 from touching_models import GROUNDS, crawler, standing, thrown
 
 import vitree as vt
-from vitree.model.contact_points import count_of, gaps_at
+from vitree.model.contacts import count_of, gaps_at
 
 METHODS = ("linear-time", "midpoint", "semi-implicit-euler", "explicit-euler", "rk4")
 #: What a log has of each row.

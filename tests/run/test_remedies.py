@@ -9,7 +9,7 @@ import pytest
 from mjcf_texts import mjcf
 
 import vitree as vt
-from vitree.model.placement import within_limits
+from vitree.model.configurations import within_limits
 
 INERTIA = (0.1, 0.1, 0.1)
 

@@ -41,10 +41,7 @@ def widths() -> list[int]:
 def one_lane() -> str:
     """Return the name of the module of one lane for the registers of this CPU.
 
-    Raises
-    ------
-    ImportError
-        If the core was built for other CPUs only.
+    Raises an ImportError if the core was built for other CPUs only.
     """
     for w, name in ONE_LANE.items():
         if _cpu.runs(w) and built(name):

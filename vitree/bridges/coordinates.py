@@ -42,13 +42,7 @@ class Coordinates:
                       for k in np.flatnonzero((kind == FREE) | (kind == BALL))]  # fmt: skip
 
     def normalized(self, q: np.ndarray, name: str = "q") -> np.ndarray:
-        """Return q (n, nq) with quaternions of length one.
-
-        Raises
-        ------
-        InputError
-            If one is zero.
-        """
+        """Return q (n, nq) with quaternions of length one; raise an InputError if one is zero."""
         found = q.copy()
         for at, _ in self.turns:
             sizes = np.linalg.norm(q[:, at : at + 4], axis=1)

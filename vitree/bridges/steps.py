@@ -74,6 +74,8 @@ class Steps:
     def sizes(self, shapes: Mapping[str, Shape | None], steps: object = None, one: bool = False) -> tuple[Shape, int]:
         """Return the leading axes that arguments of these shapes have together, and the number of steps.
 
+        Raises an InputError if shapes do not fit; the text says which.
+
         Parameters
         ----------
         shapes : mapping
@@ -82,11 +84,6 @@ class Steps:
             None if rows say it.
         one : bool
             Whether torque and inputs are those of one step, and have no axis of steps.
-
-        Raises
-        ------
-        InputError
-            If shapes do not fit; the text says which.
         """
         model, leading, rows = self.model, [], {}
         wanted = dict.fromkeys(("q", "q0", "q1"), model.nq) | dict.fromkeys(("p", "v", "d", "torque"), model.nv)
@@ -134,18 +131,13 @@ class Steps:
     def forward(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Course:
         """Take steps.
 
+        Raises an InputError if a number is not finite, and a ConvergenceError if a step cannot be solved.
+
         Parameters
         ----------
         q, p : (n, nq) and (n, nv) arrays [m or rad, kg m/s or kg m^2/s]
             Starts; quaternions of any length.
         torque, inputs : (n, steps, nv) and (n, steps, nu) arrays [N or N m, units as the loads take them]
-
-        Raises
-        ------
-        InputError
-            If a number is not finite.
-        ConvergenceError
-            If a step cannot be solved.
         """
         self.require_finite({"q": q, "p": p, "torque": torque, "inputs": inputs})
         start = self.coordinates.normalized(q)

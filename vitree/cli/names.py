@@ -39,10 +39,7 @@ ROBOT_FILES = (".urdf", ".xacro", ".sexpr")
 def is_run(name: str) -> bool:
     """Whether a name is a run's, by its first bytes, or by its ending where there is no such file.
 
-    Raises
-    ------
-    InputError
-        If there is such a file, and it is neither a run nor a robot.
+    Raises an InputError if there is such a file, and it is neither a run nor a robot.
     """
     path = Path(name)
     if not path.is_file():

@@ -17,12 +17,19 @@ from vitree.control.costs import (
 )
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics, dynamics_of
 from vitree.control.lqr import Regulator, lqr, tvlqr
-from vitree.control.obstacles import BoxObstacle, CylinderObstacle, HalfSpaceObstacle, SphereObstacle
 from vitree.control.robots import MotionPlan, MotionProblem
 from vitree.control.shooting import ProjectionNewton, ShootingSolution, optimize_motion
 from vitree.control.solvers import TranscriptionSolution, solve
 from vitree.control.transcription import TranscriptionProblem
-from vitree.control.vehicles import ControlProblem, Plan, replay
+from vitree.control.vehicles import (
+    BoxObstacle,
+    ControlProblem,
+    CylinderObstacle,
+    HalfSpaceObstacle,
+    Plan,
+    SphereObstacle,
+    replay,
+)
 
 __all__ = [
     "BoxObstacle",

@@ -9,9 +9,9 @@ A step from node k to node k + 1 with the inputs u_k and the velocity y_k of the
 and at both ends of the run p = momentum(q, v) (half kicks). All functions take arrays with leading axes, complex too.
 
 These steps stand a third time here, beside the kernels of ``vitree._core`` and ``tests/reference.py``. The optimiser
-needs them at many steps at once and at complex arguments (see ``vitree.control.terms``): the kernels take neither. The
-maps of the groups are those of ``vitree.lie``. ``test_the_vehicles_own_integrator_takes_the_same_way`` compares them
-with the kernels.
+needs them at many steps at once and at complex arguments (see ``vitree.control.program``): the kernels take neither.
+The maps of the groups are those of ``vitree.lie``. ``test_the_vehicles_own_integrator_takes_the_same_way`` compares
+them with the kernels.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from vitree.integrators.curvature import QUICK, bends, columns_of
 from vitree.integrators.slopes import Slopes, joint_maps
 from vitree.lie import SO3
 from vitree.mechanism.flat import JointInfo
-from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
+from vitree.model.user_inputs import resolve_inputs
 from vitree.run.arguments import count_steps
 from vitree.run.controller import Control
 from vitree.run.linearization import integrator_of

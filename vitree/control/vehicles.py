@@ -1,4 +1,4 @@
-"""Vehicles: optimal control on the discrete mechanics (DMOC), and plans."""
+"""Vehicles: optimal control on the discrete mechanics (DMOC), plans, and obstacles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from vitree.arguments import mapping, numbers_of, of_kind, real, several, shown
+from vitree.arguments import as_numbers, mapping, numbers_of, of_kind, real, several, shown
 from vitree.control.costs import EffortCost, PathConstraint, RunningCost, TimeCost, TorqueCost, VelocityCost
 from vitree.control.dynamics import Dynamics, dynamics_of
 from vitree.control.program import Block, Equations, Function, Sum, Term, quiet
@@ -112,7 +112,7 @@ class ControlProblem(TranscriptionProblem[Plan]):
         Least and greatest value of configurations (at nodes), velocities and inputs (of steps), by name. A name that is
         not given keeps the vehicle's own bounds.
     obstacles : sequence of callables
-        Signed distances; see ``vitree.control.obstacles``. The vehicle avoids them at the nodes only: add half of the
+        Signed distances; see ``vitree.control.vehicles``. The vehicle avoids them at the nodes only: add half of the
         distance of a step to ``radius``.
     radius : float [m]
         The vehicle is a ball of this radius about each of its ``points``.
@@ -420,3 +420,159 @@ def replay(vehicle: Vehicle, plan: Plan, **options: Any) -> Trajectory:
         v = np.array([1.0, 0.0, turning, vehicle.wheel_radius, 0.0]) * v[0]
         v[1] = plan["steering"][0]
     return simulate(vehicle, plan.q[0], v, duration=plan.t[-1], dt=plan.h, control=Control(inputs=plan.u), **options)
+
+
+# ---- obstacles ---------------------------------------------------------------------------------------------
+#
+# They are signed distances: positive outside, negative inside, at points (..., 3) of world space [m]. Any callable that
+# returns such distances is one. It must be analytic almost everywhere and take complex numbers. In the plane points
+# have z = 0.
+
+
+def _length(x: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sqrt((x * x).sum(-1)))
+
+
+def _vector(value: object, n: int, what: str) -> np.ndarray:
+    try:
+        array = as_numbers(value)
+    except TypeError:
+        array = np.full(0, np.nan)
+    if array.shape != (n,) or not np.isfinite(array).all():
+        raise InputError(f"{what} is {shown(value)}; it must be {n} finite numbers")
+    return array
+
+
+def _positive(value: object, what: str) -> None:
+    if not 0 < real(value) < np.inf:
+        raise InputError(f"{what} is {shown(value)}; it must be a positive length [m]")
+
+
+@dataclass(frozen=True)
+class SphereObstacle:
+    """A ball.
+
+    Parameters
+    ----------
+    centre : (3,) array [m]
+    radius : float [m]
+    name : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If the centre is not three numbers, or the radius not positive.
+    """
+
+    centre: tuple[float, float, float]
+    radius: float
+    name: str = "sphere"
+
+    def __post_init__(self) -> None:
+        _vector(self.centre, 3, f"the centre of {self.name}")
+        _positive(self.radius, f"the radius of {self.name}")
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        return _length(p - as_numbers(self.centre)) - real(self.radius)
+
+
+@dataclass(frozen=True)
+class CylinderObstacle:
+    """A vertical cylinder without ends; in the plane, a disc.
+
+    Parameters
+    ----------
+    centre : (2,) array [m]
+        Place of the axis.
+    radius : float [m]
+    name : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If the centre is not two numbers, or the radius not positive.
+    """
+
+    centre: tuple[float, float]
+    radius: float
+    name: str = "cylinder"
+
+    def __post_init__(self) -> None:
+        _vector(self.centre, 2, f"the centre of {self.name}")
+        _positive(self.radius, f"the radius of {self.name}")
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        return _length(p[..., :2] - as_numbers(self.centre)) - real(self.radius)
+
+
+@dataclass(frozen=True)
+class HalfSpaceObstacle:
+    """The half of space behind a plane.
+
+    Parameters
+    ----------
+    point : (3,) array [m]
+        A point of the plane.
+    normal : (3,) array
+        Direction towards free space; of any length.
+    name : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If the point or the normal is not three numbers, or the normal is zero.
+    """
+
+    point: tuple[float, float, float]
+    normal: tuple[float, float, float]
+    name: str = "half-space"
+
+    def __post_init__(self) -> None:
+        _vector(self.point, 3, f"the point of {self.name}")
+        if not _vector(self.normal, 3, f"the normal of {self.name}").any():
+            raise InputError(f"the normal of {self.name} is zero; it must point towards free space")
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        normal = as_numbers(self.normal)
+        return np.asarray((p - as_numbers(self.point)) @ (normal / _length(normal)))
+
+
+@dataclass(frozen=True)
+class BoxObstacle:
+    """A box with its edges along the axes.
+
+    Parameters
+    ----------
+    lower, upper : (3,) array [m]
+        Two of its corners; infinite ones are allowed.
+    name : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If a corner is not three numbers, or the upper one is not above the lower one.
+    """
+
+    lower: tuple[float, float, float]
+    upper: tuple[float, float, float]
+    name: str = "box"
+
+    def __post_init__(self) -> None:
+        try:
+            lower, upper = as_numbers(self.lower), as_numbers(self.upper)
+        except TypeError:
+            lower = upper = np.zeros(0)
+        if lower.shape != (3,) or upper.shape != (3,) or not (lower < upper).all():
+            raise InputError(f"{self.name} goes from {shown(self.lower)} to {shown(self.upper)}; it must go from 3 "
+                             "numbers to 3 larger ones")  # fmt: skip
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        below, above = as_numbers(self.lower) - p, p - as_numbers(self.upper)
+        beyond = np.where(below.real > above.real, below, above)  # along each axis, negative inside
+        deepest = np.take_along_axis(beyond, beyond.real.argmax(-1)[..., None], -1)[..., 0]
+        outside = np.where(beyond.real > 0, beyond, 0)
+        return np.where(deepest.real > 0, _length(outside), deepest)

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import limits_of
 from vitree.mechanism.loads import JointForce, JointSpring
-from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
+from vitree.model.user_inputs import resolve_inputs
 
 
 class Motion(NamedTuple):
@@ -94,17 +94,14 @@ class Acting(NamedTuple):
 def acting_on(model: Model, torque: object = None, inputs: object = None) -> Acting:
     """Return the forces on the joints of a model.
 
+    Raises a NotImplementedError if a load is of another kind, or an input changes over time.
+
     Parameters
     ----------
     model : Model
     torque : (nv,) array or callable of (t, q, v), optional [N or N m]
     inputs : (nu,) array or mapping, optional
         Constant inputs.
-
-    Raises
-    ------
-    NotImplementedError
-        If a load is of another kind, or an input changes over time.
     """
     constant = np.zeros(model.nv)
     function = torque if callable(torque) else None

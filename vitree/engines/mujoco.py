@@ -72,7 +72,8 @@ def _spring(restitution: float, dt: float, timeconst: float | None) -> list[floa
 def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", timeconst: float | None = None) -> MjModel:
     """Return the MjModel of a mechanism, with its contacts, joint springs and drives.
 
-    Each drive is an actuator, in the order of ``model.drives``, whose control is kp target + kd rate [N or N m].
+    Each drive is an actuator, in the order of ``model.drives``, whose control is kp target + kd rate [N or N m]. Raises
+    a NotImplementedError if MuJoCo has nothing like a part of it.
 
     Parameters
     ----------
@@ -82,11 +83,6 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     integrator : {"euler", "implicit", "implicitfast", "rk4"}
     timeconst : float, optional
         Of contacts without restitution [s]; 2 dt if not given.
-
-    Raises
-    ------
-    NotImplementedError
-        If MuJoCo has nothing like a part of it.
     """
     import mujoco
 
@@ -248,10 +244,7 @@ class States:
     def to_mujoco(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return qpos (nq,) and qvel (nv,) of a state q (nq,), v (nv,) [m, rad, m/s, rad/s].
 
-        Raises
-        ------
-        InputError
-            If an array has a wrong shape, or entries that are not finite.
+        Raises an InputError if an array has a wrong shape, or entries that are not finite.
         """
         q, v = entries(q, (self.nq,), "q"), entries(v, (self.nv,), "v")
         return q[self.order], self.velocity(q, v, 1.0)

@@ -82,16 +82,9 @@ def nearest_of_box(c: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def ends_beside(a0: np.ndarray, a1: np.ndarray, b0: np.ndarray, b1: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return places on two segments (n, 3) at their ends [m]: an end of one and what is nearest to it on the other.
+    """Return places (x, y) on two segments, (n, 3) [m] each: an end of one, and what is nearest to it on the other.
 
-    Parameters
-    ----------
-    a0, a1, b0, b1 : (n, 3) arrays [m]
-
-    Returns
-    -------
-    list of (x, y)
-        (n, 3) arrays [m], at a0, a1, b0, b1.
+    They are four, at a0, a1, b0 and b1.
     """
     u, v = a1 - a0, b1 - b0
     on_b = [b0 + np.clip(_share(_dot(v, x - b0), _dot(v, v)), 0.0, 1.0)[:, None] * v for x in (a0, a1)]

@@ -61,10 +61,7 @@ class Checked:
 def checked_runs(model: Model, runs: object, dt: float | None) -> tuple[tuple[Checked, ...], float]:
     """Return runs with checked arrays, and the step [s].
 
-    Raises
-    ------
-    InputError
-        If an array is wrong; the text says which.
+    Raises an InputError if an array is wrong; the text says which.
     """
     given = (runs,) if isinstance(runs, Measurement | Recording) else several(runs, "runs", "Measurements")
     if not given:

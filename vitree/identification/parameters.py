@@ -12,7 +12,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Options
 from vitree.mechanism.flat import PRISMATIC
 from vitree.model.model import Model
-from vitree.model.parameters import OF_VELOCITIES, PARAMETERS
+from vitree.model.variants import OF_VELOCITIES, PARAMETERS
 
 #: Entries of what has several, by kind.
 ENTRIES: dict[str, dict[str, tuple[int, ...]]] = {
@@ -55,6 +55,8 @@ class Parameter:
 class Parameters:
     """What is fitted of a model.
 
+    Raises an InputError or UnknownNameError if a kind, name or bound is wrong.
+
     Parameters
     ----------
     model : Model
@@ -62,11 +64,6 @@ class Parameters:
     bounds : mapping of kind to mapping of name to (lower, upper), optional
     time : float [s]
         A time in which the model moves; it makes sizes of what is zero.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If a kind, name or bound is wrong.
     """
 
     def __init__(self, model: Model, asked: object, bounds: object, time: float):
@@ -115,10 +112,7 @@ class Parameters:
     def model_with(self, values: np.ndarray) -> Model:
         """Return the model with other values (p,), units as of the parameters.
 
-        Raises
-        ------
-        ModelError
-            If it cannot have them.
+        Raises a ModelError if it cannot have them.
         """
         given: dict[str, dict[str, np.ndarray]] = {}
         for one, value in zip(self.each, values.tolist(), strict=True):

@@ -17,10 +17,10 @@ from vitree.errors import CallableError, ConvergenceError, InputError, ModelErro
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
 from vitree.mechanism.pushes import ExternalWrench
-from vitree.model.inputs import Motion, resolve_inputs
 from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.model.user_inputs import Motion, resolve_inputs
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: All that the next steps of an integrator depend on.

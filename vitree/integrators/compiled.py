@@ -31,10 +31,10 @@ from vitree.integrators.base import (
 )
 from vitree.integrators.options import HALVE, LONGER
 from vitree.model.broadcasting import coincident
-from vitree.model.closure import dependent
-from vitree.model.inputs import Inputs, resolve_inputs
+from vitree.model.configurations import dependent
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.model.user_inputs import Inputs, resolve_inputs
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT, NOT_CONVERGED = (

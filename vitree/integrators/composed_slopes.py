@@ -17,8 +17,8 @@ from vitree.integrators.composition import SHARES
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.slopes import UNEXPLAINED, NodeSlopes, Slopes, factored, kicks_of, slopes
 from vitree.integrators.variational import LinearTime, Midpoint
-from vitree.model.inputs import Motion
 from vitree.model.model import Model
+from vitree.model.user_inputs import Motion
 
 #: The largest tolerance of substeps that are taken again, and how often a torque is corrected to that end.
 TOLERANCE, CORRECTIONS = 1e-12, 8
@@ -96,7 +96,7 @@ def retraced(parts: Sequence[Part], steps: Rows, goal: float, number: int = 0, p
     """Return the substeps of steps whose ends are known.
 
     A torque that is constant over a step may have acted; the momentum at the end tells it. With it the step must end
-    where it did.
+    where it did. Raises an InputError if a substep cannot be taken again, or the steps do not end where they did.
 
     Parameters
     ----------
@@ -108,11 +108,6 @@ def retraced(parts: Sequence[Part], steps: Rows, goal: float, number: int = 0, p
         Share of the momentum by which ends may differ without another correction of the torque.
     number, pieces : int
         That of the first step in its run, and how many of ``steps`` are pieces of one that was taken in halves.
-
-    Raises
-    ------
-    InputError
-        If a substep cannot be taken again, or the steps do not end where they did.
     """
     found = [
         _retraced(parts, steps.of(slice(begin, begin + CHUNK)), motion, goal, Numbers(number, begin, pieces))

@@ -14,8 +14,8 @@ import numpy as np
 
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, Stepper, reusable
 from vitree.integrators.options import EVENTS, events_of
+from vitree.model.dynamics import drive_rate, friction_rates, spring_rate
 from vitree.model.model import Model
-from vitree.model.stiffness import drive_rate, friction_rates, spring_rate
 
 #: How often a step with contacts that is not solved is halved.
 HALVINGS = 4

@@ -15,8 +15,8 @@ from vitree.errors import InputError, ModelError
 from vitree.integrators.base import Options
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
 from vitree.integrators.options import solving, whole_from
+from vitree.model.dynamics import friction_rates
 from vitree.model.model import Model
-from vitree.model.stiffness import friction_rates
 
 #: Stages by order.
 STAGES = {4: 2, 6: 3, 8: 4, 12: 6, 16: 8}

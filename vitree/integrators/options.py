@@ -31,10 +31,7 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> Any:
 def solving(chosen: Mapping[str, object], tolerance: float) -> dict[str, float]:
     """Return ``tolerance`` and ``max_iterations`` of the options chosen; ``tolerance`` is the default.
 
-    Raises
-    ------
-    InputError
-        If one has a wrong value.
+    Raises an InputError if one has a wrong value.
     """
     given, most = chosen.get("tolerance", tolerance), chosen.get("max_iterations", 30)
     if not 1e-14 <= real(given) < 1e-2:
@@ -47,10 +44,7 @@ def solving(chosen: Mapping[str, object], tolerance: float) -> dict[str, float]:
 def whole_from(name: str, value: object, least: int, most: int) -> int:
     """Return the whole number of the option ``name``.
 
-    Raises
-    ------
-    InputError
-        If it is not a whole number, or out of bounds.
+    Raises an InputError if it is not a whole number, or out of bounds.
     """
     number = whole(value)
     if number is None or not least <= number <= most:
@@ -60,13 +54,7 @@ def whole_from(name: str, value: object, least: int, most: int) -> int:
 
 
 def alpha_of(chosen: Mapping[str, object]) -> float:
-    """Return the option ``alpha``, 1/2 if it is not chosen.
-
-    Raises
-    ------
-    InputError
-        If it is not a number from 0 to 1.
-    """
+    """Return the option ``alpha``, 1/2 if it is not chosen; raise an InputError if it is not a number from 0 to 1."""
     alpha = chosen.get("alpha", 0.5)
     if not 0 <= real(alpha) <= 1:
         raise InputError("alpha", alpha, "must be a number from 0 to 1")
@@ -76,10 +64,8 @@ def alpha_of(chosen: Mapping[str, object]) -> float:
 def events_of(chosen: Mapping[str, object], model: Model) -> int:
     """Return the option ``events``, 0 if it is not chosen.
 
-    Raises
-    ------
-    InputError
-        If it is no whole number from 0 to 1000, or ``model`` cannot step to instants that are not known beforehand.
+    Raises an InputError if it is no whole number from 0 to 1000, or ``model`` cannot step to instants that are not
+    known beforehand.
     """
     events = whole_from("max_impacts", chosen.get("max_impacts", 0), 0, 1000)
     if events and getattr(model, "has_contact", False) and model.prescribed_joint_names:

@@ -35,13 +35,7 @@ class Methods(dict[str, type[Integrator]]):
 
 
 def _loaded(entry: EntryPoint) -> type[Integrator]:
-    """Return the class of an entry point.
-
-    Raises
-    ------
-    InputError
-        If it cannot be imported, or is no integrator.
-    """
+    """Return the class of an entry point; raise an InputError if it cannot be imported, or is no integrator."""
     package = entry.dist.name if entry.dist is not None else "a package"
     where = f'the integrator "{entry.name}" of {package} ({entry.value})'
     try:

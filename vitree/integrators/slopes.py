@@ -18,7 +18,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE
 from vitree.mechanism.loads import Damper
 from vitree.model.model import Model
-from vitree.model.user_loads import Force, differences
+from vitree.model.user_inputs import Force, differences
 
 core = scalar()
 #: Loads whose force depends on velocities. It is part of the midpoint method's equations; the linear-time method
@@ -423,12 +423,8 @@ def kicks_of(model: Model, found: Slopes | NodeSlopes) -> np.ndarray:
 def require_slopes(integrator: Integrator, composed: bool = False) -> None:
     """Raise the error that says why steps have no derivatives here; ``composed``: compositions have some.
 
-    Raises
-    ------
-    InputError
-        If the method is another, or an option is not served.
-    ModelError
-        If the model has parts whose derivatives are not there.
+    Raises an InputError if the method is another, or an option is not served, and a ModelError if the model has parts
+    whose derivatives are not there.
     """
     model, name = integrator.model, integrator.name
     if not isinstance(integrator, LinearTime | Midpoint):

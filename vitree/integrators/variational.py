@@ -17,7 +17,7 @@ from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import EVENTS, alpha_of, events_of, one_of, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
-from vitree.model.stiffness import heaviest_load, spring_rate
+from vitree.model.dynamics import heaviest_load, spring_rate
 from vitree.wording import quoted
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
@@ -353,13 +353,7 @@ class Midpoint(Variational):
         )  # fmt: skip
 
     def _kinetic(self, residual: str) -> str:
-        """Return the option ``kinetic``.
-
-        Raises
-        ------
-        InputError
-            If the equations chosen are the paper's alone.
-        """
+        """Return the option ``kinetic``; raise an InputError if the equations chosen are the paper's alone."""
         sundman = self.chosen.get("adapt") == "sundman"
         own, floats = residual == "tree" or sundman, any(not tree.tied for tree in self.model._floating)
         default = "relative" if floats and not own else "midpoint"

@@ -168,10 +168,7 @@ def _layout(flat: Flat) -> Iterator[tuple[int, int, int, int]]:
 def to_euler(flat: Flat, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Map native states (..., nq), (..., nv) to expanded ones, (..., nv) each.
 
-    Raises
-    ------
-    InputError
-        Where the pitch is +-90 degrees and the velocity has no Euler rates.
+    Raises an InputError where the pitch is +-90 degrees and the velocity has no Euler rates.
     """
     qe, ve = np.array(v, dtype=float), np.array(v, dtype=float)
     for code, iq, iv, ie in _layout(flat):

@@ -12,8 +12,7 @@ from vitree.arguments import of_kind, several, shown, told
 from vitree.errors import ModelError
 from vitree.findings import Report
 from vitree.mechanism.constraints import followers_of
-from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
-from vitree.mechanism.rolling import RollingConstraint
+from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact, RollingConstraint
 from vitree.spatial.checks import array, frozen
 
 #: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
@@ -266,10 +265,7 @@ class Flat:
 def with_numbers(flat: Flat, changed: Mapping[str, object]) -> Flat:
     """Return a mechanism with other arrays, links' numbers and loads, which are checked; all else stays as it is.
 
-    Raises
-    ------
-    ModelError
-        If an array cannot be what it says.
+    Raises a ModelError if an array cannot be what it says.
     """
     made: Flat = object.__new__(Flat)
     vars(made).update(vars(flat))

@@ -49,15 +49,8 @@ def floating_trees(flat: Flat, iv: np.ndarray, ends: Sequence[tuple[int, ...]] =
     """Return the floating trees of a mechanism; those of bodies without mass are none.
 
     What holds a joint (damping, friction, a drive, a prescribed motion) changes nothing: a tree that a damper of 1e-9
-    slows moves like one without.
-
-    Parameters
-    ----------
-    flat : Flat
-    iv : (nbody,) array
-        The first velocity of each body.
-    ends : sequence of tuple
-        What constraints act on, (kind, body_a, body_b, iv_a, iv_b).
+    slows moves like one without. ``iv`` (nbody,) is the first velocity of each body, and ``ends`` what constraints act
+    on: (kind, body_a, body_b, iv_a, iv_b).
     """
     kind, parent, found = np.asarray(flat.kind), np.asarray(flat.parent), []
     tree = roots_of(parent)

@@ -175,10 +175,7 @@ class Followers:
 def _followed(index: Index) -> Mapping[str, tuple[str, float, float]]:
     """The joint that follows -> (the joint that leads, factor, offset), through chains.
 
-    Raises
-    ------
-    ModelError
-        If a joint follows two others, or joints follow each other in a circle.
+    Raises a ModelError if a joint follows two others, or joints follow each other in a circle.
     """
     direct: dict[str, tuple[str, float, float]] = {}
     prescribed = {name: bool(index.flat.kinematic[joint.v_slice.start]) for name, joint in index.joints.items()}

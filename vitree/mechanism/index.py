@@ -110,12 +110,7 @@ class Index:
     def one_coordinate(self, name: str, what: str) -> dict[str, int]:
         """Return the places of a joint's coordinate in q and v.
 
-        Raises
-        ------
-        UnknownNameError
-            If there is no such joint.
-        ModelError
-            If it has several coordinates.
+        Raises an UnknownNameError if there is no such joint, and a ModelError if it has several coordinates.
         """
         joint = self.joint(name)
         count = joint.v_slice.stop - joint.v_slice.start

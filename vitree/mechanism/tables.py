@@ -30,20 +30,11 @@ def tabulated(
 def pieces(
     x: ArrayLike, y: ArrayLike, what: str, periodic: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return breakpoints, coefficients (n, 4), integrals and period of the cubic spline through points.
+    """Return breakpoints, coefficients (n, 4), integrals and period of the cubic spline through points x, y (n,).
 
-    Parameters
-    ----------
-    x, y : (n,) arrays
-        x increasing, at least two points; two make a straight line.
-    what : str
-        The name of the table in messages.
-    periodic : bool
-        Whether the function repeats after the last x; y must then end at its first value. Without, the period is zero.
-
-    Raises
-    ------
-    ModelError
+    ``what`` is the table in messages. A ``periodic`` function repeats after the last x; without, the period is zero.
+    Raises a ModelError if there are fewer than two points, x does not increase, or a periodic y does not end where it
+    begins.
     """
     try:
         x, y = as_numbers(x).copy(), as_numbers(y).copy()

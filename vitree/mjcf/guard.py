@@ -50,12 +50,7 @@ def check_files(text: str, file: str, main: Path, packages: Packages | None) -> 
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a file of XML.
 
-    Raises
-    ------
-    ModelError
-        If it is no regular file, or larger than any robot.
-    OSError
-        If it cannot be read.
+    Raises a ModelError if it is no regular file, or larger than any robot, and an OSError if it cannot be read.
     """
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):

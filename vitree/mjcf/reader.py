@@ -20,8 +20,8 @@ from vitree.mjcf.actuators import Controls, MakeControls
 from vitree.mjcf.build import Builder
 from vitree.mjcf.files import compiled
 from vitree.mjcf.names import left_out
+from vitree.model.configurations import within_limits
 from vitree.model.model import Model
-from vitree.model.placement import within_limits
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages
 from vitree.urdf.transmissions import checked_numbers, numbers_by

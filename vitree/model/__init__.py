@@ -2,8 +2,7 @@
 
 from vitree.model.dynamics import LagrangianDerivatives
 from vitree.model.forces import Accelerations
-from vitree.model.model import Model
-from vitree.model.reduced import EulerModel, ReducedEulerModel, ReducedModel
+from vitree.model.model import EulerModel, Model, ReducedEulerModel, ReducedModel
 
 __all__ = [
     "Accelerations",

@@ -51,11 +51,7 @@ def on_stacks(method: Callable[P, R]) -> Callable[P, R]:
 
     The method gets configurations (..., nq) and velocities (..., nv): contiguous arrays of finite numbers, with
     quaternions of unit length. Of one state there are no leading axes. All other arguments are as they were given.
-
-    Raises
-    ------
-    InputError
-        If an argument of a state is none, or leading axes do not broadcast.
+    Raises an InputError if an argument of a state is none, or leading axes do not broadcast.
     """
     parameters = list(inspect.signature(method).parameters.values())[1:]
     names = [x.name for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD]
@@ -104,10 +100,7 @@ def checked(system: HasStates, x: ArrayLike, name: str) -> np.ndarray:
 def stacked(system: HasStates, given: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
     """Return states that go together, all with the same leading axes.
 
-    Raises
-    ------
-    InputError
-        If there are others than real numbers, of other sizes, or they do not broadcast.
+    Raises an InputError if there are others than real numbers, of other sizes, or they do not broadcast.
     """
     found: dict[str, np.ndarray] = {}
     for name, value in given.items():
@@ -222,10 +215,7 @@ def _directed(model: Any) -> list[Spring | Damper | Attraction | Distance]:
 def finite_result(method: Callable[P, R]) -> Callable[P, R]:
     """A method of a model whose results are finite, or an error says why there are none.
 
-    Raises
-    ------
-    InputError
-        If a number is too large for a double, by an argument that the text names, or frames coincide.
+    Raises an InputError if a number is too large for a double, by an argument that the text names, or frames coincide.
     """
     names = list(inspect.signature(method).parameters)[1:]
 
@@ -248,12 +238,8 @@ def finite_result(method: Callable[P, R]) -> Callable[P, R]:
 def guarded(function: Callable[P, R]) -> Callable[P, R]:
     """A function of a model whose arithmetic may fail, and which then says why as :func:`no_result` does.
 
-    The model is its first argument, or the attribute ``model`` of that.
-
-    Raises
-    ------
-    InputError, ModelError
-        If an equation has no solution in doubles.
+    The model is its first argument, or the attribute ``model`` of that. Raises an InputError or ModelError if an
+    equation has no solution in doubles.
     """
     names = list(inspect.signature(function).parameters)
 
@@ -334,14 +320,8 @@ def called(self, {0}, *more, **named):
 def in_one_call(method: Callable[P, R], made: NamedTupleKind | None = None) -> Callable[P, R]:
     """A method that compiled code answers where the arguments are plain arrays of finite numbers, else the method.
 
-    Both give the same bits. Lists, arrays of other kinds and whatever is refused are for the method alone.
-
-    Parameters
-    ----------
-    method : callable
-        One of those that ``_core/doors.pxi`` and ``_core/calls.pxi`` list.
-    made : type, optional
-        The named tuple that it returns.
+    It is one of those that ``_core/doors.pxi`` and ``_core/calls.pxi`` list, and ``made`` the named tuple that it
+    returns. Both give the same bits. Lists, arrays of other kinds and whatever is refused are for the method alone.
     """
     call, parameters = scalar().Call(method.__name__, made), list(inspect.signature(method).parameters.values())[1:]
     answered = parameters[: call.count]

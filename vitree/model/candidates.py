@@ -1,4 +1,4 @@
-"""Where a model touches the ground and itself: candidates as arrays, their gaps, and the height to start from."""
+"""What may touch or roll, as arrays, and the gaps of it."""
 
 from __future__ import annotations
 
@@ -197,18 +197,11 @@ def require_contacts(index: Index, flat: Flat) -> None:
 
 
 def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
-    """Return what may touch in a mechanism.
+    """Return what may touch in a mechanism, by the poses (nbody, 3, 4) [m] of the core frames at neutral.
 
     Left out are pairs of one body, of a body and the one that carries it, those of a :class:`NoContact`, and those of
     one mechanism that overlap at the neutral configuration. The world is part of a mechanism whose base does not move
     freely.
-
-    Parameters
-    ----------
-    index : Index
-    flat : Flat
-    poses : (nbody, 3, 4) array [m]
-        Of the core frames at the neutral configuration.
     """
     points, rods, boxes = _placed(index, flat)
     columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
@@ -508,15 +501,7 @@ def _box_rows_of(found: Candidates, poses: np.ndarray) -> np.ndarray:
 
 
 def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
-    """Return the gaps of candidates.
-
-    Parameters
-    ----------
-    flat : Flat
-    found : Candidates
-    poses : (nbody, 3, 4) array [m]
-        Of the core frames.
-    """
+    """Return the gaps of candidates at poses (nbody, 3, 4) [m] of the core frames."""
     name = [contact.frame if isinstance(contact, Contact) else "" for contact in flat.contacts]
     a: list[str] = []
     b: list[str] = []
@@ -545,3 +530,80 @@ def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
     rods = found.pair_numbers[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)][_rod_places(found, poses)[-1]]
     boxes = found.pair_numbers[_box_rows_of(found, poses)]
     return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), rods, boxes])
+
+
+# ---- wheels that roll without slip -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Wheels:
+    """What rolls, in arrays; rows as in ``flat.rolling``.
+
+    Attributes
+    ----------
+    body : (n,) array of int32
+        Rows of the core.
+    center : (n, 3) array [m]
+        In core frames.
+    axis : (n, 3) array
+        Axles in core frames; zero of a ball.
+    radius : (n,) array [m]
+    plane : (n, 4) array
+        Unit normal, and n . x [m].
+    holds : (n, 3) bool array
+        Along the normal, along, across.
+    """
+
+    body: np.ndarray
+    center: np.ndarray
+    axis: np.ndarray
+    radius: np.ndarray
+    plane: np.ndarray
+    holds: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, frozen(value))
+
+    def __len__(self) -> int:
+        return len(self.body)
+
+
+def wheels_of(index: Index, flat: Flat) -> Wheels:
+    """Return what rolls in a mechanism.
+
+    Raises an UnknownNameError if a frame is not known, and a ModelError if a frame does not move, or a wheel is to roll
+    on a terrain.
+    """
+    count = len(flat.rolling)
+    body, center, axis = np.zeros(count, np.int32), np.zeros((count, 3)), np.zeros((count, 3))
+    plane = np.zeros((count, 4))
+    for k, each in enumerate(flat.rolling):
+        body[k], E, p = index.place(each.frame)
+        if body[k] < 0:
+            raise ModelError(f'the {each.name} does not move: "{each.frame}" is fixed to the world')
+        center[k] = p + E @ np.array(each.center)
+        if each.axis is not None:
+            axis[k] = E @ np.array(each.axis)
+        if each.plane is not None:
+            plane[k] = *each.plane[0], each.plane[1]
+        elif flat.ground is None:
+            plane[k] = 0.0, 0.0, 1.0, 0.0
+        elif flat.ground.terrain is not None:
+            raise ModelError(f"the {each.name} is on a terrain; wheels that do not slip roll on planes: give plane=")
+        else:
+            plane[k] = flat.ground.half_spaces[0]
+    radius = np.array([each.radius for each in flat.rolling], float)
+    holds = np.array([each.holds for each in flat.rolling], bool).reshape(-1, 3)
+    return Wheels(body, center, axis, radius, plane, holds)
+
+
+def rims(
+    found: Wheels, which: np.ndarray, poses: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return gaps (n,) [m], normals, the nearest points and those of the planes (n, 3) of wheels at poses (n, 3, 4)."""
+    R, n = poses[:, :, :3], found.plane[which, :3]
+    c = np.einsum("nij,nj->ni", R, found.center[which]) + poses[:, :, 3]
+    x = c + rim_levers(n, np.einsum("nij,nj->ni", R, found.axis[which]), found.radius[which])
+    gap = (x * n).sum(axis=1) - found.plane[which, 3]
+    return gap, n, x, x - gap[:, None] * n

@@ -148,15 +148,7 @@ def unmet_of(index: Index, flat: Flat, candidates: Candidates, poses: np.ndarray
     """Return what of a mechanism cannot touch though it can come near, and contacts with nothing to meet.
 
     Left out are the pairs that :func:`candidates_of` leaves out, two of points, and pairs that the lengths of the
-    mechanism keep apart.
-
-    Parameters
-    ----------
-    index : Index
-    flat : Flat
-    candidates : Candidates
-    poses : (nbody, 3, 4) array [m]
-        Of the core frames at the neutral configuration.
+    mechanism keep apart. ``poses`` (nbody, 3, 4) [m] are those of the core frames at the neutral configuration.
     """
     parts = parts_of(index, flat)
     shut, whole = shut_pairs(index, flat), whole_pairs(flat)
@@ -315,16 +307,9 @@ def _support(x: np.ndarray, d: np.ndarray) -> np.ndarray:
 def passes(found: Candidates, poses: np.ndarray) -> np.ndarray:
     """Return steps in which a round part passes through another, rows of (step, pair), first by step.
 
-    Parameters
-    ----------
-    found : Candidates
-    poses : (n, nbody, 3, 4) array [m]
-        Of the core frames at the nodes of n - 1 steps.
-
-    Notes
-    -----
-    A sphere, the middle and the ends of a capsule move straight between two nodes, seen from the other part. They pass
-    it if they go through it while both nodes are free of it.
+    ``poses`` (n, nbody, 3, 4) [m] are those of the core frames at the nodes of n - 1 steps. A sphere, the middle and
+    the ends of a capsule move straight between two nodes, seen from the other part. They pass it if they go through it
+    while both nodes are free of it.
     """
     rows = np.flatnonzero(found.pair_end == 0)
     told: list[tuple[int, int]] = []

@@ -1,20 +1,90 @@
-"""Contacts of a model: what may touch, and the gaps between."""
+"""Contacts of a model: what may touch, the gaps between, and where contacts of a run pushed."""
 
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree._core import scalar
 from vitree._core.types import ContactList
+from vitree.arguments import entries
 from vitree.findings import Finding, Report
 from vitree.mechanism.contacts import Contact
 from vitree.model.broadcasting import finite_result, of_full
-from vitree.model.candidates import Candidates, ContactGaps, candidates_of, gaps_of
+from vitree.model.candidates import (
+    ROD_BOX,
+    ROD_ROD,
+    Candidates,
+    ContactGaps,
+    Gaps,
+    Wheels,
+    along_axes,
+    box_gaps,
+    candidates_of,
+    gaps_of,
+    in_world,
+    plane_gaps,
+    rims,
+    rod_gaps,
+    terrain_gaps,
+    wheels_of,
+)
 from vitree.model.collision_checks import Unmet, unmet_of
 from vitree.model.kinematics import KinematicsMethods
-from vitree.model.lower import contact_names, lower_contacts
-from vitree.model.wheels import Wheels, wheels_of
+from vitree.model.lower import contact_names, friction_rows, limit_rows, lower_contacts
+
+#: The name of what is no frame.
+GROUND = "ground"
+
+class ContactForces(NamedTuple):
+    """Forces of the closed contacts of a state, one row each; also of limits that are reached, wheels, dry friction.
+
+    Attributes
+    ----------
+    a, b : tuples of str
+        Names of frames; b is "ground" against the ground. Of coordinates a is the joint, and b "limit" or
+        "dry friction".
+    force : (n, 3) array [N]
+        On a, in world axes. Of limits and dry friction the first entry [N or N m].
+    point : (n, 3) array [m]
+        Where it acts, in the world; NaN for coordinates.
+    normal : (n, 3) array
+        Unit vectors in the world, from b to a; NaN for coordinates.
+    slip : (n, 3) array [m/s]
+        Velocity of a against b across the normal; of dry friction the first entry [m/s or rad/s].
+    gap : (n,) array [m]
+    """
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    force: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+    slip: np.ndarray
+    gap: np.ndarray
+
+    def wrench(self, *names: str, about: ArrayLike = (0.0, 0.0, 0.0)) -> np.ndarray:
+        """Return the wrench (torque, force) of contacts on frames, (6,) [N m, N], in world axes.
+
+        Parameters
+        ----------
+        *names : str
+            Frames; forces between them cancel. Without names all, and then only contacts with the ground count.
+        about : (3,) array [m]
+            Point in the world for the torque.
+        """
+        about = entries(about, (3,), "about")
+        first = np.array([not names or x in names for x in self.a], dtype=float)
+        second = np.array([bool(names) and x in names for x in self.b], dtype=float)
+        if not names:
+            first *= [x == GROUND for x in self.b]
+        sign = np.where(np.isnan(self.point[:, 0]), 0.0, first - second)
+        some = np.flatnonzero(sign)
+        force = sign[some, None] * self.force[some]
+        return np.concatenate([np.cross(self.point[some] - about, force).sum(axis=0), force.sum(axis=0)])
 
 
 class ContactMethods(KinematicsMethods):
@@ -88,3 +158,285 @@ class ContactMethods(KinematicsMethods):
     def report(self) -> Report:
         """Findings of the file that the model comes from, and contacts that do less than they seem to."""
         return self.flat.report + findings if (findings := self._contact_findings) else self.flat.report
+
+
+# ---- where contacts of a run pushed: points and normals at the configurations where their impulses act --------------
+
+
+core = scalar()
+#: Poses of bodies that are worked out at once, at most.
+MOST_POSES = 200_000
+
+
+class Nodes(NamedTuple):
+    """The configurations where steps begin, and which of them is that of each contact.
+
+    Attributes
+    ----------
+    q : (m, nq) array [m or rad]
+        Of the full model.
+    at : (n,) int array
+        Row of q of each contact; -1 where it is not known.
+    before : (k, 2) int array
+        Row of q, and number of a contact that pushed in the step that ended there.
+    """
+
+    q: np.ndarray
+    at: np.ndarray
+    before: np.ndarray
+
+    def of(self, rows: np.ndarray) -> Nodes:
+        """Return the nodes of some contacts, by their rows."""
+        return self._replace(at=self.at[rows])
+
+
+def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.ndarray:
+    """Return where contacts act on the first of the two, normals in the world and gaps, (n, 7) [m]; NaN for limits.
+
+    ``number`` (n,) is as ``model.contact_list`` has it, of a model that is not reduced. Where a node is not known, it
+    is NaN.
+
+    An impulse on a point of a patch acts there, and its friction on the patch as a whole: with the mean gap of the
+    points that are in touch. One point has both effects: that of the contact, moved along the normal to the mean gap.
+    """
+    found: Candidates = model.contact_candidates
+    out = np.full((len(number), 7), np.nan)
+    there = np.flatnonzero((nodes.at >= 0) & (number < count_of(found) + len(model.wheels)))
+    if not len(there):
+        return out
+    gap, n, x, _ = gaps_at(model, number[there], nodes.at[there], nodes.q)
+    out[there] = np.column_stack([x, n, gap])
+    # of the points of each patch at each node, those that push and those that pushed in the step before
+    own = np.column_stack([nodes.at[there], number[there]])
+    patch = patches_of(found)
+    pushed = nodes.before[np.isin(nodes.before[:, 0], own[:, 0])]
+    members = np.unique(np.concatenate([own, pushed, _pressed(model, own[:, 0], patch, nodes.q)]), axis=0)
+    members = members[members[:, 1] < len(patch)]
+    members = members[patch[members[:, 1]] >= 0]
+    keys, group, count = np.unique(_key(members, patch), return_inverse=True, return_counts=True)
+    mean = np.bincount(group, gaps_at(model, members[:, 1], members[:, 0], nodes.q)[0], len(keys)) / count
+    on = number[there] < len(patch)
+    on[on] = patch[number[there[on]]] >= 0
+    group = np.searchsorted(keys, _key(own[on], patch))
+    rows = there[on]
+    out[rows, :3] += np.where(count[group] > 1, mean[group] - out[rows, 6], 0.0)[:, None] * out[rows, 3:6]
+    return out
+
+
+def _pressed(model: ContactMethods, nodes: np.ndarray, patch: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Pairs (n, 2) of nodes and points of patches with springs that are pressed there, whether they push or not."""
+    found = model.contact_candidates
+    soft = np.flatnonzero(np.isfinite(np.tile(found.numbers[:, 2], len(found.planes))) & (patch >= 0))
+    at, number = (x.ravel() for x in np.meshgrid(np.unique(nodes), soft, indexing="ij"))
+    pressed = gaps_at(model, number, at, q)[0] < 0 if len(soft) else np.zeros(0, bool)
+    return np.column_stack([at, number])[pressed]
+
+
+def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:
+    """One number for node and patch."""
+    found: np.ndarray = pairs[:, 0] * (int(patch.max(initial=0)) + 1) + patch[pairs[:, 1]]
+    return found
+
+
+def count_of(found: Candidates) -> int:
+    """Return how many contacts there are without wheels that roll, limits and friction of joints."""
+    return len(found.body) * found.grounds + len(found.pair)
+
+
+def patches_of(found: Candidates) -> np.ndarray:
+    """Return the patch of each point on each plane, (planes * points,); -1: none."""
+    count = int(found.patch.max(initial=-1)) + 1
+    rows = [np.where(found.patch >= 0, found.patch + k * count, -1) for k in range(len(found.planes))]
+    return np.concatenate([*rows, np.empty(0, int)])
+
+
+def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> Gaps:
+    """Return gaps (n,) [m], normals and points of both (n, 3) of contacts at rows of configurations.
+
+    ``number`` and ``row`` (n,) are which contact or wheel, at which row of q (m, nq) [m or rad], of a model that is not
+    reduced.
+    """
+    found, nbody = model.contact_candidates, model.nbody
+    used, row = np.unique(row, return_inverse=True)
+    most = max(MOST_POSES // max(nbody, 1), 1)
+    if len(used) > most:
+        out = _no_gaps(len(row))
+        for k in range(0, len(used), most):
+            chosen = np.flatnonzero((row >= k) & (row < k + most))
+            for to, part in zip(out, gaps_at(model, number[chosen], used[row[chosen]], q), strict=True):
+                to[chosen] = part
+        return out
+    poses = np.concatenate([model._pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
+    points, planes = len(found.body), len(found.planes)
+    surface = number // points if points else np.full(len(number), found.grounds)
+    pair = number - points * found.grounds
+
+    def bodies(of: np.ndarray, some: np.ndarray) -> np.ndarray:
+        # rows of the poses; the world is the last
+        return np.where(of < 0, len(poses) - 1, of + nbody * row[some])
+
+    def balls(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        own = number[some] % points
+        return in_world(bodies(found.body[own], some), found.point[own], poses), found.radius[own]
+
+    def axles(some: np.ndarray) -> np.ndarray:
+        own = number[some] % points
+        return along_axes(bodies(found.body[own], some), found.axis[own], poses)
+
+    def rods(which: np.ndarray, some: np.ndarray) -> np.ndarray:
+        return in_world(bodies(found.rod_body[which], some), found.rod_ends[which], poses)
+
+    def on_planes(some: np.ndarray) -> Gaps:
+        return plane_gaps(*balls(some), axles(some), found.planes[surface[some]])
+
+    def on_terrain(some: np.ndarray) -> Gaps:
+        assert found.terrain is not None
+        return terrain_gaps(*balls(some), found.terrain)
+
+    def on_rods(some: np.ndarray) -> Gaps:
+        i, j = found.pair[pair[some]].T
+        radii = found.rod_radius[i], found.rod_radius[j]
+        return rod_gaps(rods(i, some), rods(j, some), *radii, found.pair_end[pair[some]])
+
+    def on_boxes(some: np.ndarray) -> Gaps:
+        i, j = found.pair[pair[some]].T
+        at = poses[bodies(found.box_body[j], some)]
+        box = found.box_E[j], found.box_p[j], found.box_half[j]
+        return box_gaps(rods(i, some), found.rod_radius[i], found.pair_end[pair[some]], at, *box, rows=True)
+
+    def on_wheels(some: np.ndarray) -> Gaps:
+        which = pair[some] - len(found.pair)
+        return rims(model.wheels, which, poses[bodies(model.wheels.body[which], some)])
+
+    out = _no_gaps(len(number))
+    kind = np.where(surface < planes, 0, 1)
+    kind[pair >= 0] = 4
+    of_two = (pair >= 0) & (pair < len(found.pair))
+    kind[of_two] = np.where(found.pair_kind[pair[of_two]] == ROD_ROD, 2, 3)
+    for k, gaps in enumerate((on_planes, on_terrain, on_rods, on_boxes, on_wheels)):
+        some = np.flatnonzero(kind == k)
+        if len(some):
+            for to, part in zip(out, gaps(some), strict=True):
+                to[some] = part
+    return out
+
+
+def _no_gaps(n: int) -> Gaps:
+    """Arrays to be filled."""
+    return np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+
+
+def origins_of(model: ContactMethods, frame: str, q: np.ndarray) -> np.ndarray:
+    """Return the origin of a ``frame`` in the world (n, 3) [m] at rows q (n, nq) of the full model.
+
+    Raises an UnknownNameError if there is no such frame.
+    """
+    body, _, p = model.index.place(frame)
+    if body < 0:
+        return np.tile(p, (len(q), 1))
+    X = model._pose_rows(np.ascontiguousarray(q))[:, body]
+    found: np.ndarray = X[:, :, :3] @ p + X[:, :, 3]
+    return found
+
+
+def least_gaps(model: ContactMethods, q: np.ndarray) -> np.ndarray:
+    """Return the least gap (m,) [m] of all that may touch at rows q (m, nq) of the full model; NaN if nothing may."""
+    count, m = count_of(model.contact_candidates), len(q)
+    if not count or not m:
+        return np.full(m, np.nan)
+    out, most = np.empty(m), max(MOST_POSES // count, 1)
+    for k in range(0, m, most):
+        rows = q[k : k + most]
+        number, row = (x.ravel() for x in np.meshgrid(np.arange(count), np.arange(len(rows))))
+        out[k : k + most] = gaps_at(model, number, row, rows)[0].reshape(len(rows), count).min(axis=1)
+    return out
+
+
+def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the bodies of the two of each contact, and the entry of v of a limit or friction, (n,) each; -1: none.
+
+    The model is not a reduced one.
+    """
+    found: Candidates = model.contact_candidates
+    one, other = found.pair.T
+    box = found.pair_kind == ROD_BOX
+    second = np.where(box, -1, 0)
+    second[box], second[~box] = found.box_body[other[box]], found.rod_body[other[~box]]
+    entries = [row["iv"] for row in limit_rows(model.flat) + friction_rows(model.flat)]
+    ground, none, wheels = found.grounds * len(found.body), [-1] * len(entries), model.wheels.body
+    return (np.concatenate([np.tile(found.body, found.grounds), found.rod_body[one], wheels, none]).astype(int),
+            np.concatenate([np.full(ground, -1), second, np.full(len(wheels), -1), none]).astype(int),
+            np.concatenate([np.full(ground + len(second) + len(wheels), -1), entries]).astype(int))  # fmt: skip
+
+
+def signed(model: ContactMethods, rows: np.ndarray) -> np.ndarray:
+    """Return contacts (n, 9) as steppers have them, with the signs of the pushes of limits.
+
+    Rows of dry friction are without what steppers keep there: the length of the step, and the coordinate.
+    """
+    limit = rows[:, 1].astype(int) - count_of(model.contact_candidates) - len(model.wheels)
+    if (limit >= 0).any():
+        signs = np.array([row["sign"] for row in limit_rows(model.flat)])
+        rows = rows.copy()
+        rows[limit >= len(signs), 7:] = 0.0
+        limits = (limit >= 0) & (limit < len(signs))
+        rows[limits, 2] *= signs[limit[limits]]
+    return rows
+
+
+def contact_forces(model: ContactMethods, rows: np.ndarray) -> ContactForces:
+    """Return the forces of closed contacts by names, from the rows of :class:`vitree.model.forces.StateForces`."""
+    names, told = model._contact_names, signed(model, rows[:, :9])
+    pairs = [names[k] for k in rows[:, 1].astype(int).tolist()]
+    a, b = zip(*pairs, strict=True) if pairs else ((), ())
+    return ContactForces(a, b, told[:, 2:5], rows[:, 9:12], rows[:, 12:], told[:, 5:8], told[:, 8])
+
+
+def late_pushes(
+    model: ContactMethods, number: np.ndarray, h: np.ndarray, gaps: tuple[np.ndarray, np.ndarray], end: np.ndarray,
+    q: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return the impulses of springs of contacts that act where steps end, and the places of all there.
+
+    Impulses (n, 3) [N s] are on the first of the two, in world axes; zero of contacts that do not yield. Places (n, 7)
+    are as of :func:`places_of`. ``h`` (n,) [s] is the length of each step, ``gaps`` are those (n,) [m] where it starts
+    and where it ends, and ``end`` (n,) is the row of q (m, nq) [m or rad] where it ends. The model is not a reduced
+    one.
+    """
+    impulses, places = np.zeros((len(number), 3)), np.zeros((len(number), 7))
+    some = np.flatnonzero(number < count_of(model.contact_candidates))
+    arrays = (np.ascontiguousarray(x[some], dtype=float) for x in (h, *gaps))
+    size = core.late_impulses(model.contact_list, np.ascontiguousarray(number[some], dtype=np.intp), *arrays)
+    some, size = some[size != 0], size[size != 0]
+    if len(some):
+        gap, n, x, _ = gaps_at(model, number[some], end[some], q)
+        impulses[some], places[some] = size[:, None] * n, np.column_stack([x, n, gap])
+    return impulses, places
+
+
+def kicks_of(
+    model: ContactMethods, number: np.ndarray, impulse: np.ndarray, places: np.ndarray, nodes: Nodes
+) -> np.ndarray:
+    """Return what contacts give to the momenta of the coordinates at each node, (m, nv) [kg m/s or kg m^2/s].
+
+    ``impulse`` (n, 3) [N s] is on the first of the two, in world axes; of a limit it is the first entry. ``places`` are
+    as of :func:`places_of`. The model is not a reduced one.
+    """
+    first, second, coordinate = ends_of(model)
+    kicks = np.zeros((len(nodes.q), model.nv))
+    limit = coordinate[number] >= 0
+    np.add.at(kicks, (nodes.at[limit], coordinate[number[limit]]), impulse[limit, 0])
+    x, n, gap = places[:, :3], places[:, 3:6], places[:, 6]
+    for body, at, sign in ((first[number], x, 1.0), (second[number], x - gap[:, None] * n, -1.0)):
+        for i in np.unique(body[(body >= 0) & ~limit]):
+            some = np.flatnonzero((body == i) & ~limit)
+            used, row = np.unique(nodes.at[some], return_inverse=True)
+            q = np.ascontiguousarray(nodes.q[used])
+            arm = at[some] - model._pose_rows(q)[row, i, :, 3]
+            f = sign * impulse[some]
+            wrench = np.zeros((len(used), 6))
+            np.add.at(wrench, row, np.hstack([np.cross(arm, f), f]))
+            J = np.empty((len(used), 6 * model.nv))
+            core.batch_jacobian(model.core, q, int(i), np.zeros(3), J)
+            kicks[used] += np.einsum("nk,nkj->nj", wrench, J.reshape(len(used), 6, model.nv))
+    return kicks

@@ -1,4 +1,4 @@
-"""Dynamics of the bare mechanism: inverse and forward dynamics, the mass matrix, energies, and derivatives."""
+"""Dynamics of the bare mechanism: inverse and forward dynamics, mass matrix, energies, derivatives; its constraints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
+from vitree._core.types import ConstraintList
 from vitree.errors import InputError, ModelError
-from vitree.mechanism.loads import CONSERVATIVE
+from vitree.geometry.distances import FLAT
+from vitree.mechanism.flat import KIND_NV
+from vitree.mechanism.loads import CONSERVATIVE, JointSpring, NonlinearSpring, Spring
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular_at
 from vitree.model.broadcasting import (
     as_rows,
@@ -23,11 +26,14 @@ from vitree.model.broadcasting import (
     of_states_as,
     plain_number,
 )
+from vitree.model.candidates import Wheels, rims
 from vitree.model.contacts import ContactMethods
 from vitree.model.lower import lower_loads
-from vitree.model.user_loads import WrittenParts, written_parts
+from vitree.model.user_inputs import WrittenParts, written_parts
 
 core = scalar()
+#: Directions face the same way above this cosine; where all rows of a joint or weld hold, it is 1, 0 or -1.
+FACES = 0.1
 
 
 class LagrangianDerivatives(NamedTuple):
@@ -89,13 +95,6 @@ def rnea_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, a: Arra
     found, rows = _matrices(3, q, model.nv)
     doors(q).batch_rnea_derivatives(model.core, model._gravity, as_rows(q), as_rows(v), as_rows(a), *rows)
     return RneaDerivatives(*found)
-
-
-def aba_derivatives(model: DynamicsMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> AbaDerivatives:
-    """Return the derivatives of ``model.aba`` at states (..., nq), (..., nv) [m or rad, its rate, N or N m]."""
-    found, rows = _matrices(3, q, model.nv)
-    doors(q).batch_aba_derivatives(model.core, model._gravity, as_rows(q), as_rows(v), as_rows(tau), *rows)
-    return AbaDerivatives(*found)
 
 
 def inverse_mass_matrix(model: DynamicsMethods, q: ArrayLike) -> np.ndarray:
@@ -243,7 +242,9 @@ class DynamicsMethods(ContactMethods):
         Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
         """
         self._require_invertible_mass_matrix(q)
-        return aba_derivatives(self, q, v, tau)
+        found, rows = _matrices(3, q, self.nv)
+        doors(q).batch_aba_derivatives(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(tau), *rows)
+        return AbaDerivatives(*found)
 
     @of_states
     def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
@@ -425,3 +426,268 @@ class DynamicsMethods(ContactMethods):
     def _written_of(self, loads: tuple[object, ...], constraints: tuple[object, ...]) -> WrittenParts | None:
         """Those loads and constraints that are written in Python."""
         return written_parts(self, loads, constraints)
+
+    # ---- constraints, and velocities that they allow ------------------------------------------------
+
+    @in_coordinates("rows", "rows by q")
+    def _constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations q (n, nq)."""
+        n = len(q)
+        h, Dh = self._rows_of(self.constraint_list, len(self.constraints), q)
+        for k, row in self.written.constraints if self.written is not None else ():
+            for i in range(n):
+                h[i, k], Dh[i, k] = row(q[i])
+        return h, Dh
+
+    def _rows_of(self, rows: ConstraintList, m: int, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        n = len(q)
+        h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
+        if m:
+            wide().batch_constraints(self.core, rows, q, h, Dh.reshape(n, m * self.nv))
+        return h, Dh
+
+    @in_coordinates("rows")
+    def _facing_cosines(self, q: np.ndarray) -> np.ndarray:
+        """Return the cosines (n, m) between the directions that constraints say face the same way; 1 where none do."""
+        out = np.ones((len(q), len(self.constraints)))
+        has = self._facing >= 0
+        if has.any():
+            out[:, has] = self._rows_of(self._cosines, int(self._facing.max()) + 1, q)[0][:, self._facing[has]]
+        return out
+
+    @in_coordinates("plain", "force")
+    def _facing_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the differences (n, 3 k) of the directions that face the same way, and their slopes (n, 3 k, nv)."""
+        return self._rows_of(self._differences, 3 * (int(self._facing.max(initial=-1)) + 1), q)
+
+    def _constraint_errors(self, q: np.ndarray) -> np.ndarray:
+        # the sine of an angle beyond 90 degrees falls again
+        h, _ = self._constraint_rows(q)
+        return np.where(self._facing_cosines(q) > FACES, h, np.copysign(2.0, h) - h)
+
+    @finite_result
+    def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
+
+        Rates of prescribed coordinates stay as they are in v. Wheels that roll (:class:`RollingConstraint`) do not slip
+        with it.
+        """
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        self.require_invertible_mass_matrix(q)
+        if self.rolling:
+            return without_slip(self, q, v)
+        found: np.ndarray = self._constrained_velocities(q[None], self._momenta(q[None], v[None]), v[None])[0]
+        return found
+
+    def _constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
+        """Return v = M^-1 (p + Dh^T nu), with Dh v = 0, for rows q (n, nq), p (n, nv): (n, nv) [m/s or rad/s].
+
+        ``rates`` (n, nv): its entries of prescribed coordinates are those of v.
+        """
+        locked = np.asarray(self.flat.kinematic, dtype=bool)
+        if not self.constraints and not locked.any():
+            return self._velocities(q, p)
+        if self._followers is None and self.written is None and not locked.any():
+            field = core.ModelStepper(self.core, 1.0, constraints=self.constraint_list)
+            q, p = np.ascontiguousarray(q), np.ascontiguousarray(p)
+            v = np.empty_like(p)
+            if np.isfinite(core.velocities_of(field, q, p, v)):
+                return v
+        M, free = self._mass_matrices(q), ~locked
+        v = np.zeros_like(p) if rates is None else np.where(locked, rates, 0.0)
+        inner = M[:, free][:, :, free]
+        rest = p[:, free] - (M[:, free][:, :, locked] @ v[:, locked, None])[:, :, 0]
+        v[:, free] = np.linalg.solve(inner, rest[:, :, None])[:, :, 0]
+        if self.constraints:
+            _, Dh = self._constraint_rows(q)
+            Y = np.linalg.solve(inner, np.swapaxes(Dh[:, :, free], 1, 2))
+            # by the pseudo-inverse: where constraints depend on each other any multipliers do
+            nu = np.linalg.pinv(Dh[:, :, free] @ Y, rcond=1e-13, hermitian=True) @ (Dh @ v[:, :, None])
+            v[:, free] -= (Y @ nu)[:, :, 0]
+        return v
+
+
+# ---- wheels that roll without slip, at a state -----------------------------------------------------------------
+
+
+#: How far a wheel that holds its distance may be from its plane where a run starts [m].
+OFF = 1e-9
+#: Speed of slip that is none where a run starts, as a share of the speeds.
+SLIP = 1e-8
+
+
+@in_coordinates("plain", "plain", "force")
+def rows_of(model: DynamicsMethods, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the wheels (m,), the directions (m, 3) and the rows (m, nv) that v must satisfy at q (nq,): rows v = 0."""
+    found: Wheels = model.wheels
+    poses = model._pose_rows(q[None])[0][found.body].reshape(-1, 3, 4)
+    _, n, x, _ = rims(found, np.arange(len(found)), poses)
+    which, ways, rows = [], [], []
+    for k in range(len(found)):
+        R = poses[k, :, :3]
+        arm = R.T @ (x[k] - poses[k, :, 3])
+        J = np.empty((1, 6 * model.nv))
+        core.batch_jacobian(model.core, np.ascontiguousarray(q[None]), int(found.body[k]), arm, J)
+        for way, held in zip(_ways(n[k], R @ found.axis[k]), found.holds[k], strict=True):
+            if held:
+                which.append(k)
+                ways.append(way)
+                rows.append(way @ J.reshape(6, model.nv)[3:])
+    return np.array(which, int), np.array(ways).reshape(-1, 3), np.array(rows).reshape(-1, model.nv)
+
+
+def _ways(n: np.ndarray, axle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The normal, the way of a wheel and its axle on the plane."""
+    across = axle - (n @ axle) * n
+    if np.linalg.norm(across) < FLAT:
+        one = np.eye(3)[0 if abs(n[0]) < 0.9 else 1]
+        along = one - (n @ one) * n
+        along /= np.linalg.norm(along)
+        return n, along, np.cross(n, along)
+    across = across / np.linalg.norm(across)
+    return n, np.cross(across, n), across
+
+
+def without_slip(model: DynamicsMethods, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, with which wheels do not slip."""
+    *_, rows = rows_of(model, q)
+    if model.constraints:
+        rows = np.vstack([rows, model._constraint_rows(q[None])[1][0]])
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    M = model._mass_matrices(q[None])[0]
+    Y = np.linalg.solve(M[np.ix_(free, free)], rows[:, free].T)
+    out = np.array(v, dtype=float)
+    for _ in range(2):
+        out[free] -= Y @ (np.linalg.pinv(rows[:, free] @ Y, rcond=1e-12, hermitian=True) @ (rows @ out))
+    return out
+
+
+def require_rolling(model: DynamicsMethods, q: np.ndarray, v: np.ndarray | None) -> None:
+    """Raise an InputError if a wheel that holds its distance is off its plane at q (nq,), or slips with v (nv,)."""
+    found: Wheels = model.wheels
+    if not len(found):
+        return
+    poses = model._pose_rows(q[None])[0][found.body].reshape(-1, 3, 4)
+    gap, *_ = rims(found, np.arange(len(found)), poses)
+    names = [each.frame for each in model.rolling]
+    off = np.where(found.holds[:, 0], np.abs(gap), 0.0)
+    if off.max() > OFF:
+        k = int(off.argmax())
+        raise InputError(
+            f'"{names[k]}" is {gap[k]:.3g} m from the plane on which it rolls, at the start; set it on the plane '
+            "(its rim is a wheel's nearest point), or leave normal=True out"
+        )
+    if v is None:
+        return
+    which, _, rows = rows_of(model, q)
+    slip = np.abs(rows @ v)
+    if slip.max(initial=0.0) > SLIP * max(float(np.abs(rows * v).max()), 1e-300):
+        k = int(slip.argmax())
+        raise InputError(
+            f'"{names[which[k]]}" slips by {slip[k]:.3g} m/s at the start, and it rolls; start with '
+            "model.project_velocity(q, v), the nearest velocity with which nothing slips"
+        )
+
+
+def refuse_rolling(model: DynamicsMethods, what: str) -> None:
+    """Raise a ModelError if wheels roll that a function does not know."""
+    if model.rolling:
+        raise ModelError(f'{what} does not support wheels that roll without slip, which "{model.name}" has')
+
+
+# ---- rates of springs, drives and friction ---------------------------------------------------------------------
+
+
+_SPRINGS = (JointSpring, NonlinearSpring, Spring)
+
+
+def spring_rate(model: DynamicsMethods, q: np.ndarray) -> float:
+    """Return the largest frequency that one spring alone gives the mechanism at q (nq,) [rad/s]; zero without springs.
+
+    Of a spring of stiffness k along a row J of displacements it is sqrt(k J M^-1 J^T).
+    """
+    springs = [load for load in model.loads if isinstance(load, _SPRINGS)]
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    if not springs or not free.any() or not np.isfinite(q).all():
+        return 0.0
+    inverse = np.linalg.pinv(model.crba(q)[np.ix_(free, free)])
+    squares = [float(np.linalg.eigvals(inverse @ _stiffness(model, load, q)[np.ix_(free, free)]).real.max())
+               for load in springs]  # fmt: skip
+    return float(np.sqrt(max(0.0, *squares)))
+
+
+def drive_rate(model: DynamicsMethods, q: np.ndarray) -> float:
+    """Return the largest rate that drives and joint damping give the mechanism at q (nq,) [1/s]; zero without them.
+
+    Of dampings D and gains K it is the larger of the largest eigenvalue of M^-1 D and the root of that of M^-1 K.
+    """
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    if not (model.drives or np.any(model.damping)) or not free.any() or not np.isfinite(q).all():
+        return 0.0
+    gains = np.zeros((2, model.nv))
+    gains[1] = model.damping
+    for drive in model.drives:
+        gains[:, model.joint(drive.joint).v_slice.start] += drive.kp, drive.kd
+    inverse = np.linalg.pinv(model.crba(q)[np.ix_(free, free)])
+    by_gain, by_damping = (float(np.linalg.eigvals(inverse * diagonal).real.max()) for diagonal in gains[:, free])
+    return max(float(np.sqrt(max(by_gain, 0.0))), by_damping)
+
+
+def friction_rates(model: DynamicsMethods, q: np.ndarray) -> np.ndarray:
+    """Return the rates by which smooth friction slows joints that hardly move at q (nq,), (k,) [1/s].
+
+    Friction f with the velocity e slows an inertia M at the rate f/(M e). Prescribed joints are left out.
+    """
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    with np.errstate(over="ignore"):  # of friction that no double holds over so small a velocity: infinitely fast
+        slope = (model.friction / np.asarray(model.flat.friction_velocity))[free]
+    found: np.ndarray = slope * np.diag(np.linalg.inv(model.crba(q)[np.ix_(free, free)]))
+    return found
+
+
+def heaviest_load(model: DynamicsMethods) -> tuple[str, float, float] | None:
+    """Return the joint that carries the most for the mass of its body: its name, that mass and what it carries [kg].
+
+    Joints with armature and bodies without mass are left out; None where nothing is carried.
+    """
+    flat = model.full.flat
+    carried = np.zeros(len(flat.mass))
+    for body in range(len(carried) - 1, -1, -1):
+        if flat.parent[body] >= 0:
+            carried[flat.parent[body]] += carried[body] + flat.mass[body]
+    share = np.divide(carried, flat.mass, out=np.zeros(len(carried)), where=flat.mass > 0)
+    starts = {joint.v_slice.start: joint.name for joint in model.full.joints}
+    sizes = KIND_NV[flat.kind]
+    first = (np.cumsum(sizes) - sizes).tolist()
+    share[[flat.armature[at] > 0 or at not in starts for at in first]] = 0.0
+    k = int(share.argmax())
+    return (starts[first[k]], float(flat.mass[k]), float(carried[k])) if share[k] > 0 else None
+
+
+def _stiffness(model: DynamicsMethods, load: JointSpring | NonlinearSpring | Spring, q: np.ndarray) -> np.ndarray:
+    """The matrix (nv, nv) of a spring without what its present force adds; that of a table at its steepest."""
+    if isinstance(load, Spring):
+        rows = _jacobian(model, load.a, q) - _jacobian(model, load.b, q)
+        d = _place(model, load.a, q) - _place(model, load.b, q)
+        if load.length != 0 and d.any():
+            rows = (d / np.linalg.norm(d))[None] @ rows
+        found: np.ndarray = load.stiffness * rows.T @ rows
+        return found
+    out, iv = np.zeros((model.nv, model.nv)), model.joint(load.joint).v_slice.start
+    if isinstance(load, JointSpring):
+        out[iv, iv] = load.stiffness
+    else:
+        x = np.asarray(load.positions, dtype=float)
+        force = [load.force(at) for at in x] if callable(load.force) else load.force
+        out[iv, iv] = max(0.0, float((-np.diff(np.asarray(force, dtype=float)) / np.diff(x)).max(initial=0.0)))
+    return out
+
+
+def _jacobian(model: DynamicsMethods, frame: str, q: np.ndarray) -> np.ndarray:
+    """Of a frame's origin, (3, nv)."""
+    return np.zeros((3, model.nv)) if frame == "world" else model.frame_jacobian(frame, q)[3:]
+
+
+def _place(model: DynamicsMethods, frame: str, q: np.ndarray) -> np.ndarray:
+    """A frame's origin, (3,) [m]."""
+    return np.zeros(3) if frame == "world" else model.frame_pose(frame, q)[:3, 3]

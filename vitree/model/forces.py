@@ -1,19 +1,21 @@
-"""Forward and inverse dynamics under everything that a model has, forces of contacts, and reactions in joints."""
+"""Forces and accelerations of a state under everything that a model has: of closed contacts, and in joints."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import all_finite, entries
-from vitree.errors import ModelError
+from vitree.arguments import all_finite, entries, mapping, shown
+from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import Coupling
-from vitree.model import state_forces as at_state
+from vitree.mechanism.flat import JointInfo
+from vitree.mechanism.index import Index
 from vitree.model.broadcasting import (
     finite_result,
     in_coordinates,
@@ -23,17 +25,25 @@ from vitree.model.broadcasting import (
     on_stacks,
     row_by_row,
 )
-from vitree.model.constraints import ConstraintMethods
-from vitree.model.dynamics import AbaDerivatives, RneaDerivatives, inverse_mass_matrix, rnea_derivatives
-from vitree.model.inputs import resolve_inputs
-from vitree.model.user_loads import Force, Mapped, Potential
+from vitree.model.contacts import GROUND, ContactForces, contact_forces
+from vitree.model.dynamics import (
+    AbaDerivatives,
+    DynamicsMethods,
+    RneaDerivatives,
+    inverse_mass_matrix,
+    rnea_derivatives,
+)
+from vitree.model.user_inputs import Force, Inputs, Mapped, Potential, resolve_inputs
+from vitree.model.variants import Cut
+from vitree.spatial.rotations import cross, turn_z_to
 
 core = scalar()
-#: Derivatives that loads written in Python may give, by the class that has them by differences.
-_OWN = {Potential: ("gradient", "hessian"), Force: ("by_q", "by_v")}
-#: Compiled calls on one state, whose answer is None where the functions are needed.
-_RNEA = core.Call("rnea_derivatives", RneaDerivatives)
-_MASS = core.Call("inverse_mass_matrix")
+#: What is too large for a double is infinite, and refused where it is a result.
+quiet = np.errstate(all="ignore")
+#: How contacts take part in the accelerations of a state.
+CONTACTS = ("closed", "none")
+#: An acceleration satisfies constraints up to this share of itself.
+SATISFIED = 1e-6
 
 
 class Accelerations(NamedTuple):
@@ -43,39 +53,259 @@ class Accelerations(NamedTuple):
     multipliers: np.ndarray
 
 
-def forward_dynamics_derivatives(
-    model: ForceMethods, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, more: Mapping[str, Any]
-) -> AbaDerivatives:
-    """Return the derivatives of ``model.forward_dynamics`` at q (..., nq) [m or rad], v [its rate] and tau [N or N m].
+#: A wrench on a frame: its name, and (torque, force) (6,) about the frame's origin in world axes [N m, N].
+FrameWrench = tuple[str, np.ndarray]
 
-    Raises
-    ------
-    ModelError
-        If a load or a constraint of the model has no exact derivatives.
+
+class StateForces(NamedTuple):
+    """What a solve for the accelerations of a state found.
+
+    Attributes
+    ----------
+    acceleration : (nv,) array [m/s^2 or rad/s^2]
+    multipliers : (m,) array [N or N m]
+        Of constraints.
+    rows : (n, 15) array
+        Closed contacts: 0, number, force, slip velocity, gap, as steppers have them, then where the force acts and the
+        normal. None where contacts are given.
+    wrenches : (nbody, 6) array [N m, N]
+        What contacts and pushes put on bodies, (torque, force) about the bodies' origins in world axes; (0, 6):
+        nothing.
     """
-    _require_slopes(model)
-    q, v = np.asarray(q), np.asarray(v)
-    if q.ndim > 1:
-        tau = np.zeros(v.shape) if tau is None else tau
-        one = lambda q, v, tau: forward_dynamics_derivatives(model, q, v, tau, more)  # noqa: E731
-        return row_by_row(model, one, q=q, v=v, tau=tau)
-    given = resolve_inputs(model, more.get("inputs"))
-    nu = len(model.input_names)
-    u = np.zeros(nu) if given is None else entries(given, (nu,), "inputs")
-    # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
-    a = model.forward_dynamics(q, v, tau, contacts="none", **more).acceleration
-    inverse = _RNEA.answer(model._calls, model, q, v, a) or rnea_derivatives(model, q, v, a)
-    _, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
-    of_joints = core.joint_slopes(model.core, model.drive_list, q, v, u)
-    by_q += np.diag(of_joints[0]) - inverse.by_q
-    by_v += np.diag(of_joints[1]) - inverse.by_v
-    if model.written is not None:
-        of_written = model.written.tangent(float(more["t"]), q, v, u)
-        by_q += of_written[0]
-        by_v += of_written[1]
-    of_mass = _MASS.answer(model._calls, model, q)
-    response = _constrained(model, q, inverse_mass_matrix(model, q) if of_mass is None else of_mass)
-    return AbaDerivatives(response @ by_q, response @ by_v, response)
+
+    acceleration: np.ndarray
+    multipliers: np.ndarray
+    rows: np.ndarray
+    wrenches: np.ndarray
+
+
+def take_field(model: DynamicsMethods, tau: np.ndarray | None, inputs: np.ndarray | None) -> Any:
+    """Return a stepper that has the accelerations under everything, which nobody else has.
+
+    Who is done with it appends it to ``model._fields``.
+    """
+    idle = model._fields
+    try:
+        field = idle.pop()
+    except IndexError:
+        field = model._field()
+    field.drive(np.zeros(len(model.input_names)) if inputs is None else inputs, model._nothing if tau is None else tau)
+    return field
+
+
+def require_contacts_word(contacts: str) -> bool:
+    """Return whether closed contacts act; raise an InputError unless the word is one of CONTACTS."""
+    if not isinstance(contacts, str) or contacts not in CONTACTS:
+        raise InputError(
+            "contacts", contacts,
+            f'is {shown(contacts)}; choose "closed", so that what is closed pushes, or "none"',
+            choices=CONTACTS
+        )  # fmt: skip
+    return contacts == "closed"
+
+
+def inputs_at(model: DynamicsMethods, inputs: Inputs) -> np.ndarray | None:
+    """Return inputs (nu,) of one state, or None."""
+    found = resolve_inputs(model, inputs)
+    return None if found is None else entries(found, (len(model.input_names),), "inputs")
+
+
+def prescribed_accelerations(model: DynamicsMethods, prescribed: Mapping[str, float] | None) -> np.ndarray | None:
+    """Return accelerations (nv,) with those of the named prescribed coordinates, or None."""
+    if prescribed is None:
+        return None
+    out = np.zeros(model.nv)
+    for name, a in mapping(prescribed, "prescribed", "a mapping of names of joints to accelerations").items():
+        if name not in model.prescribed_joint_names:
+            raise UnknownNameError("prescribed joint", name, model.prescribed_joint_names)
+        out[model.joint(name).v_slice] = entries(a, (), f'the acceleration of "{name}"')
+    return out
+
+
+def state_forces(
+    model: DynamicsMethods, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, t: float, inputs: Inputs,
+    locked: np.ndarray | None, contacts: bool | ContactForces, pushes: Sequence[FrameWrench] = (), slow: float = 0.0,
+) -> StateForces:  # fmt: skip
+    """Return the accelerations of a state (q, v) and what acts at it; see :meth:`vitree.Model.forward_dynamics`.
+
+    ``locked`` (nv,) are accelerations of prescribed coordinates [m/s^2 or rad/s^2]; ``contacts`` whether closed
+    contacts act, or their forces; ``pushes`` act on frames besides. What slips no faster than ``slow`` [m/s or rad/s]
+    sticks, where that is more than what the core has for states.
+    """
+    model._require_invertible_mass_matrix(q)
+    u, t = inputs_at(model, inputs), _time(t)
+    status, rows, wrenches = 0, NO_ROWS, NO_WRENCHES
+    given = contacts if isinstance(contacts, ContactForces) else None
+    if pushes or given is not None:
+        wrenches = wrenches_of(model, q, given, pushes)
+        tau = generalized(model, q, wrenches, given) + (0.0 if tau is None else tau)
+        if not core.plain(tau, len(tau)):
+            raise InputError("forces of contacts and pushes are too large for a double; give smaller ones")
+    field = take_field(model, tau, u)
+    if contacts is True and model.contact_list.count:
+        a, multipliers, rows, found, status = core.accelerations_with_contacts(field, t, q, v, locked, slow)
+        if not status:
+            wrenches = found if wrenches is NO_WRENCHES else found + wrenches
+    else:
+        a, multipliers = field.acceleration_at(t, q, v, locked)
+    model._fields.append(field)
+    if status or not core.plain(a, len(a)):
+        asked = {"q": q, "v": v, "tau": tau, "inputs": u}
+        if (why := no_result(model, "forward_dynamics", asked)) and isinstance(why, InputError):
+            raise why
+        raise ConvergenceError(
+            "no acceleration exists: "
+            + ("no forces of the closed contacts obey the laws of friction, as where a body that slides jams; give "
+               'contacts="none", or take a step' if np.isfinite(a).all()
+               else "the constraints depend on each other at q"),
+            time=t, residual=np.nan, iterations=0,
+        )  # fmt: skip
+    return StateForces(a, multipliers, rows, wrenches)
+
+
+def _time(t: object) -> float:
+    return t if type(t) is float and math.isfinite(t) else float(entries(t, (), "t"))
+
+
+NO_ROWS = np.zeros((0, 15))
+NO_WRENCHES = np.zeros((0, 6))
+
+
+def _impossible(model: DynamicsMethods, worst: int) -> Exception:
+    if worst < 0:
+        return ConvergenceError("the forces of the closed contacts cannot be found; give contacts=\"none\"",
+                                time=0.0, residual=np.nan, iterations=0)  # fmt: skip
+    one, other = model._contact_names[worst]
+    other = {"ground": "the ground", "limit": "its limit"}.get(other, f'"{other}"')
+    return InputError(
+        f'a moves "{one}" into {other}, or lets it slip where it rolls; give an acceleration that closed contacts '
+        'allow, or contacts="none"'
+    )
+
+
+# ---- what joints transmit ------------------------------------------------------------------------------------
+
+
+class JointFrames:
+    """The frames of the joints: bodies, and rotations and positions in core frames, of a model that is not reduced."""
+
+    def __init__(self, model: DynamicsMethods):
+        places = [_place(model.index, joint) for joint in model.flat.joints]
+        body, turn, position = (np.array(x) for x in zip(*places, strict=True))
+        self.body = np.ascontiguousarray(body, dtype=np.int32)
+        self.turn, self.position = (np.ascontiguousarray(x, dtype=float) for x in (turn, position))
+        self.names = tuple(joint.name for joint in model.flat.joints)
+
+
+def _place(index: Index, joint: JointInfo) -> tuple[int, np.ndarray, np.ndarray]:
+    """The body that a joint moves, and the rotation and position of the joint's frame in its core frame."""
+    flat = index.flat
+    body = int(np.flatnonzero(index.iv < joint.v_slice.stop)[-1])
+    row = index.frames.get(joint.name)
+    if row is not None and joint.name not in flat.link_names and flat.frame_body[row] == body:
+        return body, flat.frame_E[row], flat.frame_p[row]
+    # a link has the name
+    turn = np.eye(3) if joint.axis is None else turn_z_to(np.array(joint.axis, dtype=float)).T
+    return body, turn, np.zeros(3)
+
+
+class Place:
+    """Where wrenches are transmitted: one place of a mechanism, or of one cut at a frame.
+
+    Parameters
+    ----------
+    cut : Cut
+    body : int
+        Of the cut model.
+    E, p : (3, 3) array, (3,) array [m]
+        Axes and point of the wrench in the body's core frame.
+    """
+
+    def __init__(self, cut: Cut, body: int, E: np.ndarray, p: np.ndarray):
+        self.cut, self.body = cut, np.array([body], dtype=np.int32)
+        self.turn, self.position = (np.ascontiguousarray(x[None], dtype=float) for x in (E, p))
+
+
+def transmitted(
+    model: DynamicsMethods, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, multipliers: np.ndarray | None,
+    contacts: bool | ContactForces, at: JointFrames | Place, *, tau: np.ndarray | None, t: float, inputs: Inputs,
+    locked: np.ndarray | None, pushes: Sequence[FrameWrench] = (), slow: float = 0.0,
+) -> np.ndarray:  # fmt: skip
+    """Return the wrenches (n, 6) [N m, N] that parents put on bodies at places.
+
+    Arguments are as of :meth:`vitree.Model.joint_reactions` and :func:`state_forces`.
+    """
+    u = inputs_at(model, inputs)
+    given = contacts if isinstance(contacts, ContactForces) else None
+    rows, wrenches = NO_ROWS, NO_WRENCHES
+    if a is None or (multipliers is None and model.constraints) or (contacts is True and model.contact_list.count):
+        found = state_forces(model, q, v, tau, t, u, locked, contacts, pushes, slow)
+        a, rows, wrenches = found.acceleration if a is None else a, found.rows, found.wrenches
+        multipliers = found.multipliers if multipliers is None else multipliers
+    elif given is not None or pushes:
+        wrenches = wrenches_of(model, q, given, pushes)
+    multipliers = NO_MULTIPLIERS if multipliers is None else multipliers
+    if isinstance(at, Place) and at.cut.iq is not None:
+        if given is None and len(rows):
+            given = contact_forces(model, rows)
+        model, (q, v, a) = at.cut.model, at.cut.states(q, v, a)
+        wrenches = NO_WRENCHES if given is None and not pushes else wrenches_of(model, q, given, pushes)
+    field = take_field(model, None, u)
+    found = core.joint_wrenches(field, q, v, a, multipliers, wrenches if len(wrenches) else None, at.body, at.turn,
+                                at.position)  # fmt: skip
+    model._fields.append(field)
+    result: np.ndarray = found
+    return result
+
+
+NO_MULTIPLIERS = np.zeros(0)
+
+
+@quiet
+def generalized(
+    model: DynamicsMethods, q: np.ndarray, wrenches: np.ndarray, given: ContactForces | None
+) -> np.ndarray:
+    """Return the joint forces (nv,) of wrenches on bodies (nbody, 6), and of limits and dry friction."""
+    out, J = np.zeros(model.nv), np.empty((1, 6 * model.nv))
+    for body in np.flatnonzero(wrenches.any(axis=1)):
+        core.batch_jacobian(model.core, q[None], int(body), np.zeros(3), J)
+        out += wrenches[body] @ J.reshape(6, model.nv)
+    if given is not None:
+        for name, f, point in zip(given.a, given.force, given.point, strict=True):
+            if np.isnan(point[0]):
+                out[model.joint(name).v_slice.start] += f[0]
+    return out
+
+
+@quiet
+def wrenches_of(model: DynamicsMethods, q: np.ndarray, given: ContactForces | None,
+                pushes: Sequence[FrameWrench] = ()) -> np.ndarray:  # fmt: skip
+    """Return what contacts and pushes put on bodies, (nbody, 6): about the bodies' origins in world axes."""
+    out, poses = np.zeros((model.nbody, 6)), model._pose_rows(q[None])[0]
+    for name, other, f, point in zip(given.a, given.b, given.force, given.point, strict=True) if given else ():
+        if np.isnan(point[0]):
+            continue
+        for frame, sign in ((name, 1.0), (other, -1.0)):
+            body = -1 if frame == GROUND else model.index.place(frame)[0]
+            if body >= 0:
+                out[body, :3] += sign * cross(point - poses[body, :, 3], f)
+                out[body, 3:] += sign * f
+    for frame, wrench in pushes:
+        body, _, p = model.index.place(frame)
+        if body >= 0:
+            out[body, :3] += wrench[:3] + cross(poses[body, :, :3] @ p, wrench[3:])
+            out[body, 3:] += wrench[3:]
+    return out
+
+
+# ---- derivatives -----------------------------------------------------------------------------------------------
+
+
+#: Derivatives that loads written in Python may give, by the class that has them by differences.
+_OWN = {Potential: ("gradient", "hessian"), Force: ("by_q", "by_v")}
+#: Compiled calls on one state, whose answer is None where the functions are needed.
+_RNEA = core.Call("rnea_derivatives", RneaDerivatives)
+_MASS = core.Call("inverse_mass_matrix")
 
 
 def _constrained(model: ForceMethods, q: np.ndarray, inverse: np.ndarray) -> np.ndarray:
@@ -113,7 +343,7 @@ def _require_slopes(model: ForceMethods) -> None:
 # ---- the methods -------------------------------------------------------------------------------------------------
 
 
-class ForceMethods(ConstraintMethods):
+class ForceMethods(DynamicsMethods):
     """Accelerations and forces under everything that the model has."""
 
     @in_one_call_as(Accelerations)
@@ -168,9 +398,9 @@ class ForceMethods(ConstraintMethods):
             more = {"t": t, "inputs": inputs, "prescribed": prescribed}
             kept = {key: x for key, x in more.items() if x is not None}
             return self._many_accelerations(q, v, tau, {**kept, "contacts": contacts})
-        closed = at_state.require_contacts_word(contacts)
-        locked = at_state.prescribed_accelerations(self, prescribed)
-        found = at_state.state_forces(self, q, v, tau, t, inputs, locked, closed)
+        closed = require_contacts_word(contacts)
+        locked = prescribed_accelerations(self, prescribed)
+        found = state_forces(self, q, v, tau, t, inputs, locked, closed)
         return Accelerations(found.acceleration, found.multipliers)
 
     def _many_accelerations(
@@ -233,7 +463,34 @@ class ForceMethods(ConstraintMethods):
         Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
         """
         more = {"t": t, "inputs": inputs, "prescribed": prescribed}
-        return forward_dynamics_derivatives(self, q, v, tau, more)
+        _require_slopes(self)
+        q, v = np.asarray(q), np.asarray(v)
+        if q.ndim == 1:
+            return self._acceleration_derivatives(q, v, tau, more)
+        tau = np.zeros(v.shape) if tau is None else tau
+        one = lambda q, v, tau: self._acceleration_derivatives(q, v, tau, more)  # noqa: E731
+        return row_by_row(self, one, q=q, v=v, tau=tau)
+
+    def _acceleration_derivatives(
+        self, q: np.ndarray, v: np.ndarray, tau: ArrayLike | None, more: Mapping[str, Any]
+    ) -> AbaDerivatives:
+        given = resolve_inputs(self, more.get("inputs"))
+        nu = len(self.input_names)
+        u = np.zeros(nu) if given is None else entries(given, (nu,), "inputs")
+        # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
+        a = self.forward_dynamics(q, v, tau, contacts="none", **more).acceleration
+        inverse = _RNEA.answer(self._calls, self, q, v, a) or rnea_derivatives(self, q, v, a)
+        _, by_q, by_v = core.load_derivatives(self.core, self.load_list, q, v, u)
+        of_joints = core.joint_slopes(self.core, self.drive_list, q, v, u)
+        by_q += np.diag(of_joints[0]) - inverse.by_q
+        by_v += np.diag(of_joints[1]) - inverse.by_v
+        if self.written is not None:
+            of_written = self.written.tangent(float(more["t"]), q, v, u)
+            by_q += of_written[0]
+            by_v += of_written[1]
+        of_mass = _MASS.answer(self._calls, self, q)
+        response = _constrained(self, q, inverse_mass_matrix(self, q) if of_mass is None else of_mass)
+        return AbaDerivatives(response @ by_q, response @ by_v, response)
 
     @finite_result
     @in_coordinates("force", checks="state")
@@ -274,8 +531,35 @@ class ForceMethods(ConstraintMethods):
             If the constraints depend on each other at q.
         """
         q, v = self._q_and_v(q, v)
-        closed = at_state.require_contacts_word(contacts)
-        return at_state.inverse_dynamics(self, q, v, self._checked(a, self.nv, "a"), t, inputs, closed)
+        closed, a = require_contacts_word(contacts), self._checked(a, self.nv, "a")
+        self._require_invertible_mass_matrix(q)
+        u, t = inputs_at(self, inputs), _time(t)
+        field, status, worst = take_field(self, None, u), 0, -1
+        if closed and self.contact_list.count:
+            left, worst, status = core.acceleration_left(field, t, q, v, a)
+        else:
+            left = a - field.acceleration_at(t, q, v, np.ascontiguousarray(a))[0]
+        self._fields.append(field)
+        if status:
+            raise _impossible(self, worst)
+        if self.constraints:
+            _, Dh = self._constraint_rows(q[None])
+            lack = np.abs(Dh[0] @ left)
+            # what is at rest does so up to rounding errors of all that moves, and of the weight
+            size = np.abs(a).max(initial=0.0) + np.abs(left).max(initial=0.0) + np.linalg.norm(self.gravity)
+            scale = np.abs(Dh[0]) @ (np.abs(a) + np.abs(a - left)) + SATISFIED * size * np.abs(Dh[0]).max(axis=1)
+            if (lack > SATISFIED * scale).any():
+                k = int(np.argmax(lack - SATISFIED * scale))
+                raise InputError(
+                    "a", a,
+                    f'violates the constraint "{self.constraints[k].name}": its second derivative would be '
+                    f"{lack[k]:.3g}; give an acceleration that the constraints allow"
+                )
+        M_left, zero = np.empty((1, self.nv)), self._nothing[None]
+        core.batch_rnea(self.core, np.zeros(3), q[None], zero, left[None], M_left)
+        tau: np.ndarray = M_left[0]
+        tau[np.asarray(self.flat.kinematic, dtype=bool)] = 0.0
+        return tau
 
     @in_coordinates("plain", checks="state")
     def contact_forces(
@@ -287,7 +571,7 @@ class ForceMethods(ConstraintMethods):
         t: float = 0.0,
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
-    ) -> at_state.ContactForces:
+    ) -> ContactForces:
         """Return the forces of the closed contacts of a state, as :meth:`forward_dynamics` finds them.
 
         The arguments are as of :meth:`forward_dynamics`. Where more points push than a body needs, the forces are
@@ -300,9 +584,9 @@ class ForceMethods(ConstraintMethods):
         """
         q, v = self._q_and_v(q, v)
         tau = None if tau is None else self._checked(tau, self.nv, "tau")
-        locked = at_state.prescribed_accelerations(self, prescribed)
-        found = at_state.state_forces(self, q, v, tau, t, inputs, locked, True)
-        return at_state.contact_forces(self, found.rows)
+        locked = prescribed_accelerations(self, prescribed)
+        found = state_forces(self, q, v, tau, t, inputs, locked, True)
+        return contact_forces(self, found.rows)
 
     @in_coordinates("plain", checks="state")
     def joint_reactions(
@@ -316,7 +600,7 @@ class ForceMethods(ConstraintMethods):
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
         multipliers: ArrayLike | None = None,
-        contacts: str | at_state.ContactForces = "closed",
+        contacts: str | ContactForces = "closed",
     ) -> dict[str, np.ndarray]:
         """Return the wrench that each joint transmits, by the joint's name: (torque, force), (6,) [N m, N].
 
@@ -364,9 +648,9 @@ class ForceMethods(ConstraintMethods):
         if multipliers is not None:
             multipliers = entries(multipliers, (len(self.constraints),), "multipliers")
         frames = self._joint_frames
-        acting = contacts if isinstance(contacts, at_state.ContactForces) else at_state.require_contacts_word(contacts)
-        locked = at_state.prescribed_accelerations(self, prescribed)
-        rows = at_state.transmitted(self, q, v, a, multipliers, acting, frames,
+        acting = contacts if isinstance(contacts, ContactForces) else require_contacts_word(contacts)
+        locked = prescribed_accelerations(self, prescribed)
+        rows = transmitted(self, q, v, a, multipliers, acting, frames,
                                   tau=torque, t=t, inputs=inputs, locked=locked)  # fmt: skip
         if not core.plain(rows.reshape(-1), rows.size):
             given = {"q": q, "v": v, "a": a, "torque": torque, "multipliers": multipliers}
@@ -409,8 +693,8 @@ class ForceMethods(ConstraintMethods):
         return found
 
     @functools.cached_property
-    def _joint_frames(self) -> at_state.JointFrames:
-        return at_state.JointFrames(self)
+    def _joint_frames(self) -> JointFrames:
+        return JointFrames(self)
 
     def _q_and_v(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         return self.validate_configuration(q), self._checked(v, self.nv, "v")

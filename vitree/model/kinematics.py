@@ -25,10 +25,11 @@ from vitree.model.broadcasting import (
     row_by_row,
     stacked,
 )
-from vitree.model.configurations import ConfigurationMethods
+from vitree.model.facts import ModelFacts
 from vitree.spatial.rotations import cross, hat
 
 core = scalar()
+
 
 # ---- how frames and bodies move: velocities and accelerations of a state, by the twists of the coordinates
 
@@ -134,16 +135,6 @@ def _down(parent: np.ndarray, x: np.ndarray) -> np.ndarray:
     return x
 
 
-def sums_above(parent: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return the sum of the rows (nbody, m) of each body and all that it carries, (nbody, m)."""
-    x = x.copy()
-    for i in range(len(x) - 1, -1, -1):
-        k = int(parent[i])
-        if k >= 0:
-            x[k] += x[i]
-    return x
-
-
 def carried(parent: np.ndarray, body: int) -> np.ndarray:
     """Return which bodies (nbody,) a body carries, itself among them."""
     found = np.zeros(len(parent), dtype=bool)
@@ -175,9 +166,6 @@ def subtree_momentum(
 # earlier coordinate first: a joint moves all that comes after it as one rigid body.
 
 
-# The docstrings repeat parameters and errors, since the reference shows each function alone.
-
-
 @dataclass(frozen=True)
 class TwistDerivatives:
     """A frame's body velocity and its derivatives by q and v.
@@ -200,134 +188,6 @@ class TwistDerivatives:
     by_v: np.ndarray
     by_qq: np.ndarray
     by_vq: np.ndarray
-
-
-def pose_derivatives(model: KinematicsMethods, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the pose of a frame in the world and its derivatives by the coordinates.
-
-    Parameters
-    ----------
-    model : Model
-    name : str
-        A frame whose moving ancestors all are one-coordinate joints.
-    q : (nq,) array [m or rad]
-
-    Returns
-    -------
-    g : (4, 4) array
-        The pose [m].
-    dg : (nv, 4, 4) array
-        ``dg[i]`` is the derivative by coordinate i; zero if that does not move the frame.
-    ddg : (nv, nv, 4, 4) array
-        ``ddg[i, j]`` is the second derivative by coordinates i and j.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no frame of that name.
-    InputError
-        If the frame moves with a ball or free joint, or an argument is not a state.
-
-    Notes
-    -----
-    With s_i the twist of coordinate i in world axes about the world's origin, dg/dq_i = hat(s_i) g and
-    d2g/dq_i dq_j = hat(s_i) hat(s_j) g for i upstream of j or equal to it.
-
-    References
-    ----------
-    Johnson & Murphey 2009, eqs. 2-4.
-    """
-    at = _coordinates(model, name)
-    poses = model.body_poses(model.validate_configuration(q))
-    g = pose_of(model.flat, model.index.frame(name), poses)
-    s = _hats(twists_about(model.flat, poses, np.zeros(3))[at])
-    first = s @ g
-    second = s[:, None] @ first
-    return g, _spread(first, at, model.nv), _spread(_mirrored(second), at, model.nv, 2)
-
-
-def position_derivatives(
-    model: KinematicsMethods, name: str, q: ArrayLike
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the position of a frame's origin in the world and its derivatives by the coordinates.
-
-    Parameters
-    ----------
-    model : Model
-    name : str
-        A frame whose moving ancestors all are one-coordinate joints.
-    q : (nq,) array [m or rad]
-
-    Returns
-    -------
-    p : (3,) array [m]
-    dp : (nv, 3) array
-    ddp : (nv, nv, 3) array
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no frame of that name.
-    InputError
-        If the frame moves with a ball or free joint, or an argument is not a state.
-
-    References
-    ----------
-    Johnson & Murphey 2009, eqs. 2-4: the last columns of the poses.
-    """
-    g, dg, ddg = pose_derivatives(model, name, q)
-    return g[:3, 3].copy(), dg[:, :3, 3].copy(), ddg[:, :, :3, 3].copy()
-
-
-def twist_derivatives(model: KinematicsMethods, name: str, q: ArrayLike, v: ArrayLike) -> TwistDerivatives:
-    """Return the body velocity of a frame and its first and second derivatives by q and v.
-
-    Parameters
-    ----------
-    model : Model
-    name : str
-        A frame whose moving ancestors all are one-coordinate joints.
-    q : (nq,) array [m or rad]
-    v : (nv,) array [m/s or rad/s]
-
-    Returns
-    -------
-    TwistDerivatives
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no frame of that name.
-    InputError
-        If the frame moves with a ball or free joint, or an argument is not a state.
-
-    Notes
-    -----
-    With J_i the columns of the body Jacobian, dJ_i/dq_j = -ad_{J_j} J_i for i upstream of j, otherwise
-    zero. Differentiating V = sum J_i v_i once more, d2V/dq_j dq_k = -ad_{J_k} dV/dq_j for j upstream of k
-    or equal to it.
-
-    References
-    ----------
-    Johnson & Murphey 2009, eqs. 5-10.
-    """
-    at = _coordinates(model, name)
-    v = model.validate_velocity(v)
-    J = model.frame_jacobian(name, model.validate_configuration(q), axes="local").T
-    ad = _ads(J[at])
-    # by_vq[i, j] = -ad_j J_i, for i strictly before j
-    by_vq = -np.einsum("jab,ib->ija", ad, J[at])
-    by_vq[np.tril_indices(len(at))] = 0.0
-    by_q = np.einsum("i,ija->ja", v[at], by_vq)
-    by_qq = -np.einsum("kab,jb->jka", ad, by_q)
-    n = model.nv
-    return TwistDerivatives(
-        twist=v @ J,
-        by_q=_spread(by_q, at, n),
-        by_v=J.copy(),
-        by_qq=_spread(_mirrored(by_qq), at, n, 2),
-        by_vq=_spread(by_vq, at, n, 2),
-    )
 
 
 def _coordinates(model: KinematicsMethods, name: str) -> np.ndarray:
@@ -376,7 +236,7 @@ def _spread(x: np.ndarray, at: np.ndarray, n: int, axes: int = 1) -> np.ndarray:
 # ---- the methods -------------------------------------------------------------------------------------------------
 
 
-class KinematicsMethods(ConfigurationMethods):
+class KinematicsMethods(ModelFacts):
     """Poses, velocities and accelerations of frames, and their derivatives."""
 
     @of_states
@@ -526,11 +386,25 @@ class KinematicsMethods(ConfigurationMethods):
         InputError
             If the frame moves with a ball or free joint; take ``model.euler()``.
 
+        Notes
+        -----
+        With s_i the twist of coordinate i in world axes about the world's origin, dg/dq_i = hat(s_i) g and
+        d2g/dq_i dq_j = hat(s_i) hat(s_j) g for i upstream of j or equal to it.
+
         References
         ----------
         Johnson & Murphey 2009, eqs. 2-4.
         """
-        return pose_derivatives(self, name, q)
+        return self._pose_derivatives(name, q)
+
+    def _pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        at = _coordinates(self, name)
+        poses = self.body_poses(self.validate_configuration(q))
+        g = pose_of(self.flat, self.index.frame(name), poses)
+        s = _hats(twists_about(self.flat, poses, np.zeros(3))[at])
+        first = s @ g
+        second = s[:, None] @ first
+        return g, _spread(first, at, self.nv), _spread(_mirrored(second), at, self.nv, 2)
 
     @finite_result
     @in_coordinates("plain", "slopes", "second slopes", checks="state")
@@ -550,7 +424,8 @@ class KinematicsMethods(ConfigurationMethods):
         ----------
         Johnson & Murphey 2009, eqs. 2-4.
         """
-        return position_derivatives(self, name, q)
+        g, dg, ddg = self._pose_derivatives(name, q)
+        return g[:3, 3].copy(), dg[:, :3, 3].copy(), ddg[:, :, :3, 3].copy()
 
     @finite_result
     @in_coordinates("plain", "slopes", "slopes", "second slopes", "second slopes", checks="state")
@@ -564,8 +439,25 @@ class KinematicsMethods(ConfigurationMethods):
         InputError
             If the frame moves with a ball or free joint; take ``model.euler()``.
 
+        Notes
+        -----
+        With J_i the columns of the body Jacobian, dJ_i/dq_j = -ad_{J_j} J_i for i upstream of j, otherwise zero.
+        Differentiating V = sum J_i v_i once more, d2V/dq_j dq_k = -ad_{J_k} dV/dq_j for j upstream of k or equal to it.
+
         References
         ----------
         Johnson & Murphey 2009, eqs. 5-10.
         """
-        return twist_derivatives(self, name, q, v)
+        at, n = _coordinates(self, name), self.nv
+        v = self.validate_velocity(v)
+        J = self.frame_jacobian(name, self.validate_configuration(q), axes="local").T
+        ad = _ads(J[at])
+        # by_vq[i, j] = -ad_j J_i, for i strictly before j
+        by_vq = -np.einsum("jab,ib->ija", ad, J[at])
+        by_vq[np.tril_indices(len(at))] = 0.0
+        by_q = np.einsum("i,ija->ja", v[at], by_vq)
+        by_qq = -np.einsum("kab,jb->jka", ad, by_q)
+        return TwistDerivatives(
+            twist=v @ J, by_q=_spread(by_q, at, n), by_v=J.copy(), by_qq=_spread(_mirrored(by_qq), at, n, 2),
+            by_vq=_spread(by_vq, at, n, 2),
+        )  # fmt: skip

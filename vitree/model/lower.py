@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,24 +29,24 @@ from vitree.mechanism.loads import (
     Wrench,
     input_names,
 )
-from vitree.mechanism.plans import Plan, bodies_of, plan_of
+from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
 from vitree.mechanism.spans import spans_of
 from vitree.mechanism.tables import pieces
-from vitree.mechanism.ties import Tie
-from vitree.model.candidates import ROD_BOX, Candidates
-from vitree.model.user_loads import Constraint as WrittenConstraint
-from vitree.model.user_loads import Force, Potential
-from vitree.model.wheels import CoreRow, Wheels, friction_rows, rolling_rows
+from vitree.model.candidates import ROD_BOX, Candidates, Wheels
+from vitree.model.user_inputs import Constraint as WrittenConstraint
+from vitree.model.user_inputs import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
 
 # ---- loads and constraints as rows of numbers, as the compiled core takes them -----------------------------
 
 
+#: What the core takes of a load, constraint or contact: numbers by name.
+CoreRow = dict[str, Any]
 #: Codes of loads of ``_core/types.pxd``.
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
 #: Codes of contacts of ``_core/types.pxd``.
-_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM = range(6)
+_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM, _ROLLS, _RUBS = range(8)
 #: Codes of constraints of ``_core/types.pxd``.
 _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
 _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
@@ -54,12 +55,8 @@ _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
 def lower_loads(index: Index, loads: tuple[object, ...], more: tuple[CoreRow, ...] = ()) -> LoadList:
     """Return loads as the core takes them, those written in Python left out; ``more`` follow as they are.
 
-    Raises
-    ------
-    UnknownNameError
-        If a frame, link or joint is not known.
-    ModelError
-        If a load cannot be what it says.
+    Raises an UnknownNameError if a frame, link or joint is not known, and a ModelError if a load cannot be what it
+    says.
     """
     inputs = {name: k for k, name in enumerate(input_names(loads))}
     rows: list[CoreRow] = []
@@ -77,12 +74,8 @@ def of_links(loads: tuple[object, ...]) -> bool:
 def lower_drives(index: Index, loads: tuple[object, ...]) -> DriveList:
     """Return the drives among loads as the core takes them.
 
-    Raises
-    ------
-    UnknownNameError
-        If a joint is not known.
-    ModelError
-        If a drive is on a joint of several coordinates, on one that moves as prescribed, or on one that has a drive.
+    Raises an UnknownNameError if a joint is not known, and a ModelError if a drive is on a joint of several
+    coordinates, on one that moves as prescribed, or on one that has a drive.
     """
     inputs = {name: k for k, name in enumerate(input_names(loads))}
     rows: list[CoreRow] = []
@@ -189,14 +182,8 @@ def lower_constraints(
 ) -> ConstraintList:
     """Return constraints as the core takes them, with the plans of how they are solved for.
 
-    ``plan`` makes them, as :func:`vitree.mechanism.plans.plan_of` does.
-
-    Raises
-    ------
-    UnknownNameError
-        If a frame or joint is not known.
-    ModelError
-        If a constraint cannot be what it says.
+    ``plan`` makes them, as :func:`vitree.mechanism.plans.plan_of` does. Raises an UnknownNameError if a frame or joint
+    is not known, and a ModelError if a constraint cannot be what it says.
     """
     rows = [_constraint(index, c) for c in constraints]
     if not rows:
@@ -362,6 +349,24 @@ def limit_rows(flat: Flat) -> list[CoreRow]:
     return rows
 
 
+def rolling_rows(found: Wheels) -> list[CoreRow]:
+    """Return what rolls as the core takes it."""
+    return [
+        {"kind": _ROLLS, "dim": int(found.holds[k].sum()), "holds": found.holds[k].astype(int),
+         "body_a": found.body[k], "point_a": found.center[k], "radius_a": found.radius[k], "axis_a": found.axis[k],
+         "normal": found.plane[k, :3], "offset": found.plane[k, 3]}
+        for k in range(len(found))
+    ]  # fmt: skip
+
+
+def friction_rows(flat: Flat) -> list[CoreRow]:
+    """Return the dry friction of joints as the core takes it."""
+    starts = Index(flat)
+    places = dict(zip(starts.iv.tolist(), starts.iq.tolist(), strict=True))
+    return [{"kind": _RUBS, "dim": 1, "iq": places[iv], "iv": iv, "friction": flat.dry_friction[iv]}
+            for iv in np.flatnonzero((flat.dry_friction > 0) & ~flat.kinematic).tolist()]  # fmt: skip
+
+
 # ---- what models that differ in numbers alone have in common: it is made once, and shared ------------------
 
 
@@ -389,11 +394,7 @@ class Structure:
 def structure_of(index: Index, constraints: tuple[object, ...]) -> Structure:
     """Return the structure of a mechanism.
 
-    Raises
-    ------
-    UnknownNameError
-        If a constraint is on a frame or joint that is not known.
-    ModelError
-        If a constraint cannot be what it says.
+    Raises an UnknownNameError if a constraint is on a frame or joint that is not known, and a ModelError if a
+    constraint cannot be what it says.
     """
     return Structure(lower_constraints(index, constraints), lower_facing(index, constraints))

@@ -17,12 +17,11 @@ from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import gap_numbers, named_side
-from vitree.model.closure import require_consistent
-from vitree.model.inputs import resolve_inputs
+from vitree.model.configurations import require_clear, require_consistent, way_of
+from vitree.model.dynamics import refuse_rolling
 from vitree.model.model import Model
-from vitree.model.placement import require_clear, way_of
-from vitree.model.rolling import refuse_rolling
 from vitree.model.socp import Problem
+from vitree.model.user_inputs import resolve_inputs
 from vitree.spatial.checks import frozen
 
 core = scalar()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.model.contact_points import Nodes
+from vitree.model.contacts import Nodes
 from vitree.results.plain import nothing, read_only
 
 #: Columns of the contacts as steppers have them: record, number, impulse, slip velocity, gap.
@@ -220,11 +220,7 @@ class ContactLog:
         """Return the impulses (count, 3) [N s] of the steps to each of ``count`` records, summed over contacts.
 
         They act on the frames of the ``names``; without names on all, and then only those of the ground are summed.
-
-        Raises
-        ------
-        UnknownNameError
-            If a name is of no frame that may touch.
+        Raises an UnknownNameError if a name is of no frame that may touch.
         """
         sign = self._signs(names)
         out = np.zeros((count, 3))
@@ -235,6 +231,7 @@ class ContactLog:
         """Return the wrenches (torque, force), (count, 6) [N m, N], of contacts in the steps to ``count`` records.
 
         Impulses over dt: times dt it is the change of the spatial momentum at the step's start that contacts make.
+        Raises an UnknownNameError if a name is of no frame that may touch, and an InputError if ``about`` is no point.
 
         Parameters
         ----------
@@ -243,13 +240,6 @@ class ContactLog:
             Frames on which they act; without names all, and then only contacts with the ground count.
         about : (3,) or (count, 3) array [m]
             Point in the world for the torque.
-
-        Raises
-        ------
-        UnknownNameError
-            If a name is of no frame that may touch.
-        InputError
-            If ``about`` is no point.
         """
         sign = self._signs(names)
         some = np.flatnonzero(sign)
@@ -310,12 +300,8 @@ def touching(pairs: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
 def signs_of(pairs: tuple[tuple[str, str], ...], names: tuple[str, ...]) -> np.ndarray:
     """Return how the impulses of contacts (n,), by pairs of names, act on frames: 1, -1, or 0.
 
-    Without names of frames all count, and then only contacts with the ground.
-
-    Raises
-    ------
-    UnknownNameError
-        If a name is of no frame that may touch.
+    Without names of frames all count, and then only contacts with the ground. Raises an UnknownNameError if a name is
+    of no frame that may touch.
     """
     known = touching(pairs)
     for name in names:

@@ -123,10 +123,7 @@ def write(run: Recording, path: str | os.PathLike[str]) -> Path:
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> Path:
     """Write arrays to an .npz file, at once or not at all, and return where it is.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
+    Raises an InputError if the file cannot be written.
     """
     path = path_of(path)
     with replacing(path) as stream:
@@ -223,15 +220,12 @@ def _is_number(value: Any) -> bool:
 class Arrays:
     """The arrays of an .npz file by their names; what an array says about itself is checked before memory is taken.
 
+    Raises a ValueError if the file is no .npz file, or holds more than one of its size can.
+
     Parameters
     ----------
     stream : binary file
         It stays open while arrays are read.
-
-    Raises
-    ------
-    ValueError
-        If the file is no .npz file, or holds more than one of its size can.
     """
 
     def __init__(self, stream: IO[bytes]):

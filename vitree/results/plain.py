@@ -44,10 +44,7 @@ def plain(value: object, level: int = 0) -> Any:
 def read_json(text: str | bytes) -> Any:
     """Return the content of a text in JSON, which a stranger may have written.
 
-    Raises
-    ------
-    ValueError
-        If it is no JSON, or is nested more deeply than Python reads.
+    Raises a ValueError if it is no JSON, or is nested more deeply than Python reads.
     """
     try:
         return json.loads(text)

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import entries, mapping, numbers_of, of_kind, real, several, shown, told, whole
 from vitree.errors import InputError
 from vitree.integrators.gauss import STAGES
-from vitree.model.contact_points import origins_of
-from vitree.model.contacts import ContactMethods
+from vitree.model.contacts import ContactMethods, origins_of
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.dense import SLACK, Moment, states_at

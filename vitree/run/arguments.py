@@ -19,11 +19,10 @@ from vitree.integrators.base import Options, Torque
 from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
-from vitree.model.closure import satisfy_constraints
-from vitree.model.inputs import Inputs, LimitedTorque
+from vitree.model.configurations import place_on_ground, satisfy_constraints, within_limits
 from vitree.model.model import Model
-from vitree.model.placement import place_on_ground, within_limits
 from vitree.model.system import System
+from vitree.model.user_inputs import Inputs, LimitedTorque
 from vitree.results.plain import Settings
 from vitree.results.recording import Recording
 from vitree.run.controller import (
@@ -261,10 +260,7 @@ def _spans(dt: object, duration: object) -> tuple[np.ndarray, float, float]:
 def count_steps(duration: float, dt: float) -> int:
     """Return how many steps of dt make up the duration.
 
-    Raises
-    ------
-    InputError
-        If either is not a positive number, or the duration is not a whole number of steps.
+    Raises an InputError if either is not a positive number, or the duration is not a whole number of steps.
     """
     whole, step = _checked_times(duration, dt)
     if not whole / step < MOST_STEPS:
@@ -435,10 +431,8 @@ def require_dense(methods: Mapping[str, type[Integrator]], kind: type[Integrator
 def checked_wrenches(model: System, wrenches: object) -> tuple[ExternalWrench | Impulse, ...]:
     """Return external wrenches and impulses on frames of a model that move.
 
-    Raises
-    ------
-    InputError, UnknownNameError
-        If one is of another type, or on a frame that the model does not have or that does not move.
+    Raises an InputError or UnknownNameError if one is of another type, or on a frame that the model does not have or
+    that does not move.
     """
     wanted = "a sequence of vt.ExternalWrench and vt.Impulse"
     if isinstance(wrenches, Mapping | ExternalWrench | Impulse):
@@ -464,10 +458,7 @@ def driven(
 ) -> tuple[RunArguments, dict[str, Held], LimitedTorque | None]:
     """Return the arguments with what acts at the start instead of controllers, the controllers, and effort limits.
 
-    Raises
-    ------
-    InputError
-        If a controller or a wrench does not fit the steps, or torque with the effort limits.
+    Raises an InputError if a controller or a wrench does not fit the steps, or torque with the effort limits.
     """
     torque: Any = given.torque
     rowed = torque is not None and not callable(torque) and axes_of(torque) >= 2
@@ -566,7 +557,7 @@ def start_of(system: Any, seed: int, q0: ArrayLike = "neutral", v0: str | np.nda
     """Return q (nq,) and v (nv,), drawn from separate streams: the one does not depend on the other.
 
     A start without numbers is moved into limits that are enforced, to satisfy the constraints of the system, and
-    ``on_ground`` onto its ground.
+    ``on_ground`` onto its ground. Raises an InputError if an argument is wrong.
 
     Parameters
     ----------
@@ -580,11 +571,6 @@ def start_of(system: Any, seed: int, q0: ArrayLike = "neutral", v0: str | np.nda
     speed : float
         Zero or above [m/s or rad/s].
     on_ground : bool
-
-    Raises
-    ------
-    InputError
-        If an argument is wrong.
     """
     q = configuration_of(system, seed, q0, on_ground)
     if not isinstance(v0, str):
@@ -625,13 +611,7 @@ def configuration_of(system: Any, seed: int, q0: ArrayLike = "neutral", on_groun
 
 
 def require_seed(seed: object) -> int:
-    """Return a seed as an int.
-
-    Raises
-    ------
-    InputError
-        If it is no whole number, or below zero.
-    """
+    """Return a seed as an int; raise an InputError if it is no whole number, or below zero."""
     number = whole(seed)
     if number is None or number < 0:
         raise InputError("seed", seed, "must be a whole number, zero or above")

@@ -92,7 +92,8 @@ def bench(
     """Time the steps of methods by the clock; of a mechanism also the calls of its kernels.
 
     Each is run several times, all in turn, and the least time counts. Steps are those of :func:`vitree.simulate`, in
-    compiled code; kernels (rnea, aba, crba) are called in a compiled loop over many states.
+    compiled code; kernels (rnea, aba, crba) are called in a compiled loop over many states. Raises an InputError or
+    UnknownNameError if an argument is wrong.
 
     Parameters
     ----------
@@ -117,11 +118,6 @@ def bench(
     Returns
     -------
     Benchmark
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If an argument is wrong.
     """
     if methods is None:
         methods = [name for name in system.methods if not name.startswith("scipy-")]

@@ -14,8 +14,8 @@ from vitree.arguments import Asked, as_numbers, explain_calls, several, shown, w
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.base import Options, Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
+from vitree.model.dynamics import friction_rates, spring_rate
 from vitree.model.model import Model
-from vitree.model.stiffness import friction_rates, spring_rate
 from vitree.model.system import System, freedom_of
 from vitree.results.comparison import COLUMNS, Compared
 from vitree.results.plain import Row, Settings, plain

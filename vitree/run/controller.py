@@ -16,8 +16,8 @@ from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, explain_calls, mapping, real
 from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.integrators.base import Kept, Torque
-from vitree.model.inputs import Inputs, resolve_inputs
 from vitree.model.system import System
+from vitree.model.user_inputs import Inputs, resolve_inputs
 from vitree.wording import a_kind, quoted
 
 # ---- control: all that drives a run, in one object ---------------------------------------------------------
@@ -87,10 +87,7 @@ _NOTHING = dict.fromkeys(DRIVING) | {"effort_limits": False}
 def parts_of(control: object) -> Arguments:
     """Return torque, inputs, targets, prescribed and effort_limits of what a caller gives as ``control=``.
 
-    Raises
-    ------
-    InputError
-        If it is neither a Control nor joint torques.
+    Raises an InputError if it is neither a Control nor joint torques.
     """
     if control is None or type(control) is np.ndarray:
         return {**_NOTHING, "torque": control}
@@ -170,6 +167,8 @@ def of_another_function(
 class Held:
     """A controller within a run.
 
+    Raises an InputError if the period or the delay is no whole number of steps, or ``initial`` has a wrong shape.
+
     Parameters
     ----------
     controller : Controller
@@ -182,11 +181,6 @@ class Held:
     ----------
     value : (size,) array
         What acts.
-
-    Raises
-    ------
-    InputError
-        If the period or the delay is no whole number of steps, or ``initial`` has a wrong shape.
     """
 
     def __init__(self, controller: Controller, what: str, size: int, dt: float):
@@ -238,13 +232,7 @@ class Held:
         return [self.value.tolist(), [[step, value.tolist()] for step, value in self.coming]]
 
     def take_up(self, kept: Sequence[Any]) -> None:
-        """Go on from :meth:`settings` of a run before.
-
-        Raises
-        ------
-        InputError
-            If they are damaged.
-        """
+        """Go on from :meth:`settings` of a run before; raise an InputError if they are damaged."""
         try:
             value, coming = np.array(kept[0], dtype=float), [(int(k), np.array(x, dtype=float)) for k, x in kept[1]]
             if not all(x.shape == self.first.shape and np.isfinite(x).all() for x in (value, *(x for _, x in coming))):
@@ -315,6 +303,8 @@ def _steps(name: str, value: float, dt: float) -> int:
 class Targets:
     """Where the targets of a model's drives are among its inputs.
 
+    Raises an InputError if no drive has an input as its target.
+
     Parameters
     ----------
     model : System
@@ -332,11 +322,6 @@ class Targets:
         Whether the targets are all inputs, in their order.
     shared : list of pairs of joints
         Whose drives have one input.
-
-    Raises
-    ------
-    InputError
-        If no drive has an input as its target.
     """
 
     def __init__(self, model: System, targets: object):
@@ -377,10 +362,7 @@ class Targets:
     def over(self, targets: object, now: np.ndarray) -> np.ndarray:
         """Return the inputs (nu,) with these targets, an array (n,) or numbers by joints, instead of those ``now``.
 
-        Raises
-        ------
-        InputError, UnknownNameError
-            If they are others, or not finite.
+        Raises an InputError or UnknownNameError if they are others, or not finite.
         """
         if not isinstance(targets, Mapping):
             found, numbers = now.copy(), entries(targets, self.where.shape, "targets", f" for {len(self.at)} drives")
@@ -405,10 +387,7 @@ class Targets:
     ) -> Mapping[str, object] | Callable[..., np.ndarray] | Controller:
         """Return inputs for a run: by name, or a callable or Controller that gives all.
 
-        Raises
-        ------
-        InputError, UnknownNameError
-            If the targets are wrong, or are incompatible with the inputs.
+        Raises an InputError or UnknownNameError if the targets are wrong, or are incompatible with the inputs.
         """
         if isinstance(targets, Controller):
             return self._of_controller(targets, inputs)
@@ -521,17 +500,15 @@ class Targets:
 def with_targets(model: System, targets: Inputs | Controller, inputs: object) -> Any:
     """Return inputs for a run with the targets of drives among them.
 
+    Raises an InputError or UnknownNameError if there is no such drive, or the targets are wrong, or are incompatible
+    with the inputs.
+
     Parameters
     ----------
     model : System
     targets : mapping of joint to signal, array (n,) or (steps, n), callable (t, q, v) -> (n,), or Controller
         Of the drives whose targets are inputs, in the order of ``model.drives``.
     inputs : mapping of name to signal, or None
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If there is no such drive, or the targets are wrong, or are incompatible with the inputs.
     """
     plan = Targets(model, targets)
     named_inputs = inputs_beside(plan, targets, inputs)

@@ -15,7 +15,7 @@ from vitree.integrators.mass_slopes import MassSlopes, mass_slopes
 from vitree.integrators.slopes import Slopes, kicks_of
 from vitree.mechanism.flat import Flat
 from vitree.model.model import Model
-from vitree.model.parameters import OF_LINKS, OF_VELOCITIES
+from vitree.model.variants import OF_LINKS, OF_VELOCITIES
 from vitree.results.recording import Recording
 from vitree.run.linearization import CHUNK, StepsOf, momenta_by_states
 

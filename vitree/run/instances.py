@@ -16,9 +16,9 @@ import numpy as np
 from vitree.arguments import whole
 from vitree.errors import InputError, VitreeError
 from vitree.integrators import Integrator
-from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.model.user_inputs import resolve_inputs
 from vitree.results.plain import Settings, plain
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Arguments, Targets, with_targets
@@ -242,10 +242,7 @@ class Instances:
     def count_instances(self, asked: object) -> None:
         """Find the number of instances.
 
-        Raises
-        ------
-        InputError
-            If two arguments have different numbers of instances, or none says it.
+        Raises an InputError if two arguments have different numbers of instances, or none says it.
         """
         found: dict[str, int] = {}
         for name in ("q0", "v0", "p0"):

@@ -104,13 +104,7 @@ def held_alone(
 
 
 def of_instance(error: VitreeError, k: int) -> VitreeError:
-    """Return the error of an instance, whose number it has if the start is wrong; raise one that is wrong for all.
-
-    Raises
-    ------
-    InputError
-        Of an argument.
-    """
+    """Return the error of an instance, with its number if the start is wrong; raise an InputError that is of all."""
     if isinstance(error, InputError):
         if not error.of_start:
             raise error

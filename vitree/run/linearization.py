@@ -38,9 +38,9 @@ from vitree.integrators.slopes import (
     sweep,
 )  # fmt: skip
 from vitree.mechanism.flat import KIND_NV
-from vitree.model.inputs import resolve_inputs
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.model.user_inputs import resolve_inputs
 from vitree.results.recording import Recording
 from vitree.run.controller import parts_of, with_targets
 

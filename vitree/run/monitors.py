@@ -14,7 +14,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.memory import require_memory
-from vitree.model.contact_points import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
+from vitree.model.contacts import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
 from vitree.model.kinematics import carried
 from vitree.model.model import Model
 from vitree.results.contacts import ContactLog
@@ -46,13 +46,7 @@ WATCHED = 4
 
 
 def monitors_of(names: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the monitors that are asked for.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If one is none.
-    """
+    """Return the monitors that are asked for; raise an InputError or UnknownNameError if one is none."""
     found = (names,) if isinstance(names, str) else several(names, "monitors", f"names, of {', '.join(MONITORS)}")
     for name in found:
         if not isinstance(name, str) or name not in MONITORS:

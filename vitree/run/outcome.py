@@ -20,9 +20,9 @@ from vitree.integrators.explicit import solved_by
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, Damper, JointForce
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.contact_points import Nodes, places_of, signed
+from vitree.model.contacts import Nodes, places_of, signed
+from vitree.model.dynamics import spring_rate
 from vitree.model.model import Model
-from vitree.model.stiffness import spring_rate
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.driven import Driven, at_records

@@ -36,12 +36,8 @@ OF = " "
 def engine_jobs(engines: object) -> dict[str, tuple[str, str]]:
     """Return label -> (engine, method) of names of engines, each with all its methods, or of "engine:method".
 
-    Raises
-    ------
-    InputError, UnknownNameError
-        If the names are no sequence, or one is not known.
-    MissingExtraError
-        If an engine is not installed.
+    Raises an InputError or UnknownNameError if the names are no sequence, or one is not known, and a MissingExtraError
+    if an engine is not installed.
     """
     jobs: dict[str, tuple[str, str]] = {}
     given = [engines] if isinstance(engines, str) else several(engines, "engines", 'names, such as ["mujoco"]')
@@ -82,6 +78,9 @@ def run_engine(engine: str, method: str, system: System, given: RunArguments, dt
                report: Callable[[int, int], object] | None = None) -> Trajectory:  # fmt: skip
     """Return a run of an engine.
 
+    Raises a NotImplementedError if the engine cannot simulate a part of it; the text is the part, and an
+    ArithmeticError if the state blows up.
+
     Parameters
     ----------
     engine, method : str
@@ -92,13 +91,6 @@ def run_engine(engine: str, method: str, system: System, given: RunArguments, dt
         The method of the trajectory.
     report : callable, optional
         Called as report(done, steps).
-
-    Raises
-    ------
-    NotImplementedError
-        If the engine cannot simulate a part of it; the text is the part.
-    ArithmeticError
-        If the state blows up.
     """
     part = cannot(system, given)
     if part is not None or not isinstance(system, Model):

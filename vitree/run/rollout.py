@@ -17,8 +17,8 @@ from vitree.integrators.base import progress_of
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
 from vitree.model.model import Model
-from vitree.model.parameters import PARAMETERS
 from vitree.model.system import System
+from vitree.model.variants import PARAMETERS
 from vitree.run.arguments import RunArguments, Schedule, checked, require_cut, require_times
 from vitree.run.controller import Control, Controller, parts_of
 from vitree.run.instances import QUANTITIES, Batch, Instances, Numbers, Rollout

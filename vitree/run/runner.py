@@ -18,11 +18,10 @@ from vitree.integrators.base import CHUNK_SECONDS, Kept, Records, progress_of
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.closure import require_consistent
-from vitree.model.contact_points import Nodes, origins_of, places_of
+from vitree.model.configurations import brought_together, require_clear, require_consistent
+from vitree.model.contacts import Nodes, origins_of, places_of
+from vitree.model.dynamics import require_rolling
 from vitree.model.model import Model
-from vitree.model.placement import brought_together, require_clear
-from vitree.model.rolling import require_rolling
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog, signs_of
 from vitree.results.plain import Settings
@@ -111,6 +110,8 @@ class Event(NamedTuple):
 class Between:
     """What happens between the steps of a run.
 
+    Raises an InputError if a push acts at no time of the run, or before it.
+
     Parameters
     ----------
     integrator : Integrator
@@ -124,11 +125,6 @@ class Between:
         The run that goes on.
     steps : int, optional
         How many there will be; None if unknown.
-
-    Raises
-    ------
-    InputError
-        If a push acts at no time of the run, or before it.
     """
 
     def __init__(self, integrator: Integrator, t0: float, held: Mapping[str, Held],
@@ -491,6 +487,8 @@ def _mended(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a start whose small overlaps and open loops are closed, which the integrator keeps a word of.
 
+    Raises an InputError if what may touch overlaps by more, constraints miss by more, or what rolls slips.
+
     Parameters
     ----------
     integrator : Integrator
@@ -498,11 +496,6 @@ def _mended(
         The start; v is None where it is not given.
     moving : (nv,) array
         The velocity at the start [m/s or rad/s].
-
-    Raises
-    ------
-    InputError
-        If what may touch overlaps by more, constraints miss by more, or what rolls slips.
     """
     try:
         return _brought_together(integrator, q, v, moving)

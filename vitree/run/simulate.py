@@ -18,10 +18,9 @@ from vitree.integrators.base import Integrator, Torque
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.broadcasting import coincident
-from vitree.model.closure import off_by
-from vitree.model.constraints import FACES
-from vitree.model.model import Model
-from vitree.model.reduced import ReducedModel
+from vitree.model.configurations import off_by
+from vitree.model.dynamics import FACES
+from vitree.model.model import Model, ReducedModel
 from vitree.model.system import System
 from vitree.results.plain import Settings
 from vitree.results.series import distance, shared
@@ -178,10 +177,7 @@ def with_step(
 ) -> tuple[RunArguments, Settings]:
     """Return the arguments with the step that the trials by ``run`` choose, and settings that tell of it.
 
-    Raises
-    ------
-    InputError
-        If no step is good enough.
+    Raises an InputError if no step is good enough.
     """
     choice = _Search(model, kind, given, run).choice()
     told = {"accuracy": _accuracy(given), "error": choice.error, "trial": choice.trial, "steps": choice.steps}

@@ -17,8 +17,7 @@ from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Integrator, Kept, Records, Torque
 from vitree.integrators.idle import wrenches_of
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.model import Model
-from vitree.model.reduced import ReducedModel
+from vitree.model.model import Model, ReducedModel
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.plain import Settings

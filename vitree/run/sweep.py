@@ -51,7 +51,8 @@ class Folder:
     """The rows of one sweep in a folder, which is locked until it is closed.
 
     A file of rows has a name that is the digest of its content. So a file that is torn or altered is known by its name,
-    and two processes that run the same cases write the same.
+    and two processes that run the same cases write the same. Raises an InputError if the folder is that of another
+    sweep, is no folder of a sweep, or is in use.
 
     Parameters
     ----------
@@ -70,11 +71,6 @@ class Folder:
         The number of files that could not be used; they are removed.
     pace : tuple of float and int
         Seconds that rows took, and how many rows.
-
-    Raises
-    ------
-    InputError
-        If the folder is that of another sweep, is no folder of a sweep, or is in use.
     """
 
     def __init__(self, path: str | os.PathLike[str], definition: Mapping[str, str], count: int):
@@ -172,10 +168,7 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
 def _rows_of(content: object, count: int) -> tuple[float, dict[int, Row]]:
     """Return the seconds and the rows of a file, by their cases.
 
-    Raises
-    ------
-    ValueError
-        If it is not as :meth:`Folder.write` writes it.
+    Raises a ValueError if it is not as :meth:`Folder.write` writes it.
     """
     if not isinstance(content, dict) or content.keys() != {"took", "rows"}:
         raise ValueError("it is not of seconds and rows")
@@ -283,12 +276,7 @@ def cases_of_robots(what: object, over: object, same: Mapping[str, object], seed
     """Return the cases of robots, and what runs them.
 
     An option that the method of a case does not take is left out of the case, and a case that is then there twice is
-    run once.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If an argument is wrong.
+    run once. Raises an InputError or UnknownNameError if an argument is wrong.
     """
     robots, given = _robots(what), cases_of(over)
     for name in (*given.names, *same):
@@ -594,13 +582,7 @@ def _sequence(seed: int, k: int) -> np.random.SeedSequence:
 def _cases_of_function(
     what: Callable[..., Mapping[str, object]], over: object, same: Mapping[str, object], seed: int
 ) -> tuple[Cases, _Called]:
-    """Return the cases of a function, and what calls it.
-
-    Raises
-    ------
-    InputError
-        If the function does not take them.
-    """
+    """Return the cases of a function, and what calls it; raise an InputError if the function does not take them."""
     cases = cases_of(over)
     for name in cases.names:
         if name in same:

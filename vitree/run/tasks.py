@@ -79,10 +79,7 @@ class Cases:
 def cases_of(over: object) -> Cases:
     """Return the cases of a mapping of axes, whose last varies fastest, or of a sequence of mappings.
 
-    Raises
-    ------
-    InputError
-        If it is neither, an axis is empty or has a value twice, or a value needs a label.
+    Raises an InputError if it is neither, an axis is empty or has a value twice, or a value needs a label.
     """
     if over is None or isinstance(over, Mapping):
         given = mapping(over, "over", "a mapping of names to values")
@@ -132,10 +129,7 @@ def _axis(name: str, values: object) -> tuple[list[Label], dict[Label, object]]:
 def labelled(name: object, value: object) -> tuple[Label, object]:
     """Return the label of a value, and the value itself if it is another than the label.
 
-    Raises
-    ------
-    InputError
-        If the value is of a kind that has no label; ``name`` is that of its axis.
+    Raises an InputError if the value is of a kind that has no label; ``name`` is that of its axis.
     """
     plain = plain_scalar(value)
     if plain is None or isinstance(plain, SCALARS):
@@ -402,14 +396,8 @@ def run_tasks(function: Function, cases: list[Case], *, backend: str, workers: i
               pace: tuple[float, int], take: Callable[[Done], object]) -> None:  # fmt: skip
     """Run cases by a backend, and hand over the results of each task in this thread, as they come.
 
-    Raises
-    ------
-    InputError
-        If the function cannot be sent to other processes, or a cluster is not there.
-    MissingExtraError
-        If a package is not installed.
-    VitreeError
-        If the workers end before their time.
+    Raises an InputError if the function cannot be sent to other processes, or a cluster is not there, a
+    MissingExtraError if a package is not installed, and a VitreeError if the workers end before their time.
     """
     with _parallel(backend, workers) as parallel:
         sent = function if backend == "threads" else packed(function)
@@ -446,12 +434,7 @@ def _output(parallel: Callable[[Iterator[object]], Iterable[Done]], tasks: Itera
 def packed(function: Function) -> Payload:
     """Return a function as bytes.
 
-    Raises
-    ------
-    InputError
-        If it cannot be pickled.
-    MissingExtraError
-        If cloudpickle is not installed.
+    Raises an InputError if it cannot be pickled, and a MissingExtraError if cloudpickle is not installed.
     """
     try:
         import cloudpickle
@@ -470,10 +453,7 @@ def packed(function: Function) -> Payload:
 def check_backend(backend: object, workers: object) -> int | None:
     """Return the number of workers, None for all there are, after a check of both.
 
-    Raises
-    ------
-    UnknownNameError, InputError
-        If one is wrong.
+    Raises an UnknownNameError or InputError if one is wrong.
     """
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise UnknownNameError("backend", backend, BACKENDS, argument="backend")

@@ -56,10 +56,7 @@ class SceneTable:
     def value(self, scene: str, metric: str, program: str) -> float:
         """Return a number of the table; ``metric`` is the beginning of its name.
 
-        Raises
-        ------
-        InputError
-            If there is no such number.
+        Raises an InputError if there is no such number.
         """
         for row in self.table:
             if (row["scene"], row["program"]) == (scene, program) and row["metric"].startswith(metric):
@@ -106,6 +103,8 @@ def scenes(
 ) -> SceneTable:
     """Run scenes by which people judge simulators, and measure each against what is exact.
 
+    Raises an UnknownNameError if there is no such scene or method.
+
     Parameters
     ----------
     names : names of scenes, optional
@@ -122,11 +121,6 @@ def scenes(
     Returns
     -------
     SceneTable
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such scene or method.
     """
     chosen = list(SCENES) if names is None else list(names)
     ways = list(METHODS[:1] if methods is None else methods)
@@ -203,10 +197,7 @@ def _run(scene: Scene, methods: Iterable[str], quick: bool, peers: bool, table: 
 def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
     """Return vitree's run of a stage, and how many steps it took in halves.
 
-    Raises
-    ------
-    ConvergenceError
-        If a step is not solved.
+    Raises a ConvergenceError if a step is not solved.
     """
     asked = stage.torque
     torque = None if asked is None else lambda t, q, v: asked(t)

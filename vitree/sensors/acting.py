@@ -12,18 +12,10 @@ from vitree.arguments import Asked
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.contact_points import late_pushes
-from vitree.model.contacts import ContactMethods
-from vitree.model.inputs import Inputs, Motion, resolve_inputs
+from vitree.model.contacts import GROUND, ContactForces, ContactMethods, late_pushes
+from vitree.model.forces import FrameWrench, StateForces, prescribed_accelerations, state_forces
 from vitree.model.model import Model
-from vitree.model.state_forces import (
-    GROUND,
-    ContactForces,
-    FrameWrench,
-    StateForces,
-    prescribed_accelerations,
-    state_forces,
-)
+from vitree.model.user_inputs import Inputs, Motion, resolve_inputs
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording
@@ -78,16 +70,7 @@ def acting_now(
 ) -> tuple[np.ndarray, np.ndarray, Acts]:  # fmt: skip
     """Return q and v of one state, and what acts at it (Acts), in the coordinates of the model with one for each joint.
 
-    Parameters
-    ----------
-    model : Model
-    t, q, v, torque, inputs, prescribed
-        As :meth:`vitree.Imu.sample` takes them.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If one is wrong.
+    The arguments are as of :meth:`vitree.Imu.sample`. Raises an InputError or UnknownNameError if one is wrong.
     """
     q, v = model.validate_configuration(q), model._checked(v, model.nv, "v")
     acting = None if torque is None else model._embed(model._checked(torque, model.nv, "torque"))
@@ -102,8 +85,8 @@ class Acting:
     At a record between two steps contacts have the impulses that the step found there, over the time from the middle of
     the step before to that of the step after. Velocity and acceleration are the central differences of the records
     there: in a step with an impact the forces of drives and dampers are neither those of the velocity before it nor
-    those of the velocity after it. At the ends of a run, and where not every step is recorded, the forces of
-    closed contacts are found from the state.
+    those of the velocity after it. At the ends of a run, and where not every step is recorded, the forces of closed
+    contacts are found from the state. Raises an InputError or UnknownNameError if one is wrong.
 
     Parameters
     ----------
@@ -111,11 +94,6 @@ class Acting:
     trajectory : Trajectory
     torque, inputs, prescribed
         As ``simulate`` takes them, in place of what the run kept.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If one is wrong.
     """
 
     def __init__(self, course: Course, trajectory: Recording, torque: Torque, inputs: Inputs,

@@ -13,8 +13,8 @@ from vitree._core import scalar
 from vitree.arguments import of_kind
 from vitree.errors import UnknownNameError
 from vitree.integrators.base import Torque
+from vitree.model.contacts import ContactForces
 from vitree.model.model import Model
-from vitree.model.state_forces import ContactForces
 from vitree.model.system import System
 from vitree.results.contacts import signs_of, touching
 from vitree.results.recording import Recording

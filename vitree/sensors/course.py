@@ -20,10 +20,7 @@ SAME = 1e-9
 def model_of(trajectory: Recording, model: System | None) -> Model:
     """Return the model that a trajectory is of, or the one given for it.
 
-    Raises
-    ------
-    InputError
-        If there is no model or a different one, or the times of the records are invalid.
+    Raises an InputError if there is no model or a different one, or the times of the records are invalid.
     """
     of_kind(trajectory, Recording, "trajectory", "the Trajectory of a run")
     if model is None:

@@ -13,11 +13,11 @@ from vitree.arguments import all_finite, of_kind
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.model.broadcasting import no_result
-from vitree.model.cuts import Cut
+from vitree.model.forces import JointFrames, Place, transmitted
 from vitree.model.kinematics import carried, subtree_momentum
 from vitree.model.model import Model
-from vitree.model.state_forces import JointFrames, Place, transmitted
 from vitree.model.system import System
+from vitree.model.variants import Cut
 from vitree.results.recording import Recording
 from vitree.sensors.acting import Acting, Acts, acting_now
 from vitree.sensors.base import PairSensor, quiet, require_finite

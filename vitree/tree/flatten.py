@@ -22,7 +22,7 @@ from vitree.mechanism.flat import (
     Row,
     columns_of,
 )
-from vitree.mechanism.merging import Part, merge
+from vitree.spatial.inertia import Part, merge
 from vitree.spatial.rotations import turn_z_to
 from vitree.tree.elements import Body, Coordinate
 from vitree.tree.frames import Frame
@@ -58,6 +58,8 @@ def _core_frame(element: Coordinate) -> tuple[int, float, np.ndarray, np.ndarray
 def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
     """Return the flat arrays of frames.
 
+    Raises a ModelError if nothing moves.
+
     Parameters
     ----------
     name : str
@@ -68,11 +70,6 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
     **more
         Other fields of :class:`vitree.mechanism.flat.Flat`: constraints, loads, contacts, ground, rolling, limits,
         report.
-
-    Raises
-    ------
-    ModelError
-        If nothing moves.
     """
     rows: list[Row] = []
     attached: list[list[Part]] = []

@@ -10,13 +10,12 @@ from vitree.arguments import of_kind
 from vitree.errors import ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.constraints import Constraint
-from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
+from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.loads import Load
-from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.model import Model
-from vitree.model.user_loads import Written
+from vitree.model.user_inputs import Written
 from vitree.spatial.checks import vector
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
 from vitree.tree.flatten import flatten

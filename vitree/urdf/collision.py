@@ -22,18 +22,14 @@ from vitree.urdf.xml import Source
 def solid_of(shape: Geometry, most: int = HULL_POINTS) -> Shape:
     """Return a shape of a file as a solid.
 
+    Raises a ModelError if there is no such mesh, or it cannot be read, and a MissingExtraError if it is a mesh and
+    trimesh is not installed.
+
     Parameters
     ----------
     shape : Geometry
     most : int
         Points of the convex hull of a mesh, at most.
-
-    Raises
-    ------
-    ModelError
-        If there is no such mesh, or it cannot be read.
-    MissingExtraError
-        If it is a mesh and trimesh is not installed.
     """
     x, y, z = shape.position.tolist()
     place: Place = {"position": (x, y, z), "rotation": shape.rotation}

@@ -86,6 +86,8 @@ MATH: dict[str, object] = {
 def evaluate(text: str, names: Mapping[str, object]) -> object:
     """Return the value of an expression.
 
+    Raises Refused if the expression has another part, or a value grows too large.
+
     Parameters
     ----------
     text : str
@@ -93,11 +95,6 @@ def evaluate(text: str, names: Mapping[str, object]) -> object:
         indices, calls of ``Function`` objects and of ``METHODS``, ``a.b`` of a namespace or a dict from a file.
     names : mapping
         Values and functions by name; namespaces are mappings.
-
-    Raises
-    ------
-    Refused
-        If the expression has another part, or a value grows too large.
     """
     if len(text) > LONGEST:
         raise Refused(f"an expression of more than {LONGEST} characters")

@@ -97,6 +97,9 @@ def shapes_inertia(
 ) -> tuple[float, np.ndarray, np.ndarray] | None:
     """Return mass, COM and inertia of shapes as solid bodies of one density.
 
+    Raises an InputError if density or mass is not positive, a ModelError if a mesh cannot be read; the text names the
+    file, and a MissingExtraError if there is a mesh and the package trimesh is not installed.
+
     Parameters
     ----------
     shapes : sequence of Geometry
@@ -111,15 +114,6 @@ def shapes_inertia(
     (mass, com, inertia) or None
         [kg], (3,) [m] in the link's frame, and (3, 3) [kg m^2] about the COM in the axes of the
         link's frame. None if the shapes have no volume.
-
-    Raises
-    ------
-    InputError
-        If density or mass is not positive.
-    ModelError
-        If a mesh cannot be read; the text names the file.
-    MissingExtraError
-        If there is a mesh and the package trimesh is not installed.
     """
     for what, value in (("density", density), ("mass", mass)):
         if value is not None and not 0 < value < np.inf:

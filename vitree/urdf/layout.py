@@ -44,19 +44,13 @@ def find_layout(
     """Return the tree of the links and joints that ``check_elements`` has checked.
 
     The tree keeps the first joint to a link, in the order of the file; every other joint to that link closes a loop.
+    Raises a UrdfError if the links do not form one tree, and an UnknownNameError if there is no link ``root``.
 
     Parameters
     ----------
     loops : {"error", "constraints"}
     root : str or None
         The link that is to be the root.
-
-    Raises
-    ------
-    UrdfError
-        If the links do not form one tree.
-    UnknownNameError
-        If there is no link ``root``.
     """
     if root is not None and not (isinstance(root, str) and root in links):
         raise UnknownNameError("link", root, links, argument="root")

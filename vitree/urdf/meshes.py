@@ -33,12 +33,8 @@ _DOCTYPES = tuple("<!DOCTYPE".encode(encoding) for encoding in ("ascii", "utf-16
 def load_scene(filename: str) -> Scene:
     """Return the trimesh.Scene of a file.
 
-    Raises
-    ------
-    InputError
-        If the file, what it unpacks to, or its scene is too large, if it has a <!DOCTYPE>, or vertices are not finite.
-    ImportError, ValueError and others
-        As trimesh raises them.
+    Raises an InputError if the file, what it unpacks to, or its scene is too large, if it has a <!DOCTYPE>, or vertices
+    are not finite, and an ImportError or ValueError and others as trimesh raises them.
     """
     import trimesh
 
@@ -62,18 +58,14 @@ def load_scene(filename: str) -> Scene:
 def read_mesh(filename: str, use: str) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return the points (n, 3) [m] and triangles (m, 3) of a file, and whether they enclose a volume.
 
+    Raises a ModelError if the file cannot be read, or has no triangles or no finite points, and a MissingExtraError if
+    a package that reads it is not installed.
+
     Parameters
     ----------
     filename : str
     use : str
         What it is read for, as the error of a missing package says it.
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be read, or has no triangles or no finite points.
-    MissingExtraError
-        If a package that reads it is not installed.
     """
     try:
         import trimesh

@@ -153,10 +153,7 @@ NUMBERS = {
 def checked_numbers(option: str, given: object) -> float | dict[str, float] | None:
     """Return an option of joints, one of ``NUMBERS``: a number, or numbers by patterns of joint names.
 
-    Raises
-    ------
-    InputError
-        If a number is out of its range, or a pattern no text.
+    Raises an InputError if a number is out of its range, or a pattern no text.
     """
     if given is None:
         return None
@@ -182,6 +179,8 @@ def numbers_by(
 ) -> dict[str, float]:  # fmt: skip
     """Return the number of each joint that has one: as given, or else that of the file.
 
+    Raises an UnknownNameError if a pattern fits no joint.
+
     Parameters
     ----------
     option : str
@@ -194,11 +193,6 @@ def numbers_by(
         Such as of :func:`rotors_of`.
     kind : str
         What errors call these joints.
-
-    Raises
-    ------
-    UnknownNameError
-        If a pattern fits no joint.
     """
     if given is None:
         return dict(of_file)

@@ -45,8 +45,9 @@ class Node(ElementTree.Element):
 class Source:
     """A file, its elements, and the findings in it.
 
-    Elements that URDF does not know have no children here. Of those on top, the first of each name
-    is kept; within links and joints, those of other tools (``EXTENSIONS``) are left out.
+    Elements that URDF does not know have no children here. Of those on top, the first of each name is kept; within
+    links and joints, those of other tools (``EXTENSIONS``) are left out. Raises a UrdfError if it is not XML, too
+    large, nested too deep, or has a <!DOCTYPE>.
 
     Parameters
     ----------
@@ -63,11 +64,6 @@ class Source:
     ----------
     plain : bool
         Whether links and joints have elements and attributes of URDF alone, none more often than URDF has it.
-
-    Raises
-    ------
-    UrdfError
-        If it is not XML, too large, nested too deep, or has a <!DOCTYPE>.
     """
 
     def __init__(

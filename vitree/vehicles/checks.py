@@ -41,15 +41,12 @@ def not_negative(value: object, what: str) -> float:
 def symmetric(value: object, size: int, what: str, definite: bool = True) -> np.ndarray:
     """Return a symmetric positive definite matrix, or semidefinite if not ``definite``.
 
+    Raises a ModelError if it is not symmetric, or has an eigenvalue that is not positive.
+
     Parameters
     ----------
     value : number, (size,) or (size, size) array
         A multiple of the identity, a diagonal, or all of it.
-
-    Raises
-    ------
-    ModelError
-        If it is not symmetric, or has an eigenvalue that is not positive.
     """
     given = axes_of(value)
     if given == 0:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from vitree.errors import VitreeError
-from vitree.model.closure import satisfy_constraints
+from vitree.model.configurations import satisfy_constraints
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.wording import visible

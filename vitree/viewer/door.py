@@ -30,10 +30,7 @@ Check = Callable[[Any, Any], Any]
 def closed_to_strangers(token: str) -> Iterator[None]:
     """Give the viser server that starts in this block a door with a token.
 
-    Raises
-    ------
-    InputError
-        If viser does not start its server in the way that is known, so that it has no door.
+    Raises an InputError if viser does not start its server in the way that is known, so that it has no door.
     """
     import websockets.asyncio.server as sockets
 

@@ -54,10 +54,7 @@ def what_to_show(
 ) -> System | list[Run]:
     """Return the system or the runs of a source; ``packages`` may have the meshes of runs from files.
 
-    Raises
-    ------
-    InputError
-        If :func:`vitree.view` does not take such a source.
+    Raises an InputError if :func:`vitree.view` does not take such a source.
     """
     if isinstance(source, Tree):
         source = source.compile()

@@ -46,13 +46,7 @@ GHOST = 0.5
 
 
 def require_viser() -> ModuleType:
-    """Return the module viser.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
+    """Return the module viser; raise a MissingExtraError if it is not installed."""
     try:
         import viser
     except ImportError:
@@ -63,17 +57,12 @@ def require_viser() -> ModuleType:
 def open_server(host: str, port: int, title: str) -> tuple[ViserServer, str]:
     """Start a viser server that prints nothing, at the first free port from a given one on.
 
+    Raises a MissingExtraError if viser is not installed, and an InputError if this machine cannot serve at the address.
+
     Returns
     -------
     (viser.ViserServer, str)
         The server, and the token with which its paths begin.
-
-    Raises
-    ------
-    MissingExtraError
-        If viser is not installed.
-    InputError
-        If this machine cannot serve at the address.
     """
     viser = require_viser()
     if not (isinstance(port, int) and 0 < port < 65536):

@@ -13,9 +13,8 @@ import numpy as np
 from vitree.arguments import path_of
 from vitree.errors import VitreeError
 from vitree.mechanism import loads
-from vitree.mechanism.contacts import Contact, Ground, NoContact
+from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.rolling import RollingConstraint
 from vitree.model.model import Model
 from vitree.tree.elements import Coordinate, Element, Fixed, body
 from vitree.tree.elements import frame as named

@@ -14,7 +14,7 @@ import numpy as np
 from vitree.errors import ModelError
 from vitree.geometry import shapes
 from vitree.geometry.terrain import HeightField
-from vitree.mechanism import constraints, contacts, drives, loads, rolling
+from vitree.mechanism import constraints, contacts, drives, loads
 from vitree.mechanism.flat import FRICTION_VELOCITY, SEVERAL
 from vitree.spatial.rotations import proper_rotation
 from vitree.tree import pairs
@@ -124,12 +124,12 @@ def _disk(
 def _rolling(
     frame: str, radius: float, axis: Vector, center: Vector, along: float, across: float, normal: float,
     plane: Numbers | None = None,
-) -> rolling.RollingConstraint:  # fmt: skip
+) -> contacts.RollingConstraint:  # fmt: skip
     if plane is not None and len(plane) != 4:
         raise ModelError(f"the plane is {len(plane)} numbers; it must be nx ny nz height")
     axle = axis if any(axis) else None  # zeros: a ball
     on = None if plane is None else (plane[:3], plane[3])
-    return rolling.RollingConstraint(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
+    return contacts.RollingConstraint(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
 
 
 def _hull(

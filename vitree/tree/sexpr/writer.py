@@ -16,11 +16,10 @@ from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Shape, Sp
 from vitree.mechanism import constraints
 from vitree.mechanism.constraints import Constraint
 from vitree.mechanism.contacts import LIMITS as OF_JOINTS
-from vitree.mechanism.contacts import Contact, Ground, NoContact
+from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import Load
-from vitree.mechanism.rolling import RollingConstraint
-from vitree.model.user_loads import Written
+from vitree.model.user_inputs import Written
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.elements import Coordinate, Fixed
 from vitree.tree.frames import Frame
