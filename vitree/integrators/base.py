@@ -339,7 +339,7 @@ class Integrator:
 
     @property
     def inexact_contacts(self) -> tuple[int, float, float, float] | None:
-        """Steps that kept a residual of their contacts, the largest [m/s], and when [s] the first and the last began."""
+        """Steps whose contacts kept a residual, the largest [m/s], and when [s] the first and the last began."""
         return None
 
     #: What was done to a start that was off by a little, in sentences.

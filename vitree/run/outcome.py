@@ -34,8 +34,8 @@ from vitree.run.trajectory import (
     Trajectory,
     energy_warnings,
     growth_warnings,
-    contact_warnings,
     halving_warnings,
+    inexact_warnings,
     leap_warnings,
     limit_warnings,
     resolution_warnings,
@@ -448,7 +448,7 @@ class Outcome:
 
     def _warnings(self) -> list[str]:
         odd = self._mended + halving_warnings(self.halved, self.between, self.steps, self._instead)
-        odd += contact_warnings(self.inexact, self.steps)
+        odd += inexact_warnings(self.inexact, self.steps)
         if self._underresolved is not None:
             by: Any = self._by or self._facts
             odd += resolution_warnings(self._underresolved, self._of_steps[0].dt, by.settings["order"])

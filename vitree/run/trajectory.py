@@ -90,16 +90,16 @@ def halving_warnings(
     ]
 
 
-def contact_warnings(found: tuple[int, float, float, float] | None, steps: int) -> list[str]:
-    """Say in how many steps of a run contacts kept a residual, the largest [m/s], and when [s] the first and last began."""
+def inexact_warnings(found: tuple[int, float, float, float] | None, steps: int) -> list[str]:
+    """Say in how many steps contacts kept a residual, the largest [m/s], and when [s] the first and the last began."""
     if found is None:
         return []
     count, most, first, last = found
     when = f"at t = {first:.9g} s" + (f", the last at t = {last:.9g} s" if count > 1 else "")
     return [
-        f"in {count} of {steps} steps the contact impulses do not satisfy the contact and friction laws to the tolerance: "
-        f"the residual is at most {most:.2g} m/s. The first began {when}. Such contacts are jammed, or share loads in "
-        "many ways; use a smaller dt, less friction, or give contacts a stiffness= and a damping=."
+        f"in {count} of {steps} steps the impulses do not satisfy the laws of contact and friction to the tolerance: the "
+        f"residual is at most {most:.2g} m/s. The first began {when}. Contacts that are jammed do this; use a smaller dt, "
+        "less friction, or contacts with stiffness= and damping=."
     ]
 
 

@@ -1,6 +1,11 @@
 # Contacts of a step: their places at both ends, the set that is in the solve, their rows in the ports of the bodies
 # that they touch, and their velocities over the step. One lane.
 
+cdef enum:
+    TOUCH_CUTS = 2          # so many passes of a step may leave the complementarity problem unsolved
+
+#: A residual of it up to this fraction of the velocities is accepted where it cannot be reduced
+cdef double TOUCH_LEFT = 1e-5
 #: Tolerance of contacts: relative to the velocities, and to the rounding errors of positions
 cdef double TOUCH_TOLERANCE = 5e-11
 cdef double TOUCH_ROUNDING = 1e-14
@@ -613,8 +618,22 @@ cdef double solve_contacts(ModelStepper self, double goal) noexcept nogil:
             memcpy(y.lam + o, part.lam, part.n * sizeof(double))
             memcpy(y.w + o, part.w, part.n * sizeof(double))
             memcpy(y.F + o, part.F, part.n * sizeof(double))
-        y.corrections, y.sweeps = part.corrections, part.sweeps
+        y.corrections, y.sweeps, y.budget = part.corrections, part.sweeps, part.budget
     return most
+
+
+cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
+    # whether the passes go on with impulses that leave a residual. A small one that cannot be reduced is accepted, and
+    # where shorter steps did not help any
+    cdef Touching* x = &self.contact
+    x.residue = 0.0
+    if left <= goal:
+        return True
+    x.cut += 1
+    if x.lenient or left <= TOUCH_LEFT * touch_speed(self):
+        x.residue = left
+        return isfinite(left)
+    return x.cut < TOUCH_CUTS
 
 
 cdef double* contact_P(ModelStepper self) noexcept nogil:

@@ -7,7 +7,6 @@
 
 cdef enum:
     IMPULSE_PASSES = 30        # most passes of a step with contacts
-    IMPULSE_CUTS = 3           # of them, so many may leave the complementarity problem unsolved
 
 #: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
 cdef double IMPULSE_SHARE = 1e-2
@@ -203,12 +202,12 @@ cdef void apply_impulse(ModelStepper self) noexcept nogil:
 
 cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
-    cdef double e, goal, limit, before = INFINITY, first = INFINITY
+    cdef double e, goal, limit, left, before = INFINITY, first = INFINITY
     cdef int k, status
     if not ports_at_hand(self):
         explicit_answer_ports(self)
     gather_push(self)
-    x.cut = 0
+    x.cut, x.residue = 0, 0.0
     for k in range(IMPULSE_PASSES):
         apply_impulse(self)
         status = step_from(self, self.explicit.v_after)
@@ -225,7 +224,9 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
         if not isfinite(e):
             return NOT_FINITE
         goal = touch_goal(self)
-        if e <= goal:
+        if e <= max(goal, 2.0 * x.residue):
+            if e > goal:
+                x.accepted = max(x.accepted, e)
             x.passes += k
             return OK
         if e > IMPULSE_ASTRAY * first:
@@ -240,10 +241,9 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
         if k == 0:
             first = e
         limit = max(0.2 * goal, IMPULSE_SHARE * e)
-        if not solve_contacts(self, limit) <= limit:
-            x.cut += 1
-            if x.cut == IMPULSE_CUTS:
-                break
+        left = solve_contacts(self, limit)
+        if not may_go_on(self, left, limit):
+            break
         gather_push(self)
     note_worst(self)
     return NOT_CONVERGED

@@ -166,6 +166,7 @@ cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
     cdef double* given = x.total
     cdef double size = largest(y.b, y.n), left = 0.0, soft
     cdef int k, o, i, passes = 1, n = y.n
+    y.budget = STEP_BUDGET
     memset(y.lam, 0, n * sizeof(double))
     memset(given, 0, n * sizeof(double))
     memset(y.give, 0, x.count * sizeof(double))

@@ -52,7 +52,7 @@ cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogi
     cdef Touching* x = &self.contact
     cdef int c
     place_start(self, self.lane.state.q)
-    x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
+    x.count, x.opened, x.solved, x.worst, x.fresh, x.cut = 0, False, False, -1, False, 0
     memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
     memset(x.arrives, 0, self.ntouch * sizeof(int))
     for c in range(self.ntouch):
@@ -126,6 +126,7 @@ cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
     memcpy(self.way_beside, x.way, 3 * self.ntouch * sizeof(double))
     memset(x.way, 0, 3 * self.ntouch * sizeof(double))
     self.at_node = True
+    x.cones.budget = x.hit.budget = STEP_BUDGET
     status = contact_gather(self)
     self.at_node = False
     memcpy(x.way, self.way_beside, 3 * self.ntouch * sizeof(double))

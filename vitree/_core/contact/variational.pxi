@@ -3,12 +3,9 @@
 
 cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
-    TOUCH_CUTS = 3          # of them, so many may leave the complementarity problem unsolved
 
 #: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
 cdef double TOUCH_SHARE = 1e-2
-#: A residual of the complementarity problem up to this fraction of the velocities is accepted where it cannot be reduced
-cdef double TOUCH_LEFT = 1e-5
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -315,14 +312,9 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     goal = touch_goal(self)
     e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_SHARE * x.before)
     left = solve_contacts(self, e)
-    x.residue = 0.0
-    if not left <= e:
-        x.cut += 1
-        if x.lenient or left <= TOUCH_LEFT * touch_speed(self):
-            x.residue = left
-        elif x.cut >= TOUCH_CUTS:
-            note_worst(self)
-            return NOT_CONVERGED
+    if not may_go_on(self, left, e):
+        note_worst(self)
+        return NOT_CONVERGED
     sum_wrenches(self, y.lam, x.T)
     for k in range(x.ports):
         before[k] = x.u[k] - x.T[k]

@@ -22,6 +22,7 @@ cdef int adapted_step(ModelStepper self) noexcept nogil:
         if not self.lane.clock.t + self.lane.now.h > self.lane.clock.t:
             return NO_STEP
     self.contact.accepted = 0.0
+    self.contact.cones.budget = self.contact.hit.budget = STEP_BUDGET
     status = whole_step(self)
     if status == OK and self.contact.accepted > 0.0:
         note_inexact(self)

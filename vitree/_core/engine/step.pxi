@@ -70,7 +70,7 @@ cdef int solve_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
             return status
     self.method.first_guess(self, joined)
     status = solve_touches(self)
-    if unsolved(status) and self.lane.now.cause == OK:
+    if unsolved(status) and self.lane.now.cause == OK and x.cut < TOUCH_CUTS:
         self.method.guess_again(self)
         status = solve_touches(self)
     return status

@@ -15,6 +15,8 @@ cdef enum:
     PROXIMAL_SWEEPS = 5     # sweeps where its corrections fail
     PROXIMAL_FAILED = 6     # after so many that fail the best lam is returned to
     CONE_BUDGET = 200       # most corrections of all
+    CONE_LEAST = 10         # what they may be where a step has used up its own
+    STEP_BUDGET = 500       # most of a step
     CONE_HALVES = 6         # most halves of one
 
 #: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the fraction of |F|
@@ -83,6 +85,7 @@ cdef struct ContactProblem:
     double* trial           # (n,) another lam
     double* trial_w
     double* trial_F
+    long budget             # corrections that regularised problems may still take
     long corrections        # since it was made
     long sweeps
 
@@ -594,7 +597,7 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
     # velocities are of the order a diag(G) lam, and so is the rho of F; returns the largest |F|
     cdef const TouchRow* W1 = x.W1
     cdef double a = PROXIMAL_FIRST, best = e, inner_goal, most = largest(x.diagonal, x.n)
-    cdef long last = x.corrections + CONE_BUDGET
+    cdef long first = x.corrections, last = first + max(CONE_LEAST, min(CONE_BUDGET, x.budget))
     cdef int i, k, j, failed = 0, n = x.n
     cdef bint solved
     cones_form(x)
@@ -635,6 +638,7 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
                 memcpy(x.lam, x.kept, n * sizeof(double))
                 failed = 0
     x.W1, x.proximal = W1, CONE_PROXIMAL
+    x.budget -= x.corrections - first
     memcpy(x.lam, x.kept, n * sizeof(double))
     return cone_map(x, x.lam, x.w, x.F, False)
 
@@ -812,7 +816,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     if cones_room(&x, count, n, 0) != OK:
         raise MemoryError
     try:
-        x.count, x.n = count, n
+        x.count, x.n, x.budget = count, n, STEP_BUDGET
         row = 0
         for k in range(count):
             x.dim[k], x.row[k], x.mu[k], x.law[k] = dim[k], row, mu[k], 0 if law is None else law[k]
