@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,9 @@ from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import Motion, resolve_inputs
 
+if TYPE_CHECKING:
+    from vitree._core import Field
+
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: All that the next steps of an integrator depend on.
 Kept = tuple[Any, ...]
@@ -30,9 +33,9 @@ Options = dict[str, Any]
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
 #: States beyond this have blown up [m, rad, per s, or units of momentum].
-LARGEST: float = scalar().LARGEST
+LARGEST = scalar().LARGEST
 #: Columns of contacts of records: row, contact, impulse (3), slip velocity (3), gap.
-CONTACT_COLUMNS: int = scalar().CONTACT_COLUMNS
+CONTACT_COLUMNS = scalar().CONTACT_COLUMNS
 #: The arrays of records, with a row for each state.
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
 
@@ -140,17 +143,6 @@ def serving(model: Model) -> str:
 
 def _knows(kind: type[Integrator], model: Model) -> bool:
     return kind.rolls if model.has_rolling_or_dry_friction else kind.touches
-
-
-class Field(Protocol):
-    """The compiled object that knows the accelerations of a system under what drives it."""
-
-    def begin_at(self, t: float) -> None: ...
-    def open_gate(self, number: int, size: float) -> None: ...
-    def drive(self, inputs: object, torque: object) -> None: ...
-    def acceleration_at(
-        self, t: float, q: np.ndarray, v: np.ndarray, prescribed: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]: ...
 
 
 class Monitors(Protocol):
@@ -600,6 +592,10 @@ class Integrator:
         """
         raise InputError(f"the method {self.name} keeps no checkpoint; start from q0 and v0")
 
+    def keep_stages(self, steps: int) -> np.ndarray:
+        """Return an array to which the steps from here on write their stages; of methods that are ``dense``."""
+        raise NotImplementedError(f"the method {self.name} has no polynomials")
+
     def start_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """Return the momentum (nv,) [kg m/s or kg m^2/s] at t, q0 from which one step leads to q1.
 
@@ -702,8 +698,7 @@ class Integrator:
     def _field(self) -> Field:
         """The compiled object that knows the accelerations."""
         if self._own_field is None:
-            made: Field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())
-            self._own_field = made
+            self._own_field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())
         return self._own_field
 
     @property

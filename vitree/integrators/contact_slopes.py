@@ -7,12 +7,15 @@ its gap and its slip. The geometry is derived by differences of order 6, and the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vitree._core import scalar
-from vitree.integrators.compiled import Stepper
 from vitree.model.model import Model
+
+if TYPE_CHECKING:
+    from vitree._core import Stepper
 
 core = scalar()
 #: Differences of places of contacts [m or rad].

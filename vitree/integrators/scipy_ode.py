@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from vitree.arguments import all_finite, entries, real, told
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import (
     LARGEST,
-    Field,
     Integrator,
     Kept,
     Monitors,
@@ -30,6 +29,8 @@ from vitree.model.model import Model
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
+
+    from vitree._core import Field
 
 #: Most steps of a solver within one dt: the motion is then faster than can be followed.
 MOST_TRIES = 1_000_000
@@ -59,7 +60,7 @@ class SciPy(Integrator):
             if not (number > 0 and (number < np.inf or name == "max_step")):
                 raise InputError(name, value, "must be a positive number")
         self.rtol, self.atol, self.max_step = map(real, (self.rtol, self.atol, self.max_step))
-        self.field: Any = self._accelerations()
+        self.field = self._accelerations()
         self.quaternions = self.model._quaternions
 
     def _accelerations(self) -> Field:
@@ -71,8 +72,7 @@ class SciPy(Integrator):
         return {"rtol": 1e-8, "atol": 1e-10, **self.chosen}
 
     def _field(self) -> Field:
-        field: Field = self.field
-        return field
+        return self.field
 
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         self.t = self._t0 = float(t)

@@ -20,12 +20,12 @@ from vitree.mechanism.loads import CONSERVATIVE
 from vitree.model.dynamics import heaviest_load, spring_rate
 from vitree.wording import quoted
 
-SOLVERS: dict[str, int] = scalar().SOLVERS
-GUESSES: dict[str, int] = scalar().GUESSES
+SOLVERS = scalar().SOLVERS
+GUESSES = scalar().GUESSES
 #: Solvers that do not follow how the operator changes within a step.
 INEXACT = ("modified-newton", "broyden", "riqn")
 #: Schemes by which steps adapt themselves to the motion.
-ADAPTATIONS: dict[str, int] = scalar().ADAPTATIONS
+ADAPTATIONS = scalar().ADAPTATIONS
 
 _OPTIONS = {
     "solver": "one of auto, recursive-newton (exact direction at each pass, in O(n)), newton (the same by a dense "
@@ -51,7 +51,7 @@ NORMS = ("momentum", "energy")
 #: Of the largest inertia of a joint, the least that counts in the norm of the energy: rounding errors have this size.
 LEAST_INERTIA = 1e-12
 #: Values of the option ``kinetic`` of linear-time, with what the core calls them.
-KINETIC: dict[str, int] = scalar().FORMS
+KINETIC = scalar().FORMS
 #: Those of midpoint.
 MIDDLES = ("relative", "midpoint")
 #: Values of the option ``springs``.

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar
 from vitree.errors import CallableError
 from vitree.integrators.base import FEW_ROWS, Integrator, Records
-from vitree.integrators.compiled import ORDINARY, Stepper, checkpoint_of
+from vitree.integrators.compiled import ORDINARY, CompiledIntegrator, checkpoint_of
 from vitree.integrators.explicit import solved_by
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, Damper, JointForce
@@ -39,6 +39,9 @@ from vitree.run.trajectory import (
     limit_warnings,
     resolution_warnings,
 )
+
+if TYPE_CHECKING:
+    from vitree._core import Stepper
 
 # ---- what a run keeps of what drove it ---------------------------------------------------------------------
 
@@ -268,7 +271,7 @@ class Outcome:
     film = about = None
     stages: np.ndarray | None = None
 
-    def __init__(self, integrator: Any, records: Records, schedule: Schedule, every: int, more: Settings,
+    def __init__(self, integrator: Integrator, records: Records, schedule: Schedule, every: int, more: Settings,
                  watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
         self.system: System = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
@@ -280,8 +283,9 @@ class Outcome:
         self.drive = driven_of(integrator, records, lambda: np.ascontiguousarray(self.v), longest)
         #: t, q and p or v between the halves of steps
         self._inner = integrator.inner_states
-        if not later:
-            self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
+        if not (later and isinstance(integrator, CompiledIntegrator)):
+            self._by: Integrator | None = integrator
+            self._uses_momentum, self._largest = integrator.uses_momentum, math.inf
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
             self._underresolved = integrator.underresolved
             self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
@@ -303,13 +307,12 @@ class Outcome:
         """Return the largest number of the states, by a stepper that forgets its own; infinite if nobody looked."""
         q, x = self.records.q, self.records.x
         if not self._uses_momentum:
-            largest: float = core.largest_of(q, x)
-            return largest
+            return core.largest_of(q, x)
         self._v = None
         if len(x) > FEW_ROWS:
             return math.inf
         v = x.copy()
-        size: float = core.velocities_of(stepper, q, x, v)
+        size = core.velocities_of(stepper, q, x, v)
         if not self._facts.constrained:  # else the model's own differ by rounding errors
             self._v = v
         return size
@@ -435,7 +438,7 @@ class Outcome:
     @property
     def settings(self) -> Settings:
         schedule, every, more = self._of_steps
-        by: Any = self._by or self._facts
+        by = self._by or self._facts
         found = {
             **schedule.settings(every), **more, **by.settings, "options": by.chosen, "model_digest": self.system.digest,
             "halved": self.halved, "warnings": self._warnings(), **({} if self._by is None else self._by.adapted),
@@ -447,7 +450,7 @@ class Outcome:
     def _warnings(self) -> list[str]:
         odd = self._mended + halving_warnings(self.halved, self.between, self.steps, self._instead)
         if self._underresolved is not None:
-            by: Any = self._by or self._facts
+            by = self._by or self._facts
             odd += resolution_warnings(self._underresolved, self._of_steps[0].dt, by.settings["order"])
         odd += self._energy_warnings() or leap_warnings(self._of_steps[0].dt, self.v)
         return odd + limit_warnings(self.system, self.records.t, self.records.q, lambda: self.v)
@@ -470,7 +473,7 @@ class Outcome:
     def _has_stiff_springs(self) -> bool:
         """Whether springs that steps take at their nodes are too fast for them at the start."""
         model = self.system
-        by: Any = self._by or self._facts
+        by = self._by or self._facts
         if by.settings.get("springs") != "nodes" or not isinstance(model, Model):
             return False
         return self._of_steps[0].dt * spring_rate(model, self.records.q[0]) > 1

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import entries, of_kind, shown, told, whole
 from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Integrator, Kept, Records, Torque
+from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.idle import wrenches_of
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model, ReducedModel
@@ -226,7 +227,6 @@ class Simulation:
             "inputs" not in held and not callable(integrator.inputs) and not rows,
         )
         self._views = Views(integrator, model, self._limited is not None or bool(held))
-        self._stepper = self._views.stepper
         self._start(given)
 
     # ---- a start ---------------------------------------------------------------------------------------
@@ -251,22 +251,22 @@ class Simulation:
         self._act_at_first()
         if self._every:
             self.record()
-        #: whether the compiled stepper alone can take steps
-        self._plain = (
-            self._stepper is not None and self._limited is None and not self._between.busy
+        plain = (
+            self._limited is None and not self._between.busy
             and not self._every and self._most is None and not self._windowed
             and type(integrator).checked_torque is Integrator.checked_torque
         )  # fmt: skip
+        #: the compiled stepper, if it alone can take steps
+        self._plain = self._views.stepper if plain else None
 
     def _act_at_first(self) -> None:
         """Let act what did when the simulation was made."""
-        integrator: Any = self._integrator
+        integrator, tau = self._integrator, self._integrator.torque
         torque, inputs, (asked, rowed) = self._views.torque, self._views.inputs, self._free
         torque[:], inputs[:] = 0.0, 0.0
-        if asked and integrator.torque is not None:
-            tau = integrator.torque
+        if asked and isinstance(tau, np.ndarray):
             torque[:] = tau if self._reduced is None else self._reduced.contract_force(tau)
-        if rowed and integrator.inputs is not None:
+        if rowed and isinstance(integrator.inputs, np.ndarray):
             inputs[:] = integrator.inputs
 
     # ---- the state -------------------------------------------------------------------------------------
@@ -410,16 +410,15 @@ class Simulation:
             targets: StepSignal = None
         else:
             torque, inputs, targets = _of_step(control)
-        if self._plain and (targets is None or inputs is None):
+        if self._plain is not None and (targets is None or inputs is None):
             given = inputs
             if targets is not None:
                 given = (self._targets or self._plan(targets)).quickly(targets, self._views.inputs)
-            status = self._stepper.go(steps, torque, given)
+            status = self._plain.go(steps, torque, given)
             if not status:
                 return
             if status > 0:
-                integrator: Any = self._integrator
-                raise self._told(integrator._stopped(status))
+                raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
         self._step(steps, torque, inputs, targets)
 
     def _plan(self, targets: StepSignal) -> Targets:
@@ -445,7 +444,7 @@ class Simulation:
         u = None if inputs is None else self._inputs_of(inputs)
         if plan is not None:
             u = plan.over(targets, self._views.inputs if u is None else u)
-        integrator: Any = self._integrator
+        integrator = self._integrator
         if self._most is not None and integrator.steps - self._first_step + count > self._most:
             raise InputError(
                 f"{count} steps are asked for after {integrator.steps - self._first_step}, and the rows of the control "
@@ -504,7 +503,7 @@ class Simulation:
 
     def _take(self, count: int) -> None:
         """Take steps, and record those that are to be recorded."""
-        integrator: Any = self._integrator
+        integrator = self._integrator
         if self._windowed:
             integrator.plan_ahead(count)
         self._views.forget()
@@ -655,8 +654,7 @@ class Simulation:
     @alone
     def record(self) -> None:
         """Record the state."""
-        records, k = self._records, self._count
-        integrator: Any = self._integrator
+        records, k, integrator = self._records, self._count, self._integrator
         if k == len(records.t):
             records.grow(max(ROOM, 2 * k))
         records.rows = k

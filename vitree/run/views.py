@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from vitree.integrators.base import Integrator
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.model.system import System
 from vitree.run.runner import Touched
+
+if TYPE_CHECKING:
+    from vitree._core import Stepper
 
 core = scalar()
 
@@ -39,8 +42,8 @@ class Views:
 
     def __init__(self, integrator: Integrator, model: System, own_drive: bool):
         full, followers = integrator.model, model._followers
-        stepper = getattr(integrator, "stepper", None)
-        self.stepper: Any = stepper if hasattr(stepper, "windows") else None  # a stepper of Python has none
+        stepper: Stepper | None = getattr(integrator, "stepper", None)
+        self.stepper = stepper if hasattr(stepper, "windows") else None  # a stepper of Python has none
         self.own_drive = own_drive or self.stepper is None
         self._integrator, self._model, self._followers = integrator, model, followers
         self._seen: dict[str, int] = {}

@@ -124,9 +124,10 @@ class RigidVehicle(Vehicle):
         return {"equations": self.core}
 
     @cached_property
-    def core(self) -> Any:
+    def core(self) -> _vehicles.RigidBody:
         """The compiled body: inertia and forces."""
-        return getattr(_vehicles, self._kind)(
+        kind: type[_vehicles.RigidBody] = getattr(_vehicles, self._kind)
+        return kind(
             self.rotational, self.translational, self.mass * self._gravity, self.drag, self.columns,
             force=self._asked("force", self.force, (6,)),
             slope=self._asked("force_slope", self.force_slope, (6, 6)), **self.parts,
@@ -219,8 +220,7 @@ class RigidVehicle(Vehicle):
         return np.broadcast_to(M, (len(q), 6, 6))
 
     def _potentials(self, q: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.core.potentials(q)
-        return found
+        return self.core.potentials(q)
 
     def _velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         solve = np.linalg.solve
