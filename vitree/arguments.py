@@ -21,6 +21,10 @@ from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.wording import a_kind, text_of
 
 _FLOAT = np.dtype(float)
+#: Arguments of a function, or options of a method, by their names.
+Keywords = dict[str, Any]
+#: An object of JSON: the settings of a run, or a row of a table.
+JsonObject = dict[str, Any]
 _GENERATORS: Any = (np.random.Generator, np.random.RandomState)
 #: Entries of an array below which a loop of Python is faster than one of NumPy.
 FEW = 24

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vitree.arguments import whole
+from vitree.arguments import Keywords, whole
 from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError, ModelError
-from vitree.integrators.base import Options
 from vitree.integrators.slopes import UnexplainedError, kicks_of, require_explained, slopes
 from vitree.model.model import Model
 from vitree.run.arguments import Schedule
@@ -50,7 +49,7 @@ class Steps:
         If these steps have no derivatives.
     """
 
-    def __init__(self, model: Model, dt: float, method: str, options: Options):
+    def __init__(self, model: Model, dt: float, method: str, options: Keywords):
         self._integrator = integrator_of(model, method, dt, options)
         self.model, self.method = model, method
         self.dt: float = Schedule.one(dt, False).dt

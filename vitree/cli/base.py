@@ -35,8 +35,6 @@ _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 #: A function of a command, and one that completes a word.
 Command = Callable[..., None]
 Complete = Callable[..., list[str]]
-#: Arguments of a function by their names.
-Keywords = dict[str, Any]
 
 
 def option(*names: str, text: str, complete: Complete | None = None) -> Any:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Optional, TypeVar
 
-from vitree.cli.base import Force, Json, Keywords, option
+from vitree.arguments import Keywords
+from vitree.cli.base import Force, Json, option
 from vitree.cli.console import Bar, check_writable, out, say, wrote
 from vitree.cli.names import METHOD_NAMES, METHOD_OPTIONS, methods, one_of
 from vitree.cli.options import Robots, Run, Start, pairs_of, value_of

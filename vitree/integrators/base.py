@@ -12,7 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, as_numbers, entries, of_kind, plain_scalar, real, several, shown, told, whole
+from vitree.arguments import (
+    Asked,
+    Keywords,
+    as_numbers,
+    entries,
+    of_kind,
+    plain_scalar,
+    real,
+    several,
+    shown,
+    told,
+    whole,
+)
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError, UnknownNameError, VitreeError
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
@@ -28,8 +40,6 @@ if TYPE_CHECKING:
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: All that the next steps of an integrator depend on.
 Kept = tuple[Any, ...]
-#: Options of a method, or arguments of its stepper, by their names.
-Options = dict[str, Any]
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
 #: States beyond this have blown up [m, rad, per s, or units of momentum].
@@ -296,7 +306,7 @@ class Integrator:
         return self._accelerations_at(t, q, v)[0]
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> Keywords:
         """The options chosen, for the record."""
         return dict(self.chosen)
 
@@ -358,7 +368,7 @@ class Integrator:
         return False
 
     @property
-    def adapted(self) -> Options:
+    def adapted(self) -> Keywords:
         """The state of steps that choose their own length, for a run that goes on."""
         return {}
 
@@ -557,7 +567,7 @@ class Integrator:
             return
         self.motion.ends = self.t0 + self.dt * np.arange(self.steps, self.steps + steps + 1)
 
-    def _driven(self) -> Options:
+    def _driven(self) -> Keywords:
         """The loads and constraints, as a stepper takes them."""
         model = self.model
         more = [row for wrench in self.wrenches for row in lower_wrench(model.index, wrench, {})]

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from vitree._core import scalar
-from vitree.arguments import entries, real, shown, whole
+from vitree.arguments import Keywords, entries, real, shown, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
 from vitree.integrators.base import (
     CHUNK_SECONDS,
     Integrator,
     Kept,
     Monitors,
-    Options,
     Records,
     Torque,
     damaged,
@@ -59,8 +58,8 @@ class Facts(NamedTuple):
 
     name: str
     uses_momentum: bool
-    settings: Options
-    chosen: Options
+    settings: Keywords
+    chosen: Keywords
     mark: bytes
     constrained: bool
     faces: bool  # constraints can be closed the wrong way round

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from vitree._core import scalar
-from vitree.arguments import all_finite, entries, real, told
+from vitree.arguments import Keywords, all_finite, entries, real, told
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import (
     LARGEST,
     Integrator,
     Kept,
     Monitors,
-    Options,
     Records,
     damaged,
     part_of,
@@ -68,7 +67,7 @@ class SciPy(Integrator):
         return super()._field()
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> Keywords:
         return {"rtol": 1e-8, "atol": 1e-10, **self.chosen}
 
     def _field(self) -> Field:

@@ -15,14 +15,14 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from vitree.arguments import path_of, shown
+from vitree.arguments import JsonObject, path_of, shown
 from vitree.errors import InputError
 from vitree.results.contacts import ContactLog
 from vitree.results.drawing import Drawing
 from vitree.results.driven import PARTS, Driven
 from vitree.results.film import Film
 from vitree.results.filming import film_of
-from vitree.results.plain import Settings, versions
+from vitree.results.plain import versions
 from vitree.results.recording import NAMES, Recording, shapes
 from vitree.results.units import about
 from vitree.wording import brief
@@ -189,7 +189,7 @@ def _header_names() -> list[str]:
     return [f.name for f in fields(Recording) if f.name not in (*shapes(), *_APART)]
 
 
-def _check_header(header: Settings, names: Iterable[str]) -> None:
+def _check_header(header: JsonObject, names: Iterable[str]) -> None:
     """Raise a ValueError if an entry of a header has another type or length than in a header of ours."""
     counts = {"q": len(header["q_names"]), "v": len(header["v_names"]), "p": len(header["v_names"])}
     about = header.get("about", {})

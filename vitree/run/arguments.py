@@ -12,10 +12,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, axes_of, entries, numbers_of, plain_scalar, real, several, shown, whole
+from vitree.arguments import (
+    JsonObject,
+    Keywords,
+    as_numbers,
+    axes_of,
+    entries,
+    numbers_of,
+    plain_scalar,
+    real,
+    several,
+    shown,
+    whole,
+)
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators import Integrator
-from vitree.integrators.base import Options, Torque
+from vitree.integrators.base import Torque
 from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
@@ -23,11 +35,9 @@ from vitree.model.configurations import place_on_ground, satisfy_constraints, wi
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import Inputs, LimitedTorque
-from vitree.results.plain import Settings
 from vitree.results.recording import Recording
 from vitree.run.controller import (
     DRIVING,
-    Arguments,
     Control,
     Controller,
     Held,
@@ -75,17 +85,17 @@ class RunArguments:
     progress: Callable[[int, int], object] | None = None
     monitors: str | Iterable[str] = ()
     resume: Recording | None = None
-    options: Options = field(default_factory=dict)
+    options: Keywords = field(default_factory=dict)
 
     @classmethod
-    def all_of(cls, values: Arguments) -> Self:
+    def all_of(cls, values: Keywords) -> Self:
         """Return arguments that have a value for each field."""
         made = object.__new__(cls)
         vars(made).update(values)
         return made
 
     @classmethod
-    def of(cls, values: Arguments) -> Self:
+    def of(cls, values: Keywords) -> Self:
         """Return arguments that have a value for each field, of which ``control`` has some."""
         options = values["options"]
         values.update(parts_of(values.pop("control")), resume=None)
@@ -226,7 +236,7 @@ class Schedule:
             return t0 + np.concatenate(([0.0], np.cumsum(self.spans)))
         return t0 + self.dt * np.arange(done, done + self.steps + 1)
 
-    def settings(self, every: int) -> Settings:
+    def settings(self, every: int) -> JsonObject:
         """Return the steps, and that each ``every``-th is recorded, for the record."""
         if self.spans is None:
             return {"dt": self.dt, "record_every": every}

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree.arguments import Asked
+from vitree.arguments import Asked, Keywords
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS
 from vitree.integrators.compiled import FIRST_CHUNK, CompiledIntegrator
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.run.controller import Arguments, Control, Targets
+from vitree.run.controller import Control, Targets
 from vitree.run.instances import Batch, Instances, Stopped, inputs_of
 from vitree.run.simulate import run
 from vitree.run.simulation import Simulation
@@ -91,7 +91,7 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def held_alone(
-    found: Instances, model: System, k: int, every: int, start: Arguments | None = None
+    found: Instances, model: System, k: int, every: int, start: Keywords | None = None
 ) -> Simulation:
     """Return an instance that is held, without what is given to it step by step; ``start`` is in place of its own."""
     given = found.given

@@ -10,10 +10,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import numbers_of, of_kind, require_finite, several
+from vitree.arguments import Keywords, numbers_of, of_kind, require_finite, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import METHODS
-from vitree.integrators.base import Options
 from vitree.integrators.composed_slopes import (
     Blocks,
     Part,
@@ -71,7 +70,7 @@ class Course(NamedTuple):
     """
 
     method: str
-    options: Options
+    options: Keywords
     rows: Rows
     pieces: np.ndarray
     first: np.ndarray
@@ -294,7 +293,7 @@ def _hat(w: np.ndarray) -> np.ndarray:
     return found
 
 
-def integrator_of(model: System, method: object, dt: float, options: Options, composed: bool = False) -> Part:
+def integrator_of(model: System, method: object, dt: float, options: Keywords, composed: bool = False) -> Part:
     """Return an integrator whose steps have derivatives; ``composed``: it may be a composition."""
     if not hasattr(of_kind(model, System, "model", "a vitree Model"), "flat"):
         raise InputError(f"{model.name!r} is a {type(model).__name__}; only steps of a Model have derivatives")

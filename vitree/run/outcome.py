@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
+from vitree.arguments import JsonObject
 from vitree.errors import CallableError
 from vitree.integrators.base import FEW_ROWS, Integrator, Records
 from vitree.integrators.compiled import ORDINARY, CompiledIntegrator, checkpoint_of
@@ -26,7 +27,7 @@ from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.driven import Driven, at_records
-from vitree.results.plain import Settings, plain, read_only
+from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
@@ -110,7 +111,7 @@ def _of_rows(given: np.ndarray, t: np.ndarray, dt: float) -> np.ndarray:
     return at_records(t, np.column_stack([np.arange(1, len(t)), given[led]]), dt)
 
 
-def wrenches_told(wrenches: Iterable[ExternalWrench | Impulse]) -> Settings:
+def wrenches_told(wrenches: Iterable[ExternalWrench | Impulse]) -> JsonObject:
     """Return what acts beside the model's loads, as settings of the run."""
     found = [{"kind": type(each).__name__, **asdict(each)} for each in wrenches]
     return {"wrenches": found} if found else {}
@@ -271,7 +272,7 @@ class Outcome:
     film = about = None
     stages: np.ndarray | None = None
 
-    def __init__(self, integrator: Integrator, records: Records, schedule: Schedule, every: int, more: Settings,
+    def __init__(self, integrator: Integrator, records: Records, schedule: Schedule, every: int, more: JsonObject,
                  watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
         self.system: System = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
@@ -436,7 +437,7 @@ class Outcome:
         return tuple(c.name for c in self.system.constraints)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> JsonObject:
         schedule, every, more = self._of_steps
         by = self._by or self._facts
         found = {
@@ -444,7 +445,7 @@ class Outcome:
             "halved": self.halved, "warnings": self._warnings(), **({} if self._by is None else self._by.adapted),
             **({} if self._keeps_energy else {"driven": True}),
         }  # fmt: skip
-        kept: Settings = plain(found)
+        kept: JsonObject = plain(found)
         return kept
 
     def _warnings(self) -> list[str]:

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import real, several
+from vitree.arguments import JsonObject, real, several
 from vitree.engines import mujoco, pinocchio
 from vitree.engines.acting import Motion, acting_on
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.results.plain import Settings
 from vitree.results.series import NAN, distance, shared
 from vitree.run.arguments import RunArguments, count_steps, rows_over_steps
 from vitree.run.controller import Controller, with_targets
@@ -105,7 +104,7 @@ def run_engine(engine: str, method: str, system: System, given: RunArguments, dt
     return _trajectory(system, motion, label, settings)
 
 
-def _trajectory(model: Model, motion: Motion, label: str, settings: Settings) -> Trajectory:
+def _trajectory(model: Model, motion: Motion, label: str, settings: JsonObject) -> Trajectory:
     """Return the motion of an engine as a trajectory; energies and momenta are those of the model."""
     n = len(motion.t)
     with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import entries
+from vitree.arguments import JsonObject, entries
 from vitree.errors import InputError
 from vitree.integrators import Integrator
 from vitree.integrators.base import CHUNK_SECONDS, Kept, Records, progress_of
@@ -24,7 +24,6 @@ from vitree.model.dynamics import require_rolling
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog, signs_of
-from vitree.results.plain import Settings
 from vitree.results.recording import Recording
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Held
@@ -231,7 +230,7 @@ class Between:
         change = model.frame_jacobian(push.frame, q, push.axes).T @ np.array([*push.angular, *push.impulse])
         integrator.strike(integrator.kicked(np.array([integrator.t]), q[None], x[None], change[None])[0])
 
-    def settings(self) -> Settings:
+    def settings(self) -> JsonObject:
         """Return what the controllers hold, for the record."""
         return {"held": {name: one.settings() for name, one in self.held.items()}} if self.held else {}
 
@@ -369,7 +368,7 @@ class Running:
 
         between.advance(steps, take, end_step, open_step)
 
-    def outcome(self, more: Settings) -> Outcome:
+    def outcome(self, more: JsonObject) -> Outcome:
         """Return what the run has come to; ``more`` are settings beside those of its steps."""
         if self.between is not None:
             more = more | self.between.settings()

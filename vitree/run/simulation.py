@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import entries, of_kind, shown, told, whole
+from vitree.arguments import JsonObject, Keywords, entries, of_kind, shown, told, whole
 from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Integrator, Kept, Records, Torque
 from vitree.integrators.compiled import CompiledIntegrator
@@ -21,7 +21,6 @@ from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model, ReducedModel
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
-from vitree.results.plain import Settings
 from vitree.run.arguments import (
     RunArguments,
     Schedule,
@@ -32,7 +31,7 @@ from vitree.run.arguments import (
     require_moving_frame,
     require_times,
 )
-from vitree.run.controller import Arguments, Control, Controller, HeldRows, Targets, inputs_beside, parts_of
+from vitree.run.controller import Control, Controller, HeldRows, Targets, inputs_beside, parts_of
 from vitree.run.outcome import Outcome, wrenches_told
 from vitree.run.runner import ORIGIN, Between, begun, note_start, write_row
 from vitree.run.simulate import contracted, expanded
@@ -552,7 +551,7 @@ class Simulation:
         InputError
             If the start is wrong.
         """
-        starts: Arguments = {"q0": q0, "v0": v0, "p0": p0, "t0": t0}
+        starts: Keywords = {"q0": q0, "v0": v0, "p0": p0, "t0": t0}
         changed = {name: value for name, value in starts.items() if value is not None}
         if "p0" in changed and "v0" not in changed:
             changed["v0"] = None
@@ -693,7 +692,7 @@ class Simulation:
             traj = replace(traj, checkpoint=None)
         return traj if self._reduced is None else contracted(self._reduced, traj)
 
-    def _more(self) -> Settings:
+    def _more(self) -> JsonObject:
         """Settings beside those of the steps."""
         given, views = self._given, self._views
         cut: Settings = {} if self._limited is None else {"effort_cut": self._limited.shares()}

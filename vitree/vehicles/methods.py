@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vitree._core import _vehicles
-from vitree.arguments import Asked, mapping
+from vitree.arguments import Asked, Keywords, mapping
 from vitree.errors import InputError
 from vitree.integrators import scipy_ode
-from vitree.integrators.base import Integrator, Options, Records, Torque
+from vitree.integrators.base import Integrator, Records, Torque
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator
 from vitree.integrators.options import HALVE, SOLVE_LONGER, alpha_of, one_of, solving
 from vitree.mechanism.pushes import ExternalWrench
@@ -105,7 +105,7 @@ class VehicleIntegrator(OfVehicle, CompiledIntegrator):
     def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         return "steer less, or turn back earlier" if status == BEYOND_LIMIT else super()._remedy(status, share)
 
-    def _solving(self) -> Options:
+    def _solving(self) -> Keywords:
         """The checked options of a method that solves equations."""
         return solving(self.chosen, 1e-12)
 
@@ -154,7 +154,7 @@ class RigidLie(VehicleIntegrator):
         self.stepper = self._stepper("lie", map=MAPS[name], alpha=self._alpha(), **self._solving())
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> Keywords:
         return {"map": "exp", "alpha": 0.5, "tolerance": 1e-12, "max_iterations": 30, **self.chosen}
 
 
