@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from math import factorial
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
@@ -607,7 +607,8 @@ class Group:
     def __init__(self, name: str, rows: slice, axes: tuple[int, ...]):
         self.name = name
         self._rows = rows
-        self._block: Any = (..., *np.ix_(axes, axes))
+        one, two = np.ix_(axes, axes)
+        self._block = ..., one, two
         self.dim, self.size = rows.stop - rows.start, len(axes)
         self.maps: dict[str, Map] = _Maps()
 

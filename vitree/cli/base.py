@@ -74,7 +74,7 @@ def grouped(command: Command) -> Command:
     parameters.sort(key=lambda one: [None, *PANELS].index(panels.get(one.name)))
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         try:

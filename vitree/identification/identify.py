@@ -6,7 +6,6 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,7 +50,7 @@ def identify(
     evaluations: int = 100,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Identification:
     """Find parameters of a model from recorded runs, with confidence intervals.
 

@@ -254,7 +254,7 @@ class Integrator:
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
                  wrenches: Sequence[ExternalWrench] = (), inputs: object = None,
                  prescribed: Mapping[str, object] | None = None,
-                 **options: Any):  # fmt: skip
+                 **options: object):  # fmt: skip
         if not 0 < real(dt) < np.inf:
             raise InputError("dt", dt, "must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)

@@ -32,7 +32,7 @@ from vitree.model.broadcasting import coincident
 from vitree.model.configurations import dependent
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.model.user_inputs import Inputs, resolve_inputs
+from vitree.model.user_inputs import resolve_inputs
 
 if TYPE_CHECKING:
     from vitree._core import Field, Stepper
@@ -93,7 +93,7 @@ class CompiledIntegrator(Integrator):
         more = {**self._driven(), **options}
         return scalar().ModelStepper(self.model.core, self.dt, self.torque, method=kind, **more)
 
-    def serve(self, model: System, torque: Torque, inputs: Inputs) -> None:
+    def serve(self, model: System, torque: Torque, inputs: object) -> None:
         """Serve another run after :meth:`rest`, with a torque and inputs of the same kinds."""
         self.model = model
         if torque is not None or inputs is not None:

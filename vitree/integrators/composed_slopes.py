@@ -257,7 +257,7 @@ def _woven(found: Sequence[Slopes | NodeSlopes]) -> list[Any]:
     """Return the fields of both kinds of slopes, those of the substeps of a step one after the other."""
     names = getattr(found[0], "_fields", None) or tuple(vars(found[0]))
     n = found[0].drives.shape[0]
-    woven: list[Any] = []
+    woven = []
     for name in names:
         arrays = [getattr(one, name) for one in found]
         if name == "diagonal":

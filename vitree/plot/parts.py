@@ -391,7 +391,7 @@ def new_figure(**options: Any) -> Figure:
     return Figure(layout="constrained", **options)
 
 
-def finish(axes: Axes, what: str, source: Any, legend: bool = True, **labels: Any) -> Axes:
+def finish(axes: Axes, what: str, source: Any, legend: bool = True, **labels: str) -> Axes:
     """Set labels, scales, ticks, grid and legend, and note the plot and its source on the figure."""
     axes.set(**labels)
     ticks(axes)

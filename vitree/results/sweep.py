@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Sweep:
     names: tuple[str, ...]
     table: list[JsonObject]
     units: dict[str, str] = field(default_factory=dict)
-    axes: dict[str, list[Any]] | None = None
+    axes: Mapping[str, Sequence[object]] | None = None
     settings: JsonObject = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

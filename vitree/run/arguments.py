@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -196,18 +196,18 @@ class Schedule:
         InputError
             If either is wrong, or the two do not fit.
         """
-        dt: Any = given.dt
-        if type(dt) is float and type(given.duration) is float and not adaptive:
-            return _equal(given.duration, dt)
+        dt, duration = given.dt, given.duration
+        if type(dt) is float and type(duration) is float and not adaptive:
+            return _equal(duration, dt)
         if isinstance(dt, list | tuple) or (hasattr(dt, "__array__") and axes_of(dt) > 0):
             if adaptive:
                 raise InputError("dt", given.dt, "must be one number, the step at rest, with adapt=")
-            spans, dt, duration = _spans(dt, given.duration)
-            return cls(dt, duration, len(spans), spans, adaptive)
-        duration, dt = _checked_times(given.duration, given.dt)
-        times: Any = given.duration, given.dt
-        steps = count_steps(*times) if not adaptive else int(min(duration / dt, MOST_STEPS))
-        return cls(dt, duration, steps, None, adaptive)
+            spans, step, whole_time = _spans(dt, duration)
+            return cls(step, whole_time, len(spans), spans, adaptive)
+        whole_time, step = _checked_times(duration, dt)
+        times = cast("tuple[float, float]", (duration, dt))
+        steps = count_steps(*times) if not adaptive else int(min(whole_time / step, MOST_STEPS))
+        return cls(step, whole_time, steps, None, adaptive)
 
     @classmethod
     def one(cls, dt: object, adaptive: bool) -> Schedule:
@@ -506,7 +506,7 @@ def driven(
     return given, held, limited
 
 
-def _rows_of(model: System, torque: Any, schedule: Schedule) -> np.ndarray:
+def _rows_of(model: System, torque: object, schedule: Schedule) -> np.ndarray:
     """Return joint torques (steps, nv) as floats, a row for each step of the schedule."""
     rows = numbers_of(torque, "torque")
     if rows.ndim != 2 or rows.shape[1] != model.nv:

@@ -319,7 +319,7 @@ def _mujoco(
         model.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_CONSTRAINT | off.mjDSBL_EULERDAMP | off.mjDSBL_LIMIT
         data = mujoco.MjData(model)
 
-        def run(model: Any = model, data: Any = data) -> None:
+        def run(model: mujoco.MjModel = model, data: mujoco.MjData = data) -> None:
             mujoco.mj_resetData(model, data)
             if v0 is not None:
                 data.qvel[:] = v0

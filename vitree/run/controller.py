@@ -272,7 +272,7 @@ class HeldRows(Held):
         self.value = self.rows[at - self.begun]
         return True
 
-    def take_up(self, kept: Sequence[Any]) -> None:
+    def take_up(self, kept: Sequence[object]) -> None:
         """Go on after a run before: the rows begin anew."""
 
     def keep(self) -> Kept:
@@ -495,7 +495,9 @@ class Targets:
                 )
 
 
-def with_targets(model: System, targets: Inputs | Controller, inputs: object) -> Any:
+def with_targets(
+    model: System, targets: Inputs | Controller, inputs: object
+) -> Mapping[str, object] | Callable[..., np.ndarray] | Controller:
     """Return inputs for a run with the targets of drives among them.
 
     Raises an InputError or UnknownNameError if there is no such drive, or the targets are wrong, or are incompatible

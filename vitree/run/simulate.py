@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -412,7 +412,7 @@ def simulate(
     monitors: str | Iterable[str] = (),
     dense: bool = False,
     progress: Callable[[int, int], object] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Trajectory:
     """Simulate a mechanism and return its trajectory.
 
@@ -542,13 +542,13 @@ def run(model: System, given: RunArguments, told: JsonObject | None = None) -> T
         return run_reduced(model, given, partial(run, told=told))
     if given.resume is not None:
         given = as_before(model, given)
-        kind = model.methods[given.method]  # type: ignore[index]
+        kind = model.methods[str(given.method)]
     schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
     shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
     require_times(given.t0, given.t0 + schedule.duration, shortest)
     require_room(model, given, schedule)
     given, held, limited = driven(model, given, schedule)
-    place = Place(kind, model, schedule.dt, given.options, given.torque, given)
+    place = Place(kind, model, schedule.dt, given.options, cast("Torque", given.torque), given)
     running = Running(place, given, schedule, held)
 
     def outcome() -> Outcome:

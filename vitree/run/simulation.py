@@ -7,7 +7,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -185,7 +185,7 @@ class Simulation:
         wrenches: Iterable[ExternalWrench | Impulse] = (),
         record_every: int = 0,
         resume: Trajectory | None = None,
-        **options: Any,
+        **options: object,
     ):
         given = RunArguments(
             q0=q0, v0=v0, p0=p0, dt=dt, method=method, t0=t0, **parts_of(control), wrenches=wrenches,
@@ -197,10 +197,10 @@ class Simulation:
         self._reduced = model if type(model) is not Model and isinstance(model, ReducedModel) else None
         if self._reduced is not None:
             given = expanded(self._reduced, given)
-        full: Any = model.full
+        full = model.full
         if resume is not None:
             given = as_before(full, given)
-            kind = full.methods[given.method]
+            kind = full.methods[str(given.method)]
         adaptive = given.options.get("adapt") is not None and "adapt" in kind.options
         self._schedule = schedule = Schedule.one(given.dt, adaptive)
         require_times(given.t0, given.t0, schedule.dt)
@@ -212,8 +212,7 @@ class Simulation:
         given, held, self._limited = driven(full, given, schedule)
         self._method, self._dt = kind.name, schedule.dt
         self._given = given
-        acting: Any = given.torque
-        self._integrator: Integrator = kind(full, schedule.dt, torque=acting, inputs=given.inputs,
+        self._integrator: Integrator = kind(full, schedule.dt, torque=cast("Torque", given.torque), inputs=given.inputs,
                                      prescribed=given.prescribed, **wrenches_of(given), **given.options)  # fmt: skip
         integrator = self._integrator
         integrator.commanded = True
@@ -659,7 +658,7 @@ class Simulation:
         records.rows = k
         write_row(integrator, records, 1, 0)
         if self._touching:
-            note_start(integrator, records, k)
+            note_start(cast("CompiledIntegrator", integrator), records, k)
             if integrator.steps == self._restored:
                 # of a state that was restored the records do not have the step that led to it
                 records.owed.append(records.touched.pop())

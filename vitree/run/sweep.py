@@ -387,13 +387,12 @@ def _pair(method: Any, usual: str) -> tuple[str, Mapping[str, object]]:
 
 def _require_steps(values: Keywords, adaptive: bool) -> None:
     """Raise an InputError if a run has no duration, no step, or no whole number of steps."""
-    duration: Any = values.get("duration")
-    dt: Any = values.get("dt")
+    dt = values.get("dt")
     several_steps = axes_of(dt) > 0
-    if dt is None or (duration is None and not several_steps):
+    if dt is None or (values.get("duration") is None and not several_steps):
         raise InputError("dt and duration must be given, for all cases or in each")
     if not adaptive and not isinstance(dt, str) and not several_steps:
-        count_steps(duration, dt)
+        count_steps(values["duration"], dt)
 
 
 # ---- sweep(): many runs in one table, on all cores or on a cluster, resumable ------------------------------
@@ -409,7 +408,7 @@ def sweep(
     workers: int | None = None,
     timings: bool = False,
     progress: Callable[[int, int], object] | None = None,
-    **same: Any,
+    **same: object,
 ) -> Sweep:
     """Run many cases, and return a table with a row for each.
 

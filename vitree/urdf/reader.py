@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, TypedDict, Unpack, cast
+from typing import IO, TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,7 @@ CHOICES = {
     "limits": LIMITS,
 }
 #: A path, a text, its bytes, or an object with a ``read()``.
-RobotFile = str | bytes | os.PathLike[str] | IO[Any]
+RobotFile = str | bytes | os.PathLike[str] | IO[bytes] | IO[str]
 TOO_LARGE = "numbers in the file are too large or too small to compute with"
 
 
