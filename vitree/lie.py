@@ -691,8 +691,7 @@ class Group:
     def _matrix(self, R: np.ndarray, p: np.ndarray, last: float = 1) -> np.ndarray:
         full = np.zeros((*p.shape[:-1], 4, 4), np.result_type(R, p))
         full[..., :3, :3], full[..., :3, 3], full[..., 3, 3] = R, p, last
-        found: np.ndarray = full[self._block]
-        return found
+        return full[self._block]
 
     def _pose(self, g: ArrayLike, what: str) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (..., 3, 3) and position (..., 3) of elements of the group."""

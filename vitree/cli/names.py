@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from vitree.errors import InputError
 from vitree.model.system import System
-
-if TYPE_CHECKING:
-    from click import Context
 
 #: Vehicles with builders of these names in ``vitree.vehicles``.
 VEHICLES = ("boat", "car", "helicopter", "snakeboard")
@@ -105,7 +102,7 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def methods(ctx: Context, incomplete: str) -> list[str]:
+def methods(ctx: Any, incomplete: str) -> list[str]:
     """Complete a method of the command's robot, or the last of several separated by commas."""
     from vitree.integrators import METHODS
 

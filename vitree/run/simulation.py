@@ -694,7 +694,7 @@ class Simulation:
     def _more(self) -> JsonObject:
         """Settings beside those of the steps."""
         given, views = self._given, self._views
-        cut: Settings = {} if self._limited is None else {"effort_cut": self._limited.shares()}
+        cut: JsonObject = {} if self._limited is None else {"effort_cut": self._limited.shares()}
         held = ("torque", views.torque), ("inputs", views.inputs)
         if acts := list(dict.fromkeys([*given.drives, *(name for name, array in held if array.any())])):
             cut["control"] = acts

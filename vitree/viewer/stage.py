@@ -324,8 +324,7 @@ class Stage:
                     node.visible = wanted
 
     def _node_of(self, body: int) -> str:
-        found: str = self.path if body == WORLD else self.bodies[body].name
-        return found
+        return self.path if body == WORLD else self.bodies[body].name
 
     def _add_shape(self, scene: SceneApi, name: str, shape: Shape) -> None:
         rgba = self.rgba or shape.rgba
