@@ -6,25 +6,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree import _core
 from vitree._core import scalar
-from vitree.arguments import (
-    Asked,
-    Keywords,
-    as_numbers,
-    entries,
-    of_kind,
-    plain_scalar,
-    real,
-    several,
-    shown,
-    told,
-    whole,
-)
+from vitree.arguments import Asked, as_numbers, entries, of_kind, plain_scalar, real, several, shown, told, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError, UnknownNameError, VitreeError
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
@@ -33,9 +22,6 @@ from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import Motion, resolve_inputs
-
-if TYPE_CHECKING:
-    from vitree._core import Field
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: All that the next steps of an integrator depend on.
@@ -247,7 +233,7 @@ class Integrator:
     asks_midway: ClassVar[bool] = False
 
     model: Any
-    _own_field: Field | None = None
+    _own_field: _core.Field | None = None
     #: whether torque or inputs change from outside between steps
     commanded: bool = False
 
@@ -306,7 +292,7 @@ class Integrator:
         return self._accelerations_at(t, q, v)[0]
 
     @property
-    def settings(self) -> Keywords:
+    def settings(self) -> dict[str, Any]:
         """The options chosen, for the record."""
         return dict(self.chosen)
 
@@ -368,7 +354,7 @@ class Integrator:
         return False
 
     @property
-    def adapted(self) -> Keywords:
+    def adapted(self) -> dict[str, object]:
         """The state of steps that choose their own length, for a run that goes on."""
         return {}
 
@@ -567,7 +553,7 @@ class Integrator:
             return
         self.motion.ends = self.t0 + self.dt * np.arange(self.steps, self.steps + steps + 1)
 
-    def _driven(self) -> Keywords:
+    def _driven(self) -> dict[str, object]:
         """The loads and constraints, as a stepper takes them."""
         model = self.model
         more = [row for wrench in self.wrenches for row in lower_wrench(model.index, wrench, {})]
@@ -705,7 +691,7 @@ class Integrator:
             prescribed[self.motion.iv] = self.motion.at(t)[2]
         return self._field().acceleration_at(t, q, v, prescribed)
 
-    def _field(self) -> Field:
+    def _field(self) -> _core.Field:
         """The compiled object that knows the accelerations."""
         if self._own_field is None:
             self._own_field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())

@@ -7,10 +7,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from vitree import _core
 from vitree._core import scalar
 from vitree.arguments import Keywords, entries, real, shown, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
@@ -33,9 +34,6 @@ from vitree.model.configurations import dependent
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import resolve_inputs
-
-if TYPE_CHECKING:
-    from vitree._core import Field, Stepper
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT, NOT_CONVERGED = (
@@ -78,7 +76,7 @@ class CompiledIntegrator(Integrator):
 
     #: the class itself, if it is reusable
     reusable: ClassVar[type[CompiledIntegrator] | None] = None
-    stepper: Stepper
+    stepper: _core.Stepper
     #: multipliers where the steps behind records start, if a run keeps them
     _pushes: np.ndarray | None = None
     #: where in a step the stepper asks for prescribed motion, as shares of it
@@ -89,7 +87,7 @@ class CompiledIntegrator(Integrator):
     remedy: str = ""
     beside: str = ""
 
-    def _make(self, kind: str, **options: object) -> Stepper:
+    def _make(self, kind: str, **options: object) -> _core.Stepper:
         more = {**self._driven(), **options}
         return scalar().ModelStepper(self.model.core, self.dt, self.torque, method=kind, **more)
 
@@ -155,7 +153,7 @@ class CompiledIntegrator(Integrator):
             ) from None
         return self.stepper.t0, self.stepper.steps, self.stepper.state()
 
-    def _field(self) -> Field:
+    def _field(self) -> _core.Field:
         return self.stepper
 
     @property

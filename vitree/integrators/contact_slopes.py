@@ -7,15 +7,12 @@ its gap and its slip. The geometry is derived by differences of order 6, and the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vitree import _core
 from vitree._core import scalar
 from vitree.model.model import Model
-
-if TYPE_CHECKING:
-    from vitree._core import Stepper
 
 core = scalar()
 #: Differences of places of contacts [m or rad].
@@ -89,7 +86,7 @@ class Held:
                     np.concatenate([two, self.by_end]), by_impulse, self.late, self.late_by)  # fmt: skip
 
 
-def held_by(stepper: Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
+def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
     """Return the equations of the contacts of a step from q to q2."""
 
     def at(q: np.ndarray, q2: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from vitree import _core
 from vitree._core import scalar
 from vitree.arguments import Keywords, all_finite, entries, real, told
 from vitree.errors import ConvergenceError, InputError, VitreeError
@@ -28,8 +29,6 @@ from vitree.model.model import Model
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
-
-    from vitree._core import Field
 
 #: Most steps of a solver within one dt: the motion is then faster than can be followed.
 MOST_TRIES = 1_000_000
@@ -62,7 +61,7 @@ class SciPy(Integrator):
         self.field = self._accelerations()
         self.quaternions = self.model._quaternions
 
-    def _accelerations(self) -> Field:
+    def _accelerations(self) -> _core.Field:
         """The compiled object that knows the accelerations."""
         return super()._field()
 
@@ -70,7 +69,7 @@ class SciPy(Integrator):
     def settings(self) -> Keywords:
         return {"rtol": 1e-8, "atol": 1e-10, **self.chosen}
 
-    def _field(self) -> Field:
+    def _field(self) -> _core.Field:
         return self.field
 
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:

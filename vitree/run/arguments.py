@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import (
-    JsonObject,
     Keywords,
     as_numbers,
     axes_of,
@@ -236,7 +235,7 @@ class Schedule:
             return t0 + np.concatenate(([0.0], np.cumsum(self.spans)))
         return t0 + self.dt * np.arange(done, done + self.steps + 1)
 
-    def settings(self, every: int) -> JsonObject:
+    def settings(self, every: int) -> dict[str, object]:
         """Return the steps, and that each ``every``-th is recorded, for the record."""
         if self.spans is None:
             return {"dt": self.dt, "record_every": every}

@@ -6,11 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree import _core
 from vitree._core import scalar, wide
 from vitree.arguments import Asked, Keywords
 from vitree.errors import ConvergenceError, InputError, VitreeError
@@ -22,9 +23,6 @@ from vitree.run.controller import Control, Targets
 from vitree.run.instances import Batch, Instances, Stopped, inputs_of
 from vitree.run.simulate import run
 from vitree.run.simulation import Simulation
-
-if TYPE_CHECKING:
-    from vitree._core import BlockStepper
 
 # ---- instances that are held side by side, and advance together: in lanes, or each with its own stepper
 
@@ -57,9 +55,9 @@ class Block:
         plan = core.lane_plan(integrator.stepper)
         return cls(integrator, plan) if plan else None
 
-    def lanes(self) -> BlockStepper:
+    def lanes(self) -> _core.BlockStepper:
         """Return the block of this thread, which the next instances may take."""
-        own: dict[str, BlockStepper] = vars(self._own)
+        own: dict[str, _core.BlockStepper] = vars(self._own)
         if "lanes" not in own:
             own["lanes"] = self.module.ModelStepper(self.address, self.integrator.stepper)
         return own["lanes"]

@@ -7,11 +7,12 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree import _core
 from vitree._core import scalar
 from vitree.arguments import JsonObject
 from vitree.errors import CallableError
@@ -40,9 +41,6 @@ from vitree.run.trajectory import (
     limit_warnings,
     resolution_warnings,
 )
-
-if TYPE_CHECKING:
-    from vitree._core import Stepper
 
 # ---- what a run keeps of what drove it ---------------------------------------------------------------------
 
@@ -304,7 +302,7 @@ class Outcome:
         self._multipliers = integrator.multipliers_of(records) if facts.constrained else records.multipliers
         self._largest = self._largest_by(stepper)
 
-    def _largest_by(self, stepper: Stepper) -> float:
+    def _largest_by(self, stepper: _core.Stepper) -> float:
         """Return the largest number of the states, by a stepper that forgets its own; infinite if nobody looked."""
         q, x = self.records.q, self.records.x
         if not self._uses_momentum:

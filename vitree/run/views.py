@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from vitree import _core
 from vitree._core import scalar
 from vitree.integrators.base import Integrator
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.model.system import System
 from vitree.run.runner import Touched
-
-if TYPE_CHECKING:
-    from vitree._core import Stepper
 
 core = scalar()
 
@@ -42,7 +38,7 @@ class Views:
 
     def __init__(self, integrator: Integrator, model: System, own_drive: bool):
         full, followers = integrator.model, model._followers
-        stepper: Stepper | None = getattr(integrator, "stepper", None)
+        stepper: _core.Stepper | None = getattr(integrator, "stepper", None)
         self.stepper = stepper if hasattr(stepper, "windows") else None  # a stepper of Python has none
         self.own_drive = own_drive or self.stepper is None
         self._integrator, self._model, self._followers = integrator, model, followers
