@@ -588,10 +588,6 @@ class Integrator:
         """
         raise InputError(f"the method {self.name} keeps no checkpoint; start from q0 and v0")
 
-    def keep_stages(self, steps: int) -> np.ndarray:
-        """Return an array to which the steps from here on write their stages; of methods that are ``dense``."""
-        raise NotImplementedError(f"the method {self.name} has no polynomials")
-
     def start_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """Return the momentum (nv,) [kg m/s or kg m^2/s] at t, q0 from which one step leads to q1.
 

@@ -16,6 +16,7 @@ from vitree.errors import InputError
 from vitree.integrators import Integrator
 from vitree.integrators.base import CHUNK_SECONDS, Kept, Records, progress_of
 from vitree.integrators.compiled import CompiledIntegrator
+from vitree.integrators.gauss import Gauss
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.configurations import brought_together, require_clear, require_consistent
@@ -318,7 +319,7 @@ class Running:
             self.records = _begin_plainly(self.plain, given, schedule.steps // given.record_every + 1)
         else:
             self.records, self.watched = _started(integrator, given, schedule)
-        self.stages = integrator.keep_stages(schedule.steps) if given.dense else None
+        self.stages = cast("Gauss", integrator).keep_stages(schedule.steps) if given.dense else None
         self.between: Between | None = None
         if held or given.pushes:
             self.between = Between(integrator, integrator.t0, held, tuple(given.pushes), given.resume,
