@@ -109,7 +109,7 @@ class NonholonomicVehicle(Vehicle):
     group: str = "SE2"
     shape_units: Mapping[str, str] = {}
 
-    def __init__(self, name: str = "vehicle", *, geometry: Iterable[Geometry] = (), **parameters: float):
+    def __init__(self, name: str = "vehicle", *, geometry: Iterable[Geometry] = (), **parameters: object):
         for key, value in parameters.items():
             taken = getattr(type(self), key, None)
             if callable(taken) or isinstance(taken, property | cached_property):
