@@ -1,6 +1,6 @@
 """vitree: structure-preserving integrators for articulated robots, from a URDF file to a trajectory."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vitree._core import width as cpu_width
 from vitree.errors import (
@@ -228,7 +228,7 @@ _LAZY = {
 _PARTS = {"control": "vitree.control", "lie": "vitree.lie", "pairs": "vitree.tree.pairs", "vehicles": "vitree.vehicles"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     import importlib
 
     if name in _PARTS:

@@ -21,6 +21,10 @@ from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.wording import a_kind, text_of
 
 _FLOAT = np.dtype(float)
+#: Values by their names: arguments of a function, options of a method, fields of a row for the core.
+Keywords = dict[str, Any]
+#: An object of JSON: the settings of a run, or a row of a table.
+JsonObject = dict[str, Any]
 _GENERATORS: Any = (np.random.Generator, np.random.RandomState)
 #: Entries of an array below which a loop of Python is faster than one of NumPy.
 FEW = 24
@@ -29,12 +33,12 @@ _WORDS = {"b": "truth values", "c": "complex numbers", "S": "bytes", "U": "text"
           "M": "dates", "m": "spans of time", "O": "Python objects", "T": "text"}  # fmt: skip
 
 
-_Called = TypeVar("_Called", bound=Callable[..., Any])
+_Called = TypeVar("_Called", bound=Callable[..., object])
 
 
 def explain_calls(called: _Called) -> _Called:
     """Decorate a function or a class: the errors of arguments that are unknown, too many or missing name them."""
-    function: Any = vars(called)["__init__"] if isinstance(called, type) else called
+    function = vars(called)["__init__"] if isinstance(called, type) else called
     known = [one for one in inspect.signature(called).parameters.values() if one.kind is not one.VAR_KEYWORD]
     names = [one.name for one in known]
     placed = [one.name for one in known if one.kind is not one.KEYWORD_ONLY]
@@ -318,7 +322,7 @@ class Asked:
         self.needs = needs
         self.function, self.name, self.takes, self.shapes, self.timed = function, name, takes, shapes, timed
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         try:
             answer = self.function(*arguments)
         except CallableError:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, Asking, as_numbers, numbers_of, real, several, shown, whole
+from vitree.arguments import Asked, Asking, Keywords, as_numbers, numbers_of, real, several, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.memory import require_memory
 from vitree.model.system import System
@@ -91,7 +91,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         If gymnasium is not installed, by the import of this module.
     """
 
-    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012
+    metadata: Keywords = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         limit: ArrayLike | None = None,
         method: str | None = None,
         threads: int | None = None,
-        **options: Any,
+        **options: object,
     ):
         self.num_envs = _count(num_envs, "num_envs")
         self.frame_skip = _count(frame_skip, "frame_skip")
@@ -221,7 +221,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, object] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    ) -> tuple[np.ndarray, dict[str, object]]:
         """Begin all episodes, and return observations (n, k) and infos.
 
         Parameters
@@ -273,7 +273,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             raise self._start.error(f"returned {shown(answer)}; it must be a pair of arrays, q and v", given) from error
         return _numbers(self._start, q, given, (count, model.nq)), _numbers(self._start, v, given, (count, model.nv))
 
-    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, object]]:
         """Take an action in each episode.
 
         Parameters
@@ -322,7 +322,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._done = ends | late
         return self._observed(), rewards, ends, late & ~ends, {"failed": failed}
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         """End the threads; ``kwargs`` are of the base class."""
         self._held.close()
 

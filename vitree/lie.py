@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from math import factorial
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
@@ -607,7 +607,8 @@ class Group:
     def __init__(self, name: str, rows: slice, axes: tuple[int, ...]):
         self.name = name
         self._rows = rows
-        self._block: Any = (..., *np.ix_(axes, axes))
+        one, two = np.ix_(axes, axes)
+        self._block = ..., one, two
         self.dim, self.size = rows.stop - rows.start, len(axes)
         self.maps: dict[str, Map] = _Maps()
 
@@ -690,8 +691,7 @@ class Group:
     def _matrix(self, R: np.ndarray, p: np.ndarray, last: float = 1) -> np.ndarray:
         full = np.zeros((*p.shape[:-1], 4, 4), np.result_type(R, p))
         full[..., :3, :3], full[..., :3, 3], full[..., 3, 3] = R, p, last
-        found: np.ndarray = full[self._block]
-        return found
+        return full[self._block]
 
     def _pose(self, g: ArrayLike, what: str) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (..., 3, 3) and position (..., 3) of elements of the group."""

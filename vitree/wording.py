@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable
-from typing import Any
 
 #: Characters that a terminal obeys, that turn the direction of a line, or that end one; not tab and newline.
 _UNSEEN = re.compile(
@@ -46,7 +45,7 @@ def picklable(value: object) -> object:
     return value
 
 
-def text_of(value: object, write: Callable[[Any], str] = str) -> str:
+def text_of(value: object, write: Callable[..., str] = str) -> str:
     """Return a value as a text, or the name of its type where its own methods raise."""
     try:
         return write(value)

@@ -12,17 +12,16 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from zlib import crc32
 
 from vitree._core import _link
 from vitree.errors import InputError
 
-fcntl: Any
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
 #: Names of temporaries, by number, that are looked at for those of killed processes.
 SWEPT = 8

@@ -55,7 +55,7 @@ class Step(casadi.Callback):
         If casadi is not installed, by the import of this module.
     """
 
-    def __init__(self, model: Model, *, dt: float, method: str = "linear-time", name: str = "step", **options: Any):
+    def __init__(self, model: Model, *, dt: float, method: str = "linear-time", name: str = "step", **options: object):
         super().__init__()
         self._engine = Engine(model, dt, method, options)
         self.error: VitreeError | None = None
@@ -104,7 +104,7 @@ class Step(casadi.Callback):
         return True
 
     def get_jacobian(self, name: str, inames: Sequence[str], onames: Sequence[str],
-                     opts: Mapping[str, Any]) -> casadi.Callback:  # fmt: skip
+                     opts: Mapping[str, object]) -> casadi.Callback:  # fmt: skip
         """Return the function of the Jacobian, as CasADi asks by ``name``, ``inames``, ``onames`` and ``opts``."""
         found = _Jacobian(self, name, list(inames), list(onames), opts)
         self._jacobians.append(found)

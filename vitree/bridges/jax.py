@@ -8,7 +8,6 @@ back over them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,7 +66,7 @@ class Steps:
         If jax is not installed, by the import of this module.
     """
 
-    def __init__(self, model: Model, *, dt: float, method: str = "linear-time", **options: Any):
+    def __init__(self, model: Model, *, dt: float, method: str = "linear-time", **options: object):
         self._engine = Engine(model, dt, method, options)
         self.error: VitreeError | None = None
         engine = self._engine

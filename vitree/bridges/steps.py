@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vitree.arguments import whole
+from vitree.arguments import Keywords, whole
 from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError, ModelError
-from vitree.integrators.base import Options
 from vitree.integrators.slopes import UnexplainedError, kicks_of, require_explained, slopes
 from vitree.model.model import Model
 from vitree.run.arguments import Schedule
@@ -50,7 +49,7 @@ class Steps:
         If these steps have no derivatives.
     """
 
-    def __init__(self, model: Model, dt: float, method: str, options: Options):
+    def __init__(self, model: Model, dt: float, method: str, options: Keywords):
         self._integrator = integrator_of(model, method, dt, options)
         self.model, self.method = model, method
         self.dt: float = Schedule.one(dt, False).dt
@@ -183,13 +182,11 @@ class Steps:
 
     def differences(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """Return the displacements (n, nv) from q0 to q1, of quaternions of any length."""
-        found: np.ndarray = self.model.difference(*map(self.coordinates.normalized, (q0, q1)))
-        return found
+        return self.model.difference(*map(self.coordinates.normalized, (q0, q1)))
 
     def displaced(self, q: np.ndarray, d: np.ndarray) -> np.ndarray:
         """Return q (n, nq) displaced by d (n, nv), of quaternions of any length."""
-        found: np.ndarray = self.model.integrate(self.coordinates.normalized(q), d)
-        return found
+        return self.model.integrate(self.coordinates.normalized(q), d)
 
     def pull_differences(self, q0: np.ndarray, q1: np.ndarray, d_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradients by q0 and q1 of what has the gradient ``d_bar`` (n, nv) by the displacements."""
@@ -207,13 +204,11 @@ class Steps:
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return p = M(q) v (n, nv), of quaternions of any length."""
-        found: np.ndarray = self.model.generalized_momentum(self.coordinates.normalized(q), v)
-        return found
+        return self.model.generalized_momentum(self.coordinates.normalized(q), v)
 
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return v = M(q)^-1 p (n, nv), of quaternions of any length."""
-        found: np.ndarray = self.model.velocity_from_momentum(self.coordinates.normalized(q), p)
-        return found
+        return self.model.velocity_from_momentum(self.coordinates.normalized(q), p)
 
     def pull_momenta(self, q: np.ndarray, v: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradients by q and v of what has the gradient ``p_bar`` (n, nv) by the momenta."""

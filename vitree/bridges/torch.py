@@ -54,7 +54,7 @@ class Steps:
         If torch is not installed, by the import of this module.
     """
 
-    def __init__(self, model: Model, *, dt: float, method: str = "linear-time", **options: Any):
+    def __init__(self, model: Model, *, dt: float, method: str = "linear-time", **options: object):
         self._engine = Engine(model, dt, method, options)
 
     def __repr__(self) -> str:

@@ -35,8 +35,6 @@ _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 #: A function of a command, and one that completes a word.
 Command = Callable[..., None]
 Complete = Callable[..., list[str]]
-#: Arguments of a function by their names.
-Keywords = dict[str, Any]
 
 
 def option(*names: str, text: str, complete: Complete | None = None) -> Any:
@@ -76,7 +74,7 @@ def grouped(command: Command) -> Command:
     parameters.sort(key=lambda one: [None, *PANELS].index(panels.get(one.name)))
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         try:

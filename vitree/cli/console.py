@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vitree.arguments import JsonObject
 from vitree.cli.kinds import is_of_kind
 from vitree.cli.words import in_options
 from vitree.errors import InputError
@@ -237,7 +238,7 @@ def _facts_of_model(model: Model) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _facts_of_contacts(model: Model) -> dict[str, Any]:
+def _facts_of_contacts(model: Model) -> JsonObject:
     """Return the ground, None if there is none, and the number of points and shapes that touch, by frames."""
     ground, contacts = model.ground, [each for each in model.contacts if isinstance(each, Contact)]
     surface = ("friction", "restitution", "stiffness", "damping")

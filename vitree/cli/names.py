@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vitree.errors import InputError
 from vitree.model.system import System
-
-if TYPE_CHECKING:
-    pass
 
 #: Vehicles with builders of these names in ``vitree.vehicles``.
 VEHICLES = ("boat", "car", "helicopter", "snakeboard")

@@ -14,7 +14,8 @@ from typing import Annotated, Optional
 
 import numpy as np
 
-from vitree.cli.base import Keywords, Progress, argument, option
+from vitree.arguments import Keywords
+from vitree.cli.base import Progress, argument, option
 from vitree.cli.console import counted, say
 from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
 from vitree.cli.words import blaming

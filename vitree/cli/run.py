@@ -11,7 +11,8 @@ from typing import Annotated, Optional
 
 import numpy as np
 
-from vitree.cli.base import Force, Json, Keywords, Notes, option
+from vitree.arguments import Keywords
+from vitree.cli.base import Force, Json, Notes, option
 from vitree.cli.console import Bar, check_writable, counted, first_statement, out, print_json, say, warn, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_of

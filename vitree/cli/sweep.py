@@ -6,9 +6,10 @@ import contextlib
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Optional, TypeVar
+from typing import Annotated, Optional, TypeVar
 
-from vitree.cli.base import Force, Json, Keywords, option
+from vitree.arguments import Keywords
+from vitree.cli.base import Force, Json, option
 from vitree.cli.console import Bar, check_writable, out, say, wrote
 from vitree.cli.names import METHOD_NAMES, METHOD_OPTIONS, methods, one_of
 from vitree.cli.options import Robots, Run, Start, pairs_of, value_of
@@ -167,7 +168,7 @@ def _cluster(backend: str, address: str | None, workers: int | None) -> Iterator
             raise MissingExtraError("distributed", "dask", "a sweep by Dask") from None
         own: Keywords = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
         try:
-            client: Any = Client(address) if address is not None else Client(**own)
+            client = Client(address) if address is not None else Client(**own)
         except (OSError, ValueError) as error:
             raise InputError(f"--cluster {address}: no cluster of Dask answers there ({error})") from None
         with client:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Optional
 
-from vitree.cli.base import Force, Json, Keywords, argument, option
+from vitree.arguments import Keywords
+from vitree.cli.base import Force, Json, argument, option
 from vitree.cli.console import Bar, Busy, check_writable, out, print_json, say, wrote
 from vitree.cli.names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs, sources
 from vitree.cli.options import ROBOT, Reading, Start, folders

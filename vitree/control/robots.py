@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -214,7 +213,7 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         periodic: Mapping[str, str | tuple[str, float]] | None = None,
         guess: MotionPlan | ArrayLike | None = None,
         method: str = "linear-time",
-        **options: Any,
+        **options: object,
     ):
         self.model = of_kind(model, Model, "model", "a Model")
         phases = several(phases, "phases", "a sequence of ContactPhase")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import mul
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,7 +99,7 @@ def optimize_motion(
     costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], control: FirstGuess = None,
     actuators: Sequence[str] | None = None, limits: ArrayLike | None = None, search: str | ProjectionNewton = "ilqr",
     method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
-    progress: Callable[[int, float], object] | None = None, **options: Any,
+    progress: Callable[[int, float], object] | None = None, **options: object,
 ) -> ShootingSolution:  # fmt: skip
     """Find the controls that take a robot to a goal, or along a motion, at least cost.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import as_numbers, axes_of, entries, of_kind, real, several
+from vitree.arguments import Keywords, as_numbers, axes_of, entries, of_kind, real, several
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.lqr import limits_of, rows_of, weights
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
@@ -189,7 +189,7 @@ class ShootingProblem:
     def __init__(self, model: Model, q0: ArrayLike | None, v0: ArrayLike | None, duration: float, dt: float,
                  costs: object, *, control: object = None, actuators: Sequence[str] | None = None,
                  limits: ArrayLike | None = None, method: str = "linear-time",
-                 options: Mapping[str, Any] | None = None):  # fmt: skip
+                 options: Keywords | None = None):  # fmt: skip
         of_kind(model, Model, "model", "a vitree Model")
         self.torque, self.inputs, prescribed = _initial(control)
         self.options = dict(options or {})
@@ -238,7 +238,7 @@ class ShootingProblem:
             self.moved[:] = self.integrator.motion.rows(self.integrator.moments)
             self.integrator.stepper.set_motion(self.moved)
 
-    def _begin(self, q0: ArrayLike | None, v0: ArrayLike | None) -> dict[str, Any]:
+    def _begin(self, q0: ArrayLike | None, v0: ArrayLike | None) -> Keywords:
         """Return how prescribed coordinates that are actuators move at the start: at the rates of v0."""
         model, found = self.model, {}
         q = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")

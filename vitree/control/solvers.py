@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy import optimize
 from scipy.sparse.csgraph import structural_rank
 
-from vitree.arguments import Asked, of_kind, real, shown, whole
+from vitree.arguments import Asked, Keywords, of_kind, real, shown, whole
 from vitree.control.program import Motion, Program
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 
@@ -76,7 +76,7 @@ def solve(
     tolerance: float = 1e-8,
     max_iterations: int = 1000,
     progress: Callable[[int, float, float], object] | None = None,
-    **options: Any,
+    **options: object,
 ) -> TranscriptionSolution[Motion]:
     """Find a local optimum of a problem.
 
@@ -158,7 +158,7 @@ class _Best:
                 self.x, self._rank = x.copy(), rank
 
 
-def _scipy(problem: Program[Any], best: _Best, tolerance: float, max_iterations: int, options: dict[str, Any]) -> Found:
+def _scipy(problem: Program[Any], best: _Best, tolerance: float, max_iterations: int, options: Keywords) -> Found:
     zeros = np.zeros(problem.constraint_bounds.shape[1])
     # The solver's barrier and tolerance are absolute, but an integral over many steps is small in each variable.
     scale = _STEEPEST / max(1.0, np.abs(problem.gradient(problem.x0)).max(initial=0.0))
@@ -234,7 +234,7 @@ _IPOPT = {
 }
 
 
-def _ipopt(problem: Program[Any], best: _Best, tolerance: float, max_iterations: int, options: dict[str, Any]) -> Found:
+def _ipopt(problem: Program[Any], best: _Best, tolerance: float, max_iterations: int, options: Keywords) -> Found:
     try:
         import ipyopt
     except ImportError:

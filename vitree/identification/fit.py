@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vitree._core import scalar
+from vitree.arguments import Keywords
 from vitree.errors import ConvergenceError, ModelError
 from vitree.identification.measured import Windows
 from vitree.identification.parameters import Parameters
-from vitree.integrators.base import Options
 from vitree.model.broadcasting import in_coordinates
 from vitree.model.model import Model
 from vitree.run.controller import Control
@@ -69,7 +69,7 @@ class Fit:
     windows: Windows
     sigma: dict[str, np.ndarray]
     fit_starts: bool
-    more: Options
+    more: Keywords
     rollouts: int = 0
     instances: int = 0
     best: Settled | None = field(default=None)
@@ -84,7 +84,7 @@ class Fit:
         out = np.empty((n, m, self.rows))
         for group in groups:  # what is written in Python may ask for the time, which a rollout has one of
             size = len(range(n)[group])
-            driving: Options = {name: np.repeat(np.repeat(rows[group], m, axis=0), halves, axis=1)
+            driving: Keywords = {name: np.repeat(np.repeat(rows[group], m, axis=0), halves, axis=1)
                        for name, rows in w.driving.items()}  # fmt: skip
             run = rollout(
                 model, q[group].reshape(size * m, -1), v[group].reshape(size * m, -1), duration=w.steps * w.dt,

@@ -6,19 +6,18 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from vitree.arguments import of_kind, plain_scalar, real, shown, whole
+from vitree.arguments import Keywords, of_kind, plain_scalar, real, shown, whole
 from vitree.errors import ConvergenceError, InputError
 from vitree.identification.fit import Fit, Settled, first_velocities
 from vitree.identification.measured import Checked, Measurement, Windows, checked_runs
 from vitree.identification.parameters import Parameters, named_directions
 from vitree.identification.result import Identification
-from vitree.integrators.base import Options, progress_of
+from vitree.integrators.base import progress_of
 from vitree.model.model import Model
 from vitree.results.recording import Recording
 from vitree.run.rollout import rollout
@@ -51,7 +50,7 @@ def identify(
     evaluations: int = 100,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Identification:
     """Find parameters of a model from recorded runs, with confidence intervals.
 
@@ -223,7 +222,7 @@ def _noise(model: Model, noise: object, runs: tuple[Checked, ...]) -> tuple[dict
 
 
 def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: float | None,
-              sigma: dict[str, np.ndarray], fit_starts: bool, more: Options) -> Fit:  # fmt: skip
+              sigma: dict[str, np.ndarray], fit_starts: bool, more: Keywords) -> Fit:  # fmt: skip
     """Return the fit of windows, with starts for the first values."""
     length, nv = window, what.model.nv
     while True:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vitree.arguments import mapping, numbers_of, several
+from vitree.arguments import Keywords, mapping, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.integrators.base import Options
 from vitree.mechanism.flat import PRISMATIC
 from vitree.model.model import Model
 from vitree.model.variants import OF_VELOCITIES, PARAMETERS
@@ -121,7 +120,7 @@ class Parameters:
             array[one.index] = value
             if one.kind == "inertia":
                 array[one.index[::-1]] = value
-        changed: Options = {kind: arrays.get("", arrays) for kind, arrays in given.items()}
+        changed: Keywords = {kind: arrays.get("", arrays) for kind, arrays in given.items()}
         return self.model.with_parameters(**changed)
 
     def _array(self, kind: str, owner: str) -> np.ndarray:

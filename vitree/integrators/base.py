@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree import _core
 from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, of_kind, plain_scalar, real, several, shown, told, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError, UnknownNameError, VitreeError
@@ -25,14 +26,12 @@ from vitree.model.user_inputs import Motion, resolve_inputs
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: All that the next steps of an integrator depend on.
 Kept = tuple[Any, ...]
-#: Options of a method, or arguments of its stepper, by their names.
-Options = dict[str, Any]
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
 #: States beyond this have blown up [m, rad, per s, or units of momentum].
-LARGEST: float = scalar().LARGEST
+LARGEST = scalar().LARGEST
 #: Columns of contacts of records: row, contact, impulse (3), slip velocity (3), gap.
-CONTACT_COLUMNS: int = scalar().CONTACT_COLUMNS
+CONTACT_COLUMNS = scalar().CONTACT_COLUMNS
 #: The arrays of records, with a row for each state.
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
 
@@ -142,17 +141,6 @@ def _knows(kind: type[Integrator], model: Model) -> bool:
     return kind.rolls if model.has_rolling_or_dry_friction else kind.touches
 
 
-class Field(Protocol):
-    """The compiled object that knows the accelerations of a system under what drives it."""
-
-    def begin_at(self, t: float) -> None: ...
-    def open_gate(self, number: int, size: float) -> None: ...
-    def drive(self, inputs: object, torque: object) -> None: ...
-    def acceleration_at(
-        self, t: float, q: np.ndarray, v: np.ndarray, prescribed: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]: ...
-
-
 class Monitors(Protocol):
     """What a run asks of the quantities that it computes at each step."""
 
@@ -245,14 +233,14 @@ class Integrator:
     asks_midway: ClassVar[bool] = False
 
     model: Any
-    _own_field: Field | None = None
+    _own_field: _core.Field | None = None
     #: whether torque or inputs change from outside between steps
     commanded: bool = False
 
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
                  wrenches: Sequence[ExternalWrench] = (), inputs: object = None,
                  prescribed: Mapping[str, object] | None = None,
-                 **options: Any):  # fmt: skip
+                 **options: object):  # fmt: skip
         if not 0 < real(dt) < np.inf:
             raise InputError("dt", dt, "must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)
@@ -304,7 +292,7 @@ class Integrator:
         return self._accelerations_at(t, q, v)[0]
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> dict[str, Any]:
         """The options chosen, for the record."""
         return dict(self.chosen)
 
@@ -371,7 +359,7 @@ class Integrator:
         return False
 
     @property
-    def adapted(self) -> Options:
+    def adapted(self) -> dict[str, object]:
         """The state of steps that choose their own length, for a run that goes on."""
         return {}
 
@@ -570,7 +558,7 @@ class Integrator:
             return
         self.motion.ends = self.t0 + self.dt * np.arange(self.steps, self.steps + steps + 1)
 
-    def _driven(self) -> Options:
+    def _driven(self) -> dict[str, object]:
         """The loads and constraints, as a stepper takes them."""
         model = self.model
         more = [row for wrench in self.wrenches for row in lower_wrench(model.index, wrench, {})]
@@ -704,11 +692,10 @@ class Integrator:
             prescribed[self.motion.iv] = self.motion.at(t)[2]
         return self._field().acceleration_at(t, q, v, prescribed)
 
-    def _field(self) -> Field:
+    def _field(self) -> _core.Field:
         """The compiled object that knows the accelerations."""
         if self._own_field is None:
-            made: Field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())
-            self._own_field = made
+            self._own_field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())
         return self._own_field
 
     @property

@@ -7,20 +7,19 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from vitree import _core
 from vitree._core import scalar
-from vitree.arguments import entries, real, shown, whole
+from vitree.arguments import Keywords, entries, real, shown, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
 from vitree.integrators.base import (
     CHUNK_SECONDS,
-    Field,
     Integrator,
     Kept,
     Monitors,
-    Options,
     Records,
     Torque,
     damaged,
@@ -34,7 +33,7 @@ from vitree.model.broadcasting import coincident
 from vitree.model.configurations import dependent
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.model.user_inputs import Inputs, resolve_inputs
+from vitree.model.user_inputs import resolve_inputs
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT, NOT_CONVERGED = (
@@ -52,66 +51,13 @@ FIRST_CHUNK, MOST_AT_ONCE = 16, 64
 CHUNK_STEPS = 1024
 
 
-class Stepper(Field, Protocol):
-    """The compiled object that takes an integrator's steps; _core/engine/stepper.pxi documents its methods."""
-
-    t: float
-    t0: float
-    h: float
-    steps: int
-    begun: int
-    first: float
-    error: float
-    iterations: int
-    total_iterations: int
-    most_iterations: int
-    arrived: bool
-    exception: BaseException
-    worst_residual: tuple[float, float]
-    elastic: bool
-    size: int
-    beyond: float
-
-    def state(self) -> tuple[float, np.ndarray, np.ndarray]: ...
-    def set_state(self, t: float, q: np.ndarray, x: np.ndarray) -> None: ...
-    def look(self, by_momentum: bool) -> tuple[float, np.ndarray, np.ndarray] | None: ...
-    def history(self) -> bytes: ...
-    def set_history(self, history: bytes) -> None: ...
-    def clear(self) -> None: ...
-    def release(self) -> None: ...
-    def count_from(self, steps: int) -> None: ...
-    def set_end(self, t: float) -> None: ...
-    def set_steps(self, spans: np.ndarray, ends: np.ndarray) -> None: ...
-    def set_motion(self, rows: np.ndarray) -> None: ...
-    def command(self, torque: object, inputs: object) -> bool: ...
-    def go(self, steps: int, torque: object, inputs: object) -> int: ...
-    def go_part(self, h: float, last: bool) -> int: ...
-    def run(self, steps: int, every: int, records: Records, stride: int = 1, in_parts: bool = False) -> int: ...
-    def watch(self, rows: np.ndarray | None) -> None: ...
-    def strike(self, x: np.ndarray) -> None: ...
-    def keep_pushes(self, pushes: np.ndarray, every: int) -> None: ...
-    def keep_stages(self, rows: np.ndarray) -> None: ...
-    def momentum_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray: ...
-    def density_here(self) -> float | None: ...
-    def between(self, q: np.ndarray, q2: np.ndarray, members: object, ways: object) -> tuple[np.ndarray, ...]: ...
-    def row(self, records: Records, k: int) -> None: ...
-    def log_contacts(self, on: bool) -> None: ...
-    def log_parts(self, on: bool) -> None: ...
-    def log_drive(self, on: bool) -> None: ...
-    def take_contacts(self) -> np.ndarray: ...
-    def take_drive(self) -> np.ndarray: ...
-    def take_parts(self) -> tuple[np.ndarray, np.ndarray]: ...
-    def pushed_here(self) -> np.ndarray: ...
-    def drive_here(self) -> np.ndarray: ...
-
-
 class Facts(NamedTuple):
     """What is the same of all runs by an integrator; ``mark``: how checkpoints begin."""
 
     name: str
     uses_momentum: bool
-    settings: Options
-    chosen: Options
+    settings: Keywords
+    chosen: Keywords
     mark: bytes
     constrained: bool
     faces: bool  # constraints can be closed the wrong way round
@@ -130,7 +76,7 @@ class CompiledIntegrator(Integrator):
 
     #: the class itself, if it is reusable
     reusable: ClassVar[type[CompiledIntegrator] | None] = None
-    stepper: Stepper
+    stepper: _core.Stepper
     #: multipliers where the steps behind records start, if a run keeps them
     _pushes: np.ndarray | None = None
     #: where in a step the stepper asks for prescribed motion, as shares of it
@@ -141,12 +87,11 @@ class CompiledIntegrator(Integrator):
     remedy: str = ""
     beside: str = ""
 
-    def _make(self, kind: str, **options: Any) -> Stepper:
+    def _make(self, kind: str, **options: object) -> _core.Stepper:
         more = {**self._driven(), **options}
-        made: Stepper = scalar().ModelStepper(self.model.core, self.dt, self.torque, method=kind, **more)
-        return made
+        return scalar().ModelStepper(self.model.core, self.dt, self.torque, method=kind, **more)
 
-    def serve(self, model: System, torque: Torque, inputs: Inputs) -> None:
+    def serve(self, model: System, torque: Torque, inputs: object) -> None:
         """Serve another run after :meth:`rest`, with a torque and inputs of the same kinds."""
         self.model = model
         if torque is not None or inputs is not None:
@@ -208,7 +153,7 @@ class CompiledIntegrator(Integrator):
             ) from None
         return self.stepper.t0, self.stepper.steps, self.stepper.state()
 
-    def _field(self) -> Field:
+    def _field(self) -> _core.Field:
         return self.stepper
 
     @property
@@ -424,7 +369,7 @@ class CompiledIntegrator(Integrator):
 
     def _reason(self, status: int) -> str:
         """Return why a step failed: which frames coincide, or which constraints depend on each other, at its start."""
-        text, model, q = str(scalar().STATUS_TEXT[status]), self.model, self.stepper.state()[1]
+        text, model, q = scalar().STATUS_TEXT[status], self.model, self.stepper.state()[1]
         if isinstance(model, Model) and (found := coincident(model, q)):
             return f"{text} ({found[0]})"
         if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:

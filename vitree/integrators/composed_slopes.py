@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from vitree.arguments import Keywords
 from vitree.errors import InputError
-from vitree.integrators.base import Options, Records
+from vitree.integrators.base import Records
 from vitree.integrators.composition import SHARES
 from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.slopes import UNEXPLAINED, NodeSlopes, Slopes, factored, kicks_of, slopes
@@ -62,7 +63,7 @@ def parts_of(integrator: Part, tolerance: float = TOLERANCE) -> list[Part]:
     if integrator.order == 2:
         return [integrator]
     model: Model = integrator.model
-    given: Options = {"kinetic": integrator.kinetic}
+    given: Keywords = {"kinetic": integrator.kinetic}
     inputs = np.zeros(len(model.input_names)) if model.input_names else None
     base = type(integrator)(model, integrator.dt, torque=np.zeros(model.nv), inputs=inputs,
                             tolerance=min(tolerance, TOLERANCE), guess="aba", max_halvings=0, **given)  # fmt: skip
@@ -256,7 +257,7 @@ def _woven(found: Sequence[Slopes | NodeSlopes]) -> list[Any]:
     """Return the fields of both kinds of slopes, those of the substeps of a step one after the other."""
     names = getattr(found[0], "_fields", None) or tuple(vars(found[0]))
     n = found[0].drives.shape[0]
-    woven: list[Any] = []
+    woven = []
     for name in names:
         arrays = [getattr(one, name) for one in found]
         if name == "diagonal":

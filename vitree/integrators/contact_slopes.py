@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vitree import _core
 from vitree._core import scalar
-from vitree.integrators.compiled import Stepper
 from vitree.model.model import Model
 
 core = scalar()
@@ -86,7 +86,7 @@ class Held:
                     np.concatenate([two, self.by_end]), by_impulse, self.late, self.late_by)  # fmt: skip
 
 
-def held_by(stepper: Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
+def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
     """Return the equations of the contacts of a step from q to q2."""
 
     def at(q: np.ndarray, q2: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -127,8 +127,7 @@ def _starts(model: Model, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 
 def _moved(model: Model, q: np.ndarray, d: np.ndarray) -> np.ndarray:
     plain = model.nq == model.nv
-    found: np.ndarray = q + d if plain else model.integrate(np.broadcast_to(q, (*d.shape[:-1], model.nq)), d)
-    return found
+    return q + d if plain else model.integrate(np.broadcast_to(q, (*d.shape[:-1], model.nq)), d)
 
 
 def _sizes(model: Model, rows: Rows, d1: np.ndarray, d2: np.ndarray, h: np.ndarray, apart: float) -> np.ndarray:

@@ -8,11 +8,12 @@ that gaps hold where it ends.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, Stepper, reusable
+from vitree import _core
+from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
 from vitree.integrators.options import EVENTS, events_of
 from vitree.model.dynamics import drive_rate, friction_rates, spring_rate
 from vitree.model.model import Model
@@ -27,7 +28,7 @@ class Explicit(CompiledIntegrator):
     touches = True
     options: ClassVar[Mapping[str, str]] = EVENTS
 
-    def _make(self, kind: str, **options: Any) -> Stepper:
+    def _make(self, kind: str, **options: object) -> _core.Stepper:
         return super()._make(kind, max_halvings=HALVINGS, max_impacts=events_of(self.chosen, self.model),
                              behind=self.at_end,
                              **options)  # fmt: skip

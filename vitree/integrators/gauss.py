@@ -10,9 +10,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from vitree._core import stages
-from vitree.arguments import real
+from vitree.arguments import Keywords, real
 from vitree.errors import InputError, ModelError
-from vitree.integrators.base import Options
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
 from vitree.integrators.options import solving, whole_from
 from vitree.model.dynamics import friction_rates
@@ -182,7 +181,7 @@ class Gauss(CompiledIntegrator):
                 )
         return super()._remedy(status)
 
-    def _solving(self) -> Options:
+    def _solving(self) -> Keywords:
         return solving({"max_iterations": 40, **self.chosen}, TOLERANCES[self.order])
 
     def keep_stages(self, steps: int) -> np.ndarray:
@@ -201,5 +200,5 @@ class Gauss(CompiledIntegrator):
             )
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> Keywords:
         return {"order": self.order, **self._solving(), "max_halvings": 10, **self.chosen}

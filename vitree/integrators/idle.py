@@ -7,11 +7,12 @@ it was made. A model is not kept alive by its idle integrators: they do not know
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
+from vitree.arguments import Keywords
 from vitree.integrators.base import Integrator, Torque
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.mechanism.pushes import ExternalWrench
@@ -27,6 +28,19 @@ _PLAIN = (str, int, float, bool)
 _lock = threading.Lock()
 
 
+class Given(Protocol):
+    """Arguments of an Integrator beside those of its method; and pushes, the wrenches that begin or end."""
+
+    @property
+    def wrenches(self) -> Iterable[object]: ...
+    @property
+    def pushes(self) -> Sequence[object]: ...
+    @property
+    def inputs(self) -> object: ...
+    @property
+    def prescribed(self) -> Mapping[str, object] | None: ...
+
+
 class Place:
     """Where the integrator of a run comes from, and goes back to.
 
@@ -38,13 +52,11 @@ class Place:
     options : mapping
         Those of the method.
     torque : None, array or callable
-    given : object
-        Has the other arguments of an Integrator as attributes: wrenches, inputs, prescribed; and pushes, the
-        wrenches that begin or end.
+    given : Given
     """
 
-    def __init__(self, kind: type[Integrator], model: System, dt: float, options: Mapping[str, Any], torque: Any,
-                 given: Any):  # fmt: skip
+    def __init__(self, kind: type[Integrator], model: System, dt: float, options: Keywords, torque: Torque,
+                 given: Given):  # fmt: skip
         self.model = model
         self.integrator: Integrator
         #: whether nothing but the states and the model is to be asked when the run is over
@@ -76,7 +88,7 @@ class Place:
             idle[self.key] = integrator
 
 
-def _key(kind: type, dt: float, options: Mapping[str, object], torque: Torque, given: Any) -> tuple[object, ...] | None:
+def _key(kind: type, dt: float, options: Keywords, torque: object, given: Given) -> tuple[object, ...] | None:
     """What integrators that stand for each other have in common; None of those that are made for one run."""
     inputs = given.inputs
     if given.wrenches or not (inputs is None or type(inputs) is np.ndarray or callable(inputs)):
@@ -89,7 +101,7 @@ def _key(kind: type, dt: float, options: Mapping[str, object], torque: Torque, g
     return kind, dt, _sort(torque), _sort(inputs), *[(name, type(x), repr(x)) for name, x in options.items()]
 
 
-def _plain(kind: type, model: System, options: Mapping[str, object], given: Any) -> bool:
+def _plain(kind: type, model: System, options: Mapping[str, object], given: Given) -> bool:
     """Whether the states of a run, and its model, say all that an outcome has."""
     if getattr(kind, "reusable", None) is not kind or given.prescribed is not None or given.pushes:
         return False
@@ -99,7 +111,7 @@ def _plain(kind: type, model: System, options: Mapping[str, object], given: Any)
     return own["_idle"] is not None and "adapt" not in options  # the state of the step density outlasts the run
 
 
-def wrenches_of(given: Any) -> dict[str, Sequence[ExternalWrench]]:
+def wrenches_of(given: Given) -> dict[str, Sequence[ExternalWrench]]:
     """The external wrenches of a run, as an integrator takes them; nothing without one, for those that know of none."""
     found = [each for each in given.wrenches if isinstance(each, ExternalWrench)]
     return {"wrenches": found} if found else {}

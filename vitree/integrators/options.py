@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from vitree.arguments import real, whole
 from vitree.errors import InputError, UnknownNameError
@@ -20,7 +19,7 @@ EVENTS = {
 }
 
 
-def one_of(name: str, value: object, choices: Iterable[str]) -> Any:
+def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     """Return the value of the option ``name``, or raise an UnknownNameError."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:

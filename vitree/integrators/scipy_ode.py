@@ -5,20 +5,19 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from vitree import _core
 from vitree._core import scalar
-from vitree.arguments import all_finite, entries, real, told
+from vitree.arguments import Keywords, all_finite, entries, real, told
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import (
     LARGEST,
-    Field,
     Integrator,
     Kept,
     Monitors,
-    Options,
     Records,
     damaged,
     part_of,
@@ -59,20 +58,19 @@ class SciPy(Integrator):
             if not (number > 0 and (number < np.inf or name == "max_step")):
                 raise InputError(name, value, "must be a positive number")
         self.rtol, self.atol, self.max_step = map(real, (self.rtol, self.atol, self.max_step))
-        self.field: Any = self._accelerations()
+        self.field = self._accelerations()
         self.quaternions = self.model._quaternions
 
-    def _accelerations(self) -> Field:
+    def _accelerations(self) -> _core.Field:
         """The compiled object that knows the accelerations."""
         return super()._field()
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> Keywords:
         return {"rtol": 1e-8, "atol": 1e-10, **self.chosen}
 
-    def _field(self) -> Field:
-        field: Field = self.field
-        return field
+    def _field(self) -> _core.Field:
+        return self.field
 
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         self.t = self._t0 = float(t)

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from vitree._core import scalar
-from vitree.arguments import entries, real
+from vitree.arguments import Keywords, entries, real
 from vitree.errors import InputError
-from vitree.integrators.base import Options, acting, serving
+from vitree.integrators.base import acting, serving
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator, reusable
 from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import EVENTS, alpha_of, events_of, one_of, solving, whole_from
@@ -20,12 +20,12 @@ from vitree.mechanism.loads import CONSERVATIVE
 from vitree.model.dynamics import heaviest_load, spring_rate
 from vitree.wording import quoted
 
-SOLVERS: dict[str, int] = scalar().SOLVERS
-GUESSES: dict[str, int] = scalar().GUESSES
+SOLVERS = scalar().SOLVERS
+GUESSES = scalar().GUESSES
 #: Solvers that do not follow how the operator changes within a step.
 INEXACT = ("modified-newton", "broyden", "riqn")
 #: Schemes by which steps adapt themselves to the motion.
-ADAPTATIONS: dict[str, int] = scalar().ADAPTATIONS
+ADAPTATIONS = scalar().ADAPTATIONS
 
 _OPTIONS = {
     "solver": "one of auto, recursive-newton (exact direction at each pass, in O(n)), newton (the same by a dense "
@@ -51,7 +51,7 @@ NORMS = ("momentum", "energy")
 #: Of the largest inertia of a joint, the least that counts in the norm of the energy: rounding errors have this size.
 LEAST_INERTIA = 1e-12
 #: Values of the option ``kinetic`` of linear-time, with what the core calls them.
-KINETIC: dict[str, int] = scalar().FORMS
+KINETIC = scalar().FORMS
 #: Those of midpoint.
 MIDDLES = ("relative", "midpoint")
 #: Values of the option ``springs``.
@@ -106,7 +106,7 @@ class Variational(CompiledIntegrator):
             f"{carried:.3g} kg, which a smaller dt hardly helps), or " + super()._remedy(status, share)
         )
 
-    def _solver_options(self) -> Options:
+    def _solver_options(self) -> Keywords:
         chosen = self.chosen
         solver, guess = chosen.get("solver", "auto"), chosen.get("guess", "auto")
         one_of("solver", solver, SOLVERS)
@@ -152,7 +152,7 @@ class Variational(CompiledIntegrator):
                 f"Methods that support them: {able}"
             )
 
-    def _norm(self) -> Options:
+    def _norm(self) -> Keywords:
         if one_of("norm", self.chosen.get("norm", self.default_norm), NORMS) == "momentum":
             return {}
         inertia = np.diag(self.model.crba(self.model.neutral()))
@@ -162,7 +162,7 @@ class Variational(CompiledIntegrator):
             "inertia_scale": np.sqrt(np.maximum(inertia, LEAST_INERTIA * inertia.max())).tolist(),
         }
 
-    def _adaptive_options(self) -> Options:
+    def _adaptive_options(self) -> Keywords:
         adapt = self.chosen.get("adapt")
         given = {name: self.chosen[name] for name in _MORE if self.chosen.get(name) is not None}
         if adapt is None:
@@ -205,12 +205,12 @@ class Variational(CompiledIntegrator):
         return self.chosen.get("adapt") is not None
 
     @property
-    def adapted(self) -> Options:
+    def adapted(self) -> Keywords:
         density = self.stepper.density_here()
         return {} if density is None else {"density": density}
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> Keywords:
         order = {"order": 2} if "order" in self.options else {}
         return {
             "solver": "auto", "guess": "auto", **order, "tolerance": TOLERANCES[self.chosen.get("order", 2)],
@@ -285,7 +285,7 @@ class LinearTime(Variational):
         return super()._remedy(status)
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> Keywords:
         return {"kinetic": self.kinetic, "springs": self.springs, **super().settings}
 
 
@@ -396,5 +396,5 @@ class Midpoint(Variational):
             )
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> Keywords:
         return {"alpha": 0.5, "kinetic": self.kinetic, "residual": "recursive", **super().settings}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import of_kind, several, shown, told
+from vitree.arguments import Keywords, of_kind, several, shown, told
 from vitree.errors import ModelError
 from vitree.findings import Report
 from vitree.mechanism.constraints import followers_of
@@ -398,7 +398,7 @@ _OF_VELOCITIES = ("damping", "friction", "friction_velocity", "armature", "dry_f
                   "kinematic")  # fmt: skip
 
 
-def columns_of(rows: Sequence[Row]) -> dict[str, Any]:
+def columns_of(rows: Sequence[Row]) -> Keywords:
     """Return the arrays of a :class:`Flat` that have a row for each body or each of its velocities."""
     columns = {f.name: [getattr(row, f.name) for row in rows] for f in fields(Row)}
     for name in _OF_VELOCITIES:

@@ -9,13 +9,14 @@ constraints act on.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import Keywords
 from vitree.mechanism.flat import KIND_NV, Flat
 
 # ---- ties: what plans ask of bodies and of constraints ---------------------------------------------------------
@@ -38,7 +39,7 @@ class Tie(NamedTuple):
     factor_b: float = 0.0
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Tie:
+    def of(cls, row: Keywords) -> Tie:
         """Return that of a constraint as the core takes it."""
         return cls(
             row["kind"], row.get("body_a", -1), row.get("body_b", -1), bool(row.get("local", 0)),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+
+from vitree.arguments import Keywords
 
 #: Kinds of contacts of ``_core/types.pxd``: a point on a plane; a limit, and dry friction, of a coordinate.
 ON_PLANE, AT_LIMIT, RUBS = 0, 3, 7
@@ -36,7 +38,7 @@ class Spans(NamedTuple):
     ports: int
 
 
-def spans_of(contacts: Sequence[Mapping[str, Any]]) -> Spans:
+def spans_of(contacts: Sequence[Keywords]) -> Spans:
     """Return the spans of contacts as the core takes them: points of one body on one plane are one."""
     rows, center, radius = [], [], []
     for _, span in itertools.groupby(range(len(contacts)), key=lambda k: _place(contacts[k], k)):
@@ -56,7 +58,7 @@ def spans_of(contacts: Sequence[Mapping[str, Any]]) -> Spans:
                  np.array(radius, float), 6 * len(touched - {-1}) + single)  # fmt: skip
 
 
-def _place(contact: Mapping[str, Any], k: int) -> tuple[float, ...]:
+def _place(contact: Keywords, k: int) -> tuple[float, ...]:
     """What the contacts of a span have in common; only points on planes have anything."""
     if contact["kind"] != ON_PLANE:
         return (k,)

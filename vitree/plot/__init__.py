@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vitree.arguments import real, several, shown
+from vitree.arguments import Keywords, real, several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.plot import parts
 from vitree.plot.fan import fan
@@ -176,7 +176,7 @@ def momentum(source: object, axes: Axes | None = None, *, dt: float | None = Non
             lines[what][name] = label, run.t, values
     level = parts.rounding(part for run in runs.sound for part in (run.momentum, run.p))
     for what, panel, unit in (("angular", upper, "kg m²/s"), ("linear", lower, "kg m/s")):
-        looks: parts.Looks = {"xlabel": parts.TIME if single or panel is lower else "", "legend": panel is upper}
+        looks: Keywords = {"xlabel": parts.TIME if single or panel is lower else "", "legend": panel is upper}
         looks["first"] = len(runs) * (single and panel is lower)
         if free:
             ylabel = f"departure of\n{what} momentum [{unit}]"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 from xml.etree import ElementTree
 
-from vitree.arguments import of_kind, path_of
+from vitree.arguments import JsonObject, of_kind, path_of
 from vitree.errors import InputError, MissingExtraError
-from vitree.results.plain import Settings, no_nan, plain, read_json, versions
+from vitree.results.plain import no_nan, plain, read_json, versions
 from vitree.wording import visible
 from vitree.writing import replacing
 
@@ -115,7 +115,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def settings_of(path: str | os.PathLike[str]) -> Settings:
+def settings_of(path: str | os.PathLike[str]) -> JsonObject:
     """Return the settings that :func:`save` wrote into a PNG, SVG or PDF file.
 
     Parameters

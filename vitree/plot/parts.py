@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vitree.arguments import real, several, shown, whole
+from vitree.arguments import Keywords, real, several, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.plot.files import note
 from vitree.results.comparison import Compared
@@ -33,8 +33,6 @@ MARKERS = "os^Dv<>"
 GREY = 14
 #: A curve of more than twice as many points is drawn by the largest value of each of so many stretches.
 STRETCHES = 400
-#: Keywords of a function of matplotlib.
-Looks = dict[str, Any]
 #: Values along x, and along y.
 Points = tuple[np.ndarray, np.ndarray]
 #: A line's label, the label of the run it is of, times [s] and values.
@@ -59,7 +57,7 @@ FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
 BEYOND, BEYOND_ITSELF = 10.0, 30.0
 
 
-def line_style(index: int) -> Looks:
+def line_style(index: int) -> Keywords:
     """Return colour, dashes and width of the line of an index; 49 differ, the first 14 without colour.
 
     Parameters
@@ -83,12 +81,12 @@ def line_style(index: int) -> Looks:
     return {"color": COLOURS[place], "linestyle": DASHES[(place + turn) % len(DASHES)], "linewidth": 1.4}
 
 
-def marker_style(index: int) -> Looks:
+def marker_style(index: int) -> Keywords:
     """Return the marker of the line of an index."""
     return {"marker": MARKERS[index % len(MARKERS)], "markersize": 5}
 
 
-def round_style(index: int) -> Looks:
+def round_style(index: int) -> Keywords:
     """Return the sparse hollow markers that lines have from the second round of colours on; none before."""
     turn = index // len(COLOURS)
     if not turn:
@@ -393,7 +391,7 @@ def new_figure(**options: Any) -> Figure:
     return Figure(layout="constrained", **options)
 
 
-def finish(axes: Axes, what: str, source: Any, legend: bool = True, **labels: Any) -> Axes:
+def finish(axes: Axes, what: str, source: Any, legend: bool = True, **labels: str) -> Axes:
     """Set labels, scales, ticks, grid and legend, and note the plot and its source on the figure."""
     axes.set(**labels)
     ticks(axes)
@@ -414,7 +412,7 @@ def legend_of(axes: Axes, right: Axes | None = None) -> None:
     if not handles:
         return
     figure = axes.figure.figure
-    looks: Looks = {"fontsize": "small"}
+    looks: Keywords = {"fontsize": "small"}
     if figure.get_layout_engine() is not None:
         looks |= {"loc": "upper left", "bbox_to_anchor": (1.0 if right is None else 1.12, 1.0), "frameon": False}
     legend = axes.legend(handles=handles, **looks)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vitree.results.plain import Row, Settings, no_nan, plain
+from vitree.arguments import JsonObject
+from vitree.results.plain import no_nan, plain
 from vitree.results.recording import Recording
 from vitree.results.series import NAN, Series
 from vitree.version import __version__
@@ -47,13 +48,13 @@ class Compared:
     """The results of a comparison; the fields are those of :class:`vitree.Comparison`."""
 
     model_name: str
-    table: list[Row]
+    table: list[JsonObject]
     trajectories: Mapping[tuple[str, float], Recording]
     reference: Recording | None
     reference_error: float
     series: dict[tuple[str, float], Series] = field(repr=False)
     notes: tuple[str, ...]
-    settings: Settings
+    settings: JsonObject
 
     @property
     def orders(self) -> dict[str, float]:
@@ -78,7 +79,7 @@ class Compared:
         return json.dumps(no_nan(plain(content)), indent=1, allow_nan=False)
 
 
-def _text(rows: list[Row]) -> str:
+def _text(rows: list[JsonObject]) -> str:
     """Lay the rows out in columns of fixed width."""
     shown = [c for c in COLUMNS if c.key not in _OPTIONAL or any(row[c.key] == row[c.key] for row in rows)]
     cells = [[c.heading for c in shown], [c.unit for c in shown]]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import JsonObject
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Ground
@@ -16,7 +17,6 @@ from vitree.mechanism.flat import BALL, HELICAL, KIND_NV, PRISMATIC, REVOLUTE, F
 from vitree.mechanism.loads import Damper, Spring
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.results.plain import Settings
 
 #: The body that does not move.
 WORLD = -1
@@ -166,7 +166,7 @@ class Drawing:
         return asdict(self)
 
     @classmethod
-    def from_plain(cls, content: Settings) -> Drawing:
+    def from_plain(cls, content: JsonObject) -> Drawing:
         """Return the drawing that :meth:`plain` turned into the ``content``."""
         kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
         parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
@@ -206,7 +206,7 @@ class Drawing:
             raise InputError("its drawing has parts of unknown kinds or sizes; save the run again")
 
 
-def _tuples(part: Mapping[str, object]) -> Settings:
+def _tuples(part: Mapping[str, object]) -> JsonObject:
     def tuples(value: object) -> object:
         return tuple(map(tuples, value)) if isinstance(value, list) else value
 

@@ -15,14 +15,14 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from vitree.arguments import path_of, shown
+from vitree.arguments import JsonObject, Keywords, path_of, shown
 from vitree.errors import InputError
 from vitree.results.contacts import ContactLog
 from vitree.results.drawing import Drawing
 from vitree.results.driven import PARTS, Driven
 from vitree.results.film import Film
 from vitree.results.filming import film_of
-from vitree.results.plain import Settings, versions
+from vitree.results.plain import versions
 from vitree.results.recording import NAMES, Recording, shapes
 from vitree.results.units import about
 from vitree.wording import brief
@@ -71,7 +71,7 @@ _FILM = "film: "
 #: Files hold plain numbers; a file may be compressed by others to this share of the numbers' bytes.
 MOST_INFLATED = 20
 #: What the settings are that vitree reads itself; those of methods are checked where a run goes on.
-_SETTINGS: dict[str, Callable[[Any], bool]] = {
+_SETTINGS: dict[str, Callable[..., bool]] = {
     "dt": lambda x: _is_number(x) and x > 0,
     "dt_range": lambda x: isinstance(x, list) and len(x) == 2 and all(map(_is_number, x)),
     "record_every": lambda x: type(x) is int and x >= 0,
@@ -155,7 +155,7 @@ def read(path: str | os.PathLike[str], kind: type[R]) -> R:
                 )
             _check_header(header, NAMES)
             names = [*shapes(), "checkpoint", *(name for name in _OPTIONAL if name in file)]
-            arrays: dict[str, Any] = {name: file[name] for name in names}
+            arrays: Keywords = {name: file[name] for name in names}
             monitors = {name.removeprefix(_MONITOR): file[name] for name in file.names if name.startswith(_MONITOR)}
             arrays["monitors"] = monitors
             if len({rows.shape[:1] for rows in monitors.values()} | {()}) > 2:
@@ -189,7 +189,7 @@ def _header_names() -> list[str]:
     return [f.name for f in fields(Recording) if f.name not in (*shapes(), *_APART)]
 
 
-def _check_header(header: Settings, names: Iterable[str]) -> None:
+def _check_header(header: JsonObject, names: Iterable[str]) -> None:
     """Raise a ValueError if an entry of a header has another type or length than in a header of ours."""
     counts = {"q": len(header["q_names"]), "v": len(header["v_names"]), "p": len(header["v_names"])}
     about = header.get("about", {})

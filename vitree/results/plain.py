@@ -17,10 +17,6 @@ SCALARS = (bool, int, float, str)
 DEEPEST = 50
 
 T = TypeVar("T")
-#: Facts by name, in types that JSON knows, such as what made a run.
-Settings = dict[str, Any]
-#: A row of a table: its cells by the names of the columns.
-Row = dict[str, Any]
 
 
 def plain(value: object, level: int = 0) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import entries, mapping, numbers_of, of_kind, real, several, shown, told, whole
+from vitree.arguments import JsonObject, entries, mapping, numbers_of, of_kind, real, several, shown, told, whole
 from vitree.errors import InputError
 from vitree.integrators.gauss import STAGES
 from vitree.model.contacts import ContactMethods, origins_of
@@ -18,7 +18,7 @@ from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.dense import SLACK, Moment, states_at
 from vitree.results.driven import Driven
-from vitree.results.plain import Settings, nothing, plain, read_only
+from vitree.results.plain import nothing, plain, read_only
 
 if TYPE_CHECKING:
     from vitree.results.film import Film
@@ -53,7 +53,7 @@ class Recording:
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
     method: str
-    settings: Settings
+    settings: JsonObject
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
@@ -76,7 +76,7 @@ class Recording:
     checkpoint: Any = field(default_factory=nothing)
     system: System | None = field(default_factory=nothing)
     film: Film | None = field(default_factory=nothing)
-    about: Settings | None = field(default_factory=nothing)
+    about: JsonObject | None = field(default_factory=nothing)
     stages: np.ndarray | None = field(default_factory=nothing)
     drive: Driven | None = field(default_factory=nothing)
     halves: np.ndarray | None = field(default_factory=nothing)

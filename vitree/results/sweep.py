@@ -6,16 +6,16 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vitree.arguments import path_of
+from vitree.arguments import JsonObject, path_of
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
-from vitree.results.plain import Row, Settings, no_nan, plain
+from vitree.results.plain import no_nan, plain
 from vitree.version import __version__
 from vitree.writing import replacing, write_text
 
@@ -56,10 +56,10 @@ class Sweep:
     """
 
     names: tuple[str, ...]
-    table: list[Row]
+    table: list[JsonObject]
     units: dict[str, str] = field(default_factory=dict)
-    axes: dict[str, list[Any]] | None = None
-    settings: Settings = field(default_factory=dict)
+    axes: Mapping[str, Sequence[object]] | None = None
+    settings: JsonObject = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -70,7 +70,7 @@ class Sweep:
     def __len__(self) -> int:
         return len(self.table)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[JsonObject]:
         return iter(self.table)
 
     def column(self, name: str) -> np.ndarray:
@@ -233,7 +233,7 @@ def _write_netcdf(sweep: Sweep, path: Path) -> None:
 
 def _text(sweep: Sweep) -> str:
     """Lay the rows out in columns of fixed width; of many rows the first and the last."""
-    rows: list[Row | None] = [*sweep.table]
+    rows: list[JsonObject | None] = [*sweep.table]
     if len(rows) > SHOWN:
         rows[SHOWN // 2 : -SHOWN // 2] = [None]
     shown = [name for name in sweep.names if any(_cell(row[name]) != "-" for row in sweep.table) and name != "state"]

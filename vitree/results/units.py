@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from vitree.results.plain import Settings, versions
+from vitree.arguments import JsonObject
+from vitree.results.plain import versions
 from vitree.results.recording import Recording
 
 #: Units of q and v by the kind of a joint with one coordinate; the coordinate of a helical joint is its angle.
@@ -51,7 +52,7 @@ def units_of(traj: Recording) -> dict[str, tuple[str, ...]]:
     return _units(traj) if known is None else known["units"]
 
 
-def about(traj: Recording) -> Settings | None:
+def about(traj: Recording) -> JsonObject | None:
     """Return facts about the system that was simulated. They are the same before a run is saved and after it is loaded.
 
     Parameters

@@ -7,15 +7,26 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, axes_of, entries, numbers_of, plain_scalar, real, several, shown, whole
+from vitree.arguments import (
+    Keywords,
+    as_numbers,
+    axes_of,
+    entries,
+    numbers_of,
+    plain_scalar,
+    real,
+    several,
+    shown,
+    whole,
+)
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators import Integrator
-from vitree.integrators.base import Options, Torque
+from vitree.integrators.base import Torque
 from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
@@ -23,11 +34,9 @@ from vitree.model.configurations import place_on_ground, satisfy_constraints, wi
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import Inputs, LimitedTorque
-from vitree.results.plain import Settings
 from vitree.results.recording import Recording
 from vitree.run.controller import (
     DRIVING,
-    Arguments,
     Control,
     Controller,
     Held,
@@ -75,17 +84,17 @@ class RunArguments:
     progress: Callable[[int, int], object] | None = None
     monitors: str | Iterable[str] = ()
     resume: Recording | None = None
-    options: Options = field(default_factory=dict)
+    options: Keywords = field(default_factory=dict)
 
     @classmethod
-    def all_of(cls, values: Arguments) -> Self:
+    def all_of(cls, values: Keywords) -> Self:
         """Return arguments that have a value for each field."""
         made = object.__new__(cls)
         vars(made).update(values)
         return made
 
     @classmethod
-    def of(cls, values: Arguments) -> Self:
+    def of(cls, values: Keywords) -> Self:
         """Return arguments that have a value for each field, of which ``control`` has some."""
         options = values["options"]
         values.update(parts_of(values.pop("control")), resume=None)
@@ -186,18 +195,18 @@ class Schedule:
         InputError
             If either is wrong, or the two do not fit.
         """
-        dt: Any = given.dt
-        if type(dt) is float and type(given.duration) is float and not adaptive:
-            return _equal(given.duration, dt)
+        dt, duration = given.dt, given.duration
+        if type(dt) is float and type(duration) is float and not adaptive:
+            return _equal(duration, dt)
         if isinstance(dt, list | tuple) or (hasattr(dt, "__array__") and axes_of(dt) > 0):
             if adaptive:
                 raise InputError("dt", given.dt, "must be one number, the step at rest, with adapt=")
-            spans, dt, duration = _spans(dt, given.duration)
-            return cls(dt, duration, len(spans), spans, adaptive)
-        duration, dt = _checked_times(given.duration, given.dt)
-        times: Any = given.duration, given.dt
-        steps = count_steps(*times) if not adaptive else int(min(duration / dt, MOST_STEPS))
-        return cls(dt, duration, steps, None, adaptive)
+            spans, step, whole_time = _spans(dt, duration)
+            return cls(step, whole_time, len(spans), spans, adaptive)
+        whole_time, step = _checked_times(duration, dt)
+        times = cast("tuple[float, float]", (duration, dt))
+        steps = count_steps(*times) if not adaptive else int(min(whole_time / step, MOST_STEPS))
+        return cls(step, whole_time, steps, None, adaptive)
 
     @classmethod
     def one(cls, dt: object, adaptive: bool) -> Schedule:
@@ -226,7 +235,7 @@ class Schedule:
             return t0 + np.concatenate(([0.0], np.cumsum(self.spans)))
         return t0 + self.dt * np.arange(done, done + self.steps + 1)
 
-    def settings(self, every: int) -> Settings:
+    def settings(self, every: int) -> dict[str, object]:
         """Return the steps, and that each ``every``-th is recorded, for the record."""
         if self.spans is None:
             return {"dt": self.dt, "record_every": every}
@@ -496,7 +505,7 @@ def driven(
     return given, held, limited
 
 
-def _rows_of(model: System, torque: Any, schedule: Schedule) -> np.ndarray:
+def _rows_of(model: System, torque: object, schedule: Schedule) -> np.ndarray:
     """Return joint torques (steps, nv) as floats, a row for each step of the schedule."""
     rows = numbers_of(torque, "torque")
     if rows.ndim != 2 or rows.shape[1] != model.nv:

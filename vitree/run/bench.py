@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
+from vitree.arguments import JsonObject
 from vitree.errors import ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.model.model import Model
 from vitree.model.system import System, freedom_of
-from vitree.results.plain import Row, Settings, no_nan, plain, versions
+from vitree.results.plain import no_nan, plain, versions
 from vitree.run.simulate import simulate
 from vitree.urdf import write_urdf
 from vitree.urdf.writer import DRAKE
@@ -50,9 +51,9 @@ class Benchmark:
         Settings of the timing: model, dt [s], steps, repeats, machine and versions.
     """
 
-    table: list[Row]
+    table: list[JsonObject]
     notes: tuple[str, ...]
-    settings: Settings
+    settings: JsonObject
 
     def __str__(self) -> str:
         s = self.settings
@@ -318,7 +319,7 @@ def _mujoco(
         model.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_CONSTRAINT | off.mjDSBL_EULERDAMP | off.mjDSBL_LIMIT
         data = mujoco.MjData(model)
 
-        def run(model: Any = model, data: Any = data) -> None:
+        def run(model: mujoco.MjModel = model, data: mujoco.MjData = data) -> None:
             mujoco.mj_resetData(model, data)
             if v0 is not None:
                 data.qvel[:] = v0

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, as_numbers, explain_calls, several, shown, whole
+from vitree.arguments import Asked, JsonObject, Keywords, as_numbers, explain_calls, several, shown, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.integrators.base import Options, Torque
+from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.dynamics import friction_rates, spring_rate
 from vitree.model.model import Model
 from vitree.model.system import System, freedom_of
 from vitree.results.comparison import COLUMNS, Compared
-from vitree.results.plain import Row, Settings, plain
+from vitree.results.plain import plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
 from vitree.run.arguments import ARGUMENTS, NAMES, RunArguments, checked_wrenches, count_steps, require_system
 from vitree.run.controller import Control, Controller, parts_of
@@ -154,7 +154,7 @@ def failure_notes(reasons: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
 
 
-def engine_notes(rows: Iterable[Row]) -> list[str]:
+def engine_notes(rows: Iterable[JsonObject]) -> list[str]:
     """Return how rows of other engines are meant, and what each engine cannot simulate."""
     left: dict[str, None] = {}
     ran: dict[str, None] = {}
@@ -206,7 +206,7 @@ _SAME = (NAMES | ARGUMENTS) - {"p0", "q1", "t0", "monitors", "resume", "options"
 LEFT_OUT = "not simulated"
 _MEASURES = tuple(column[0] for column in COLUMNS[2:])
 #: A method and its options.
-Job = tuple[str, Options]
+Job = tuple[str, Keywords]
 
 
 @explain_calls
@@ -358,7 +358,7 @@ class _Table:
                  repeats: int, without: Mapping[str, NoStep]):  # fmt: skip
         self.run, self.truth, self.jobs, self.steps, self.repeats = run, truth, jobs, steps, repeats
         self.dts = [x for own in steps.values() for x in own]
-        self.rows: list[Row] = []
+        self.rows: list[JsonObject] = []
         for label, error in without.items():
             self.rows.append(_blank(label, jobs[label][0], NAN, 0) | {
                 "status": "no step", "reason": str(error.args[0]),
@@ -384,7 +384,7 @@ class _Table:
         # last, since it takes longest: an interrupt then leaves the methods' rows
         self.truth.compute(self.run, compared)
 
-    def comparison(self, settings: Settings) -> Comparison:
+    def comparison(self, settings: JsonObject) -> Comparison:
         """Return the rows there are, with their errors."""
         model, truth, rows = self.run.model, self.truth, self.rows
         conservative, free = _energy_is_known(self.run), _momentum_is_known(self.run)
@@ -488,15 +488,15 @@ def solving(model: System) -> list[str]:
     return [name for name in model.methods if name == GAUSS or name.startswith("scipy-")]
 
 
-def _blank(label: str, name: str, dt: float, steps: int) -> Row:
+def _blank(label: str, name: str, dt: float, steps: int) -> JsonObject:
     """A row without numbers."""
     row = {"label": label, "method": name, "dt": dt, "steps": steps}
     return row | {"status": "ok", "failed_at": None, "reason": None} | dict.fromkeys(_MEASURES, NAN)
 
 
 def _row(
-    run: Runner, key: tuple[str, float], name: str, options: Options, repeats: int
-) -> tuple[Row, Trajectory | None]:
+    run: Runner, key: tuple[str, float], name: str, options: Keywords, repeats: int
+) -> tuple[JsonObject, Trajectory | None]:
     """Run one method at one time step: its row without errors, and its sound records."""
     label, dt = key
     steps = count_steps(run.duration, dt)
@@ -566,7 +566,7 @@ def _momentum_is_known(run: Runner) -> bool:
     return not model.expand_velocity(as_numbers(force) != 0)[model._free_roots()].any()
 
 
-def _fit_orders(rows: list[Row], resolution: float) -> None:
+def _fit_orders(rows: list[JsonObject], resolution: float) -> None:
     """Fit error = C dt^order per label, where the error is well above the reference's own."""
     floor = 3 * resolution if resolution > 0 else 0.0
     for label in {row["label"] for row in rows}:

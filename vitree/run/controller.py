@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, as_numbers, entries, explain_calls, mapping, real
+from vitree.arguments import Asked, Keywords, as_numbers, entries, explain_calls, mapping, real
 from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.integrators.base import Kept, Torque
 from vitree.model.system import System
@@ -25,8 +25,6 @@ from vitree.wording import a_kind, quoted
 
 plain = scalar().plain
 
-#: Arguments by their names, as a function takes them.
-Arguments = dict[str, Any]
 #: An input or a target of a run: a number, numbers for each step, or a callable of t.
 Signal = ArrayLike | Callable[[float], ArrayLike]
 
@@ -84,7 +82,7 @@ DRIVING = ("torque", "inputs", "targets", "prescribed")
 _NOTHING = dict.fromkeys(DRIVING) | {"effort_limits": False}
 
 
-def parts_of(control: object) -> Arguments:
+def parts_of(control: object) -> Keywords:
     """Return torque, inputs, targets, prescribed and effort_limits of what a caller gives as ``control=``.
 
     Raises an InputError if it is neither a Control nor joint torques.
@@ -274,7 +272,7 @@ class HeldRows(Held):
         self.value = self.rows[at - self.begun]
         return True
 
-    def take_up(self, kept: Sequence[Any]) -> None:
+    def take_up(self, kept: Sequence[object]) -> None:
         """Go on after a run before: the rows begin anew."""
 
     def keep(self) -> Kept:
@@ -497,7 +495,9 @@ class Targets:
                 )
 
 
-def with_targets(model: System, targets: Inputs | Controller, inputs: object) -> Any:
+def with_targets(
+    model: System, targets: Inputs | Controller, inputs: object
+) -> Mapping[str, object] | Callable[..., np.ndarray] | Controller:
     """Return inputs for a run with the targets of drives among them.
 
     Raises an InputError or UnknownNameError if there is no such drive, or the targets are wrong, or are incompatible
@@ -515,7 +515,7 @@ def with_targets(model: System, targets: Inputs | Controller, inputs: object) ->
     return plan.signals(targets, named_inputs)
 
 
-def inputs_beside(plan: Targets, targets: object, inputs: object) -> Arguments:
+def inputs_beside(plan: Targets, targets: object, inputs: object) -> Keywords:
     """Return the inputs beside targets; raise an InputError if they are no mapping, or have a target among them."""
     if inputs is not None and not isinstance(inputs, Mapping):
         raise InputError("targets", targets, "go with inputs that are a mapping of names, or none")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -128,7 +128,7 @@ def gradient_of(
         if value is not None:
             given[:, at] += entries(value, (n + 1, nv), name)
     if by_v is not None:
-        given += _by_velocities(run, entries(by_v, (n + 1, nv), "by_v"))
+        given += _by_velocities(model, run, entries(by_v, (n + 1, nv), "by_v"))
     asked = Asked(model, parameters, control is not None)
     # the number does not depend on the states between substeps
     g = np.zeros((count + 1, 2 * nv))
@@ -168,9 +168,8 @@ def gradient_of(
     return Gradient(model, *start, *found_by, np.ascontiguousarray(costates[first_of]))
 
 
-def _by_velocities(run: Recording, by_v: np.ndarray) -> np.ndarray:
+def _by_velocities(model: Model, run: Recording, by_v: np.ndarray) -> np.ndarray:
     """Return what derivatives by velocities are by displacements and momenta, p = M(q) v."""
-    model: Any = run.system
     if model.constraints or model.prescribed_joint_names or model.has_contact:
         raise InputError(
             "by_v", by_v,

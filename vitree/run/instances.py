@@ -13,15 +13,15 @@ from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 
-from vitree.arguments import whole
+from vitree.arguments import JsonObject, Keywords, whole
 from vitree.errors import InputError, VitreeError
 from vitree.integrators import Integrator
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import resolve_inputs
-from vitree.results.plain import Settings, plain
+from vitree.results.plain import plain
 from vitree.run.arguments import RunArguments, Schedule
-from vitree.run.controller import Arguments, Targets, with_targets
+from vitree.run.controller import Targets, with_targets
 from vitree.run.trajectory import Trajectory
 
 # ---- rollout: the records of many instances of a model -----------------------------------------------------
@@ -98,7 +98,7 @@ class Rollout:
     width: int
     threads: int
     seconds: float
-    settings: Settings
+    settings: JsonObject
     parameters: Mapping[str, Numbers]
     solved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -232,7 +232,7 @@ class Instances:
     q0: np.ndarray | None
     v0: np.ndarray | None
     p0: np.ndarray | None
-    driving: Arguments
+    driving: Keywords
     parameters: Mapping[str, Numbers]
     given: RunArguments
     kind: type[Integrator]
@@ -309,7 +309,7 @@ class Instances:
         return isinstance(torque, np.ndarray) and torque.ndim == 3
 
 
-def inputs_of(model: System, given: Arguments) -> np.ndarray | None:
+def inputs_of(model: System, given: Keywords) -> np.ndarray | None:
     """Return all inputs of instances, (nu,), (n, nu) or (n, steps, nu); None without inputs and targets.
 
     Parameters

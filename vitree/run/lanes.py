@@ -6,18 +6,20 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from typing import cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from vitree import _core
 from vitree._core import scalar, wide
-from vitree.arguments import Asked
+from vitree.arguments import Asked, Keywords
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS
 from vitree.integrators.compiled import FIRST_CHUNK, CompiledIntegrator
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.run.controller import Arguments, Control, Targets
+from vitree.run.controller import Control, Targets
 from vitree.run.instances import Batch, Instances, Stopped, inputs_of
 from vitree.run.simulate import run
 from vitree.run.simulation import Simulation
@@ -49,13 +51,13 @@ class Block:
         found.require_signals()
         if found.driving.get("targets") is not None and Targets(model, found.driving["targets"]).shared:
             return None
-        integrator: Any = found.kind(model, found.schedule.dt, **given.options)
+        integrator = cast("CompiledIntegrator", found.kind(model, found.schedule.dt, **given.options))
         plan = core.lane_plan(integrator.stepper)
         return cls(integrator, plan) if plan else None
 
-    def lanes(self) -> Any:
+    def lanes(self) -> _core.BlockStepper:
         """Return the block of this thread, which the next instances may take."""
-        own = vars(self._own)
+        own: dict[str, _core.BlockStepper] = vars(self._own)
         if "lanes" not in own:
             own["lanes"] = self.module.ModelStepper(self.address, self.integrator.stepper)
         return own["lanes"]
@@ -63,8 +65,7 @@ class Block:
 
 def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the states (n, nq) and (n, nv) at the start, as simulate() takes them."""
-    model: Any = found.model
-    n = found.count
+    model, n = cast("Model", found.model), found.count
     q = model.neutral() if found.q0 is None else found.q0
     q = np.array([model.validate_configuration(row, f"q0[{k}]" if q.ndim == 2 else "q0")
                   for k, row in enumerate(np.atleast_2d(q))])  # fmt: skip
@@ -88,7 +89,7 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def held_alone(
-    found: Instances, model: System, k: int, every: int, start: Arguments | None = None
+    found: Instances, model: System, k: int, every: int, start: Keywords | None = None
 ) -> Simulation:
     """Return an instance that is held, without what is given to it step by step; ``start`` is in place of its own."""
     given = found.given
@@ -193,13 +194,13 @@ class HeldSimulations(Held):
         # v of a state in contact is not that of its p
         touches = isinstance(found.model, Model) and found.model.has_contact
         self.by_momentum = found.kind.uses_momentum or touches
-        self.held: list[Any] = [None] * n
+        self.held: dict[int, Simulation] = {}
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):
             self._begin(k, **found.start(k))
         require_a_start(self.failed, n)
 
-    def _begin(self, k: int, **start: Any) -> None:
+    def _begin(self, k: int, **start: ArrayLike | None) -> None:
         """Begin an instance that is not held yet; where it cannot it has failed."""
         try:
             self.held[k] = held_alone(self.found, self.found.system(k), k, 0, start)
@@ -214,7 +215,7 @@ class HeldSimulations(Held):
 
     def record(self, q: np.ndarray, x: np.ndarray, row: int) -> None:
         """Write the states to a row of records."""
-        for k in np.flatnonzero(self.alive):
+        for k in np.flatnonzero(self.alive).tolist():
             q[k, row], x[k, row] = self.held[k].q, self.held[k].p if self.by_momentum else self.held[k].v
 
     def step(self, drives: dict[str, np.ndarray], steps: int = 1) -> None:
@@ -239,7 +240,7 @@ class HeldSimulations(Held):
         for k, a, b in zip(map(int, which), q, v, strict=True):
             self.failed.pop(k, None)
             self.alive[k] = True
-            if self.held[k] is None:
+            if k not in self.held:
                 self._begin(k, q0=a, v0=b)
                 continue
             try:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import numbers_of, of_kind, require_finite, several
+from vitree.arguments import Keywords, numbers_of, of_kind, require_finite, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import METHODS
-from vitree.integrators.base import Options
 from vitree.integrators.composed_slopes import (
     Blocks,
     Part,
@@ -71,7 +70,7 @@ class Course(NamedTuple):
     """
 
     method: str
-    options: Options
+    options: Keywords
     rows: Rows
     pieces: np.ndarray
     first: np.ndarray
@@ -294,15 +293,14 @@ def _hat(w: np.ndarray) -> np.ndarray:
     return found
 
 
-def integrator_of(model: System, method: object, dt: float, options: Options, composed: bool = False) -> Part:
+def integrator_of(model: System, method: object, dt: float, options: Keywords, composed: bool = False) -> Part:
     """Return an integrator whose steps have derivatives; ``composed``: it may be a composition."""
     if not hasattr(of_kind(model, System, "model", "a vitree Model"), "flat"):
         raise InputError(f"{model.name!r} is a {type(model).__name__}; only steps of a Model have derivatives")
     kind = METHODS.get(method) if isinstance(method, str) else None
     if kind is None or not hasattr(kind, "reusable"):
         raise InputError("method", method, "has no derivatives of its steps; take linear-time or midpoint")
-    made: Any = kind(model, dt, **options)
-    found: Part = made
+    found = cast("Part", kind(model, dt, **options))
     require_slopes(found, composed)
     return found
 
@@ -340,22 +338,22 @@ class StepsOf:
     """
 
     def __init__(self, run: Recording, control: object):
-        model: Any = run.system
-        if model is None:
+        if run.system is None:
             raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
         # those of a rollout have the options alone
         settings = run.settings | run.settings.get("options", {})
         chosen = {name: settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
         self.options = {k: v for k, v in chosen.items() if v is not None}
-        self.integrator = integrator_of(model, run.method, run.dt, self.options, composed=True)
+        self.integrator = integrator_of(run.system, run.method, run.dt, self.options, composed=True)
         if run.settings.get("record_every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
             raise InputError(
                 "linearize takes a run of equal steps that records each of them; simulate with record_every=1"
             )
-        self.model, u = model, _inputs_of(model, control, len(run) - 1)
+        self.model: Model = self.integrator.model
+        u = _inputs_of(self.model, control, len(run) - 1)
         rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:], u, run.t[:-1]
         self.ends = Rows(*(np.ascontiguousarray(x) for x in rows))
-        self.touched = touched_in(run) if model.has_contact else []
+        self.touched = touched_in(run, self.model) if self.model.has_contact else []
         if not len(self.ends.q):
             raise InputError("the run has no steps; let it go on before it is linearized")
         self.tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
@@ -491,11 +489,10 @@ def _pieces_of(run: Recording, ends: Rows) -> tuple[np.ndarray, Rows]:
     return pieces, Rows(*(np.ascontiguousarray(x) for x in found))
 
 
-def touched_in(run: Recording) -> list[Touched | None]:
+def touched_in(run: Recording, model: Model) -> list[Touched | None]:
     """Return the contacts that pushed in each step of a run that records each of them."""
-    log: Any = run.contacts
-    model: Any = run.system
-    h = run.dt
+    log, h = run.contacts, run.dt
+    assert log is not None  # the model has contacts
     count, rubs = model.contact_list.count, [name == "dry friction" for _, name in log.names]
     # a limit's impulse has the sign of its coordinate
     stops = np.array([name == "limit" for _, name in log.names], dtype=bool)

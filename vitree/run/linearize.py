@@ -78,14 +78,13 @@ def linearize(
                         **{"tolerance": 1e-12, **options})  # fmt: skip
 
     run = step(q0, v0, p0)
-    if p0 is None and _rests(run):
+    if p0 is None and _rests(model, run):
         run = step(run.q[0], None, run.p[1])
     return linearize_run(run, control)[0]
 
 
-def _rests(run: Trajectory) -> bool:
+def _rests(model: Model, run: Trajectory) -> bool:
     """Whether a step from rest stays there, by impulses at its start."""
-    model: Any = run.system
     if not (model.has_contact or model.constraints) or run.p[0].any():
         return False
     return float(np.abs(model.difference(run.q[0], run.q[1])).max(initial=0.0)) <= AT_REST and bool(run.p[1].any())

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from vitree.arguments import several
+from vitree.arguments import Keywords, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.integrators.compiled import CompiledIntegrator
@@ -118,7 +117,7 @@ class Monitors:
         self.begin(integrator)
         self.watched = np.full((count, self.watched.shape[1]), np.nan)
         kept = {name: getattr(records, name) for name in COLUMNS}
-        columns: dict[str, Any] = {name: np.empty((count, *x.shape[1:]), x.dtype) for name, x in kept.items()}
+        columns: Keywords = {name: np.empty((count, *x.shape[1:]), x.dtype) for name, x in kept.items()}
         return Records(**columns)
 
     def take(self, integrator: Integrator, every: Records, records: Records, stride: int) -> None:

@@ -7,15 +7,17 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree import _core
 from vitree._core import scalar
+from vitree.arguments import JsonObject
 from vitree.errors import CallableError
 from vitree.integrators.base import FEW_ROWS, Integrator, Records
-from vitree.integrators.compiled import ORDINARY, Stepper, checkpoint_of
+from vitree.integrators.compiled import ORDINARY, CompiledIntegrator, checkpoint_of
 from vitree.integrators.explicit import solved_by
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, Damper, JointForce
@@ -26,7 +28,7 @@ from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.driven import Driven, at_records
-from vitree.results.plain import Settings, plain, read_only
+from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
@@ -108,7 +110,7 @@ def _of_rows(given: np.ndarray, t: np.ndarray, dt: float) -> np.ndarray:
     return at_records(t, np.column_stack([np.arange(1, len(t)), given[led]]), dt)
 
 
-def wrenches_told(wrenches: Iterable[ExternalWrench | Impulse]) -> Settings:
+def wrenches_told(wrenches: Iterable[ExternalWrench | Impulse]) -> JsonObject:
     """Return what acts beside the model's loads, as settings of the run."""
     found = [{"kind": type(each).__name__, **asdict(each)} for each in wrenches]
     return {"wrenches": found} if found else {}
@@ -269,7 +271,7 @@ class Outcome:
     film = about = None
     stages: np.ndarray | None = None
 
-    def __init__(self, integrator: Any, records: Records, schedule: Schedule, every: int, more: Settings,
+    def __init__(self, integrator: Integrator, records: Records, schedule: Schedule, every: int, more: JsonObject,
                  watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
         self.system: System = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
@@ -281,8 +283,9 @@ class Outcome:
         self.drive = driven_of(integrator, records, lambda: np.ascontiguousarray(self.v), longest)
         #: t, q and p or v between the halves of steps
         self._inner = integrator.inner_states
-        if not later:
-            self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
+        if not (later and isinstance(integrator, CompiledIntegrator)):
+            self._by: Integrator | None = integrator
+            self._uses_momentum, self._largest = integrator.uses_momentum, math.inf
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
             self._underresolved, self.inexact = integrator.underresolved, integrator.inexact_contacts
             self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
@@ -300,17 +303,16 @@ class Outcome:
         self._multipliers = integrator.multipliers_of(records) if facts.constrained else records.multipliers
         self._largest = self._largest_by(stepper)
 
-    def _largest_by(self, stepper: Stepper) -> float:
+    def _largest_by(self, stepper: _core.Stepper) -> float:
         """Return the largest number of the states, by a stepper that forgets its own; infinite if nobody looked."""
         q, x = self.records.q, self.records.x
         if not self._uses_momentum:
-            largest: float = core.largest_of(q, x)
-            return largest
+            return core.largest_of(q, x)
         self._v = None
         if len(x) > FEW_ROWS:
             return math.inf
         v = x.copy()
-        size: float = core.velocities_of(stepper, q, x, v)
+        size = core.velocities_of(stepper, q, x, v)
         if not self._facts.constrained:  # else the model's own differ by rounding errors
             self._v = v
         return size
@@ -434,23 +436,23 @@ class Outcome:
         return tuple(c.name for c in self.system.constraints)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> JsonObject:
         schedule, every, more = self._of_steps
-        by: Any = self._by or self._facts
+        by = self._by or self._facts
         found = {
             **schedule.settings(every), **more, **by.settings, "options": by.chosen, "model_digest": self.system.digest,
             **({} if self.inexact is None else {"inexact_contacts": list(self.inexact)}),
             "halved": self.halved, "warnings": self._warnings(), **({} if self._by is None else self._by.adapted),
             **({} if self._keeps_energy else {"driven": True}),
         }  # fmt: skip
-        kept: Settings = plain(found)
+        kept: JsonObject = plain(found)
         return kept
 
     def _warnings(self) -> list[str]:
         odd = self._mended + halving_warnings(self.halved, self.between, self.steps, self._instead)
         odd += inexact_warnings(self.inexact, self.steps)
         if self._underresolved is not None:
-            by: Any = self._by or self._facts
+            by = self._by or self._facts
             odd += resolution_warnings(self._underresolved, self._of_steps[0].dt, by.settings["order"])
         odd += self._energy_warnings() or leap_warnings(self._of_steps[0].dt, self.v)
         return odd + limit_warnings(self.system, self.records.t, self.records.q, lambda: self.v)
@@ -473,7 +475,7 @@ class Outcome:
     def _has_stiff_springs(self) -> bool:
         """Whether springs that steps take at their nodes are too fast for them at the start."""
         model = self.system
-        by: Any = self._by or self._facts
+        by = self._by or self._facts
         if by.settings.get("springs") != "nodes" or not isinstance(model, Model):
             return False
         return self._of_steps[0].dt * spring_rate(model, self.records.q[0]) > 1

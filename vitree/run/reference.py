@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import real, several
+from vitree.arguments import JsonObject, axes_of, real, several
 from vitree.engines import mujoco, pinocchio
 from vitree.engines.acting import Motion, acting_on
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.model.system import System
-from vitree.results.plain import Settings
 from vitree.results.series import NAN, distance, shared
 from vitree.run.arguments import RunArguments, count_steps, rows_over_steps
 from vitree.run.controller import Controller, with_targets
@@ -66,8 +65,7 @@ def cannot(system: System, given: RunArguments) -> str | None:
             return f"the argument {name}"
     if any(isinstance(x, Controller) for x in (given.torque, given.inputs, given.targets)):
         return "controllers"
-    torque: Any = given.torque
-    if not callable(torque) and np.ndim(torque) > 1:
+    if not callable(given.torque) and axes_of(given.torque) > 1:
         return "torque by rows over steps"
     lacks = {"constraints": system.constraints, "prescribed coordinates": system.flat.kinematic.any(),
              "dry friction and wheels that roll": system.has_rolling_or_dry_friction}  # fmt: skip
@@ -105,7 +103,7 @@ def run_engine(engine: str, method: str, system: System, given: RunArguments, dt
     return _trajectory(system, motion, label, settings)
 
 
-def _trajectory(model: Model, motion: Motion, label: str, settings: Settings) -> Trajectory:
+def _trajectory(model: Model, motion: Motion, label: str, settings: JsonObject) -> Trajectory:
     """Return the motion of an engine as a trajectory; energies and momenta are those of the model."""
     n = len(motion.t)
     with np.errstate(all="ignore"):
@@ -187,7 +185,7 @@ class Runner:
             return run_engine(options["engine"], options["method"], self.model, self.shared, dt, method, report)
         return simulate(self.model, self.shared.but(method=method, dt=dt, progress=report, **options))
 
-    def warm_up(self, method: str, dt: float, steps: int, **options: Any) -> None:
+    def warm_up(self, method: str, dt: float, steps: int, **options: object) -> None:
         """Run the first ``steps``, so that a wrong option shows and the clock is fair; a step may fail."""
         with contextlib.suppress(ConvergenceError):
             steady = tuple(each for each in self.shared.wrenches if each.steady)  # others act later
@@ -223,7 +221,7 @@ class Reference:
     def __init__(self, source: str | Trajectory | bool, tolerance: float, dts: list[float], chosen: bool = False):
         if not 0 < real(tolerance) < 1:
             raise InputError("reference_tolerance", tolerance, "must be a number between 0 and 1")
-        self.source: Any = source
+        self.source = source
         self.tolerance, self.chosen = real(tolerance), chosen
         self.error, self.known_until = NAN, math.inf
         self.notes: tuple[str, ...] = (WITHOUT,) if chosen and source is False else ()
@@ -312,7 +310,7 @@ class Reference:
         # with one largest step both might take the same steps and agree by chance
         loose, tight = (
             run(
-                self.source, f"reference {self.source}", dt, rtol=tolerance, atol=tolerance,
+                str(self.source), f"reference {self.source}", dt, rtol=tolerance, atol=tolerance,
                 max_step=run.duration / least,
             ) for tolerance, least in ((10 * self.tolerance, 40), (self.tolerance, 80))
         )  # fmt: skip

@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,7 +46,7 @@ def rollout(
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     wrenches: Iterable[ExternalWrench | Impulse] = (),
-    **options: Any,
+    **options: object,
 ) -> Rollout:
     """Simulate many instances of a mechanism at once.
 

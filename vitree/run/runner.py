@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import entries
+from vitree.arguments import JsonObject, entries
 from vitree.errors import InputError
 from vitree.integrators import Integrator
 from vitree.integrators.base import CHUNK_SECONDS, Kept, Records, progress_of
 from vitree.integrators.compiled import CompiledIntegrator
+from vitree.integrators.gauss import Gauss
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.configurations import brought_together, require_clear, require_consistent
@@ -24,7 +25,6 @@ from vitree.model.dynamics import require_rolling
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog, signs_of
-from vitree.results.plain import Settings
 from vitree.results.recording import Recording
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Held
@@ -51,7 +51,7 @@ class Touched:
     def __init__(self, integrator: CompiledIntegrator):
         self.stepper, self.model, self.dt = integrator.stepper, integrator.model, integrator.dt
         self.names = self.model._contact_names
-        self.count: int = core.gap_count(self.stepper)
+        self.count = core.gap_count(self.stepper)
         self._signs: dict[tuple[str, ...], np.ndarray] = {}
 
     def contacts(self) -> ContactLog:
@@ -78,8 +78,7 @@ class Touched:
             if isinstance(about, str):
                 about = origins_of(self.model, about, start_of(self.model, core.step_contacts(self.stepper)[1])[0])[0]
             about = entries(about, (3,), "about")
-        found: np.ndarray = core.step_wrench(self.stepper, signs, self.dt, about)
-        return found
+        return core.step_wrench(self.stepper, signs, self.dt, about)
 
 
 def start_of(model: System, start: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -232,7 +231,7 @@ class Between:
         change = model.frame_jacobian(push.frame, q, push.axes).T @ np.array([*push.angular, *push.impulse])
         integrator.strike(integrator.kicked(np.array([integrator.t]), q[None], x[None], change[None])[0])
 
-    def settings(self) -> Settings:
+    def settings(self) -> JsonObject:
         """Return what the controllers hold, for the record."""
         return {"held": {name: one.settings() for name, one in self.held.items()}} if self.held else {}
 
@@ -311,15 +310,16 @@ class Running:
         self.every, self.progress, self.schedule = given.record_every, given.progress, schedule
         self.acting = wrenches_told(given.wrenches)
         self.keeps_energy = not given.driven
-        integrator: Any = place.integrator
-        self.plain = place.plain
+        integrator = place.integrator
+        #: the integrator, if nothing but the states and the model is to be asked when the run is over
+        self.plain = cast("CompiledIntegrator", integrator) if place.plain else None
         self.records: Records
         self.watched: Monitors | None = None
-        if self.plain and not integrator.facts.constrained and _asks_little(given, schedule):
-            self.records = _begin_plainly(integrator, given, schedule.steps // given.record_every + 1)
+        if self.plain is not None and not self.plain.facts.constrained and _asks_little(given, schedule):
+            self.records = _begin_plainly(self.plain, given, schedule.steps // given.record_every + 1)
         else:
             self.records, self.watched = _started(integrator, given, schedule)
-        self.stages = integrator.keep_stages(schedule.steps) if given.dense else None
+        self.stages = cast("Gauss", integrator).keep_stages(schedule.steps) if given.dense else None
         self.between: Between | None = None
         if held or given.pushes:
             self.between = Between(integrator, integrator.t0, held, tuple(given.pushes), given.resume,
@@ -328,8 +328,7 @@ class Running:
     @property
     def faces(self) -> bool:
         """Whether constraints can have come to hold the wrong way round."""
-        integrator: Any = self.integrator
-        return integrator.facts.faces if self.plain else bool(integrator.model.constraints)
+        return bool(self.integrator.model.constraints) if self.plain is None else self.plain.facts.faces
 
     def finish(self) -> None:
         """Advance to the end of the schedule; if a step fails, the state and the records are those before it."""
@@ -342,7 +341,7 @@ class Running:
 
     def _finish_in_parts(self, between: Between) -> None:
         """Advance to the end, from one event to the next."""
-        integrator: Any = self.integrator
+        integrator = self.integrator
         steps, begun, progress = self.schedule.steps, integrator.steps, progress_of(self.progress)
         told = time.perf_counter()
 
@@ -363,20 +362,20 @@ class Running:
 
         def end_step() -> None:
             if self.watched is not None:
-                self.watched.take_one(integrator, self.records, self.every)
+                self.watched.take_one(cast("CompiledIntegrator", integrator), self.records, self.every)
             else:
                 write_row(integrator, self.records, self.every, begun)
             tell()
 
         between.advance(steps, take, end_step, open_step)
 
-    def outcome(self, more: Settings) -> Outcome:
+    def outcome(self, more: JsonObject) -> Outcome:
         """Return what the run has come to; ``more`` are settings beside those of its steps."""
         if self.between is not None:
             more = more | self.between.settings()
         more = more | self.acting
         made = Outcome(self.integrator, self.records.trimmed(), self.schedule, self.every, more, self.watched,
-                       self.keeps_energy, self.plain)  # fmt: skip
+                       self.keeps_energy, self.plain is not None)  # fmt: skip
         if self.stages is not None:
             made.stages = self.stages[: len(made.t) - 1]
         return made
@@ -465,7 +464,7 @@ def _asks_little(given: RunArguments, schedule: Schedule) -> bool:
     )  # fmt: skip
 
 
-def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
+def _begin_plainly(integrator: CompiledIntegrator, given: RunArguments, rows: int) -> Records:
     """Set the state of an integrator without constraints and prescribed motion to (q0, v0), and return records."""
     model, stepper, by_momentum = integrator.model, integrator.stepper, integrator.facts.uses_momentum
     q, v = given.q0, given.v0
@@ -474,7 +473,7 @@ def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
         q = model.neutral() if q is None else model.validate_configuration(q, "q0")
         v = model.zero_velocity() if v is None else model.validate_velocity(v, "v0")
         model.require_invertible_mass_matrix(q)
-        q, v = _mended(integrator, q, v, v)
+        q, v = cast("tuple[np.ndarray, np.ndarray]", _mended(integrator, q, v, v))
         if not core.start_moving(stepper, given.t0, q, v, records, by_momentum):
             x = model.generalized_momentum(q, v) if by_momentum else v  # or an error that says why there is none
             integrator.start(given.t0, q, x)

@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, axes_of, entries, real, whole
+from vitree.arguments import Asked, JsonObject, Keywords, axes_of, entries, real, whole
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import Integrator, Torque
 from vitree.integrators.idle import Place
@@ -22,7 +22,6 @@ from vitree.model.configurations import off_by
 from vitree.model.dynamics import FACES
 from vitree.model.model import Model, ReducedModel
 from vitree.model.system import System
-from vitree.results.plain import Settings
 from vitree.results.series import distance, shared
 from vitree.run.arguments import (
     RunArguments,
@@ -37,7 +36,7 @@ from vitree.run.arguments import (
     require_times,
     rows_over_steps,
 )
-from vitree.run.controller import Arguments, Control, Controller, function_of, of_another_function
+from vitree.run.controller import Control, Controller, function_of, of_another_function
 from vitree.run.monitors import monitors_of
 from vitree.run.outcome import Outcome
 from vitree.run.runner import Running
@@ -66,7 +65,7 @@ def run_reduced(
 
 def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
     """Return the arguments in the coordinates of ``model.full``."""
-    full, before, changed = model.full, given.resume, Arguments()
+    full, before, changed = model.full, given.resume, Keywords()
     q0 = model.neutral() if given.q0 is None else model.validate_configuration(given.q0, "q0")
     if before is None:
         changed["q0"] = model.expand(q0)
@@ -174,7 +173,7 @@ class Choice:
 
 def with_step(
     model: System, kind: type[Integrator], given: RunArguments, run: Run
-) -> tuple[RunArguments, Settings]:
+) -> tuple[RunArguments, JsonObject]:
     """Return the arguments with the step that the trials by ``run`` choose, and settings that tell of it.
 
     Raises an InputError if no step is good enough.
@@ -413,7 +412,7 @@ def simulate(
     monitors: str | Iterable[str] = (),
     dense: bool = False,
     progress: Callable[[int, int], object] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Trajectory:
     """Simulate a mechanism and return its trajectory.
 
@@ -491,7 +490,7 @@ def simulate(
     return run(given.pop("model"), RunArguments.of(given))
 
 
-def _resumed(before: Trajectory, model: System | None, given: Arguments) -> Trajectory:
+def _resumed(before: Trajectory, model: System | None, given: Keywords) -> Trajectory:
     """Go on from the end of a run; see :meth:`vitree.Trajectory.resume`."""
     model = before.system if model is None else model
     if model is None:
@@ -511,7 +510,7 @@ _START = {"q0": None, "v0": None, "p0": None, "t0": 0.0, "dt": None, "method": N
 Trajectory._resumed = staticmethod(_resumed)  # this module imports that of the class, not the other way round
 
 
-def run(model: System, given: RunArguments, told: Settings | None = None) -> Trajectory:
+def run(model: System, given: RunArguments, told: JsonObject | None = None) -> Trajectory:
     """Simulate with all arguments in one object; see :func:`simulate`, which raises the same.
 
     Parameters
@@ -543,13 +542,13 @@ def run(model: System, given: RunArguments, told: Settings | None = None) -> Tra
         return run_reduced(model, given, partial(run, told=told))
     if given.resume is not None:
         given = as_before(model, given)
-        kind = model.methods[given.method]  # type: ignore[index]
+        kind = model.methods[str(given.method)]
     schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
     shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
     require_times(given.t0, given.t0 + schedule.duration, shortest)
     require_room(model, given, schedule)
     given, held, limited = driven(model, given, schedule)
-    place = Place(kind, model, schedule.dt, given.options, given.torque, given)
+    place = Place(kind, model, schedule.dt, given.options, cast("Torque", given.torque), given)
     running = Running(place, given, schedule, held)
 
     def outcome() -> Outcome:

@@ -7,20 +7,20 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import entries, of_kind, shown, told, whole
+from vitree.arguments import JsonObject, Keywords, entries, of_kind, shown, told, whole
 from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Integrator, Kept, Records, Torque
+from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.idle import wrenches_of
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.model import Model, ReducedModel
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
-from vitree.results.plain import Settings
 from vitree.run.arguments import (
     RunArguments,
     Schedule,
@@ -31,7 +31,7 @@ from vitree.run.arguments import (
     require_moving_frame,
     require_times,
 )
-from vitree.run.controller import Arguments, Control, Controller, HeldRows, Targets, inputs_beside, parts_of
+from vitree.run.controller import Control, Controller, HeldRows, Targets, inputs_beside, parts_of
 from vitree.run.outcome import Outcome, wrenches_told
 from vitree.run.runner import ORIGIN, Between, begun, note_start, write_row
 from vitree.run.simulate import contracted, expanded
@@ -185,7 +185,7 @@ class Simulation:
         wrenches: Iterable[ExternalWrench | Impulse] = (),
         record_every: int = 0,
         resume: Trajectory | None = None,
-        **options: Any,
+        **options: object,
     ):
         given = RunArguments(
             q0=q0, v0=v0, p0=p0, dt=dt, method=method, t0=t0, **parts_of(control), wrenches=wrenches,
@@ -197,10 +197,10 @@ class Simulation:
         self._reduced = model if type(model) is not Model and isinstance(model, ReducedModel) else None
         if self._reduced is not None:
             given = expanded(self._reduced, given)
-        full: Any = model.full
+        full = model.full
         if resume is not None:
             given = as_before(full, given)
-            kind = full.methods[given.method]
+            kind = full.methods[str(given.method)]
         adaptive = given.options.get("adapt") is not None and "adapt" in kind.options
         self._schedule = schedule = Schedule.one(given.dt, adaptive)
         require_times(given.t0, given.t0, schedule.dt)
@@ -212,8 +212,7 @@ class Simulation:
         given, held, self._limited = driven(full, given, schedule)
         self._method, self._dt = kind.name, schedule.dt
         self._given = given
-        acting: Any = given.torque
-        self._integrator: Integrator = kind(full, schedule.dt, torque=acting, inputs=given.inputs,
+        self._integrator: Integrator = kind(full, schedule.dt, torque=cast("Torque", given.torque), inputs=given.inputs,
                                      prescribed=given.prescribed, **wrenches_of(given), **given.options)  # fmt: skip
         integrator = self._integrator
         integrator.commanded = True
@@ -226,7 +225,6 @@ class Simulation:
             "inputs" not in held and not callable(integrator.inputs) and not rows,
         )
         self._views = Views(integrator, model, self._limited is not None or bool(held))
-        self._stepper = self._views.stepper
         self._start(given)
 
     # ---- a start ---------------------------------------------------------------------------------------
@@ -251,22 +249,22 @@ class Simulation:
         self._act_at_first()
         if self._every:
             self.record()
-        #: whether the compiled stepper alone can take steps
-        self._plain = (
-            self._stepper is not None and self._limited is None and not self._between.busy
+        plain = (
+            self._limited is None and not self._between.busy
             and not self._every and self._most is None and not self._windowed
             and type(integrator).checked_torque is Integrator.checked_torque
         )  # fmt: skip
+        #: the compiled stepper, if it alone can take steps
+        self._plain = self._views.stepper if plain else None
 
     def _act_at_first(self) -> None:
         """Let act what did when the simulation was made."""
-        integrator: Any = self._integrator
+        integrator, tau = self._integrator, self._integrator.torque
         torque, inputs, (asked, rowed) = self._views.torque, self._views.inputs, self._free
         torque[:], inputs[:] = 0.0, 0.0
-        if asked and integrator.torque is not None:
-            tau = integrator.torque
+        if asked and isinstance(tau, np.ndarray):
             torque[:] = tau if self._reduced is None else self._reduced.contract_force(tau)
-        if rowed and integrator.inputs is not None:
+        if rowed and isinstance(integrator.inputs, np.ndarray):
             inputs[:] = integrator.inputs
 
     # ---- the state -------------------------------------------------------------------------------------
@@ -410,16 +408,15 @@ class Simulation:
             targets: StepSignal = None
         else:
             torque, inputs, targets = _of_step(control)
-        if self._plain and (targets is None or inputs is None):
+        if self._plain is not None and (targets is None or inputs is None):
             given = inputs
             if targets is not None:
                 given = (self._targets or self._plan(targets)).quickly(targets, self._views.inputs)
-            status = self._stepper.go(steps, torque, given)
+            status = self._plain.go(steps, torque, given)
             if not status:
                 return
             if status > 0:
-                integrator: Any = self._integrator
-                raise self._told(integrator._stopped(status))
+                raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
         self._step(steps, torque, inputs, targets)
 
     def _plan(self, targets: StepSignal) -> Targets:
@@ -445,7 +442,7 @@ class Simulation:
         u = None if inputs is None else self._inputs_of(inputs)
         if plan is not None:
             u = plan.over(targets, self._views.inputs if u is None else u)
-        integrator: Any = self._integrator
+        integrator = self._integrator
         if self._most is not None and integrator.steps - self._first_step + count > self._most:
             raise InputError(
                 f"{count} steps are asked for after {integrator.steps - self._first_step}, and the rows of the control "
@@ -504,7 +501,7 @@ class Simulation:
 
     def _take(self, count: int) -> None:
         """Take steps, and record those that are to be recorded."""
-        integrator: Any = self._integrator
+        integrator = self._integrator
         if self._windowed:
             integrator.plan_ahead(count)
         self._views.forget()
@@ -553,7 +550,7 @@ class Simulation:
         InputError
             If the start is wrong.
         """
-        starts: Arguments = {"q0": q0, "v0": v0, "p0": p0, "t0": t0}
+        starts: Keywords = {"q0": q0, "v0": v0, "p0": p0, "t0": t0}
         changed = {name: value for name, value in starts.items() if value is not None}
         if "p0" in changed and "v0" not in changed:
             changed["v0"] = None
@@ -655,14 +652,13 @@ class Simulation:
     @alone
     def record(self) -> None:
         """Record the state."""
-        records, k = self._records, self._count
-        integrator: Any = self._integrator
+        records, k, integrator = self._records, self._count, self._integrator
         if k == len(records.t):
             records.grow(max(ROOM, 2 * k))
         records.rows = k
         write_row(integrator, records, 1, 0)
         if self._touching:
-            note_start(integrator, records, k)
+            note_start(cast("CompiledIntegrator", integrator), records, k)
             if integrator.steps == self._restored:
                 # of a state that was restored the records do not have the step that led to it
                 records.owed.append(records.touched.pop())
@@ -695,10 +691,10 @@ class Simulation:
             traj = replace(traj, checkpoint=None)
         return traj if self._reduced is None else contracted(self._reduced, traj)
 
-    def _more(self) -> Settings:
+    def _more(self) -> JsonObject:
         """Settings beside those of the steps."""
         given, views = self._given, self._views
-        cut: Settings = {} if self._limited is None else {"effort_cut": self._limited.shares()}
+        cut: JsonObject = {} if self._limited is None else {"effort_cut": self._limited.shares()}
         held = ("torque", views.torque), ("inputs", views.inputs)
         if acts := list(dict.fromkeys([*given.drives, *(name for name, array in held if array.any())])):
             cut["control"] = acts

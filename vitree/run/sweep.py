@@ -14,14 +14,13 @@ from typing import IO, Any, Self
 
 import numpy as np
 
-from vitree.arguments import Asked, axes_of, path_of, plain_scalar, several, shown, told
+from vitree.arguments import Asked, JsonObject, Keywords, axes_of, path_of, plain_scalar, several, shown, told
 from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.model.system import System
-from vitree.results.plain import SCALARS, Row, Settings, plain, read_json
+from vitree.results.plain import SCALARS, plain, read_json
 from vitree.results.series import NAN, series_against
 from vitree.results.sweep import Sweep
 from vitree.run.arguments import ARGUMENTS, RunArguments, count_steps, require_seed, start_of
-from vitree.run.controller import Arguments
 from vitree.run.simulate import run
 from vitree.run.tasks import (
     Cases,
@@ -75,7 +74,7 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str], definition: Mapping[str, str], count: int):
         self.path, self.count = path_of(path, "folder"), count
-        self.rows: dict[int, Row] = {}
+        self.rows: dict[int, JsonObject] = {}
         self.damaged, self.pace = 0, (0.0, 0)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -132,7 +131,7 @@ class Folder:
             seconds, timed = seconds + took, timed + len(found)
         self.pace = seconds, timed
 
-    def write(self, rows: list[tuple[int, Row]], took: float) -> None:
+    def write(self, rows: list[tuple[int, JsonObject]], took: float) -> None:
         """Keep rows that took some seconds.
 
         Raises
@@ -165,7 +164,7 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
         place.rmdir()
 
 
-def _rows_of(content: object, count: int) -> tuple[float, dict[int, Row]]:
+def _rows_of(content: object, count: int) -> tuple[float, dict[int, JsonObject]]:
     """Return the seconds and the rows of a file, by their cases.
 
     Raises a ValueError if it is not as :meth:`Folder.write` writes it.
@@ -225,10 +224,10 @@ class CaseRunner:
     def __init__(self, values: Values, same: Mapping[str, object]):
         self.values, self.same = values, same
 
-    def __call__(self, k: int, labels: Row) -> Row:
+    def __call__(self, k: int, labels: JsonObject) -> JsonObject:
         """Return the results of a case by its labels."""
         own = {name: self.values.get(name, {}).get(x, x) for name, x in labels.items() if x is not None}
-        given: Arguments = {**self.same, **own}
+        given: Keywords = {**self.same, **own}
         system = given.pop("robot")
         (method, options), known = _method(system, given.pop("method", None))
         start = {name: given.pop(name) for name in START & given.keys()}
@@ -238,18 +237,18 @@ class CaseRunner:
         return _row(system, arguments)
 
     @staticmethod
-    def failed(error: Exception) -> Row:
+    def failed(error: Exception) -> JsonObject:
         """Return the results of a case that raised an error: the time [s] at which it ended, if it has one."""
         time = getattr(error, "time", None)
         return dict.fromkeys(RESULTS) | {"t_end": None if time is None else float(time)}
 
-    def stops(self, error: Exception, labels: Row) -> bool:
+    def stops(self, error: Exception, labels: JsonObject) -> bool:
         """Return whether an error is of an argument that all cases have in common."""
         common = isinstance(error, VitreeError) and error.argument in self.same and error.argument not in labels
         return common and type(error) in (InputError, UnknownNameError)
 
 
-def _row(system: System, given: RunArguments) -> Row:
+def _row(system: System, given: RunArguments) -> JsonObject:
     """Run one case, and measure it."""
     traj = run(system, given)
     errors = series_against(system, traj, None, system.is_conservative and not given.driven)
@@ -294,7 +293,7 @@ def cases_of_robots(what: object, over: object, same: Mapping[str, object], seed
     names = (*first, *given.names, *(name for name in usual if name not in first))
     options = {name for name in (*given.names, *same) if name not in ARGUMENTS and name not in START}
     taken: set[str] = set()
-    rows: dict[tuple[object, ...], Row] = {}
+    rows: dict[tuple[object, ...], JsonObject] = {}
     for label, system in robots.items():
         for own in given.rows:
             fixed = given.arguments({name: x for name, x in same.items() if name == "method"})
@@ -386,15 +385,14 @@ def _pair(method: Any, usual: str) -> tuple[str, Mapping[str, object]]:
     raise InputError("method", method, f"is {shown(method)}; give a name, or a pair (name, options)")
 
 
-def _require_steps(values: Arguments, adaptive: bool) -> None:
+def _require_steps(values: Keywords, adaptive: bool) -> None:
     """Raise an InputError if a run has no duration, no step, or no whole number of steps."""
-    duration: Any = values.get("duration")
-    dt: Any = values.get("dt")
+    dt = values.get("dt")
     several_steps = axes_of(dt) > 0
-    if dt is None or (duration is None and not several_steps):
+    if dt is None or (values.get("duration") is None and not several_steps):
         raise InputError("dt and duration must be given, for all cases or in each")
     if not adaptive and not isinstance(dt, str) and not several_steps:
-        count_steps(duration, dt)
+        count_steps(values["duration"], dt)
 
 
 # ---- sweep(): many runs in one table, on all cores or on a cluster, resumable ------------------------------
@@ -410,7 +408,7 @@ def sweep(
     workers: int | None = None,
     timings: bool = False,
     progress: Callable[[int, int], object] | None = None,
-    **same: Any,
+    **same: object,
 ) -> Sweep:
     """Run many cases, and return a table with a row for each.
 
@@ -542,7 +540,7 @@ def _notes(store: Folder, count: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _table(cases: Cases, rows: Mapping[int, Row], units: Mapping[str, str], settings: Settings,
+def _table(cases: Cases, rows: Mapping[int, JsonObject], units: Mapping[str, str], settings: JsonObject,
            notes: tuple[str, ...]) -> Sweep:  # fmt: skip
     """Put labels and results together, in the order of the cases."""
     done = [k for k in range(len(cases.rows)) if k in rows]
@@ -567,7 +565,7 @@ class _Called:
                  seed: int, asks: frozenset[str]):  # fmt: skip
         self.function, self.values, self.same, self.seed, self.asks = function, cases.values, same, seed, asks
 
-    def __call__(self, k: int, labels: Row) -> Mapping[str, object]:
+    def __call__(self, k: int, labels: JsonObject) -> Mapping[str, object]:
         given = {name: self.values.get(name, {}).get(x, x) for name, x in labels.items()}
         if "rng" in self.asks:
             given["rng"] = np.random.default_rng(_sequence(self.seed, k))

@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vitree.arguments import mapping, plain_scalar, several, shown, told, whole
+from vitree.arguments import JsonObject, Keywords, mapping, plain_scalar, several, shown, told, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, VitreeError
 from vitree.memory import require_memory
 from vitree.model.system import System
-from vitree.results.plain import SCALARS, Row
-from vitree.run.controller import Arguments
+from vitree.results.plain import SCALARS
 from vitree.wording import text_of, visible
 
 # ---- cases of a sweep: a grid of values with labels, or a list; and what tells one sweep from another ------
@@ -67,11 +66,11 @@ class Cases:
     """
 
     names: tuple[str, ...]
-    rows: list[Row]
+    rows: list[JsonObject]
     values: Values
     axes: dict[str, list[Label]] | None
 
-    def arguments(self, labels: Row) -> Arguments:
+    def arguments(self, labels: JsonObject) -> Keywords:
         """Return the values that the labels of a case stand for."""
         return {name: self.values.get(name, {}).get(x, x) for name, x in labels.items()}
 
@@ -235,8 +234,8 @@ BACKENDS = {"processes": ("loky", True), "threads": ("threading", True), "dask":
 #: Longest reason of a failed case.
 LONGEST = 500
 
-Case = tuple[int, Row]
-Function = Callable[[int, Row], Mapping[str, object]]
+Case = tuple[int, JsonObject]
+Function = Callable[[int, JsonObject], Mapping[str, object]]
 
 
 # ---- in a worker ----------------------------------------------------------------------------------------------
@@ -276,7 +275,7 @@ def _end_with(parent: int) -> None:
 class Done(NamedTuple):
     """What a task did: rows by case, the seconds of its first case and of the others, and the cases it left."""
 
-    rows: list[tuple[int, Row]]
+    rows: list[tuple[int, JsonObject]]
     first: float
     others: float
     left: list[Case]
@@ -285,7 +284,7 @@ class Done(NamedTuple):
 def run_chunk(function: Payload | Function, cases: list[Case], limit: float, timings: bool) -> Done:
     """Run cases, at least one, and no further one after ``limit`` seconds."""
     call = function.load() if isinstance(function, Payload) else function
-    rows: list[tuple[int, Row]] = []
+    rows: list[tuple[int, JsonObject]] = []
     begin = first = time.perf_counter()
     for k, labels in cases:
         if rows and time.perf_counter() - begin > limit:
@@ -295,10 +294,10 @@ def run_chunk(function: Payload | Function, cases: list[Case], limit: float, tim
     return Done(rows, first - begin, time.perf_counter() - first, cases[len(rows) :])
 
 
-def row_of(function: Function, k: int, labels: Row, timings: bool) -> Row:
+def row_of(function: Function, k: int, labels: JsonObject, timings: bool) -> JsonObject:
     """Return the results of one case; of a case that raises, the reason."""
     begin = time.perf_counter()
-    row: Row = {"status": "ok", "reason": None}
+    row: JsonObject = {"status": "ok", "reason": None}
     try:
         row |= _plain(function(k, labels), {*labels, *row, "seconds"})
     except (Exception, SystemExit) as error:  # whatever a case raises; sys.exit() ends the case alone
@@ -310,11 +309,11 @@ def row_of(function: Function, k: int, labels: Row, timings: bool) -> Row:
     return row | ({"seconds": time.perf_counter() - begin} if timings else {})
 
 
-def _plain(answer: object, taken: set[str]) -> Row:
+def _plain(answer: object, taken: set[str]) -> JsonObject:
     """Return an answer in types that a file keeps to the last bit."""
     if not isinstance(answer, Mapping):
         raise TypeError(f"the function returned {shown(answer)}; it must return a mapping of names to numbers or texts")
-    found: Row = {}
+    found: JsonObject = {}
     for name, value in answer.items():
         value = plain_scalar(value)
         if not isinstance(name, str) or name in taken:

@@ -397,8 +397,8 @@ class Trajectory(Recording):
         return float(self.settings.get("dt_range", [self.dt])[-1])
 
     def _q_of_all(self) -> np.ndarray:
-        system: Any = self.system
-        return self.q if system is None or system.full is system else system.expand(self.q)
+        system = self.system
+        return system.expand(self.q) if isinstance(system, Model) and system.full is not system else self.q
 
     def __repr__(self) -> str:
         count = len(self.warnings)
@@ -615,7 +615,7 @@ class Trajectory(Recording):
 
         return mcap.to_mcap(self, path)
 
-    def plot(self, what: str = "energy", path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
+    def plot(self, what: str = "energy", path: str | os.PathLike[str] | None = None, **options: object) -> Figure:
         """Draw one of ``vitree.plot.PLOTS``; return the matplotlib figure, saved to ``path``.
 
         Parameters

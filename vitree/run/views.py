@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from vitree import _core
 from vitree._core import scalar
 from vitree.integrators.base import Integrator
 from vitree.integrators.compiled import CompiledIntegrator
@@ -39,8 +38,8 @@ class Views:
 
     def __init__(self, integrator: Integrator, model: System, own_drive: bool):
         full, followers = integrator.model, model._followers
-        stepper = getattr(integrator, "stepper", None)
-        self.stepper: Any = stepper if hasattr(stepper, "windows") else None  # a stepper of Python has none
+        stepper: _core.Stepper | None = getattr(integrator, "stepper", None)
+        self.stepper = stepper if hasattr(stepper, "windows") else None  # a stepper of Python has none
         self.own_drive = own_drive or self.stepper is None
         self._integrator, self._model, self._followers = integrator, model, followers
         self._seen: dict[str, int] = {}

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vitree.arguments import Keywords
 from vitree.errors import VitreeError
 from vitree.model.model import Model
 from vitree.results.contacts import ContactLog
-from vitree.results.plain import Settings
 from vitree.spatial.rotations import rotate
 
 #: Gravity [m/s^2].
@@ -86,9 +86,9 @@ class Stage:
     wrenches: Mapping[str, Sequence[float]] = field(default_factory=dict)
     targets: np.ndarray | None = None
     torque: Callable[[float], np.ndarray] | None = None
-    options: Settings = field(default_factory=dict)
+    options: Keywords = field(default_factory=dict)
     limited: str = ""
-    peer: Settings = field(default_factory=dict)
+    peer: Keywords = field(default_factory=dict)
 
     @property
     def steps(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from vitree.scenes.base import (
     share,
 )
 from vitree.tree.elements import body, free
-from vitree.urdf.reader import load_urdf, read_urdf
+from vitree.urdf.reader import UrdfOptions, load_urdf, read_urdf
 from vitree.urdf.robots import find_robot
 
 #: ANYmal's joints where it stands.
@@ -44,9 +44,9 @@ def _path(name: str) -> Path:
         raise SkippedError(f"the robot {name} is not installed: pip install 'vitree[robots]'") from error
 
 
-def robot(name: str, **options: Any) -> Model:
+def robot(name: str, /, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Model:
     """Return a robot by name; SkippedError if it is not installed."""
-    return load_urdf(_path(name), **options)
+    return load_urdf(_path(name), base, **options)
 
 
 def _anymal_posture(model: Model) -> np.ndarray:

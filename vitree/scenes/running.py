@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vitree.arguments import JsonObject, Keywords
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.mechanism.pushes import ExternalWrench
-from vitree.results.plain import Row, Settings, no_nan, plain, versions
+from vitree.results.plain import no_nan, plain, versions
 from vitree.run.bench import machine
 from vitree.run.controller import Control
 from vitree.run.simulate import simulate
@@ -43,10 +44,10 @@ class SceneTable:
         quick, machine and versions.
     """
 
-    table: list[Row]
-    scenes: list[Row]
+    table: list[JsonObject]
+    scenes: list[JsonObject]
     notes: tuple[str, ...]
-    settings: Settings
+    settings: JsonObject
 
     @property
     def programs(self) -> list[str]:
@@ -132,8 +133,8 @@ def scenes(
     if peers and not _installed():
         peers = False
         notes.append("mujoco is not installed; scenes run without it.")
-    table: list[Row] = []
-    done: list[Row] = []
+    table: list[JsonObject] = []
+    done: list[JsonObject] = []
     for k, name in enumerate(chosen):
         if progress is not None:
             progress(k, len(chosen), name)
@@ -159,7 +160,7 @@ def _installed() -> bool:
     return True
 
 
-def _run(scene: Scene, methods: Iterable[str], quick: bool, peers: bool, table: list[Row],
+def _run(scene: Scene, methods: Iterable[str], quick: bool, peers: bool, table: list[JsonObject],
          notes: list[str]) -> dict[str, object] | None:  # fmt: skip
     """Run a scene by all programs, and enter its numbers; None if it cannot run here."""
     try:
@@ -201,7 +202,7 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
     """
     asked = stage.torque
     torque = None if asked is None else lambda t, q, v: asked(t)
-    options: Settings = dict(stage.options)
+    options: Keywords = dict(stage.options)
     run = simulate(
         stage.model, stage.q, stage.v, duration=stage.duration, dt=stage.dt, method=method, record_every=stage.every,
         wrenches=[ExternalWrench(link, (x, y, z), (a, b, c)) for link, (a, b, c, x, y, z) in stage.wrenches.items()],

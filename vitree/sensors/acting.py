@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked
+from vitree.arguments import Asked, JsonObject
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
@@ -51,7 +51,7 @@ class Acts(NamedTuple):
 
     torque: np.ndarray | None
     t: float
-    inputs: np.ndarray | None
+    inputs: Inputs
     prescribed: np.ndarray | None
     contacts: ContactForces | bool
     pushes: list[FrameWrench]
@@ -65,7 +65,7 @@ class Acts(NamedTuple):
 
 
 def acting_now(
-    model: Model, t: float, q: ArrayLike, v: ArrayLike, torque: ArrayLike | None, inputs: Any,
+    model: Model, t: float, q: ArrayLike, v: ArrayLike, torque: ArrayLike | None, inputs: Inputs,
     prescribed: Mapping[str, float] | None,
 ) -> tuple[np.ndarray, np.ndarray, Acts]:  # fmt: skip
     """Return q and v of one state, and what acts at it (Acts), in the coordinates of the model with one for each joint.
@@ -297,6 +297,6 @@ def _overlap(push: ExternalWrench, window: tuple[float, float]) -> float:
     return max(min(last, window[1]) - max(first, window[0]), 0.0) / (window[1] - window[0])
 
 
-def _push(told: Mapping[str, Any]) -> Impulse | ExternalWrench:
+def _push(told: JsonObject) -> Impulse | ExternalWrench:
     kind: Callable[..., Impulse | ExternalWrench] = {"Impulse": Impulse, "ExternalWrench": ExternalWrench}[told["kind"]]
     return kind(**{name: value for name, value in told.items() if name != "kind"})

@@ -176,8 +176,7 @@ class ContactSensor(PairSensor):
     def _found(self, full: Model, acts: Acts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Torque, force and normal force (7,) on the frame, of the closed contacts of a state."""
         rows = acts.solved(full, q, v).rows
-        found: np.ndarray = core.contacts_on(rows, self._signs(full), full.frame_pose(self.frame, q))
-        return found
+        return core.contacts_on(rows, self._signs(full), full.frame_pose(self.frame, q))
 
     def _of(self, full: Model, q: np.ndarray, forces: ContactForces) -> np.ndarray:
         """Torque, force and normal force (7,) on the frame."""

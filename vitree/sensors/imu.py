@@ -243,7 +243,7 @@ class Imu(PairSensor):
         a = acts.solved(full, q, v).acceleration if a is None else a
         row, flat = full._frame(self.frame), full.flat
         place = int(flat.frame_body[row]), flat.frame_E[row], flat.frame_p[row]
-        found: np.ndarray = core.frame_motion(full.core, q, v, a, *place)
+        found = core.frame_motion(full.core, q, v, a, *place)
         if not core.plain(found.reshape(-1), 6):
             raise no_result(full, "sample", {"q": q, "v": v, "a": a})
         return found

@@ -19,6 +19,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, NoReturn
 from xml.dom import expatbuilder
 from xml.parsers import expat
@@ -167,7 +168,7 @@ def give_up(seconds: float, memory: int) -> None:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
 
 
-def failure(xacro: Any, path: str, error: BaseException) -> dict[str, object]:
+def failure(xacro: ModuleType, path: str, error: BaseException) -> dict[str, object]:
     """Return the place and the reason of a failure."""
     suffixes = []
     cause: BaseException = error

@@ -9,7 +9,7 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 #: Longest text and expression [characters], and most entries of a list, those of its parts included.
@@ -19,11 +19,11 @@ BITS = 4096
 #: Widest field and most digits of a format.
 WIDEST = 100
 #: Powers, sums of lists and the like are checked before they are computed; see _power and _times.
-_BINARY: dict[type, Callable[[Any, Any], object]] = {
+_BINARY: dict[type, Callable[..., object]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
 }  # fmt: skip
-_UNARY: dict[type, Callable[[Any], object]] = {ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Not: operator.not_}
-_COMPARE: dict[type, Callable[[Any, Any], object]] = {
+_UNARY: dict[type, Callable[..., object]] = {ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Not: operator.not_}
+_COMPARE: dict[type, Callable[..., object]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
@@ -231,7 +231,7 @@ def _called(node: ast.Call, names: Mapping[str, object]) -> object:
     return checked(function.call(*arguments, **words))
 
 
-def _check_growth(text: Any, method: str, arguments: Sequence[Any]) -> None:
+def _check_growth(text: Any, method: str, arguments: list[Any]) -> None:
     """Refuse a replacement or a join whose result is too long."""
     length = 0
     if method == "replace" and len(arguments) >= 2:

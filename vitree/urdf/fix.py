@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 from xml.parsers import expat
 
 import numpy as np
@@ -12,7 +12,7 @@ from vitree.errors import InputError
 from vitree.findings import Finding, Report
 from vitree.urdf.checks import AXIS_TOLERANCE
 from vitree.urdf.inertials import COLUMNS, ROWS
-from vitree.urdf.reader import RobotFile, check_urdf, load, options_of
+from vitree.urdf.reader import RobotFile, UrdfOptions, check_urdf, load, options_of
 from vitree.urdf.schema import MOMENTS, USED
 
 #: Policies of ``inertia=`` that change a file.
@@ -40,7 +40,7 @@ class FixedUrdf(NamedTuple):
     remaining: Report
 
 
-def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair", **options: Any) -> FixedUrdf:
+def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair", **options: object) -> FixedUrdf:
     """Return a robot file with its faulty inertias repaired and its axes of length one.
 
     Everything else stays: comments, materials, names of meshes, elements of other tools. A xacro file is expanded.
@@ -87,7 +87,7 @@ def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair",
             text = f'the axis of joint "{name}" has length {length:.4g}; it was divided by that'
             changes.append(Finding("axis-length", "repair", text, file.name, getattr(axis, "line", None)))
     text = edits.text()
-    remaining = check_urdf(text, base, **(options | {"xacro": None}))
+    remaining = check_urdf(text, base, **cast("UrdfOptions", options | {"xacro": None}))
     return FixedUrdf(text, Report(changes), remaining)
 
 

@@ -7,14 +7,14 @@ import inspect
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, TypedDict, Unpack
+from typing import IO, TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import explain_calls, of_kind, path_of, real, shown, told, whole
+from vitree.arguments import Keywords, explain_calls, of_kind, path_of, real, shown, told, whole
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.findings import Report
 from vitree.geometry.hull import HULL_POINTS
@@ -45,15 +45,13 @@ CHOICES = {
     "limits": LIMITS,
 }
 #: A path, a text, its bytes, or an object with a ``read()``.
-RobotFile = str | bytes | os.PathLike[str] | IO[Any]
+RobotFile = str | bytes | os.PathLike[str] | IO[bytes] | IO[str]
 TOO_LARGE = "numbers in the file are too large or too small to compute with"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options of :func:`load_urdf`."""
+class UrdfOptions(TypedDict, total=False):
+    """Options of :func:`load_urdf`, as other functions take them."""
 
-    base: str
     gravity: ArrayLike
     name: str | None
     mimic: str
@@ -73,30 +71,36 @@ class Options:
     max_bytes: int
     max_depth: int
 
-    def __post_init__(self) -> None:
-        for option, choices in CHOICES.items():
-            if not isinstance(value := getattr(self, option), str) or value not in choices:
-                raise InputError(
-                    option, value,
-                    "is not known; choose from "
-                    + ", ".join(f'"{x}"' for x in choices),
-                    choices=choices
-                )
-        if not 0 < real(self.density) < np.inf:
-            raise InputError("density", self.density, "must be a finite number above zero")
-        object.__setattr__(self, "density", real(self.density))
-        for option in NUMBERS:
-            object.__setattr__(self, option, checked_numbers(option, getattr(self, option)))
-        if self.limit_restitution is not None and self.limits != "enforce":
-            text = "limit_restitution= is of limits that are enforced; give "
-            raise InputError(f'{text}limits="enforce", too')
-        ground = "a Ground, such as vt.Ground(friction=0.8), or None"
-        of_kind(self.ground, (Ground, type(None)), "ground", ground)
-        for option, least in (("max_bytes", 1), ("max_depth", 1), ("hull_points", 4)):
-            if (whole(value := getattr(self, option)) or 0) < least:
-                needed = "above zero" if least == 1 else f"of {least} or more"
-                raise InputError(option, value, f"must be a whole number {needed}")
-            object.__setattr__(self, option, whole(value))
+
+class Options(UrdfOptions):
+    """All options of :func:`load_urdf`, checked."""
+
+    base: str
+
+
+def checked(options: Keywords) -> Options:
+    """Return all options of :func:`load_urdf`; raise an InputError if one is wrong."""
+    for option, choices in CHOICES.items():
+        if not isinstance(value := options[option], str) or value not in choices:
+            raise InputError(
+                option, value,
+                "is not known; choose from "
+                + ", ".join(f'"{x}"' for x in choices),
+                choices=choices
+            )
+    if not 0 < (density := real(options["density"])) < np.inf:
+        raise InputError("density", options["density"], "must be a finite number above zero")
+    found = {**options, "density": density} | {name: checked_numbers(name, options[name]) for name in NUMBERS}
+    if found["limit_restitution"] is not None and found["limits"] != "enforce":
+        text = "limit_restitution= is of limits that are enforced; give "
+        raise InputError(f'{text}limits="enforce", too')
+    of_kind(found["ground"], (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
+    for option, least in (("max_bytes", 1), ("max_depth", 1), ("hull_points", 4)):
+        if ((count := whole(found[option])) or 0) < least:
+            needed = "above zero" if least == 1 else f"of {least} or more"
+            raise InputError(option, found[option], f"must be a whole number {needed}")
+        found[option] = count
+    return cast("Options", found)
 
 
 @explain_calls
@@ -222,11 +226,11 @@ def load_urdf(
     out (:func:`vitree.independent_constraints`): in a plane loop two remain. :func:`vitree.satisfy_constraints` finds
     a configuration to start from.
     """
-    return load(source, Options(
+    return load(source, checked(Keywords(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
         friction=friction, armature=armature, ground=ground, limits=limits, limit_restitution=limit_restitution,
         hull_points=hull_points, packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
-    ))[1]  # fmt: skip
+    )))[1]  # fmt: skip
 
 
 @contextmanager
@@ -239,29 +243,6 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-class UrdfOptions(TypedDict, total=False):
-    """Options of :func:`load_urdf`, as other functions take them."""
-
-    gravity: ArrayLike
-    name: str | None
-    mimic: str
-    loops: str
-    root: str | None
-    inertia: str
-    density: float
-    friction: str
-    armature: float | Mapping[str, float] | None
-    ground: Ground | None
-    limits: str
-    limit_restitution: float | Mapping[str, float] | None
-    hull_points: int
-    packages: Packages | None
-    xacro: Mapping[str, object] | None
-    trust: bool
-    max_bytes: int
-    max_depth: int
 
 
 @_no_collection()
@@ -284,7 +265,7 @@ def load(source: RobotFile, options: Options) -> tuple[Source, Model]:
             _, joint, *_ = why.split('"')
             file.say(rule, why, joints.get(joint, file.root))
             model = Model(replace(flat, report=file.report()))
-    if options.mimic == "reduced" and any(isinstance(c, Coupling) for c in model.constraints):
+    if options["mimic"] == "reduced" and any(isinstance(c, Coupling) for c in model.constraints):
         model = model.reduced()
     return file, model
 
@@ -305,8 +286,7 @@ def options_of(base: str, options: Mapping[str, object]) -> Options:
     unknown = set(options) - set(defaults)
     if unknown:
         raise UnknownNameError("option", sorted(unknown)[0], defaults)
-    chosen: dict[str, Any] = {**defaults, **options}
-    return Options(base=base, **chosen)
+    return checked({**defaults, **options, "base": base})
 
 
 def check_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Report:
@@ -339,36 +319,36 @@ def check_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOpt
 @_no_collection()
 def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, Joint]]:
     """Return the file, its tree, and its joints by name."""
-    name, data, encoding, path = _open(source, options.max_bytes)
-    places = Places(path, options.packages)
+    name, data, encoding, path = _open(source, options["max_bytes"])
+    places = Places(path, options["packages"])
     warnings: list[str] = []
-    if options.xacro is not None or (path is not None and is_xacro(path)):
+    if options["xacro"] is not None or (path is not None and is_xacro(path)):
         if path is None:
             raise InputError("xacro= needs a file; give its path as the source")
         text = expand_xacro(
-            path, packages=options.packages, arguments=options.xacro, notes=warnings, trust=options.trust
+            path, packages=options["packages"], arguments=options["xacro"], notes=warnings, trust=options["trust"]
         )
         data, encoding = _encoded(text)
-    file = Source(name, data, encoding, max_bytes=options.max_bytes, max_depth=options.max_depth)
+    file = Source(name, data, encoding, max_bytes=options["max_bytes"], max_depth=options["max_depth"])
     for warning in warnings:
         file.say("xacro-warning", f"xacro: {warning}")
-    links, joints = check_elements(file, options.name)
+    links, joints = check_elements(file, options["name"])
     colours = read_colours(file)
     shapes = {key: read_shapes(file, link, colours, places) for key, link in links.items()}
     inertials = {}
     if not file.errors:  # otherwise some of their texts may not be numbers
         inertials = {
-            key: settle_inertial(file, key, link, shapes[key], options.inertia, options.density)
+            key: settle_inertial(file, key, link, shapes[key], options["inertia"], options["density"])
             for key, link in links.items()
         }
     file.stop()
-    layout = find_layout(file, links, joints, options.loops, options.root)
+    layout = find_layout(file, links, joints, options["loops"], options["root"])
     there = layout.joints()
     check_mimics(
         file,
         {key: joint for key, joint in joints.items() if key in there},
         layout.closing,
-        "warning" if options.mimic == "independent" else "error",
+        "warning" if options["mimic"] == "independent" else "error",
     )
     file.stop()
     moving = [
@@ -377,26 +357,26 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
     ]  # fmt: skip
     rotors = rotors_of(file, joints, moving)
     file.stop()
-    armature = numbers_by("armature", options.armature, moving, rotors)
+    armature = numbers_by("armature", options["armature"], moving, rotors)
     limited = [name for name in moving if (bounds := bounds_of(joints[name])) and not np.isinf(bounds).all()]
-    rebound = numbers_by("limit_restitution", options.limit_restitution, limited, {}, "joint with limits")
-    tree = Tree(options.name or file.root.get("name") or "", options.gravity)
-    builder = Builder(file, tree, links, joints, inertials, layout, armature, options.friction == "dry", rebound)
+    rebound = numbers_by("limit_restitution", options["limit_restitution"], limited, {}, "joint with limits")
+    tree = Tree(options["name"] or file.root.get("name") or "", options["gravity"])
+    builder = Builder(file, tree, links, joints, inertials, layout, armature, options["friction"] == "dry", rebound)
     try:
         with np.errstate(all="ignore"):
-            builder.build(options.base, shapes)
-            if options.mimic != "independent":
+            builder.build(options["base"], shapes)
+            if options["mimic"] != "independent":
                 builder.couple()
             builder.close_loops()
     except np.linalg.LinAlgError:
         raise file.fail("model", TOO_LARGE) from None
-    if options.ground is not None:
+    if options["ground"] is not None:
         placed = {link: own for link, own in shapes.items() if link in builder.places}
-        contacts = contacts_of(file, links, placed, options.hull_points)
+        contacts = contacts_of(file, links, placed, options["hull_points"])
         file.stop()
-        tree.contact(options.ground, contacts)
-    tree.limits = options.limits
-    builder.note(options.mimic, rotors, options.limits)
+        tree.contact(options["ground"], contacts)
+    tree.limits = options["limits"]
+    builder.note(options["mimic"], rotors, options["limits"])
     tree.report = file.report()
     return file, tree, joints
 

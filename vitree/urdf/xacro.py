@@ -15,9 +15,8 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from vitree.arguments import mapping
+from vitree.arguments import JsonObject, mapping
 from vitree.errors import MissingExtraError, UnknownNameError, UrdfError
 from vitree.urdf.paths import Packages, Places, Resolved
 from vitree.urdf.xml import MAX_BYTES
@@ -178,7 +177,7 @@ class _Server:
         return found
 
 
-def _converse(path: Path, job: Mapping[str, object], server: _Server) -> dict[str, Any]:
+def _converse(path: Path, job: Mapping[str, object], server: _Server) -> JsonObject:
     """Run the process and return its result."""
     program = [sys.executable, "-I", "-S", str(Path(__file__).with_name("expander.py"))]
     few = {name: os.environ[name] for name in _TO_START if name in os.environ}
@@ -229,7 +228,7 @@ def _no_process(path: Path, why: str) -> UrdfError:
     return UrdfError(f"{path.name}: xacro: no process can be started for it ({why}); give its URDF")
 
 
-def _failure(path: Path, done: Mapping[str, Any]) -> UrdfError:
+def _failure(path: Path, done: JsonObject) -> UrdfError:
     """Return the error of a file that cannot be expanded, with the place and the reason."""
     kind, text, suffix = done["failed"], str(done["text"]), str(done["suffix"])
     trust = "trust=True"

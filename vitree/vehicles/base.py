@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import of_kind, several
+from vitree.arguments import Keywords, of_kind, several
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.model.broadcasting import finite_result
@@ -74,7 +74,7 @@ class Vehicle(System):
         return self._digest
 
     @property
-    def compiled(self) -> dict[str, Any]:
+    def compiled(self) -> Keywords:
         """Keyword arguments of the compiled steppers that describe the vehicle."""
         return {}
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import axes_of, of_kind, shown, whole
+from vitree.arguments import Keywords, axes_of, of_kind, shown, whole
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.vehicles.checks import array, not_negative, positive, symmetric
@@ -112,7 +111,7 @@ class Water:
             pressure=float(array(self.pressure, (), "the pressure")),
         )  # fmt: skip
 
-    def _parts(self, gravity: float) -> dict[str, Any]:
+    def _parts(self, gravity: float) -> Keywords:
         """Return the numbers of the compiled body; ``lift`` is the specific weight of water [N/m^3]."""
         return {
             "lift": self.density * gravity, "current": self.current, "resistance": self.resistance,
@@ -151,7 +150,7 @@ class Wave:
             phase=float(array(self.phase, (), "the wave phase")),
         )  # fmt: skip
 
-    def _parts(self, gravity: float) -> dict[str, Any]:
+    def _parts(self, gravity: float) -> Keywords:
         """Return the numbers of the compiled body."""
         k = 2 * np.pi / self.length
         return {
@@ -187,7 +186,7 @@ class Wind:
         _set(self, velocity=array(self.velocity, (3,), "the wind"), windage=not_negative(self.windage, "the windage"),
              sail=array(self.sail, (3,), "the sail"))  # fmt: skip
 
-    def _parts(self) -> dict[str, Any]:
+    def _parts(self) -> Keywords:
         """Return the numbers of the compiled body."""
         return {"wind": self.velocity, "windage": self.windage, "sail": self.sail}
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import Keywords
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.vehicles.checks import array, not_negative, positive
@@ -49,7 +48,7 @@ class Car(NonholonomicVehicle):
         return not self.is_conservative
 
     @property
-    def compiled(self) -> dict[str, Any]:
+    def compiled(self) -> Keywords:
         """Keyword arguments of the compiled stepper."""
         inertias, lengths = (self.mass, self.inertia, self.wheel_inertia), (self.wheelbase, self.wheel_radius)
         return {**super().compiled, "equations": ("car", (*inertias, *lengths, self.rolling_resistance))}

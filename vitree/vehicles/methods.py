@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vitree._core import _vehicles
-from vitree.arguments import Asked, mapping
+from vitree.arguments import Asked, Keywords, mapping
 from vitree.errors import InputError
 from vitree.integrators import scipy_ode
-from vitree.integrators.base import Field, Integrator, Options, Records, Torque
+from vitree.integrators.base import Integrator, Records, Torque
 from vitree.integrators.compiled import NOT_CONVERGED, CompiledIntegrator
 from vitree.integrators.options import HALVE, SOLVE_LONGER, alpha_of, one_of, solving
 from vitree.mechanism.pushes import ExternalWrench
 from vitree.model.system import METHODS_OF, System
 from vitree.vehicles.equations import Equations
 
-MAPS: dict[str, int] = _vehicles.MAPS
+MAPS = _vehicles.MAPS
 BEYOND_LIMIT, STEERED_TOO_FAR, TURNED_TOO_FAR = (
     _vehicles.STATUS[name] for name in ("beyond limit", "steered too far", "turned too far")
 )
@@ -55,7 +55,7 @@ class OfVehicle(Integrator):
         found: np.ndarray = _without_driven(self.model, self.model.validate_velocity(torque, "torque"))
         return found
 
-    def _stepper(self, method: str, **options: Any) -> Any:
+    def _stepper(self, method: str, **options: object) -> _vehicles.VehicleStepper:
         system = self.model
         own = "equations" in options or "equations" in system.compiled
         return _vehicles.VehicleStepper(
@@ -87,6 +87,7 @@ class VehicleIntegrator(OfVehicle, CompiledIntegrator):
     """An integrator of a vehicle with compiled steps."""
 
     remedy: str = HALVE
+    stepper: _vehicles.VehicleStepper
 
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         self.model.require_allowed(q, x)
@@ -104,7 +105,7 @@ class VehicleIntegrator(OfVehicle, CompiledIntegrator):
     def _remedy(self, status: int = NOT_CONVERGED, share: float = 1.0) -> str:
         return "steer less, or turn back earlier" if status == BEYOND_LIMIT else super()._remedy(status, share)
 
-    def _solving(self) -> Options:
+    def _solving(self) -> Keywords:
         """The checked options of a method that solves equations."""
         return solving(self.chosen, 1e-12)
 
@@ -153,7 +154,7 @@ class RigidLie(VehicleIntegrator):
         self.stepper = self._stepper("lie", map=MAPS[name], alpha=self._alpha(), **self._solving())
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> Keywords:
         return {"map": "exp", "alpha": 0.5, "tolerance": 1e-12, "max_iterations": 30, **self.chosen}
 
 
@@ -256,9 +257,10 @@ class LieNewmark(ImplicitRungeKutta2):
 class VehicleSciPy(OfVehicle, scipy_ode.SciPy):
     """A solver of SciPy on the differential equations of a vehicle, whose rates a compiled stepper computes."""
 
-    def _accelerations(self) -> Field:
-        field: Field = self._stepper("rates")
-        return field
+    field: _vehicles.VehicleStepper
+
+    def _accelerations(self) -> _vehicles.VehicleStepper:
+        return self._stepper("rates")
 
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         self.model.require_allowed(q, x)
@@ -266,12 +268,10 @@ class VehicleSciPy(OfVehicle, scipy_ode.SciPy):
         super().start(t, y[: self.model.nq], y[self.model.nq :])
 
     def state(self) -> tuple[np.ndarray, np.ndarray]:
-        q, v = self.field.state_of(self.t, np.concatenate((self.q, self.v)))
-        return q, v
+        return self.field.state_of(self.t, np.concatenate((self.q, self.v)))
 
     def _rate_of(self, t: float, y: np.ndarray) -> np.ndarray:
-        rate: np.ndarray = self.field.rate_at(t, np.ascontiguousarray(y))
-        return rate
+        return self.field.rate_at(t, np.ascontiguousarray(y))
 
     def _record(self, records: Records, state: Callable[[np.ndarray], np.ndarray], marks: np.ndarray) -> None:
         def states(times: np.ndarray) -> np.ndarray:
@@ -281,12 +281,12 @@ class VehicleSciPy(OfVehicle, scipy_ode.SciPy):
         super()._record(records, states, marks)
 
 
-def named(*kinds: type[Integrator]) -> dict[str, type[Any]]:
+def named(*kinds: type[Integrator]) -> dict[str, type[Integrator]]:
     """Return name -> class, with the solvers of SciPy last."""
     return {kind.name: kind for kind in (*kinds, *SCIPY)}
 
 
-SCIPY: list[type[Any]] = [
+SCIPY: list[type[Integrator]] = [
     type(f"Vehicle{kind.__name__}", (VehicleSciPy, kind), {"__doc__": kind.__doc__}) for kind in scipy_ode.VARIANTS
 ]
 METHODS_OF |= {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from vitree.errors import InputError
@@ -26,7 +24,7 @@ class Plane:
         return c
 
     @staticmethod
-    def matrix(c: Any) -> np.ndarray:
+    def matrix(c: np.ndarray | list[float]) -> np.ndarray:
         co, s = np.cos(c[0]), np.sin(c[0])
         return np.array([[co, -s, c[1]], [s, co, c[2]], [0.0, 0.0, 1.0]])
 

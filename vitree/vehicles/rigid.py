@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import _vehicles
-from vitree.arguments import Asked, entries, mapping
+from vitree.arguments import Asked, Keywords, entries, mapping
 from vitree.errors import ModelError
+from vitree.integrators.base import Integrator
 from vitree.lie import matrix_from_pose
 from vitree.mechanism.flat import Geometry
 from vitree.model.broadcasting import finite_result
@@ -83,7 +83,7 @@ class RigidVehicle(Vehicle):
                  force: Callable[..., ArrayLike] | None = None,
                  force_slope: Callable[..., ArrayLike] | None = None, name: str = "vehicle",
                  geometry: Sequence[Geometry] = (),
-                 _inputs: Iterable[str] | None = None, _parts: Mapping[str, Any] | None = None):  # fmt: skip
+                 _inputs: Iterable[str] | None = None, _parts: Keywords | None = None):  # fmt: skip
         self.rotational = symmetric(rotational, 3, f'the rotational inertia of "{name}"')
         self.translational = symmetric(translational, 3, f'the translational inertia of "{name}"')
         self._gravity = array(gravity, (3,), f'the gravity on "{name}"')
@@ -120,13 +120,14 @@ class RigidVehicle(Vehicle):
     _kind = "RigidBody"
 
     @property
-    def compiled(self) -> dict[str, Any]:
+    def compiled(self) -> Keywords:
         return {"equations": self.core}
 
     @cached_property
-    def core(self) -> Any:
+    def core(self) -> _vehicles.RigidBody:
         """The compiled body: inertia and forces."""
-        return getattr(_vehicles, self._kind)(
+        kind: type[_vehicles.RigidBody] = getattr(_vehicles, self._kind)
+        return kind(
             self.rotational, self.translational, self.mass * self._gravity, self.drag, self.columns,
             force=self._asked("force", self.force, (6,)),
             slope=self._asked("force_slope", self.force_slope, (6, 6)), **self.parts,
@@ -152,7 +153,7 @@ class RigidVehicle(Vehicle):
         return self.mass
 
     @property
-    def methods(self) -> Mapping[str, type[Any]]:
+    def methods(self) -> Mapping[str, type[Integrator]]:
         """The integrators, the default first."""
         return METHODS_OF["rigid"]
 
@@ -219,8 +220,7 @@ class RigidVehicle(Vehicle):
         return np.broadcast_to(M, (len(q), 6, 6))
 
     def _potentials(self, q: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.core.potentials(q)
-        return found
+        return self.core.potentials(q)
 
     def _velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         solve = np.linalg.solve

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import entries
+from vitree.arguments import Keywords, entries
 from vitree.errors import InputError, ModelError
+from vitree.integrators.base import Integrator
 from vitree.mechanism.flat import Geometry
 from vitree.model.broadcasting import finite_result
 from vitree.model.system import METHODS_OF
@@ -108,7 +109,7 @@ class NonholonomicVehicle(Vehicle):
     group: str = "SE2"
     shape_units: Mapping[str, str] = {}
 
-    def __init__(self, name: str = "vehicle", *, geometry: Iterable[Geometry] = (), **parameters: Any):
+    def __init__(self, name: str = "vehicle", *, geometry: Iterable[Geometry] = (), **parameters: object):
         for key, value in parameters.items():
             taken = getattr(type(self), key, None)
             if callable(taken) or isinstance(taken, property | cached_property):
@@ -190,12 +191,12 @@ class NonholonomicVehicle(Vehicle):
         return float(self.mass_matrix(self.neutral()[: len(self.shape_names)])[-1, -1])
 
     @property
-    def methods(self) -> Mapping[str, type[Any]]:
+    def methods(self) -> Mapping[str, type[Integrator]]:
         """The integrators, the default first."""
         return METHODS_OF["nonholonomic" if "equations" in self.compiled else "nonholonomic, in Python"]
 
     @property
-    def compiled(self) -> dict[str, Any]:
+    def compiled(self) -> Keywords:
         return {"limits": [self.shape_limits.get(name, np.inf) for name in self.shape_names]}
 
     def require_invertible_mass_matrix(self, q: np.ndarray | None = None) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import Keywords
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.vehicles.checks import array, positive
@@ -37,7 +36,7 @@ class Snakeboard(NonholonomicVehicle):
         return True
 
     @property
-    def compiled(self) -> dict[str, Any]:
+    def compiled(self) -> Keywords:
         """Keyword arguments of the compiled stepper."""
         parameters = (self.mass, self.half_length, self.rotor_inertia, self.wheel_inertia)
         return {**super().compiled, "equations": ("snakeboard", parameters)}

@@ -11,19 +11,21 @@ import dataclasses
 import hmac
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 from urllib.parse import urlsplit
 
 from vitree.errors import InputError
 
+if TYPE_CHECKING:
+    from websockets.asyncio.server import ServerConnection
+    from websockets.http11 import Request
+
 CLOSED = "This page has an address of its own, which vitree printed or opened; no other is answered.\n"
+#: A check of a connection and its request: None, or the answer that refuses it.
+Check = Callable[["ServerConnection", "Request"], object]
 #: Two servers that start at the same time would take each other's door.
 _LOCK = threading.Lock()
-
-
-#: A check of a connection and its request: None, or the answer that refuses it.
-Check = Callable[[Any, Any], Any]
 
 
 @contextlib.contextmanager
@@ -34,10 +36,10 @@ def closed_to_strangers(token: str) -> Iterator[None]:
     """
     import websockets.asyncio.server as sockets
 
-    usual = sockets.serve
+    usual: Callable[..., object] = sockets.serve
     guarded = []
 
-    def serve(handler: Any, *arguments: Any, **options: Any) -> Any:
+    def serve(handler: object, *arguments: object, **options: Any) -> object:
         if getattr(handler, "__module__", "").startswith("viser."):
             options["process_request"] = door(token, options["process_request"])
             guarded.append(handler)
@@ -52,7 +54,7 @@ def closed_to_strangers(token: str) -> Iterator[None]:
 def door(token: str, usual: Check) -> Check:
     """Return a check of requests that asks another one about those with the token."""
 
-    def check(connection: Any, request: Any) -> Any:
+    def check(connection: ServerConnection, request: Request) -> object:
         path = request.path.partition("?")[0]
         given, _, rest = path.lstrip("/").partition("/")
         hosts, origins = request.headers.get_all("Host"), request.headers.get_all("Origin")

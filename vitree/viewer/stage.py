@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
+from vitree.arguments import Keywords
 from vitree.errors import InputError, MissingExtraError
 from vitree.model.system import System
 from vitree.results.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, Surface, drawing_of, poses
@@ -121,7 +122,7 @@ class Floor:
 
     def __init__(self, scene: SceneApi, view: View):
         self.cell, surface = cell_of(view), view.surface
-        lines: dict[str, Any] = {"cell_size": self.cell, "section_size": 10 * self.cell, "cell_color": (228, 228, 228),
+        lines: Keywords = {"cell_size": self.cell, "section_size": 10 * self.cell, "cell_color": (228, 228, 228),
                  "section_color": (205, 205, 205), "fade_distance": 30 * view.size}  # fmt: skip
         self.nodes: list[SceneNodeHandle] = []
         self.places: list[np.ndarray] = []
@@ -129,7 +130,7 @@ class Floor:
         for k, (*normal, d) in enumerate(surface.planes):
             R = turn_z_to(np.array(normal))
             at, endless = d * R[:, 2], k == 0 and not surface.heights
-            wide: dict[str, Any] = {"infinite_grid": True}
+            wide: Keywords = {"infinite_grid": True}
             if not endless:  # the part of it that is nearest to the scene
                 near = np.array(view.look_at)
                 at = near + (d - near @ R[:, 2]) * R[:, 2]
@@ -323,13 +324,12 @@ class Stage:
                     node.visible = wanted
 
     def _node_of(self, body: int) -> str:
-        found: str = self.path if body == WORLD else self.bodies[body].name
-        return found
+        return self.path if body == WORLD else self.bodies[body].name
 
     def _add_shape(self, scene: SceneApi, name: str, shape: Shape) -> None:
         rgba = self.rgba or shape.rgba
-        place: dict[str, Any] = {"position": shape.pose[:3], "wxyz": (shape.pose[6], *shape.pose[3:6])}
-        looks: dict[str, Any] = {}
+        place: Keywords = {"position": shape.pose[:3], "wxyz": (shape.pose[6], *shape.pose[3:6])}
+        looks: Keywords = {}
         if rgba is not None:
             looks = {"color": _rgb(rgba), "opacity": None if rgba[3] >= 1 else rgba[3]}
         if shape.kind == "box":

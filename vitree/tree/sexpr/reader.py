@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import path_of
+from vitree.arguments import Keywords, path_of
 from vitree.errors import VitreeError
 from vitree.mechanism import loads
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
@@ -75,7 +75,7 @@ class Reader(Source):
             values[k] = found if slot.listed else found[0]
         return values, nodes
 
-    def _value(self, word: str, node: Node, head: str, form: str) -> Any:
+    def _value(self, word: str, node: Node, head: str, form: str) -> object:
         value = node.value
         if not fits(word, node) or (isinstance(value, float) and math.isinf(value) and head not in UNBOUNDED):
             kinds = [expected(choice) for choice in word.split("|")]
@@ -91,7 +91,7 @@ class Reader(Source):
             raise self.error(rest[0], f"{node.head} takes no more arguments; write {usage(node.head, form)}")
         return values
 
-    def _make(self, at: Node, make: Make, values: Values, **more: Any) -> Any:
+    def _make(self, at: Node, make: Make, values: Values, **more: object) -> Any:
         """Call a function with the values of a form; these are in the order of its parameters."""
         names = list(inspect.signature(make).parameters)
         try:
@@ -230,7 +230,7 @@ class Reader(Source):
         values = values * sum(sizes) if len(values) == 1 else values
         ends = np.cumsum(sizes)
         parts = [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
-        given: list[dict[str, Any]] = [{field_of(option.head): part if len(part) > 1 else part[0]} for part in parts]
+        given: list[Keywords] = [{field_of(option.head): part if len(part) > 1 else part[0]} for part in parts]
         return [replace(element, **one) for element, one in zip(last, given, strict=True)]
 
 

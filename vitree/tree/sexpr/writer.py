@@ -29,7 +29,7 @@ from vitree.tree.tree import Tree
 #: Levels that are still indented when written.
 DEEPEST = 40
 #: The numbers of each solid, beside its place.
-_SIZES: dict[type[Shape], Callable[[Any], tuple[object, ...]]] = {
+_SIZES: dict[type[Shape], Callable[..., tuple[object, ...]]] = {
     Box: lambda x: (x.size,), Sphere: lambda x: (x.radius,), Capsule: lambda x: (x.radius, x.length),
     Cylinder: lambda x: (x.radius, x.length, x.rim_points), Disk: lambda x: (x.radius, x.axis),
     Hull: lambda x: (np.ravel(x.vertices), x.lost),
