@@ -13,6 +13,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -153,7 +154,7 @@ def parts(kept: np.ndarray) -> Iterator[tuple]:
     while at < len(kept):
         count, n, goal = int(kept[at]), int(kept[at + 1]), kept[at + 2]
         sizes = np.cumsum([3, count, count, count, 2 * count, n, n, n * n])
-        one = [kept[at + a : at + b] for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+        one = [kept[at + a : at + b] for a, b in pairwise(sizes)]
         law, dim, mu, lead, b, lam, G = one
         yield (dim.astype(int).tolist(), G.reshape(n, n), b, mu, lead.reshape(-1, 2), lam, goal,
                law.astype(int).tolist())  # fmt: skip
@@ -200,8 +201,8 @@ def main() -> None:
         problems = list(parts(kept))
         pick = rng.permutation(len(problems))[: given.each]
         chosen += [(name, *problems[k]) for k in sorted(pick)]
-        print(f"{name:8s} dt {how['dt']:g}: {how['steps']} steps, median {how['median']:.0f} us, worst {how['worst']:.0f} us, "
-              f"{len(problems)} problems {how['failed']}", flush=True)  # fmt: skip
+        print(f"{name:8s} dt {how['dt']:g}: {how['steps']} steps, median {how['median']:.0f} us, worst "
+              f"{how['worst']:.0f} us, {len(problems)} problems {how['failed']}", flush=True)  # fmt: skip
     if given.save:
         import pickle
 

@@ -110,10 +110,56 @@ def test_random_problems_are_solved():
         mu = rng.choice([0.0, 0.3, 1.0], count)
         goal = 1e-10 * np.abs(b).max()
         lam, _, residual, *_ = scalar().solve_cones(dim, G, b, mu, np.zeros((count, 2)), np.zeros(n), goal)
-        if residual <= goal:
-            assert natural_residual(dim, G, b, mu, lam) <= 1.01 * goal
+        assert residual <= goal and natural_residual(dim, G, b, mu, lam) <= 1.01 * goal
     with pytest.raises(ValueError, match="rows of G"):
         scalar().solve_cones([3], np.eye(2), np.zeros(3), [1.0], [(0, 0)], np.zeros(3), 1e-9)
+
+
+def pit(friction, seed, count=10):
+    """Balls above a pit of five planes: the model and a configuration."""
+    tree = vt.Tree("pit")
+    for k in range(count):
+        tree.world.add(vt.free(f"base{k}"), vt.body(f"ball{k}", 1.0, (4e-3, 4e-3, 4e-3)))
+        tree.contact(vt.Contact(f"ball{k}", shapes=vt.Sphere(0.1)))
+    walls = [((np.cos(a), np.sin(a), 1.0), 0.0) for a in (0.0, 1.6, 3.1, 4.7)]
+    tree.contact(vt.Ground(friction=friction, planes=walls))
+    model = tree.compile()
+    q = model.neutral().reshape(count, 7)
+    k = np.arange(count)
+    q[:, :3] = np.c_[0.22 * (k % 3 - 1), 0.22 * (k // 3 % 3 - 1), 0.6 + 0.22 * (k // 9)]
+    q[:, :3] += np.random.default_rng(seed).uniform(-0.01, 0.01, (count, 3))
+    return model, q.ravel()
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "semi-implicit-euler"])
+@pytest.mark.parametrize(("friction", "seed"), [(0.5, 1), (1.0, 2), (3.0, 2)])
+def test_jammed_balls_are_simulated_and_what_is_not_solved_is_told(friction, seed, method):
+    """Loops of rough contacts: no error, gaps and energy to the residual that the run reports."""
+    model, q = pit(friction, seed)
+    run = vt.simulate(model, q, duration=1.0, dt=5e-3, method=method, monitors="gap")
+    _, most, *when = run.settings.get("inexact_contacts", (0, 0.0))
+    assert most < 0.01 and all(0 <= t < 1 for t in when)
+    assert any("laws of contact and friction" in text for text in run.warnings) == (most > 1e-9)
+    assert run.monitors["gap"].min() > -5e-3 * most - 1e-11
+    assert np.diff(run.energy).max() < 2e-4 * (run.energy[0] - run.energy[-1])
+
+
+def test_corrections_of_a_problem_are_bounded():
+    core, (model, q) = scalar(), pit(3.0, 0)
+    sim = vt.Simulation(model, q, dt=5e-3)
+    core.record_problems(2_000_000)
+    sim.step(200)
+    kept, at, hard = core.record_problems(0), 0, 0
+    while at < len(kept):
+        count, n = int(kept[at]), int(kept[at + 1])
+        law, dim, mu, lead, b, lam, G = np.split(kept[at + 3 : at + 3 + 5 * count + 2 * n + n * n],
+                                                 np.cumsum([count, count, count, 2 * count, n, n]))  # fmt: skip
+        at += 3 + 5 * count + 2 * n + n * n
+        *_, corrections, sweeps = core.solve_cones(dim.astype(int), G.reshape(n, n), b, mu, lead.reshape(-1, 2), lam,
+                                                   1e-10 * np.abs(b).max(), law.astype(int))  # fmt: skip
+        hard += corrections > 20
+        assert corrections <= 450 and sweeps <= 300
+    assert hard > 3
 
 
 # ---- single steps -------------------------------------------------------------------------------------------

@@ -58,6 +58,8 @@ OF_SPEEDS = (
 )
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
 UNRESOLVED = 0.1
+#: [m/s] a residual of contacts that is not worth a warning
+NEGLIGIBLE = 1e-9
 #: Records at which shapes that cannot touch are looked at, and at most so many nodes at once.
 LOOKED_AT, CHUNK = 50, 500
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
@@ -92,14 +94,14 @@ def halving_warnings(
 
 def inexact_warnings(found: tuple[int, float, float, float] | None, steps: int) -> list[str]:
     """Say in how many steps contacts kept a residual, the largest [m/s], and when [s] the first and the last began."""
-    if found is None:
+    if found is None or found[1] <= NEGLIGIBLE:
         return []
     count, most, first, last = found
     when = f"at t = {first:.9g} s" + (f", the last at t = {last:.9g} s" if count > 1 else "")
     return [
-        f"in {count} of {steps} steps the impulses do not satisfy the laws of contact and friction to the tolerance: the "
-        f"residual is at most {most:.2g} m/s. The first began {when}. Contacts that are jammed do this; use a smaller dt, "
-        "less friction, or contacts with stiffness= and damping=."
+        f"in {count} of {steps} steps the impulses do not satisfy the laws of contact and friction to the tolerance; "
+        f"the residual is at most {most:.2g} m/s. The first began {when}. Contacts that are jammed do this; use a "
+        "smaller dt, less friction, or contacts with stiffness= and damping=."
     ]
 
 
