@@ -169,7 +169,7 @@ def test_the_command_tells(tmp_path, capsys):
                  "-o", str(out)]  # fmt: skip
     assert main(arguments) == 0
     told = capsys.readouterr()
-    assert "warning: " in told.err and "steps could not be solved whole" in told.err
+    assert "warning: " in told.err and "steps could not be solved at their full length" in told.err
     assert main([*arguments, "--json"]) == 0
     assert "in halves" in json.loads(capsys.readouterr().out)["warnings"][0]
 
@@ -220,9 +220,9 @@ def test_the_joints_farthest_beyond_their_range_are_named_first():
     model = vt.load_urdf(vt.find_robot("panda"))
     run = vt.simulate(model, duration=2.0, dt=1e-3, control=np.append(np.zeros(model.nv - 1), 2.0))
     told, speeds = run.warnings
-    assert speeds.startswith("4 joints pass their velocity limits") or "velocity limit" in speeds
+    assert speeds.startswith("4 joints exceed their velocity limits") or "velocity limit" in speeds
     assert told.split(": ")[1].startswith('"panda_finger_joint1" passes 0.04 m by')
-    assert "finger_joint2" not in told and "; and 1 more. " in told and told.startswith("7 joints pass their limits")
+    assert "finger_joint2" not in told and "; and 1 more. " in told and told.startswith("7 joints exceed their limits")
     full = vt.simulate(model.full, duration=2.0, dt=1e-3, control=np.append(np.zeros(model.nv - 1), [2.0, 0.0]))
     assert full.warnings == run.warnings
 
@@ -236,7 +236,7 @@ def test_a_held_run_and_pairs_of_several_coordinates():
     sim = vt.Simulation(model, v0=[1.0, 1.0], dt=1e-2, record_every=1)
     sim.step(50)
     (told,) = sim.trajectory.warnings
-    assert told.startswith("2 joints pass their limits") and "0.1" in told and "-0.1" in told
+    assert told.startswith("2 joints exceed their limits") and "0.1" in told and "-0.1" in told
 
 
 def test_a_comparison_tells_limits_once():
@@ -253,12 +253,12 @@ def test_a_comparison_tells_limits_once():
 def test_the_command_tells_limits(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6), "--notes"]) == 0
-    assert "vitree: warning: " in (err := capsys.readouterr().err) and "pass their limits" in err
-    assert "Limits hold with --limits enforce where" in err
+    assert "vitree: warning: " in (err := capsys.readouterr().err) and "exceed their limits" in err
+    assert "read or build the robot with --limits enforce" in err
     for word in ("ignore", "enforce"):
         assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6), "--limits", word]) == 0
         err = capsys.readouterr().err
-        assert "pass their limits" not in err and ("pass their velocity limits" in err) == (word == "enforce")
+        assert "exceed their limits" not in err and ("exceed their velocity limits" in err) == (word == "enforce")
 
 
 @pytest.mark.parametrize("second, told", [(2.0, True), (2e4, False)])

@@ -246,7 +246,7 @@ class Builder:
                 say(rule, f"{what}: {number}")
         if self.limited:
             say("limits", {
-                "report": "joint limits: a run that passes one says so, and nothing holds them",
+                "report": "joint limits are not enforced; a run warns if a joint exceeds one",
                 "enforce": "joint limits are enforced, exactly; MuJoCo's are soft",
                 "ignore": "joint limits are kept as data",
             }[self.tree.limits])  # fmt: skip

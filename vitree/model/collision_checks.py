@@ -110,7 +110,7 @@ class Unmet:
                 found.append(Finding("contact-pair", severity, "shapes that can come near each other and cannot touch: "
                                      + self.told(rows) + REMEDY))  # fmt: skip
         if self.idle:
-            found.append(Finding("contact-idle", "warning", f"contacts that can meet nothing: {', '.join(self.idle)}; "
+            found.append(Finding("contact-idle", "warning", f"contacts without a counterpart: {', '.join(self.idle)}; "
                                  "add a ground, vt.Ground(), or shapes that they touch"))  # fmt: skip
         return found
 

@@ -223,12 +223,12 @@ def _panel_of_runs(runs: list[Run], speed: float, cast: Cast) -> str:
         for k, run in enumerate(runs)
     )
     plot = (
-        f"<div>change of energy since the start: {low:.3g} .. {high:.3g} J</div>"
+        f"<div>energy change since the start: {low:.3g} to {high:.3g} J</div>"
         f'<svg viewBox="0 0 1000 410" preserveAspectRatio="none">{"".join(paths)}<line id="vitree-now" y1="0" y2="410" '
         f'stroke="#888" vector-effect="non-scaling-stroke"/></svg>{names}'
     )
     if cast.pushes[0] is not None:
         scale = cast.pushes[0].unit / (LENGTH * runs[0].film.drawing.extent)
-        plot += f"<div>arrows: contact forces, {scale:.3g} N per metre; the scene list hides them</div>"
+        plot += f"<div>arrows: contact forces, {scale:.3g} N per metre; hide them in the scene tree</div>"
     data = {"t0": t0, "speed": speed, "seconds": max((t1 - t0) / speed, 1e-3)}
     return _panel(title_of(runs), plot, data)
