@@ -386,7 +386,7 @@ LEFT_OUT = {
                   '<geom name="p" type="plane" size="1 1 1"/>',
                   '<contact><pair geom1="a" geom2="p"/></contact>'), "pairs of <contact>: 1"),
     "limit of a tendon's actuators": (mjcf(_BODY, _TENDON % 'actuatorfrcrange="-1 1"' +
-                                           '<actuator><motor tendon="t"/></actuator>'), 'do to the tendon "t"'),
+                                           '<actuator><motor tendon="t"/></actuator>'), 'force on the tendon "t"'),
     "armature on a tendon": (mjcf(_BODY, _TENDON % "" +
                                   '<actuator><motor tendon="t" armature="1" damping="2"/></actuator>'),
                              'armature and damping of the actuator "actuator0"'),

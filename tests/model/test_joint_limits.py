@@ -47,7 +47,7 @@ def test_limits_of_a_follower_restrain_its_leader(mimic, low, high, multiplier, 
         assert run.q[:, 0].max() <= most + 1e-9 and run.q[:, 0].min() >= least - 1e-9
         assert np.abs(run.q[:, 0] - stop).min() < 1e-9 and run.warnings == ()
         (told,) = pushed(gripper(low, high, multiplier, offset, mimic=mimic, limits="report"), speed).warnings
-        assert ('"follower" passes' in told) == (abs(stop) < 0.05)
+        assert ('"follower" exceeds' in told) == (abs(stop) < 0.05)
 
 
 def test_a_mimic_that_is_not_heeded_does_not_follow():

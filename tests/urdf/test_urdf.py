@@ -342,7 +342,7 @@ def test_the_root_chooses_a_tree():
     text = robot(*ARM, link("x"), link("y"), joint("k", "x", "y", "continuous"))
     model = load_urdf(text, root="y", base="free")
     assert model.link_names == ("y", "x") and model.joint_names == ("root_joint", "k")
-    assert 'are not connected to "y" are left out: "a", "b"' in str(model.report)
+    assert 'are not connected to "y" are ignored: "a", "b"' in str(model.report)
     follower = link("z") + joint("m", "y", "z", "continuous", "<mimic joint='j'/>")
     model = load_urdf(text.replace("</robot>", follower + "</robot>"), root="x")
     assert 'mimics "j", which is not in the' in str(model.report) and model.nv == 2

@@ -66,7 +66,7 @@ def _tree(reading: Reading, source: str) -> Tree:
     from vitree.urdf import read_urdf
 
     if source.endswith(".sexpr"):
-        reading.refuse(f"{source} says this itself; leave it out")
+        reading.refuse(f"{source} defines this itself; leave it out")
         return read_sexpr(source)
     path = find(source)
     with reading.naming_check(source):
@@ -84,7 +84,7 @@ def _write_robot(tree: Tree, target: Path, lossy: bool) -> str:
         raise InputError(f'{target} has the ending "{ending}"; a robot is written as one of {", ".join(_WRITTEN)}')
     if ending == ".sexpr":
         if lossy:
-            raise InputError("--lossy is for .urdf; an s-expression says all but shapes, leave it out")
+            raise InputError("--lossy is for .urdf; an s-expression represents everything but shapes; leave it out")
         text = write_sexpr(tree)
         lost = ["shapes"] if tree.compile().geometry else []
     else:

@@ -170,7 +170,7 @@ class Reading:
         taken = "--ground", "--limits", "--limit-restitution", "--joint-friction", "--package"
         others = [option for option in self.given() if option not in taken]
         if others:
-            raise InputError(f"{', '.join(others)}: {name} is MJCF, which says this itself; leave it out")
+            raise InputError(f"{', '.join(others)}: {name} is MJCF, which defines this itself; leave it out")
         return {
             "gravity": None if gravity == GRAVITY else tuple(numbers("--gravity", gravity)),
             "contacts": bool(self.ground), "limits": self.limits, "limit_restitution": self.limit_restitution,
@@ -208,7 +208,7 @@ class Reading:
             self.refuse(f'"{name}" is a vehicle, which is not read from a file; leave it out', **own)
             return vehicle(name)
         if name.endswith(".sexpr"):
-            self.refuse(f"{name} says this itself; leave it out, or change the file", **own)
+            self.refuse(f"{name} defines this itself; leave it out, or change the file", **own)
             return load_sexpr(name)
         path = find(name)
         self.touching()  # an error of these options has nothing to do with the file
@@ -248,7 +248,7 @@ def find(name: str) -> Path:
     if is_vehicle(name):
         raise InputError(f'"{name}" is a vehicle, which has no robot file; give a robot')
     if Path(name).suffix.lower() == ".npz":
-        raise InputError(f"{name} is the file of a run, and here a robot is due; view, plot and convert take runs")
+        raise InputError(f"{name} is the file of a run, but a robot is required; view, plot and convert take runs")
     try:
         return find_robot(name)
     except UnknownNameError as error:

@@ -257,8 +257,8 @@ def _passing_warnings(model: Model, found: Candidates, t: np.ndarray, q: np.ndar
         a, b = found.rod_source[i], (found.box_source if found.pair_kind[pair] else found.rod_source)[j]
         length = t[first + step + 1] - t[first + step]
         return [f"The {names[a]} passes through the {names[b]} in one step of {length:.3g} s, at t = "
-                f"{t[first + step]:.6g} s: contacts are detected at the ends of steps only. Use a dt so small that a "
-                "body moves by less than the thickness of the obstacle in a step."]  # fmt: skip
+                f"{t[first + step]:.6g} s: contacts are detected at the ends of steps only. Use a smaller dt, so "
+                "that a body moves by less than the thickness of the obstacle in a step."]  # fmt: skip
     return []
 
 
