@@ -278,22 +278,29 @@ def measure(bench: Bench, methods: dict, scipy_on_ours: bool, smoke: bool) -> tu
 
 
 def plot(path: str, found: dict[str, tuple[Motion, dict[str, list[Point]], float]]) -> None:
-    """Error against time, a panel for each motion."""
+    """Error against time, a panel for each motion: of several two in a row, with the legend behind the last."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.1 * len(found) + 0.4, 5.2), layout="constrained")
-    panels = figure.subplots(1, len(found), squeeze=False)[0]
-    for axes, (motion, groups, floor) in zip(panels, found.values(), strict=True):
+    rows = (len(found) + 2) // 2 if len(found) > 1 else 1
+    figure = Figure(figsize=(7.4, 3.9 * rows) if rows > 1 else (4.4, 5.0), layout="constrained")
+    panels = figure.subplots(rows, min(len(found), 2), squeeze=False).ravel()
+    for axes, (motion, groups, floor) in zip(panels, found.values(), strict=False):
         for label, (colour, marker, line) in STYLES.items():
             points = [p for p in groups[label] if floor < p.error < 1e3]
             axes.loglog([1e3 * p.seconds for p in points], [p.error for p in points], color=colour, marker=marker,
                         linestyle=line, markersize=4, linewidth=1.2, label=label)  # fmt: skip
-        axes.set(xlabel="time (ms)", title=motion.title, ylim=(floor, 3e1))
+        axes.set(xlabel="time [ms]", title=motion.title, ylim=(floor, 3e1))
         axes.grid(color="0.92")
-    panels[0].set_ylabel("error at the end (rad, rad/s; m, m/s)")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=min(6, 2 * len(found)),
-                  fontsize="small", frameon=False)  # fmt: skip
-    figure.savefig(path, dpi=75)
+    for axes in panels[:: min(len(found), 2)]:
+        axes.set_ylabel("error of q and v at the end [rad, m, rad/s, m/s]")
+    lines = panels[0].get_legend_handles_labels()
+    if len(found) > 1:
+        for axes in panels[len(found) :]:
+            axes.axis("off")
+        panels[len(found)].legend(*lines, loc="center", frameon=False)
+    else:
+        figure.legend(*lines, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
+    figure.savefig(path, dpi=150)
     print(f"written: {path}")
 
 

@@ -22,6 +22,13 @@ HEADER = """<?xml version="1.0"?>
 """
 
 
+#: Colours (r, g, b, a) of shapes by the names of materials.
+COLOURS = {
+    "skin": (0.85, 0.68, 0.55, 1), "shirt": (0.35, 0.55, 0.75, 1), "trousers": (0.30, 0.33, 0.40, 1),
+    "orange": (0.87, 0.56, 0.33, 1), "blue": (0.35, 0.55, 0.75, 1), "dark": (0.33, 0.35, 0.38, 1),
+}  # fmt: skip
+
+
 def number(x: float) -> str:
     """Return a short decimal, never with an exponent or a negative zero."""
     text = f"{x:.9f}".rstrip("0").rstrip(".")
@@ -40,8 +47,12 @@ class Robot:
     about: str
     parts: list[str] = field(default_factory=list)
 
-    def link(self, name: str, mass: float = 0.0, com=(0, 0, 0), moments=(0, 0, 0), shapes=(), touches=()) -> None:
+    def link(self, name: str, mass: float = 0.0, com=(0, 0, 0), moments=(0, 0, 0), shapes=(), touches=(),
+             colour: str | None = None) -> None:  # fmt: skip
         """Add a link; a shape is (kind, sizes, centre, rpy), and those of ``touches`` are for contact."""
+        painted = "" if colour is None else (
+            f'      <material name="{colour}"><color rgba="{triple(COLOURS[colour])}"/></material>\n'
+        )  # fmt: skip
         body = []
         if mass:
             ixx, iyy, izz = map(number, moments)
@@ -59,7 +70,7 @@ class Robot:
             }[kind]
             body.append(
                 f'    <{tag}>\n      <origin xyz="{triple(centre)}" rpy="{triple(rpy)}"/>\n'
-                f"      <geometry><{kind} {attributes}/></geometry>\n    </{tag}>\n"
+                f"      <geometry><{kind} {attributes}/></geometry>\n{painted * (tag == 'visual')}    </{tag}>\n"
             )
         text = f'  <link name="{name}">\n{"".join(body)}  </link>\n' if body else f'  <link name="{name}"/>\n'
         self.parts.append(text)
@@ -115,16 +126,18 @@ def chain10() -> Robot:
     robot = Robot(
         "chain10",
         "The chain of the experiments of Lee, Liu, Park & Srinivasa (2016): ten links of 1 kg turning about x,\n"
-        "     joints 1.5 m apart, centres of mass halfway, unit inertia. At zero it stands upright.",
+        "     joints 1.5 m apart, centres of mass halfway, unit inertia. At zero it stands upright. The\n"
+        "     visual shapes are ours.",
     )
-    robot.link("base", shapes=[("box", (0.3, 0.3, 0.1), (0, 0, -0.05), NONE)])
+    robot.link("base", shapes=[("box", (0.8, 0.8, 0.3), (0, 0, -0.15), NONE)], colour="dark")
     above = "base"
     for i in range(10):
         link = f"link{i + 1}"
         robot.joint(f"joint{i + 1}", above, link, X, (0, 0, 1.5 if i else 0))
         robot.link(
-            link, 1.0, (0, 0, 0.75), (1, 1, 1), [("cylinder", (0.05, 1.5), (0, 0, 0.75), NONE)],
-            [ball(0.05, 0, 0, 1.45)],
+            link, 1.0, (0, 0, 0.75), (1, 1, 1),
+            [("cylinder", (0.15, 1.5), (0, 0, 0.75), NONE), ball(0.2, 0, 0, 0)],
+            [ball(0.05, 0, 0, 1.45)], ("blue", "orange")[i % 2],
         )  # fmt: skip
         above = link
     return robot
@@ -133,7 +146,7 @@ def chain10() -> Robot:
 def arm6() -> Robot:
     """A six-axis arm with a spherical wrist; the numbers are ours."""
     robot = Robot("arm6", "A six-axis industrial arm, reach 1.25 m, spherical wrist; invented for vitree.")
-    robot.link("base", shapes=[("cylinder", (0.14, 0.16), (0, 0, 0.08), NONE)])
+    robot.link("base", shapes=[("cylinder", (0.14, 0.16), (0, 0, 0.08), NONE)], colour="dark")
     # name, axis, place in the parent, mass, length along z, radius, limits [deg], effort, speed
     table = (
         ("waist", Z, (0, 0, 0.16), 18.0, 0.24, 0.12, (-175, 175), 320, 2.6),
@@ -151,7 +164,8 @@ def arm6() -> Robot:
         middle = (0, 0, length / 2)
         shape = ("cylinder", (radius, length), middle, NONE)
         touches = [shape] if name == "flange" else balls.get(name, [])
-        robot.link(name, mass, middle, rod(mass, length, radius), [shape], touches)
+        colour = "orange" if name in ("waist", "shoulder", "forearm") else "dark"
+        robot.link(name, mass, middle, rod(mass, length, radius), [shape], touches, colour)
         above = name
     return robot
 
@@ -204,10 +218,12 @@ ANKLE_HEIGHT = STATURE - (HEAD.metres + THORAX.metres + ABDOMEN.metres + PELVIS.
 
 def segment(robot: Robot, name: str, part: Segment, up: bool = False, touches=()) -> None:
     """A link whose frame is at its joint: the segment goes down from there, or up."""
+    clothes = {THORAX: "shirt", ABDOMEN: "shirt", PELVIS: "trousers", THIGH: "trousers", SHANK: "trousers"}
     share = 1 - part.centre / 100 if up else part.centre / 100
     sign = 1 if up else -1
     shape = ("cylinder", (part.thickness, part.metres), (0, 0, sign * part.metres / 2), NONE)
-    robot.link(name, part.kilograms, (0, 0, sign * share * part.metres), part.moments(), [shape], touches)
+    robot.link(name, part.kilograms, (0, 0, sign * share * part.metres), part.moments(), [shape], touches,
+               clothes.get(part, "skin"))  # fmt: skip
 
 
 def turns(robot: Robot, name: str, parent: str, child: str, place, axes) -> None:
@@ -269,7 +285,7 @@ def human() -> Robot:
             f"{side}_hand", HAND.kilograms, (0, 0, -HAND.centre / 100 * HAND.metres),
             (transverse, sagittal, longitudinal),
             [("box", (0.08, HAND.thickness, HAND_DRAWN), (0, 0, -HAND_DRAWN / 2), NONE)],
-            [ball(0.04, 0, 0, -HAND_DRAWN / 2)],
+            [ball(0.04, 0, 0, -HAND_DRAWN / 2)], "skin",
         )  # fmt: skip
         turns(
             robot, f"{side}_hip", "pelvis", f"{side}_thigh", (0, s * HIP_ASIDE, 0),
@@ -290,7 +306,7 @@ def human() -> Robot:
         robot.link(
             f"{side}_foot", FOOT.kilograms, (FOOT.centre / 100 * FOOT.metres - HEEL_BEHIND, 0, -ANKLE_HEIGHT / 2),
             (longitudinal, transverse, sagittal),
-            [foot], [foot],
+            [foot], [foot], "dark",
         )  # fmt: skip
     return robot
 

@@ -57,8 +57,8 @@ def _again(kind: type[VitreeError], args: tuple[object, ...], content: dict[str,
 
 #: Message for concurrent calls of one run.
 AT_WORK = (
-    "the run is at work already: a Simulation, or an integrator, has one caller at a time. Another thread called it, "
-    "or a function that its step asks; give each thread one of its own, or let the threads wait for each other with a "
+    "the run is already being stepped: a Simulation, or an integrator, has one caller at a time. It was called by "
+    "another thread, or by a function that its own step calls; give each thread its own, or protect it with a "
     "threading.Lock"
 )
 

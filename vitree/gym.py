@@ -300,7 +300,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if taken.shape != (n, len(self._places)):
             raise InputError(f"actions have shape {taken.shape}; it must be ({n}, {len(self._places)})")
         if not np.isfinite(taken).all():
-            raise InputError("actions must be finite; they hold NaN or infinity")
+            raise InputError("actions must be finite; they contain NaN or infinity")
         taken = np.clip(taken, self._low, self._high)
         anew = self._done.copy()
         # those that begin anew rest in this step

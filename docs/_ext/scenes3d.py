@@ -20,7 +20,7 @@ FOLDER = "scenes"
 
 
 def fall() -> vt.Trajectory:
-    """A figure on weak servos falls on the ground."""
+    """A humanoid figure falls, since its servos are too weak to hold it."""
     model = vt.load_urdf(vt.find_robot("human"), base="free", ground=vt.Ground(friction=0.8), limits="enforce")
     model = model.with_drives({"*": (20, 2)})
     v = model.zero_velocity()
@@ -30,7 +30,7 @@ def fall() -> vt.Trajectory:
 
 
 def arm() -> vt.Trajectory:
-    """An arm of six joints moves between two postures, driven by servos."""
+    """Servos move a six-axis arm from one posture to another."""
     model = vt.load_urdf(vt.find_robot("arm6"))
     gains = {name: (k, 0.2 * k) for name, k in zip(model.joint_names, (900, 900, 400, 60, 60, 8), strict=True)}
     goal = np.array([1.2, -0.8, 1.0, 0.4, 0.6, -0.5])
@@ -41,7 +41,7 @@ def arm() -> vt.Trajectory:
 
 
 def chain() -> vt.Trajectory:
-    """A chain of ten links swings for ten seconds; the curve beside it is the change of its energy."""
+    """A chain of ten links swings for ten seconds, with the error of its energy."""
     model = vt.load_urdf(vt.find_robot("chain10"))
     return vt.simulate(model, model.neutral() + 0.3, duration=10.0, dt=2e-3, record_every=10)
 

@@ -373,7 +373,7 @@ LEFT_OUT = {
     "limit of a ball": (mjcf(_BALL % 'range="0 10" limited="true"'), "limit of the ball"),
     "friction of a ball": (mjcf(_BALL % 'frictionloss="1"'), "friction of the joint"),
     "fluid": (mjcf(_BODY, options='<option density="1.2"/>'), "density 1.2"),
-    "mocap": (mjcf(_BODY + '<body name="m" mocap="true"/>'), 'mocap bodies, which stand still: "m"'),
+    "mocap": (mjcf(_BODY + '<body name="m" mocap="true"/>'), 'mocap bodies, which do not move: "m"'),
     "tendon": (mjcf(_BODY, '<tendon><fixed name="t" limited="true" range="0 1"><joint joint="j" coef="1"/></fixed>'
                            '</tendon>'), 'tendon "t": limits'),
     "polynomial": (mjcf(_PAIR, '<equality><joint joint1="p" joint2="q" polycoef="0 1 1 0 0"/></equality>'), "linear"),
@@ -386,7 +386,7 @@ LEFT_OUT = {
                   '<geom name="p" type="plane" size="1 1 1"/>',
                   '<contact><pair geom1="a" geom2="p"/></contact>'), "pairs of <contact>: 1"),
     "limit of a tendon's actuators": (mjcf(_BODY, _TENDON % 'actuatorfrcrange="-1 1"' +
-                                           '<actuator><motor tendon="t"/></actuator>'), 'do to the tendon "t"'),
+                                           '<actuator><motor tendon="t"/></actuator>'), 'force on the tendon "t"'),
     "armature on a tendon": (mjcf(_BODY, _TENDON % "" +
                                   '<actuator><motor tendon="t" armature="1" damping="2"/></actuator>'),
                              'armature and damping of the actuator "actuator0"'),
@@ -415,7 +415,8 @@ def test_what_changes_the_motion_is_a_warning(what):
 
 def test_smooth_friction_is_a_note():
     text = mjcf(_BODY.replace('name="j"', 'name="j" frictionloss="1"'))
-    assert 'friction is smooth here, so that joints creep; dry friction is an option: "j"' in str(vt.check_mjcf(text))
+    told = 'joint friction is regularised, so loaded joints creep; friction="dry" makes it exact: "j"'
+    assert told in str(vt.check_mjcf(text))
     assert "smooth" not in str(vt.check_mjcf(text, friction="dry")) + str(vt.check_mjcf(mjcf(_BODY)))
 
 

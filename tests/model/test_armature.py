@@ -164,7 +164,7 @@ def test_two_hinges_on_one_line_are_regular_with_a_rotor():
         tree.world.add(vt.rz("a", **more), vt.tz(0.5), vt.rz("b"), vt.tx(1.0), vt.body("mass", 1.0))
         return tree.compile()
 
-    with pytest.raises(ModelError, match="two hinges on one line"):
+    with pytest.raises(ModelError, match="two collinear hinges"):
         hinges()
     model = hinges(armature=1e-3)
     assert model.singular is None and model.singular_at(model.neutral()) is None

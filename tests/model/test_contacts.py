@@ -438,7 +438,7 @@ def test_what_cannot_be_placed():
     (lambda: vt.Ground(friction=np.inf), "friction"), (lambda: vt.Ground(friction=None), "friction"),
     (lambda: vt.Ground(restitution=1.1), "from 0 to 1"), (lambda: vt.Ground(restitution=-1), "restitution"),
     (lambda: vt.Ground(normal=(0, 0, 0)), "normal of the ground"), (lambda: vt.Ground(height=np.inf), "height"),
-    (lambda: vt.Ground(stiffness=0), "holds nothing"), (lambda: vt.Ground(stiffness=-1), "stiffness"),
+    (lambda: vt.Ground(stiffness=0), "so it carries no load"), (lambda: vt.Ground(stiffness=-1), "stiffness"),
     (lambda: vt.Ground(damping=3), "no stiffness"), (lambda: vt.Ground(damping=-3, stiffness=1), "damping"),
     (lambda: vt.Ground(planes=[(0, 0, 1)]), "plane"), (lambda: vt.Ground(planes=[((0, 0, 0), 1)]), "normal"),
     (lambda: vt.Ground(planes=3), "planes"), (lambda: vt.Ground(terrain=np.zeros((3, 3))), "HeightField"),

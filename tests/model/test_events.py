@@ -254,6 +254,6 @@ def test_prescribed_coordinates_need_steps_that_are_known():
     tree.contact(vt.Contact("plate", points=[(0, 0, 0)]), vt.Ground(friction=0.5))
     given = {"duration": 0.1, "dt": 1e-2, "control": vt.Control(prescribed={"slide": lambda t: 0.1 * t})}
     with pytest.raises(vt.InputError,
-                       match=r"max_impacts=2 does not know its steps beforehand, and prescribed coordinates"):
+                       match=r"max_impacts=2 does not know its steps in advance, but prescribed coordinates"):
         vt.simulate(tree.compile(), [0.0, 0.1], max_impacts=2, **given)
     vt.simulate(tree.compile(), [0.0, 0.1], **given)

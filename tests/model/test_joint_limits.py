@@ -47,7 +47,7 @@ def test_limits_of_a_follower_restrain_its_leader(mimic, low, high, multiplier, 
         assert run.q[:, 0].max() <= most + 1e-9 and run.q[:, 0].min() >= least - 1e-9
         assert np.abs(run.q[:, 0] - stop).min() < 1e-9 and run.warnings == ()
         (told,) = pushed(gripper(low, high, multiplier, offset, mimic=mimic, limits="report"), speed).warnings
-        assert ('"follower" passes' in told) == (abs(stop) < 0.05)
+        assert ('"follower" exceeds' in told) == (abs(stop) < 0.05)
 
 
 def test_a_mimic_that_is_not_heeded_does_not_follow():
@@ -112,8 +112,8 @@ def test_velocity_limits_that_a_run_passes_are_told(limits, every):
     told = [text for text in run.warnings if "velocity" in text]
     assert len(told) == (limits != "ignore")
     if told:
-        assert told[0].startswith('1 joint passes its velocity limit: "follower" passes -0.4 m/s by 0.05 m/s, from the '
-                                  "start. Velocity limits are not enforced")  # fmt: skip
+        assert told[0].startswith('1 joint exceeds its velocity limit: "follower" exceeds -0.4 m/s by 0.05 m/s, from '
+                                  "the start. Velocity limits are not enforced")  # fmt: skip
     assert not [text for text in vt.simulate(model, v0=[0.3, -0.39], duration=0.1, dt=1e-3).warnings
                 if "velocity" in text]  # fmt: skip
 

@@ -575,7 +575,7 @@ def test_rolling_is_written_and_read():
 def test_wheels_that_cannot_be_are_refused():
     with pytest.raises(vt.ModelError, match=r"no axis, which makes it a ball, and no radius"):
         vt.RollingConstraint("a", axis=None)
-    with pytest.raises(vt.ModelError, match="holds nothing"):
+    with pytest.raises(vt.ModelError, match="constrains nothing"):
         vt.RollingConstraint("a", across=False)
     with pytest.raises(vt.ModelError, match="along of the rolling"):
         vt.RollingConstraint("a", along=1)

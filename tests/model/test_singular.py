@@ -31,21 +31,21 @@ def point(name="end"):
 
 #: Elements, a configuration where the mass matrix is singular, the joint to blame, and words of the reason.
 SINGULAR = {
-    "gimbal": ([vt.rz("yaw"), vt.ry("pitch"), vt.rz("turn"), lump()], (0.3, 0, -0.2), "yaw", "no mass moves"),
-    "gimbal turned over": ([vt.rz("yaw"), vt.ry("pitch"), vt.rz("turn"), lump()], (0, np.pi, 0), "yaw", "no mass"),
+    "gimbal": ([vt.rz("yaw"), vt.ry("pitch"), vt.rz("turn"), lump()], (0.3, 0, -0.2), "yaw", "without moving any mass"),
+    "gimbal turned over": ([vt.rz("yaw"), vt.ry("pitch"), vt.rz("turn"), lump()], (0, np.pi, 0), "yaw", "any mass"),
     "gimbal on an arm": (
         [vt.ry("arm"), lump("upper"), vt.tx(2.0), vt.rz("yaw"), vt.ry("pitch"), vt.rz("turn"), vt.tz(1.0), lump()],
-        (0.4, 0.3, 0, 1.0), "yaw", "so that no mass moves",
+        (0.4, 0.3, 0, 1.0), "yaw", "without moving any mass",
     ),
     "pendulum at its pole": ([vt.rz("a"), vt.ry("b"), vt.tz(1.0), point()], (0.7, 0.0), "a", "lies on its axis"),
     "folded onto the axis": (
         [vt.rz("a"), vt.tx(0.5), vt.rz("b"), vt.tx(0.5), point()], (0.1, np.pi), "a", "lies on its axis",
     ),
     "slides in a row": (
-        [vt.tx("a"), vt.rz("b"), vt.tx("c"), lump()], (0.2, 0.0, 0.4), "a", "so that no mass moves",
+        [vt.tx("a"), vt.rz("b"), vt.tx("c"), lump()], (0.2, 0.0, 0.4), "a", "without moving any mass",
     ),
     "ball at the end of a rod": (
-        [vt.rx("a"), vt.tz(1.0), vt.ry("b"), vt.tz(-1.0), vt.ball("c"), lump()], (0, 0, 0, 0, 0, 1), "a", "no mass",
+        [vt.rx("a"), vt.tz(1.0), vt.ry("b"), vt.tz(-1.0), vt.ball("c"), lump()], (0, 0, 0, 0, 0, 1), "a", "any mass",
     ),
 }  # fmt: skip
 

@@ -269,7 +269,7 @@ def test_another_thread_in_the_middle_of_a_step(method, every):
     at_once(stepping, meddling)
     assert set(told) == {*OTHERS, "restore"}
     for text in told.values():
-        assert "at work already" in text and "Simulation" in text and "threading.Lock" in text
+        assert "already being stepped" in text and "Simulation" in text and "threading.Lock" in text
     twin = vt.Simulation(model, q, v, dt=1e-3, method=method, control=lambda t, q, v: -0.1 * v, record_every=every)
     twin.step(2)
     twin.step(4)
@@ -301,7 +301,7 @@ def test_the_velocity_in_the_middle_of_a_step():
             tried.set()
 
     at_once(sim.step, looking)
-    assert len(texts) == 1 and "at work already" in texts[0]
+    assert len(texts) == 1 and "already being stepped" in texts[0]
     twin = vt.Simulation(model, [1.0, 0.5], dt=1e-3, control=lambda t, q, v: -v)
     twin.step()
     assert np.array_equal(sim.v, twin.v)
@@ -320,7 +320,7 @@ def test_two_threads_that_step_in_haste(method):
                 sim.step(5)
                 taken.append(5)
             except VitreeError as error:
-                assert "at work already" in str(error)
+                assert "already being stepped" in str(error)
                 refused.append(1)
 
     at_once(work, work, work)
@@ -340,7 +340,7 @@ def test_a_function_of_a_step_that_calls_its_own_run():
         return -v
 
     held.append(vt.Simulation(model, [1.0, 0.5], dt=1e-3, control=torque))
-    with pytest.raises(CallableError, match="at work already"):
+    with pytest.raises(CallableError, match="already being stepped"):
         held[0].step()
     assert held[0].steps == 0 and np.array_equal(held[0].q, [1.0, 0.5])
 

@@ -61,7 +61,7 @@ def test_a_contact_that_meets_nothing_is_refused_or_told():
     tree = vt.Tree("alone")
     tree.world.add(vt.free("joint"), vt.body("ball", 1.0, (0.1,) * 3))
     tree.contact(vt.Contact("ball", shapes=[vt.Sphere(0.1)]))
-    with pytest.raises(vt.ModelError, match=r"can meet nothing.*add vt.Ground\(\)"):
+    with pytest.raises(vt.ModelError, match=r"has no counterpart.*add vt.Ground\(\)"):
         tree.compile()
     tree.world.add(vt.tx(2.0), vt.tz("lift"), vt.body("other", 1.0, (0.1,) * 3))
     tree.contact(vt.Contact("other", shapes=[vt.Sphere(0.1)]))
@@ -71,7 +71,7 @@ def test_a_contact_that_meets_nothing_is_refused_or_told():
     model = tree.compile()
     assert 'contact of "ball"' in str(model.report)
     (told,) = vt.simulate(model, duration=0.01, dt=1e-3).warnings
-    assert told.startswith("Contacts that can meet nothing")
+    assert told.startswith("Contacts without a counterpart")
     tree.contact(vt.Ground(-1.0))  # the remedy
     model = tree.compile()
     assert not model.report and vt.simulate(model, duration=0.01, dt=1e-3).warnings == ()

@@ -127,7 +127,7 @@ def test_half_a_turn_between_records_is_refused():
 def test_vehicles_have_records_only():
     run = vt.simulate(vt.vehicles.boat(), duration=0.2, dt=0.01)
     assert (run.at(run.t[4]).q == run.q[4]).all()
-    with pytest.raises(vt.InputError, match="no mechanism of joints"):
+    with pytest.raises(vt.InputError, match="not a mechanism of joints"):
         run.at(0.035)
 
 

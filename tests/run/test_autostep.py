@@ -144,8 +144,8 @@ def error_of_two(model, run):
 
 
 @pytest.mark.parametrize(("more", "words"), [
-    ({"dt": 0.01, "accuracy": 1e-4}, 'goes with dt="auto"'),
-    ({"dt": None, "accuracy": 1e-4}, 'goes with dt="auto"'),
+    ({"dt": 0.01, "accuracy": 1e-4}, 'requires dt="auto"'),
+    ({"dt": None, "accuracy": 1e-4}, 'requires dt="auto"'),
     ({"dt": "automatic"}, 'or dt="auto"'),
     ({"accuracy": 1e-14}, "from 1e-13 to 0.1"),
     ({"accuracy": 1.0}, "from 1e-13 to 0.1"),
@@ -203,7 +203,7 @@ def test_compare_chooses_for_each_method():
 
 
 @pytest.mark.parametrize(("more", "words"), [
-    ({"dt": 0.01, "accuracy": 1e-5}, 'goes with dt="auto"'),
+    ({"dt": 0.01, "accuracy": 1e-5}, 'requires dt="auto"'),
     ({"dt": ["auto", "auto"]}, 'one may be "auto"'),
     ({"dt": ["auto", "often"]}, 'one may be "auto"'),
     ({"dt": []}, 'one may be "auto"'),

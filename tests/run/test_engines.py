@@ -239,7 +239,7 @@ def test_dry_friction_is_not_simulated_and_has_no_reference():
     tree.world.add(vt.tx("slide", dry_friction=1.0), vt.body("block", 1.0))
     found = vt.compare(tree.compile(), ["linear-time"], [0.0], [1.0], duration=0.1, dt=0.01, engines=BOTH)
     assert [row["status"] for row in found.table] == ["ok", *["not simulated"] * (len(found.table) - 1)]
-    assert "No reference takes contacts, limits that hold, wheels that roll or dry friction" in str(found)
+    assert "no reference method supports contacts, enforced limits, rolling wheels or dry friction" in str(found)
     assert found.reference is None
 
 

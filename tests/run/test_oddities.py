@@ -169,7 +169,7 @@ def test_the_command_tells(tmp_path, capsys):
                  "-o", str(out)]  # fmt: skip
     assert main(arguments) == 0
     told = capsys.readouterr()
-    assert "warning: " in told.err and "steps could not be solved whole" in told.err
+    assert "warning: " in told.err and "steps could not be solved at their full length" in told.err
     assert main([*arguments, "--json"]) == 0
     assert "in halves" in json.loads(capsys.readouterr().out)["warnings"][0]
 
@@ -194,7 +194,7 @@ def test_limits_that_a_run_passes_are_told(method, every, tmp_path):
     run = vt.simulate(model, v0=[2.0, 0.0, 0.0], duration=0.42, dt=2e-3, method=method, record_every=every)
     (told,) = run.warnings
     most, first = run.q[:, 0].max() - 0.3, run.t[np.flatnonzero(run.q[:, 0] > 0.3 + 1e-9)[0]]
-    assert f'"rail" passes 0.3 m by {most:.3g} m, first at t = {first:.6g} s' in told
+    assert f'"rail" exceeds 0.3 m by {most:.3g} m, first at t = {first:.6g} s' in told
     high = run.q[:, 1].max() - 0.2
     assert ('"hinge"' in told) == (high > 0) and '"free"' not in told and 'limits="enforce"' in told
     assert ", 1 warning: .warnings>" in repr(run)
@@ -209,7 +209,9 @@ def test_enforced_limits_hold_and_are_not_told():
     assert "warning" not in repr(run)
 
 
-@pytest.mark.parametrize("at, told", [(0.3, ""), (0.3 + 1e-12, ""), (-0.31, "passes -0.3 m by 0.01 m, from the start")])
+@pytest.mark.parametrize(
+    "at, told", [(0.3, ""), (0.3 + 1e-12, ""), (-0.31, "exceeds -0.3 m by 0.01 m, from the start")]
+)
 def test_a_start_beyond_a_limit_is_told(at, told):
     run = vt.simulate(bounded(), [at, 0.0, 0.0], duration=0.01, dt=1e-3)
     assert told in "".join(run.warnings) and bool(run.warnings) == bool(told)
@@ -220,9 +222,9 @@ def test_the_joints_farthest_beyond_their_range_are_named_first():
     model = vt.load_urdf(vt.find_robot("panda"))
     run = vt.simulate(model, duration=2.0, dt=1e-3, control=np.append(np.zeros(model.nv - 1), 2.0))
     told, speeds = run.warnings
-    assert speeds.startswith("4 joints pass their velocity limits") or "velocity limit" in speeds
-    assert told.split(": ")[1].startswith('"panda_finger_joint1" passes 0.04 m by')
-    assert "finger_joint2" not in told and "; and 1 more. " in told and told.startswith("7 joints pass their limits")
+    assert speeds.startswith("4 joints exceed their velocity limits") or "velocity limit" in speeds
+    assert told.split(": ")[1].startswith('"panda_finger_joint1" exceeds 0.04 m by')
+    assert "finger_joint2" not in told and "; and 1 more. " in told and told.startswith("7 joints exceed their limits")
     full = vt.simulate(model.full, duration=2.0, dt=1e-3, control=np.append(np.zeros(model.nv - 1), [2.0, 0.0]))
     assert full.warnings == run.warnings
 
@@ -236,7 +238,7 @@ def test_a_held_run_and_pairs_of_several_coordinates():
     sim = vt.Simulation(model, v0=[1.0, 1.0], dt=1e-2, record_every=1)
     sim.step(50)
     (told,) = sim.trajectory.warnings
-    assert told.startswith("2 joints pass their limits") and "0.1" in told and "-0.1" in told
+    assert told.startswith("2 joints exceed their limits") and "0.1" in told and "-0.1" in told
 
 
 def test_a_comparison_tells_limits_once():
@@ -253,12 +255,12 @@ def test_a_comparison_tells_limits_once():
 def test_the_command_tells_limits(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6), "--notes"]) == 0
-    assert "vitree: warning: " in (err := capsys.readouterr().err) and "pass their limits" in err
-    assert "Limits hold with --limits enforce where" in err
+    assert "vitree: warning: " in (err := capsys.readouterr().err) and "exceed their limits" in err
+    assert "read or build the robot with --limits enforce" in err
     for word in ("ignore", "enforce"):
         assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6), "--limits", word]) == 0
         err = capsys.readouterr().err
-        assert "pass their limits" not in err and ("pass their velocity limits" in err) == (word == "enforce")
+        assert "exceed their limits" not in err and ("exceed their velocity limits" in err) == (word == "enforce")
 
 
 @pytest.mark.parametrize("second, told", [(2.0, True), (2e4, False)])

@@ -375,12 +375,12 @@ SINGULAR = {
     "rod about itself": ([rz("a"), body("rod", 1.0, (1, 1, 0))], "a", "feels no inertia"),
     "ball about a point": ([ball("a"), tz(1.0), body("p", **POINT)], "a", "feels no inertia"),
     "free point": ([free("a"), body("p", **POINT)], "a", "feels no inertia"),
-    "hinges on one line": ([rz("a"), tz(1.0), rz("b"), lump()], "a", "so that no mass moves"),
-    "slides on one line": ([tx("a"), ry("b"), lump("rotor"), tx("c"), tx("d"), lump()], "c", "so that no mass moves"),
+    "hinges on one line": ([rz("a"), tz(1.0), rz("b"), lump()], "a", "without moving any mass"),
+    "slides on one line": ([tx("a"), ry("b"), lump("rotor"), tx("c"), tx("d"), lump()], "c", "without moving any mass"),
     "slide that stays on the axis": (
         [rz("a"), tx(1.0), tz("b"), tx(-1.0), body("p", **POINT)], "a", "feels no inertia"
     ),
-    "two balls": ([ball("a"), rx("b"), lump()], "a", "so that no mass moves"),
+    "two balls": ([ball("a"), rx("b"), lump()], "a", "without moving any mass"),
 }  # fmt: skip
 
 

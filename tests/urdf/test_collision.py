@@ -110,7 +110,7 @@ def test_meshes_that_cannot_be_read_have_a_line(tmp_path, content):
     path = tmp_path / "r.urdf"
     path.write_text(robot('<box size="1 1 1"/>', '<mesh filename="part.stl"/>'))
     assert vt.load_urdf(path, base="free").contacts == ()  # without a ground it is for viewers only
-    with pytest.raises(UrdfError, match=r'urdf:5: the mesh ".*part\.stl" of a <collision> of link "base" cannot touch'):
+    with pytest.raises(UrdfError, match=r'urdf:5: the mesh ".*part\.stl" of a <collision> of link "base" cannot make'):
         vt.load_urdf(path, base="free", ground=vt.Ground())
     assert [f.id for f in vt.check_urdf(path, base="free", ground=vt.Ground()).of("error")] == ["contact-mesh"]
 
@@ -167,7 +167,9 @@ def test_contacts_that_a_file_cannot_hold_are_named():
     assert "<collision>" in vt.write_urdf(tree, lossy=True)
 
 
-@pytest.mark.parametrize("limits, text", [("report", "says so"), ("enforce", "enforced"), ("ignore", "kept as data")])
+@pytest.mark.parametrize(
+    "limits, text", [("report", "not enforced"), ("enforce", "are enforced"), ("ignore", "kept as data")]
+)
 def test_the_report_says_how_limits_are_treated(limits, text):
     report = vt.load_urdf(vt.find_robot("arm6"), limits=limits).report
     assert [text in finding.text for finding in report if finding.id == "limits"] == [True]

@@ -112,7 +112,7 @@ def test_data_of_a_joint_is_kept():
     assert found.mimic == ("j", -2.0, 0.3)
     close(flat.damping, [0, 0.5])
     close(flat.friction, [0, 0.1])
-    for words in ('mimic joints follow, without a coordinate of their own: "k"', "taken as unlimited"):
+    for words in ('mimic joints follow, without coordinates of their own: "k"', "treated as unlimited"):
         assert words in str(flat.report)
 
 
@@ -131,7 +131,7 @@ def test_an_axis_of_another_length_is_said_beyond_three_digits(length, said):
 def test_damping_of_a_planar_joint_is_said_to_be_left_out():
     flat = flat_of(robot(link("a"), link("b"), joint("j", "a", "b", "planar", "<dynamics damping='1'/>")))
     assert not flat.damping.any()
-    assert 'the joint "j" is planar; its limits and damping are left out' in str(flat.report)
+    assert 'the joint "j" is planar; its limits and damping are ignored' in str(flat.report)
 
 
 def test_the_root_joint_gives_way_to_a_joint_of_its_name():
@@ -342,7 +342,7 @@ def test_the_root_chooses_a_tree():
     text = robot(*ARM, link("x"), link("y"), joint("k", "x", "y", "continuous"))
     model = load_urdf(text, root="y", base="free")
     assert model.link_names == ("y", "x") and model.joint_names == ("root_joint", "k")
-    assert 'are not connected to "y" are left out: "a", "b"' in str(model.report)
+    assert 'are not connected to "y" are ignored: "a", "b"' in str(model.report)
     follower = link("z") + joint("m", "y", "z", "continuous", "<mimic joint='j'/>")
     model = load_urdf(text.replace("</robot>", follower + "</robot>"), root="x")
     assert 'mimics "j", which is not in the' in str(model.report) and model.nv == 2

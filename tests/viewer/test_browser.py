@@ -266,3 +266,15 @@ def test_an_exported_page_moves_and_asks_for_nothing(name, kind, page, tmp_path)
         page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + 0.5 * box["height"])
         wait_until(lambda: abs(float(page.locator("#vitree-time").text_content().split()[2]) - 0.25 * seconds)
                    < 0.03 * seconds, "the time of the click")  # fmt: skip
+
+
+def test_the_panel_of_an_exported_page_leaves_the_scene_free_on_small_windows(page, tmp_path):
+    path = vt.view(run_of("closed chain"), html=tmp_path / "page.html")
+    for size, opened in (((480, 800), True), ((700, 400), False), ((1000, 700), True)):
+        page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+        page.goto(path.as_uri() + SHARP)
+        wait_until(lambda: page.locator("canvas").count() > 0, "the scene")
+        assert page.evaluate("document.getElementById('vitree-panel').open") == opened
+        panel, scene = (page.locator(which).first.bounding_box() for which in ("#vitree-panel", "#root"))
+        if size[0] < size[1]:  # below it, and within the window
+            assert panel["y"] >= scene["y"] + scene["height"] - 1 and panel["y"] + panel["height"] <= size[1] + 1

@@ -59,7 +59,7 @@ class Steps:
         self._held = Simulation(model, dt=dt, method=method, **self.options)
         self._turn = threading.Lock()
         if model.prescribed_joint_names:
-            raise ModelError(f'"{model.name}" has prescribed coordinates, which the bridges do not know')
+            raise ModelError(f'"{model.name}" has prescribed coordinates, which the bridges do not support')
         more = (model.constraints, model.has_contact, model.written)
         #: whether states and inputs determine the derivatives of steps, so that any steps are linearised together;
         #: if not, each run is linearised by itself

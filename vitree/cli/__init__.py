@@ -39,7 +39,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     sweep: "vitree sweep ur5 --methods linear-time,rk4 --dt 0.01,0.001 -o table.csv",
     view: "vitree view run.npz",
     plot: "vitree plot energy run.npz",
-    convert: "vitree convert run.npz -o run.csv",
+    convert: "vitree convert run.npz run.csv",
     bench: "vitree bench ur5",
     robots: "vitree robots",
 }
@@ -49,7 +49,7 @@ WIDEST = 100
 
 def _root(
     context: typer.Context,
-    version: Annotated[bool, option("--version", text="Print the version and leave.")] = False,
+    version: Annotated[bool, option("--version", text="Print the version and exit.")] = False,
 ) -> None:
     """Variational integrators for articulated robots, from URDF to trajectory."""
     if version:

@@ -89,13 +89,13 @@ def grouped(command: Command) -> Command:
 
 
 Json = Annotated[bool, option("--json", text="Print JSON instead of text.")]
-Notes = Annotated[bool, option("--notes", text="Print warnings and notes in full, not only how they begin.")]
-Force = Annotated[bool, option("--force", text="Replace a file that is there, of whatever kind it is.")]
+Notes = Annotated[bool, option("--notes", text="Print warnings and notes in full instead of shortened.")]
+Force = Annotated[bool, option("--force", text="Overwrite an existing file, whatever its type.")]
 Progress = Annotated[
     Optional[bool],  # noqa: UP045 (older Typer)
     option(
         "--progress/--no-progress",
-        text="Show a progress bar on stderr; by default on a terminal, after one second, and elsewhere a line a stage, "
-        "after three.",
+        text="Show a progress bar on stderr. Default: on a terminal after one second; elsewhere one line per stage, "
+        "after three seconds.",
     ),
 ]

@@ -28,13 +28,15 @@ class Scenes:
 
     scene: Annotated[
         Optional[list[str]],  # noqa: UP045 (older Typer)
-        option("--scene", text="Of 'vitree bench scenes': name of a scene; may be repeated. All by default.",
+        option("--scene", text="Name of a scene, for 'vitree bench scenes'; may be repeated. Default: all.",
                complete=_scenes),
     ] = None  # fmt: skip
     quick: Annotated[
-        bool, option("--quick", text="Of 'vitree bench scenes': shortened to what shows that they run.")
+        bool, option("--quick", text="Shorten the scenes of 'vitree bench scenes' to a test that they run.")
     ] = False
-    as_csv: Annotated[bool, option("--csv", text="Of 'vitree bench scenes': print a line of CSV a number.")] = False
+    as_csv: Annotated[
+        bool, option("--csv", text="Print the table of 'vitree bench scenes' as CSV, a line per number.")
+    ] = False
 
     def given(self) -> list[str]:
         """Return the options that are given."""
@@ -52,28 +54,28 @@ def bench(
         option(
             "--methods",
             "-m",
-            text=f"Methods separated by commas, each one of {METHOD_NAMES}. By default all but SciPy's; of scenes "
+            text=f"Methods separated by commas, each one of {METHOD_NAMES}. Default: all but SciPy's; for scenes "
             "linear-time.",
             complete=methods,
         ),
     ] = None,
     dt: Annotated[float, option("--dt", text="Time step, in s.")] = 0.001,
-    steps: Annotated[int, option("--steps", text="Steps of a run, a number.")] = 200,
+    steps: Annotated[int, option("--steps", text="Number of steps per run.")] = 200,
     repeats: Annotated[
-        int, option("--repeats", text="Runs of each, a number; the smallest time in us counts.")
+        int, option("--repeats", text="Number of timed runs; the shortest time, in us, is reported.")
     ] = 20,
     peers: Annotated[
         bool,
         option(
             "--peers/--no-peers",
-            text="Time Pinocchio and MuJoCo beside, if installed; all without damping and friction, then. Run scenes "
-            "in MuJoCo, too.",
+            text="Also time Pinocchio and MuJoCo if they are installed, all without damping and friction; also run "
+            "scenes in MuJoCo.",
         ),
     ] = True,
     progress: Progress = None,
     as_json: Json = False,
 ) -> None:
-    """Time steps and kernels; 'bench scenes' measures scenes."""
+    """Time steps and kernels; 'bench scenes' runs benchmark scenes."""
     if robot.robot == SCENES and not Path(SCENES).is_file():
         if scenes.as_csv and as_json:
             raise InputError("--csv and --json exclude each other; give one")

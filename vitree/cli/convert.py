@@ -24,24 +24,24 @@ def convert(
     reading: Reading,
     source: Annotated[
         str,
-        argument("The .npz file of a run; or a robot: its name, or the path of its file.", "SOURCE", sources),
+        argument("File of a run (.npz), or a robot, by its name or file.", "SOURCE", sources),
     ],
     target: Annotated[
         Path,
-        argument("File to write: of a run .csv, .json, .mcap, .nc or .npz; of a robot .urdf or .sexpr.", "TARGET"),
+        argument("Output file: .csv, .json, .mcap, .nc or .npz for a run; .urdf or .sexpr for a robot.", "TARGET"),
     ],
     lossy: Annotated[
-        bool, option("--lossy", text="Leave out parts that URDF cannot say, such as loads, instead of refusing.")
+        bool, option("--lossy", text="Omit parts that URDF cannot represent, such as loads, instead of refusing.")
     ] = False,
     contacts: Annotated[
-        bool, option("--contacts", text="Of a run, write its contacts to a .csv file, one row each.")
+        bool, option("--contacts", text="Write the contacts of a run to a .csv file, one row per contact.")
     ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write a run or a robot in another format.
+    """Convert a run or a robot to another format.
 
-    Names the parts that the format does not hold.
+    Prints what the format cannot represent.
     """
     check_writable("TARGET", target, force=force)
     if is_run(source):
@@ -66,7 +66,7 @@ def _tree(reading: Reading, source: str) -> Tree:
     from vitree.urdf import read_urdf
 
     if source.endswith(".sexpr"):
-        reading.refuse(f"{source} says this itself; leave it out")
+        reading.refuse(f"{source} defines this itself; leave it out")
         return read_sexpr(source)
     path = find(source)
     with reading.naming_check(source):
@@ -84,7 +84,7 @@ def _write_robot(tree: Tree, target: Path, lossy: bool) -> str:
         raise InputError(f'{target} has the ending "{ending}"; a robot is written as one of {", ".join(_WRITTEN)}')
     if ending == ".sexpr":
         if lossy:
-            raise InputError("--lossy is for .urdf; an s-expression says all but shapes, leave it out")
+            raise InputError("--lossy is for .urdf; an s-expression represents everything but shapes; leave it out")
         text = write_sexpr(tree)
         lost = ["shapes"] if tree.compile().geometry else []
     else:

@@ -25,8 +25,8 @@ from vitree.model.model import Model
 from vitree.model.system import System
 
 ROBOT = (
-    "A robot's name or a vehicle's ('vitree robots' lists them), or the path of a URDF, xacro or MJCF file or of a "
-    "mechanism in s-expressions (.sexpr)."
+    "Name of a robot or vehicle ('vitree robots' lists them), or path of a URDF, xacro, MJCF or s-expression "
+    "(.sexpr) file."
 )
 GRAVITY = "0,0,-9.81"
 
@@ -39,9 +39,9 @@ class Reading:
         str,
         option(
             "--base",
-            text="How the root link is held: free (6 degrees of freedom), fixed, or euler (free, by "
-            "six one-coordinate joints). auto: free for robots with two or more limbs on the root "
-            "link, such as talos, else fixed.",
+            text="Joint between the world and the root link: free (6 degrees of freedom), fixed, or euler (three "
+            "translations and three angles). auto: free for robots with two or more limbs on the root link, such as "
+            "talos; otherwise fixed.",
             complete=one_of("auto", "free", "fixed", "euler"),
         ),
     ] = "auto"
@@ -49,8 +49,8 @@ class Reading:
         str,
         option(
             "--mimic",
-            text="Joints that mimic others in a URDF file: reduced (without a coordinate of their own), made to follow "
-            "by constraints, or independent.",
+            text="Mimic joints of a URDF file: reduced (eliminated from the coordinates), constraints (coupled by "
+            "constraints), or independent.",
             complete=one_of("reduced", "constraints", "independent"),
         ),
     ] = "reduced"
@@ -58,64 +58,67 @@ class Reading:
         str,
         option(
             "--loops",
-            text="A link with several parent joints in a URDF file: error, or closed loops by constraints.",
+            text="Links with several parent joints in a URDF file: error, or constraints, which close the loops.",
             complete=one_of("error", "constraints"),
         ),
     ] = "error"
     root: Annotated[
         Optional[str],  # noqa: UP045 (older Typer)
-        option("--root", text="Name of the link to take as the root of a URDF file."),
+        option("--root", text="Name of the root link of a URDF file. Default: the link without a parent joint."),
     ] = None
     inertia: Annotated[
         str,
         option(
             "--inertia",
-            text="Physically impossible inertias in a URDF file: strict (an error), warn, repair (take the nearest "
-            "possible ones), or geometry (take those of the link's shapes).",
+            text="Physically impossible inertias in a URDF file: strict (an error), warn, repair (replaced by the "
+            "nearest possible ones), or geometry (computed from the shapes of the link).",
             complete=one_of("strict", "warn", "repair", "geometry"),
         ),
     ] = "warn"
     density: Annotated[
-        float, option("--density", text="Density of shapes for --inertia geometry, in kg/m^3.")
+        float, option("--density", text="Density of the shapes with --inertia geometry, in kg/m^3.")
     ] = 1000.0
     packages: Annotated[
         Optional[list[str]],  # noqa: UP045
-        option("--package", text="NAME=FOLDER of a package, or a FOLDER that holds packages; may be repeated."),
+        option("--package", text="ROS package as NAME=FOLDER, or a FOLDER that contains packages; may be repeated."),
     ] = None
     xacro: Annotated[
         Optional[list[str]],  # noqa: UP045
-        option("--xacro", text="NAME=VALUE of an argument of a xacro file; may be repeated."),
+        option("--xacro", text="Argument of a xacro file as NAME=VALUE; may be repeated."),
     ] = None
     trust: Annotated[
         bool,
-        option("--trust", text="Let a xacro file run any Python and read any file; only if you know who wrote it."),
+        option(
+            "--trust", text="Allow a xacro file to execute Python code and to read any file; only for files you trust."
+        ),
     ] = False
 
     ground: Annotated[
         Optional[bool],  # noqa: UP045
         option(
             "--ground/--no-ground",
-            text="Let the collision shapes of a URDF file touch the ground, the plane z = 0, and each other; in an "
-            "MJCF file its geoms and planes. A robot whose base is free starts on the ground, unless --q0 is numbers. "
-            "By default only where simulate starts a robot that stands.",
+            text="Contact of the collision shapes with the ground and with each other. The ground of a URDF file is "
+            "the plane z = 0; an MJCF file has its own planes and geoms. A robot with a free base starts on the "
+            "ground, unless --q0 is given as numbers. Default: contact only if simulate starts a standing robot.",
         ),
     ] = None
     friction: Annotated[
         Optional[float],  # noqa: UP045
-        option("--friction", text=f"Coefficient of friction of --ground, without unit; {FRICTION} if not given."),
+        option("--friction", text=f"Coefficient of friction of --ground, without unit. Default: {FRICTION}."),
     ] = None
     restitution: Annotated[
         Optional[float],  # noqa: UP045
         option(
             "--restitution",
-            text=f"Restitution of --ground, without unit, from 0 to 1; {RESTITUTION:g} if not given.",
+            text=f"Coefficient of restitution of --ground, without unit, from 0 to 1. Default: {RESTITUTION:g}.",
         ),
     ] = None
     limits: Annotated[
         str,
         option(
             "--limits",
-            text="Limits of joints in a URDF or MJCF file: report (a run that passes one says so), enforce, or ignore.",
+            text="Joint limits of a URDF or MJCF file: report (the run warns if a joint exceeds one), enforce, or "
+            "ignore.",
             complete=one_of(*LIMITS),
         ),
     ] = LIMITS[0]
@@ -123,15 +126,16 @@ class Reading:
         Optional[float],  # noqa: UP045
         option(
             "--limit-restitution",
-            text="Restitution of --limits enforce, without unit, from 0 (joints stop there), the default, to 1.",
+            text="Coefficient of restitution at joint limits with --limits enforce, without unit, from 0 (no "
+            "rebound) to 1. Default: 0.",
         ),
     ] = None
     joint_friction: Annotated[
         str,
         option(
             "--joint-friction",
-            text="Friction of joints in a URDF or MJCF file: smooth (a joint creeps), or dry (a joint stands until "
-            "more than its friction acts on it), which linear-time and midpoint know.",
+            text="Joint friction of a URDF or MJCF file: smooth (regularised; a loaded joint creeps), or dry (Coulomb "
+            "friction with exact sticking; linear-time and midpoint only).",
             complete=one_of("smooth", "dry"),
         ),
     ] = "smooth"
@@ -166,7 +170,7 @@ class Reading:
         taken = "--ground", "--limits", "--limit-restitution", "--joint-friction", "--package"
         others = [option for option in self.given() if option not in taken]
         if others:
-            raise InputError(f"{', '.join(others)}: {name} is MJCF, which says this itself; leave it out")
+            raise InputError(f"{', '.join(others)}: {name} is MJCF, which defines this itself; leave it out")
         return {
             "gravity": None if gravity == GRAVITY else tuple(numbers("--gravity", gravity)),
             "contacts": bool(self.ground), "limits": self.limits, "limit_restitution": self.limit_restitution,
@@ -204,7 +208,7 @@ class Reading:
             self.refuse(f'"{name}" is a vehicle, which is not read from a file; leave it out', **own)
             return vehicle(name)
         if name.endswith(".sexpr"):
-            self.refuse(f"{name} says this itself; leave it out, or change the file", **own)
+            self.refuse(f"{name} defines this itself; leave it out, or change the file", **own)
             return load_sexpr(name)
         path = find(name)
         self.touching()  # an error of these options has nothing to do with the file
@@ -244,7 +248,7 @@ def find(name: str) -> Path:
     if is_vehicle(name):
         raise InputError(f'"{name}" is a vehicle, which has no robot file; give a robot')
     if Path(name).suffix.lower() == ".npz":
-        raise InputError(f"{name} is the file of a run, and here a robot is due; view, plot and convert take runs")
+        raise InputError(f"{name} is the file of a run, but a robot is required; view, plot and convert take runs")
     try:
         return find_robot(name)
     except UnknownNameError as error:
@@ -262,14 +266,14 @@ class Robot(Reading):
 class Robots(Reading):
     """Several robots, and how their files are read."""
 
-    robots: Annotated[list[str], argument(ROBOT + " One or more.", "ROBOT...", robots)]
+    robots: Annotated[list[str], argument(ROBOT + " Several may be given.", "ROBOT...", robots)]
 
 
 @dataclass(kw_only=True)
 class OptionalRobot(Reading):
     """The same, where there is a robot by default."""
 
-    robot: Annotated[str, argument(ROBOT + " By default human.", "ROBOT", robots)] = "human"
+    robot: Annotated[str, argument(ROBOT + " Default: human.", "ROBOT", robots)] = "human"
 
 
 @dataclass(kw_only=True)
@@ -280,21 +284,21 @@ class Start:
         str,
         option(
             "--q0",
-            text="Configuration at the start: neutral (all zeros, quaternions 0,0,0,1; within limits that are "
-            "enforced), random (within the joints' limits, by --seed), or nq numbers separated by commas, in m, rad "
-            "and quaternions x,y,z,w.",
+            text="Initial configuration: neutral (all zeros, quaternions 0,0,0,1; moved into enforced limits), random "
+            "(within the joint limits, from --seed), or nq numbers separated by commas, in m, rad and quaternions "
+            "x,y,z,w.",
         ),
     ] = "neutral"
     v0: Annotated[
         str,
         option(
             "--v0",
-            text="Velocity at the start: random (each entry normal with deviation --speed, by --seed), "
-            "zero, or nv numbers separated by commas, in m/s and rad/s.",
+            text="Initial velocity: random (normally distributed with standard deviation --speed, from --seed), zero, "
+            "or nv numbers separated by commas, in m/s and rad/s.",
         ),
     ] = "random"
-    speed: Annotated[float, option("--speed", text="Deviation of the random velocity, in rad/s and m/s.")] = 1.0
-    seed: Annotated[int, option("--seed", text="Seed of a random start, a number.")] = 0
+    speed: Annotated[float, option("--speed", text="Standard deviation of a random velocity, in rad/s and m/s.")] = 1.0
+    seed: Annotated[int, option("--seed", text="Seed of the random number generator for the start.")] = 0
 
     def of(self, system: System, on_ground: bool | None = False) -> tuple[np.ndarray, np.ndarray]:
         """Return q and v; see :func:`vitree.run.arguments.start_of`."""
@@ -320,13 +324,13 @@ class World:
 
     gravity: Annotated[
         str,
-        option("--gravity", text="Gravity in world axes x,y,z, in m/s^2; .sexpr files and vehicles have their own."),
+        option("--gravity", text="Gravity x,y,z in world axes, in m/s^2; .sexpr files and vehicles define their own."),
     ] = GRAVITY
     damping: Annotated[
         bool,
         option(
             "--damping/--no-damping",
-            text="Keep the joint damping (N m s/rad or N s/m) and friction (N m or N) of the file, or set both "
+            text="Keep the joint damping (N m s/rad or N s/m) and joint friction (N m or N) of the file, or set both "
             "to zero, so that energy is conserved.",
         ),
     ] = True
@@ -354,30 +358,36 @@ class Run(World):
     duration: Annotated[float, option("--duration", "-T", text="Simulated time, in s.")] = 2.0
     solver: Annotated[
         str,
-        option("--solver", text="Solver of linear-time and midpoint; auto chooses.", complete=one_of(*SOLVERS)),
+        option(
+            "--solver", text="Solver for the steps of linear-time and midpoint; auto selects one.",
+            complete=one_of(*SOLVERS),
+        ),
     ] = "auto"
     order: Annotated[
         int,
         option(
             "--order",
-            text="Order, a number: of linear-time and midpoint 2, or 4, 6, 8 by compositions of steps; of gauss "
-            "4, 6, 8, 12 or 16, by default 8.",
+            text="Order of accuracy, a number: 2, or 4, 6, 8 by composition of steps, for linear-time and midpoint; "
+            "4, 6, 8, 12 or 16 for gauss, whose default is 8.",
         ),
     ] = 2
     others: Annotated[
         Optional[list[str]],  # noqa: UP045
         option(
             "--option",
-            text="NAME=VALUE of another option of the methods, a number or a word, such as tolerance=1e-6; may be "
-            f"repeated. NAME is one of {', '.join(METHOD_OPTIONS)}, as the method has it.",
+            text="Further option of the methods as NAME=VALUE, such as tolerance=1e-6; may be repeated. NAME is one of "
+            f"{', '.join(METHOD_OPTIONS)}; each method has some of them.",
             complete=one_of(*(f"{name}=" for name in METHOD_OPTIONS)),
         ),
     ] = None
     inputs: Annotated[
         Optional[list[str]],  # noqa: UP045
-        option("--input", text="NAME=NUMBER of an input, such as torque=500 of car; may be repeated, others are zero."),
+        option(
+            "--input",
+            text="Constant input as NAME=NUMBER, such as torque=500 for car; may be repeated. Others are zero.",
+        ),
     ] = None
-    record_every: Annotated[int, option("--record-every", text="Record each n-th step, a number of steps.")] = 1
+    record_every: Annotated[int, option("--record-every", text="Number of steps from one record to the next.")] = 1
     progress: Progress = None
 
     def driven(self) -> dict[str, float] | None:
@@ -407,8 +417,8 @@ Imports = Annotated[
     Optional[list[str]],  # noqa: UP045
     option(
         "--import",
-        text="MODULE, or file (.py), that adds integrators of yours to vitree.METHODS; may be repeated. Those of "
-        "installed packages are found by their names.",
+        text="Module or file (.py) that adds your own integrators to vitree.METHODS; may be repeated. Integrators of "
+        "installed packages are found by name.",
     ),
 ]
 

@@ -46,17 +46,17 @@ def check(
     robots: Annotated[
         list[str],
         argument(
-            "Robot files (URDF, xacro or MJCF), or names of robots; several may be given.", "ROBOT", complete_robots
+            "Robot files (URDF, xacro or MJCF) or names of robots; several may be given.", "ROBOT", complete_robots
         ),
     ],
-    strict: Annotated[bool, option("--strict", text="Exit with 1 if there are warnings.")] = False,
-    notes: Annotated[bool, option("--notes", text="Print notes, too: how the file was read.")] = False,
+    strict: Annotated[bool, option("--strict", text="Exit with status 1 if there are warnings.")] = False,
+    notes: Annotated[bool, option("--notes", text="Also print notes on how the file was read.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the faults of robot files.
+    """List the errors and warnings of robot files.
 
-    Prints a line for each fault: file:line: severity id: text.
-    Exits with 0 if there are no errors, 2 if there are some, and 1 with --strict if there are warnings only.
+    Prints a line for each: file:line: severity id: text.
+    The exit status is 2 if there are errors, 1 if there are only warnings and --strict is given, otherwise 0.
     """
     from vitree.mjcf import check_mjcf
     from vitree.mjcf.files import is_mjcf
@@ -88,21 +88,21 @@ def fix(
     robot: Annotated[
         str,
         argument(
-            "A robot's name ('vitree robots' lists them), or the path of a URDF or xacro file.", "ROBOT",
+            "Name of a robot ('vitree robots' lists them), or path of a URDF or xacro file.", "ROBOT",
             complete_robots,
         ),
     ],
     output: Annotated[
         Path,
-        option("--output", "-o", text="File for the repaired robot (.urdf).", complete=robot_files),
+        option("--output", "-o", text="Output file of the repaired robot (.urdf).", complete=robot_files),
     ],
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Repair impossible inertias, and axes not of length one.
+    """Repair impossible inertias and normalise joint axes.
 
-    The rest of the file stays.
-    Prints each change, and the errors and warnings that remain. By default --inertia is repair.
+    The rest of the file is unchanged.
+    Prints each change, then the remaining errors and warnings. The default of --inertia is repair.
     """
     from vitree.urdf import fix_urdf
     from vitree.writing import write_text
@@ -125,10 +125,10 @@ def fix(
 
 
 def robots(
-    paths: Annotated[bool, option("--paths", text="Print a line each, with the path of the robot's file.")] = False,
+    paths: Annotated[bool, option("--paths", text="Print one line per robot, with the path of its file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the robots and vehicles known by name."""
+    """List the robots and vehicles that are available by name."""
     from vitree.urdf.robots import list_robots
 
     found = list_robots()

@@ -32,7 +32,7 @@ Accuracy = Annotated[
     Optional[float],  # noqa: UP045
     option(
         "--accuracy",
-        text="Largest error of the trials of --dt auto, in m and rad, from 1e-13 to 0.1; by default 1e-6.",
+        text="Error allowed with --dt auto, in m and rad, from 1e-13 to 0.1. Default: 1e-6.",
     ),
 ]
 #: Notes of more characters are shown in short.
@@ -50,38 +50,38 @@ def simulate(
         option(
             "--method",
             "-m",
-            text=f"Integrator, one of {METHOD_NAMES}; by default linear-time, of vehicles lie.",
+            text=f"Integrator, one of {METHOD_NAMES}. Default: linear-time, for vehicles lie.",
             complete=methods,
         ),
     ] = None,
     imports: Imports = None,
     dt: Annotated[
-        str, option("--dt", text="Time step, in s; auto: one for the whole run, chosen by trials of its first part.")
+        str, option("--dt", text="Time step, in s. auto: a constant step, chosen by trial runs of the first part.")
     ] = "0.001",
     accuracy: Accuracy = None,
     output: Annotated[
-        Path, option("--output", "-o", text="File for the trajectory (.npz).", complete=runs)
+        Path, option("--output", "-o", text="Output file of the trajectory (.npz).", complete=runs)
     ] = Path("run.npz"),
     max_halvings: Annotated[
         Optional[int],  # noqa: UP045
         option(
             "--max-halvings",
-            text="How often a step that cannot be solved is halved, a number; by default 3 with the solver auto.",
+            text="Largest number of times that a step is halved if its solver fails. Default: 3 with the solver auto.",
         ),
     ] = None,
     max_impacts: Annotated[
         Optional[int],  # noqa: UP045
         option(
             "--max-impacts",
-            text="Most impacts that are located in time in a step, a number; by default 0: bodies strike at the ends "
-            "of steps.",
+            text="Largest number of impacts that are located in time within a step. Default: 0, impacts at the ends of "
+            "steps.",
         ),
     ] = None,
     monitor: Annotated[
         str,
         option(
             "--monitor",
-            text="Quantities to keep for every step, recorded or not, separated by commas: energy, momentum, "
+            text="Quantities to store at every step, also between records, separated by commas: energy, momentum, "
             "constraint, residual, iterations, contraction, certificate, error, drive_forces, gap, contact_work, "
             "momentum_balance.",
         ),
@@ -90,7 +90,7 @@ def simulate(
     notes: Notes = False,
     as_json: Json = False,
 ) -> None:
-    """Run one method and write the trajectory to a file."""
+    """Simulate with one method and save the trajectory."""
     from vitree.run.simulate import simulate
 
     check_writable("--output", output, ".npz", force=force)
@@ -169,35 +169,37 @@ def compare(
         option(
             "--methods",
             "-m",
-            text="Methods separated by commas, each a NAME, or NAME:SOLVER, NAME:order=4, or NAME:SOLVER:order=4; "
-            f"NAME is one of {METHOD_NAMES}. By default {', '.join(COMPARED)}; of vehicles all but SciPy's.",
+            text="Methods separated by commas, each NAME, NAME:SOLVER, NAME:order=4 or NAME:SOLVER:order=4; "
+            f"NAME is one of {METHOD_NAMES}. Default: {', '.join(COMPARED)}; for vehicles all but SciPy's.",
             complete=methods,
         ),
     ] = None,
     imports: Imports = None,
     dt: Annotated[
         str,
-        option("--dt", text="Time step in s; several, separated by commas, give orders. auto: one for each method."),
+        option(
+            "--dt", text="Time step, in s; several, separated by commas, show the order. auto: one for each method."
+        ),
     ] = "0.001",
     accuracy: Accuracy = None,
     reference: Annotated[
         Optional[str],  # noqa: UP045
         option(
             "--reference",
-            text="Method for the solution that errors are measured against: gauss, at a step that makes its error "
-            "negligible; a SciPy method, at a tolerance of 1e-11 (rad, m, rad/s, m/s); or none. By default gauss, with "
-            "loops scipy-dop853, with contacts, limits that hold and dry friction none.",
+            text="Method of the reference solution: gauss, at a step that makes its error negligible; a SciPy method, "
+            "at a tolerance of 1e-11 (rad, m, rad/s, m/s); or none. Default: gauss; scipy-dop853 with loops; none with "
+            "contacts, enforced limits or dry friction.",
         ),
     ] = None,
     repeats: Annotated[
-        int, option("--repeats", text="Runs per row, a number; the smallest time in us counts.")
+        int, option("--repeats", text="Number of timed runs per row; the shortest time, in us, is reported.")
     ] = 3,
     engines: Annotated[
         Optional[str],  # noqa: UP045
         option(
             "--engines",
-            text="Other programs that run the same, separated by commas: mujoco (by euler, implicitfast and rk4) and "
-            "pinocchio (by semi-implicit-euler and rk4 of its accelerations), or one method of them, such as "
+            text="Other programs to compare with, separated by commas: mujoco (with euler, implicitfast and rk4), "
+            "pinocchio (with semi-implicit-euler and rk4 on its accelerations), or one of their methods, such as "
             "mujoco:rk4.",
         ),
     ] = None,
@@ -205,15 +207,15 @@ def compare(
         Optional[str],  # noqa: UP045
         option(
             "--plot",
-            text="File for the picture (.png, .pdf, .svg); by default compare-ROBOT.png.",
+            text="Output file of the plot (.png, .pdf, .svg). Default: compare-ROBOT.png.",
         ),
     ] = None,
-    no_plot: Annotated[bool, option("--no-plot", text="Draw no picture.")] = False,
+    no_plot: Annotated[bool, option("--no-plot", text="Do not draw a plot.")] = False,
     force: Force = False,
     notes: Notes = False,
     as_json: Json = False,
 ) -> None:
-    """Run several methods from one state; print and plot a comparison."""
+    """Compare methods from one initial state, in a table and a plot."""
     from vitree.run.compare import Comparison, compare
 
     steps = [step_of(part) for part in dt.split(",")]

@@ -35,28 +35,28 @@ class Stand(Start):
         str,
         option(
             "--q0",
-            text="Configuration at the start: standing (the posture of the robot's SRDF file, on the ground), neutral "
-            "(all zeros, quaternions 0,0,0,1; within limits that are enforced), random (within the joints' limits, by "
-            "--seed), or nq numbers separated by commas, in m, rad and quaternions x,y,z,w. auto: standing for legged "
-            "robots, such as talos, if --v0 is not random; else neutral.",
+            text="Initial configuration: standing (the posture of the robot's SRDF file, on the ground), neutral (all "
+            "zeros, quaternions 0,0,0,1; moved into enforced limits), random (within the joint limits, from --seed), "
+            "or nq numbers separated by commas, in m, rad and quaternions x,y,z,w. auto: standing for legged robots, "
+            "such as talos, unless --v0 is random; otherwise neutral.",
         ),
     ] = "auto"
     v0: Annotated[
         str,
         option(
             "--v0",
-            text="Velocity at the start: zero, random (each entry normal with deviation --speed, by --seed), or nv "
-            "numbers separated by commas, in m/s and rad/s. auto: zero; random for vehicles, and for mechanisms that "
-            "would stay at rest, such as pendulum.",
+            text="Initial velocity: zero, random (normally distributed with standard deviation --speed, from --seed), "
+            "or nv numbers separated by commas, in m/s and rad/s. auto: zero; random for vehicles, and for mechanisms "
+            "that start in equilibrium, such as pendulum.",
         ),
     ] = "auto"
     drives: Annotated[
         str,
         option(
             "--drives",
-            text="Gains kp,kd of PD drives on all joints of one coordinate, in N m/rad and N m s/rad (N/m and N s/m); "
-            "their targets are the coordinates at the start. none: no drives. auto: drives as stiff as the weight "
-            "needs if the robot stands, else none.",
+            text="Gains kp,kd of PD drives on all joints with one coordinate, in N m/rad and N m s/rad (N/m and N "
+            "s/m); the targets are the initial coordinates. none: no drives. auto: for a standing robot drives that "
+            "can hold its weight; otherwise none.",
         ),
     ] = "auto"
 

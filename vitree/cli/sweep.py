@@ -38,55 +38,55 @@ def sweep(
         option(
             "--methods",
             "-m",
-            text="Methods separated by commas, each a NAME, or NAME:SOLVER, NAME:order=4, or NAME:SOLVER:order=4; "
-            f"NAME is one of {METHOD_NAMES}. By default linear-time, of vehicles lie.",
+            text="Methods separated by commas, each NAME, NAME:SOLVER, NAME:order=4 or NAME:SOLVER:order=4; "
+            f"NAME is one of {METHOD_NAMES}. Default: linear-time, for vehicles lie.",
             complete=methods,
         ),
     ] = None,
     dt: Annotated[
-        str, option("--dt", text="Time steps in s, separated by commas. auto: one chosen for each run.")
+        str, option("--dt", text="Time steps, in s, separated by commas. auto: one is chosen for each run.")
     ] = "0.001",
     seeds: Annotated[
-        int, option("--seeds", text="How many starts, a number: those of --seed and of the seeds after it.")
+        int, option("--seeds", text="Number of random starts: with the seed --seed and those after it.")
     ] = 1,
     varied: Annotated[
         Optional[list[str]],  # noqa: UP045
         option(
             "--set",
-            text="NAME=VALUE,VALUE,... of an option that varies; may be repeated. NAME is that of a method's option, "
-            f"as for --option, or one of {', '.join(VARIED)}.",
+            text="Option to vary, as NAME=VALUE,VALUE,...; may be repeated. NAME is an option of a method, as for "
+            f"--option, or one of {', '.join(VARIED)}.",
             complete=one_of(*(f"{name}=" for name in (*METHOD_OPTIONS, *VARIED))),
         ),
     ] = None,
     output: Annotated[
         Optional[Path],  # noqa: UP045
-        option("--output", "-o", text="File for the table (.csv, .parquet, .nc or .json)."),
+        option("--output", "-o", text="Output file of the table (.csv, .parquet, .nc or .json)."),
     ] = None,
     folder: Annotated[
         Optional[Path],  # noqa: UP045
         option(
             "--folder",
-            text="Folder that keeps rows while the sweep runs, so that the same command goes on after a kill. By "
-            "default OUTPUT.rows, which is removed in the end; a folder that is given stays.",
+            text="Folder for the finished rows while the sweep runs, so that the same command resumes an interrupted "
+            "sweep. Default: OUTPUT.rows, which is removed at the end; a folder that is given is kept.",
         ),
     ] = None,
     backend: Annotated[
         str,
-        option("--backend", text="What runs the cases: processes, threads, dask or ray.", complete=one_of(*BACKENDS)),
+        option("--backend", text="Backend of the sweep: processes, threads, dask or ray.", complete=one_of(*BACKENDS)),
     ] = "processes",
     workers: Annotated[
         Optional[int],  # noqa: UP045
-        option("--workers", text="How many processes, threads or actors, a number; by default one for each core."),
+        option("--workers", text="Number of processes, threads or actors. Default: one per core."),
     ] = None,
     cluster: Annotated[
         Optional[str],  # noqa: UP045
-        option("--cluster", text="Address of a cluster of --backend dask or ray; by default one is started here."),
+        option("--cluster", text="Address of the cluster for --backend dask or ray. Default: a local one is started."),
     ] = None,
-    timings: Annotated[bool, option("--timings", text="Have a column of the seconds of each run.")] = False,
+    timings: Annotated[bool, option("--timings", text="Add a column of computing times, in s.")] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Run robots by methods, steps, options and seeds into one table."""
+    """Run all combinations of robots, methods, steps, options and seeds."""
     from vitree.run.sweep import remove_folder, sweep
 
     if output is not None:

@@ -36,53 +36,55 @@ def view(
     reading: Reading,
     source: Annotated[
         list[str],
-        argument(ROBOT + " Or the .npz file of a run, or several, laid over each other.", "SOURCE", sources),
+        argument(ROBOT + " Or one or more files of runs (.npz), shown superimposed.", "SOURCE", sources),
     ],
     html: Annotated[
         Optional[Path],  # noqa: UP045 (older Typer)
-        option("--html", text="Write one self-contained page to this file (.html) instead of serving one."),
+        option("--html", text="Write a self-contained page to this file (.html) instead of serving it."),
     ] = None,
     mp4: Annotated[
         Optional[Path],  # noqa: UP045
-        option("--mp4", text="Write a video of runs to this file (.mp4) instead of serving a page."),
+        option("--mp4", text="Write a video of the runs to this file (.mp4) instead of serving a page."),
     ] = None,
     fps: Annotated[
         Optional[float],  # noqa: UP045
-        option("--fps", text="Frames a second of --mp4, in 1/s; 30 if not given."),
+        option("--fps", text="Frame rate of --mp4, in 1/s. Default: 30."),
     ] = None,
     size: Annotated[
         Optional[str],  # noqa: UP045
-        option("--size", text="WIDTHxHEIGHT of --mp4, in pixels, even numbers; 1280x720 if not given."),
+        option("--size", text="Frame size of --mp4 as WIDTHxHEIGHT, even numbers of pixels. Default: 1280x720."),
     ] = None,
     host: Annotated[
-        str, option("--host", text="Address to serve at; only this machine can open the default.")
+        str, option("--host", text="Network address to serve at; the default is accessible from this machine only.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, option("--port", text="Port to serve at, a number; if it is taken, the next that is free.")
+        int, option("--port", text="Port number to serve at; if it is in use, the next free one.")
     ] = 8080,
     browser: Annotated[
         Optional[bool],  # noqa: UP045
-        option("--browser/--no-browser", text="Open a browser; by default on a terminal with a display."),
+        option("--browser/--no-browser", text="Open a browser. Default: on a terminal with a display."),
     ] = None,
-    speed: Annotated[float, option("--speed", text="Speed of playing, in s of the run a second.")] = 1.0,
+    speed: Annotated[float, option("--speed", text="Playback speed, in s of simulated time per second.")] = 1.0,
     spread: Annotated[float, option("--spread", text="Distance between runs along y, in m.")] = 0.0,
     follow: Annotated[
         Optional[bool],  # noqa: UP045
-        option("--follow/--no-follow", text="Keep the first run in the picture; by default if it goes far."),
+        option("--follow/--no-follow", text="Let the camera follow the first run. Default: if it moves far."),
     ] = None,
     robot: Annotated[
         Optional[str],  # noqa: UP045
-        option("--robot", text="Robot of runs from files that have no pictures.", complete=robots),
+        option("--robot", text="Robot of the runs, if their files contain no shapes.", complete=robots),
     ] = None,
     q0: Annotated[
         str,
-        option("--q0", text="Configuration of a robot: neutral, random, or nq numbers separated by commas."),
+        option(
+            "--q0", text="Configuration of a robot: neutral, random, or nq numbers separated by commas, in m and rad."
+        ),
     ] = "neutral",
     force: Force = False,
 ) -> None:
     """Show a robot with sliders, or play runs, in a web page.
 
-    Ctrl-C ends it. --html and --mp4 write a file instead.
+    Ctrl-C stops the server. --html and --mp4 write a file instead.
     """
     from vitree.viewer.movie import write_video
     from vitree.viewer.page import page_of, write_page
@@ -169,41 +171,41 @@ def _has_display() -> bool:
 
 
 def plot(
-    what: Annotated[str, argument(f"What to draw: {', '.join(PLOTS)}.", "WHAT", one_of(*PLOTS))],
-    run: Annotated[list[str], argument("The .npz file of a run, or several, in one picture.", "RUN", runs)],
+    what: Annotated[str, argument(f"Quantity to plot: {', '.join(PLOTS)}.", "WHAT", one_of(*PLOTS))],
+    run: Annotated[list[str], argument("One or more files of runs (.npz), drawn into one plot.", "RUN", runs)],
     output: Annotated[
         Optional[Path],  # noqa: UP045
         option(
-            "--output", "-o", text="File for the picture (.png, .pdf, .svg); by default WHAT-RUN.png, naming each run."
+            "--output", "-o", text="Output file of the plot (.png, .pdf, .svg). Default: WHAT-RUN.png, with all runs."
         ),
     ] = None,
     coordinates: Annotated[
         Optional[list[str]],  # noqa: UP045
-        option("--coordinate", text="NAME of a coordinate, for coordinates (may be repeated) and phase."),
+        option("--coordinate", text="Name of a coordinate, for coordinates (may be repeated) and phase."),
     ] = None,
     of: Annotated[
         Optional[str],  # noqa: UP045
         option(
             "--of",
-            text="What of the coordinates: q, v or p; for phase, v or p against q. By default q, and v.",
+            text="Variable to plot: q, v or p for coordinates (default q); v or p against q for phase (default v).",
             complete=one_of("q", "v", "p"),
         ),
     ] = None,
     frames: Annotated[
         Optional[list[str]],  # noqa: UP045
-        option("--frame", text="NAME of a frame that may touch, for contact-forces and center-of-pressure (may be "
-               "repeated)."),
+        option("--frame", text="Name of a frame with contact points, for contact-forces and center-of-pressure; may be "
+               "repeated."),
     ] = None,
     force: Force = False,
     mean: Annotated[
         Optional[float],  # noqa: UP045
-        option("--mean", text="Length of the windows of moving means, of contact-forces, in s."),
+        option("--mean", text="Window of the moving average of contact-forces, in s. Default: no average."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Draw runs into a picture.
+    """Plot a quantity of one or more runs.
 
-    It carries the settings that made them.
+    The file contains the settings of the runs.
     """
     from vitree.plot import check_format, figure_of, save
 

@@ -312,7 +312,7 @@ def _left_alone(model: Model, q: np.ndarray, A: np.ndarray, B: np.ndarray) -> Sp
     others = np.linalg.svd(W)[0][:, W.shape[1] :] if W.shape[1] else np.eye(n)
     alone = W.T @ A @ W
     if W.shape[1] and not np.abs(np.linalg.matrix_power(alone, LATER)).max() < GROWN:
-        raise InputError("what no force moves goes on instead of staying where it is displaced; add actuators")
+        raise InputError("a part of the state that no force reaches does not stay where it is displaced; add actuators")
     # where the others are at rest beside what is left alone: (others Y + W) z, with A_o Y - Y T = -A_ow
     Y = _beside(others.T @ A @ others, others.T @ A @ W, alone)
     return Split((others.T - Y @ W.T) @ size, np.linalg.solve(size, others))

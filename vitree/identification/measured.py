@@ -101,7 +101,7 @@ def _checked(model: Model, name: str, run: Measurement | Recording, t: np.ndarra
         if array is not None and array.shape != (len(t), size):
             raise InputError(f"{name}.{what} has shape {array.shape}; it must be {(len(t), size)}")
         if array is not None and not np.isfinite(array).all():
-            raise InputError(f"{name}.{what} must be finite; it holds NaN or infinity. Leave these records out")
+            raise InputError(f"{name}.{what} must be finite; it contains NaN or infinity. Leave these records out")
     if arrays["q"] is None:
         raise InputError(f"{name}.q is missing")
     q = np.array([model.validate_configuration(row, f"{name}.q[{k}]") for k, row in enumerate(arrays["q"])])

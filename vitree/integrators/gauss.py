@@ -196,7 +196,7 @@ class Gauss(CompiledIntegrator):
             first, more = self.model.constraints[0].name, len(self.model.constraints) - 1
             raise ModelError(
                 f'"{self.model.name}" has the {first}{f" and {more} more constraints" if more else ""}, and the method '
-                "gauss knows no constraints: take linear-time or midpoint, of order=4, 6 or 8 for small errors"
+                "gauss does not support constraints: use linear-time or midpoint, with order=4, 6 or 8 for small errors"
             )
 
     @property

@@ -70,6 +70,6 @@ def events_of(chosen: Mapping[str, object], model: Model) -> int:
     if events and getattr(model, "has_contact", False) and model.prescribed_joint_names:
         raise InputError(
             "max_impacts", events,
-            "does not know its steps beforehand, and prescribed coordinates need them; leave it out"
+            "does not know its steps in advance, but prescribed coordinates need them; leave it out"
         )
     return events

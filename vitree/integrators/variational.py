@@ -191,7 +191,7 @@ class Variational(CompiledIntegrator):
         if self.model.prescribed_joint_names:
             raise InputError(
                 "adapt", adapt,
-                "does not know its steps beforehand, and prescribed coordinates need them; take equal steps"
+                "does not know its steps in advance, but prescribed coordinates need them; use equal steps"
             )
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2:
             raise InputError(

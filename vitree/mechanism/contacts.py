@@ -32,7 +32,7 @@ def _check_surface(of: Ground | Contact, name: str) -> None:
     if of.stiffness is not None:
         stiffness = within(of.stiffness, f"stiffness of the {name}", 0.0, math.inf, unbounded=True)
         if not stiffness:
-            raise ModelError(f"the stiffness of the {name} is zero, which holds nothing; leave it out for a rigid one")
+            raise ModelError(f"the stiffness of the {name} is zero, so it carries no load; omit it for a rigid one")
         object.__setattr__(of, "stiffness", stiffness)
     if of.damping and (of.stiffness is None or of.stiffness == math.inf):
         raise ModelError(f"the {name} has damping and no stiffness; a rigid contact has no damping: give both or none")
@@ -322,7 +322,7 @@ class RollingConstraint:
             if not isinstance(held := getattr(self, field), bool):
                 raise ModelError(f"{field} of the {self.name} is {shown(held)}; it must be True or False")
         if not (self.along or self.across or self.normal):
-            raise ModelError(f"the {self.name} holds nothing; give along=True, across=True or normal=True")
+            raise ModelError(f"the {self.name} constrains nothing; give along=True, across=True or normal=True")
         if self.plane is not None:
             object.__setattr__(self, "plane", plane_of(self.plane, f"the plane of the {self.name}"))
 

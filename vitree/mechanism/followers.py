@@ -184,7 +184,7 @@ def _followed(index: Index) -> Mapping[str, tuple[str, float, float]]:
             continue
         (a, factor_a), (b, factor_b) = coupling.factors.items()
         if factor_a == 0:
-            raise ModelError(f'the {coupling.name} has the factor 0 for "{a}", so nothing says where it is')
+            raise ModelError(f'the {coupling.name} has the factor 0 for "{a}", so its position is undetermined')
         if a in direct:
             raise ModelError(f'"{a}" follows two joints, "{direct[a][0]}" and "{b}"; take one out')
         if prescribed[a] and not prescribed[b]:

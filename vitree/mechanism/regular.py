@@ -165,8 +165,8 @@ def _reason(name: str, alone: bool) -> str:
             f"on its axis; give a body below it an inertia or a mass off the axis, or make it fixed"
         )
     return (
-        f'the joint "{name}" can move with the joints below it so that no mass moves, which makes the mass matrix '
-        f"singular (two hinges on one line do that); give the bodies between them mass, or make one fixed"
+        f'the joint "{name}" can move with the joints below it without moving any mass, so the mass matrix is '
+        f"singular (as with two collinear hinges); give the bodies between them mass, or make one joint fixed"
     )
 
 

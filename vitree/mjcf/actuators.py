@@ -146,7 +146,7 @@ def add_actuators(
                 loads.append(Wrench(frame, tuple(put["torque"]), tuple(put["force"]), "local"))
                 shared |= _limited_above(model, int(model.site_bodyid[target]))
         else:
-            findings.say("actuator", f'the actuator "{name}": a transmission of its kind is not known')
+            findings.say("actuator", f'the actuator "{name}": its transmission is not supported')
             continue
         rows = {joint: factor for joint, factor in rows.items() if factor}  # without a gear it does nothing
         gain[k], offset[k] = row.gain, row.offset
@@ -242,7 +242,7 @@ def _cap_motors(
         alone = len(rows) == 1 and joint not in servos and factor
         if not alone or sum(row.number == each.number for own in motors.values() for each, _ in own) > 1:
             name = names.joint[joint]
-            findings.say("actuator-limit", f'the limit of what several actuators do to the joint "{name}"')
+            findings.say("actuator-limit", f'the limit of the total force of several actuators on the joint "{name}"')
             continue
         low, high = sorted(x / factor for x in model.jnt_actfrcrange[joint].tolist())
         force[row.number] = max(force[row.number, 0], low), min(force[row.number, 1], high)
@@ -271,7 +271,7 @@ def _tell_of_tendons(model: MjModel, names: Names, findings: Findings) -> None:
     for tendon in sorted({int(model.actuator_trnid[k, 0]) for k in on_tendons}):
         if limited[tendon]:
             name = names.of("tendon", tendon) or f"tendon{tendon}"
-            findings.say("actuator-limit", f'the limit of what actuators do to the tendon "{name}"')
+            findings.say("actuator-limit", f'the limit of the actuator force on the tendon "{name}"')
 
 
 def _drive(model: MjModel, names: Names, findings: Findings, joint: int, rows: list[tuple[_Row, float]],

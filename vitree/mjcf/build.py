@@ -226,8 +226,8 @@ class Builder:
         except ModelError as error:
             raise ModelError(f"{self.findings.file}: its equalities cannot be constraints: {error}") from None
         if len(kept) < len(rows):
-            self.findings.say("loops", f"{len(rows) - len(kept)} of {len(rows)} equations of equalities are implied by "
-                              "the others and left out")  # fmt: skip
+            self.findings.say("loops", f"{len(rows) - len(kept)} of {len(rows)} equations of equalities are redundant "
+                              "and omitted")  # fmt: skip
         tree.constraints = kept
 
     # ---- what is left out -----------------------------------------------------------------------------------
@@ -239,21 +239,21 @@ class Builder:
             say("fluid", f"forces of the fluid around it: density {model.opt.density:g}, viscosity "
                 f"{model.opt.viscosity:g}")  # fmt: skip
         if mocap := [self.names.body[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0]:
-            say("body", f"mocap bodies, which stand still: {listed(mocap)}")
+            say("body", f"mocap bodies, which do not move: {listed(mocap)}")
         for count, what in (("nflex", "flexible bodies"), ("nplugin", "plugins"), ("npair", "pairs of <contact>")):
             if number := int(getattr(model, count, 0)):
                 rule = {"nflex": "body", "nplugin": "plugin", "npair": "contact-pair"}[count]
                 say(rule, f"{what}: {number}")
         if self.limited:
             say("limits", {
-                "report": "joint limits: a run that passes one says so, and nothing holds them",
+                "report": "joint limits are not enforced; a run warns if a joint exceeds one",
                 "enforce": "joint limits are enforced, exactly; MuJoCo's are soft",
                 "ignore": "joint limits are kept as data",
             }[self.tree.limits])  # fmt: skip
         rubbing = [name for k, name in enumerate(self.names.joint)
                    if self._one(k) and model.dof_frictionloss[model.jnt_dofadr[k]]]  # fmt: skip
         if rubbing and not (self.dry or self.off("FRICTIONLOSS") or self.off("CONSTRAINT")):
-            text = "friction is smooth here, so that joints creep; dry friction is an option: "
+            text = "joint friction is regularised, so loaded joints creep; friction=\"dry\" makes it exact: "
             say("friction", text + listed(rubbing))
         if len(self.names.actuator):
             say("actuators", "controls of actuators are inputs; Controls makes these of MuJoCo's ctrl")

@@ -151,8 +151,8 @@ def add_contacts(model: MjModel, names: Names, findings: Findings, ground: Groun
     known = [pair for pair in pairs if _known(solids[pair[0]], solids[pair[1]])]
     if len(known) < len(pairs):
         bodies = listed(f"{names.body[body[a]]} - {names.body[body[b]]}" for a, b in pairs if (a, b) not in set(known))
-        findings.say("contact-pair", f"boxes, cylinders and meshes do not touch each other, nor balls cylinders and "
-                     f"meshes: {bodies}")  # fmt: skip
+        findings.say("contact-pair", "contacts of boxes, cylinders and meshes with each other, and of balls with "
+                     f"cylinders and meshes, are not supported: {bodies}")  # fmt: skip
     touching = {k for pair in known for k in pair}
     taken = [k for k in solids if k in touching or k in meets]
     flies = [k for k in taken if k not in meets and not geoms.fixed[body[k]]]
@@ -198,7 +198,7 @@ def _ground(model: MjModel, geoms: _Geoms, findings: Findings, names: Names, pla
     """Return the ground of the planes that something meets."""
     used = [p for p in planes if any(p in grounded[k] for k in meets)]
     if any(set(grounded[k]) != set(used) for k in meets):
-        findings.say("contact-pair", "some geoms touch some planes only; here all touch all planes")
+        findings.say("contact-pair", "some geoms touch some of the planes only; here all geoms touch all planes")
     spaces = []
     for p in used:
         normal = geoms.xmat[p][:, 2]
@@ -226,6 +226,6 @@ def _tell(
     if known:
         findings.say("contact-friction", "bodies that touch each other have the larger friction of their contacts with "
                      "the ground, which may be more than their own")  # fmt: skip
-    findings.say("contact-soft", "softness of contacts: solref, solimp, margin and gap; they are rigid")
+    findings.say("contact-soft", "softness of contacts: solref, solimp, margin and gap; contacts are rigid here")
     if np.any(getattr(model, "geom_surfacevel", 0.0)) or np.any(getattr(model, "geom_adhesion", 0.0)):
         findings.say("contact-shape", "adhesion and velocities of surfaces")

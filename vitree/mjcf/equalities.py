@@ -62,7 +62,7 @@ def equality_constraints(
             else:
                 found.append(coupling)
         else:
-            findings.say("equality", f'the equality "{name}": it is of a kind that is not known')
+            findings.say("equality", f'the equality "{name}": its kind is not supported')
     return found
 
 

@@ -97,7 +97,7 @@ class Names:
         self.actuator = self._all("actuator", len(model.actuator_trntype), set())
         changed = [f"{old} is {new}" for old, new in self._changed]
         if changed:
-            findings.say("name", "names that another part has already: " + ", ".join(changed))
+            findings.say("name", "names that other parts have already: " + ", ".join(changed))
 
     _changed: list[tuple[str, str]]
 

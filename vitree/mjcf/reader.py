@@ -161,7 +161,7 @@ def from_mujoco(
     ground : Ground, optional
         In place of the planes of the model.
     limits : {"enforce", "report", "ignore"}
-        How to treat limits of joints: they hold; or a run that passes one says so in ``traj.warnings``; or nothing.
+        Treatment of joint limits: enforced; a run that exceeds one says so in ``traj.warnings``; or no treatment.
     limit_restitution : float, or mapping of str to float, optional
         As of :func:`vitree.load_urdf`.
     hull_points : int

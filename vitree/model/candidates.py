@@ -186,7 +186,7 @@ def require_contacts(index: Index, flat: Flat) -> None:
     if flat.ground is None and len(bodies) == 1:
         name = next(contact.name for contact in flat.contacts if isinstance(contact, Contact))
         raise ModelError(
-            f'the {name} of "{flat.name}" can meet nothing: there is no ground, and no other body has a contact; add '
+            f'the {name} of "{flat.name}" has no counterpart: there is no ground, and no other body has a contact; add '
             "vt.Ground(), or a vt.Contact of another body"
         )
     if flat.ground is not None and not meets and not flat.rolling:

@@ -107,10 +107,10 @@ class Unmet:
         found = []
         for rows, severity in ((self.pairs[self.loose], "warning"), (self.pairs[~self.loose], "note")):
             if len(rows):
-                found.append(Finding("contact-pair", severity, "shapes that can come near each other and cannot touch: "
-                                     + self.told(rows) + REMEDY))  # fmt: skip
+                text = "shapes that can meet, but whose contact is not supported: " + self.told(rows) + REMEDY
+                found.append(Finding("contact-pair", severity, text))
         if self.idle:
-            found.append(Finding("contact-idle", "warning", f"contacts that can meet nothing: {', '.join(self.idle)}; "
+            found.append(Finding("contact-idle", "warning", f"contacts without a counterpart: {', '.join(self.idle)}; "
                                  "add a ground, vt.Ground(), or shapes that they touch"))  # fmt: skip
         return found
 

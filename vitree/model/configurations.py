@@ -353,9 +353,10 @@ def minimize_potential_energy(
         x = np.linalg.lstsq(system, np.concatenate((-left, np.zeros(m))), rcond=1e-12)[0][: len(left)]
         q = rest.moved(q, x * min(1.0, 0.5 / max(np.abs(x).max(), 1e-300)))
         q = satisfy_constraints(model, q, hold)
+    worst = model.v_names[int(np.flatnonzero(rest.free)[np.abs(left).argmax()])]
     raise ConvergenceError(
-        f'no rest near q: "{model.v_names[int(np.flatnonzero(rest.free)[np.abs(left).argmax()])]}" still feels '
-        f"{np.abs(left).max():.3g} N or N m; the potential may have no minimum there; start elsewhere, or hold joints",
+        f'no equilibrium near q: "{worst}" still has a force of {np.abs(left).max():.3g} N or N m; the '
+        "potential may have no minimum there; start elsewhere, or hold joints",
         time=np.nan, residual=float(np.abs(left).max()), iterations=20,
     )  # fmt: skip
 

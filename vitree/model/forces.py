@@ -98,7 +98,7 @@ def require_contacts_word(contacts: str) -> bool:
     if not isinstance(contacts, str) or contacts not in CONTACTS:
         raise InputError(
             "contacts", contacts,
-            f'is {shown(contacts)}; choose "closed", so that what is closed pushes, or "none"',
+            f'is {shown(contacts)}; choose "closed", so that closed contacts act, or "none"',
             choices=CONTACTS
         )  # fmt: skip
     return contacts == "closed"

@@ -420,7 +420,7 @@ def resolve_inputs(model: System, inputs: object) -> np.ndarray | Callable[..., 
             f"inputs{listed}"
         )
     if not np.isfinite(array).all():
-        raise InputError("inputs", inputs, "must be finite; they hold NaN or infinity")
+        raise InputError("inputs", inputs, "must be finite; they contain NaN or infinity")
     return array
 
 

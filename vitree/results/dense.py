@@ -185,7 +185,7 @@ def _between(run: Known, k: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.n
         layout = layout_of(run.joint_names, run.q_names, run.v_names)
     if layout is None:
         raise InputError(
-            f'"{run.model_name}" is no mechanism of joints, so that nothing is known between its records, as at '
+            f'"{run.model_name}" is not a mechanism of joints, so its states between records are not available, as at '
             f"t = {t[0]:.9g} s; ask for times of records, or for the nearest record by .nearest(t)"
         )
     ends = np.unique(np.concatenate((k, k + 1)))

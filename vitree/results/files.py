@@ -253,7 +253,7 @@ class Arrays:
             if kind.kind not in ("U" if name == "header" else "fiu") or kind.names is not None or kind.subdtype:
                 raise ValueError(f'its array "{name}" is of the type {kind}')
             if math.prod(shape) * kind.itemsize + stream.tell() != entry.file_size:
-                raise ValueError(f'its array "{name}" is not as large as it says')
+                raise ValueError(f'its array "{name}" does not have the size that it declares')
             data = stream.read()
         array = np.frombuffer(data, kind).reshape(shape, order="F" if fortran else "C")
         return array if name == "header" else array.astype(kind.newbyteorder("="), order="C")

@@ -301,8 +301,8 @@ def require_times(t0: float, end: float, dt: float) -> None:
     if not (largest + dt > largest and largest - dt < largest):
         raise InputError(
             "t0", t0,
-            f"s is too far from zero for steps of dt={quoted(dt)} s: beside {largest:g} s the next number is "
-            f"{np.spacing(largest):.2g} s away; begin nearer to zero"
+            f"s is too far from zero for steps of dt={quoted(dt)} s: the next number after {largest:g} s is "
+            f"{np.spacing(largest):.2g} s away; start nearer to zero"
         )
 
 
@@ -407,7 +407,7 @@ def require_known(kind: type[Integrator], options: Mapping[str, object]) -> None
     """Raise an UnknownNameError if an option is an argument under a name of other libraries; the text has ours."""
     if "resume" in options:
         error = UnknownNameError("argument", "resume", ["run.resume(duration)"], argument="resume")
-        error.args = ('no argument "resume": run.resume(duration) goes on from the end of a run',)
+        error.args = ('no argument "resume": run.resume(duration) continues a run from its end',)
         raise error
     for name in options:
         if name in _MEANT and name not in kind.options:

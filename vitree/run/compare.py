@@ -292,7 +292,7 @@ def compare(
     jobs, (asked, auto) = _jobs(methods, model.methods), _time_steps(dt, duration, record_every)
     others = engine_jobs(engines)
     if accuracy is not None and not auto:
-        raise InputError("accuracy", accuracy, f'goes with dt="{AUTO}"; leave it out')
+        raise InputError("accuracy", accuracy, f'requires dt="{AUTO}"; leave it out')
     if (whole(repeats) or 0) < 1:
         raise InputError("repeats", repeats, "must be a whole number, 1 or more")
     shared = RunArguments(**{name: given[name] for name in given.keys() & NAMES - {"dt", "accuracy", "progress"}})

@@ -139,7 +139,7 @@ class Rollout:
         k = operator.index(index)
         k += len(self) if k < 0 else 0
         if not 0 <= k < len(self):
-            raise IndexError(f"there are {len(self)} instances, from 0 to {len(self) - 1}; {index} is none of them")
+            raise IndexError(f"there are {len(self)} instances, from 0 to {len(self) - 1}; {index} is not one of them")
         count = int(self.rows[k])
         if "q" not in self.data or not {"v", "p"} & self.data.keys():
             raise InputError('a trajectory needs q, and v or p: give record=("q", "v")')
@@ -261,7 +261,7 @@ class Instances:
                 raise InputError("instances", asked, "must be a whole number")
             found["instances"] = count
         if not found:
-            raise InputError("nothing says how many instances there are: give q0 of shape (n, nq), or instances=n")
+            raise InputError("the number of instances is not given: give q0 of shape (n, nq), or instances=n")
         if len({*found.values()}) > 1:
             listed = ", ".join(f"{name}: {count}" for name, count in found.items())
             raise InputError(f"the arguments have different numbers of instances ({listed}); give each the same")

@@ -355,7 +355,7 @@ class StepsOf:
         self.ends = Rows(*(np.ascontiguousarray(x) for x in rows))
         self.touched = touched_in(run, self.model) if self.model.has_contact else []
         if not len(self.ends.q):
-            raise InputError("the run has no steps; let it go on before it is linearized")
+            raise InputError("the run has no steps; resume it before it is linearized")
         self.tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
         self._parts: dict[int, list[Part]] = {}
         self.pieces, nodes = _pieces_of(run, self.ends)

@@ -125,7 +125,7 @@ ROUNDING = 5e-14
 #: The method that solves where it can, and the one that solves where it cannot.
 GAUSS, SCIPY = "gauss", "scipy-dop853"
 #: What a comparison says of a model that neither of them can solve.
-WITHOUT = "Error: none. No reference takes contacts, limits that hold, wheels that roll or dry friction."
+WITHOUT = "No errors: no reference method supports contacts, enforced limits, rolling wheels or dry friction."
 #: What gauss takes for a reference.
 SHARP = {"order": 16, "tolerance": 1e-13}
 #: A reference is known up to the time at which two solutions of it differ by more [rad, m].

@@ -236,7 +236,7 @@ def _shaped(value: object, name: str, last: tuple[int, ...], steps: int) -> np.n
 
 def _finite(array: np.ndarray, name: str) -> np.ndarray:
     if not np.isfinite(array).all():
-        raise InputError(f"{name} must be finite; it holds NaN or infinity")
+        raise InputError(f"{name} must be finite; it contains NaN or infinity")
     return array
 
 

@@ -207,7 +207,7 @@ def require_choosable(given: RunArguments) -> None:
         return  # the run before has its dt, and another is refused
     if not isinstance(given.dt, str):
         raise InputError(
-            "accuracy", given.accuracy, f"goes with {_AUTO}; give that, or leave accuracy out"
+            "accuracy", given.accuracy, f"requires {_AUTO}; give that, or leave accuracy out"
         )  # fmt: skip
     _accuracy(given)
     if not 0 < real(given.duration) < math.inf:

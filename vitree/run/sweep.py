@@ -120,7 +120,7 @@ class Folder:
             try:
                 body = place.read_bytes()
                 if place.name != _name_of(body):
-                    raise ValueError("its content is another than its name says")
+                    raise ValueError("its content does not match its name")
                 took, found = _rows_of(read_json(body), self.count)
             except (OSError, ValueError):
                 self.damaged += 1

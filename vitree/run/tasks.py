@@ -443,7 +443,7 @@ def packed(function: Function) -> Payload:
         body = cloudpickle.dumps(function)
     except Exception as error:  # whatever its parts raise
         raise InputError(
-            f"what cannot be sent to other processes: {told(error)}; make what it holds within the function, or run "
+            f"what cannot be sent to other processes: {told(error)}; create its content within the function, or run "
             'it by backend="threads"'
         ) from None
     return Payload(hashlib.sha256(body).hexdigest(), body)

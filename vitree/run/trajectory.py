@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 BEYOND, NAMED = 1e-9, 6
 #: What a warning of limits says in the end.
 OF_LIMITS = (
-    'Limits hold with limits="enforce" where the robot is read or built; with limits="ignore" a run says nothing.'
+    'To enforce limits, read or build the robot with limits="enforce"; limits="ignore" suppresses this warning.'
 )
 #: A step that moves a coordinate farther [m or rad], so many times as far as at the start, is one of no sound run.
 LEAP, FASTER = 1e4, 1e4
@@ -53,8 +53,8 @@ NO_MOTION = 1e12
 OR_IMPLICIT = ', or a method that solves for damping and drives: method="midpoint".'
 #: What a warning of velocity limits says in the end.
 OF_SPEEDS = (
-    "Velocity limits are not enforced; a drive with velocity_limit= has no effort left at that speed, and with "
-    'limits="ignore" a run says nothing.'
+    "Velocity limits are not enforced; the effort of a drive with velocity_limit= vanishes at that speed. "
+    'limits="ignore" suppresses this warning.'
 )
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
 UNRESOLVED = 0.1
@@ -71,8 +71,8 @@ PICOMETRE = 1e-12
 NO_FORCE, OF_RESIDUAL = 1e-9, 10.0
 #: What a warning of a distance that pulls and pushes says in the end.
 OF_RODS = (
-    "A vt.Distance is a rigid rod, which pushes as well as pulls, and a string would be slack there. Nothing is to be "
-    "changed if a rod is meant; there is no constraint that only pulls."
+    "A vt.Distance is a rigid rod, which also carries compression; a string would be slack there. If a rod is meant, "
+    "nothing needs to be changed. There is no constraint that carries tension only."
 )
 
 
@@ -87,8 +87,9 @@ def halving_warnings(
         return []
     when = f"at t = {between[0]:.9g} s" + (f", the last at t = {between[1]:.9g} s" if count > 1 else "")
     return [
-        f"{count} of {steps} steps could not be solved whole and were taken in halves, the first {when}. The energy of "
-        "such a run may drift, and its errors are those of shorter steps. Use " + remedy() + "a smaller dt."
+        f"{count} of {steps} steps could not be solved at their full length and were taken in halves, the first "
+        f"{when}. The energy of such a run may drift, and its errors are those of a variable step. Use " + remedy()
+        + "a smaller dt."
     ]
 
 
@@ -113,9 +114,9 @@ def resolution_warnings(found: tuple[float, float] | None, dt: float, order: int
     # eta falls with the power s - 1 of the step, s = order/2 stages
     enough = dt * min((0.5 * UNRESOLVED / eta) ** (1.0 / max(order // 2 - 1, 1)), 0.5)
     return [
-        f"dt is too large: in the step at t = {when:.9g} s the velocities change by more than its polynomial follows "
-        f"(eta = {eta:.2g}, and {UNRESOLVED:g} is the most that is sound). Use dt = {enough:.1g} or smaller. Friction "
-        "that changes sign and forces that jump do the same for a moment."
+        f"dt is too large: in the step at t = {when:.9g} s the polynomial of the step does not resolve the velocities "
+        f"(eta = {eta:.2g}; it should be at most {UNRESOLVED:g}). Use dt = {enough:.1g} or smaller. Discontinuous "
+        "forces, such as friction that changes sign, have the same effect in single steps."
     ]
 
 
@@ -166,8 +167,8 @@ def growth_warnings(energies: np.ndarray, work: np.ndarray, strikes: bool) -> li
     if (since_start <= EXPLODED * size and growth <= 2 * EXPLODED * size) or growth <= rounding:
         return []
     return [
-        f"The energy grows by {growth:.3g} J more than the work of all that acts, and the largest kinetic energy is "
-        f"{kinetic.max():.3g} J: the steps are too long for the motion, for its damping or for its drives. Use a "
+        f"The energy grows by {growth:.3g} J more than the work done on the system; the largest kinetic energy is "
+        f"{kinetic.max():.3g} J. The steps are too long for the motion, its damping or its drives. Use a "
         "smaller dt" + OR_IMPLICIT
     ]
 
@@ -182,8 +183,8 @@ def leap_warnings(dt: float, v: np.ndarray) -> list[str]:
     if not (speed.max() > FASTER * speed[:2].max() or speed.max() * dt > NO_MOTION):
         return []
     return [
-        f"A coordinate moves by {speed.max() * dt:.3g} m or rad in a step, and at the start by "
-        f"{speed[:2].max() * dt:.3g}: the run has blown up, because its steps are too long. Use a smaller dt"
+        f"A coordinate moves by {speed.max() * dt:.3g} m or rad in one step, and at the start by "
+        f"{speed[:2].max() * dt:.3g}: the run has diverged, because its steps are too long. Use a smaller dt"
         + OR_IMPLICIT
     ]
 
@@ -196,7 +197,7 @@ def contact_warnings(model: System, t: np.ndarray, q: np.ndarray, nodes: bool) -
     if not (isinstance(model, Model) and any(isinstance(each, Contact) for each in model.contacts)):
         return []
     unmet, found = model.unsupported_contacts, model.contact_candidates
-    told = [f"Contacts that can meet nothing: {', '.join(unmet.idle)}. Add a ground, vt.Ground(), or shapes that they "
+    told = [f"Contacts without a counterpart: {', '.join(unmet.idle)}. Add a ground, vt.Ground(), or shapes that they "
             "touch."] if unmet.idle else []  # fmt: skip
     told += _overlap_warnings(model, unmet, t, q)
     if nodes and len(found.pair_kind):
@@ -256,8 +257,8 @@ def _passing_warnings(model: Model, found: Candidates, t: np.ndarray, q: np.ndar
         a, b = found.rod_source[i], (found.box_source if found.pair_kind[pair] else found.rod_source)[j]
         length = t[first + step + 1] - t[first + step]
         return [f"The {names[a]} passes through the {names[b]} in one step of {length:.3g} s, at t = "
-                f"{t[first + step]:.6g} s: contacts are looked for at the ends of steps. Use a smaller dt, with which "
-                "it moves by less than the thickness of what it meets in a step."]  # fmt: skip
+                f"{t[first + step]:.6g} s: contacts are detected at the ends of steps only. Use a smaller dt, so "
+                "that a body moves by less than the thickness of the obstacle in a step."]  # fmt: skip
     return []
 
 
@@ -284,7 +285,7 @@ def limit_warnings(model: System, t: np.ndarray, q: np.ndarray, v: Callable[[], 
 
 
 def _limit_warning(what: str, limited: Limited | None, t: np.ndarray, x: np.ndarray, remedy: str) -> list[str]:
-    """Say which limits rows x (n, ...) pass."""
+    """Say which limits rows x (n, ...) exceed."""
     beyond = beyond_limits(limited, x)
     if beyond is None or limited is None:
         return []
@@ -296,10 +297,10 @@ def _limit_warning(what: str, limited: Limited | None, t: np.ndarray, x: np.ndar
         high = x[beyond[:, k].argmax(), limited.place[k]] > limited.upper[k]
         bound, unit = (limited.upper if high else limited.lower)[k], limited.units[k]
         when = f"first at t = {t[first[k]]:.6g} s" if first[k] else "from the start"
-        parts.append(f'"{limited.names[k]}" passes {bound:.6g} {unit} by {most[k]:.3g} {unit}, {when}')
+        parts.append(f'"{limited.names[k]}" exceeds {bound:.6g} {unit} by {most[k]:.3g} {unit}, {when}')
     count, more = len(worst), f"; and {len(worst) - NAMED} more" if len(worst) > NAMED else ""
-    passes = f" passes its {what}" if count == 1 else f"s pass their {what}s"
-    return [f"{count} joint{passes}: {'; '.join(parts)}{more}. " + remedy]
+    exceeds = f" exceeds its {what}" if count == 1 else f"s exceed their {what}s"
+    return [f"{count} joint{exceeds}: {'; '.join(parts)}{more}. " + remedy]
 
 
 # ---- trajectory: the records of a run, with names and units; saved to and loaded from one file -------------

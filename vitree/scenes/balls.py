@@ -48,7 +48,7 @@ def _grid(n: int, gap: float) -> np.ndarray:
 
 
 @scene("rolling", "SimBenchmark",
-       "25 balls of 1 kg on a box of 10 kg that 150 N push along a diagonal; closed form")  # fmt: skip
+       "25 balls of 1 kg roll on a box of 10 kg that 150 N push along a diagonal; closed form")  # fmt: skip
 def rolling(quick: bool) -> Stage:
     side = 3 if quick else 5
     M, m, n, radius, edge, height = 10.0, 1.0, side**2, 0.5, 20.0, 1.0
@@ -86,7 +86,7 @@ def rolling(quick: bool) -> Stage:
                  measure=measure, every=10, wrenches={"box": (0, 0, 0, *(F * along))})  # fmt: skip
 
 
-@scene("bouncing", "SimBenchmark", "49 elastic balls fall from 5 m for 20 s; energy stays")
+@scene("bouncing", "SimBenchmark", "49 elastic balls bounce from 5 m for 20 s; energy is conserved")
 def bouncing(quick: bool) -> Stage:
     n, mass, radius, height, dt = (3 if quick else 7), 10.0, 0.1, 5.0, 1e-2
     model = balls(n * n, radius, mass, ground=Ground(friction=0.0, restitution=1.0), friction=0.0, restitution=1.0)
@@ -105,7 +105,7 @@ def bouncing(quick: bool) -> Stage:
                  every=1 if quick else 5)  # fmt: skip
 
 
-@scene("bouncing-ball", "textbooks", "a ball with restitution 0.8 falls from 1 m: heights of its bounces, closed form")
+@scene("bouncing-ball", "textbooks", "a ball with restitution 0.8 bounces from 1 m; heights in closed form")
 def bouncing_ball(quick: bool) -> Stage:
     radius, drop, e, count = 0.1, 1.0, 0.8, 5
     model = balls(1, radius, 1.0, ground=Ground(friction=0.0, restitution=e), friction=0.0, restitution=e)
@@ -127,7 +127,7 @@ def bouncing_ball(quick: bool) -> Stage:
                  dt=1e-3, measure=measure)  # fmt: skip
 
 
-@scene("cradle", "textbooks", "two of five equal elastic balls come in: two leave")
+@scene("cradle", "textbooks", "Newton's cradle: two of five equal elastic balls arrive, two leave")
 def cradle(quick: bool) -> Stage:
     model = balls(5, 0.1, 1.0, gravity=0.0, friction=0.0, restitution=1.0)
     q, v = model.neutral(), model.zero_velocity()
@@ -146,7 +146,7 @@ def cradle(quick: bool) -> Stage:
 
 
 @scene("tippe-top", "Or 1994; MuJoCo's tutorial",
-       "a top that spins on its round side stands up; Jellett's integral stays")  # fmt: skip
+       "a spinning tippe top inverts; Jellett's integral is conserved")  # fmt: skip
 def tippe_top(quick: bool) -> Stage:
     # a ball whose centre of mass is 0.2 R below its middle
     mass, R, low = 0.02, 0.02, 0.004

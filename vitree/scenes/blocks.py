@@ -66,7 +66,8 @@ def _cube(friction: float, v: tuple[float, ...], duration: float,
                  measure=measure, limited=limited)  # fmt: skip
 
 
-@scene("sliding-cube", "ContactBench", "a cube slides at 1 m/s and stops; closed form, and residuals of the laws")
+@scene("sliding-cube", "ContactBench",
+       "a cube slides at 1 m/s and stops; closed form, and residuals of the contact laws")  # fmt: skip
 def sliding_cube(quick: bool) -> Stage:
     mu, speed = 0.4, 1.0
 
@@ -80,17 +81,17 @@ def sliding_cube(quick: bool) -> Stage:
     return _cube(mu, (speed, 0, 0, 0, 0, 0), 0.5, exact, quick)
 
 
-@scene("spinning-cube", "ContactBench", "a cube slides and spins: residuals of the laws")
+@scene("spinning-cube", "ContactBench", "a cube slides and spins; residuals of the contact laws")
 def spinning_cube(quick: bool) -> Stage:
     def exact(model: Model, motion: Motion) -> dict[str, float]:
         total = energy(model, motion).sum(axis=1)
         return {"energy gained, at most [J]": max(0.0, float(np.diff(total).max()))}
 
     return _cube(0.4, (1.0, 0.3, 0, 0, 0, 6.0), 0.5, exact, quick,
-                 "four corners are one patch: its friction is that of their mean")  # fmt: skip
+                 "the four corners form one patch, with friction at their mean")  # fmt: skip
 
 
-@scene("mass-ratio", "ContactBench", "1000 kg rest on 1 g: nothing moves, and the ground carries both")
+@scene("mass-ratio", "ContactBench", "1000 kg rest on 1 g; nothing moves, and the ground carries the weight of both")
 def mass_ratio(quick: bool) -> Stage:
     heavy, light, radius, size = 1e3, 1e-3, 0.1, (0.3, 0.3, 0.1)
     tree = Tree("heavy on light", gravity=(0, 0, -G))
@@ -111,11 +112,11 @@ def mass_ratio(quick: bool) -> Stage:
         }
 
     return Stage(model=model, q=q, v=model.zero_velocity(), duration=0.03 if quick else 2.0, dt=dt, measure=measure,
-                 limited="a ball on a box: a box does not touch a box")  # fmt: skip
+                 limited="a ball on a box, because contacts between boxes are not supported")  # fmt: skip
 
 
 @scene("rocking-block", "Housner 1963",
-       "a tilted block falls back on its base: the share of the rate that the impact leaves")  # fmt: skip
+       "a tilted block falls back on its base; ratio of angular rates after and before the impact")  # fmt: skip
 def rocking_block(quick: bool) -> Stage:
     size, mass = (0.2, 0.3, 0.8), 10.0
     lean, arm = math.atan(size[0] / size[2]), math.hypot(size[0], size[2]) / 2
@@ -136,8 +137,8 @@ def rocking_block(quick: bool) -> Stage:
         over = np.flatnonzero(y < -0.02 * lean)  # it rocks on the other edge
         ratio = math.sqrt(max(0.0, total[over[0]]) / total[0]) if len(over) else math.nan
         return {
-            f"share of the rate (Housner: {housner:.4f}) [1]": ratio,
-            "error of the share [1]": abs(ratio / housner - 1),
+            f"ratio of rates (Housner: {housner:.4f}) [1]": ratio,
+            "error of the ratio [1]": abs(ratio / housner - 1),
             "penetration [m]": depth(model, motion),
         }
 
@@ -146,7 +147,7 @@ def rocking_block(quick: bool) -> Stage:
 
 
 @scene("painleve-rod", "Painleve 1895; Genot & Brogliato 1999",
-       "a rod whose tip slides too fast for any force: an impact without collision")  # fmt: skip
+       "a rod slides so fast that no finite contact force exists: an impact without collision")  # fmt: skip
 def painleve(quick: bool) -> Stage:
     tree = Tree("rod", gravity=(0, 0, -G))
     tree.world.add(tx("x"), tz("z"), ry("a"), body("rod", 1.0, (1 / 12, 1 / 12, 1e-6)))

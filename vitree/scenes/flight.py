@@ -49,7 +49,7 @@ def boxes_simple(quick: bool) -> Stage:
     return _box((-0.9, 0.4, 0.1), (0.5, 0.0, 0.0), quick)
 
 
-@scene("boxes-complex", "Peters & Hsu 2014", "a box that tumbles about its middle axis in flight; closed form")
+@scene("boxes-complex", "Peters & Hsu 2014", "a box tumbles about its intermediate axis in flight; closed form")
 def boxes_complex(quick: bool) -> Stage:
     return _box((-2.0, 2.0, 8.0), (0.1, 5.0, 0.1), quick)
 
@@ -69,7 +69,7 @@ def _solid(name: str, *shapes: tuple[str, tuple[float, ...], str, tuple[float, .
 
 
 @scene("pendulum", "MuJoCo's manual: energy conserving pendulum",
-       "hinge, slide on a spring, ball, hinge; energy stays")  # fmt: skip
+       "hinge, slide with a spring, ball joint, hinge; energy is conserved")  # fmt: skip
 def manual_pendulum(quick: bool) -> Stage:
     tree = Tree("pendulum", gravity=DOWN)
     arm, hub = ("capsule", (0.02, 0.1), "x", (0.05, 0, 0)), ("cylinder", (0.02, 0.04), "y", (0, 0, 0))
@@ -86,11 +86,11 @@ def manual_pendulum(quick: bool) -> Stage:
 
     return Stage(model=model, q=model.neutral(), v=model.zero_velocity(), duration=1.0 if quick else 100.0, dt=2e-3,
                  measure=measure, every=10, peer={"integrator": "RK4"},
-                 options={"order": 4}, limited="both of order 4: MuJoCo with RK4, as its manual has it")  # fmt: skip
+                 options={"order": 4}, limited="both with order 4; MuJoCo with RK4, as in its manual")  # fmt: skip
 
 
 @scene("floating-humanoid", "Howell et al. 2022 (Dojo)",
-       "no gravity; joint torques for 1 s, then nothing: momentum stays zero")  # fmt: skip
+       "no gravity; joint torques for 1 s, then none; momentum stays zero")  # fmt: skip
 def floating_humanoid(quick: bool) -> Stage:
     whole = robot("human", base="free")
     damping = np.concatenate([np.zeros(6), np.full(whole.nv - 6, 0.5)])
@@ -116,7 +116,7 @@ def floating_humanoid(quick: bool) -> Stage:
 
 
 @scene("g1-flight", "servos, 50 to 100 Hz control of humanoids",
-       "servos of kp 100, kd 2 on 29 joints follow sines; angular momentum stays")  # fmt: skip
+       "servos with kp 100, kd 2 on 29 joints follow sines; angular momentum is conserved")  # fmt: skip
 def g1_in_flight(quick: bool) -> Stage:
     driven = robot("g1", base="free").with_drives({"*": (100.0, 2.0)})
     model = Model(replace(driven.flat, gravity=np.zeros(3)))

@@ -60,7 +60,7 @@ def _anymal_posture(model: Model) -> np.ndarray:
     return q
 
 
-@scene("anymal-falls", "SimBenchmark", "ANYmal turns in free fall with moving legs; energy and momentum stay")
+@scene("anymal-falls", "SimBenchmark", "ANYmal spins in free fall with moving legs; energy and momentum are conserved")
 def anymal_falls(quick: bool) -> Stage:
     model = robot("anymal", base="free")
     q, rng = _anymal_posture(model), np.random.default_rng(0)
@@ -79,10 +79,10 @@ def anymal_falls(quick: bool) -> Stage:
         }
 
     return Stage(model=model, q=q, v=v, duration=0.5 if quick else 2.0, dt=5e-3, measure=measure,
-                 limited="a start of our own")  # fmt: skip
+                 limited="initial state of our own")  # fmt: skip
 
 
-@scene("anymal-hit", "SimBenchmark", "without gravity a ball of 10 kg hits ANYmal at 5 m/s; momentum stays")
+@scene("anymal-hit", "SimBenchmark", "a ball of 10 kg hits ANYmal at 5 m/s without gravity; momentum is conserved")
 def anymal_is_hit(quick: bool) -> Stage:
     mass, radius, speed = 10.0, 0.2, 5.0
     tree = read_urdf(_path("anymal"), base="free", gravity=(0, 0, 0))
@@ -109,7 +109,7 @@ def anymal_is_hit(quick: bool) -> Stage:
         }  # fmt: skip
 
     return Stage(model=model, q=q, v=v, duration=0.4 if quick else 10.0, dt=5e-3, measure=measure,
-                 limited="the ball meets the trunk's box alone")  # fmt: skip
+                 limited="the ball collides with the box of the trunk only")  # fmt: skip
 
 
 def _standing(model: Model, q: np.ndarray, feet: tuple[str, ...], dt: float, quick: bool, limited: str) -> Stage:
@@ -135,7 +135,7 @@ def _standing(model: Model, q: np.ndarray, feet: tuple[str, ...], dt: float, qui
                  targets=np.tile(targets, (steps, 1)), limited=limited)  # fmt: skip
 
 
-@scene("anymal-stands", "SimBenchmark", "servos of kp 400, kd 1 hold ANYmal on its feet")
+@scene("anymal-stands", "SimBenchmark", "servos with kp 400, kd 1 hold ANYmal on its feet")
 def anymal_stands(quick: bool) -> Stage:
     whole = robot("anymal", base="free", ground=Ground(friction=0.8))
     feet = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
@@ -144,10 +144,10 @@ def anymal_stands(quick: bool) -> Stage:
     model = Model(replace(whole.flat, contacts=contacts, damping=bare, friction=bare))
     model = model.with_drives({"*": (400.0, 1.0)})
     q = place_on_ground(model, _anymal_posture(model))
-    return _standing(model, q, feet, 5e-3, quick, "contacts of the feet alone")
+    return _standing(model, q, feet, 5e-3, quick, "contacts at the feet only")
 
 
-@scene("talos-stiff", "SimBenchmark (Atlas)", "servos of kp 1e5, kd 1e3 on 32 joints; dropped by 2 cm")
+@scene("talos-stiff", "SimBenchmark (Atlas)", "servos with kp 1e5, kd 1e3 on 32 joints; dropped from 2 cm")
 def talos_high_gains(quick: bool) -> Stage:
     whole = robot("talos", base="free")
     feet = ("leg_left_6_link", "leg_right_6_link")
@@ -163,4 +163,4 @@ def talos_high_gains(quick: bool) -> Stage:
             q[model.joint(name.format(side)).q_slice] = angle
     q = place_on_ground(model, q)
     q[2] += 0.02
-    return _standing(model, q, feet, 5e-3, quick, "Talos in the place of Atlas, on eight corners of its feet")
+    return _standing(model, q, feet, 5e-3, quick, "Talos in place of Atlas, on eight corners of its feet")

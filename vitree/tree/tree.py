@@ -53,7 +53,7 @@ class Tree:
     ground : Ground or None
         Set by :meth:`contact`.
     limits : {"report", "enforce", "ignore"}
-        How limits of joints are treated: a run that passes one says so, they hold, or nothing.
+        Treatment of joint limits: a run that exceeds one says so; enforced; or no treatment.
     report : Report
         Findings of the reader in the file of the tree.
 

@@ -192,7 +192,7 @@ class Builder:
         stay = {id(row) for row in kept}
         implied = [name for name, row in rows if id(row) not in stay]
         if implied:
-            text = f"{len(implied)} of their {len(rows)} equations are implied by the others and left out: "
+            text = f"{len(implied)} of their {len(rows)} equations are redundant and omitted: "
             self.file.say("loop-joints", text + listed(dict.fromkeys(implied)))
         self.tree.constraints = kept
 
@@ -257,23 +257,23 @@ class Builder:
     def note(self, mimic: str, rotors: Collection[str], limits: str) -> None:
         """Note in the report how joints and limits were read; ``rotors`` are joints with rotors in the file."""
         follow = {
-            "reduced": "mimic joints follow, without a coordinate of their own",
+            "reduced": "mimic joints follow, without coordinates of their own",
             "constraints": "mimic joints follow by constraints",
-            "independent": "mimic joints move on their own",
+            "independent": "mimic joints move independently",
         }[mimic]
         for rule, text, names in (
             ("fixed-joints", "fixed joints: the links that they connect move as one body", self._of("fixed")),
-            ("turned", "joints turned round on the way to the root", self.layout.turned),
+            ("turned", "joints reversed on the path to the root", self.layout.turned),
             ("loop-joints", "joints that close loops: constraints, without coordinate, limits, damping and friction",
              self.layout.closing),
             ("mimic-joints", follow, [name for name, _ in self._followers()]),
-            ("rotors", "transmissions: rotor inertias times reduction^2 are armature of joints", rotors),
+            ("rotors", "transmissions: rotor inertias times reduction^2 become the armature of joints", rotors),
         ):  # fmt: skip
             if names:
                 self.file.say(rule, f"{text}: {listed(names)}")
         if any(joint.limit is not None for joint in self._of(*ONE_COORDINATE).values()):
             self.file.say("limits", {
-                "report": "joint limits: a run that passes one says so, and nothing holds them",
+                "report": "joint limits are not enforced; a run warns if a joint exceeds one",
                 "enforce": "joint limits are enforced" + (", with a rebound" if any(self.rebound.values()) else ""),
                 "ignore": "joint limits are kept as data",
             }[limits])  # fmt: skip

@@ -90,7 +90,7 @@ def _named(file: Source, tag: str) -> dict[str, Node]:
 
 def _check_name(file: Source, node: Node, what: str) -> None:
     if has_unseen(name := node.get("name", "")):
-        text = f'the name "{shown(visible(name))}" of {what} has characters that no one sees, here as \\x.. or \\u....'
+        text = f'the name "{shown(visible(name))}" of {what} has invisible characters, written here as \\x.. or \\u....'
         file.say("name-characters", text, node)
 
 
@@ -133,7 +133,7 @@ def _check_mechanics(file: Source, node: Node, what: str, used: Iterable[str]) -
             elif needed and not child.get(attribute):
                 file.say("attribute-missing", f'the <{key}> of {what} has no "{attribute}"', child)
         if child.get("quat_xyzw") is not None:
-            file.say("origin-quaternion", f"quat_xyzw of the <{key}> of {what} is not read", child)
+            file.say("origin-quaternion", f"quat_xyzw of the <{key}> of {what} is not supported", child)
 
 
 def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -> Joint | None:
@@ -156,7 +156,7 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
     if parsed is None:
         return None
     if kind in ("planar", "floating") and (joint.find("limit") is not None or joint.find("dynamics") is not None):
-        file.say("limit-ignored", f"the {what} is {kind}; its limits and damping are left out", joint)
+        file.say("limit-ignored", f"the {what} is {kind}; its limits and damping are ignored", joint)
     if kind not in ONE_COORDINATE and joint.find("mimic") is not None:
         file.say("mimic-follower", f"the {what} is {kind} and cannot follow another", joint.find("mimic"))
     if parsed.axis is not None:
@@ -179,19 +179,19 @@ def _check_limit(file: Source, what: str, joint: Node, parsed: Joint) -> None:
     limit, given, continuous = joint.find("limit"), parsed.limit, parsed.type == "continuous"
     if limit is None or given is None:
         if not continuous:
-            file.say("limit-missing", f"the {what} has no <limit>; it is taken as unlimited", joint)
+            file.say("limit-missing", f"the {what} has no <limit>; it is treated as unlimited", joint)
         return
     lower, upper = given.lower, given.upper
     if not continuous and lower > upper:
-        text = f"the limits of {what} are inverted: {lower:g} > {upper:g}; they are left out"
+        text = f"the limits of {what} are inverted: {lower:g} > {upper:g}; they are ignored"
         file.say("limit-inverted", text, limit)
     elif not continuous and lower == upper:
         file.say("limit-equal", f"both limits of {what} are {lower:g}; they are kept as data", limit)
     at_most = {"effort": given.effort, "velocity": given.velocity}
     if zero := [key for key, value in at_most.items() if value == 0]:
-        file.say("limit-zero", f"the limit of {' and '.join(zero)} of {what} is zero; it is kept as data", limit)
+        file.say("limit-zero", f"the {' and '.join(zero)} limit of {what} is zero; it is kept as data", limit)
     if negative := [key for key, value in at_most.items() if value < 0]:
-        text = f"the limit of {' and '.join(negative)} of {what} is negative; it is left out"
+        text = f"the {' and '.join(negative)} limit of {what} is negative; it is ignored"
         file.say("limit-negative", text, limit)
 
 
@@ -205,7 +205,7 @@ def check_mimics(file: Source, joints: Mapping[str, Joint], closing: Collection[
     closing : collection of str
         Names of those that close loops.
     severity : str
-        "warning" where joints with <mimic> move on their own.
+        "warning" where joints with <mimic> move independently.
     """
     remedy = RULES["mimic-unknown"].remedy if severity == "warning" else None
     say = partial(file.say, severity=severity, remedy=remedy)
@@ -244,7 +244,7 @@ def check_mimics(file: Source, joints: Mapping[str, Joint], closing: Collection[
             at = follows.get(at)
         if at in climbed:
             circle = list(climbed)[list(climbed).index(at) :]
-            text = f"the joints {listed(circle)} mimic each other in a circle"
+            text = f"the joints {listed(circle)} mimic each other in a cycle"
             say("mimic-cycle", text, joints[circle[0]].mimic)
         done.update(climbed)
 

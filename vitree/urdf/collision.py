@@ -73,14 +73,14 @@ def contacts_of(file: Source, links: dict[str, Node], shapes: dict[str, list[Geo
             try:
                 solids.append(solid_of(shape, most))
             except ModelError as error:
-                text = f'the mesh "{shape.filename}" of a <collision> of link "{name}" cannot touch: '
+                text = f'the mesh "{shape.filename}" of a <collision> of link "{name}" cannot make contact: '
                 file.say("contact-mesh", f"{text}{error.args[0]}", _node_of(links[name], shape))
         if solids:
             contacts.append(Contact(name, shapes=tuple(solids)))
     lost = max(contacts, key=lambda contact: contact.lost, default=None)
     if lost is not None:
         count = sum(len(shape.points) for contact in contacts for shape in contact.shapes)
-        text = f"collision shapes touch the ground by points; links: {len(contacts)}, points: {count}"
+        text = f"collision shapes touch the ground at points; links: {len(contacts)}, points: {count}"
         if lost.lost:
             text += f'. Hulls of few points and rims of cylinders lose up to {lost.lost:.2g} m, on "{lost.frame}"'
         file.say("contact-points", text)

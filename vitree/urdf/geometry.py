@@ -1,4 +1,4 @@
-"""The shapes of a link, for viewers. A shape with a fault is left out; it stops nothing."""
+"""The shapes of a link, for viewers. A shape with a fault is ignored; the robot still loads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _colour(source: Source, material: Node) -> Colour | None:
         return None
     count = 3 if len(colour.get("rgba", "").split()) == 3 else 4
     what = f'material "{material.get("name", "")}"'
-    rgba = source.numbers(colour, "rgba", count, what, severity="warning", remedy="the colour is left out; correct it")
+    rgba = source.numbers(colour, "rgba", count, what, severity="warning", remedy="the colour is ignored; correct it")
     return None if rgba is None else rgba + (1.0,) * (4 - count)
 
 
@@ -79,7 +79,7 @@ def _read_shape(
             if origin.get(key) is not None and _numbers(source, origin, key, 3, what) is None:
                 size = None
         if origin.get("quat_xyzw") is not None:
-            text = f"quat_xyzw of the <origin> of {what} is not read"
+            text = f"quat_xyzw of the <origin> of {what} is not supported"
             source.say("origin-quaternion", text, origin, severity="warning", remedy=RULES["shape-unknown"].remedy)
             size = None
     if size is None:

@@ -69,9 +69,9 @@ def settle_inertial(
         if policy == "strict":
             file.say(rule, text, node, severity="error", remedy="correct it")
         elif policy == "warn":
-            file.say(rule, text + ("; taken as it is" if severity == "warning" else ""), node)
+            file.say(rule, text + ("; used as given" if severity == "warning" else ""), node)
         elif taken is not None:
-            file.say(rule, text, node, severity="repair", remedy="taken from the shapes")
+            file.say(rule, text, node, severity="repair", remedy="computed from the shapes")
         else:
             file.say(rule, text, node, severity="repair" if change else severity, remedy=change)
     if taken is not None:

@@ -65,7 +65,7 @@ def find_layout(
             file.say("two-parents", text, joints[name])
         elif parent == child:
             text = f'the joint "{name}" joins the link "{child}" to itself'
-            file.say("loop", text, joints[name], remedy="leave it out")
+            file.say("loop", text, joints[name], remedy="remove it")
         else:
             closing[name] = None
     roots = [link for link in links if link not in above]
@@ -81,7 +81,7 @@ def find_layout(
         name, at = above[at]
         turned[name] = None
         if joints[name].type == "floating":
-            file.say("root-floating", f'the joint "{name}" on the way to the root "{root}" is floating', joints[name])
+            file.say("root-floating", f'the joint "{name}" on the path to the root "{root}" is floating', joints[name])
     file.stop()
     below: dict[str, list[tuple[str, str]]] = {link: [] for link in links}
     for name, (parent, child) in ends.items():
@@ -128,6 +128,6 @@ def _without_others(
             kept.add(link)
             stack.append(link)
     out = [link for link in links if link not in kept]
-    file.say("left-out", f'links that are not connected to "{layout.root}" are left out: {listed(out)}', links[out[0]])
+    file.say("left-out", f'links that are not connected to "{layout.root}" are ignored: {listed(out)}', links[out[0]])
     closing = {name: None for name in layout.closing if set(ends[name]) <= kept}
     return Layout(layout.root, {link: layout.below[link] for link in links if link in kept}, closing, layout.turned)

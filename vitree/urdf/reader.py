@@ -175,10 +175,10 @@ def load_urdf(
         boxes, points on the rims of cylinders, and corners of the convex hulls of meshes. A mesh that cannot be read is
         then an error. Without a ground nothing touches.
     limits : {"report", "enforce", "ignore"}
-        How to treat limits of joints: a run that passes one says so in ``traj.warnings``; they hold; or nothing.
+        Treatment of joint limits: a run that exceeds one says so in ``traj.warnings``; enforced; or no treatment.
     limit_restitution : float, or mapping of str to float, optional
-        With ``limits="enforce"`` the share of the speed with which joints rebound from their limits, from 0, the
-        default, to 1: a number for all, or numbers by names or patterns of names, as ``armature``.
+        With ``limits="enforce"`` the coefficient of restitution at joint limits, from 0, the default, to 1: a number
+        for all joints, or numbers by names or patterns of names, as ``armature``.
     hull_points : int
         Points of the convex hull of a mesh that touch, at most. The note "contact-points" of the report says how far
         the others are outside of their hull.

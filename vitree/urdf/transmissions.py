@@ -64,7 +64,7 @@ def rotors_of(file: Source, joints: Mapping[str, Joint], moving: Collection[str]
         line = rotors[0].numbers[ROTOR][1]
         if len(names) != 1 or names[0] not in moving:
             why = f"has {len(names)} joints" if len(names) != 1 else _why_not(names[0], joints)
-            file.say("rotor-joint", f"the transmission {why}; its rotor inertia is left out", line)
+            file.say("rotor-joint", f"the transmission {why}; its rotor inertia is ignored", line)
             continue
         total = 0.0
         for part in rotors:
@@ -81,7 +81,7 @@ def _why_not(name: str, joints: Mapping[str, Joint]) -> str:
     if name not in joints:
         return f'names the joint "{cut(name)}", which is not in the file{suggestion(name, joints)}'
     kind = joints[name].type
-    what = "closes a loop or is left out" if kind in ONE_COORDINATE else f"is {kind}"
+    what = "closes a loop or is ignored" if kind in ONE_COORDINATE else f"is {kind}"
     return f'is of the joint "{name}", which {what}'
 
 

@@ -17,7 +17,7 @@ from vitree.plot.parts import COLOURS
 from vitree.results.drawing import poses
 from vitree.viewer.dials import Dials
 from vitree.viewer.pushes import LENGTH
-from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
+from vitree.viewer.source import WIDE, Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 from vitree.wording import visible
 from vitree.writing import write_text
@@ -65,7 +65,8 @@ def page_of(
 ) -> str:  # fmt: skip
     """Return the page as text; ``missing`` takes the meshes that could not be read, which the page lists, too.
 
-    ``pictures``: how many pictures of runs it has behind the first; by default many a second.
+    ``pictures``: how many pictures of runs it has behind the first, for a video; by default many a second, and a panel
+    with the curves of the energy.
     """
     check_playing(shown, q, speed, spread)
     title = title_of(shown)
@@ -89,6 +90,8 @@ def page_of(
             server.stop()
     if missing is not None:
         missing += lost
+    if pictures is not None:
+        return text
     lines = "".join(f"<div>{html.escape(line)}</div>" for line in lost)
     told = f"<details><summary>meshes that could not be read: {len(lost)}</summary>{lines}</details>" if lost else ""
     return _with_panel(text, title, panel.replace("</details>", told + "</details>", 1))
@@ -132,11 +135,20 @@ _STYLE = """
   color: #222; background: rgba(255, 255, 255, 0.88); border: 1px solid #ddd; border-radius: 4px; padding: 6px 10px; }
 #vitree-panel summary { font-weight: bold; cursor: pointer; }
 #vitree-panel svg { width: 100%; height: 150px; display: block; cursor: crosshair; }
-"""
+/* On a tall window the panel is below the picture, which has the shape that the camera is fitted to. */
+@media (max-aspect-ratio: 1/1) {
+  body { display: flex; flex-direction: column; height: 100vh; margin: 0; }
+  #root { flex: 1 1 auto; min-height: 240px; height: auto; max-height: calc(100vw / WIDE + 38px); }
+  #vitree-panel { position: static; flex: none; width: auto; border: 0; padding: 10px 14px; }
+}
+""".replace("WIDE", f"{WIDE:g}")
 # The time is read from the player's slider. A click on the curves sets it through the player's number field.
 _SCRIPT = """
 (function () {
   var data = JSON.parse(document.getElementById("vitree-data").textContent);
+  var panel = document.getElementById("vitree-panel");
+  // On a small window that is not tall the panel would hide the picture: it is folded.
+  if (innerWidth > innerHeight && (innerWidth < 760 || innerHeight < 460)) panel.open = false;
   function now() {
     var slider = document.querySelector("[role=slider][aria-valuemax]");
     return slider ? parseFloat(slider.getAttribute("aria-valuenow")) || 0 : 0;
@@ -211,12 +223,12 @@ def _panel_of_runs(runs: list[Run], speed: float, cast: Cast) -> str:
         for k, run in enumerate(runs)
     )
     plot = (
-        f"<div>change of energy since the start: {low:.3g} .. {high:.3g} J</div>"
+        f"<div>energy change since the start: {low:.3g} to {high:.3g} J</div>"
         f'<svg viewBox="0 0 1000 410" preserveAspectRatio="none">{"".join(paths)}<line id="vitree-now" y1="0" y2="410" '
         f'stroke="#888" vector-effect="non-scaling-stroke"/></svg>{names}'
     )
     if cast.pushes[0] is not None:
         scale = cast.pushes[0].unit / (LENGTH * runs[0].film.drawing.extent)
-        plot += f"<div>arrows: contact forces, {scale:.3g} N per metre; the scene list hides them</div>"
+        plot += f"<div>arrows: contact forces, {scale:.3g} N per metre; hide them in the scene tree</div>"
     data = {"t0": t0, "speed": speed, "seconds": max((t1 - t0) / speed, 1e-3)}
     return _panel(title_of(runs), plot, data)

@@ -240,8 +240,8 @@ def view_of(drawings: list[Drawing], clouds: list[np.ndarray], spread: float = 0
     aside, above = np.abs(points @ right) / (WIDE * SLOPE), np.abs(points @ up) / SLOPE
     distance = max(float((np.maximum(aside, above) + points @ back).max()), 0.6 * extent)
     place = centre + distance * back
-    lowest = float(clouds[nearest][0, :, 2].min())
-    ground = 0.0 if lowest > -1e-6 else lowest - 0.06 * extent
+    lowest = min(float(low[2]), float(clouds[nearest][0, :, 2].min()))
+    ground = 0.0 if lowest > -1e-6 else lowest - 0.02 * extent
     surface = drawings[nearest].ground or Surface(((0.0, 0.0, 1.0, ground),))
     return View(tuple(place.tolist()), tuple(centre.tolist()), ground, extent, surface)
 
