@@ -35,6 +35,7 @@ class Stepper(Field):
     arrived: bool
     halved: int
     halved_between: tuple[float, float] | None
+    inexact_contacts: tuple[int, float, float, float] | None
     exception: BaseException
     worst_residual: tuple[float, float]
     elastic: bool

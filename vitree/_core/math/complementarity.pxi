@@ -3,8 +3,8 @@
 # Other rows have the laws of rows.pxi.
 # The natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F, damped as by
 # Levenberg and Marquardt, converges from nearly everywhere. Where |F| has other minima, at the edges of sticking and
-# sliding, Gauss-Seidel sweeps of exact solutions contact by contact follow, then random guesses. Undamped iterations
-# and sweeps alone cycle on problems of walking robots. One lane.
+# sliding and in jams, the proximal point iteration follows (Rockafellar 1976). Undamped iterations and sweeps alone
+# cycle on problems of walking robots. The corrections of a step are bounded. One lane.
 
 cdef enum:
     CONE_PASSES = 200       # most corrections
@@ -13,14 +13,14 @@ cdef enum:
     PROXIMAL_PASSES = 60    # most regularised problems
     PROXIMAL_CORRECTIONS = 30   # most corrections of one
     PROXIMAL_SWEEPS = 5     # sweeps where its corrections fail
-    PROXIMAL_FAILED = 6     # after so many that fail the best lam is returned to
-    CONE_BUDGET = 200       # most corrections of all
-    CONE_LEAST = 10         # what they may be where a step has used up its own
-    STEP_BUDGET = 500       # most of a step
-    CONE_HALVES = 6         # most halves of one
+    PROXIMAL_FAILED = 6     # so many failures in a row lead back to the best lam
+    PROXIMAL_BUDGET = 200   # most corrections of all regularised problems
+    PROXIMAL_SPARE = 10     # the same once the step has used up its own
+    STEP_BUDGET = 500       # most corrections of regularised problems in a step
+    CONE_HALVES = 6         # most halves of a correction
 
-#: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the fraction of |F|
-#: to which a regularised problem is solved, and the shift of its corrections
+#: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the
+#: fraction of |F| to which a regularised problem is solved, and the shift of its corrections
 cdef double PROXIMAL_FIRST = 1.0
 cdef double PROXIMAL_LAST = 1e-9
 cdef double PROXIMAL_MOST = 100.0
@@ -80,8 +80,7 @@ cdef struct ContactProblem:
     double* JJ              # (n, n) J^T J
     double* g               # (n,) J^T F
     double* kept            # (n,) the best lam so far
-    double* center          # (n,) the lam of the last regularised problem
-    double* shift           # (n,) and its regularisation
+    double* own             # (3, n) diagonal, b and the diagonal of G without its regularisation
     double* trial           # (n,) another lam
     double* trial_w
     double* trial_F
@@ -98,7 +97,7 @@ cdef int cones_room(ContactProblem* x, int count, int n, int ports) noexcept nog
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = 4 * rows * rows + 22 * rows + 2 * most * most + 2 * most
+    reals = 4 * rows * rows + 23 * rows + 2 * most * most + 2 * most
     at = <double*>realloc(x.G, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -112,8 +111,8 @@ cdef int cones_room(ContactProblem* x, int count, int n, int ports) noexcept nog
     x.kept, x.mu, x.lead = at + 8 * rows, at + 9 * rows, at + 10 * rows
     x.give, x.diagonal = at + 12 * rows, at + 13 * rows
     x.by_w, x.by_lam = at + 14 * rows, at + 17 * rows
-    x.center, x.shift = at + 20 * rows, at + 21 * rows
-    at += 22 * rows
+    x.own = at + 20 * rows
+    at += 23 * rows
     x.K, x.A = at, at + most * most
     at += 2 * most * most
     x.port, x.answer = at, at + most
@@ -594,25 +593,32 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
     #     G + a diag G,   b - a diag(G) lam_before,
     # whose fixed points are the solutions. With a large the regularised problem is one of single contacts; with a small
     # lam moves far along the null space of G, which solutions of jammed and hyperstatic contacts need. There the
-    # velocities are of the order a diag(G) lam, and so is the rho of F; returns the largest |F|
+    # velocities are of the order a diag(G) lam, and rho is scaled by a. Returns the largest |F|
     cdef const TouchRow* W1 = x.W1
-    cdef double a = PROXIMAL_FIRST, best = e, inner_goal, most = largest(x.diagonal, x.n)
-    cdef long first = x.corrections, last = first + max(CONE_LEAST, min(CONE_BUDGET, x.budget))
+    cdef double a = PROXIMAL_FIRST, best = e, inner_goal, shift, most = largest(x.diagonal, x.n)
+    cdef double* diagonal = x.own
+    cdef double* b = x.own + x.n
+    cdef double* of_G = x.own + 2 * x.n
+    cdef long first = x.corrections, last = first + max(PROXIMAL_SPARE, min(PROXIMAL_BUDGET, x.budget))
     cdef int i, k, j, failed = 0, n = x.n
     cdef bint solved
     cones_form(x)
     x.W1, x.proximal = NULL, PROXIMAL_SHIFT
     memcpy(x.kept, x.lam, n * sizeof(double))
+    memcpy(diagonal, x.diagonal, n * sizeof(double))
+    memcpy(b, x.b, n * sizeof(double))
+    for i in range(n):
+        of_G[i] = x.G[i * (n + 1)]
     for k in range(PROXIMAL_PASSES):
         inner_goal = max(0.5 * goal, PROXIMAL_SHARE * best)
         for i in range(n):
-            x.center[i], x.shift[i] = x.lam[i], a * max(x.diagonal[i], PROXIMAL_LEAST * most)
-            x.G[i * (n + 1)] += x.shift[i]
-            x.diagonal[i] += x.shift[i]
-            x.b[i] -= x.shift[i] * x.center[i]
+            shift = a * max(diagonal[i], PROXIMAL_LEAST * most)
+            x.G[i * (n + 1)] = of_G[i] + shift
+            x.diagonal[i] = diagonal[i] + shift
+            x.b[i] = b[i] - shift * x.lam[i]
         solved = False
         for j in range(3):
-            # the corrections of another rho, and from where sweeps lead
+            # another rho, then another start
             if j == 2:
                 cone_sweep(x, PROXIMAL_SWEEPS)
             x.share = min(1.0, (1.0 if j == 1 else 10.0) * a)
@@ -620,10 +626,10 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
             if solved or x.corrections > last:
                 break
         x.share = 1.0
+        memcpy(x.diagonal, diagonal, n * sizeof(double))
+        memcpy(x.b, b, n * sizeof(double))
         for i in range(n):
-            x.G[i * (n + 1)] -= x.shift[i]
-            x.diagonal[i] -= x.shift[i]
-            x.b[i] += x.shift[i] * x.center[i]
+            x.G[i * (n + 1)] = of_G[i]
         e = cone_map(x, x.lam, x.w, x.F, False)
         if e < best:
             best = e
