@@ -8,6 +8,8 @@ import pytest
 
 from vitree.integrators.compiled import CompiledIntegrator
 
+# no test depends on what another one, or a person, left in the cache of hulls
+os.environ["VITREE_CACHE"] = "off"
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 pytest.register_assert_rewrite("directions", "kernel_checks")  # what their asserts compare is shown
 

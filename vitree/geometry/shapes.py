@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree.arguments import as_numbers, explain_calls, shown, whole
 from vitree.errors import ModelError
-from vitree.geometry.hull import HULL_POINTS, hull_points
+from vitree.geometry.hull import HULL_POINTS, Thinned, hull_points
 from vitree.geometry.numbers import array_of, points_of, positive
 from vitree.spatial.checks import triple, unit_triple
 from vitree.spatial.rotations import proper_rotation
@@ -316,8 +316,9 @@ class Hull(Shape):
         count = whole(self.most)
         if count is None or count < 4:
             raise ModelError(f"most of the hull is {shown(self.most)}; it must be a whole number, 4 or more")
-        given = array_of(points_of(self.vertices, "vertices of the hull"))
-        found = hull_points(given, count)
+        found = self.vertices if isinstance(self.vertices, Thinned) else hull_points(
+            array_of(points_of(self.vertices, "vertices of the hull")), count
+        )
         # a hull that was made once has no more to lose: replace() and copies keep what is known
         object.__setattr__(self, "vertices", tuple(map(tuple, found.points.tolist())))
         object.__setattr__(self, "most", count)
