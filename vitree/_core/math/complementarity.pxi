@@ -520,7 +520,8 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
         else:
             memset(A + i * m, 0, m * sizeof(double))
             for k in range(m):
-                vt_add_row(m, P[k], K + k * m, A + i * m)
+                if P[k] != 0.0:     # within a tree
+                    vt_add_row(m, P[k], K + k * m, A + i * m)
         A[i * m + i] += 1.0
         x.answer[i] = vt_inner(m, P, x.port)
     if lu_factor(A, m, x.port_order) != OK:

@@ -55,6 +55,8 @@ cdef int lu_factor(double* A, int n, int* order) noexcept nogil:
                 A[k * n + j] = A[best * n + j]
                 A[best * n + j] = s
         for i in range(k + 1, n):
+            if A[i * n + k] == 0.0:
+                continue
             s = A[i * n + k] / A[k * n + k]
             A[i * n + k] = s
             vt_add_row(n - k - 1, -s, A + k * n + k + 1, A + i * n + k + 1)
