@@ -36,10 +36,16 @@ _WORDS = {"b": "truth values", "c": "complex numbers", "S": "bytes", "U": "text"
 _Called = TypeVar("_Called", bound=Callable[..., object])
 
 
-def explain_calls(called: _Called) -> _Called:
-    """Decorate a function or a class: the errors of arguments that are unknown, too many or missing name them."""
+def explain_calls(called: _Called, hints: Mapping[str, str] | None = None) -> _Called:
+    """Decorate a function, method or class: the errors of arguments that are unknown, too many or missing name them.
+
+    ``hints`` are the remedies of names that a caller may take for arguments.
+    """
     function = vars(called)["__init__"] if isinstance(called, type) else called
-    known = [one for one in inspect.signature(called).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    given_names = inspect.signature(called).parameters
+    known = [one for name, one in given_names.items() if one.kind is not one.VAR_KEYWORD and name != "self"]
+    bound = isinstance(called, type) or "self" in given_names
+    open_ = any(one.kind is one.VAR_KEYWORD for one in given_names.values())
     names = [one.name for one in known]
     placed = [one.name for one in known if one.kind is not one.KEYWORD_ONLY]
     required = [one.name for one in known if one.default is one.empty]
@@ -50,11 +56,12 @@ def explain_calls(called: _Called) -> _Called:
             return function(*given, **named_)
         except TypeError:
             for name in named_:
-                if name not in names:
-                    raise UnknownNameError(f"argument of {called.__name__}()", name, names) from None
-            count = len(given) - isinstance(called, type)
+                if name not in names and not open_:
+                    raise _unknown(called.__name__, name, names, (hints or {}).get(name)) from None
+            count = len(given) - bound
             if count > len(placed):
-                text = f"{called.__name__}() takes {len(placed)} by position ({', '.join(placed)}), not {count}"
+                by_position = f"{len(placed)} by position ({', '.join(placed)})" if placed else "none by position"
+                text = f"{called.__name__}() takes {by_position}, not {count}"
                 raise InputError(text + "; give an array in one pair of parentheses, and options by name") from None
             if missing := [name for name in required if name not in {*placed[:count], *named_}]:
                 raise InputError(f"{called.__name__}() needs {' and '.join(f'{name}=' for name in missing)}") from None
@@ -64,6 +71,19 @@ def explain_calls(called: _Called) -> _Called:
         return call  # type: ignore[return-value]
     setattr(called, "__init__", call)  # noqa: B010 (mypy knows better of classes, and not of this one)
     return called
+
+
+def explain_calls_with(hints: Mapping[str, str]) -> Callable[[_Called], _Called]:
+    """Decorate as :func:`explain_calls` does, with the remedies of names that a caller may take for arguments."""
+    return lambda called: explain_calls(called, hints)
+
+
+def _unknown(function: str, name: str, names: list[str], hint: str | None) -> UnknownNameError:
+    """Return the error of an argument that a function does not have."""
+    error = UnknownNameError(f"argument of {function}()", name, names)
+    if hint is not None:
+        error.args = (f'no argument of {function}() "{name}"; {hint}',)
+    return error
 
 
 def as_numbers(value: object) -> np.ndarray:

@@ -154,6 +154,20 @@ def test_the_message_names_the_option_that_is_wrong(folder, monkeypatch, capsys,
     assert option in err.replace("--no-damping", "--damping")
 
 
+@pytest.mark.parametrize(("line", "text"), [
+    ("--step 0.01", "No such option: --step; --dt is the time step"),
+    ("--integrator rk4", "--method is the integrator"),
+    ("--torque 1", "No such option: --torque"),
+    ("--duration 1s", "'--duration' / '-T': it must be a number, without a unit"),
+    ("--seed x", "'--seed': it must be a whole number"),
+    ("--dt 0.01 0.02", "separated by commas, as in --dt 0.002,0.001"),
+])  # fmt: skip
+def test_the_wrong_use_of_a_command_is_told_with_its_remedy(capsys, line, text):
+    assert cli.main(["simulate", "pendulum", *line.split()]) == 2
+    said = capsys.readouterr().err
+    assert text in said and said.count("\n") == 1
+
+
 def test_each_option_that_can_be_wrong_has_a_case():
     commands = typer.main.get_command(cli.application()).commands.values()
     options = {max(each.opts, key=len) for command in commands for each in command.params if each.opts[0][0] == "-"}

@@ -13,6 +13,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.run.arguments import ARGUMENTS, NAMES, RunArguments, Schedule, rows_over_steps
 
 PENDULUM = vt.load_urdf(vt.find_robot("pendulum"))
+RUN = vt.simulate(PENDULUM, duration=0.1, dt=0.1)
 
 
 def test_the_object_has_the_arguments_of_simulate_and_their_defaults():
@@ -66,6 +67,22 @@ def test_steps_are_counted_in_spite_of_rounding_and_those_of_adaptive_methods_ne
     (lambda: vt.linearize(PENDULUM), r"^linearize\(\) needs dt=$"),
     (lambda: vt.Controller(print), r"^Controller\(\) needs period=$"),
     (lambda: vt.ExternalWrench("bob", forces=(0, 0, 1)), r'ExternalWrench\(\) "forces"; did you mean'),
+    (lambda: vt.simulate(PENDULUM, [0.0], 1.0, 0.1), r"simulate\(\) takes 3 by position \(model, q0, v0\), not 4"),
+    (lambda: vt.Control([1.0]), r"Control\(\) takes none by position, not 1"),
+    (lambda: vt.Control(kp=1.0), r'Control\(\) "kp"; choose from torque, inputs, targets'),
+    (lambda: vt.place_on_ground(PENDULUM), r"^place_on_ground\(\) needs q=$"),
+    (lambda: vt.reference_configurations(PENDULUM), r"^reference_configurations\(\) needs path=$"),
+    (lambda: vt.view(PENDULUM, [0.0]), r"view\(\) takes 1 by position \(source\), not 2"),
+    (lambda: vt.vehicles.car(weight=1.0), r'car\(\) "weight"; choose from mass'),
+    (lambda: vt.vehicles.Wave(height=1.0), r'Wave\(\) "height"; choose from amplitude'),
+    (lambda: vt.vehicles.RigidVehicle(1.0), r"^RigidVehicle\(\) needs translational=$"),
+    (lambda: vt.control.lqr(None), r"^lqr\(\) needs Q= and R=$"),
+    (lambda: vt.control.optimize_motion(PENDULUM, dt=0.1), r"^optimize_motion\(\) needs duration= and costs=$"),
+    (lambda: PENDULUM.with_drives(100.0, 5.0), r"with_drives\(\) takes 1 by position \(gains\), not 2"),
+    (lambda: vt.compare(PENDULUM, order=4), r'compare\(\) "order"; options are given with the method: methods='),
+    (lambda: vt.compare(PENDULUM, T=1.0), r'compare\(\) "T"; duration= is the time to simulate'),
+    (lambda: RUN.resume(0.1, dt=0.2), r'resume\(\) "dt"; a resumed run keeps'),
+    (lambda: RUN.save("run.csv"), r"ends in \.csv, and save\(\) writes \.npz; use to_csv"),
 ])  # fmt: skip
 def test_an_argument_that_there_is_not_is_told_with_those_that_there_are(call, text):
     with pytest.raises((InputError, UnknownNameError), match=text):

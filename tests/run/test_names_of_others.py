@@ -9,7 +9,7 @@ import pytest
 import vitree as vt
 from vitree.errors import UnknownNameError
 from vitree.integrators import METHODS
-from vitree.run.arguments import _MEANT, ARGUMENTS
+from vitree.run.arguments import ARGUMENTS, MEANT
 
 MODEL = vt.load_urdf(vt.find_robot("double_pendulum"))
 
@@ -31,8 +31,8 @@ def test_the_error_names_our_argument(name, ours):
 
 def test_the_answers_exist_and_no_name_of_ours_is_refused():
     options = {name for kind in METHODS.values() for name in kind.options}
-    assert not set(_MEANT) & (set(inspect.signature(vt.simulate).parameters) | options | set(ARGUMENTS))
-    assert {ours for ours, _ in _MEANT.values()} <= ARGUMENTS | options
+    assert not set(MEANT) & (set(inspect.signature(vt.simulate).parameters) | options | set(ARGUMENTS))
+    assert {ours for ours, _ in MEANT.values()} <= ARGUMENTS | options
 
 
 def test_a_run_is_resumed_by_its_own_method():

@@ -16,7 +16,7 @@ from vitree.cli.robot import check, fix, info, robots
 from vitree.cli.run import compare, simulate
 from vitree.cli.sweep import sweep
 from vitree.cli.view import plot, view
-from vitree.cli.words import message_of
+from vitree.cli.words import message_of, usage_of
 from vitree.errors import MissingExtraError, VitreeError
 from vitree.version import __version__
 
@@ -96,7 +96,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(message_of(error, sys.argv[1:] if argv is None else argv))
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's errors of wrong usage
-            return _fail(error.format_message() + " (--help lists what there is)")
+            return _fail(usage_of(error) + " (--help lists what there is)")
         raise
 
 

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 from vitree.errors import MissingExtraError, VitreeError
 from vitree.model.system import METHODS_OF
+from vitree.run.arguments import MEANT
 
 #: Options of the command line by the arguments that they give, where the names differ.
 _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate",
@@ -23,6 +25,11 @@ _SAME = (
     "steps", "host", "port", "fps", "size", "speed", "spread", "lossy", "contacts", "limits", "seed", "backend",
     "workers", "folder", "engines", "mean",
 )  # fmt: skip
+#: What Typer says of a word that is no number, and what is said instead.
+_NUMBERS = {
+    "Input should be a valid number, unable to parse string as a number": "it must be a number, without a unit",
+    "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number",
+}
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
 #: An argument in a text: ``name=`` with a value, or without one.
 _ARGUMENT = re.compile(
@@ -44,6 +51,20 @@ def message_of(error: Exception, line: Sequence[str] = ()) -> str:
         return option + in_options(text.removeprefix(error.argument or ""), line)
     told = in_options(text, line)
     return told if option in told else f"{option}: {told}"
+
+
+def usage_of(error: Any) -> str:
+    """Return the text of an error of Typer in the use of a command, with the remedy where it can be told."""
+    text: str = error.format_message()
+    for what, needed in _NUMBERS.items():
+        text = text.replace(what, needed)
+    if text.startswith("Got unexpected extra argument"):
+        text += "; several values of one option are separated by commas, as in --dt 0.002,0.001"
+    name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
+    ours, what = next(((each, hint) for other, (each, hint) in MEANT.items() if other == name), ("", ""))
+    if (option := option_of(ours)) is not None:
+        text = f"No such option: {error.option_name}; {option} is {what}"
+    return text
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import axes_of, entries, numbers_of, of_kind, several
+from vitree.arguments import axes_of, entries, explain_calls, numbers_of, of_kind, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.broadcasting import guarded
 from vitree.model.model import Model
@@ -84,6 +84,7 @@ class Regulator:
         return Controller(self, self.dt)
 
 
+@explain_calls
 @guarded
 def lqr(
     at: Linearization, Q: ArrayLike, R: ArrayLike, *, actuators: Sequence[str] | None = None,
@@ -124,7 +125,7 @@ def lqr(
     """
     from scipy.linalg import solve_discrete_are
 
-    if of_kind(at, Linearization, "at", "a Linearization of a step").A.ndim != 2:
+    if of_kind(at, Linearization, "at", "a Linearization of a step: vt.linearize(model, q, dt=)").A.ndim != 2:
         raise InputError("at", at, "is of a run; take tvlqr, or linearize one step")
     model, nv = at.model, at.model.nv
     _require_rest(at)
@@ -150,6 +151,7 @@ def lqr(
     return Regulator(model, at.dt, 0.0, at.q[None], at.p[None], given[None], K[None], P[None], acts)
 
 
+@explain_calls
 @guarded
 def tvlqr(along: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | None = None, *,
           actuators: Sequence[str] | None = None, torque: ArrayLike | None = None,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, real, whole
+from vitree.arguments import Asked, explain_calls, real, whole
 from vitree.control.costs import FrameCost, QuadraticCost
 from vitree.control.lqr import Regulator, weights
 from vitree.control.shooting_problem import Expansion, Iterate, Pass, ShootingProblem, line_search
@@ -94,6 +94,7 @@ class ShootingSolution:
         return f"<vitree.control.ShootingSolution: {after}, {state}>"
 
 
+@explain_calls
 def optimize_motion(
     model: Model, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, duration: float, dt: float,
     costs: QuadraticCost | Sequence[QuadraticCost | FrameCost], control: FirstGuess = None,

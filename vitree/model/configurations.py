@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import of_kind, real, several, whole
+from vitree.arguments import explain_calls, of_kind, real, several, whole
 from vitree.errors import ConvergenceError, InputError, ModelError, VitreeError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
 from vitree.mechanism.contacts import Ground
@@ -50,6 +50,7 @@ def held_coordinates(model: Model, hold: Iterable[str]) -> np.ndarray:
     return held
 
 
+@explain_calls
 @guarded
 def satisfy_constraints(
     model: Model, q: ArrayLike, hold: Iterable[str] = (), tolerance: float = 1e-12, max_iterations: int = 100
@@ -438,6 +439,7 @@ OVERLAP = 1e-9
 MOST, ZERO = 20, 1e-12
 
 
+@explain_calls
 @guarded
 def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
     """Return a configuration whose base is moved along the ground's normal until the least gap is zero.

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar
 from vitree._core.types import CoreModel
-from vitree.arguments import all_finite, numbers_of, of_kind, plain_scalar, shown, whole
+from vitree.arguments import all_finite, explain_calls, numbers_of, of_kind, plain_scalar, shown, whole
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.euler import expand, from_euler, to_euler
 from vitree.mechanism.flat import Flat, same
@@ -195,6 +195,7 @@ class Model(ForceMethods):
         """
         return ReducedEulerModel(self) if isinstance(self, ReducedModel) else EulerModel(self)
 
+    @explain_calls
     def with_drives(
         self, gains: Gains, *, effort_limits: bool = False, target_rates: bool = False
     ) -> Model:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import numbers_of, of_kind, plain_scalar, real, several
+from vitree.arguments import explain_calls, numbers_of, of_kind, plain_scalar, real, several
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.flat import FREE, KIND_NV, limits_of
@@ -105,6 +105,7 @@ class StaticEquilibrium:
         return f"<StaticEquilibrium on {len(self.forces)} points, largest torque {largest:.4g}>"
 
 
+@explain_calls
 @guarded
 def static_equilibrium(
     model: Model,

@@ -385,7 +385,7 @@ def require_efforts(model: System, effort_limits: object) -> None:
 
 
 #: What other libraries call arguments of a run: the argument here, and what it is.
-_MEANT = (
+MEANT = (
     dict.fromkeys(("q", "q_init", "qpos", "q_0", "x0", "y0"), ("q0", "the configuration at the start"))
     | dict.fromkeys(("v", "qd", "dq", "qvel", "v_init", "dq0", "qd0", "v_0"), ("v0", "the velocity at the start"))
     | dict.fromkeys(("T", "t_end", "tf", "t_final", "tmax", "t_max", "time", "t_span", "end", "t1"),
@@ -403,6 +403,11 @@ _MEANT = (
 )  # fmt: skip
 
 
+def hints_of_others() -> dict[str, str]:
+    """Return what an argument is called here, by its names in other libraries."""
+    return {name: f"{ours}= is {what}" for name, (ours, what) in MEANT.items()}
+
+
 def require_known(kind: type[Integrator], options: Mapping[str, object]) -> None:
     """Raise an UnknownNameError if an option is an argument under a name of other libraries; the text has ours."""
     if "resume" in options:
@@ -410,8 +415,8 @@ def require_known(kind: type[Integrator], options: Mapping[str, object]) -> None
         error.args = ('no argument "resume": run.resume(duration) continues a run from its end',)
         raise error
     for name in options:
-        if name in _MEANT and name not in kind.options:
-            ours, what = _MEANT[name]
+        if name in MEANT and name not in kind.options:
+            ours, what = MEANT[name]
             error = UnknownNameError("argument", name, [ours], argument=name)
             error.args = (f'no argument "{name}": {ours}= is {what}',)
             raise error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, JsonObject, Keywords, as_numbers, explain_calls, several, shown, whole
+from vitree.arguments import Asked, JsonObject, Keywords, as_numbers, explain_calls_with, several, shown, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
@@ -20,7 +20,15 @@ from vitree.model.system import System, freedom_of
 from vitree.results.comparison import COLUMNS, Compared
 from vitree.results.plain import plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
-from vitree.run.arguments import ARGUMENTS, NAMES, RunArguments, checked_wrenches, count_steps, require_system
+from vitree.run.arguments import (
+    ARGUMENTS,
+    NAMES,
+    RunArguments,
+    checked_wrenches,
+    count_steps,
+    hints_of_others,
+    require_system,
+)
 from vitree.run.controller import Control, Controller, parts_of
 from vitree.run.reference import GAUSS, Reference, Runner, engine_jobs, usual_reference
 from vitree.run.simulate import ACCURACY, AUTO, NoStep, chosen
@@ -207,9 +215,16 @@ LEFT_OUT = "not simulated"
 _MEASURES = tuple(column[0] for column in COLUMNS[2:])
 #: A method and its options.
 Job = tuple[str, Keywords]
+#: Remedies of names that are no arguments of :func:`compare`.
+_HINTS = {
+    **hints_of_others(),
+    **dict.fromkeys(("order", "solver", "guess", "tolerance", "tol", "rtol", "atol", "kinetic", "springs"),
+                    'options are given with the method: methods=[("linear-time", {"order": 4})]'),
+    "method": "methods= is a list of methods",
+}  # fmt: skip
 
 
-@explain_calls
+@explain_calls_with(_HINTS)
 def compare(
     model: System,
     methods: Sequence[str | Job] | Mapping[str, str | Job],

@@ -29,6 +29,7 @@ plain = scalar().plain
 Signal = ArrayLike | Callable[[float], ArrayLike]
 
 
+@explain_calls
 @dataclass(eq=False, kw_only=True, slots=True)
 class Control:
     """What drives a mechanism in a run: joint torques, inputs of its loads, targets of its drives, prescribed motion.
@@ -326,7 +327,8 @@ class Targets:
         names, drives = model.input_names, getattr(model, "drives", ())
         self.at = {drive.joint: names.index(drive.target) for drive in drives if isinstance(drive.target, str)}
         if not self.at:
-            raise InputError("targets", targets, f'are for drives, and "{model.name}" has none with an input')
+            raise InputError("targets", targets, f'are for drives, and "{model.name}" has none with an input; '
+                             "model.with_drives(...) adds some")  # fmt: skip
         self.model = model
         self.where = np.array(list(self.at.values()))
         self.alone = self.where.tolist() == list(range(len(names)))

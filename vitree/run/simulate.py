@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, JsonObject, Keywords, axes_of, entries, real, whole
+from vitree.arguments import Asked, JsonObject, Keywords, axes_of, entries, explain_calls, real, whole
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import Integrator, Torque
 from vitree.integrators.idle import Place
@@ -396,6 +396,7 @@ def _begins(push: Impulse | ExternalWrench) -> float:
 # ---- simulate(): from a state to a trajectory, all steps in compiled code ----------------------------------
 
 
+@explain_calls
 def simulate(
     model: System,
     q0: ArrayLike | None = None,

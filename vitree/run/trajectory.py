@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import explain_calls, explain_calls_with
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact
@@ -34,6 +35,17 @@ if TYPE_CHECKING:
     from vitree.run.controller import Control, Controller
     from vitree.run.gradient import Gradient, Perturbation
     from vitree.run.linearization import Linearization
+
+
+#: What writes the formats that are not those of save(), by the endings of the files.
+_NOT_SAVED = {".csv": "to_csv(path)", ".nc": "to_netcdf(path)", ".mcap": "to_mcap(path)",
+              ".json": "vitree.run.trajectory.convert(run, path)"}  # fmt: skip
+#: Why arguments of simulate() are not those of resume().
+_OF_THE_RUN = dict.fromkeys(
+    ("dt", "method", "order", "solver", "tolerance", "guess", "q0", "v0", "p0", "t0"),
+    "a resumed run keeps method, dt and options; to change them, start a run at q0=run.q[-1], p0=run.p[-1], "
+    "t0=run.t[-1]",
+)
 
 
 # ---- warnings of a run: what was odd about it, in sentences. A Trajectory and its file keep them -----------
@@ -423,16 +435,20 @@ class Trajectory(Recording):
                 state["film"] = film_of(self)
         return state
 
+    @explain_calls
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything to the .npz file ``path``, at once or not at all, and return where it is.
 
         Raises
         ------
         InputError
-            If the file cannot be written.
+            If the file cannot be written, or its ending is that of another format, such as .csv.
         """
         from vitree.results import files
 
+        ending = Path(os.fspath(path)).suffix.lower() if isinstance(path, str | os.PathLike) else ""
+        if ending in _NOT_SAVED:
+            raise InputError("path", path, f"ends in {ending}, and save() writes .npz; use {_NOT_SAVED[ending]}")
         return files.write(self, path)
 
     @classmethod
@@ -448,6 +464,7 @@ class Trajectory(Recording):
 
         return files.read(path, cls)
 
+    @explain_calls_with(_OF_THE_RUN)
     def resume(
         self, duration: float, *, control: Control | Controller | Torque = None,
         wrenches: Iterable[ExternalWrench | Impulse] = (), record_every: int = 1,

@@ -36,7 +36,7 @@ def triple(value: object, what: str) -> list[float]:
     if (type(value) is tuple or type(value) is list) and len(value) == 3 and {*map(type, value)} == {float}:
         if math.isfinite(value[0] + value[1] + value[2]):
             return list(value)
-    entries = _numbers_of(value, (3,), "three numbers", what, "the ")
+    entries = _numbers_of(value, (3,), "three numbers (x, y, z)", what, "the ")
     if not all_finite(entries):
         text = f"the {what} is {text_of(value, repr)}; it must be three finite numbers"
         raise ModelError(text, argument=what, value=value)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vitree.arguments import of_kind
+from vitree.arguments import explain_calls, of_kind
 from vitree.errors import InputError, UrdfError
 from vitree.model.model import Model
 from vitree.urdf.robots import find_robot
@@ -25,6 +25,7 @@ FREE = 7
 _SRDF = Tag(children={"group_state": Tag(children={"joint": Tag()}, many=("joint",))}, many=("group_state",))
 
 
+@explain_calls
 def reference_configurations(model: Model, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the configurations that a robot's SRDF file names, such as half_sitting.
 
@@ -56,7 +57,7 @@ def reference_configurations(model: Model, path: str | os.PathLike[str]) -> dict
     Examples
     --------
     >>> path = vt.find_robot("talos")  # doctest: +SKIP
-    >>> model = vt.load_urdf(path, base="free", ground=True)  # doctest: +SKIP
+    >>> model = vt.load_urdf(path, base="free", ground=vt.Ground())  # doctest: +SKIP
     >>> q0 = vt.place_on_ground(model, vt.reference_configurations(model, path)["half_sitting"])  # doctest: +SKIP
     """
     of_kind(model, Model, "model", "a vitree Model")

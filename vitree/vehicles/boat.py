@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Keywords, axes_of, of_kind, shown, whole
+from vitree.arguments import Keywords, axes_of, explain_calls, of_kind, shown, whole
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.vehicles.checks import array, not_negative, positive, symmetric
@@ -78,6 +78,7 @@ def _set(of: object, **values: object) -> None:
         object.__setattr__(of, name, value)
 
 
+@explain_calls
 @dataclass(frozen=True, eq=False)
 class Water:
     """The water around a boat.
@@ -119,6 +120,7 @@ class Water:
         }  # fmt: skip
 
 
+@explain_calls
 @dataclass(frozen=True, eq=False)
 class Wave:
     """A wave of deep water (Airy).
@@ -159,6 +161,7 @@ class Wave:
         }  # fmt: skip
 
 
+@explain_calls
 @dataclass(frozen=True, eq=False)
 class Wind:
     """The air around a boat.
@@ -219,6 +222,7 @@ class Boat(RigidVehicle):
         return q
 
 
+@explain_calls
 @np.errstate(over="ignore", invalid="ignore")  # infinite parts are refused
 def boat(*, size: ArrayLike = (4.0, 1.6, 0.8), keel: float = 0.35, mass: float = 1200.0,
          inertia: ArrayLike | None = None, added_mass: ArrayLike = (0.05, 0.4, 0.8),

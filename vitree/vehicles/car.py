@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Keywords
+from vitree.arguments import Keywords, explain_calls
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.vehicles.checks import array, not_negative, positive
@@ -83,6 +83,7 @@ class Car(NonholonomicVehicle):
 WHEELS = {"rear_left": (0, 1), "rear_right": (0, -1), "front_left": (1, 1), "front_right": (1, -1)}
 
 
+@explain_calls
 def car(*, mass: float = 1200.0, inertia: float = 2000.0, wheel_inertia: float = 2.5, wheelbase: float = 2.6,
         wheel_radius: float = 0.3, rolling_resistance: float = 0.0, max_steering: float = 0.65,
         name: str = "car") -> Car:  # fmt: skip

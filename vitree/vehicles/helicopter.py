@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import explain_calls
 from vitree.mechanism.flat import Geometry
 from vitree.vehicles.base import GRAVITY
 from vitree.vehicles.checks import array, positive
@@ -22,6 +23,7 @@ class Helicopter(RigidVehicle):
     _kind = "HelicopterBody"
 
 
+@explain_calls
 def helicopter(*, mass: float = 1.2, inertia: ArrayLike = (0.05, 0.07, 0.06), rotor_height: float = 0.2,
                tail_length: float = 0.6, drag: ArrayLike = 0.0, gravity: ArrayLike = GRAVITY,
                force: Callable[..., ArrayLike] | None = None, force_slope: Callable[..., ArrayLike] | None = None,

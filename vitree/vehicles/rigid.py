@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import _vehicles
-from vitree.arguments import Asked, Keywords, entries, mapping
+from vitree.arguments import Asked, Keywords, entries, explain_calls, mapping
 from vitree.errors import ModelError
 from vitree.integrators.base import Integrator
 from vitree.lie import matrix_from_pose
@@ -22,6 +22,7 @@ from vitree.vehicles.base import GRAVITY, Vehicle
 from vitree.vehicles.checks import array, not_negative, symmetric
 
 
+@explain_calls
 class RigidVehicle(Vehicle):
     """One rigid body on SE(3) with general inertia, controls and external forces.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Keywords
+from vitree.arguments import Keywords, explain_calls
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.vehicles.checks import array, positive
@@ -74,6 +74,7 @@ class Snakeboard(NonholonomicVehicle):
         }
 
 
+@explain_calls
 def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: float = 0.016,
                wheel_inertia: float = 0.0013, max_steering: float = 1.4,
                name: str = "snakeboard") -> Snakeboard:  # fmt: skip

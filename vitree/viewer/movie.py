@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from vitree.arguments import path_of, real, shown, whole
+from vitree.arguments import explain_calls, path_of, real, shown, whole
 from vitree.errors import InputError, MissingExtraError, VitreeError
 from vitree.model.system import System
 from vitree.urdf.paths import Packages
@@ -81,6 +81,7 @@ _STEPPED = """
 Take = Callable[[float | None], Any]
 
 
+@explain_calls
 def video(
     source: object,
     path: str | os.PathLike[str],

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import explain_calls
 from vitree.model.system import System
 from vitree.results.drawing import poses
 from vitree.urdf.paths import Packages
@@ -42,6 +43,7 @@ class Looks(TypedDict):
     follow: bool | None
 
 
+@explain_calls
 def view(
     source: object,
     *,
