@@ -55,16 +55,18 @@ def explain_calls(called: _Called, hints: Mapping[str, str] | None = None) -> _C
         try:
             return function(*given, **named_)
         except TypeError:
+            kind = type(given[0]) if isinstance(called, type) else None
+            title = kind.__name__ if kind and vars(kind).get("__init__", call) is call else called.__name__
             for name in named_:
                 if name not in names and not open_:
-                    raise _unknown(called.__name__, name, names, (hints or {}).get(name)) from None
+                    raise _unknown(title, name, names, (hints or {}).get(name)) from None
             count = len(given) - bound
             if count > len(placed):
                 by_position = f"{len(placed)} by position ({', '.join(placed)})" if placed else "none by position"
-                text = f"{called.__name__}() takes {by_position}, not {count}"
+                text = f"{title}() takes {by_position}, not {count}"
                 raise InputError(text + "; give an array in one pair of parentheses, and options by name") from None
             if missing := [name for name in required if name not in {*placed[:count], *named_}]:
-                raise InputError(f"{called.__name__}() needs {' and '.join(f'{name}=' for name in missing)}") from None
+                raise InputError(f"{title}() needs {' and '.join(f'{name}=' for name in missing)}") from None
             raise
 
     if not isinstance(called, type):

@@ -168,6 +168,11 @@ def test_the_wrong_use_of_a_command_is_told_with_its_remedy(capsys, line, text):
     assert text in said and said.count("\n") == 1
 
 
+def test_a_run_without_a_quantity_is_told_what_comes_first(capsys):
+    assert cli.main(["plot", "run.npz"]) == 2
+    assert "Missing argument 'RUN'. The quantity comes first, as in vitree plot" in capsys.readouterr().err
+
+
 def test_each_option_that_can_be_wrong_has_a_case():
     commands = typer.main.get_command(cli.application()).commands.values()
     options = {max(each.opts, key=len) for command in commands for each in command.params if each.opts[0][0] == "-"}

@@ -60,6 +60,8 @@ def usage_of(error: Any) -> str:
         text = text.replace(what, needed)
     if text.startswith("Got unexpected extra argument"):
         text += "; several values of one option are separated by commas, as in --dt 0.002,0.001"
+    if text.startswith("Missing argument 'RUN'"):
+        text += " The quantity comes first, as in vitree plot energy run.npz"
     name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
     ours, what = next(((each, hint) for other, (each, hint) in MEANT.items() if other == name), ("", ""))
     if (option := option_of(ours)) is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import explain_calls, explain_calls_with
+from vitree.arguments import explain_calls, explain_calls_with, path_of
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact
@@ -446,7 +446,7 @@ class Trajectory(Recording):
         """
         from vitree.results import files
 
-        ending = Path(os.fspath(path)).suffix.lower() if isinstance(path, str | os.PathLike) else ""
+        ending = path_of(path).suffix.lower()
         if ending in _NOT_SAVED:
             raise InputError("path", path, f"ends in {ending}, and save() writes .npz; use {_NOT_SAVED[ending]}")
         return files.write(self, path)
