@@ -246,7 +246,7 @@ def test_the_singular_row_is_named():
     v = np.ones(3)
     for call in (model.aba, model.forward_dynamics, lambda q, v, tau: model.velocity_from_momentum(q, v)):
         call(q[::2], v, v)
-        with pytest.raises(vt.ModelError, match=r"^in row \[1\]: in this configuration .* mass matrix singular"):
+        with pytest.raises(vt.ModelError, match=r"^in row \[1\]: in this configuration .* mass matrix is singular"):
             call(q, v, v)
 
 

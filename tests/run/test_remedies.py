@@ -186,7 +186,7 @@ TOLD = {
     "inverted limits": (lambda: hinge(lower=1.0, upper=-1.0), "swap them", [lambda: hinge(lower=-1.0, upper=1.0)]),
     "damping of a rigid contact": (lambda: ball(0.2, damping=5.0), "give both or none",
                                    [lambda: ball(0.2, damping=5.0, stiffness=1e4), lambda: ball(0.2)]),
-    "contact without stiffness": (lambda: ball(0.2, stiffness=0.0), "leave it out for a rigid one",
+    "contact without stiffness": (lambda: ball(0.2, stiffness=0.0), "omit it for a rigid one",
                                   [lambda: ball(0.2)]),
     "boxes on boxes": (lambda: two(vt.Box((0.1,) * 3)), "give one of each pair spheres or capsules",
                        [lambda: two(vt.Sphere(0.05)),

@@ -300,7 +300,7 @@ def test_starts_by_momentum_and_one_start_for_all():
         ({"q0": np.zeros((3, 2)), "v0": np.zeros((4, 2))}, "q0: 3, v0: 4"),
         ({"q0": np.full((3, 2), np.nan)}, r"q0\[0\]|q0"),
         ({"q0": np.zeros((3, 2)), "v0": np.array([[0, 0], [0, np.inf], [0, 0]])}, r"v0\[1\]"),
-        ({}, "how many instances"),
+        ({}, "number of instances is not given"),
         ({"instances": 2.5}, "instances"),
         ({"instances": 3, "control": np.zeros((3, 9, 2))}, r"torque.*\(n, 10, 2\)"),
         ({"instances": 3, "control": np.full((3, 2), np.nan)}, "torque"),

@@ -4,8 +4,10 @@
 cdef enum:
     TOUCH_CUTS = 2          # so many passes of a step may leave the complementarity problem unsolved
 
-#: A residual of it up to this fraction of the velocities is accepted where it cannot be reduced
+#: A residual of it up to this fraction of the velocities is accepted where it cannot be reduced; up to the other one
+#: where shorter steps did not help
 cdef double TOUCH_LEFT = 1e-5
+cdef double TOUCH_LENIENT = 0.1
 #: Tolerance of contacts: relative to the velocities, and to the rounding errors of positions
 cdef double TOUCH_TOLERANCE = 5e-11
 cdef double TOUCH_ROUNDING = 1e-14
@@ -623,16 +625,15 @@ cdef double solve_contacts(ModelStepper self, double goal) noexcept nogil:
 
 
 cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
-    # whether the passes go on with impulses that leave a residual. A small one that cannot be reduced is accepted, and
-    # where shorter steps did not help any
+    # whether the passes go on with impulses that leave a residual. A small one that cannot be reduced is accepted
     cdef Touching* x = &self.contact
     x.residue = 0.0
     if left <= goal:
         return True
     x.cut += 1
-    if x.lenient or left <= TOUCH_LEFT * touch_speed(self):
+    if left <= (TOUCH_LENIENT if x.lenient else TOUCH_LEFT) * touch_speed(self):
         x.residue = left
-        return isfinite(left)
+        return True
     return x.cut < TOUCH_CUTS
 
 

@@ -138,7 +138,7 @@ cdef struct Touching:
     int cut                 # corrections whose problem was not solved
     double residue          # [m/s] the natural residual that the last of them left
     double accepted         # [m/s] the largest of the current step that was accepted above the tolerance
-    bint lenient            # what is left is accepted, however large
+    bint lenient            # a larger residual is accepted: shorter steps did not help
     long inexact            # steps since the state was set of which a residual was accepted
     double inexact_most     # [m/s] the largest
     double inexact_first    # [s] start of the first and the last of these steps
