@@ -13,7 +13,6 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -148,20 +147,7 @@ def scenes(quick: bool) -> Iterator[tuple[str, object]]:
             yield "cart", lambda m=friction, h=dt: cart(m, h, round(2.0 / h) // N)
 
 
-def parts(kept: np.ndarray) -> Iterator[tuple]:
-    """Problems (dim, G, b, mu, lead, lam, goal, law) of a record."""
-    at = 0
-    while at < len(kept):
-        count, n, goal = int(kept[at]), int(kept[at + 1]), kept[at + 2]
-        sizes = np.cumsum([3, count, count, count, 2 * count, n, n, n * n])
-        one = [kept[at + a : at + b] for a, b in pairwise(sizes)]
-        law, dim, mu, lead, b, lam, G = one
-        yield (dim.astype(int).tolist(), G.reshape(n, n), b, mu, lead.reshape(-1, 2), lam, goal,
-               law.astype(int).tolist())  # fmt: skip
-        at += sizes[-1]
-
-
-def record(make, seconds: float) -> tuple[np.ndarray, dict[str, float]]:
+def record(make, seconds: float) -> tuple[list[list], dict[str, float]]:
     """Run a scene with a limit of time; return its problems and how it went."""
     core = scalar()
     model, q, v, dt, steps, control = make()
@@ -180,13 +166,13 @@ def record(make, seconds: float) -> tuple[np.ndarray, dict[str, float]]:
         if time.perf_counter() - begin > seconds:
             failed = f"out of time at step {len(times)} of {steps}"
             break
-    kept = core.record_problems(0)
+    problems = core.record_problems(0)
     times = np.array(times) * 1e6
-    return kept, {"dt": dt, "steps": len(times), "median": np.median(times), "worst": times.max(), "failed": failed,
+    return problems, {"dt": dt, "steps": len(times), "median": np.median(times), "worst": times.max(), "failed": failed,
                   "told": (sim._integrator.inexact_contacts or (0,))[0]}  # fmt: skip
 
 
-def solved(problems: list[tuple], cold: bool) -> str:
+def solved(problems: list[list], cold: bool) -> str:
     """Solve problems to GOAL of their largest velocity, from their guess or from zero; how that went."""
     core, rows = scalar(), []
     for dim, G, b, mu, lead, lam, _, law in problems:
@@ -211,8 +197,7 @@ def main() -> None:
     for name, make in scenes(given.smoke):
         if given.scene and name != given.scene:
             continue
-        kept, how = record(make, given.seconds)
-        problems = list(parts(kept))
+        problems, how = record(make, given.seconds)
         chosen.setdefault(name, []).extend(problems[k] for k in rng.permutation(len(problems))[: given.each])
         print(f"{name:8s} dt {how['dt']:g}: {how['steps']} steps, median {how['median']:.0f} us, worst "
               f"{how['worst']:.0f} us, {len(problems)} problems, {how['told']} steps with a residual {how['failed']}",

@@ -149,14 +149,10 @@ def test_corrections_of_a_problem_are_bounded():
     sim = vt.Simulation(model, q, dt=5e-3)
     core.record_problems(2_000_000)
     sim.step(200)
-    kept, at, hard = core.record_problems(0), 0, 0
-    while at < len(kept):
-        count, n = int(kept[at]), int(kept[at + 1])
-        law, dim, mu, lead, b, lam, G = np.split(kept[at + 3 : at + 3 + 5 * count + 2 * n + n * n],
-                                                 np.cumsum([count, count, count, 2 * count, n, n]))  # fmt: skip
-        at += 3 + 5 * count + 2 * n + n * n
-        *_, corrections, sweeps = core.solve_cones(dim.astype(int), G.reshape(n, n), b, mu, lead.reshape(-1, 2), lam,
-                                                   1e-10 * np.abs(b).max(), law.astype(int))  # fmt: skip
+    hard = 0
+    for *problem, _, law in core.record_problems(0):
+        goal = 1e-10 * np.abs(problem[2]).max()
+        *_, corrections, sweeps = core.solve_cones(*problem, goal, law)
         hard += corrections > 20
         assert corrections <= 450 and sweeps <= 300
     assert hard > 3

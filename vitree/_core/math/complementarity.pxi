@@ -17,7 +17,7 @@ cdef enum:
     PROXIMAL_BUDGET = 200   # most corrections of all regularised problems
     PROXIMAL_SPARE = 10     # the same once the step has used up its own
     STEP_BUDGET = 500       # most corrections of regularised problems in a step
-    CONE_HALVES = 6         # most halves of a correction
+    CONE_LENGTHS = 6        # most lengths of their corrections
 
 #: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the
 #: fraction of |F| to which a regularised problem is solved, and the shift of its corrections
@@ -29,7 +29,7 @@ cdef double PROXIMAL_SHARE = 1e-2
 cdef double PROXIMAL_SHIFT = 1e-12
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
-#: An undamped correction that leaves less than this fraction of |F|^2 is accepted
+#: Of a whole correction that is accepted undamped
 cdef double CONE_WELL = 0.5
 #: Its shift, as a fraction of the diagonal of G
 cdef double CONE_PROXIMAL = 1e-7
@@ -385,35 +385,20 @@ cdef bint cone_direction(ContactProblem* x) noexcept nogil:
     return True
 
 
-cdef bint cone_plain(ContactProblem* x, double* square) noexcept nogil:
-    # an undamped correction; whether it reduces |F|^2 well
-    cdef int i
-    cdef double other
-    if not cone_direction(x):
-        return False
-    for i in range(x.n):
-        x.trial[i] = x.lam[i] - x.trial[i]
-    cone_map(x, x.trial, x.trial_w, x.trial_F, False)
-    other = inner(x.trial_F, x.trial_F, x.n)
-    if other < CONE_WELL * square[0]:
-        square[0] = other
-        return True
-    return False
-
-
-cdef bint cone_search(ContactProblem* x, double* square) noexcept nogil:
-    # a correction that is halved until it reduces |F|^2; whether it does
+cdef bint cone_search(ContactProblem* x, int trials, double drop, double* square) noexcept nogil:
+    # a correction of the length 1, 1/2, 1/4 ..., the first to reduce |F|^2 by this fraction of it times the length;
+    # whether there is one
     cdef int i, k
     cdef double length = 1.0, other
     if not cone_direction(x):
         return False
     memcpy(x.g, x.trial, x.n * sizeof(double))
-    for k in range(CONE_HALVES):
+    for k in range(trials):
         for i in range(x.n):
             x.trial[i] = x.lam[i] - length * x.g[i]
         cone_map(x, x.trial, x.trial_w, x.trial_F, False)
         other = inner(x.trial_F, x.trial_F, x.n)
-        if other < square[0] * (1.0 - CONE_DESCENT * length):
+        if other < square[0] * (1.0 - drop * length):
             square[0] = other
             return True
         length *= 0.5
@@ -583,7 +568,7 @@ cdef double cone_solve(ContactProblem* x, double goal) noexcept nogil:
     cdef double e
     if problem_log.room:
         log_problem(x, goal)
-    e = cone_descend(x, goal, CONE_PASSES)
+    e = cone_descend(x, goal, CONE_PASSES, False)
     if e <= goal or not isfinite(e):
         return e
     return cone_proximal(x, e, goal)
@@ -623,7 +608,7 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
             if j == 2:
                 cone_sweep(x, PROXIMAL_SWEEPS)
             x.share = min(1.0, (1.0 if j == 1 else 10.0) * a)
-            solved = cone_descend(x, inner_goal, PROXIMAL_CORRECTIONS) <= inner_goal
+            solved = cone_descend(x, inner_goal, PROXIMAL_CORRECTIONS, True) <= inner_goal
             if solved or x.corrections > last:
                 break
         x.share = 1.0
@@ -650,8 +635,9 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
     return cone_map(x, x.lam, x.w, x.F, False)
 
 
-cdef double cone_descend(ContactProblem* x, double goal, int passes) noexcept nogil:
-    # damped corrections, so many at most; returns the largest |F| with the share 1
+cdef double cone_descend(ContactProblem* x, double goal, int passes, bint regularised) noexcept nogil:
+    # corrections, so many at most, damped or, of a regularised problem, shortened; returns the largest |F| with the
+    # share 1
     cdef int k
     cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), behind = INFINITY
     for k in range(passes + 1):
@@ -663,8 +649,8 @@ cdef double cone_descend(ContactProblem* x, double goal, int passes) noexcept no
             behind = square
         if e <= goal or not isfinite(e) or k == passes:
             break
-        if not (cone_search(x, &square) if x.proximal == PROXIMAL_SHIFT else
-                cone_plain(x, &square) or cone_correct(x, &nu, &square)):
+        if not (cone_search(x, CONE_LENGTHS, CONE_DESCENT, &square) if regularised else
+                cone_search(x, 1, CONE_WELL, &square) or cone_correct(x, &nu, &square)):
             break
         cone_take(x)
         x.corrections += 1
@@ -785,15 +771,18 @@ cdef void log_problem(ContactProblem* x, double goal) noexcept nogil:
 def record_problems(size_t room, size_t least=1):
     """Keep the contact problems of at least so many rows that are solved from here on, in so many numbers (0: none).
 
-    Returns what was kept so far: problem after problem count, n, goal, then law, dim, mu (count,), lead (count, 2), b,
-    lam (n,) and G (n, n). For benchmarks, of one thread.
+    Returns those that were kept so far, lists of the arguments of :func:`solve_cones`. For benchmarks, of one thread.
     """
-    cdef double* to = NULL
-    cdef size_t k
-    found = np.empty(problem_log.used)
-    cdef double[::1] view = found
-    for k in range(problem_log.used):
-        view[k] = problem_log.at[k]
+    cdef double* to = problem_log.at
+    found = []
+    while to < problem_log.at + problem_log.used:
+        count, n, goal = int(to[0]), int(to[1]), to[2]
+        size = 3 + 5 * count + 2 * n + n * n
+        sizes = np.cumsum([count, count, count, 2 * count, n, n])
+        law, dim, mu, lead, b, lam, G = np.split(np.array(<double[:size]>to)[3:], sizes)
+        found.append([dim.astype(int), G.reshape(n, n), b, mu, lead.reshape(count, 2), lam, goal, law.astype(int)])
+        to += <size_t>size
+    to = NULL
     free(problem_log.at)
     memset(&problem_log, 0, sizeof(ProblemLog))
     if room:
