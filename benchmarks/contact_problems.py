@@ -24,6 +24,9 @@ from vitree._core import scalar
 
 #: Numbers that are kept of a run, the smallest problem in rows, and the accuracy that is asked for.
 ROOM, LEAST, GOAL = 12_000_000, 9, 1e-10
+#: The march: armature [kg m^2], period [s], bend of a lifted leg [rad], sway of the hips [rad], and the height of its
+#: sine below which a foot stays on the ground.
+ARMATURE, STRIDE, LIFT, SWAY, AGROUND = 0.05, 0.5, 0.15, 0.02, 0.2
 
 
 def pit(count: int, seed: int, friction: float, dt: float, steps: int):
@@ -74,13 +77,13 @@ def trotting(dt: float, steps: int):
     return model, vt.place_on_ground(model, q), model.zero_velocity(), dt, steps, control
 
 
-def stepping(dt: float, steps: int):
-    """A G1 that shifts from foot to foot and marches, each foot on four corners."""
-    tree = vt.read_urdf(vt.find_robot("g1"), base="free")
+def marcher():
+    """A G1 on four corners of each foot, where it starts, and the targets at a time t [s] of a march in place."""
+    tree = vt.read_urdf(vt.find_robot("g1"), base="free", armature=ARMATURE)
     corners = [(-0.05, -0.025, -0.035), (-0.05, 0.025, -0.035), (0.12, -0.03, -0.035), (0.12, 0.03, -0.035)]
     feet = [vt.Contact(f"{side}_ankle_roll_link", points=corners) for side in ("left", "right")]
     tree.contact(vt.Ground(friction=1.0), feet)
-    model = tree.compile().with_drives({"*": (500, 10)})
+    model = tree.compile().with_drives({"*": (1000, 40)})
     q = model.neutral()
     bent = {"hip_pitch": -0.312, "knee": 0.669, "ankle_pitch": -0.363}
     for side in ("left", "right"):
@@ -90,17 +93,23 @@ def stepping(dt: float, steps: int):
     targets = {drive.joint: float(q[model.joint(drive.joint).q_slice][0]) for drive in model.drives}
 
     def march(t, q, v):
-        found = dict(targets)
+        found, begun = dict(targets), min(t / STRIDE, 1.0)
+        wave = begun * np.sin(2 * np.pi * t / STRIDE)
         for side, sign in (("left", 1.0), ("right", -1.0)):
-            s = np.sin(2 * np.pi * t / 0.7) * sign
-            lift = 0.35 * max(s, 0.0)
+            lift = LIFT * max(sign * wave - AGROUND * begun, 0.0) / (1 - AGROUND)
             found[f"{side}_hip_pitch_joint"] -= lift
             found[f"{side}_knee_joint"] += 2 * lift
             found[f"{side}_ankle_pitch_joint"] -= lift
-            found[f"{side}_hip_roll_joint"] += 0.08 * np.sin(2 * np.pi * t / 0.7)
-            found[f"{side}_ankle_roll_joint"] -= 0.08 * np.sin(2 * np.pi * t / 0.7)
+            found[f"{side}_hip_roll_joint"] += SWAY * wave
+            found[f"{side}_ankle_roll_joint"] -= SWAY * wave
         return [found[drive.joint] for drive in model.drives]
 
+    return model, q, march
+
+
+def stepping(dt: float, steps: int):
+    """A G1 that marches in place."""
+    model, q, march = marcher()
     control = vt.Control(targets=vt.Controller(march, period=0.01 if dt <= 0.01 else dt))
     return model, q, model.zero_velocity(), dt, steps, control
 
