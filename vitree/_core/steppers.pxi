@@ -3,6 +3,7 @@
 include "engine/status.pxi"
 include "math/lu.pxi"
 include "math/port_rows.pxi"
+include "math/port_blocks.pxi"
 include "math/rows.pxi"
 include "math/complementarity.pxi"
 include "math/riccati.pxi"

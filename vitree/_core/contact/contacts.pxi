@@ -264,7 +264,7 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
             k += 1
     x.count = k
     group_contacts(self)
-    status = cones_room(y, k, n, min(12 * k, 6 * self.shared.m.nbody + k))
+    status = cones_room(y, &x.store, k, n, min(12 * k, 6 * self.shared.m.nbody + k))
     if status == OK:
         status = rows_room(x, n)
     if status != OK:
@@ -391,7 +391,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef TouchGroup* g
-    cdef int k, i, t, n, group, side, body, status, ports = 0, nv = self.nv
+    cdef int k, i, t, n, group, side, body, status, parts, limits, whole, ports = 0, nv = self.nv
     cdef bint apart
     for i in range(self.shared.m.nbody):
         x.port_of_body[i] = -1
@@ -409,32 +409,42 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
     if status != OK:
         return status
     x.ports = ports
-    # group by group: bodies in order, then coordinates in the order of the contacts
-    ports = n = 0
+    # group by group and tree by tree: bodies in order, then coordinates in the order of the contacts
+    ports = n = parts = 0
     apart = trees_apart(self)
     for group in range(x.groups):
         g = &x.group[group]
-        g.port, g.row = ports, n
-        for t in range(x.trees):
-            if x.group_of_tree[t] != group:
+        g.port, g.row, g.part = ports, n, parts
+        limits = 0
+        for k in range(g.member, g.member + g.count):
+            n += self.touch[x.member[k]].dim
+            limits += on_coordinate(&self.touch[x.member[k]])
+        # trees that are coupled by more than contacts are one
+        for t in range(0 if apart else x.trees, x.trees if apart else x.trees + 1):
+            if apart and x.group_of_tree[t] != group:
                 continue
+            x.part[parts] = ports
             for i in range(x.tree[t].body, x.tree[t].body_end):
                 if x.port_of_body[i] >= 0:
                     x.port_of_body[i] = ports
                     body_ports(self.shared.m, x.pose1, i, x.rows + ports * nv)
                     for k in range(6):
-                        x.owner[ports + k], x.tree_of_port[ports + k] = i, t if apart else x.trees
+                        x.owner[ports + k], x.tree_of_port[ports + k], x.part_of_port[ports + k] = i, t, parts
                     ports += 6
-        g.whole = ports - g.port
-        for k in range(g.member, g.member + g.count):
-            e = &self.touch[x.member[k]]
-            n += e.dim
-            if on_coordinate(e):
-                memset(x.rows + ports * nv, 0, nv * sizeof(double))
-                x.rows[ports * nv + e.iv] = e.sign
-                x.owner[ports], x.tree_of_port[ports] = -1 - x.member[k], x.tree_of_v[e.iv] if apart else x.trees
-                ports += 1
-        g.ports, g.n = ports - g.port, n - g.row
+            whole = ports - x.part[parts]
+            for k in range(g.member, g.member + (g.count if limits else 0)):
+                e = &self.touch[x.member[k]]
+                if on_coordinate(e) and (not apart or x.tree_of_v[e.iv] == t):
+                    memset(x.rows + ports * nv, 0, nv * sizeof(double))
+                    x.rows[ports * nv + e.iv] = e.sign
+                    x.owner[ports], x.tree_of_port[ports], x.part_of_port[ports] = -1 - x.member[k], t, parts
+                    x.port_of_member[k] = ports
+                    ports += 1
+            x.part_size[parts] = ports - x.part[parts]
+            if x.part_size[parts] > 0:
+                g.whole = whole
+                parts += 1
+        g.ports, g.n, g.parts = ports - g.port, n - g.row, parts - g.part
     centre_patches(self)
     write_rows(self, x.here, x.pose1, x.W1, False)
     return OK
@@ -476,17 +486,13 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
     cdef TouchRow* to
     cdef Vec3 arm_a, arm_b, centre, d, t, couple
     cdef double more
-    cdef int k, c, j, way, limit = 0, group = -1
+    cdef int k, c, j, way
     for k in range(x.count):
-        while k == (0 if group < 0 else x.group[group].member + x.group[group].count):
-            group += 1
-            limit = x.group[group].port + x.group[group].whole
         c = x.member[k]
         e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
         to.b, to.size = -1, 6
         if on_coordinate(e):
-            to.a, to.size, to.on_a[0] = limit, 1, 1.0
-            limit += 1
+            to.a, to.size, to.on_a[0] = x.port_of_member[k], 1, 1.0
             continue
         to.a = x.port_of_body[e.body_a] if e.body_a >= 0 else -1
         to.b = x.port_of_body[e.body_b] if e.body_b >= 0 else -1
@@ -580,6 +586,7 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef const TouchGroup* g = &x.group[group]
+    cdef PortTrees on
     cdef int k = g.member, o = g.row, i
     part[0] = y[0]
     part.count, part.n = g.count, g.n
@@ -590,7 +597,10 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
     part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
     part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
     part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + 3 * o, y.by_lam + 3 * o
-    cones_product(part, x.W1 + o, x.coupled + o, x.coupling, x.ports, g.port, g.ports, g.whole)
+    part.d = y.d + o
+    on.count, on.first, on.size, on.of_port = g.parts, x.part + g.part, x.part_size + g.part, x.part_of_port
+    on.base, on.whole = g.part, g.whole
+    cones_product(part, x.W1 + o, x.coupled + o, x.coupling, x.ports, &on, g.port, g.ports)
 
 
 cdef double map_contacts(ModelStepper self) noexcept nogil:

@@ -169,10 +169,9 @@ cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
     y.budget = STEP_BUDGET
     memset(y.lam, 0, n * sizeof(double))
     memset(given, 0, n * sizeof(double))
-    memset(y.give, 0, x.count * sizeof(double))
     # G explicitly: through ports, forces that are not unique would have errors of the inverse of the shift
-    cones_product(y, x.W1, x.W1, x.P_room, x.ports, 0, x.ports, 0)
-    cones_form(y)
+    if form_at_node(s, x.P_room) != OK:
+        return INFINITY
     for k in range(x.count):
         e, o = &s.touch[x.member[k]], y.row[k]
         if y.law[k] == CONE and e.stiffness != INFINITY:

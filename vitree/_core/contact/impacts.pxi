@@ -131,7 +131,7 @@ cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
     self.at_node = False
     memcpy(x.way, self.way_beside, 3 * self.ntouch * sizeof(double))
     if status == OK:
-        status = cones_room(&x.hit, x.cones.count, x.cones.n, 0)
+        status = room_at_node(self)
     if status == OK:
         answer_at_rest(self, q)
     return status
@@ -409,7 +409,7 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
     status = contact_gather(self)
     memset(x.guess, 0, 3 * self.ntouch * sizeof(double))
     if status == OK:
-        status = cones_room(&x.hit, y.count, y.n, 0)
+        status = room_at_node(self)
     for c in range(self.ntouch):
         x.within[c] = x.bad[c]
     if status != OK:
@@ -603,7 +603,25 @@ cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
     for k in range(x.ports):
         for j in range(x.ports):
             P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
-    memset(x.cones.give, 0, x.count * sizeof(double))
-    cones_product(&x.cones, x.W1, x.W1, P, x.ports, 0, x.ports, 0)
-    cones_form(&x.cones)
+    form_at_node(self, P)
     cones_formed(&x.cones)
+
+
+cdef int room_at_node(ModelStepper self) noexcept nogil:
+    # memory for G of the contacts, and for parts of the problem
+    cdef Touching* x = &self.contact
+    cdef int status = cones_room(&x.hit, &x.store_of_hit, x.cones.count, x.cones.n, 0)
+    x.hit.n = x.cones.n
+    if status == OK:
+        status = cones_dense(&x.hit)
+    return cones_dense(&x.cones) if status == OK else status
+
+
+cdef int form_at_node(ModelStepper self, const double* P) noexcept nogil:
+    # G = W1^T P W1 of all ports
+    cdef Touching* x = &self.contact
+    cdef PortTrees on
+    memset(&on, 0, sizeof(on))
+    memset(x.cones.give, 0, x.count * sizeof(double))
+    cones_product(&x.cones, x.W1, x.W1, P, x.ports, &on, 0, x.ports)
+    return cones_form(&x.cones)

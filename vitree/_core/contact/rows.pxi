@@ -35,7 +35,9 @@ cdef struct TouchGroup:     # contacts in the solve that are coupled by the tree
     int n
     int port
     int ports
-    int whole               # those of bodies, before those of coordinates
+    int whole               # of one tree: those of bodies, before those of coordinates
+    int part                # the first of the trees that have ports, and their number
+    int parts
     double least            # of an impact: the smallest restitution, the gain of kinetic energy and its terms
     double gain
     double terms
@@ -112,6 +114,10 @@ cdef struct Touching:
     double* response        # (ports, nv) response of M
     int* owner              # (ports,) bodies, or -1 - contact of limits
     int* tree_of_port       # (ports,)
+    int* part_of_port       # (ports,) trees that have ports, by numbers
+    int* part               # (parts,) the first port of each
+    int* part_size          # (parts,)
+    int* port_of_member     # (count,) of coordinates
     TouchGroup* group       # (groups,)
     int groups
     int* group_of_tree      # (trees,)
@@ -134,6 +140,9 @@ cdef struct Touching:
     double* h               # (count,) and the residual of the constraints
     double* w               # (rows of the cones,) current velocities
     ContactProblem cones
+    ConeStore store         # of `cones` and of `hit`
+    ConeStore store_of_hit
+    bint own_slip           # all friction of the step is against its own slip
     # report on a step that was not solved
     int cut                 # corrections whose problem was not solved
     double residue          # [m/s] the natural residual that the last of them left
@@ -181,6 +190,8 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.patch_centre = <Vec3*>memory.scratch(patches * sizeof(Vec3))
     x.patch_slip, x.patch_turn = <Vec3*>memory.scratch(patches * sizeof(Vec3)), memory.scratch_reals(patches)
     x.port_of_body = <int*>memory.scratch(m.nbody * sizeof(int))
+    x.part, x.part_size = <int*>memory.scratch(m.nbody * sizeof(int)), <int*>memory.scratch(m.nbody * sizeof(int))
+    x.port_of_member = <int*>memory.scratch(contacts * sizeof(int))
     touching_trees(x, memory, m)
     return 0
 
@@ -223,8 +234,10 @@ cdef inline int first_of(const Touching* x, int port) noexcept nogil:
 
 
 cdef void touching_free(Touching* x) noexcept nogil:
-    free(x.cones.G)
-    free(x.hit.G)
+    cones_free(&x.cones)
+    cones_free(&x.hit)
+    store_free(&x.store)
+    store_free(&x.store_of_hit)
     free(x.rows)
     free(x.W1)
 
@@ -235,7 +248,7 @@ cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
     cdef double* at
     if ports <= x.ports_room:
         return OK
-    reals = 4 * n * nv + n * n + 5 * n
+    reals = 4 * n * nv + n * n + 5 * n      # two numbers of type int fit into one
     at = <double*>realloc(x.rows, reals * sizeof(double))
     if at == NULL:
         return NO_MEMORY
@@ -246,7 +259,7 @@ cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
     x.P_room = at
     at += n * n
     x.u, x.T, x.change, x.owner = at, at + n, at + 2 * n, <int*>(at + 3 * n)
-    x.tree_of_port = x.owner + n
+    x.tree_of_port, x.part_of_port = x.owner + n, x.owner + 2 * n
     return OK
 
 

@@ -1,23 +1,21 @@
 # Contact with friction as a complementarity problem. Each contact has an impulse (n, t1, t2), or n alone, with
 #     w = G lam + b,    0 <= lam_n  _|_  w_n >= 0,    lam_t = lead lam_n + beta,  |beta| <= mu lam_n,  beta against w_t.
 # Other rows have the laws of rows.pxi.
-# The natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F, damped as by
-# Levenberg and Marquardt, converges from nearly everywhere. Where |F| has other minima, at the edges of sticking and
-# sliding and in jams, the proximal point iteration follows (Rockafellar 1976). Undamped iterations and sweeps alone
-# cycle on problems of walking robots. The corrections of a step are bounded. One lane.
+# The natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F with a line
+# search converges from most guesses. Where |F| has other minima, at the edges of sticking and sliding and in jams, the
+# proximal point iteration follows (Rockafellar 1976). The corrections of a step are bounded. One lane.
 
 cdef enum:
-    CONE_PASSES = 200       # most corrections
-    CONE_PATIENCE = 15      # so many corrections must halve |F|^2
-    CONE_TRIALS = 25        # most dampings of a correction
+    CONE_PASSES = 60        # most corrections
+    CONE_PATIENCE = 8       # so many corrections must halve |F|^2
+    CONE_LENGTHS = 6        # most lengths of a correction
     PROXIMAL_PASSES = 60    # most regularised problems
     PROXIMAL_CORRECTIONS = 30   # most corrections of one
     PROXIMAL_SWEEPS = 5     # sweeps where its corrections fail
     PROXIMAL_FAILED = 6     # so many failures in a row lead back to the best lam
     PROXIMAL_BUDGET = 200   # most corrections of all regularised problems
     PROXIMAL_SPARE = 10     # the same once the step has used up its own
-    STEP_BUDGET = 500       # most corrections of regularised problems in a step
-    CONE_LENGTHS = 6        # most lengths of their corrections
+    STEP_BUDGET = 50000     # most corrections of regularised problems in a step, times their rows
 
 #: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the
 #: fraction of |F| to which a regularised problem is solved, and the shift of its corrections
@@ -29,18 +27,26 @@ cdef double PROXIMAL_SHARE = 1e-2
 cdef double PROXIMAL_SHIFT = 1e-12
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
-#: Of a whole correction that is accepted undamped
-cdef double CONE_WELL = 0.5
-#: Its shift, as a fraction of the diagonal of G
+#: The shift of a correction, as a fraction of the diagonal of G
 cdef double CONE_PROXIMAL = 1e-7
 #: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
 cdef double CONE_SHIFT = 1e-13
+
+
+cdef struct ConeStore:      # memory that the problems of a step share, of the size that they have had so far
+    double* dense           # (3, n, n) G, and the derivative of F before and after it is factored
+    size_t dense_room
+    double* square          # (2, ports, ports)
+    size_t square_room
+    PortBlocks blocks
 
 
 cdef struct ContactProblem:
     int count               # contacts
     int n                   # rows
     int room                # rows for which the arrays are allocated
+    ConeStore* store
+    double* memory          # all arrays but those of the store
     int* law                # (count,) CONE, HOLD or RUB
     int* dim                # (count,) rows of a contact: 1 or 3; of bilateral ones also 2
     int* row                # (count,) its first
@@ -48,17 +54,16 @@ cdef struct ContactProblem:
     int* order              # (n,) pivots
     double* G               # (n, n), where it is formed
     bint formed
+    bint planned            # the blocks of trees are those of this problem
     # G as a product, W2^T P W1 plus compliance, or W1 is NULL
     const TouchRow* W1      # (n,)
     const TouchRow* W2
+    PortTrees on
     const double* P         # (ports, ports), rows of `width`
     int width
     int first               # the number of the first port
     int ports
-    int whole               # those of bodies, before those of limits
     int ports_room
-    double* K               # (ports, ports)
-    double* A
     double* port            # (ports,)
     double* answer
     int* port_order
@@ -68,6 +73,7 @@ cdef struct ContactProblem:
     double* mu              # (count,) the bound of dry friction rows
     double* lead            # (count, 2)
     double* give            # (count,) [1/kg] contribution of a compliant contact to G
+    const double* shift     # (n,) [1/kg] that of a regularisation, or NULL
     double share            # factor of the rho of F: the zeros of F are the same for all
     double proximal         # shift of a correction, as a fraction of the diagonal of G
     double* lam             # (n,) the impulses: the guess, then the solution
@@ -75,50 +81,61 @@ cdef struct ContactProblem:
     double* F               # (n,)
     double* by_w            # (n, 3) a generalised derivative of F by w and lam of the same contact
     double* by_lam
-    double* J               # (n, n) that of F by lam: (by_w) G + (by_lam)
-    double* H               # (n, n) a matrix, factored
-    double* JJ              # (n, n) J^T J
-    double* g               # (n,) J^T F
+    double* d               # (n,) a correction
     double* kept            # (n,) the best lam so far
-    double* own             # (3, n) diagonal, b and the diagonal of G without its regularisation
+    double* own             # (3, n) diagonal and b without regularisation, and the regularisation
     double* trial           # (n,) another lam
     double* trial_w
     double* trial_F
-    long budget             # corrections that regularised problems may still take
+    long budget             # corrections times rows that regularised problems may still take
     long corrections        # since it was made
     long sweeps
 
 
-cdef int cones_room(ContactProblem* x, int count, int n, int ports) noexcept nogil:
+cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int ports) noexcept nogil:
     # allocate so many contacts, rows and ports; their content is lost
     cdef size_t rows, reals, most
     cdef double* at
     cdef int* ints
+    x.store = store
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = 4 * rows * rows + 23 * rows + 2 * most * most + 2 * most
-    at = <double*>realloc(x.G, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
+    reals = 24 * rows + 2 * most
+    at = <double*>realloc(x.memory, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
     x.room, x.ports_room, x.share, x.proximal = <int>rows, <int>most, 1.0, CONE_PROXIMAL
     ints = <int*>(at + reals)
-    x.G = at
-    x.J, x.H, x.JJ = at + rows * rows, at + 2 * rows * rows, at + 3 * rows * rows
-    at += 4 * rows * rows
-    x.b, x.lam, x.w, x.F, x.g = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
+    x.memory = at
+    x.b, x.lam, x.w, x.F, x.d = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
     x.trial, x.trial_w, x.trial_F = at + 5 * rows, at + 6 * rows, at + 7 * rows
     x.kept, x.mu, x.lead = at + 8 * rows, at + 9 * rows, at + 10 * rows
     x.give, x.diagonal = at + 12 * rows, at + 13 * rows
     x.by_w, x.by_lam = at + 14 * rows, at + 17 * rows
     x.own = at + 20 * rows
-    at += 23 * rows
-    x.K, x.A = at, at + most * most
-    at += 2 * most * most
-    x.port, x.answer = at, at + most
+    x.port, x.answer = at + 23 * rows, at + 23 * rows + most
     x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
     x.own_row = x.port_order + most
     memset(x.law, 0, rows * sizeof(int))
+    return OK
+
+
+cdef void cones_free(ContactProblem* x) noexcept nogil:
+    free(x.memory)
+
+
+cdef void store_free(ConeStore* x) noexcept nogil:
+    free(x.dense)
+    free(x.square)
+    blocks_free(&x.blocks)
+
+
+cdef int cones_dense(ContactProblem* x) noexcept nogil:
+    # memory for G of the rows, in the store
+    if not grow(<void**>&x.store.dense, &x.store.dense_room, 2 * <size_t>x.n * x.n, sizeof(double)):
+        return NO_MEMORY
+    x.G = x.store.dense
     return OK
 
 
@@ -137,7 +154,7 @@ cdef double pushes(const ContactProblem* x, const double* lam) noexcept nogil:
 cdef void cones_formed(ContactProblem* x) noexcept nogil:
     # G is given
     cdef int k
-    x.W1, x.formed = NULL, True
+    x.W1, x.formed, x.shift = NULL, True, NULL
     for k in range(x.n):
         x.diagonal[k] = x.G[k * (x.n + 1)]
     x.least_held = held_least(x)
@@ -154,10 +171,11 @@ cdef double held_least(const ContactProblem* x) noexcept nogil:
     return LEAST_HELD * most
 
 
-cdef void cones_product(ContactProblem* x, const TouchRow* W1, const TouchRow* W2, const double* P, int width, int first,
-                        int ports, int whole) noexcept nogil:
+cdef void cones_product(ContactProblem* x, const TouchRow* W1, const TouchRow* W2, const double* P, int width,
+                        const PortTrees* on, int first, int ports) noexcept nogil:
     # G = W2^T P W1, plus compliance; `diagonal` is not computed
-    x.W1, x.W2, x.P, x.width, x.first, x.ports, x.whole, x.formed = W1, W2, P, width, first, ports, whole, False
+    x.W1, x.W2, x.P, x.width, x.first, x.ports, x.formed = W1, W2, P, width, first, ports, False
+    x.on, x.shift = on[0], NULL
 
 
 cdef void cones_diagonal(ContactProblem* x) noexcept nogil:
@@ -193,12 +211,14 @@ cdef inline double port_block(const double* a, int rows, const double* P, int wi
     return s
 
 
-cdef void cones_form(ContactProblem* x) noexcept nogil:
+cdef int cones_form(ContactProblem* x) noexcept nogil:
     # the entries of G, where it is a product
     cdef const TouchRow* W
     cdef int k, j, i, n = x.n
     if x.formed:
-        return
+        return OK
+    if cones_dense(x) != OK:
+        return NO_MEMORY
     x.formed = True
     for k in range(n):
         W = &x.W2[k]
@@ -213,6 +233,17 @@ cdef void cones_form(ContactProblem* x) noexcept nogil:
             x.G[k * n + j] = along_row(&x.W1[j], x.port - x.first)
     for k in range(x.count):
         x.G[x.row[k] * (n + 1)] += x.give[k]
+    return OK
+
+
+cdef void answer_of(const ContactProblem* x, const double* port, double* answer) noexcept nogil:
+    # answer = P (port), tree by tree
+    cdef int s, k, o, at
+    for s in range(x.on.count):
+        at = x.on.first[s]
+        o = at - x.first
+        for k in range(o, o + x.on.size[s]):
+            answer[k] = vt_inner(x.on.size[s], x.P + (x.first + k) * x.width + at, port + o)
 
 
 cdef void cone_velocities(ContactProblem* x, const double* lam, double* w) noexcept nogil:
@@ -221,16 +252,18 @@ cdef void cone_velocities(ContactProblem* x, const double* lam, double* w) noexc
     if x.W1 == NULL:
         for k in range(n):
             w[k] = x.b[k] + vt_inner(n, x.G + k * n, lam)
-        return
-    memset(x.port, 0, x.ports * sizeof(double))
-    for k in range(n):
-        add_touch_row(&x.W1[k], lam[k], x.port - x.first)
-    for k in range(x.ports):
-        x.answer[k] = vt_inner(x.ports, x.P + (x.first + k) * x.width + x.first, x.port)
-    for k in range(n):
-        w[k] = x.b[k] + along_row(&x.W2[k], x.answer - x.first)
-    for k in range(x.count):
-        w[x.row[k]] += x.give[k] * lam[x.row[k]]
+    else:
+        memset(x.port, 0, x.ports * sizeof(double))
+        for k in range(n):
+            add_touch_row(&x.W1[k], lam[k], x.port - x.first)
+        answer_of(x, x.port, x.answer)
+        for k in range(n):
+            w[k] = x.b[k] + along_row(&x.W2[k], x.answer - x.first)
+        for k in range(x.count):
+            w[x.row[k]] += x.give[k] * lam[x.row[k]]
+    if x.shift != NULL:
+        for k in range(n):
+            w[k] += x.shift[k] * lam[k]
 
 
 # ---- the natural map -----------------------------------------------------------------------------------
@@ -303,106 +336,45 @@ cdef inline void cone_law(const ContactProblem* x, int i, const double* lam, con
         L[6] -= rt * x.mu[i] * u1
 
 
-cdef void cone_slope(ContactProblem* x) noexcept nogil:
-    # J = (by_w) G + (by_lam)
+# ---- corrections ---------------------------------------------------------------------------------------
+
+cdef bint cone_direction(ContactProblem* x) noexcept nogil:
+    # d of (S G + L + shift) d = F; whether there is one. The shift is proximal: zeros are unchanged, and of impulses that
+    # are not unique those near the guess are selected
+    cdef bint held = x.least_held > 0.0
+    # bilateral rows may be redundant, which ports do not resolve to the last digits
+    if x.W1 != NULL and not held and x.on.count > 1:
+        return cone_by_trees(x)
+    if x.W1 != NULL and not held and 2 * x.ports <= 3 * x.n:
+        return cone_through_ports(x)
+    return cone_by_rows(x)
+
+
+cdef bint cone_by_rows(ContactProblem* x) noexcept nogil:
+    # by the entries of G
     cdef int i, j, k, o, n = x.n
-    cdef double* J
-    cones_form(x)
+    cdef double* H
+    if cones_form(x) != OK:
+        return False
     for i in range(x.count):
         o = x.row[i]
         for j in range(x.dim[i]):
-            J = x.J + (o + j) * n
-            memset(J, 0, n * sizeof(double))
+            H = x.G + (n + o + j) * n
+            memset(H, 0, n * sizeof(double))
             for k in range(x.dim[i]):
                 if x.by_w[3 * (o + j) + k] != 0.0:
-                    vt_add_row(n, x.by_w[3 * (o + j) + k], x.G + (o + k) * n, J)
+                    vt_add_row(n, x.by_w[3 * (o + j) + k], x.G + (o + k) * n, H)
             for k in range(x.dim[i]):
-                J[o + k] += x.by_lam[3 * (o + j) + k]
-
-
-cdef bint cholesky(double* A, int n) noexcept nogil:
-    # A = L L^T of a symmetric A, by rows of the lower half; whether it is positive definite
-    cdef int i, j
-    cdef double s
-    for i in range(n):
-        for j in range(i + 1):
-            s = A[i * n + j] - vt_inner(j, A + i * n, A + j * n)
-            if i == j:
-                if not s > 0.0:
-                    return False
-                A[i * n + i] = vt_sqrt(s)
-            else:
-                A[i * n + j] = s / A[j * n + j]
-    return True
-
-
-cdef void cholesky_solve(const double* A, int n, double* b) noexcept nogil:
-    cdef int i, k
-    for i in range(n):
-        b[i] = (b[i] - vt_inner(i, A + i * n, b)) / A[i * n + i]
-    for i in range(n - 1, -1, -1):
-        b[i] /= A[i * n + i]
-        for k in range(i):
-            b[k] -= A[i * n + k] * b[i]
-
-
-cdef void normal_equations(ContactProblem* x, double* most) noexcept nogil:
-    # JJ = J^T J, its largest entry, and g = J^T F
-    cdef int i, j, k, n = x.n
-    cdef const double* row
-    cdef double* to
-    memset(x.JJ, 0, n * n * sizeof(double))
-    memset(x.g, 0, n * sizeof(double))
-    for k in range(n):
-        row = x.J + k * n
-        for i in range(n):
-            if row[i] != 0.0:
-                to = x.JJ + i * n
-                for j in range(i + 1):
-                    to[j] += row[i] * row[j]
-                x.g[i] += row[i] * x.F[k]
-    most[0] = 0.0
-    for i in range(n):
-        most[0] = max(most[0], x.JJ[i * n + i])
-
-
-cdef bint cone_direction(ContactProblem* x) noexcept nogil:
-    # trial = d of (J + shift diag G) d = F; whether there is one. The shift is proximal: zeros are unchanged, and of
-    # impulses that are not unique those near the guess are selected
-    cdef int i, k, n = x.n
-    # bilateral rows may be redundant, which ports do not resolve to the last digits
-    if x.W1 != NULL and 2 * x.ports <= 3 * n and not x.least_held > 0.0:
-        return cone_through_ports(x)
-    cone_slope(x)
-    memcpy(x.H, x.J, n * n * sizeof(double))
-    for i in range(x.count):
-        for k in range(x.dim[i]):
-            x.H[(x.row[i] + k) * (n + 1)] += proximal(x, i, k)
-    if lu_factor(x.H, n, x.order) != OK:
+                H[o + k] += x.by_lam[3 * (o + j) + k]
+                if x.shift != NULL:
+                    H[o + k] += x.by_w[3 * (o + j) + k] * x.shift[o + k]
+            H[o + j] += proximal(x, i, j)
+    H = x.G + n * n
+    if lu_factor(H, n, x.order) != OK:
         return False
-    memcpy(x.trial, x.F, n * sizeof(double))
-    lu_solve(x.H, n, x.order, x.trial)
+    memcpy(x.d, x.F, n * sizeof(double))
+    lu_solve(H, n, x.order, x.d)
     return True
-
-
-cdef bint cone_search(ContactProblem* x, int trials, double drop, double* square) noexcept nogil:
-    # a correction of the length 1, 1/2, 1/4 ..., the first to reduce |F|^2 by this fraction of it times the length;
-    # whether there is one
-    cdef int i, k
-    cdef double length = 1.0, other
-    if not cone_direction(x):
-        return False
-    memcpy(x.g, x.trial, x.n * sizeof(double))
-    for k in range(trials):
-        for i in range(x.n):
-            x.trial[i] = x.lam[i] - length * x.g[i]
-        cone_map(x, x.trial, x.trial_w, x.trial_F, False)
-        other = inner(x.trial_F, x.trial_F, x.n)
-        if other < square[0] * (1.0 - drop * length):
-            square[0] = other
-            return True
-        length *= 0.5
-    return False
 
 
 cdef inline double proximal(const ContactProblem* x, int i, int j) noexcept nogil:
@@ -413,27 +385,36 @@ cdef inline double proximal(const ContactProblem* x, int i, int j) noexcept nogi
     return x.proximal * (diagonal[j] if diagonal[j] > 0.0 else diagonal[0])
 
 
+cdef inline double compliance(const ContactProblem* x, int i, int j) noexcept nogil:
+    # the part of G's diagonal that is not of the ports
+    cdef double s = x.give[i] if j == 0 else 0.0
+    return s if x.shift == NULL else s + x.shift[x.row[i] + j]
+
+
 cdef bint cone_block(const ContactProblem* x, int i, double* D) noexcept nogil:
-    # D^-1 of one contact: by_lam, compliance and the shift. Its first row has one entry
+    # D^-1 of one contact, D = L + S (compliance) + (the shift). The first rows of L and S have one entry
     cdef int o = x.row[i], j
     cdef const double* L = x.by_lam + 3 * o
-    cdef double first, a, b, c, d, det, p, q
+    cdef const double* S = x.by_w + 3 * o
+    cdef double first, second, third, a, b, c, d, det, p, q
     if x.law[i] == HOLD:
         memset(D, 0, 9 * sizeof(double))
         for j in range(x.dim[i]):
-            first = proximal(x, i, j)
+            first = compliance(x, i, j) + proximal(x, i, j)
             if not first > 0.0:
                 return False
             D[4 * j] = 1.0 / first
         return True
-    first = L[0] + x.by_w[3 * o] * x.give[i] + proximal(x, i, 0)
+    first = L[0] + S[0] * compliance(x, i, 0) + proximal(x, i, 0)
     if not first > 0.0:
         return False
     D[0] = 1.0 / first
     if x.dim[i] == 1:
         return True
-    a, b, c, d = L[4] + proximal(x, i, 1), L[5], L[7], L[8] + proximal(x, i, 2)
-    p, q = L[3] + x.by_w[3 * o + 3] * x.give[i], L[6] + x.by_w[3 * o + 6] * x.give[i]
+    first, second, third = compliance(x, i, 0), compliance(x, i, 1), compliance(x, i, 2)
+    a, b = L[4] + S[4] * second + proximal(x, i, 1), L[5] + S[5] * third
+    c, d = L[7] + S[7] * second, L[8] + S[8] * third + proximal(x, i, 2)
+    p, q = L[3] + S[3] * first, L[6] + S[6] * first
     det = a * d - b * c
     if not det > 0.0:
         return False
@@ -441,6 +422,43 @@ cdef bint cone_block(const ContactProblem* x, int i, double* D) noexcept nogil:
     D[4], D[5], D[7], D[8] = d / det, -b / det, -c / det, a / det
     D[3], D[6] = -(D[4] * p + D[5] * q) * D[0], -(D[7] * p + D[8] * q) * D[0]
     return True
+
+
+cdef bint cone_blocks(const ContactProblem* x, int i, double* D, double* T, double* e) noexcept nogil:
+    # D^-1, T = D^-1 S and e = D^-1 F of one contact
+    cdef int j, k, l, o = x.row[i], dim = x.dim[i]
+    cdef const double* S = x.by_w + 3 * o
+    if not cone_block(x, i, D):
+        return False
+    for j in range(dim):
+        e[j] = 0.0
+        for k in range(dim):
+            e[j] += D[3 * j + k] * x.F[o + k]
+            T[3 * j + k] = 0.0
+            for l in range(dim):
+                T[3 * j + k] += D[3 * j + l] * S[3 * l + k]
+    return True
+
+
+cdef void cone_from_ports(ContactProblem* x) noexcept nogil:
+    # d = D^-1 (F - S W2^T y) of y in `answer`
+    cdef int i, j, k, o
+    cdef double D[9]
+    cdef double v[3]
+    cdef double t[3]
+    for i in range(x.count):
+        o = x.row[i]
+        for j in range(x.dim[i]):
+            v[j] = along_row(&x.W2[o + j], x.answer - x.first)
+        cone_block(x, i, D)
+        for j in range(x.dim[i]):
+            t[j] = x.F[o + j]
+            for k in range(x.dim[i]):
+                t[j] -= x.by_w[3 * (o + j) + k] * v[k]
+        for j in range(x.dim[i]):
+            x.d[o + j] = 0.0
+            for k in range(x.dim[i]):
+                x.d[o + j] += D[3 * j + k] * t[k]
 
 
 cdef inline void six_columns(const double* a, const double* B, int width, double* to) noexcept nogil:
@@ -452,35 +470,28 @@ cdef inline void six_columns(const double* a, const double* B, int width, double
 
 
 cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
-    # trial = (D + S W2^T P W1)^-1 F, with D = L plus compliance and the shift, block by block:
-    #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   trial = D^-1 (F - S W2^T y)
-    cdef int i, j, k, l, o, dim, m = x.ports
+    # d = (D + S W2^T P W1)^-1 F, block by block:
+    #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   d = D^-1 (F - S W2^T y)
+    cdef int i, j, k, o, dim, m = x.ports
     cdef double D[9]
     cdef double T[9]
-    cdef double v[3]
-    cdef double* S
-    cdef double* e = x.trial_w
-    cdef double* A = x.A
+    cdef double e[3]
+    cdef double* A
+    cdef double* K
     cdef const double* P
     cdef const TouchRow* W
     cdef bint apart = True
-    cdef double* K = x.K
+    if not grow(<void**>&x.store.square, &x.store.square_room, 2 * <size_t>m * m, sizeof(double)):
+        return False
+    K, A = x.store.square, x.store.square + m * m
     memset(K, 0, m * m * sizeof(double))
     memset(x.port, 0, m * sizeof(double))
     for i in range(x.count):
         o, dim = x.row[i], x.dim[i]
-        S = x.by_w + 3 * o
-        if not cone_block(x, i, D):
+        if not cone_blocks(x, i, D, T, e):
             return False
-        # T = D^-1 S
         for j in range(dim):
-            e[o + j] = 0.0
-            for k in range(dim):
-                e[o + j] += D[3 * j + k] * x.F[o + k]
-                T[3 * j + k] = 0.0
-                for l in range(dim):
-                    T[3 * j + k] += D[3 * j + l] * S[3 * l + k]
-            add_touch_row(&x.W1[o + j], e[o + j], x.port - x.first)
+            add_touch_row(&x.W1[o + j], e[j], x.port - x.first)
         W = &x.W1[o]
         if dim == 3 and W.b < 0:
             add_blocks(W, T, &x.W2[o], K + (W.a - x.first) * (m + 1), m)
@@ -490,13 +501,12 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
             for k in range(dim):
                 if T[3 * j + k] != 0.0:
                     add_outer(&x.W1[o + j], T[3 * j + k], &x.W2[o + k], K, x.first, m)
-    # A = 1 + P K, answer = P (port)
-    # K has blocks of bodies, or of a limit, where no bodies are in contact with each other
+    # A = 1 + P K. K has blocks of bodies, or of a limit, where no bodies are in contact with each other
     for i in range(m):
         P = x.P + (x.first + i) * x.width + x.first
         k = 0
         if apart:
-            while k < x.whole:
+            while k < x.on.whole:
                 six_columns(P + k, K + k * (m + 1), m, A + i * m + k)
                 k += 6
             while k < m:
@@ -505,52 +515,141 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
         else:
             memset(A + i * m, 0, m * sizeof(double))
             for k in range(m):
-                if P[k] != 0.0:     # within a tree
-                    vt_add_row(m, P[k], K + k * m, A + i * m)
+                vt_add_row(m, P[k], K + k * m, A + i * m)
         A[i * m + i] += 1.0
-        x.answer[i] = vt_inner(m, P, x.port)
+    answer_of(x, x.port, x.answer)
     if lu_factor(A, m, x.port_order) != OK:
         return False
     lu_solve(A, m, x.port_order, x.answer)
-    for i in range(x.count):
-        o, dim = x.row[i], x.dim[i]
-        S = x.by_w + 3 * o
-        for j in range(dim):
-            v[j] = along_row(&x.W2[o + j], x.answer - x.first)
-        cone_block(x, i, D)
-        for j in range(dim):
-            T[j] = x.F[o + j]
-            for k in range(dim):
-                T[j] -= S[3 * j + k] * v[k]
-        for j in range(dim):
-            x.trial[o + j] = 0.0
-            for k in range(dim):
-                x.trial[o + j] += D[3 * j + k] * T[k]
+    cone_from_ports(x)
     return True
 
 
-cdef bint cone_correct(ContactProblem* x, double* nu, double* square) noexcept nogil:
-    # a damped correction that reduces |F|^2, and another damping; whether there is one
-    cdef int i, k, n = x.n
-    cdef double most, other
-    cone_slope(x)
-    normal_equations(x, &most)
-    for k in range(CONE_TRIALS):
-        memcpy(x.H, x.JJ, n * n * sizeof(double))
-        for i in range(n):
-            x.H[i * n + i] += nu[0] * most
-        if cholesky(x.H, n):
-            memcpy(x.trial, x.g, n * sizeof(double))
-            cholesky_solve(x.H, n, x.trial)
-            for i in range(n):
-                x.trial[i] = x.lam[i] - x.trial[i]
-            cone_map(x, x.trial, x.trial_w, x.trial_F, False)
-            other = inner(x.trial_F, x.trial_F, n)
-            if other < square[0] * (1.0 - CONE_DESCENT):
-                nu[0] = max(nu[0] / (30.0 if other < 0.25 * square[0] else 3.0), 1e-14)
-                square[0] = other
-                return True
-        nu[0] = max(8.0 * nu[0], 1e-12)
+# ---- several trees -------------------------------------------------------------------------------------
+
+
+cdef inline int port_on_side(const TouchRow* W, int side) noexcept nogil:
+    # the first port of a row's body, or -1
+    return W.b if side else W.a
+
+
+cdef inline const double* wrench_on_side(const TouchRow* W, int side) noexcept nogil:
+    # and its wrench on that body
+    return &W.on_b[0] if side else &W.on_a[0]
+
+
+cdef bint plan_trees(ContactProblem* x) noexcept nogil:
+    # the blocks of 1 + P K, and P W1
+    cdef PortBlocks* z = &x.store.blocks
+    cdef int i, k, side, at, s, o
+    cdef size_t used = 0
+    cdef const TouchRow* W
+    if not (blocks_begin(z, &x.on, x.ports) and grow(<void**>&z.pushed_at, &z.rows_room, 2 * x.n, sizeof(size_t))):
+        return False
+    for i in range(x.count):
+        W = &x.W1[x.row[i]]
+        if W.a >= 0 and W.b >= 0:
+            blocks_join(z, &x.on, x.on.of_port[W.a] - x.on.base, x.on.of_port[W.b] - x.on.base)
+    if not blocks_plan(z, &x.on):
+        return False
+    for k in range(2 * x.n):
+        at = port_on_side(&x.W1[k >> 1], k & 1)
+        z.pushed_at[k] = used
+        used += x.on.size[x.on.of_port[at] - x.on.base] if at >= 0 else 0
+    if not grow(<void**>&z.pushed, &z.pushed_room, used, sizeof(double)):
+        return False
+    for k in range(x.n):
+        W = &x.W1[k]
+        for side in range(2):
+            at = port_on_side(W, side)
+            if at < 0:
+                continue
+            s = x.on.of_port[at] - x.on.base
+            o = x.on.first[s]
+            for i in range(x.on.size[s]):
+                z.pushed[z.pushed_at[2 * k + side] + i] = vt_inner(6 if side else W.size, x.P + (o + i) * x.width + at,
+                                                                   wrench_on_side(W, side))
+    return True
+
+
+cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
+    # as `cone_through_ports`, with 1 + P K by blocks of trees: (P W1) T W2^T of each contact
+    cdef PortBlocks* z = &x.store.blocks
+    cdef int i, j, k, l, o, dim, s, t, to, by, at, size, one, other
+    cdef double D[9]
+    cdef double T[9]
+    cdef double e[3]
+    cdef double Y[18]
+    cdef double* A
+    cdef const double* pushed
+    if not x.planned:
+        if not plan_trees(x):
+            return False
+        x.planned = True
+    memset(z.data, 0, z.used * sizeof(double))
+    memset(x.answer, 0, x.ports * sizeof(double))
+    for s in range(x.on.count):
+        for k in range(x.on.size[s]):
+            z.data[z.at[s * z.trees + s] + k * (x.on.size[s] + 1)] = 1.0
+    for i in range(x.count):
+        o, dim = x.row[i], x.dim[i]
+        if not cone_blocks(x, i, D, T, e):
+            return False
+        for by in range(2):
+            at = port_on_side(&x.W2[o], by)
+            if at < 0:
+                continue
+            t, size = x.on.of_port[at] - x.on.base, 6 if by else x.W2[o].size
+            other = at - x.on.first[t]
+            for j in range(dim):
+                for l in range(size):
+                    Y[6 * j + l] = 0.0
+                for k in range(dim):
+                    vt_add_row(size, T[3 * j + k], wrench_on_side(&x.W2[o + k], by), Y + 6 * j)
+            for to in range(2):
+                at = port_on_side(&x.W1[o], to)
+                if at < 0:
+                    continue
+                s = x.on.of_port[at] - x.on.base
+                one = x.on.size[t]
+                A = z.data + z.at[s * z.trees + t] + other
+                for j in range(dim):
+                    pushed = z.pushed + z.pushed_at[2 * (o + j) + to]
+                    for k in range(x.on.size[s]):
+                        vt_add_row(size, pushed[k], Y + 6 * j, A + k * one)
+        for to in range(2):
+            at = port_on_side(&x.W1[o], to)
+            if at < 0:
+                continue
+            s = x.on.of_port[at] - x.on.base
+            for j in range(dim):
+                vt_add_row(x.on.size[s], e[j], z.pushed + z.pushed_at[2 * (o + j) + to],
+                           x.answer + x.on.first[s] - x.first)
+    if not blocks_solve(z, &x.on, x.first, x.answer):
+        return False
+    cone_from_ports(x)
+    return True
+
+
+# ---- the solution --------------------------------------------------------------------------------------
+
+
+cdef bint cone_search(ContactProblem* x, double* square) noexcept nogil:
+    # a correction of the length 1, 1/2, 1/4 ..., the first to reduce |F|^2 by a fraction of it times the length; whether
+    # there is one
+    cdef int i, k
+    cdef double length = 1.0, other
+    if not cone_direction(x):
+        return False
+    for k in range(CONE_LENGTHS):
+        for i in range(x.n):
+            x.trial[i] = x.lam[i] - length * x.d[i]
+        cone_map(x, x.trial, x.trial_w, x.trial_F, False)
+        other = inner(x.trial_F, x.trial_F, x.n)
+        if other < square[0] * (1.0 - CONE_DESCENT * length):
+            square[0] = other
+            return True
+        length *= 0.5
     return False
 
 
@@ -563,12 +662,13 @@ cdef void cone_take(ContactProblem* x) noexcept nogil:
 
 
 cdef double cone_solve(ContactProblem* x, double goal) noexcept nogil:
-    # lam with |F| <= goal from the guess, by damped corrections of F, else of regularised problems; returns the largest
-    # |F|, and where it is larger the lam of the least
+    # lam with |F| <= goal from the guess, by corrections of F, else of regularised problems; returns the largest |F|, and
+    # where it is larger the lam of the least
     cdef double e
     if problem_log.room:
         log_problem(x, goal)
-    e = cone_descend(x, goal, CONE_PASSES, False)
+    x.planned = False
+    e = cone_descend(x, goal, CONE_PASSES)
     if e <= goal or not isfinite(e):
         return e
     return cone_proximal(x, e, goal)
@@ -580,42 +680,36 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
     # whose fixed points are the solutions. With a large the regularised problem is one of single contacts; with a small
     # lam moves far along the null space of G, which solutions of jammed and hyperstatic contacts need. There the
     # velocities are of the order a diag(G) lam, and rho is scaled by a. Returns the largest |F|
-    cdef const TouchRow* W1 = x.W1
-    cdef double a = PROXIMAL_FIRST, best = e, inner_goal, shift, most = largest(x.diagonal, x.n)
+    cdef double a = PROXIMAL_FIRST, best = e, inner_goal, most = largest(x.diagonal, x.n)
     cdef double* diagonal = x.own
     cdef double* b = x.own + x.n
-    cdef double* of_G = x.own + 2 * x.n
-    cdef long first = x.corrections, last = first + max(PROXIMAL_SPARE, min(PROXIMAL_BUDGET, x.budget))
+    cdef double* shift = x.own + 2 * x.n
+    cdef long first = x.corrections, last = first + max(PROXIMAL_SPARE, min(PROXIMAL_BUDGET, x.budget / x.n))
     cdef int i, k, j, failed = 0, n = x.n
     cdef bint solved
-    cones_form(x)
-    x.W1, x.proximal = NULL, PROXIMAL_SHIFT
+    x.proximal = PROXIMAL_SHIFT
     memcpy(x.kept, x.lam, n * sizeof(double))
     memcpy(diagonal, x.diagonal, n * sizeof(double))
     memcpy(b, x.b, n * sizeof(double))
-    for i in range(n):
-        of_G[i] = x.G[i * (n + 1)]
     for k in range(PROXIMAL_PASSES):
         inner_goal = max(0.5 * goal, PROXIMAL_SHARE * best)
+        x.shift = shift
         for i in range(n):
-            shift = a * max(diagonal[i], PROXIMAL_LEAST * most)
-            x.G[i * (n + 1)] = of_G[i] + shift
-            x.diagonal[i] = diagonal[i] + shift
-            x.b[i] = b[i] - shift * x.lam[i]
+            shift[i] = a * max(diagonal[i], PROXIMAL_LEAST * most)
+            x.diagonal[i] = diagonal[i] + shift[i]
+            x.b[i] = b[i] - shift[i] * x.lam[i]
         solved = False
         for j in range(3):
             # another rho, then another start
             if j == 2:
                 cone_sweep(x, PROXIMAL_SWEEPS)
             x.share = min(1.0, (1.0 if j == 1 else 10.0) * a)
-            solved = cone_descend(x, inner_goal, PROXIMAL_CORRECTIONS, True) <= inner_goal
+            solved = cone_descend(x, inner_goal, PROXIMAL_CORRECTIONS) <= inner_goal
             if solved or x.corrections > last:
                 break
-        x.share = 1.0
+        x.share, x.shift = 1.0, NULL
         memcpy(x.diagonal, diagonal, n * sizeof(double))
         memcpy(x.b, b, n * sizeof(double))
-        for i in range(n):
-            x.G[i * (n + 1)] = of_G[i]
         e = cone_map(x, x.lam, x.w, x.F, False)
         if e < best:
             best = e
@@ -629,17 +723,16 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
             if failed == PROXIMAL_FAILED:
                 memcpy(x.lam, x.kept, n * sizeof(double))
                 failed = 0
-    x.W1, x.proximal = W1, CONE_PROXIMAL
-    x.budget -= x.corrections - first
+    x.proximal = CONE_PROXIMAL
+    x.budget -= (x.corrections - first) * n
     memcpy(x.lam, x.kept, n * sizeof(double))
     return cone_map(x, x.lam, x.w, x.F, False)
 
 
-cdef double cone_descend(ContactProblem* x, double goal, int passes, bint regularised) noexcept nogil:
-    # corrections, so many at most, damped or, of a regularised problem, shortened; returns the largest |F| with the
-    # share 1
+cdef double cone_descend(ContactProblem* x, double goal, int passes) noexcept nogil:
+    # corrections, so many at most; returns the largest |F| with the share 1
     cdef int k
-    cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), behind = INFINITY
+    cdef double e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), behind = INFINITY
     for k in range(passes + 1):
         if x.share != 1.0:
             e = cone_unscaled(x)
@@ -647,10 +740,7 @@ cdef double cone_descend(ContactProblem* x, double goal, int passes, bint regula
             if square > 0.5 * behind:
                 break
             behind = square
-        if e <= goal or not isfinite(e) or k == passes:
-            break
-        if not (cone_search(x, CONE_LENGTHS, CONE_DESCENT, &square) if regularised else
-                cone_search(x, 1, CONE_WELL, &square) or cone_correct(x, &nu, &square)):
+        if e <= goal or not isfinite(e) or k == passes or not cone_search(x, &square):
             break
         cone_take(x)
         x.corrections += 1
@@ -670,8 +760,10 @@ cdef double cone_unscaled(ContactProblem* x) noexcept nogil:
 # ---- sweeps ------------------------------------------------------------------------------------------
 
 cdef void cone_sweep(ContactProblem* x, int sweeps) noexcept nogil:
-    # each contact solved exactly in turn, with the others fixed
+    # each contact solved exactly in turn, with the others fixed (Jourdan, Alart & Jean 1998)
     cdef int sweep, i
+    if cones_form(x) != OK:
+        return
     for sweep in range(sweeps):
         x.sweeps += 1
         for i in range(x.count):
@@ -681,30 +773,34 @@ cdef void cone_sweep(ContactProblem* x, int sweeps) noexcept nogil:
 cdef void cone_alone(const ContactProblem* x, int i, double* lam) noexcept nogil:
     # the exact impulse of one contact with the others fixed; unchanged where no impulse separates
     cdef int n = x.n, o = x.row[i], j, k
-    cdef const double* G = x.G + o * n
+    cdef double own[9]
     cdef double c[3]
     cdef double S00, S01, S10, S11, gn, g0, g1, r0, r1, b0, b1, ln, low, high, s, z, unit, shift
-    if x.law[i] != CONE:
-        row_alone(x.law[i], x.dim[i], n, o, G, x.b, x.mu[i], x.lead[2 * i], lam)
-        return
+    # its own block, and its velocity without its own impulse
     for j in range(x.dim[i]):
         c[j] = x.b[o + j] + vt_inner(n, x.G + (o + j) * n, lam)
         for k in range(x.dim[i]):
-            c[j] -= x.G[(o + j) * n + o + k] * lam[o + k]
+            own[3 * j + k] = x.G[(o + j) * n + o + k]
+            c[j] -= own[3 * j + k] * lam[o + k]
+        if x.shift != NULL:
+            own[4 * j] += x.shift[o + j]
+    if x.law[i] != CONE:
+        row_alone(x.law[i], x.dim[i], own, c, x.mu[i], x.lead[2 * i], lam + o)
+        return
     if x.dim[i] == 1 or c[0] >= 0.0:
-        ln = max(-c[0] / G[o], 0.0) if G[o] > 0.0 else lam[o]
+        ln = max(-c[0] / own[0], 0.0) if own[0] > 0.0 else lam[o]
         lam[o] = ln
         if x.dim[i] == 3:
             lam[o + 1] = lam[o + 2] = 0.0
         return
     # lam = ln (1, lead) + (0, beta), w_n = 0: ln = -(c_n + G_nt beta)/gn, and S beta = r where it sticks
-    gn = G[o] + G[o + 1] * x.lead[2 * i] + G[o + 2] * x.lead[2 * i + 1]
+    gn = own[0] + own[1] * x.lead[2 * i] + own[2] * x.lead[2 * i + 1]
     if not gn > 0.0:
         return
-    g0 = G[n + o] + G[n + o + 1] * x.lead[2 * i] + G[n + o + 2] * x.lead[2 * i + 1]
-    g1 = G[2 * n + o] + G[2 * n + o + 1] * x.lead[2 * i] + G[2 * n + o + 2] * x.lead[2 * i + 1]
-    S00, S01 = G[n + o + 1] - g0 * G[o + 1] / gn, G[n + o + 2] - g0 * G[o + 2] / gn
-    S10, S11 = G[2 * n + o + 1] - g1 * G[o + 1] / gn, G[2 * n + o + 2] - g1 * G[o + 2] / gn
+    g0 = own[3] + own[4] * x.lead[2 * i] + own[5] * x.lead[2 * i + 1]
+    g1 = own[6] + own[7] * x.lead[2 * i] + own[8] * x.lead[2 * i + 1]
+    S00, S01 = own[4] - g0 * own[1] / gn, own[5] - g0 * own[2] / gn
+    S10, S11 = own[7] - g1 * own[1] / gn, own[8] - g1 * own[2] / gn
     shift = CONE_SHIFT * (fabs(S00) + fabs(S11))
     S00, S11 = S00 + shift, S11 + shift
     r0, r1 = -c[1] + g0 * c[0] / gn, -c[2] + g1 * c[0] / gn
@@ -714,7 +810,7 @@ cdef void cone_alone(const ContactProblem* x, int i, double* lam) noexcept nogil
     for k in range(60):
         s = unit * z / (1.0 - z)
         solve_two(S00 + s, S01, S10, S11 + s, r0, r1, &b0, &b1)
-        ln = -(c[0] + G[o + 1] * b0 + G[o + 2] * b1) / gn
+        ln = -(c[0] + own[1] * b0 + own[2] * b1) / gn
         if vt_sqrt(b0 * b0 + b1 * b1) > x.mu[i] * ln:
             low = z
         elif k == 0:
@@ -754,7 +850,8 @@ cdef void log_problem(ContactProblem* x, double goal) noexcept nogil:
     cdef int k
     if x.n < <int>problem_log.least or problem_log.used + size > problem_log.room:
         return
-    cones_form(x)
+    if cones_form(x) != OK:
+        return
     to = problem_log.at + problem_log.used
     problem_log.used += size
     to[0], to[1], to[2] = x.count, x.n, goal
@@ -801,18 +898,22 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     lam, w, the natural residual, corrections and sweeps.
     """
     cdef ContactProblem x
+    cdef ConeStore store
     cdef int k, n = sum(dim), count = len(dim)
     cdef const double[:, ::1] given = np.ascontiguousarray(G, dtype=float)
     memset(&x, 0, sizeof(x))
+    memset(&store, 0, sizeof(store))
     require_size(given.shape[0], n, "rows of G")
     require_size(given.shape[1], n, "columns of G")
     require_size(len(b), n, "entries of b")
     require_size(len(lam), n, "impulses")
     require_size(len(mu), count, "coefficients of friction")
-    if cones_room(&x, count, n, 0) != OK:
-        raise MemoryError
     try:
+        if cones_room(&x, &store, count, n, 0) != OK:
+            raise MemoryError
         x.count, x.n, x.budget = count, n, STEP_BUDGET
+        if cones_dense(&x) != OK:
+            raise MemoryError
         row = 0
         for k in range(count):
             x.dim[k], x.row[k], x.mu[k], x.law[k] = dim[k], row, mu[k], 0 if law is None else law[k]
@@ -827,4 +928,5 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
         return (np.array([x.lam[k] for k in range(n)]), np.array([x.w[k] for k in range(n)]), residual,
                 x.corrections, x.sweeps)
     finally:
-        free(x.G)
+        cones_free(&x)
+        store_free(&store)

@@ -87,3 +87,24 @@ cdef void lu_solve(const double* A, int n, const int* order, double* b) noexcept
         for j in range(k + 1, n):
             b[k] -= A[k * n + j] * b[j]
         b[k] /= A[k * n + k]
+
+
+cdef void lu_solve_rows(const double* A, int n, const int* order, double* B, int columns) noexcept nogil:
+    # B (n, columns) <- A^-1 B from the factors
+    cdef int j, k
+    cdef double s
+    for k in range(n):
+        if order[k] != k:
+            for j in range(columns):
+                s = B[order[k] * columns + j]
+                B[order[k] * columns + j] = B[k * columns + j]
+                B[k * columns + j] = s
+    for k in range(n):
+        for j in range(k):
+            vt_add_row(columns, -A[k * n + j], B + j * columns, B + k * columns)
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            vt_add_row(columns, -A[k * n + j], B + j * columns, B + k * columns)
+        s = 1.0 / A[k * n + k]
+        for j in range(columns):
+            B[k * columns + j] *= s

@@ -38,16 +38,17 @@ cdef inline void row_law(int law, int dim, double rho, double bound, double lead
             L[0] = rho
 
 
-cdef void row_alone(int law, int dim, int n, int o, const double* G, const double* b, double bound, double lead,
+cdef void row_alone(int law, int dim, const double* own, const double* c, double bound, double lead,
                     double* lam) noexcept nogil:
-    # the exact impulse of each row in turn, with all others fixed
-    cdef int j
-    cdef double g, w
+    # the exact impulse of each row in turn, with all others fixed, by the velocities c without them
+    cdef int j, k
+    cdef double w
     for j in range(dim):
-        g = G[j * n + o + j]
-        if not g > 0.0:
+        if not own[4 * j] > 0.0:
             continue
-        w = b[o + j] + vt_inner(n, G + j * n, lam)
-        lam[o + j] -= w / g
+        w = c[j]
+        for k in range(dim):
+            w += own[3 * j + k] * lam[k]
+        lam[j] -= w / own[4 * j]
         if law == RUB:
-            lam[o] = lead + min(max(lam[o] - lead, -bound), bound)
+            lam[0] = lead + min(max(lam[0] - lead, -bound), bound)
