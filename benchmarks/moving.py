@@ -41,7 +41,8 @@ TROT = 300, 10, 0.02
 #: What walks mean: feet lift at least by the first, and land below the second [m].
 LIFTED, LANDED = 0.005, 0.002
 DTS = (1e-3, 2e-3, 5e-3, 1e-2)
-PRINTED = 1e3
+#: Time after which a run is not repeated [s].
+LONGEST = 15.0
 
 
 class Scene(NamedTuple):
@@ -257,6 +258,8 @@ class Row(NamedTuple):
     title: str
     make: Callable[[float], list[Scene]]
     dts: tuple[float, ...] = DTS
+    #: how many of the first row of this name there are
+    count: int = 1
 
 
 def table(smoke: bool, many: bool) -> Iterator[Row]:
@@ -273,10 +276,10 @@ def table(smoke: bool, many: bool) -> Iterator[Row]:
                   lambda dt, mu=mu: [pit(dt, 10, mu, round(2.0 * less / dt))], two)  # fmt: skip
     yield Row("pit50", "50 balls in a pit, friction 0.6", lambda dt: [pit(dt, 50, 0.6, round(1.0 * less / dt))], two)
     for count in (1, 4):
-        yield Row("herd", f"quadrupeds that stand: {count}", lambda dt, n=count: [herd(dt, n)], dts)
+        yield Row("herd", f"quadrupeds that stand: {count}", lambda dt, n=count: [herd(dt, n)], dts, count)
     for count in (1, 10, 100) if many else (1, 10):
         yield Row("piles", f"piles of ten balls at rest: {count}",
-                  lambda dt, n=count: [piles(dt, n, 0.1 * less)], two)  # fmt: skip
+                  lambda dt, n=count: [piles(dt, n, 0.1 * less)], two, count)  # fmt: skip
 
 
 # ---- checks -----------------------------------------------------------------------------------------
@@ -307,44 +310,70 @@ def check(side: Side) -> None:
 
 
 def measured(scene: Scene, repeats: int) -> np.ndarray:
-    """The least microseconds a step of each part (programs, parts) over repeats in turns."""
+    """The least microseconds a step of each part (programs, parts) over repeats in turns, fewer if they take long."""
     sides = Vitree(scene), MuJoCo(scene)
     if scene.upright:
         for side in sides:
             check(side)
-    least = np.full((len(sides), len(scene.rows)), np.inf)
+    least, begun = np.full((len(sides), len(scene.rows)), np.inf), time.perf_counter()
     for _ in range(repeats):
         for one, side in zip(least, sides, strict=True):
             np.minimum(one, np.fromiter(side.run(), float), out=one)
+        if time.perf_counter() - begun > LONGEST:
+            break
     return 1e6 * least[:, scene.settle :] / scene.each
 
 
-def cells(row: Row, repeats: int) -> Iterator[tuple[str, str]]:
-    """The mean of a row at each dt, and the slowest steps where each is timed."""
-    for dt in DTS:
-        if dt not in row.dts:
-            yield "", ""
-            continue
+class Cell(NamedTuple):
+    """A row at one dt: the means of both programs, and what is printed of them and of the slowest steps."""
+
+    text: str = ""
+    slowest: str = ""
+    means: tuple[float, float] | None = None
+
+
+def cell(row: Row, dt: float, repeats: int) -> Cell:
+    """Time a row at one dt."""
+    if dt not in row.dts:
+        return Cell()
+    try:
         scenes = row.make(dt)
-        try:
-            found = [measured(scene, repeats) for scene in scenes]
-        except vt.VitreeError as error:
-            yield str(error)[:60], ""
-            continue
-        own, theirs = (np.concatenate(part) for part in zip(*found, strict=True))
-        mean = f"{own.mean():.1f} of {theirs.mean():.1f} ({own.mean() / theirs.mean():.2f})"
-        yield mean, f"{own.max():.0f} of {theirs.max():.0f}" if scenes[0].each == 1 else ""
+        found = [measured(scene, repeats) for scene in scenes]
+    except vt.VitreeError as error:
+        return Cell(str(error)[:80])
+    own, theirs = (np.concatenate(part) for part in zip(*found, strict=True))
+    us = float(own.mean()), float(theirs.mean())
+    slowest = f"{own.max():.0f} of {theirs.max():.0f}" if scenes[0].each == 1 else ""
+    return Cell(f"{us[0]:.1f} of {us[1]:.1f} ({us[0] / us[1]:.2f})", slowest, us)
 
 
 def times(chosen: list[str], smoke: bool, many: bool) -> None:
-    print("| |" + "".join(f" {PRINTED * dt:g} ms |" for dt in DTS) + "\n|---|" + "---|" * len(DTS))
+    singles: dict[str, list[Cell]] = {}
+    print("| |" + "".join(f" {1e3 * dt:g} ms |" for dt in DTS) + "\n|---|" + "---|" * len(DTS))
     for row in table(smoke, many):
         if chosen and row.name not in chosen:
             continue
-        means, slowest = zip(*cells(row, 1 if smoke else 5), strict=True)
-        print(f"| {row.title} | " + " | ".join(means) + " |", flush=True)
-        if any(slowest):
-            print("| slowest | " + " | ".join(slowest) + " |", flush=True)
+        found = [cell(row, dt, 1 if smoke else 5) for dt in DTS]
+        printed(row.title, [each.text for each in found])
+        printed("slowest", [each.slowest for each in found])
+        if row.count == 1:
+            singles[row.name] = found
+        else:
+            printed("over the time of one", [over(*pair) for pair in zip(found, singles[row.name], strict=True)])
+
+
+def over(many: Cell, one: Cell) -> str:
+    """Times of both programs over those of another row."""
+    if many.means is None or one.means is None:
+        return ""
+    own, theirs = (a / b for a, b in zip(many.means, one.means, strict=True))
+    return f"{own:.1f}, MuJoCo {theirs:.1f}"
+
+
+def printed(title: str, texts: list[str]) -> None:
+    """Print a row, if there is something in it."""
+    if any(texts):
+        print(f"| {title} | " + " | ".join(texts) + " |", flush=True)
 
 
 class Course(NamedTuple):
@@ -393,7 +422,7 @@ def throws(count: int) -> None:
     head()
     for dt in (1e-3, 5e-3):
         found = [course(scene) for seed in range(count) for scene in thrown(dt, range(seed, seed + 1))]
-        summed(f"thrown, {PRINTED * dt:g} ms", found)
+        summed(f"thrown, {1e3 * dt:g} ms", found)
 
 
 def pits(steps: int) -> None:
@@ -402,7 +431,7 @@ def pits(steps: int) -> None:
         for friction in (0.1, 0.5, 1.0, 3.0):
             for dt in (1e-3, 5e-3):
                 found = [course(pit(dt, count, friction, steps, seed), every=10) for seed in range(3)]
-                summed(f"{count} balls, friction {friction:g}, {PRINTED * dt:g} ms", found)
+                summed(f"{count} balls, friction {friction:g}, {1e3 * dt:g} ms", found)
 
 
 def main() -> None:
