@@ -377,7 +377,7 @@ def printed(title: str, texts: list[str]) -> None:
 
 
 class Course(NamedTuple):
-    """How a run of vitree went: microseconds of each step, steps with a residual, the error, the deepest place [m]."""
+    """How a run of vitree went: us of each step, steps with a residual, the error, the penetration [m] if looked at."""
 
     times: np.ndarray
     told: int
@@ -387,7 +387,7 @@ class Course(NamedTuple):
 
 def course(scene: Scene, every: int = 0) -> Course:
     """Run a scene by vitree; look at the penetration of each ``every``-th step."""
-    side, taken, error, low = Vitree(scene), list[float](), "", 0.0
+    side, taken, error, low = Vitree(scene), list[float](), "", 0.0 if every else np.nan
     parts = side.run(clock=time.thread_time)
     try:
         for took in parts:
