@@ -299,13 +299,13 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
 
 
 cdef void bound_friction(ModelStepper self, int k, double share) noexcept nogil:
-    # of a member: mu share lam_n, half of it against the slip of the last step
+    # of a member: mu share lam_n, half of it against the slip of the last step, unless no impulses were found so
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef const Touch* at = &x.here[x.member[k]]
     cdef Vec3 way = load3(x.way + 3 * x.member[k])
     y.mu[k] = share * self.touch[x.member[k]].friction
-    if way.x != 0.0 or way.y != 0.0 or way.z != 0.0:
+    if not x.own_slip[x.member[k]] and (way.x != 0.0 or way.y != 0.0 or way.z != 0.0):
         y.mu[k] *= 0.5
         y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * dot(way, at.t1), -y.mu[k] * dot(way, at.t2)
 
@@ -597,7 +597,7 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
     part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
     part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
     part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + 3 * o, y.by_lam + 3 * o
-    part.d = y.d + o
+    part.d, part.least, part.own_block = y.d + o, y.least + o, y.own_block + 3 * o
     on.count, on.first, on.size, on.of_port = g.parts, x.part + g.part, x.part_size + g.part, x.part_of_port
     on.base, on.whole = g.part, g.whole
     cones_product(part, x.W1 + o, x.coupled + o, x.coupling, x.ports, &on, g.port, g.ports)
@@ -620,11 +620,16 @@ cdef double solve_contacts(ModelStepper self, double goal) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef ContactProblem part
-    cdef double most = 0.0
+    cdef double most = 0.0, left
     cdef int k, o
     for k in range(x.groups):
         cut_cones(self, k, &part)
-        most = vt_max_nan(most, cone_solve(&part, goal))
+        left = cone_solve(&part, goal)
+        # half of the friction against the last slip pushes forward where the motion turns, and then there may be no
+        # impulses that satisfy the laws
+        if left > goal and turn_to_own_slip(self, &part, x.group[k].member):
+            left = cone_solve(&part, goal)
+        most = vt_max_nan(most, left)
         o = x.group[k].row
         if part.lam != y.lam + o:
             memcpy(y.lam + o, part.lam, part.n * sizeof(double))
@@ -632,6 +637,18 @@ cdef double solve_contacts(ModelStepper self, double goal) noexcept nogil:
             memcpy(y.F + o, part.F, part.n * sizeof(double))
         y.corrections, y.sweeps, y.budget = part.corrections, part.sweeps, part.budget
     return most
+
+
+cdef bint turn_to_own_slip(ModelStepper self, ContactProblem* part, int member) noexcept nogil:
+    # all friction of a group's contacts is against the slip of this step; whether that differs
+    cdef int k
+    cdef bint differs = False
+    for k in range(part.count):
+        if part.law[k] == CONE and (part.lead[2 * k] != 0.0 or part.lead[2 * k + 1] != 0.0):
+            part.mu[k] *= 2.0
+            part.lead[2 * k] = part.lead[2 * k + 1] = 0.0
+            self.contact.own_slip[self.contact.member[member + k]] = differs = True
+    return differs
 
 
 cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:

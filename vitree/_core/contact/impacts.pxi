@@ -55,6 +55,7 @@ cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogi
     x.count, x.opened, x.solved, x.worst, x.fresh, x.cut = 0, False, False, -1, False, 0
     memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
     memset(x.arrives, 0, self.ntouch * sizeof(int))
+    memset(x.own_slip, 0, self.ntouch * sizeof(int))
     for c in range(self.ntouch):
         admit(self, c)
         if x.within[c] == INSIDE or self.elastic or self.events:

@@ -142,7 +142,7 @@ cdef struct Touching:
     ContactProblem cones
     ConeStore store         # of `cones` and of `hit`
     ConeStore store_of_hit
-    bint own_slip           # all friction of the step is against its own slip
+    int* own_slip           # (contacts,) all friction of the step is against its own slip
     # report on a step that was not solved
     int cut                 # corrections whose problem was not solved
     double residue          # [m/s] the natural residual that the last of them left
@@ -192,6 +192,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.port_of_body = <int*>memory.scratch(m.nbody * sizeof(int))
     x.part, x.part_size = <int*>memory.scratch(m.nbody * sizeof(int)), <int*>memory.scratch(m.nbody * sizeof(int))
     x.port_of_member = <int*>memory.scratch(contacts * sizeof(int))
+    x.own_slip = <int*>memory.scratch(contacts * sizeof(int))
     touching_trees(x, memory, m)
     return 0
 

@@ -130,6 +130,27 @@ VT_INLINE double vt_inner(ptrdiff_t n, const double *a, const double *b)
 #endif
 }
 
+/* C -= A B of six rows and columns */
+VT_INLINE void vt_less_six(const double *A, const double *B, double *C)
+{
+#ifdef VT_ROWS
+    for (int i = 0; i < 6; i++, A += 6, C += 6) {
+        vt_four c = *(vt_four *)C;
+        vt_two d = *(vt_two *)(C + 4);
+        for (int k = 0; k < 6; k++) {
+            c -= A[k] * *(const vt_four *)(B + 6 * k);
+            d -= A[k] * *(const vt_two *)(B + 6 * k + 4);
+        }
+        *(vt_four *)C = c;
+        *(vt_two *)(C + 4) = d;
+    }
+#else
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 6; k++)
+            for (int j = 0; j < 6; j++) C[6 * i + j] -= A[6 * i + k] * B[6 * k + j];
+#endif
+}
+
 /* Rows of three-vectors: the numbers along x, those along y `stride` further, those along z as far again. */
 #if VT_WIDTH == 1 && defined(VT_ROWS)
 #define VT_FOURS(n) for (; k < (n) - 3; k += 4)

@@ -7,8 +7,9 @@
 
 cdef enum:
     CONE_PASSES = 60        # most corrections
-    CONE_PATIENCE = 8       # so many corrections must halve |F|^2
+    CONE_PATIENCE = 15      # so many corrections must halve |F|^2
     CONE_LENGTHS = 6        # most lengths of a correction
+    CONE_SWEEPS = 20        # sweeps where corrections fail
     PROXIMAL_PASSES = 60    # most regularised problems
     PROXIMAL_CORRECTIONS = 30   # most corrections of one
     PROXIMAL_SWEEPS = 5     # sweeps where its corrections fail
@@ -29,6 +30,8 @@ cdef double PROXIMAL_SHIFT = 1e-12
 cdef double CONE_DESCENT = 1e-4
 #: The shift of a correction, as a fraction of the diagonal of G
 cdef double CONE_PROXIMAL = 1e-7
+#: Factor of the rho of F after sweeps
+cdef double CONE_SHARE = 0.1
 #: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
 cdef double CONE_SHIFT = 1e-13
 
@@ -79,10 +82,12 @@ cdef struct ContactProblem:
     double* lam             # (n,) the impulses: the guess, then the solution
     double* w               # (n,) their velocities
     double* F               # (n,)
+    double* own_block       # (n, 3) G of the rows of the same contact, in sweeps
     double* by_w            # (n, 3) a generalised derivative of F by w and lam of the same contact
     double* by_lam
     double* d               # (n,) a correction
     double* kept            # (n,) the best lam so far
+    double* least           # (n,) and of a descent
     double* own             # (3, n) diagonal and b without regularisation, and the regularisation
     double* trial           # (n,) another lam
     double* trial_w
@@ -101,7 +106,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = 24 * rows + 2 * most
+    reals = 27 * rows + 2 * most
     at = <double*>realloc(x.memory, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -114,7 +119,9 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     x.give, x.diagonal = at + 12 * rows, at + 13 * rows
     x.by_w, x.by_lam = at + 14 * rows, at + 17 * rows
     x.own = at + 20 * rows
-    x.port, x.answer = at + 23 * rows, at + 23 * rows + most
+    x.own_block = at + 23 * rows
+    x.least = at + 26 * rows
+    x.port, x.answer = at + 27 * rows, at + 27 * rows + most
     x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
     x.own_row = x.port_order + most
     memset(x.law, 0, rows * sizeof(int))
@@ -533,6 +540,10 @@ cdef inline int port_on_side(const TouchRow* W, int side) noexcept nogil:
     return W.b if side else W.a
 
 
+cdef inline int tree_on_side(const ContactProblem* x, const TouchRow* W, int side) noexcept nogil:
+    return x.on.of_port[port_on_side(W, side)] - x.on.base
+
+
 cdef inline const double* wrench_on_side(const TouchRow* W, int side) noexcept nogil:
     # and its wrench on that body
     return &W.on_b[0] if side else &W.on_a[0]
@@ -599,7 +610,7 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
             at = port_on_side(&x.W2[o], by)
             if at < 0:
                 continue
-            t, size = x.on.of_port[at] - x.on.base, 6 if by else x.W2[o].size
+            t, size = tree_on_side(x, &x.W2[o], by), 6 if by else x.W2[o].size
             other = at - x.on.first[t]
             for j in range(dim):
                 for l in range(size):
@@ -634,23 +645,35 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
 # ---- the solution --------------------------------------------------------------------------------------
 
 
-cdef bint cone_search(ContactProblem* x, double* square) noexcept nogil:
-    # a correction of the length 1, 1/2, 1/4 ..., the first to reduce |F|^2 by a fraction of it times the length; whether
-    # there is one
-    cdef int i, k
-    cdef double length = 1.0, other
+cdef bint cone_search(ContactProblem* x, bint strict, double* square) noexcept nogil:
+    # a correction of the length 1, 1/2, 1/4 ..., the first to reduce |F|^2 by a fraction of it times the length; if none
+    # does, that of the least |F|^2, or, if strict, none. At kinks of F the derivative of one side may not be that of a
+    # descent, and behind them it is. Whether there is one
+    cdef int k
+    cdef double length = 1.0, other, least = INFINITY, shortest = 0.0
     if not cone_direction(x):
         return False
     for k in range(CONE_LENGTHS):
-        for i in range(x.n):
-            x.trial[i] = x.lam[i] - length * x.d[i]
-        cone_map(x, x.trial, x.trial_w, x.trial_F, False)
-        other = inner(x.trial_F, x.trial_F, x.n)
+        other = cone_try(x, length)
         if other < square[0] * (1.0 - CONE_DESCENT * length):
             square[0] = other
             return True
+        if other < least:
+            least, shortest = other, length
         length *= 0.5
-    return False
+    if strict or not isfinite(least):
+        return False
+    square[0] = cone_try(x, shortest)
+    return True
+
+
+cdef double cone_try(ContactProblem* x, double length) noexcept nogil:
+    # |F|^2 of the trial lam - length d
+    cdef int i
+    for i in range(x.n):
+        x.trial[i] = x.lam[i] - length * x.d[i]
+    cone_map(x, x.trial, x.trial_w, x.trial_F, False)
+    return inner(x.trial_F, x.trial_F, x.n)
 
 
 cdef void cone_take(ContactProblem* x) noexcept nogil:
@@ -664,23 +687,33 @@ cdef void cone_take(ContactProblem* x) noexcept nogil:
 cdef double cone_solve(ContactProblem* x, double goal) noexcept nogil:
     # lam with |F| <= goal from the guess, by corrections of F, else of regularised problems; returns the largest |F|, and
     # where it is larger the lam of the least
-    cdef double e
+    cdef double e, swept
     if problem_log.room:
         log_problem(x, goal)
     x.planned = False
-    e = cone_descend(x, goal, CONE_PASSES)
+    e = cone_descend(x, goal, CONE_PASSES, False)
     if e <= goal or not isfinite(e):
         return e
-    return cone_proximal(x, e, goal)
+    # another start, and a smaller rho
+    memcpy(x.kept, x.lam, x.n * sizeof(double))
+    cone_sweep(x, CONE_SWEEPS)
+    x.share = CONE_SHARE
+    swept = cone_descend(x, goal, CONE_PASSES, False)
+    x.share = 1.0
+    if swept <= goal:
+        cone_map(x, x.lam, x.w, x.F, False)
+        return swept
+    return cone_proximal(x, goal)
 
 
-cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nogil:
+cdef double cone_proximal(ContactProblem* x, double goal) noexcept nogil:
     # the proximal point iteration (Rockafellar 1976): lam solves the problem with
     #     G + a diag G,   b - a diag(G) lam_before,
     # whose fixed points are the solutions. With a large the regularised problem is one of single contacts; with a small
     # lam moves far along the null space of G, which solutions of jammed and hyperstatic contacts need. There the
     # velocities are of the order a diag(G) lam, and rho is scaled by a. Returns the largest |F|
-    cdef double a = PROXIMAL_FIRST, best = e, inner_goal, most = largest(x.diagonal, x.n)
+    cdef double a = PROXIMAL_FIRST, e = cone_map(x, x.lam, x.w, x.F, False), best = e, inner_goal
+    cdef double most = largest(x.diagonal, x.n)
     cdef double* diagonal = x.own
     cdef double* b = x.own + x.n
     cdef double* shift = x.own + 2 * x.n
@@ -704,7 +737,7 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
             if j == 2:
                 cone_sweep(x, PROXIMAL_SWEEPS)
             x.share = min(1.0, (1.0 if j == 1 else 10.0) * a)
-            solved = cone_descend(x, inner_goal, PROXIMAL_CORRECTIONS) <= inner_goal
+            solved = cone_descend(x, inner_goal, PROXIMAL_CORRECTIONS, True) <= inner_goal
             if solved or x.corrections > last:
                 break
         x.share, x.shift = 1.0, NULL
@@ -729,22 +762,31 @@ cdef double cone_proximal(ContactProblem* x, double e, double goal) noexcept nog
     return cone_map(x, x.lam, x.w, x.F, False)
 
 
-cdef double cone_descend(ContactProblem* x, double goal, int passes) noexcept nogil:
-    # corrections, so many at most; returns the largest |F| with the share 1
-    cdef int k
-    cdef double e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), behind = INFINITY
+cdef double cone_descend(ContactProblem* x, double goal, int passes, bint strict) noexcept nogil:
+    # corrections, so many at most; returns the largest |F| with the share 1. It ends at the least |F|^2 that it found
+    cdef int k, since = 0
+    cdef double e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), least = square, most = e
+    cdef bint behind = False
     for k in range(passes + 1):
         if x.share != 1.0:
             e = cone_unscaled(x)
-        if k % CONE_PATIENCE == 0:
-            if square > 0.5 * behind:
-                break
-            behind = square
-        if e <= goal or not isfinite(e) or k == passes or not cone_search(x, &square):
+        if e <= goal or not isfinite(e) or k == passes or since == CONE_PATIENCE:
+            break
+        if not (strict or behind):
+            memcpy(x.least, x.lam, x.n * sizeof(double))
+            most = e
+        if not cone_search(x, strict, &square):
             break
         cone_take(x)
         x.corrections += 1
+        since = 0 if square < 0.5 * least else since + 1
+        behind = square > least
+        least = min(least, square)
         e = largest(x.F, x.n)
+    if behind and not e <= goal:
+        memcpy(x.lam, x.least, x.n * sizeof(double))
+        cone_map(x, x.lam, x.w, x.F, False)
+        e = most
     return e
 
 
@@ -761,16 +803,71 @@ cdef double cone_unscaled(ContactProblem* x) noexcept nogil:
 
 cdef void cone_sweep(ContactProblem* x, int sweeps) noexcept nogil:
     # each contact solved exactly in turn, with the others fixed (Jourdan, Alart & Jean 1998)
-    cdef int sweep, i
-    if cones_form(x) != OK:
+    cdef int sweep, i, j, o, side
+    cdef bint trees = x.W1 != NULL and x.on.count > 1
+    cdef double before[3]
+    if not sweeps_begin(x, trees):
         return
     for sweep in range(sweeps):
         x.sweeps += 1
         for i in range(x.count):
-            cone_alone(x, i, x.lam)
+            o = x.row[i]
+            memcpy(before, x.lam + o, x.dim[i] * sizeof(double))
+            cone_alone(x, i, trees, x.lam)
+            for j in range(x.dim[i] if trees else 0):
+                if x.lam[o + j] != before[j]:
+                    for side in range(2):
+                        push_tree(x, o + j, side, x.lam[o + j] - before[j])
 
 
-cdef void cone_alone(const ContactProblem* x, int i, double* lam) noexcept nogil:
+cdef bint sweeps_begin(ContactProblem* x, bint trees) noexcept nogil:
+    # G of single contacts, and P W1 lam in `answer`, or G
+    cdef int i, j, k, o, side, by, at
+    cdef const TouchRow* W
+    cdef PortBlocks* z = &x.store.blocks
+    cdef double s
+    if not trees:
+        if cones_form(x) != OK:
+            return False
+        for i in range(x.count):
+            o = x.row[i]
+            for j in range(x.dim[i]):
+                for k in range(x.dim[i]):
+                    x.own_block[3 * (o + j) + k] = x.G[(o + j) * x.n + o + k]
+        return True
+    if not x.planned and not plan_trees(x):
+        return False
+    x.planned = True
+    memset(x.answer, 0, x.ports * sizeof(double))
+    for k in range(x.n):
+        for side in range(2):
+            push_tree(x, k, side, x.lam[k])
+    for i in range(x.count):
+        o = x.row[i]
+        for j in range(x.dim[i]):
+            W = &x.W2[o + j]
+            for k in range(x.dim[i]):
+                s = x.give[i] if j == 0 and k == 0 else 0.0
+                for by in range(2):
+                    at = port_on_side(W, by)
+                    for side in range(2 if at >= 0 else 0):
+                        if port_on_side(&x.W1[o + k], side) >= 0 and tree_on_side(x, W, by) == tree_on_side(x, &x.W1[o + k], side):
+                            s += vt_inner(6 if by else W.size, wrench_on_side(W, by), z.pushed
+                                          + z.pushed_at[2 * (o + k) + side] + at - x.on.first[tree_on_side(x, W, by)])
+                x.own_block[3 * (o + j) + k] = s
+    return True
+
+
+cdef inline void push_tree(ContactProblem* x, int k, int side, double size) noexcept nogil:
+    # `answer` += size times the motion of the ports by a row's impulse on one side
+    cdef int s
+    if port_on_side(&x.W1[k], side) >= 0:
+        s = tree_on_side(x, &x.W1[k], side)
+        vt_add_row(x.on.size[s], size, x.store.blocks.pushed + x.store.blocks.pushed_at[2 * k + side],
+                   x.answer + x.on.first[s] - x.first)
+
+
+cdef void cone_alone(const ContactProblem* x, int i, bint trees, double* lam) noexcept nogil:
     # the exact impulse of one contact with the others fixed; unchanged where no impulse separates
     cdef int n = x.n, o = x.row[i], j, k
     cdef double own[9]
@@ -778,9 +875,15 @@ cdef void cone_alone(const ContactProblem* x, int i, double* lam) noexcept nogil
     cdef double S00, S01, S10, S11, gn, g0, g1, r0, r1, b0, b1, ln, low, high, s, z, unit, shift
     # its own block, and its velocity without its own impulse
     for j in range(x.dim[i]):
-        c[j] = x.b[o + j] + vt_inner(n, x.G + (o + j) * n, lam)
+        c[j] = x.b[o + j]
+        if trees:
+            c[j] += along_row(&x.W2[o + j], x.answer - x.first)
+            if j == 0:
+                c[0] += x.give[i] * lam[o]
+        else:
+            c[j] += vt_inner(n, x.G + (o + j) * n, lam)
         for k in range(x.dim[i]):
-            own[3 * j + k] = x.G[(o + j) * n + o + k]
+            own[3 * j + k] = x.own_block[3 * (o + j) + k]
             c[j] -= own[3 * j + k] * lam[o + k]
         if x.shift != NULL:
             own[4 * j] += x.shift[o + j]

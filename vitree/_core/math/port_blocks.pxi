@@ -139,8 +139,8 @@ cdef bint blocks_solve(PortBlocks* x, const PortTrees* on, int first, double* b)
                 b[on.first[v] - first + i] -= vt_inner(m, A + i * m, b + on.first[s] - first)
             for i in range(x.near_from[k + 1] - x.near_from[k]):
                 u = near[i]
-                if m == 6 and on.size[u] == 6:
-                    block_less(on.size[v], 6, 6, A, x.data + x.at[s * n + u], x.data + x.at[v * n + u])
+                if m == 6 and on.size[u] == 6 and on.size[v] == 6:
+                    vt_less_six(A, x.data + x.at[s * n + u], x.data + x.at[v * n + u])
                 else:
                     block_less(on.size[v], m, on.size[u], A, x.data + x.at[s * n + u], x.data + x.at[v * n + u])
     for k in range(n - 1, -1, -1):
