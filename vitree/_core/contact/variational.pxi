@@ -5,7 +5,7 @@ cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
 
 #: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
-cdef double TOUCH_SHARE = 1e-2
+cdef double TOUCH_SHARE = 1e-4
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
