@@ -178,6 +178,11 @@ cdef void stand_bodies(ModelStepper self, const double* q, Pose* pose, double* a
     placed[0] = True
 
 
+cdef void stand_trial(ModelStepper self) noexcept nogil:
+    # all bodies at node 2 of a trial
+    stand_bodies(self, self.lane.state.q2, self.contact.pose2, self.contact.at2, &self.contact.placed2)
+
+
 cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
     # bodies and contacts at node 1, which may be node 2 of the previous step
     cdef Touching* x = &self.contact
@@ -701,7 +706,6 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
     cdef double inverse = 1.0 / self.lane.now.h, hold
     cdef Vec3 s
     cdef int k, c, o, j, way
-    stand_bodies(self, self.lane.state.q2, x.pose2, x.at2, &x.placed2)
     for k in range(x.count):
         c = x.member[k]
         touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], &x.there[c])

@@ -214,6 +214,7 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
         if status != OK:
             return status
         self.lane.now.iterations += 1
+        stand_trial(self)
         measure_touches(self)
         write_rows(self, x.there, x.pose2, x.W2, True)
         if k > 0:
@@ -273,7 +274,7 @@ cdef int difference_ports(ModelStepper self) noexcept nogil:
         vt_add_row(self.nv, -u, x.response + k * self.nv, self.explicit.v_after)
         if status != OK:
             return status
-        stand_bodies(self, self.lane.state.q2, x.pose2, x.at2, &x.placed2)
+        stand_trial(self)
         measure_ports(self)
         for j in range(n):
             P[j * n + k] = self.explicit.z[j] / u if u > 0.0 else 0.0

@@ -73,6 +73,7 @@ cdef struct Touching:
     double* at2
     int placed1
     int placed2
+    int* stands             # (nbody,) those of a trial that are placed
     double* target          # (contacts,) [m] lower bound of the gap at the end of the step
     double* guess           # (contacts, 3) initial impulses, world axes
     double* guess_beside    # (contacts, 3) these, while an impact has others
@@ -127,6 +128,7 @@ cdef struct Touching:
     double* P_room          # (ports, ports) and (ports, nv) for more ports than are kept
     double* answers_room
     int most_ports          # for which P is kept
+    SideBody* side          # (nbody,) responses to the wrenches on a body
     double* u               # (ports,) the impulses as wrenches in the ports
     int fresh               # nothing was tried in this step
     int foretold            # u is that of previous steps, not of the current impulses
@@ -186,6 +188,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.late, x.late_of = memory.scratch_reals(m.nv), memory.scratch_reals(3 * contacts)
     x.impact, x.impulse, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.h = memory.scratch_reals(count)
+    x.side = <SideBody*>memory.scratch(m.nbody * sizeof(SideBody))
     x.patch_count = <int*>memory.scratch(patches * sizeof(int))
     x.patch_centre = <Vec3*>memory.scratch(patches * sizeof(Vec3))
     x.patch_slip, x.patch_turn = <Vec3*>memory.scratch(patches * sizeof(Vec3)), memory.scratch_reals(patches)
@@ -193,6 +196,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.part, x.part_size = <int*>memory.scratch(m.nbody * sizeof(int)), <int*>memory.scratch(m.nbody * sizeof(int))
     x.port_of_member = <int*>memory.scratch(contacts * sizeof(int))
     x.own_slip = <int*>memory.scratch(contacts * sizeof(int))
+    x.stands = <int*>memory.scratch(m.nbody * sizeof(int))
     touching_trees(x, memory, m)
     return 0
 

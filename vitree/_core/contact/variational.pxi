@@ -114,50 +114,101 @@ cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
     # satisfied
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
-    cdef double* P = contact_P(self)
-    cdef double scaled = -1.0 / self.lane.now.h
-    cdef const TouchGroup* g
-    cdef const TouchTree* t
-    cdef int i, k, j, status = OK, count = self.shared.count, nv = self.nv
-    cdef bint apart = trees_apart(self)
-    memcpy(x.r, newton.r, nv * sizeof(double))
+    cdef int i, k, status = OK, tree = -1, count = self.shared.count
+    cdef bint at_once = answers_at_once(self)
+    memcpy(x.r, newton.r, self.nv * sizeof(double))
     memcpy(x.h, self.lane.held.h, count * sizeof(double))
     memset(self.lane.held.h, 0, count * sizeof(double))
     for i in range(x.groups):
-        g = &x.group[i]
-        for k in range(g.port, g.port + g.ports):
-            t = &x.tree[x.tree_of_port[k]]
-            memcpy(newton.r, x.rows + k * nv, nv * sizeof(double))
-            clear_locked(self, newton.r)
-            if apart:
-                self.method.apply_inverse(self, newton.r, t.body, t.body_end, newton.d)
-            elif status == OK:
-                status = direction(self)
-            memcpy(port_answers(self) + k * nv + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
-            for j in range(g.port, g.port + g.ports):
-                P[j * x.ports + k] = 0.0
-                if x.tree_of_port[j] == x.tree_of_port[k]:
-                    P[j * x.ports + k] = scaled * vt_inner(t.v_end - t.v, x.rows2 + j * nv + t.v, newton.d + t.v)
-    memcpy(newton.r, x.r, nv * sizeof(double))
+        k = x.group[i].port
+        while k < x.group[i].port + x.group[i].ports:
+            if at_once and x.owner[k] >= 0:
+                answer_body(self, &x.group[i], k, x.tree_of_port[k] != tree)
+                tree = x.tree_of_port[k]
+                k += 6
+            else:
+                if status == OK:
+                    status = answer_port(self, &x.group[i], k)
+                tree = -1
+                k += 1
+    memcpy(newton.r, x.r, self.nv * sizeof(double))
     memcpy(self.lane.held.h, x.h, count * sizeof(double))
     keep_ports(self, status == OK)
     return status
 
 
+cdef bint answers_at_once(ModelStepper self) noexcept nogil:
+    # whether the operator answers to the six wrenches on a body in one pass over its tree
+    return (self.method.answer_wrenches != NULL and self.shared.choices.extra == 0 and self.shared.count == 0
+            and self.shared.choices.solver != RIQN and not self.method.dense(self))
+
+
+cdef int answer_port(ModelStepper self, const TouchGroup* g, int k) noexcept nogil:
+    # a column of P, and the response that it is of
+    cdef Touching* x = &self.contact
+    cdef Newton* newton = &self.lane.newton
+    cdef const TouchTree* t = &x.tree[x.tree_of_port[k]]
+    cdef int status = OK
+    memcpy(newton.r, x.rows + k * self.nv, self.nv * sizeof(double))
+    clear_locked(self, newton.r)
+    if trees_apart(self):
+        self.method.apply_inverse(self, newton.r, t.body, t.body_end, newton.d)
+    else:
+        status = direction(self)
+    memcpy(port_answers(self) + k * self.nv + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
+    see_port(self, g, k)
+    return status
+
+
+cdef void answer_body(ModelStepper self, const TouchGroup* g, int port, bint fresh) noexcept nogil:
+    # six columns of P: a body's displacement by increments is that of the pass over its tree
+    cdef Touching* x = &self.contact
+    cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
+    cdef double* P = contact_P(self) + port
+    cdef const double* moved
+    cdef double scaled = -1.0 / self.lane.now.h
+    cdef int j, k, c
+    self.lane.progress.solves += 1
+    self.method.answer_wrenches(self, x.owner[port], t.body, t.body_end, fresh,
+                                port_answers(self) + port * self.nv)
+    j = g.port
+    while j < g.port + g.ports:
+        if x.owner[j] < 0:
+            for k in range(6):
+                see_pair(self, j, port + k)
+            j += 1
+            continue
+        moved = x.side[x.owner[j]].x
+        for k in range(6):
+            for c in range(6):
+                P[(j + k) * x.ports + c] = scaled * moved[k * SIDES + c] if x.tree_of_port[j] == x.tree_of_port[port] else 0.0
+        j += 6
+
+
+cdef inline void see_pair(ModelStepper self, int j, int k) noexcept nogil:
+    # an entry of P, of the rows at node 2 and the response
+    cdef Touching* x = &self.contact
+    cdef Py_ssize_t at = first_of(x, k)
+    contact_P(self)[j * x.ports + k] = 0.0
+    if x.tree_of_port[j] == x.tree_of_port[k]:
+        contact_P(self)[j * x.ports + k] = -1.0 / self.lane.now.h * vt_inner(
+            width_of(x, k), x.rows2 + j * self.nv + at, port_answers(self) + k * self.nv + at)
+
+
+cdef void see_port(ModelStepper self, const TouchGroup* g, int k) noexcept nogil:
+    # a column of P
+    cdef int j
+    for j in range(g.port, g.port + g.ports):
+        see_pair(self, j, k)
+
+
 cdef void see_ports(ModelStepper self) noexcept nogil:
     # P of the rows at the trial: where some depend on each other, those of G must do so as well
     cdef Touching* x = &self.contact
-    cdef double* P = contact_P(self)
-    cdef double scaled = -1.0 / self.lane.now.h
-    cdef int i, k, j
-    cdef Py_ssize_t at
+    cdef int i, k
     for i in range(x.groups):
         for k in range(x.group[i].port, x.group[i].port + x.group[i].ports):
-            at = k * self.nv + first_of(x, k)
-            for j in range(x.group[i].port, x.group[i].port + x.group[i].ports):
-                if x.tree_of_port[j] == x.tree_of_port[k]:
-                    P[j * x.ports + k] = scaled * vt_inner(width_of(x, k), x.rows2 + at + (j - k) * self.nv,
-                                                           port_answers(self) + at)
+            see_port(self, &x.group[i], k)
 
 
 cdef void place_rows2(ModelStepper self) noexcept nogil:
@@ -208,6 +259,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             e = vt_max_nan(e, largest(self.lane.held.h, self.shared.count) * (p.goal / closed))
         p.error = self.lane.now.error = e
         self.method.reach_node(self, self.lane.newton.y, self.lane.state.q2)
+        self.method.stand_touched(self)
         measure_touches(self)
         found = INFINITY
         if k == 0 or not have:

@@ -223,6 +223,7 @@ cdef int linear_time_finish(ModelStepper self) noexcept nogil:
     lt_advance_q(self.shared.m, at.q, x.y, at.q2)
     lock_node(self, SUBSTEP_ROWS)
     lt_node(self.shared.m, at.q2, self.linear.kernel.split, self.linear.node2)
+    stand_at_end(self)
     node_weight(self, self.lane.clock.t + self.lane.now.h, at.q2, self.linear.node2, self.linear.weight2)
     for k in range(self.nv):
         x.d[k] = self.linear.weight2[k] + self.linear.force[k]

@@ -222,6 +222,14 @@ cdef void linear_time_by_increments(ModelStepper self, int first, int end, doubl
         lt_end_row(self.shared.m, self.lane.newton.y, first, end, row)
 
 
+cdef void linear_time_answer_wrenches(ModelStepper self, int body, int first, int end, bint fresh,
+                                      double* d) noexcept nogil:
+    cdef LinearTimeStep* step = linear_time_at(self, self.linear.trial)
+    if fresh:
+        lt_turn_gains(step, first, end)
+    lt_answer_wrenches(step, body, first, end, self.contact.side, d)
+
+
 cdef int linear_time_open_node(ModelStepper self) noexcept nogil:
     middle_forces(self)
     lt_node(self.shared.m, self.lane.state.q, self.linear.kernel.split, self.linear.node1)
@@ -229,6 +237,45 @@ cdef int linear_time_open_node(ModelStepper self) noexcept nogil:
     node_weight(self, self.lane.clock.t, self.lane.state.q, self.linear.node1, self.linear.weight1)
     impel(self)
     return self.lane.now.cause
+
+
+# ---- bodies in contact ---------------------------------------------------------------------------------
+
+
+cdef void linear_time_stand_touched(ModelStepper self) noexcept nogil:
+    # from the displacements of the trial: R2 = D R1, o2 = o1 + move
+    cdef Touching* x = &self.contact
+    cdef const Trial* trial = self.linear.trial
+    cdef const Pose* at
+    cdef Pose* to
+    cdef int body, i, up
+    x.placed2 = False
+    for body in range(self.shared.m.nbody):
+        x.stands[body] = False
+    for body in range(self.shared.m.nbody - 1, -1, -1):
+        i = body if x.port_of_body[body] >= 0 else -1
+        while i >= 0 and not x.stands[i]:
+            at, to, x.stands[i] = &x.pose1[i], &x.pose2[i], True
+            to.R = mat3(turned(&trial[i], at.R.x), turned(&trial[i], at.R.y), turned(&trial[i], at.R.z))
+            to.o = add(at.o, trial[i].move)
+            up = self.shared.m.body[i].parent
+            to.t = add(at.t, sub(trial[i].move, trial[up].move)) if up >= 0 else to.o
+            i = up
+
+
+cdef void stand_at_end(ModelStepper self) noexcept nogil:
+    # all bodies, where node 2 has them
+    cdef Touching* x = &self.contact
+    cdef const Node* at
+    cdef int i, up
+    if not self.ntouch:
+        return
+    for i in range(self.shared.m.nbody):
+        at, up = &self.linear.node2[i], self.shared.m.body[i].parent
+        x.pose2[i].R, x.pose2[i].t = at.R, at.t
+        x.pose2[i].o = add(x.pose2[up].o, at.t) if up >= 0 else at.t
+    memcpy(x.at2, self.lane.state.q2, self.nq * sizeof(double))
+    x.placed2 = True
 
 
 # ---- operator ------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ cdef struct Method:
     void (*first_guess)(ModelStepper self, bint joined) noexcept nogil
     MethodAction guess_again
     MethodStage iterate_touches, finish
+    MethodAction stand_touched          # bodies in contact at node 2 of a trial, and those on the ways to their roots
     MethodAction push_late
     # a discretisation of the action: residual, operator, solution
     MethodStage open_node
@@ -52,6 +53,8 @@ cdef struct Method:
     MethodStage linearise
     void (*operator_parts)(ModelStepper self, OperatorPart* part) noexcept nogil
     void (*apply_inverse)(ModelStepper self, const vt_real* r, int first, int end, vt_real* d) noexcept nogil
+    # responses to the unit wrenches on a body, or NULL; fresh: the first of these bodies since the operator was made
+    void (*answer_wrenches)(ModelStepper self, int body, int first, int end, bint fresh, double* d) noexcept nogil
     MethodAction linearise_at_rest, sweep_out, pass_on, leave
     void (*guess_by_dynamics)(ModelStepper self, double share, const bint* some) noexcept nogil
     # its increments

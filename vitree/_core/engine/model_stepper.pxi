@@ -227,6 +227,7 @@ cdef class ModelStepper(Stepper):
         if status != OK:
             raise MemoryError
         memcpy(self.lane.state.q2, &q2[0], self.nq * sizeof(double))
+        stand_trial(self)
         measure_touches(self)
         order, laws = np.empty(x.count, dtype=int), np.empty(x.count, dtype=int)
         dims, bounds, leads = np.empty(x.count, dtype=int), np.empty(x.count), np.empty((x.count, 2))

@@ -60,6 +60,7 @@ cdef void variational_methods(Method* x) noexcept:
     x.attempt, x.give_up, x.conclude = variational_attempt, variational_give_up, variational_conclude
     x.first_guess, x.guess_again = variational_first_guess, variational_guess_again
     x.iterate_touches, x.push_late = variational_iterate_touches, variational_push_late
+    x.stand_touched = stand_trial
     x.reach_node, x.increment_to = variational_reach_node, variational_increment_to
     x.weight, x.dense = variational_weight, variational_dense
     x.front_sense, x.front_share = variational_front_sense, variational_front_share
@@ -71,6 +72,7 @@ cdef void linear_time_methods(Method* x) noexcept:
     linear_time_entries(x)
     x.make = make_linear_time
     x.open_node, x.linearise_at_rest = linear_time_open_node, linear_time_linearise_at_rest
+    x.answer_wrenches, x.stand_touched = linear_time_answer_wrenches, linear_time_stand_touched
     x.middle, x.increment_to, x.reach_node = linear_time_middle, linear_time_increment_to, linear_time_reach_node
     x.by_increments, x.solves_forces, x.weight = linear_time_by_increments, linear_time_solves_forces, linear_time_weight
     x.coupled_rows, x.front_block = linear_time_coupled_rows, linear_time_front_block

@@ -30,6 +30,7 @@ cdef inline void forces_in_middle(ModelStepper self) noexcept nogil: pass
 cdef inline void place_springs(ModelStepper self) noexcept nogil: pass
 cdef inline void spring_trial(ModelStepper self) noexcept nogil: pass
 cdef inline void couple_springs(ModelStepper self, const LinearTimeStep* step, bint moved) noexcept nogil: pass
+cdef inline void stand_at_end(ModelStepper self) noexcept nogil: pass
 cdef inline void push_springs(ModelStepper self, const LinearTimeStep* step, vt_real* force) noexcept nogil: pass
 cdef inline int linear_time_dense_operator(ModelStepper self, const LinearTimeStep* step) noexcept nogil: return OK
 cdef inline void sweep_tree(ModelStepper self) noexcept nogil: pass
