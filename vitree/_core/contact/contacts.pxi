@@ -4,8 +4,8 @@
 cdef enum:
     TOUCH_CUTS = 2          # so many passes of a step may leave the complementarity problem unsolved
 
-#: A residual of it up to this fraction of the velocities is accepted where it cannot be reduced; up to the other one
-#: where shorter steps did not help
+#: A residual of it up to this fraction of the velocities is accepted where it cannot be reduced; of explicit methods up
+#: to the other one where shorter steps did not help
 cdef double TOUCH_LEFT = 1e-5
 cdef double TOUCH_LENIENT = 0.1
 #: Tolerance of contacts: relative to the velocities, and to the rounding errors of positions
@@ -594,7 +594,7 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
     cdef PortTrees on
     cdef int k = g.member, o = g.row, i
     part[0] = y[0]
-    part.count, part.n = g.count, g.n
+    part.count, part.n, part.price = g.count, g.n, <double>g.n / y.n
     part.law, part.dim, part.mu, part.lead, part.give = y.law + k, y.dim + k, y.mu + k, y.lead + 2 * k, y.give + k
     part.row = y.own_row + k
     for i in range(g.count):
@@ -620,8 +620,8 @@ cdef double map_contacts(ModelStepper self) noexcept nogil:
     return most
 
 
-cdef double solve_contacts(ModelStepper self, double goal) noexcept nogil:
-    # impulses with |F| <= goal, group by group; returns the largest |F|
+cdef double solve_contacts(ModelStepper self, double goal, double enough) noexcept nogil:
+    # impulses with |F| <= goal, or `enough` where this is not easily found, group by group; returns the largest |F|
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef ContactProblem part
@@ -629,11 +629,11 @@ cdef double solve_contacts(ModelStepper self, double goal) noexcept nogil:
     cdef int k, o
     for k in range(x.groups):
         cut_cones(self, k, &part)
-        left = cone_solve(&part, goal)
+        left = cone_solve(&part, goal, enough)
         # half of the friction against the last slip pushes forward where the motion turns, and then there may be no
         # impulses that satisfy the laws
-        if left > goal and turn_to_own_slip(self, &part, x.group[k].member):
-            left = cone_solve(&part, goal)
+        if left > enough and turn_to_own_slip(self, &part, x.group[k].member):
+            left = cone_solve(&part, goal, enough)
         most = vt_max_nan(most, left)
         o = x.group[k].row
         if part.lam != y.lam + o:
@@ -657,13 +657,15 @@ cdef bint turn_to_own_slip(ModelStepper self, ContactProblem* part, int member) 
 
 
 cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
-    # whether the passes go on with impulses that leave a residual. A small one that cannot be reduced is accepted
+    # whether the passes go on with impulses that leave a residual: a small one that cannot be reduced, or any, if neither
+    # the step's corrections nor shorter steps have found others
     cdef Touching* x = &self.contact
+    cdef bint spent = x.lenient or (x.cones.budget <= 0.0 and self.shared.choices.halvings > 0)
     x.residue = 0.0
     if left <= goal:
         return True
     x.cut += 1
-    if left <= (TOUCH_LENIENT if x.lenient else TOUCH_LEFT) * touch_speed(self):
+    if left <= (TOUCH_LENIENT if spent else TOUCH_LEFT) * touch_speed(self) or (spent and not self.method.explicit):
         x.residue = left
         return True
     return x.cut < TOUCH_CUTS

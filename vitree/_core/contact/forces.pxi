@@ -188,7 +188,7 @@ cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
                 soft = y.G[k * (n + 1)] * SOFTER / (1.0 + SOFTER)
                 y.b[k] = soft * (y.lam[k] - given[k]) - vt_inner(n, y.G + k * n, y.lam)
                 size = max(size, fabs(y.b[k]))
-        left = cone_solve(y, FOUND * size)
+        left = cone_solve(y, FOUND * size, FOUND * size)
     return left / size if size > 0.0 else 0.0
 
 

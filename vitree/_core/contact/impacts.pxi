@@ -87,10 +87,10 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
             y.mu[k] = (1.0 - self.method.node_share(self)) * self.touch[x.member[k]].friction * (
                 fabs(x.guess[3 * x.member[k] + 1]))
     gave = pushes(y, y.lam)
-    cone_solve(y, 1e-13 * largest(y.b, y.n))
+    cone_solve(y, 1e-13 * largest(y.b, y.n), 1e-13 * largest(y.b, y.n))
     if not pushes(y, y.lam) < share * gave:
         choose_frictionless(self)
-        cone_solve(z, 1e-13 * largest(z.b, z.n))
+        cone_solve(z, 1e-13 * largest(z.b, z.n), 1e-13 * largest(z.b, z.n))
         take_frictionless(self)
     push_by(self, v)
     return OK
@@ -443,12 +443,12 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
                 x.bad[all] = k
                 all += 1
         choose_hit(self, x.bad, all)
-        cone_solve(&x.hit, 1e-13 * size)
+        cone_solve(&x.hit, 1e-13 * size, 1e-13 * size)
         part_again(self, count, bounces and 2 * sweep < IMPACTS)
         if all > count:
             # and rolling constraints are satisfied
             choose_hit(self, x.bad + count, all - count)
-            cone_solve(&x.hit, 1e-13 * size)
+            cone_solve(&x.hit, 1e-13 * size, 1e-13 * size)
             for k in range(all - count):
                 o = y.row[x.bad[count + k]]
                 for j in range(y.dim[x.bad[count + k]]):

@@ -3,9 +3,12 @@
 
 cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
+    TOUCH_LAST = 8          # of one whose problem is not solved, if its momenta balance
 
 #: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
 cdef double TOUCH_SHARE = 1e-4
+#: or this one, if that takes more than corrections
+cdef double TOUCH_ENOUGH = 1e-2
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -272,7 +275,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             if not x.foretold:
                 found = touch_residual(self)
                 goal = touch_goal(self)
-                if e <= p.goal and found <= max(goal, 2.0 * x.residue):
+                if e <= p.goal and (found <= max(goal, 2.0 * x.residue) or (x.residue > 0.0 and k > TOUCH_LAST)):
                     if found > goal:
                         x.accepted = max(x.accepted, found)
                     x.passes += k
@@ -362,8 +365,8 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
         y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
     x.before = map_contacts(self)
     goal = touch_goal(self)
-    e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_SHARE * x.before)
-    left = solve_contacts(self, e)
+    e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_ENOUGH * x.before)
+    left = solve_contacts(self, max(0.2 * goal, TOUCH_SHARE * x.before), e)
     if not may_go_on(self, left, e):
         note_worst(self)
         return NOT_CONVERGED

@@ -7,20 +7,19 @@
 
 cdef enum:
     CONE_PASSES = 60        # most corrections
-    CONE_PATIENCE = 15      # so many corrections must halve |F|^2
+    CONE_PATIENCE = 5       # so many corrections must halve the least |F|^2
     CONE_LENGTHS = 6        # most lengths of a correction
     CONE_SWEEPS = 20        # sweeps where corrections fail
-    PROXIMAL_PASSES = 60    # most regularised problems
-    PROXIMAL_CORRECTIONS = 30   # most corrections of one
-    PROXIMAL_SWEEPS = 5     # sweeps where its corrections fail
+    PROXIMAL_CORRECTIONS = 30   # most corrections of a regularised problem
+    PROXIMAL_SWEEPS = 5     # sweeps where these fail
     PROXIMAL_FAILED = 6     # so many failures in a row lead back to the best lam
-    PROXIMAL_BUDGET = 200   # most corrections of all regularised problems
-    PROXIMAL_SPARE = 10     # the same once the step has used up its own
-    STEP_BUDGET = 50000     # most corrections of regularised problems in a step, times their rows
+    PROXIMAL_BUDGET = 60    # most corrections of all regularised problems
+    STEP_BUDGET = 100       # corrections of all rows in a step, after which
+    CONE_SPARE = 4          # a problem has so many
 
 #: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the
 #: fraction of |F| to which a regularised problem is solved, and the shift of its corrections
-cdef double PROXIMAL_FIRST = 1.0
+cdef double PROXIMAL_FIRST = 0.1
 cdef double PROXIMAL_LAST = 1e-9
 cdef double PROXIMAL_MOST = 100.0
 cdef double PROXIMAL_LEAST = 1e-9
@@ -30,8 +29,6 @@ cdef double PROXIMAL_SHIFT = 1e-12
 cdef double CONE_DESCENT = 1e-4
 #: The shift of a correction, as a fraction of the diagonal of G
 cdef double CONE_PROXIMAL = 1e-7
-#: Factor of the rho of F after sweeps
-cdef double CONE_SHARE = 0.1
 #: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
 cdef double CONE_SHIFT = 1e-13
 
@@ -92,7 +89,8 @@ cdef struct ContactProblem:
     double* trial           # (n,) another lam
     double* trial_w
     double* trial_F
-    long budget             # corrections times rows that regularised problems may still take
+    double budget           # corrections of all rows that the step still has
+    double price            # the share of these rows
     long corrections        # since it was made
     long sweeps
 
@@ -110,7 +108,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     at = <double*>realloc(x.memory, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
-    x.room, x.ports_room, x.share, x.proximal = <int>rows, <int>most, 1.0, CONE_PROXIMAL
+    x.room, x.ports_room, x.share, x.proximal, x.price = <int>rows, <int>most, 1.0, CONE_PROXIMAL, 1.0
     ints = <int*>(at + reals)
     x.memory = at
     x.b, x.lam, x.w, x.F, x.d = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
@@ -684,47 +682,45 @@ cdef void cone_take(ContactProblem* x) noexcept nogil:
     cone_judge(x, x.lam, x.w, x.F, True)
 
 
-cdef double cone_solve(ContactProblem* x, double goal) noexcept nogil:
-    # lam with |F| <= goal from the guess, by corrections of F, else of regularised problems; returns the largest |F|, and
-    # where it is larger the lam of the least
-    cdef double e, swept
+cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept nogil:
+    # lam with |F| <= goal from the guess, by corrections of F; where these end above `enough`, with |F| <= enough by
+    # sweeps and regularised problems. Returns the largest |F|, and where it is larger the lam of the least
+    cdef double e
     if problem_log.room:
         log_problem(x, goal)
     x.planned = False
     e = cone_descend(x, goal, CONE_PASSES, False)
-    if e <= goal or not isfinite(e):
+    if e <= enough or not isfinite(e) or x.budget <= 0.0:
         return e
-    # another start, and a smaller rho
     memcpy(x.kept, x.lam, x.n * sizeof(double))
     cone_sweep(x, CONE_SWEEPS)
-    x.share = CONE_SHARE
-    swept = cone_descend(x, goal, CONE_PASSES, False)
-    x.share = 1.0
-    if swept <= goal:
-        cone_map(x, x.lam, x.w, x.F, False)
-        return swept
-    return cone_proximal(x, goal)
+    return cone_proximal(x, e, enough)
 
 
-cdef double cone_proximal(ContactProblem* x, double goal) noexcept nogil:
+cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept nogil:
     # the proximal point iteration (Rockafellar 1976): lam solves the problem with
     #     G + a diag G,   b - a diag(G) lam_before,
     # whose fixed points are the solutions. With a large the regularised problem is one of single contacts; with a small
     # lam moves far along the null space of G, which solutions of jammed and hyperstatic contacts need. There the
-    # velocities are of the order a diag(G) lam, and rho is scaled by a. Returns the largest |F|
-    cdef double a = PROXIMAL_FIRST, e = cone_map(x, x.lam, x.w, x.F, False), best = e, inner_goal
+    # velocities are of the order a diag(G) lam, and rho is scaled by a. `kept` has the best lam so far. Returns the
+    # largest |F|
+    cdef double a = PROXIMAL_FIRST, e = cone_map(x, x.lam, x.w, x.F, False), inner_goal
     cdef double most = largest(x.diagonal, x.n)
     cdef double* diagonal = x.own
     cdef double* b = x.own + x.n
     cdef double* shift = x.own + 2 * x.n
-    cdef long first = x.corrections, last = first + max(PROXIMAL_SPARE, min(PROXIMAL_BUDGET, x.budget / x.n))
-    cdef int i, k, j, failed = 0, n = x.n
+    cdef long last = x.corrections + PROXIMAL_BUDGET
+    cdef int i, j, failed = 0, n = x.n
     cdef bint solved
     x.proximal = PROXIMAL_SHIFT
-    memcpy(x.kept, x.lam, n * sizeof(double))
     memcpy(diagonal, x.diagonal, n * sizeof(double))
     memcpy(b, x.b, n * sizeof(double))
-    for k in range(PROXIMAL_PASSES):
+    while True:
+        if e < best:
+            best = e
+            memcpy(x.kept, x.lam, n * sizeof(double))
+        if best <= goal or x.corrections > last or x.budget <= 0.0 or not isfinite(e):
+            break
         inner_goal = max(0.5 * goal, PROXIMAL_SHARE * best)
         x.shift = shift
         for i in range(n):
@@ -738,17 +734,12 @@ cdef double cone_proximal(ContactProblem* x, double goal) noexcept nogil:
                 cone_sweep(x, PROXIMAL_SWEEPS)
             x.share = min(1.0, (1.0 if j == 1 else 10.0) * a)
             solved = cone_descend(x, inner_goal, PROXIMAL_CORRECTIONS, True) <= inner_goal
-            if solved or x.corrections > last:
+            if solved or x.corrections > last or x.budget <= 0.0:
                 break
         x.share, x.shift = 1.0, NULL
         memcpy(x.diagonal, diagonal, n * sizeof(double))
         memcpy(x.b, b, n * sizeof(double))
         e = cone_map(x, x.lam, x.w, x.F, False)
-        if e < best:
-            best = e
-            memcpy(x.kept, x.lam, n * sizeof(double))
-        if best <= goal or x.corrections > last or not isfinite(e):
-            break
         if solved:
             a, failed = max(a / 3.0, PROXIMAL_LAST), 0
         else:
@@ -757,7 +748,6 @@ cdef double cone_proximal(ContactProblem* x, double goal) noexcept nogil:
                 memcpy(x.lam, x.kept, n * sizeof(double))
                 failed = 0
     x.proximal = CONE_PROXIMAL
-    x.budget -= (x.corrections - first) * n
     memcpy(x.lam, x.kept, n * sizeof(double))
     return cone_map(x, x.lam, x.w, x.F, False)
 
@@ -770,7 +760,8 @@ cdef double cone_descend(ContactProblem* x, double goal, int passes, bint strict
     for k in range(passes + 1):
         if x.share != 1.0:
             e = cone_unscaled(x)
-        if e <= goal or not isfinite(e) or k == passes or since == CONE_PATIENCE:
+        if e <= goal or not isfinite(e) or k == passes or since == CONE_PATIENCE or (
+                x.budget <= 0.0 and k >= CONE_SPARE):
             break
         if not (strict or behind):
             memcpy(x.least, x.lam, x.n * sizeof(double))
@@ -779,6 +770,7 @@ cdef double cone_descend(ContactProblem* x, double goal, int passes, bint strict
             break
         cone_take(x)
         x.corrections += 1
+        x.budget -= x.price
         since = 0 if square < 0.5 * least else since + 1
         behind = square > least
         least = min(least, square)
@@ -1014,7 +1006,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     try:
         if cones_room(&x, &store, count, n, 0) != OK:
             raise MemoryError
-        x.count, x.n, x.budget = count, n, STEP_BUDGET
+        x.count, x.n, x.budget = count, n, 10 * STEP_BUDGET
         if cones_dense(&x) != OK:
             raise MemoryError
         row = 0
@@ -1027,7 +1019,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
         if n:
             memcpy(x.G, &given[0, 0], n * n * sizeof(double))
         cones_formed(&x)
-        residual = cone_solve(&x, goal)
+        residual = cone_solve(&x, goal, goal)
         return (np.array([x.lam[k] for k in range(n)]), np.array([x.w[k] for k in range(n)]), residual,
                 x.corrections, x.sweeps)
     finally:
