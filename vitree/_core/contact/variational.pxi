@@ -8,7 +8,7 @@ cdef enum:
 #: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
 cdef double TOUCH_SHARE = 1e-4
 #: or this one, if that takes more than corrections
-cdef double TOUCH_ENOUGH = 1e-2
+cdef double TOUCH_ENOUGH = 0.1
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 

@@ -690,7 +690,7 @@ cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept n
         log_problem(x, goal)
     x.planned = False
     e = cone_descend(x, goal, CONE_PASSES, False)
-    if e <= enough or not isfinite(e) or x.budget <= 0.0:
+    if e <= enough or not isfinite(e):
         return e
     memcpy(x.kept, x.lam, x.n * sizeof(double))
     cone_sweep(x, CONE_SWEEPS)
