@@ -11,6 +11,8 @@ cdef double TOUCH_LENIENT = 0.1
 #: Tolerance of contacts: relative to the velocities, and to the rounding errors of positions
 cdef double TOUCH_TOLERANCE = 5e-11
 cdef double TOUCH_ROUNDING = 1e-14
+#: A contact is in the solve from the beginning if so many changes of its gap in the last step close it
+cdef double FORESEEN = 1.5
 #: [m/s] contacts slower than this do not slide
 cdef double SLIDING = 1e-7
 
@@ -74,6 +76,7 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
         memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
     for c in range(self.ntouch):
         x.told[TOLD * c + 6] = x.there[c].gap + 0.0     # avoid negative zeros
+        x.gap_before[c] = x.here[c].gap
         for j in range(3 if x.opened else 0):
             x.told[TOLD * c + j] += x.impact_impulses[3 * c + j]
     if not x.solved:
@@ -139,6 +142,21 @@ cdef void admit(ModelStepper self, int c) noexcept nogil:
         # a compliant contact acts wherever it is compressed
         x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
         x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < 0.0) else OUTSIDE
+        if closes_soon(self, c):
+            x.within[c] = INSIDE
+            touch_at(e, self.lane.state.q, x.pose1, NULL, &x.here[c])
+
+
+cdef inline bint closes_soon(ModelStepper self, int c) noexcept nogil:
+    # whether the gap of a contact that neither bounces nor yields will close if it changes about as in the last step: it
+    # need not be found at the end of a trial. Points of patches have the rows of those that are in the solve, and wait
+    cdef const Touching* x = &self.contact
+    cdef const vt_contact* e = &self.touch[c]
+    cdef double change
+    if x.active[c] or not x.balls or e.patch >= 0 or e.stiffness != INFINITY or self.lane.clock.h_last == 0.0:
+        return False
+    change = x.here[c].gap - x.gap_before[c]
+    return change < 0.0 and x.here[c].gap + FORESEEN * change < 0.0
 
 
 cdef inline void face(ModelStepper self, int c) noexcept nogil:

@@ -50,6 +50,7 @@ cdef struct Touching:
     double* way             # (contacts, 3) unit direction in which each slid in the last step, or zeros
     double* hold            # (contacts,) [m] the gap that active contacts keep: zero, or that of a start with overlap
     int* active             # (contacts,) whether it acted in the last step: 0, PUSHED or ARRIVED
+    double* gap_before      # (contacts,) [m] the gap at the start of the last step
     double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
     int* have_ports         # P is that of a previous step, for these
     int* owner_kept         # (most_ports,) what each row of P belongs to
@@ -165,6 +166,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.lam, x.way = memory.kept_reals(3 * contacts), memory.kept_reals(3 * contacts)
     x.hold, x.target = memory.kept_reals(contacts), memory.scratch_reals(contacts)
     x.active = memory.kept_ints(contacts, 0, ARRIVED)
+    x.gap_before = memory.kept_reals(contacts)
     x.most_ports = min(ports, KEPT_PORTS)
     x.have_ports = memory.kept_ints(1, 0, 1)
     x.owner_kept = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)

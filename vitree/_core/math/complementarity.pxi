@@ -16,6 +16,7 @@ cdef enum:
     PROXIMAL_BUDGET = 60    # most corrections of all regularised problems
     STEP_BUDGET = 100       # corrections of all rows in a step, after which
     CONE_SPARE = 4          # a problem has so many
+    ALONE_PASSES = 20       # most passes for a contact that slides alone
 
 #: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the
 #: fraction of |F| to which a regularised problem is solved, and the shift of its corrections
@@ -29,6 +30,8 @@ cdef double PROXIMAL_SHIFT = 1e-12
 cdef double CONE_DESCENT = 1e-4
 #: The shift of a correction, as a fraction of the diagonal of G
 cdef double CONE_PROXIMAL = 1e-7
+#: and the fraction of the bound of its friction that they may leave
+cdef double ALONE_LEFT = 1e-9
 #: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
 cdef double CONE_SHIFT = 1e-13
 
@@ -861,10 +864,10 @@ cdef inline void push_tree(ContactProblem* x, int k, int side, double size) noex
 
 cdef void cone_alone(const ContactProblem* x, int i, bint trees, double* lam) noexcept nogil:
     # the exact impulse of one contact with the others fixed; unchanged where no impulse separates
-    cdef int n = x.n, o = x.row[i], j, k
+    cdef int n = x.n, o = x.row[i], j, k, side = 0
     cdef double own[9]
     cdef double c[3]
-    cdef double S00, S01, S10, S11, gn, g0, g1, r0, r1, b0, b1, ln, low, high, s, z, unit, shift
+    cdef double S00, S01, S10, S11, gn, g0, g1, r0, r1, b0, b1, ln, low, high, f, f_low, f_high, s, z, unit, shift
     # its own block, and its velocity without its own impulse
     for j in range(x.dim[i]):
         c[j] = x.b[o + j]
@@ -899,20 +902,31 @@ cdef void cone_alone(const ContactProblem* x, int i, bint trees, double* lam) no
     shift = CONE_SHIFT * (fabs(S00) + fabs(S11))
     S00, S11 = S00 + shift, S11 + shift
     r0, r1 = -c[1] + g0 * c[0] / gn, -c[2] + g1 * c[0] / gn
-    # it slides with (S + s) beta = r, s >= 0 so that |beta| = mu ln; s = unit z/(1 - z)
+    # it sticks, or slides with (S + s) beta = r, s >= 0 so that f = |beta| - mu ln = 0, where f decreases with s = unit
+    # z/(1 - z): by the Illinois algorithm (Dowell & Jarratt 1971)
     unit = 0.5 * (fabs(S00) + fabs(S11))
-    low, high, z, s, b0, b1, ln = 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, -c[0] / gn
-    for k in range(60):
+    low, high, f_high, z = 0.0, 1.0, x.mu[i] * c[0] / gn, 0.0
+    f_low = f = 0.0
+    for k in range(ALONE_PASSES):
         s = unit * z / (1.0 - z)
         solve_two(S00 + s, S01, S10, S11 + s, r0, r1, &b0, &b1)
         ln = -(c[0] + own[1] * b0 + own[2] * b1) / gn
-        if vt_sqrt(b0 * b0 + b1 * b1) > x.mu[i] * ln:
-            low = z
-        elif k == 0:
-            break           # it sticks
+        f = vt_sqrt(b0 * b0 + b1 * b1) - x.mu[i] * ln
+        if fabs(f) <= ALONE_LEFT * x.mu[i] * ln or (k == 0 and f <= 0.0):
+            break
+        if f > 0.0:
+            low, f_low = z, f
+            f_high *= 0.5 if side > 0 else 1.0
+            side = 1
         else:
-            high = z
-        z = 0.5 * (low + high)
+            high, f_high = z, f
+            f_low *= 0.5 if side < 0 else 1.0
+            side = -1
+        z = (low * f_high - high * f_low) / (f_high - f_low) if f_high < 0.0 else 1.0
+        if not z < 1.0:
+            b0 = b1 = 0.0
+            ln = -c[0] / gn
+            break
     if ln > 0.0:
         lam[o], lam[o + 1], lam[o + 2] = ln, x.lead[2 * i] * ln + b0, x.lead[2 * i + 1] * ln + b1
 
