@@ -151,6 +151,68 @@ VT_INLINE void vt_less_six(const double *A, const double *B, double *C)
 #endif
 }
 
+/* C += p Y of so many rows p of three columns and six columns of Y; `stride` between the columns of p and the rows of C */
+VT_INLINE void vt_add_three(int rows, const double *p0, const double *p1, const double *p2, const double *Y, ptrdiff_t stride,
+                            double *C)
+{
+#ifdef VT_ROWS
+    const vt_four a = *(const vt_four *)Y, b = *(const vt_four *)(Y + 6), c = *(const vt_four *)(Y + 12);
+    const vt_two d = *(const vt_two *)(Y + 4), e = *(const vt_two *)(Y + 10), f = *(const vt_two *)(Y + 16);
+    for (int k = 0; k < rows; k++, C += stride) {
+        *(vt_four *)C += p0[k] * a + p1[k] * b + p2[k] * c;
+        *(vt_two *)(C + 4) += p0[k] * d + p1[k] * e + p2[k] * f;
+    }
+#else
+    for (int k = 0; k < rows; k++, C += stride)
+        for (int j = 0; j < 6; j++) C[j] += p0[k] * Y[j] + p1[k] * Y[6 + j] + p2[k] * Y[12 + j];
+#endif
+}
+
+/* B <- A^-1 B of six rows, by A's triangular factors with partial pivoting; both are six columns wide */
+VT_INLINE void vt_solve_six(const double *A, const int *order, double *B)
+{
+    for (int k = 0; k < 6; k++)
+        if (order[k] != k)
+            for (int j = 0; j < 6; j++) {
+                double s = B[6 * order[k] + j];
+                B[6 * order[k] + j] = B[6 * k + j];
+                B[6 * k + j] = s;
+            }
+#ifdef VT_ROWS
+    vt_four b[6];
+    vt_two c[6];
+    for (int k = 0; k < 6; k++) {
+        b[k] = *(vt_four *)(B + 6 * k);
+        c[k] = *(vt_two *)(B + 6 * k + 4);
+        for (int j = 0; j < k; j++) {
+            b[k] -= A[6 * k + j] * b[j];
+            c[k] -= A[6 * k + j] * c[j];
+        }
+    }
+    for (int k = 5; k >= 0; k--) {
+        for (int j = k + 1; j < 6; j++) {
+            b[k] -= A[6 * k + j] * b[j];
+            c[k] -= A[6 * k + j] * c[j];
+        }
+        double s = 1.0 / A[7 * k];
+        b[k] *= s;
+        c[k] *= s;
+        *(vt_four *)(B + 6 * k) = b[k];
+        *(vt_two *)(B + 6 * k + 4) = c[k];
+    }
+#else
+    for (int k = 0; k < 6; k++)
+        for (int j = 0; j < k; j++)
+            for (int i = 0; i < 6; i++) B[6 * k + i] -= A[6 * k + j] * B[6 * j + i];
+    for (int k = 5; k >= 0; k--) {
+        for (int j = k + 1; j < 6; j++)
+            for (int i = 0; i < 6; i++) B[6 * k + i] -= A[6 * k + j] * B[6 * j + i];
+        double s = 1.0 / A[7 * k];
+        for (int i = 0; i < 6; i++) B[6 * k + i] *= s;
+    }
+#endif
+}
+
 /* Rows of three-vectors: the numbers along x, those along y `stride` further, those along z as far again. */
 #if VT_WIDTH == 1 && defined(VT_ROWS)
 #define VT_FOURS(n) for (; k < (n) - 3; k += 4)

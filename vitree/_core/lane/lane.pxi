@@ -11,6 +11,9 @@ cdef extern from "lane.h" nogil:
     void vt_scatter(const vt_real* a, double* to, Py_ssize_t stride, int count) noexcept
     void vt_add_row(Py_ssize_t n, double s, const double* x, double* y) noexcept
     void vt_add_rows(Py_ssize_t n, double b, const double* x, double c, const double* z, double* y) noexcept
+    void vt_add_three(int rows, const double* p0, const double* p1, const double* p2, const double* Y, Py_ssize_t stride,
+                      double* C) noexcept
+    void vt_solve_six(const double* A, const int* order, double* B) noexcept
     void vt_less_six(const double* A, const double* B, double* C) noexcept
     double vt_inner(Py_ssize_t n, const double* a, const double* b) noexcept
     void vt_dots(Py_ssize_t n, Py_ssize_t stride, const vt_real* a, const vt_real* b, vt_real* out) noexcept

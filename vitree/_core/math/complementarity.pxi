@@ -594,6 +594,7 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
     cdef double Y[18]
     cdef double* A
     cdef const double* pushed
+    cdef bint idle
     if not x.planned:
         if not plan_trees(x):
             return False
@@ -607,7 +608,11 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
         o, dim = x.row[i], x.dim[i]
         if not cone_blocks(x, i, D, T, e):
             return False
-        for by in range(2):
+        idle = True
+        for k in range(9 if dim == 3 else dim * dim):
+            idle = idle and T[k] == 0.0
+        # contacts that are open do not couple
+        for by in range(0 if idle else 2):
             at = port_on_side(&x.W2[o], by)
             if at < 0:
                 continue
@@ -625,6 +630,10 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
                 s = x.on.of_port[at] - x.on.base
                 one = x.on.size[t]
                 A = z.data + z.at[s * z.trees + t] + other
+                if dim == 3 and size == 6:
+                    vt_add_three(x.on.size[s], z.pushed + z.pushed_at[2 * o + to], z.pushed + z.pushed_at[2 * o + 2 + to],
+                                 z.pushed + z.pushed_at[2 * o + 4 + to], Y, one, A)
+                    continue
                 for j in range(dim):
                     pushed = z.pushed + z.pushed_at[2 * (o + j) + to]
                     for k in range(x.on.size[s]):

@@ -131,7 +131,10 @@ cdef bint blocks_solve(PortBlocks* x, const PortTrees* on, int first, double* b)
         lu_solve(A, m, x.pivot, b + on.first[s] - first)
         for i in range(x.near_from[k + 1] - x.near_from[k]):
             u = near[i]
-            lu_solve_rows(A, m, x.pivot, x.data + x.at[s * n + u], on.size[u])
+            if m == 6 and on.size[u] == 6:
+                vt_solve_six(A, x.pivot, x.data + x.at[s * n + u])
+            else:
+                lu_solve_rows(A, m, x.pivot, x.data + x.at[s * n + u], on.size[u])
         for j in range(x.near_from[k + 1] - x.near_from[k]):
             v = near[j]
             A = x.data + x.at[v * n + s]
