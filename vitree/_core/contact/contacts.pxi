@@ -547,21 +547,30 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
             continue
         more = halfway(e, before)
         arm_a, arm_b = axpy(-more, before.n, before.arm_a), axpy(more, before.n, before.arm_b)
-        if end and e.body_a >= 0:
-            arm_a = carried_arm(self, e.body_a, pose, arm_a, before.n, rolling_lever(e, e.radius_a, more))
-        if end and e.body_b >= 0:
-            arm_b = carried_arm(self, e.body_b, pose, arm_b, before.n, -rolling_lever(e, e.radius_b, more))
         for j in range(2):
             t = before.t2 if j else before.t1
             to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, to.b, 6
-            put_wrench(to[1 + j].on_a, arm_a, t, zero3())
-            put_wrench(to[1 + j].on_b, arm_b, neg(t), zero3())
+            if not end:
+                put_wrench(to[1 + j].on_a, arm_a, t, zero3())
+                put_wrench(to[1 + j].on_b, arm_b, neg(t), zero3())
+                continue
+            if e.body_a >= 0:
+                slip_row(self, e.body_a, pose, arm_a, before.n, rolling_lever(e, e.radius_a, more), t, to[1 + j].on_a)
+            if e.body_b >= 0:
+                slip_row(self, e.body_b, pose, arm_b, before.n, -rolling_lever(e, e.radius_b, more), neg(t), to[1 + j].on_b)
 
 
-cdef Vec3 carried_arm(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius) noexcept nogil:
-    # of the material point at node 2; for a rolling sphere of the centre at node 2 with the lever arm -radius n
-    cdef Vec3 lever = scale(-radius, n)
-    return add(mul(pose[body].R, tmul(self.contact.pose1[body].R, sub(arm, lever))), lever)
+cdef void slip_row(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius, Vec3 t,
+                   double* row) noexcept nogil:
+    # the derivative of the displacement of `slid_end` along t by displacements at node 2, as a force at the material point
+    # and, for a rolling sphere, at its centre and a couple, with the lever l = -radius n and the rotation vector rho:
+    #     t.dc + (l x t).drho,    drho = dlog_rho dtheta
+    cdef const Pose* before = self.contact.pose1
+    cdef Vec3 lever = scale(-radius, n), couple = zero3()
+    arm = mul(pose[body].R, tmul(before[body].R, sub(arm, lever)))
+    if radius != 0.0:
+        couple = dlog(neg(turn_between(&before[body].R, &pose[body].R)), cross(lever, t))
+    put_wrench(row, arm, t, couple)
 
 
 cdef void along_ports(ModelStepper self, const TouchRow* W, const double* v, double* out) noexcept nogil:
