@@ -159,6 +159,22 @@ cdef inline bint closes_soon(ModelStepper self, int c) noexcept nogil:
     return change < 0.0 and x.here[c].gap + FORESEEN * change < 0.0
 
 
+cdef bint others_close(ModelStepper self) noexcept nogil:
+    # whether the gap of a contact that is not in the solve is within a few of the largest changes of gaps in the last step
+    cdef const Touching* x = &self.contact
+    cdef double least = INFINITY, most = 0.0
+    cdef int c
+    if not x.balls or self.lane.clock.h_last == 0.0:
+        return False
+    for c in range(self.ntouch):
+        if self.touch[c].patch >= 0 or stands(&self.touch[c]):
+            continue
+        if x.within[c] == OUTSIDE:
+            least = min(least, x.here[c].gap)
+            most = max(most, fabs(x.here[c].gap - x.gap_before[c]))
+    return least < FORESEEN * most
+
+
 cdef inline void face(ModelStepper self, int c) noexcept nogil:
     # t1 and t2 at node 1
     if self.touch[c].kind != ROLLS:

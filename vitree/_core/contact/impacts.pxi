@@ -61,6 +61,7 @@ cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogi
         if x.within[c] == INSIDE or self.elastic or self.events:
             face(self, c)
         pushed[0] = pushed[0] or x.within[c] == INSIDE
+    x.closing = others_close(self)
     return meet(self, free) if self.elastic or self.events else OK
 
 

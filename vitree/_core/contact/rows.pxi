@@ -145,6 +145,7 @@ cdef struct Touching:
     ContactProblem cones
     ConeStore store         # of `cones` and of `hit`
     ConeStore store_of_hit
+    bint closing            # contacts that are not in the solve may close, by the speed at which gaps change
     int* own_slip           # (contacts,) all friction of the step is against its own slip
     # report on a step that was not solved
     int cut                 # corrections whose problem was not solved

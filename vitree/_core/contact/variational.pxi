@@ -263,6 +263,11 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
         p.error = self.lane.now.error = e
         self.method.reach_node(self, self.lane.newton.y, self.lane.state.q2)
         self.method.stand_touched(self)
+        if k == 1 and x.closing:
+            # contacts that the first correction closes; others are looked for at the end
+            x.closing = False
+            if join(self):
+                return JOINED
         measure_touches(self)
         found = INFINITY
         if k == 0 or not have:

@@ -15,6 +15,7 @@ cdef enum:
     NO_STEP = 6
     WRONG_BRANCH = 7
     NO_MEMORY = 8
+    JOINED = 9          # within a step: contacts have been added to the solve
 
 cdef enum:
     WATCHED = 4         # numbers of a step in its records, before those of the specific kind of stepper

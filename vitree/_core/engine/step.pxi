@@ -85,6 +85,9 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         if status == OK:
             status = self.method.iterate_touches(self)
         x.fresh = False
+        if status == JOINED:
+            contact_remember(self)
+            continue
         if status == OK:
             status = self.method.finish(self)
         if status != OK:

@@ -10,6 +10,7 @@ cdef enum:
     CONE_PATIENCE = 5       # so many corrections must halve the least |F|^2
     CONE_LENGTHS = 6        # most lengths of a correction
     CONE_SWEEPS = 20        # sweeps where corrections fail
+    PROXIMAL_PASSES = 40    # most regularised problems
     PROXIMAL_CORRECTIONS = 30   # most corrections of a regularised problem
     PROXIMAL_SWEEPS = 5     # sweeps where these fail
     PROXIMAL_FAILED = 6     # so many failures in a row lead back to the best lam
@@ -722,16 +723,16 @@ cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept 
     cdef double* b = x.own + x.n
     cdef double* shift = x.own + 2 * x.n
     cdef long last = x.corrections + PROXIMAL_BUDGET
-    cdef int i, j, failed = 0, n = x.n
+    cdef int i, j, k, failed = 0, n = x.n
     cdef bint solved
     x.proximal = PROXIMAL_SHIFT
     memcpy(diagonal, x.diagonal, n * sizeof(double))
     memcpy(b, x.b, n * sizeof(double))
-    while True:
+    for k in range(PROXIMAL_PASSES + 1):
         if e < best:
             best = e
             memcpy(x.kept, x.lam, n * sizeof(double))
-        if best <= goal or x.corrections > last or x.budget <= 0.0 or not isfinite(e):
+        if best <= goal or x.corrections > last or x.budget <= 0.0 or not isfinite(e) or k == PROXIMAL_PASSES:
             break
         inner_goal = max(0.5 * goal, PROXIMAL_SHARE * best)
         x.shift = shift
