@@ -440,6 +440,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
                 x.owner[ports], x.tree_of_port[ports] = -1 - x.member[k], x.tree_of_v[e.iv] if apart else x.trees
                 ports += 1
         g.ports, g.n = ports - g.port, n - g.row
+    x.reach = reach_of_bodies(self)
     centre_patches(self)
     write_rows(self, x.here, x.pose1, x.W1, False)
     return OK
@@ -777,7 +778,7 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
 
 cdef double touch_goal(ModelStepper self) noexcept nogil:
     # the tolerance of the natural residual [m/s]: b holds the velocities without impulses
-    return max(TOUCH_TOLERANCE * touch_speed(self), TOUCH_ROUNDING * reach_of_bodies(self) / fabs(self.lane.now.h))
+    return max(TOUCH_TOLERANCE * touch_speed(self), TOUCH_ROUNDING * self.contact.reach / fabs(self.lane.now.h))
 
 
 cdef double touch_speed(ModelStepper self) noexcept nogil:
@@ -788,11 +789,11 @@ cdef double touch_speed(ModelStepper self) noexcept nogil:
 cdef double reach_of_bodies(ModelStepper self) noexcept nogil:
     # the largest distance from the origin, at least a metre
     cdef Touching* x = &self.contact
-    cdef double size = 1.0
+    cdef double square = 1.0
     cdef int i
     for i in range(self.shared.m.nbody):
-        size = max(size, vt_sqrt(dot(x.pose1[i].o, x.pose1[i].o)))
-    return size
+        square = max(square, dot(x.pose1[i].o, x.pose1[i].o))
+    return vt_sqrt(square)
 
 
 cdef double touch_residual(ModelStepper self) noexcept nogil:

@@ -105,6 +105,7 @@ cdef struct Touching:
     Vec3* patch_slip        # (patches,) of the centre, and the rotation about the normal
     double* patch_turn
     # ports: six unit wrenches for each body in contact, a unit force for each limited coordinate
+    double reach            # [m] largest distance of a body from the origin, at least a metre
     int* port_of_body       # (nbody,) its first row, or -1
     int ports               # rows
     int ports_room
