@@ -180,35 +180,44 @@ cdef void stand_bodies(ModelStepper self, const double* q, Pose* pose, double* a
 
 cdef void stand_trial(ModelStepper self) noexcept nogil:
     # all bodies at node 2 of a trial
+    self.contact.told2 = False
     stand_bodies(self, self.lane.state.q2, self.contact.pose2, self.contact.at2, &self.contact.placed2)
 
 
 cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
     # bodies and contacts at node 1, which may be node 2 of the previous step
     cdef Touching* x = &self.contact
-    cdef int c
+    cdef bint told = False
     if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
         x.pose1, x.pose2 = x.pose2, x.pose1
         x.at1, x.at2 = x.at2, x.at1
         x.placed1, x.placed2 = x.placed2, x.placed1
+        if x.told2:
+            x.here, x.there, told = x.there, x.here, True
+    x.told2 = False
     stand_bodies(self, q, x.pose1, x.at1, &x.placed1)
-    place_touches(self, q, x.pose1, NULL, x.here)
+    place_touches(self, q, x.pose1, NULL, x.here, told)
 
 
 cdef void place_end(ModelStepper self, const double* q) noexcept nogil:
     cdef Touching* x = &self.contact
     stand_bodies(self, q, x.pose2, x.at2, &x.placed2)
-    place_touches(self, q, x.pose2, x.here, x.there)
+    place_touches(self, q, x.pose2, x.here, x.there, False)
+    x.told2 = True
 
 
-cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, const Touch* before, Touch* to) noexcept nogil:
-    # all contacts; for distant ones a lower bound of the gap
+cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, const Touch* before, Touch* to,
+                        bint told) noexcept nogil:
+    # all contacts; for distant ones a lower bound of the gap. told: `to` is of the end of the step before, and points on
+    # planes are the same at the start of a step
     cdef const TouchSpan* on
     cdef const vt_contact* e
     cdef double apart
     cdef int k, c
     for k in range(self.contact.spans):
         on = &self.contact.span[k]
+        if told and self.touch[on.first].kind == ON_PLANE:
+            continue
         apart = 0.0
         if self.contact.balls and on.radius >= 0.0:
             e = &self.touch[on.first]

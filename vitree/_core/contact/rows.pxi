@@ -71,6 +71,7 @@ cdef struct Touching:
     double* at2
     int placed1
     int placed2
+    int told2               # `there` has all contacts at node 2
     int* stands             # (nbody,) those of a trial that are placed
     double* target          # (contacts,) [m] lower bound of the gap at the end of the step
     double* guess           # (contacts, 3) initial impulses, world axes

@@ -255,7 +255,7 @@ cdef void linear_time_stand_touched(ModelStepper self) noexcept nogil:
     cdef const Pose* at
     cdef Pose* to
     cdef int body, i, up
-    x.placed2 = False
+    x.placed2 = x.told2 = False
     for body in range(self.shared.m.nbody):
         x.stands[body] = False
     for body in range(self.shared.m.nbody - 1, -1, -1):
