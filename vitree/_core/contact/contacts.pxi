@@ -214,35 +214,44 @@ cdef void stand_bodies(ModelStepper self, const double* q, Pose* pose, double* a
 
 cdef void stand_trial(ModelStepper self) noexcept nogil:
     # all bodies at node 2 of a trial
+    self.contact.told2 = False
     stand_bodies(self, self.lane.state.q2, self.contact.pose2, self.contact.at2, &self.contact.placed2)
 
 
 cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
     # bodies and contacts at node 1, which may be node 2 of the previous step
     cdef Touching* x = &self.contact
-    cdef int c
+    cdef bint told = False
     if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
         x.pose1, x.pose2 = x.pose2, x.pose1
         x.at1, x.at2 = x.at2, x.at1
         x.placed1, x.placed2 = x.placed2, x.placed1
+        if x.told2:
+            x.here, x.there, told = x.there, x.here, True
+    x.told2 = False
     stand_bodies(self, q, x.pose1, x.at1, &x.placed1)
-    place_touches(self, q, x.pose1, NULL, x.here)
+    place_touches(self, q, x.pose1, NULL, x.here, told)
 
 
 cdef void place_end(ModelStepper self, const double* q) noexcept nogil:
     cdef Touching* x = &self.contact
     stand_bodies(self, q, x.pose2, x.at2, &x.placed2)
-    place_touches(self, q, x.pose2, x.here, x.there)
+    place_touches(self, q, x.pose2, x.here, x.there, False)
+    x.told2 = True
 
 
-cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, const Touch* before, Touch* to) noexcept nogil:
-    # all contacts; for distant ones a lower bound of the gap
+cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, const Touch* before, Touch* to,
+                        bint told) noexcept nogil:
+    # all contacts; for distant ones a lower bound of the gap. told: `to` is of the end of the step before, and points on
+    # planes are the same at the start of a step
     cdef const TouchSpan* on
     cdef const vt_contact* e
     cdef double apart
     cdef int k, c
     for k in range(self.contact.spans):
         on = &self.contact.span[k]
+        if told and self.touch[on.first].kind == ON_PLANE:
+            continue
         apart = 0.0
         if self.contact.balls and on.radius >= 0.0:
             e = &self.touch[on.first]
@@ -484,6 +493,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
                 g.whole = whole
                 parts += 1
         g.ports, g.n, g.parts = ports - g.port, n - g.row, parts - g.part
+    x.reach = reach_of_bodies(self)
     centre_patches(self)
     write_rows(self, x.here, x.pose1, x.W1, False)
     return OK
@@ -849,7 +859,7 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
 
 cdef double touch_goal(ModelStepper self) noexcept nogil:
     # the tolerance of the natural residual [m/s]: b holds the velocities without impulses
-    return max(TOUCH_TOLERANCE * touch_speed(self), TOUCH_ROUNDING * reach_of_bodies(self) / fabs(self.lane.now.h))
+    return max(TOUCH_TOLERANCE * touch_speed(self), TOUCH_ROUNDING * self.contact.reach / fabs(self.lane.now.h))
 
 
 cdef double touch_speed(ModelStepper self) noexcept nogil:
@@ -860,11 +870,11 @@ cdef double touch_speed(ModelStepper self) noexcept nogil:
 cdef double reach_of_bodies(ModelStepper self) noexcept nogil:
     # the largest distance from the origin, at least a metre
     cdef Touching* x = &self.contact
-    cdef double size = 1.0
+    cdef double square = 1.0
     cdef int i
     for i in range(self.shared.m.nbody):
-        size = max(size, vt_sqrt(dot(x.pose1[i].o, x.pose1[i].o)))
-    return size
+        square = max(square, dot(x.pose1[i].o, x.pose1[i].o))
+    return vt_sqrt(square)
 
 
 cdef double touch_residual(ModelStepper self) noexcept nogil:

@@ -74,6 +74,7 @@ cdef struct Touching:
     double* at2
     int placed1
     int placed2
+    int told2               # `there` has all contacts at node 2
     int* stands             # (nbody,) those of a trial that are placed
     double* target          # (contacts,) [m] lower bound of the gap at the end of the step
     double* guess           # (contacts, 3) initial impulses, world axes
@@ -108,6 +109,7 @@ cdef struct Touching:
     Vec3* patch_slip        # (patches,) of the centre, and the rotation about the normal
     double* patch_turn
     # ports: six unit wrenches for each body in contact, a unit force for each limited coordinate
+    double reach            # [m] largest distance of a body from the origin, at least a metre
     int* port_of_body       # (nbody,) its first row, or -1
     int ports               # rows
     int ports_room

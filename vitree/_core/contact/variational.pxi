@@ -140,6 +140,21 @@ cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
     return status
 
 
+cdef void displace_ports(ModelStepper self, int first, int end, double* out) noexcept nogil:
+    # ports by the last solution: rows at node 2 times d
+    cdef Touching* x = &self.contact
+    cdef bint at_once = answers_at_once(self)
+    cdef int k = first, o
+    while k < end:
+        if at_once and x.owner[k] >= 0:
+            self.method.displaced(self, x.owner[k], out + k)
+            k += 6
+            continue
+        o = k * self.nv + first_of(x, k)
+        out[k] = vt_inner(width_of(x, k), x.rows2 + o, self.lane.newton.d + first_of(x, k))
+        k += 1
+
+
 cdef bint answers_at_once(ModelStepper self) noexcept nogil:
     # whether the operator answers to the six wrenches on a body in one pass over its tree
     return (self.method.answer_wrenches != NULL and self.shared.choices.extra == 0 and self.shared.count == 0
@@ -151,7 +166,9 @@ cdef int answer_port(ModelStepper self, const TouchGroup* g, int k) noexcept nog
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef const TouchTree* t = &x.tree[x.tree_of_port[k]]
-    cdef int status = OK
+    cdef double* P = contact_P(self)
+    cdef double scaled = -1.0 / self.lane.now.h
+    cdef int j, status = OK
     memcpy(newton.r, x.rows + k * self.nv, self.nv * sizeof(double))
     clear_locked(self, newton.r)
     if trees_apart(self):
@@ -159,7 +176,9 @@ cdef int answer_port(ModelStepper self, const TouchGroup* g, int k) noexcept nog
     else:
         status = direction(self)
     memcpy(port_answers(self) + k * self.nv + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
-    see_port(self, g, k)
+    displace_ports(self, g.port, g.port + g.ports, x.T)
+    for j in range(g.port, g.port + g.ports):
+        P[j * x.ports + k] = scaled * x.T[j] if x.tree_of_port[j] == x.tree_of_port[k] else 0.0
     return status
 
 
@@ -189,7 +208,7 @@ cdef void answer_body(ModelStepper self, const TouchGroup* g, int port, bint fre
 
 
 cdef inline void see_pair(ModelStepper self, int j, int k) noexcept nogil:
-    # an entry of P, of the rows at node 2 and the response
+    # an entry of P, of the row at node 2 and the response
     cdef Touching* x = &self.contact
     cdef Py_ssize_t at = first_of(x, k)
     contact_P(self)[j * x.ports + k] = 0.0
@@ -198,38 +217,42 @@ cdef inline void see_pair(ModelStepper self, int j, int k) noexcept nogil:
             width_of(x, k), x.rows2 + j * self.nv + at, port_answers(self) + k * self.nv + at)
 
 
-cdef void see_port(ModelStepper self, const TouchGroup* g, int k) noexcept nogil:
-    # a column of P
-    cdef int j
-    for j in range(g.port, g.port + g.ports):
-        see_pair(self, j, k)
-
-
 cdef void see_ports(ModelStepper self) noexcept nogil:
     # P of the rows at the trial: where some depend on each other, those of G must do so as well
     cdef Touching* x = &self.contact
-    cdef int i, k
+    cdef int i, j, k
     for i in range(x.groups):
         for k in range(x.group[i].port, x.group[i].port + x.group[i].ports):
-            see_port(self, &x.group[i], k)
+            for j in range(x.group[i].port, x.group[i].port + x.group[i].ports):
+                see_pair(self, j, k)
 
 
 cdef void place_rows2(ModelStepper self) noexcept nogil:
-    # the rows at node 2, by increments
+    # the rows at node 2, by increments, where they are not in the passes over a tree
     cdef Touching* x = &self.contact
+    cdef bint at_once = answers_at_once(self) and not self.rolls
     cdef int k, nv = self.nv
     write_rows(self, x.there, x.pose2, x.W2, True)
-    for k in range(self.shared.m.nbody):
-        if x.port_of_body[k] >= 0:
-            body_ports(self.shared.m, x.pose2, k, x.rows2 + x.port_of_body[k] * nv)
     for k in range(x.ports):
         if x.owner[k] < 0:
             memcpy(x.rows2 + k * nv, x.rows + k * nv, nv * sizeof(double))
-    for k in range(x.ports):
+        elif not at_once and x.port_of_body[x.owner[k]] == k:
+            body_ports(self.shared.m, x.pose2, x.owner[k], x.rows2 + k * nv)
+    for k in range(x.ports if not at_once else 0):
         self.method.by_increments(self, x.tree[x.tree_of_port[k]].body, x.tree[x.tree_of_port[k]].body_end, x.rows2 + k * nv)
 
 
 # ---- passes ------------------------------------------------------------------------------------------
+
+
+cdef bint worth_another(double e, double before, double goal, double scale, bint old) noexcept nogil:
+    # whether corrections that contract as the last one take fewer passes than a factorisation, which costs about as
+    # much as one, and corrections of Newton's method; if as many, an operator of this step is kept, an old one is not
+    cdef double more, anew
+    if not e < TOUCH_CONTRACTION * before:
+        return False
+    more, anew = passes(e / before, goal, e), 1.0 + passes(e / scale, goal, e)
+    return more < anew or (more == anew and not old)
 
 
 cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
@@ -287,8 +310,8 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                     return OK if p.signs_ok and turns_little(self) else WRONG_BRANCH
         if k > 0 and have:
             place_rows2(self)
-        if not have or not ((e <= p.goal or e < TOUCH_CONTRACTION * before)
-                            and (found <= goal or found < TOUCH_CONTRACTION * found_before)):
+        if not have or ((e > p.goal and not worth_another(e, before, p.goal, p.scale, old))
+                        or (found > goal and not worth_another(found, found_before, goal, touch_speed(self), old))):
             # an operator of a previous step is tried first
             if not (old and k == 0):
                 status = variational_factor(self)
@@ -362,10 +385,9 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
         return status
     for i in range(x.groups):
         g = &x.group[i]
+        displace_ports(self, g.port, g.port + g.ports, x.T)
         for k in range(g.port, g.port + g.ports):
-            o = first_of(x, k)
-            x.T[k] = (inverse * vt_inner(width_of(x, k), x.rows2 + k * self.nv + o, newton.d + o)
-                      - vt_inner(g.ports, contact_P(self) + k * x.ports + g.port, x.u + g.port))
+            x.T[k] = inverse * x.T[k] - vt_inner(g.ports, contact_P(self) + k * x.ports + g.port, x.u + g.port)
     for k in range(n):
         y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
     x.before = map_contacts(self)
@@ -378,10 +400,12 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     sum_wrenches(self, y.lam, x.T)
     for k in range(x.ports):
         before[k] = x.u[k] - x.T[k]
-        o = first_of(x, k)
-        vt_add_row(width_of(x, k), before[k], x.rows + k * self.nv + o, newton.r + o)
     memcpy(x.u, x.T, x.ports * sizeof(double))
-    clear_locked(self, newton.r)
+    if x.foretold or self.shared.count:
+        for k in range(x.ports):
+            o = first_of(x, k)
+            vt_add_row(width_of(x, k), before[k], x.rows + k * self.nv + o, newton.r + o)
+        clear_locked(self, newton.r)
     if x.foretold:
         x.foretold = False
         if p.error <= p.goal and not (self.shared.count or self.shared.m.nlocked):

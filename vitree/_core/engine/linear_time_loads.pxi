@@ -230,6 +230,12 @@ cdef void linear_time_answer_wrenches(ModelStepper self, int body, int first, in
     lt_answer_wrenches(step, body, first, end, self.contact.side, d)
 
 
+cdef void linear_time_displaced(ModelStepper self, int body, double* out) noexcept nogil:
+    # rotation and displacement of the origin at node 2
+    store3(out, self.linear.work[body].w)
+    store3(out + 3, self.linear.work[body].v)
+
+
 cdef int linear_time_open_node(ModelStepper self) noexcept nogil:
     middle_forces(self)
     lt_node(self.shared.m, self.lane.state.q, self.linear.kernel.split, self.linear.node1)
@@ -249,7 +255,7 @@ cdef void linear_time_stand_touched(ModelStepper self) noexcept nogil:
     cdef const Pose* at
     cdef Pose* to
     cdef int body, i, up
-    x.placed2 = False
+    x.placed2 = x.told2 = False
     for body in range(self.shared.m.nbody):
         x.stands[body] = False
     for body in range(self.shared.m.nbody - 1, -1, -1):
