@@ -392,7 +392,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
         y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
     x.before = map_contacts(self)
     goal = touch_goal(self)
-    e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_ENOUGH * x.before)
+    e = max(0.2 * goal, TOUCH_ENOUGH * x.before)
     left = solve_contacts(self, max(0.2 * goal, TOUCH_SHARE * x.before), e)
     if not may_go_on(self, left, e):
         note_worst(self)
