@@ -25,6 +25,8 @@ CONE, RUB = core.LAWS["cone"], core.LAWS["rub"]
 STICKS = 1 - 1e-9
 #: The same where it depends on what a spring gives at the step's end, which is known to the step's tolerance.
 STICKS_ON_SPRING = 1 - 1e-6
+#: Share of the bound beyond which friction is not half against the slip of the step before.
+BEYOND = 1 + 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,11 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
                 rows = slice(i + 1, i + 3)
                 # the bound of friction is of both impulses of a spring
                 whole = lam[i] + late[k], late_of
-                _slide(rows, i, lam, whole, bounds[k], leads[k], moved[:, k].T, h * w, by_start, by_end, by_impulse)
+                bound, lead, turn = bounds[k], leads[k], moved[:, k].T
+                if lead.any() and np.linalg.norm(lam[rows] - lead * whole[0]) > BEYOND * bound * whole[0]:
+                    # where no impulses were found otherwise, all friction of the step is against its own slip
+                    bound, lead, turn = 2 * bound, 0 * lead, 0 * turn
+                _slide(rows, i, lam, whole, bound, lead, turn, h * w, by_start, by_end, by_impulse)
     return Held(push, kicks.T, push.T @ lam, by_start, by_end, by_impulse, late @ ends, late_by)
 
 
