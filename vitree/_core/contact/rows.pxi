@@ -6,7 +6,7 @@
 
 cdef enum:
     TOLD = 7                # numbers of a contact in a step
-    KEPT_PORTS = 48         # most rows of ports that are kept from step to step
+    KEPT_PORTS = 96         # most rows of ports that are kept from step to step
 
 cdef enum:                  # whether a contact is in the solve
     OUTSIDE = 0

@@ -30,21 +30,24 @@ cdef void variational_accept(ModelStepper self) noexcept nogil:
 cdef void learn_push(ModelStepper self) noexcept nogil:
     # u, for the guesses of future steps
     cdef Touching* x = &self.contact
-    cdef int k
-    cdef bint same = x.ports <= x.most_ports
-    for k in range(x.most_ports if same else 0):
-        same = same and x.owner_past[k] == (x.owner[k] if k < x.ports else self.shared.m.nbody)
-    if not same:
+    if not past_ports(self):
         x.past.seen.count = 0
     if x.ports > x.most_ports:
         return
-    for k in range(x.most_ports):
-        x.owner_past[k] = x.owner[k] if k < x.ports else self.shared.m.nbody
     if x.past.seen.count == 0:
         x.past.seen.h = self.lane.now.h
-    guess_scale(&x.past, x.most_ports, self.lane.now.h)
-    memset(x.u + x.ports, 0, (x.most_ports - x.ports) * sizeof(double))
-    guess_learn(&x.past, x.most_ports, x.u, x.T)
+        memcpy(x.owner_past, x.owner, x.ports * sizeof(int))
+        if x.ports < x.most_ports:
+            x.owner_past[x.ports] = self.shared.m.nbody
+    guess_scale(&x.past, x.ports, self.lane.now.h)
+    guess_learn(&x.past, x.ports, x.u, x.T)
+
+
+cdef bint past_ports(ModelStepper self) noexcept nogil:
+    # whether past impulses are in the ports of this step
+    cdef Touching* x = &self.contact
+    return (x.ports <= x.most_ports and memcmp(x.owner_past, x.owner, x.ports * sizeof(int)) == 0
+            and (x.ports == x.most_ports or x.owner_past[x.ports] == self.shared.m.nbody))
 
 
 # ---- the first trial with contacts --------------------------------------------------------------------
@@ -339,10 +342,11 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
 cdef bint foretell(ModelStepper self) noexcept nogil:
     # u from that of past steps, where the increment is extrapolated as well
     cdef Touching* x = &self.contact
-    if not (x.fresh and operator_at_hand(self) and self.lane.guess.seen.count and x.past.seen.count > 1):
+    if not (x.fresh and operator_at_hand(self) and self.lane.guess.seen.count and x.past.seen.count > 1
+            and past_ports(self)):
         return False
-    guess_scale(&x.past, x.most_ports, self.lane.now.h)
-    guess_predict(&x.past, x.most_ports, 0, x.T)
+    guess_scale(&x.past, x.ports, self.lane.now.h)
+    guess_predict(&x.past, x.ports, 0, x.T)
     memcpy(x.u, x.T, x.ports * sizeof(double))
     x.foretold = True
     return True
