@@ -11,6 +11,8 @@ cdef double TOUCH_LENIENT = 0.1
 #: Tolerance of contacts: relative to the velocities, and to the rounding errors of positions
 cdef double TOUCH_TOLERANCE = 5e-11
 cdef double TOUCH_ROUNDING = 1e-14
+#: [m] contacts whose gap is no more at both ends of the last step rest
+cdef double RESTING_GAP = 1e-9
 #: A contact is in the solve from the beginning if so many changes of its gap in the last step close it
 cdef double FORESEEN = 1.5
 #: [m/s] contacts slower than this do not slide
@@ -32,7 +34,7 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
                       self.shared.count, self.contacts.ports)
         self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
                                           self.memory.scratch_reals(3 * self.ntouch))
-        self.hold_start = self.memory.scratch_reals(self.ntouch)
+        self.hold_start, self.gap_start = self.memory.scratch_reals(self.ntouch), self.memory.scratch_reals(self.ntouch)
         self.way_beside = self.memory.scratch_reals(3 * self.ntouch)
         self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
         self.contact.span, self.contact.spans = self.contacts.span, self.contacts.spans
@@ -142,9 +144,16 @@ cdef void admit(ModelStepper self, int c) noexcept nogil:
         # a compliant contact acts wherever it is compressed
         x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
         x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < 0.0) else OUTSIDE
-        if closes_soon(self, c):
+        if x.within[c] == OUTSIDE and (rests(self, c) or closes_soon(self, c)):
             x.within[c] = INSIDE
             touch_at(e, self.lane.state.q, x.pose1, NULL, &x.here[c])
+
+
+cdef inline bint rests(ModelStepper self, int c) noexcept nogil:
+    # whether a rigid contact remains closed without an impulse, such as one of four corners where two carry the weight
+    cdef const Touching* x = &self.contact
+    return (x.here[c].gap <= RESTING_GAP and x.gap_before[c] <= RESTING_GAP and self.touch[c].stiffness == INFINITY
+            and self.lane.clock.h_last != 0.0)
 
 
 cdef inline bint closes_soon(ModelStepper self, int c) noexcept nogil:
@@ -713,7 +722,7 @@ cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
     # whether the passes go on with impulses that leave a residual: a small one that cannot be reduced, or any, if neither
     # the step's corrections nor shorter steps have found others
     cdef Touching* x = &self.contact
-    cdef bint spent = x.lenient or (x.cones.budget <= 0.0 and self.shared.choices.halvings > 0)
+    cdef bint spent = x.lenient or (self.shared.choices.halvings > 0 and corrections_spent(self))
     x.residue = 0.0
     if left <= goal:
         return True
@@ -722,6 +731,11 @@ cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
         x.residue = left
         return True
     return x.cut < TOUCH_CUTS
+
+
+cdef inline bint corrections_spent(ModelStepper self) noexcept nogil:
+    # whether a step has used up its corrections of contact problems; shorter steps help explicit methods all the same
+    return self.contact.cones.budget <= 0.0 and not self.method.explicit
 
 
 cdef double* contact_P(ModelStepper self) noexcept nogil:

@@ -93,7 +93,7 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
             lose_history(self)
             return OK
         spent += now.iterations
-        if now.cause != OK or (touch.cut >= TOUCH_CUTS and touch.cones.budget <= 0.0):
+        if now.cause != OK or (touch.cut >= TOUCH_CUTS and corrections_spent(self)):
             break
     if touch.cut >= TOUCH_CUTS and now.cause == OK:
         # the best impulses that were found
