@@ -170,7 +170,7 @@ cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
     memset(y.lam, 0, n * sizeof(double))
     memset(given, 0, n * sizeof(double))
     # G explicitly: through ports, forces that are not unique would have errors of the inverse of the shift
-    if form_at_node(s, x.P_room) != OK:
+    if form_at_node(s) != OK:
         return INFINITY
     for k in range(x.count):
         e, o = &s.touch[x.member[k]], y.row[k]

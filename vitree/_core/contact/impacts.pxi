@@ -20,6 +20,10 @@ cdef double CLOSING = 1e-12
 #: The part of the last impulse that persisting contacts contribute at a node; contacts that need so much more close
 #: anew
 cdef double END_IMPULSE_SLACK = 0.1
+#: Tolerance of the velocities at nodes, relative to those without impulses, and the residual that is not worth more than
+#: corrections
+cdef double AT_NODE = 1e-13
+cdef double ENOUGH_AT_NODE = 1e-10
 #: An impact gains energy if the gain exceeds this fraction of its terms
 cdef double GAINED = 1e-12
 
@@ -88,10 +92,14 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
             y.mu[k] = (1.0 - self.method.node_share(self)) * self.touch[x.member[k]].friction * (
                 fabs(x.guess[3 * x.member[k] + 1]))
     gave = pushes(y, y.lam)
-    cone_solve(y, 1e-13 * largest(y.b, y.n), 1e-13 * largest(y.b, y.n))
+    solve_at_rest(self)
     if not pushes(y, y.lam) < share * gave:
+        status = room_at_node(self)
+        if status != OK:
+            return status
+        form_at_node(self)
         choose_frictionless(self)
-        cone_solve(z, 1e-13 * largest(z.b, z.n), 1e-13 * largest(z.b, z.n))
+        cone_solve(z, AT_NODE * largest(z.b, z.n), ENOUGH_AT_NODE * largest(z.b, z.n))
         take_frictionless(self)
     push_by(self, v)
     return OK
@@ -133,10 +141,16 @@ cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
     self.at_node = False
     memcpy(x.way, self.way_beside, 3 * self.ntouch * sizeof(double))
     if status == OK:
-        status = room_at_node(self)
-    if status == OK:
         answer_at_rest(self, q)
+        memset(x.cones.give, 0, x.count * sizeof(double))
+        couple_contacts(self, x.P_room, x.W1)
     return status
+
+
+cdef void solve_at_rest(ModelStepper self) noexcept nogil:
+    # the impulses of that problem, for b in `cones`
+    cdef double size = largest(self.contact.cones.b, self.contact.cones.n)
+    solve_contacts(self, AT_NODE * size, ENOUGH_AT_NODE * size)
 
 
 cdef void push_by(ModelStepper self, double* v) noexcept nogil:
@@ -145,7 +159,7 @@ cdef void push_by(ModelStepper self, double* v) noexcept nogil:
     cdef int k
     sum_wrenches(self, x.cones.lam, x.u)
     for k in range(x.ports):
-        vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
+        vt_add_row(width_of(x, k), x.u[k], x.response + k * self.nv + first_of(x, k), v + first_of(x, k))
 
 
 cdef void choose_frictionless(ModelStepper self) noexcept nogil:
@@ -417,6 +431,7 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
     if status != OK:
         return status
     answer_at_rest(self, self.lane.state.q)
+    form_at_node(self)
     memset(x.total, 0, y.n * sizeof(double))
     for k in range(y.n):
         along_ports(self, &x.W1[k], x.v, &y.w[k])
@@ -463,7 +478,7 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
     memset(x.impact, 0, nv * sizeof(double))
     for k in range(x.ports):
         vt_add_row(nv, x.u[k], x.rows + k * nv, x.impact)
-        vt_add_row(nv, x.u[k], x.response + k * nv, x.v)
+        vt_add_row(width_of(x, k), x.u[k], x.response + k * nv + first_of(x, k), x.v + first_of(x, k))
     x.opened = True
     x.count = 0
     return OK
@@ -587,26 +602,29 @@ cdef void choose_hit(ModelStepper self, const int* chosen, int count) noexcept n
 
 
 cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
-    # M^-1 of each port, with the constraints satisfied, and G = W1^T (rows response) W1
+    # M^-1 of each port, with the constraints satisfied, and P = rows M^-1 rows^T, tree by tree
     cdef Touching* x = &self.contact
+    cdef const TouchTree* t
     cdef double* P = x.P_room
     cdef int k, j, nv = self.nv
+    cdef Py_ssize_t at
     model_velocity(self, q, self.shared.zeros, x.still)
     for k in range(x.ports):
+        t = &x.tree[x.tree_of_port[k]]
         if self.answers_by_factors:
             # M as `velocity` left it
-            aba_response(self.shared.m, x.rows + k * nv, 0, self.shared.m.nbody, x.response + k * nv,
-                         self.lane.bodies.aba)
+            aba_response(self.shared.m, x.rows + k * nv, t.body, t.body_end, x.response + k * nv, self.lane.bodies.aba)
             continue
         # prescribed coordinates move as given at any momentum
         model_velocity(self, q, x.rows + k * nv, x.response + k * nv)
         for j in range(nv):
             x.response[k * nv + j] -= x.still[j]
     for k in range(x.ports):
+        at = k * nv + first_of(x, k)
         for j in range(x.ports):
-            P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
-    form_at_node(self, P)
-    cones_formed(&x.cones)
+            P[k * x.ports + j] = 0.0
+            if x.tree_of_port[j] == x.tree_of_port[k]:
+                P[k * x.ports + j] = vt_inner(width_of(x, k), x.rows + at, x.response + at + (j - k) * nv)
 
 
 cdef int room_at_node(ModelStepper self) noexcept nogil:
@@ -619,11 +637,14 @@ cdef int room_at_node(ModelStepper self) noexcept nogil:
     return cones_dense(&x.cones) if status == OK else status
 
 
-cdef int form_at_node(ModelStepper self, const double* P) noexcept nogil:
+cdef int form_at_node(ModelStepper self) noexcept nogil:
     # G = W1^T P W1 of all ports
     cdef Touching* x = &self.contact
     cdef PortTrees on
+    cdef int status
     memset(&on, 0, sizeof(on))
     memset(x.cones.give, 0, x.count * sizeof(double))
-    cones_product(&x.cones, x.W1, x.W1, P, x.ports, &on, 0, x.ports)
-    return cones_form(&x.cones)
+    cones_product(&x.cones, x.W1, x.W1, x.P_room, x.ports, &on, 0, x.ports)
+    status = cones_form(&x.cones)
+    cones_formed(&x.cones)
+    return status

@@ -397,7 +397,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     x.before = map_contacts(self)
     goal = touch_goal(self)
     e = max(0.2 * goal, TOUCH_ENOUGH * x.before)
-    left = solve_contacts(self, max(0.2 * goal, TOUCH_SHARE * x.before), e)
+    left = solve_contacts(self, max(0.02 * goal, TOUCH_SHARE * x.before), e)
     if not may_go_on(self, left, e):
         note_worst(self)
         return NOT_CONVERGED

@@ -188,6 +188,6 @@ cdef int post_contact_velocity_ahead(ModelStepper self, double* v, bint* some) n
             y.b[y.row[k]] += max(x.here[x.member[k]].gap, 0.0) / half
         elif y.law[k] == RUB:
             y.mu[k] = half * self.touch[x.member[k]].friction
-    cone_solve(y, 1e-13 * largest(y.b, y.n), 1e-13 * largest(y.b, y.n))
+    solve_at_rest(self)
     push_by(self, v)
     return OK

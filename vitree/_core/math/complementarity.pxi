@@ -258,7 +258,7 @@ cdef void answer_of(const ContactProblem* x, const double* port, double* answer)
 cdef void cone_velocities(ContactProblem* x, const double* lam, double* w) noexcept nogil:
     # w = G lam + b
     cdef int k, n = x.n
-    if x.W1 == NULL:
+    if x.formed:
         for k in range(n):
             w[k] = x.b[k] + vt_inner(n, x.G + k * n, lam)
     else:
