@@ -484,7 +484,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
             for i in range(x.tree[t].body, x.tree[t].body_end):
                 if x.port_of_body[i] >= 0:
                     x.port_of_body[i] = ports
-                    body_ports(self.shared.m, x.pose1, i, x.rows + ports * nv)
+                    body_ports(self.shared.m, x.pose1, i, &x.tree[t], x.rows + ports * nv)
                     for k in range(6):
                         x.owner[ports + k], x.tree_of_port[ports + k], x.part_of_port[ports + k] = i, t, parts
                     ports += 6
@@ -492,7 +492,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
             for k in range(g.member, g.member + (g.count if limits else 0)):
                 e = &self.touch[x.member[k]]
                 if on_coordinate(e) and (not apart or x.tree_of_v[e.iv] == t):
-                    memset(x.rows + ports * nv, 0, nv * sizeof(double))
+                    memset(x.rows + ports * nv + x.tree[t].v, 0, (x.tree[t].v_end - x.tree[t].v) * sizeof(double))
                     x.rows[ports * nv + e.iv] = e.sign
                     x.owner[ports], x.tree_of_port[ports], x.part_of_port[ports] = -1 - x.member[k], t, parts
                     x.port_of_member[k] = ports
@@ -615,10 +615,10 @@ cdef void along_ports(ModelStepper self, const TouchRow* W, const double* v, dou
     out[0] = 0.0
     if W.a >= 0:
         for k in range(W.size):
-            out[0] += W.on_a[k] * vt_inner(self.nv, x.rows + (W.a + k) * self.nv, v)
+            out[0] += W.on_a[k] * along_port(x, W.a + k, self.nv, v)
     if W.b >= 0:
         for k in range(6):
-            out[0] += W.on_b[k] * vt_inner(self.nv, x.rows + (W.b + k) * self.nv, v)
+            out[0] += W.on_b[k] * along_port(x, W.b + k, self.nv, v)
 
 
 cdef void sum_wrenches(ModelStepper self, const double* lam, double* u) noexcept nogil:
@@ -919,10 +919,10 @@ cdef void spread_row(ModelStepper self, const TouchRow* W, double* out) noexcept
     cdef int k
     if W.a >= 0:
         for k in range(W.size):
-            vt_add_row(self.nv, W.on_a[k], self.contact.rows + (W.a + k) * self.nv, out)
+            push_port(&self.contact, W.a + k, self.nv, W.on_a[k], out)
     if W.b >= 0:
         for k in range(6):
-            vt_add_row(self.nv, W.on_b[k], self.contact.rows + (W.b + k) * self.nv, out)
+            push_port(&self.contact, W.b + k, self.nv, W.on_b[k], out)
 
 
 # ---- report on a step that was not solved ------------------------------------------------------------

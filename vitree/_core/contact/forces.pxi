@@ -225,7 +225,7 @@ cdef void port_rates(ModelStepper s, const double* v, double* out) noexcept nogi
     # the motion of the ports for a velocity, (ports,)
     cdef int k
     for k in range(s.contact.ports):
-        out[k] = vt_inner(s.nv, s.contact.rows + k * s.nv, v)
+        out[k] = along_port(&s.contact, k, s.nv, v)
 
 
 cdef void answer_members(ModelStepper s, const double* q, const int* path, int on_path) noexcept nogil:
@@ -241,7 +241,8 @@ cdef void answer_members(ModelStepper s, const double* q, const int* path, int o
     for k in range(x.ports):
         aba_response_along(s.shared.m, x.rows + k * nv, body_of_port(s, k), path, on_path, x.response + k * nv, s.lane.bodies.aba)
         for j in range(k + 1):
-            P[k * x.ports + j] = P[j * x.ports + k] = vt_inner(nv, x.rows + j * nv, x.response + k * nv)
+            P[k * x.ports + j] = P[j * x.ports + k] = (
+                along_port(x, j, nv, x.response + k * nv) if x.tree_of_port[j] == x.tree_of_port[k] else 0.0)
 
 
 cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
@@ -281,7 +282,7 @@ cdef void push_accelerations(ModelStepper s, double* a) noexcept nogil:
     if s.answers_by_factors:
         memset(x.v, 0, s.nv * sizeof(double))
         for k in range(x.ports):
-            vt_add_row(s.nv, x.u[k], x.rows + k * s.nv, x.v)
+            push_port(x, k, s.nv, x.u[k], x.v)
         aba_response(s.shared.m, x.v, 0, s.shared.m.nbody, x.v2, s.lane.bodies.aba)
         vt_add_row(s.nv, 1.0, x.v2, a)
         return
@@ -297,7 +298,7 @@ cdef void hold_again(ModelStepper s, double t, const double* q, const double* v,
     cdef int k
     memcpy(x.v, tau, s.nv * sizeof(double))
     for k in range(x.ports):
-        vt_add_row(s.nv, x.u[k], x.rows + k * s.nv, tau)
+        push_port(x, k, s.nv, x.u[k], tau)
     for k in range(s.shared.m.nlocked):     # which velocities took for their own
         rates[s.shared.locked[k].iv] = a[s.shared.locked[k].iv]
     model_acceleration(s, t, q, v, a)

@@ -477,7 +477,7 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
     sum_wrenches(self, x.total, x.u)
     memset(x.impact, 0, nv * sizeof(double))
     for k in range(x.ports):
-        vt_add_row(nv, x.u[k], x.rows + k * nv, x.impact)
+        push_port(x, k, nv, x.u[k], x.impact)
         vt_add_row(width_of(x, k), x.u[k], x.response + k * nv + first_of(x, k), x.v + first_of(x, k))
     x.opened = True
     x.count = 0
@@ -607,7 +607,6 @@ cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
     cdef const TouchTree* t
     cdef double* P = x.P_room
     cdef int k, j, nv = self.nv
-    cdef Py_ssize_t at
     model_velocity(self, q, self.shared.zeros, x.still)
     for k in range(x.ports):
         t = &x.tree[x.tree_of_port[k]]
@@ -616,15 +615,15 @@ cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
             aba_response(self.shared.m, x.rows + k * nv, t.body, t.body_end, x.response + k * nv, self.lane.bodies.aba)
             continue
         # prescribed coordinates move as given at any momentum
-        model_velocity(self, q, x.rows + k * nv, x.response + k * nv)
+        memset(x.r, 0, nv * sizeof(double))
+        push_port(x, k, nv, 1.0, x.r)
+        model_velocity(self, q, x.r, x.response + k * nv)
         for j in range(nv):
             x.response[k * nv + j] -= x.still[j]
     for k in range(x.ports):
-        at = k * nv + first_of(x, k)
         for j in range(x.ports):
-            P[k * x.ports + j] = 0.0
-            if x.tree_of_port[j] == x.tree_of_port[k]:
-                P[k * x.ports + j] = vt_inner(width_of(x, k), x.rows + at, x.response + at + (j - k) * nv)
+            P[k * x.ports + j] = along_port(x, k, nv, x.response + j * nv) if (
+                x.tree_of_port[j] == x.tree_of_port[k]) else 0.0
 
 
 cdef int room_at_node(ModelStepper self) noexcept nogil:

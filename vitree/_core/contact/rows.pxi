@@ -113,7 +113,7 @@ cdef struct Touching:
     int* port_of_body       # (nbody,) its first row, or -1
     int ports               # rows
     int ports_room
-    double* rows            # (ports, nv) node 1
+    double* rows            # (ports, nv) node 1, in the coordinates of each port's tree
     double* rows2           # (ports, nv) node 2
     double* response        # (ports, nv) response of M
     int* owner              # (ports,) bodies, or -1 - contact of limits
@@ -243,6 +243,16 @@ cdef inline int first_of(const Touching* x, int port) noexcept nogil:
     return x.tree[x.tree_of_port[port]].v
 
 
+cdef inline double along_port(const Touching* x, int port, int nv, const double* v) noexcept nogil:
+    # the motion of a port at node 1 for a velocity
+    return vt_inner(width_of(x, port), x.rows + port * nv + first_of(x, port), v + first_of(x, port))
+
+
+cdef inline void push_port(const Touching* x, int port, int nv, double size, double* out) noexcept nogil:
+    # out (nv,) += the impulse of a wrench of this size in a port
+    vt_add_row(width_of(x, port), size, x.rows + port * nv + first_of(x, port), out + first_of(x, port))
+
+
 cdef void touching_free(Touching* x) noexcept nogil:
     cones_free(&x.cones)
     cones_free(&x.hit)
@@ -292,12 +302,13 @@ cdef inline void put_wrench(double* to, Vec3 arm, Vec3 f, Vec3 couple) noexcept 
     store3(to + 3, f)
 
 
-cdef void body_ports(const vt_model* m, const Pose* pose, int body, double* rows) noexcept nogil:
-    # (6, nv): the rotation of a body and the displacement of its origin by coordinates
+cdef void body_ports(const vt_model* m, const Pose* pose, int body, const TouchTree* on, double* rows) noexcept nogil:
+    # (6, nv): the rotation of a body and the displacement of its origin by the coordinates of its tree
     cdef int i = body, k, nv = m.nv
     cdef const vt_body* b
     cdef Vec3 w, v, arm = zero3()
-    memset(rows, 0, 6 * nv * sizeof(double))
+    for k in range(6):
+        memset(rows + k * nv + on.v, 0, (on.v_end - on.v) * sizeof(double))
     while i >= 0:
         b = &m.body[i]
         for k in range(joint_nv(b)):

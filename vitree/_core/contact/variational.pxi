@@ -100,7 +100,7 @@ cdef void kick_node(ModelStepper self) noexcept nogil:
     else:
         memset(x.impulse, 0, self.nv * sizeof(double))
     for k in range(x.ports):
-        vt_add_row(width_of(x, k), x.u[k], x.rows + k * self.nv + first_of(x, k), x.impulse + first_of(x, k))
+        push_port(x, k, self.nv, x.u[k], x.impulse)
 
 
 # ---- the operator ------------------------------------------------------------------------------------
@@ -172,7 +172,8 @@ cdef int answer_port(ModelStepper self, const TouchGroup* g, int k) noexcept nog
     cdef double* P = contact_P(self)
     cdef double scaled = -1.0 / self.lane.now.h
     cdef int j, status = OK
-    memcpy(newton.r, x.rows + k * self.nv, self.nv * sizeof(double))
+    memset(newton.r, 0, self.nv * sizeof(double))
+    push_port(x, k, self.nv, 1.0, newton.r)
     clear_locked(self, newton.r)
     if trees_apart(self):
         self.method.apply_inverse(self, newton.r, t.body, t.body_end, newton.d)
@@ -238,9 +239,9 @@ cdef void place_rows2(ModelStepper self) noexcept nogil:
     write_rows(self, x.there, x.pose2, x.W2, True)
     for k in range(x.ports):
         if x.owner[k] < 0:
-            memcpy(x.rows2 + k * nv, x.rows + k * nv, nv * sizeof(double))
+            memcpy(x.rows2 + k * nv + first_of(x, k), x.rows + k * nv + first_of(x, k), width_of(x, k) * sizeof(double))
         elif not at_once and x.port_of_body[x.owner[k]] == k:
-            body_ports(self.shared.m, x.pose2, x.owner[k], x.rows2 + k * nv)
+            body_ports(self.shared.m, x.pose2, x.owner[k], &x.tree[x.tree_of_port[k]], x.rows2 + k * nv)
     for k in range(x.ports if not at_once else 0):
         self.method.by_increments(self, x.tree[x.tree_of_port[k]].body, x.tree[x.tree_of_port[k]].body_end, x.rows2 + k * nv)
 
@@ -360,7 +361,7 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
     sum_wrenches(self, x.cones.lam, x.T)
     memset(newton.d, 0, self.nv * sizeof(double))
     for k in range(x.ports):
-        vt_add_row(width_of(x, k), x.u[k] - x.T[k], x.rows + k * self.nv + first_of(x, k), newton.d + first_of(x, k))
+        push_port(x, k, self.nv, x.u[k] - x.T[k], newton.d)
     clear_locked(self, newton.d)
     if e + largest(newton.d, self.nv) > newton.now.goal:
         return e
@@ -407,8 +408,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     memcpy(x.u, x.T, x.ports * sizeof(double))
     if x.foretold or self.shared.count:
         for k in range(x.ports):
-            o = first_of(x, k)
-            vt_add_row(width_of(x, k), before[k], x.rows + k * self.nv + o, newton.r + o)
+            push_port(x, k, self.nv, before[k], newton.r)
         clear_locked(self, newton.r)
     if x.foretold:
         x.foretold = False
