@@ -15,6 +15,8 @@ from vitree.arguments import Keywords
 ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, RUBS = 0, 1, 2, 3, 7
 #: The radius of a ball is larger by this share, for the rounding of where it is.
 ROUNDING = 1e-12
+#: A ball by its body and what it is about.
+Key = tuple[int, str]
 
 
 class Balls(NamedTuple):
@@ -67,23 +69,23 @@ def spans_of(contacts: Sequence[Keywords]) -> Spans:
     A body has one ball for its pairs; of the world each span has its own.
     """
     spans = [list(own) for _, own in itertools.groupby(range(len(contacts)), key=lambda k: _place(contacts[k], k))]
-    of_pairs: dict[object, list[tuple[np.ndarray, float]]] = {}
-    keys = list[tuple[object, ...]]()
+    ends_of: dict[Key, list[tuple[np.ndarray, float]]] = {}
+    keys = list[tuple[Key, ...]]()
     for k, own in enumerate(spans):
         first = contacts[own[0]]
         keys.append(())
         if first["kind"] == ON_PLANE and len(own) > 1:
-            keys[k] = (("plane", k),)
-            of_pairs["plane", k] = [_end(contacts[c], "a") for c in own]
+            keys[k] = ((first.get("body_a", -1), f"plane {k}"),)
+            ends_of[keys[k][0]] = [_end(contacts[c], "a") for c in own]
         elif first["kind"] in (SEGMENTS, ON_BOX):
-            keys[k] = tuple((first.get(f"body_{side}", -1), k if first.get(f"body_{side}", -1) < 0 else "pairs")
-                            for side in "ab")  # fmt: skip
+            bodies = [first.get(f"body_{side}", -1) for side in "ab"]
+            keys[k] = tuple((body, f"world {k}" if body < 0 else "pairs") for body in bodies)
             for key, side in zip(keys[k], "ab", strict=True):
-                of_pairs.setdefault(key, []).extend(end for c in own for end in _ends(contacts[c], side))
-    made = {key: _ball(ends) for key, ends in of_pairs.items()}
+                ends_of.setdefault(key, []).extend(end for c in own for end in _ends(contacts[c], side))
+    made = {key: _ball(ends) for key, ends in ends_of.items()}
     keys = [key if all(np.isfinite(made[one][1]) for one in key) else () for key in keys]
     used = {one: n for n, one in enumerate(dict.fromkeys(one for key in keys for one in key))}
-    body = [contacts[spans[one[1]][0]].get("body_a", -1) if one[0] == "plane" else one[0] for one in used]
+    body = [one[0] for one in used]
     ball = [([used[one] for one in key] + [-1, -1])[:2] for key in keys]
     touched = {each.get(side, -1) for each in contacts for side in ("body_a", "body_b")}
     single = sum(each["kind"] in (AT_LIMIT, RUBS) for each in contacts)
