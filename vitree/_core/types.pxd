@@ -292,16 +292,24 @@ cdef class DriveList:
     cdef vt_drive* list
     cdef readonly int count
 
-cdef struct TouchSpan:  # consecutive contacts that are as far away as a ball about them, or farther
+cdef struct TouchBall:  # about shapes of a body
+    int body
+    double center[3]        # [m] in its core frame
+    double radius           # [m]
+
+cdef struct TouchSpan:  # consecutive contacts that are as far away as the balls about what touches, or farther
     int first
     int end
-    double center[3]        # [m] in body a's core frame
-    double radius           # [m]; negative: none is skipped
+    int ball                # the balls, of which the second is negative on a plane; negative: none is skipped
+    int other
+    double radius           # [m] of both
 
 cdef class ContactList:
     cdef vt_contact* list
     cdef TouchSpan* span        # (spans,) or NULL
     cdef int spans
+    cdef TouchBall* ball        # (balls,)
+    cdef int balls
     cdef readonly int ports     # rows of the ports if all contacts close
     cdef list memory
     cdef vt_field field

@@ -243,16 +243,23 @@ cdef class ContactList:
     cdef int take_spans(self, spans) except -1:
         cdef int k, j
         cdef const int[:, ::1] rows = spans.rows
-        cdef const double[:, ::1] center = spans.center
         cdef const double[::1] radius = spans.radius
-        self.memory, self.ports, self.spans = [], spans.ports, rows.shape[0]
+        cdef const int[:, ::1] ball = spans.ball
+        cdef const int[::1] body = spans.balls.body
+        cdef const double[:, ::1] center = spans.balls.center
+        cdef const double[::1] own = spans.balls.radius
+        self.memory, self.ports, self.spans, self.balls = [], spans.ports, rows.shape[0], body.shape[0]
         if self.count != (rows[self.spans - 1, 1] if self.spans else 0):
             raise ValueError("spans of other contacts")
         self.span = <TouchSpan*>room(self.memory, self.spans * sizeof(TouchSpan))
         for k in range(self.spans):
             self.span[k].first, self.span[k].end, self.span[k].radius = rows[k, 0], rows[k, 1], radius[k]
+            self.span[k].ball, self.span[k].other = ball[k, 0], ball[k, 1]
+        self.ball = <TouchBall*>room(self.memory, self.balls * sizeof(TouchBall))
+        for k in range(self.balls):
+            self.ball[k].body, self.ball[k].radius = body[k], own[k]
             for j in range(3):
-                self.span[k].center[j] = center[k, j]
+                self.ball[k].center[j] = center[k, j]
         return 0
 
     def __dealloc__(self):

@@ -1,4 +1,4 @@
-"""Spans: contacts one after the other that are as far away as a ball about them, or farther; in arrays."""
+"""Spans: contacts one after the other that are as far away as the balls about what touches, or farther; in arrays."""
 
 from __future__ import annotations
 
@@ -10,10 +10,30 @@ import numpy as np
 
 from vitree.arguments import Keywords
 
-#: Kinds of contacts of ``_core/types.pxd``: a point on a plane; a limit, and dry friction, of a coordinate.
-ON_PLANE, AT_LIMIT, RUBS = 0, 3, 7
+#: Kinds of contacts of ``_core/types.pxd``: a point on a plane; two of two bodies; a limit, and dry friction, of a
+#: coordinate.
+ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, RUBS = 0, 1, 2, 3, 7
 #: The radius of a ball is larger by this share, for the rounding of where it is.
 ROUNDING = 1e-12
+#: A ball by its body and what it is about.
+Key = tuple[int, str]
+
+
+class Balls(NamedTuple):
+    """Balls about shapes of bodies.
+
+    Attributes
+    ----------
+    body : (n,) array of int32
+        -1: the world.
+    center : (n, 3) array [m]
+        In the core frame of the body.
+    radius : (n,) array [m]
+    """
+
+    body: np.ndarray
+    center: np.ndarray
+    radius: np.ndarray
 
 
 class Spans(NamedTuple):
@@ -24,43 +44,93 @@ class Spans(NamedTuple):
     rows : (k, 2) array of int32
         The first contact of each, and the one behind its last.
     center : (k, 3) array [m]
-        Of the ball, in the core frame of the body.
+        Of the ball about its points on a plane or its shapes of the first body, in the core frame of the body.
     radius : (k,) array [m]
-        -1: there is no ball, each contact is asked.
+        The sum of the radii of its balls. -1: there is none, each contact is asked.
     ports : int
         Rows by which the solve sees the bodies if all contacts close: six of each body that is touched, one of each
         coordinate.
+    ball : (k, 2) array of int32
+        The balls of each; the second is -1 on planes, and both are without a radius.
+    balls : Balls
     """
 
     rows: np.ndarray
     center: np.ndarray
     radius: np.ndarray
     ports: int
+    ball: np.ndarray
+    balls: Balls
 
 
 def spans_of(contacts: Sequence[Keywords]) -> Spans:
-    """Return the spans of contacts as the core takes them: points of one body on one plane are one."""
-    rows, center, radius = [], [], []
-    for _, span in itertools.groupby(range(len(contacts)), key=lambda k: _place(contacts[k], k)):
-        own = list(span)
-        rows.append((own[0], own[-1] + 1))
-        x = np.array([contacts[k].get("point_a", (0.0,) * 3) for k in own], float)
-        middle = 0.5 * (x.min(axis=0) + x.max(axis=0))
-        with np.errstate(over="ignore"):
-            away = (x - middle) ** 2
-            reach = (1.0 + ROUNDING) * np.sqrt(away[:, 0] + away[:, 1] + away[:, 2])
-        beyond = reach + [contacts[k].get("radius_a", 0.0) for k in own]
-        center.append(middle if len(own) > 1 else np.zeros(3))
-        radius.append(max(0.0, beyond.max()) if len(own) > 1 else -1.0)
-    touched = {each.get(body, -1) for each in contacts for body in ("body_a", "body_b")}
+    """Return the spans of contacts as the core takes them: points of one body on one plane, or the pairs of two bodies.
+
+    A body has one ball for its pairs; of the world each span has its own.
+    """
+    spans = [list(own) for _, own in itertools.groupby(range(len(contacts)), key=lambda k: _place(contacts[k], k))]
+    ends_of: dict[Key, list[tuple[np.ndarray, float]]] = {}
+    keys = list[tuple[Key, ...]]()
+    for k, own in enumerate(spans):
+        first = contacts[own[0]]
+        keys.append(())
+        if first["kind"] == ON_PLANE and len(own) > 1:
+            keys[k] = ((first.get("body_a", -1), f"plane {k}"),)
+            ends_of[keys[k][0]] = [_end(contacts[c], "a") for c in own]
+        elif first["kind"] in (SEGMENTS, ON_BOX):
+            bodies = [first.get(f"body_{side}", -1) for side in "ab"]
+            keys[k] = tuple((body, f"world {k}" if body < 0 else "pairs") for body in bodies)
+            for key, side in zip(keys[k], "ab", strict=True):
+                ends_of.setdefault(key, []).extend(end for c in own for end in _ends(contacts[c], side))
+    made = {key: _ball(ends) for key, ends in ends_of.items()}
+    keys = [key if all(np.isfinite(made[one][1]) for one in key) else () for key in keys]
+    used = {one: n for n, one in enumerate(dict.fromkeys(one for key in keys for one in key))}
+    body = [one[0] for one in used]
+    ball = [([used[one] for one in key] + [-1, -1])[:2] for key in keys]
+    touched = {each.get(side, -1) for each in contacts for side in ("body_a", "body_b")}
     single = sum(each["kind"] in (AT_LIMIT, RUBS) for each in contacts)
-    return Spans(np.array(rows, np.int32).reshape(-1, 2), np.array(center, float).reshape(-1, 3),
-                 np.array(radius, float), 6 * len(touched - {-1}) + single)  # fmt: skip
+    return Spans(
+        np.array([(own[0], own[-1] + 1) for own in spans], np.int32).reshape(-1, 2),
+        np.array([made[key[0]][0] if key else np.zeros(3) for key in keys], float).reshape(-1, 3),
+        np.array([sum(made[one][1] for one in key) if key else -1.0 for key in keys], float),
+        6 * len(touched - {-1}) + single,
+        np.array(ball, np.int32).reshape(-1, 2),
+        Balls(np.array(body, np.int32), np.array([made[one][0] for one in used], float).reshape(-1, 3),
+              np.array([made[one][1] for one in used], float)),
+    )  # fmt: skip
 
 
-def _place(contact: Keywords, k: int) -> tuple[float, ...]:
-    """What the contacts of a span have in common; only points on planes have anything."""
+def _place(contact: Keywords, k: int) -> tuple[object, ...]:
+    """What the contacts of a span have in common; only points on planes and pairs of bodies have anything."""
+    if contact["kind"] in (SEGMENTS, ON_BOX):
+        return ("pair", contact.get("body_a", -1), contact.get("body_b", -1))
     if contact["kind"] != ON_PLANE:
         return (k,)
     return (contact.get("body_a", -1), float(contact.get("offset", 0.0)),
             *(float(x) for x in contact.get("normal", (0.0, 0.0, 1.0))))  # fmt: skip
+
+
+def _end(contact: Keywords, side: str) -> tuple[np.ndarray, float]:
+    """A point of a body, and the radius about it."""
+    return np.array(contact.get(f"point_{side}", (0.0,) * 3), float), contact.get(f"radius_{side}", 0.0)
+
+
+def _ends(contact: Keywords, side: str) -> list[tuple[np.ndarray, float]]:
+    """The balls whose hull is the shape of a body: both ends of a capsule, the corners of a box."""
+    point, radius = _end(contact, side)
+    if side == "b" and contact["kind"] == ON_BOX:
+        axes = np.array(contact.get("axes_b", np.eye(3)), float).reshape(3, 3).T  # the core has its columns
+        signs = itertools.product((-1.0, 1.0), repeat=3)
+        with np.errstate(invalid="ignore"):
+            return [(point + axes @ (np.array(each) * contact["half_b"]), 0.0) for each in signs]
+    return [(point, radius), (np.array(contact.get(f"end_{side}", point), float), radius)]
+
+
+def _ball(ends: list[tuple[np.ndarray, float]]) -> tuple[np.ndarray, float]:
+    """The centre and the radius of a ball about balls."""
+    x, r = np.array([end[0] for end in ends]), np.array([end[1] for end in ends])
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = 0.5 * (x.min(axis=0) + x.max(axis=0))
+        away = (x - middle) ** 2
+        reach = (1.0 + ROUNDING) * np.sqrt(away[:, 0] + away[:, 1] + away[:, 2])
+    return middle, float(np.maximum((reach + r).max(), 0.0))

@@ -15,6 +15,8 @@ cdef double TOUCH_ROUNDING = 1e-14
 cdef double RESTING_GAP = 1e-9
 #: A contact is in the solve from the beginning if so many changes of its gap in the last step close it
 cdef double FORESEEN = 1.5
+#: [m] farther apart than where contacts count as closed
+cdef double AWAY = 2e-6
 #: [m/s] contacts slower than this do not slide
 cdef double SLIDING = 1e-7
 
@@ -31,13 +33,12 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
         if self.contacts.span == NULL:
             raise ValueError(f"{self.ntouch} contacts without their spans")
         touching_make(&self.contact, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
-                      self.shared.count, self.contacts.ports)
+                      self.shared.count, self.contacts)
         self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
                                           self.memory.scratch_reals(3 * self.ntouch))
         self.hold_start, self.gap_start = self.memory.scratch_reals(self.ntouch), self.memory.scratch_reals(self.ntouch)
         self.way_beside = self.memory.scratch_reals(3 * self.ntouch)
         self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
-        self.contact.span, self.contact.spans = self.contacts.span, self.contacts.spans
         # where contacts may bounce, the speed at which each closes matters
         self.contact.balls = not (self.elastic or self.events)
     return 0
@@ -50,10 +51,10 @@ cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
     # what was recorded of contacts so far in the step
     cdef Touching* x = &self.contact
     cdef double* to
-    cdef int c
-    for c in range(self.ntouch):
-        if x.told[TOLD * c] == 0.0 and x.told[TOLD * c + 1] == 0.0 and x.told[TOLD * c + 2] == 0.0 and \
-                not stands(&self.touch[c]):
+    cdef int c, k
+    for k in range(x.asked_count if x.have_list else self.ntouch):
+        c = x.asked[k] if x.have_list else k
+        if not acted(x, c) and not stands(&self.touch[c]):
             continue
         to = log_more(log, TOUCHED)
         if to == NULL:
@@ -71,16 +72,7 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
     cdef Vec3 lam, way
     cdef double size
     cdef int k, j, c, o
-    memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
-    memset(x.way, 0, 3 * self.ntouch * sizeof(double))
-    memset(x.active, 0, self.ntouch * sizeof(int))
-    if x.leading:
-        memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
-    for c in range(self.ntouch):
-        x.told[TOLD * c + 6] = x.there[c].gap + 0.0     # avoid negative zeros
-        x.gap_before[c] = x.here[c].gap
-        for j in range(3 if x.opened else 0):
-            x.told[TOLD * c + j] += x.impact_impulses[3 * c + j]
+    keep_gaps(self)
     if not x.solved:
         x.have_ports[0] = False
         x.past.seen.count = 0
@@ -98,6 +90,7 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
             continue
         x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
         told = x.told + TOLD * c
+        told[6] = x.there[c].gap + 0.0
         if x.arrives[c]:
             told[6] = -0.0      # the sign marks in records that it rebounds there
         lam = world_impulse(self, k, x.cones.lam + o)
@@ -112,6 +105,27 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
             size = vt_sqrt(dot(way, way))
             if size > SLIDING:
                 store3(x.way + 3 * c, scale(1.0 / size, way))
+
+
+cdef void keep_gaps(ModelStepper self) noexcept nogil:
+    # of contacts that did not act; the impulses of an impact
+    cdef Touching* x = &self.contact
+    cdef double* told
+    cdef int i, k, j, c
+    x.moved[0] = x.moved_there
+    for i in range(x.near_count):
+        k = x.near[i]
+        for c in range(x.span[k].first, x.span[k].end):
+            told = x.told + TOLD * c
+            store3(x.lam + 3 * c, zero3())
+            store3(x.way + 3 * c, zero3())
+            x.active[c] = 0
+            if x.leading:
+                memset(told, 0, TOLD * sizeof(double))
+            told[6] = INFINITY if x.far_there[k] and not acted(x, c) else x.there[c].gap + 0.0  # avoid negative zeros
+            x.gap_before[c] = INFINITY if x.far_there[k] else x.here[c].gap
+            for j in range(3 if x.opened else 0):
+                told[j] += x.impact_impulses[3 * c + j]
 
 
 cdef void keep_standing(ModelStepper self, int k) noexcept nogil:
@@ -164,6 +178,8 @@ cdef inline bint closes_soon(ModelStepper self, int c) noexcept nogil:
     cdef double change
     if x.active[c] or not x.balls or e.patch >= 0 or e.stiffness != INFINITY or self.lane.clock.h_last == 0.0:
         return False
+    if x.within_balls[c] and x.here[c].gap > x.away:
+        return False
     change = x.here[c].gap - x.gap_before[c]
     return change < 0.0 and x.here[c].gap + FORESEEN * change < 0.0
 
@@ -172,13 +188,14 @@ cdef bint others_close(ModelStepper self) noexcept nogil:
     # whether the gap of a contact that is not in the solve is within a few of the largest changes of gaps in the last step
     cdef const Touching* x = &self.contact
     cdef double least = INFINITY, most = 0.0
-    cdef int c
+    cdef int c, k
     if not x.balls or self.lane.clock.h_last == 0.0:
         return False
-    for c in range(self.ntouch):
+    for k in range(x.asked_count):
+        c = x.asked[k]
         if self.touch[c].patch >= 0 or stands(&self.touch[c]):
             continue
-        if x.within[c] == OUTSIDE:
+        if x.within[c] == OUTSIDE and not (x.within_balls[c] and x.here[c].gap > x.away):
             least = min(least, x.here[c].gap)
             most = max(most, fabs(x.here[c].gap - x.gap_before[c]))
     return least < FORESEEN * most
@@ -237,39 +254,169 @@ cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
         x.placed1, x.placed2 = x.placed2, x.placed1
         if x.told2:
             x.here, x.there, told = x.there, x.here, True
+            x.far_here, x.far_there = x.far_there, x.far_here
     x.told2 = False
     stand_bodies(self, q, x.pose1, x.at1, &x.placed1)
-    place_touches(self, q, x.pose1, NULL, x.here, told)
+    x.moved_there = x.moved[0]
+    x.away = 2.0 * FORESEEN * x.moved[0] + AWAY
+    place_balls(x, x.pose1, x.center1)
+    list_spans(self, x.center1, x.away)
+    place_touches(self, q, told)
 
 
 cdef void place_end(ModelStepper self, const double* q) noexcept nogil:
     cdef Touching* x = &self.contact
+    cdef double away
+    cdef int k
     stand_bodies(self, q, x.pose2, x.at2, &x.placed2)
-    place_touches(self, q, x.pose2, x.here, x.there, False)
+    place_balls(x, x.pose2, x.center2)
+    x.moved_there = farthest_moved(x)
+    away = 2.0 * FORESEEN * x.moved_there + AWAY
+    list_spans(self, x.center2, away)
+    for k in range(x.near_count):
+        place_span_end(self, x.near[k], q, away)
     x.told2 = True
 
 
-cdef void place_touches(ModelStepper self, const double* q, const Pose* pose, const Touch* before, Touch* to,
-                        bint told) noexcept nogil:
-    # all contacts; for distant ones a lower bound of the gap. told: `to` is of the end of the step before, and points on
-    # planes are the same at the start of a step
+cdef void place_touches(ModelStepper self, const double* q, bint told) noexcept nogil:
+    # all contacts at node 1. told: `here` is of the end of the step before, and points on planes are the same at the
+    # start of a step
+    cdef Touching* x = &self.contact
     cdef const TouchSpan* on
-    cdef const vt_contact* e
-    cdef double apart
-    cdef int k, c
-    for k in range(self.contact.spans):
-        on = &self.contact.span[k]
-        if told and self.touch[on.first].kind == ON_PLANE:
+    cdef bint far
+    cdef int i, k, c
+    for i in range(x.near_count):
+        k = x.near[i]
+        on = &x.span[k]
+        if told and (x.far_here[k] or self.touch[on.first].kind == ON_PLANE):
             continue
-        apart = 0.0
-        if self.contact.balls and on.radius >= 0.0:
-            e = &self.touch[on.first]
-            apart = dot(constant3(e.normal), placed(pose, e.body_a, on.center)) - e.offset - on.radius
+        far = x.far_here[k] = lies_far(self, on, x.center1, x.away)
         for c in range(on.first, on.end):
-            if apart > 0.0 and not (self.contact.within[c] == INSIDE or self.contact.active[c]):
-                to[c].gap = apart
+            if far and not is_busy(x, c):
+                x.here[c].gap = INFINITY
             else:
-                touch_at(&self.touch[c], q, pose, NULL if before == NULL else &before[c], &to[c])
+                touch_at(&self.touch[c], q, x.pose1, NULL, &x.here[c])
+
+
+cdef void place_span_end(ModelStepper self, int k, const double* q, double away) noexcept nogil:
+    # the contacts of a span at node 2. Contacts are far away where their gaps are larger than what the balls moved in the
+    # step, times 2 FORESEEN: they do not close by such motion. Their gaps count as infinite. What is far away follows
+    # from the nodes alone; a contact that is not so at the end of a step has its gap at the start as well
+    cdef Touching* x = &self.contact
+    cdef const TouchSpan* on = &x.span[k]
+    cdef bint far = lies_far(self, on, x.center2, away)
+    cdef int c
+    if x.far_here[k] and not far:
+        for c in range(on.first, on.end):
+            touch_at(&self.touch[c], x.at1, x.pose1, NULL, &x.here[c])
+        x.far_here[k] = False
+    x.far_there[k] = far
+    for c in range(on.first, on.end):
+        if far and not is_busy(x, c):
+            x.there[c].gap = INFINITY
+        else:
+            touch_at(&self.touch[c], q, x.pose2, &x.here[c], &x.there[c])
+
+
+cdef inline bint acted(const Touching* x, int c) noexcept nogil:
+    # whether an impulse is recorded of a contact
+    return x.told[TOLD * c] != 0.0 or x.told[TOLD * c + 1] != 0.0 or x.told[TOLD * c + 2] != 0.0
+
+
+cdef inline bint is_busy(const Touching* x, int c) noexcept nogil:
+    return x.within[c] == INSIDE or x.active[c] != 0 or acted(x, c)
+
+
+cdef inline bint lies_far(ModelStepper self, const TouchSpan* on, const Vec3* center, double away) noexcept nogil:
+    # whether the balls of a span are farther apart than away: |ca - cb| > ra + rb + away, or n.ca - offset > ra + away
+    cdef const vt_contact* e
+    cdef Vec3 d
+    if on.ball < 0 or not self.contact.balls:
+        return False
+    away += on.radius
+    if on.other >= 0:
+        d = sub(center[on.ball], center[on.other])
+        return dot(d, d) > away * away
+    e = &self.touch[on.first]
+    return dot(constant3(e.normal), center[on.ball]) - e.offset > away
+
+
+cdef void place_balls(const Touching* x, const Pose* pose, Vec3* center) noexcept nogil:
+    cdef int k
+    for k in range(x.ball_count if x.balls else 0):
+        center[k] = placed(pose, x.ball[k].body, x.ball[k].center)
+
+
+cdef double farthest_moved(const Touching* x) noexcept nogil:
+    # a bound of the displacement in this step of points within the balls: |c2 - c1| + r |R2 - R1|
+    cdef const Mat3* A
+    cdef const Mat3* B
+    cdef Vec3 d, s
+    cdef double most = 0.0
+    cdef int k
+    for k in range(x.ball_count if x.balls else 0):
+        if x.ball[k].body < 0:
+            continue
+        A, B = &x.pose1[x.ball[k].body].R, &x.pose2[x.ball[k].body].R
+        d, s = sub(x.center2[k], x.center1[k]), zero3()
+        s = vec3(square_of(sub(B.x, A.x)), square_of(sub(B.y, A.y)), square_of(sub(B.z, A.z)))
+        most = vt_max_nan(most, vt_sqrt(dot(d, d)) + x.ball[k].radius * vt_sqrt(s.x + s.y + s.z))
+    return most
+
+
+cdef inline double square_of(Vec3 a) noexcept nogil:
+    return dot(a, a)
+
+
+cdef void list_spans(ModelStepper self, const Vec3* center, double away) noexcept nogil:
+    # the spans nearer than a skin, unless those of a former list are enough: balls that moved by d each since then are
+    # farther apart than away if they were by away + 2 d (Verlet 1967, "Computer experiments on classical fluids")
+    cdef Touching* x = &self.contact
+    cdef const TouchSpan* on
+    cdef double most = 0.0
+    cdef bint far
+    cdef int k, c
+    for k in range(x.ball_count if x.have_list and x.balls else 0):
+        most = vt_max_nan(most, square_of(sub(center[k], x.center_listed[k])))
+    if x.have_list and away + 2.0 * vt_sqrt(most) <= x.skin:
+        return
+    x.skin = 3.0 * away + x.skin_least
+    memcpy(x.center_listed, center, x.ball_count * sizeof(Vec3))
+    x.near_count = x.asked_count = 0
+    for k in range(x.spans):
+        on = &x.span[k]
+        far = lies_far(self, on, center, x.skin)
+        if far and x.have_list and not x.is_near[k]:
+            continue
+        for c in range(on.first, on.end):
+            far = far and not is_busy(x, c)
+        x.is_near[k] = not far
+        if far:
+            leave_far(self, k)
+            continue
+        x.near[x.near_count] = k
+        x.near_count += 1
+        for c in range(on.first, on.end):
+            x.asked[x.asked_count] = c
+            x.asked_count += 1
+    x.have_list = True
+
+
+cdef void leave_far(ModelStepper self, int k) noexcept nogil:
+    # the contacts of a span that is not in the list
+    cdef Touching* x = &self.contact
+    cdef int c
+    x.far_here[k] = x.far_there[k] = True
+    for c in range(x.span[k].first, x.span[k].end):
+        x.here[c].gap = x.there[c].gap = x.gap_before[c] = INFINITY
+        store3(x.lam + 3 * c, zero3())
+        store3(x.way + 3 * c, zero3())
+        store3(x.guess + 3 * c, zero3())
+        memset(x.told + TOLD * c, 0, TOLD * sizeof(double))
+        x.told[TOLD * c + 6] = INFINITY
+        x.target[c], x.within[c], x.arrives[c], x.own_slip[c] = 0.0, OUTSIDE, 0, False
+        if self.post_contact.pushed_next != NULL:
+            self.post_contact.pushed_next[c] = False
 
 
 cdef inline bint comes_in(ModelStepper self, int c) noexcept nogil:
@@ -280,12 +427,13 @@ cdef inline bint comes_in(ModelStepper self, int c) noexcept nogil:
 cdef bint join(ModelStepper self) noexcept nogil:
     # add the contacts that the trial closes beyond their gaps at the start; returns whether there are any
     cdef Touching* x = &self.contact
-    cdef int c
+    cdef int c, k
     cdef bint more = False
     place_end(self, self.lane.state.q2)
     if self.elastic:
         let_bounce(self)
-    for c in range(self.ntouch):
+    for k in range(x.asked_count):
+        c = x.asked[k]
         if comes_in(self, c):
             x.within[c] = INSIDE
             touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, &x.here[c])
@@ -314,7 +462,8 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
     cdef Vec3 lam
     cdef double share = self.method.node_share(self)
     cdef int c, j, k = 0, n = 0, status
-    for c in range(self.ntouch):
+    for j in range(x.asked_count):
+        c = x.asked[j]
         if x.within[c] == INSIDE:
             x.member[k] = c
             n += self.touch[c].dim

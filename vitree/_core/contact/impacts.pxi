@@ -54,13 +54,13 @@ cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogi
     # contacts at node 1. pushed: some acted in the last step, and are in the solve; free: a step without contacts was
     # taken
     cdef Touching* x = &self.contact
-    cdef int c
+    cdef int c, k
     place_start(self, self.lane.state.q)
     x.count, x.opened, x.solved, x.worst, x.fresh, x.cut = 0, False, False, -1, False, 0
-    memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
-    memset(x.arrives, 0, self.ntouch * sizeof(int))
-    memset(x.own_slip, 0, self.ntouch * sizeof(int))
-    for c in range(self.ntouch):
+    for k in range(x.asked_count):
+        c = x.asked[k]
+        memcpy(x.guess + 3 * c, x.lam + 3 * c, 3 * sizeof(double))
+        x.arrives[c] = x.own_slip[c] = 0
         admit(self, c)
         if x.within[c] == INSIDE or self.elastic or self.events:
             face(self, c)

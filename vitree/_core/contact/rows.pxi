@@ -50,7 +50,8 @@ cdef struct Touching:
     double* way             # (contacts, 3) unit direction in which each slid in the last step, or zeros
     double* hold            # (contacts,) [m] the gap that active contacts keep: zero, or that of a start with overlap
     int* active             # (contacts,) whether it acted in the last step: 0, PUSHED or ARRIVED
-    double* gap_before      # (contacts,) [m] the gap at the start of the last step
+    double* gap_before      # (contacts,) [m] the gap at the start of the last step; of those far away at its end infinite
+    double* moved           # [m] the farthest that a point within the balls about shapes moved in the last step
     double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
     int* have_ports         # P is that of a previous step, for these
     int* owner_kept         # (most_ports,) what each row of P belongs to
@@ -60,7 +61,11 @@ cdef struct Touching:
     # of the model
     const TouchSpan* span   # (spans,)
     int spans
-    bint balls              # contacts outside the ball of their span are far away
+    bint balls              # contacts may be far away
+    const TouchBall* ball   # (ball_count,)
+    int ball_count
+    int* within_balls       # (contacts,) whether its span has balls
+    double skin_least       # [m] half of their mean radius
     TouchTree* tree         # (trees + 1,) the last is all of them
     int trees
     int* tree_of_body       # (nbody,)
@@ -75,6 +80,21 @@ cdef struct Touching:
     int placed1
     int placed2
     int told2               # `there` has all contacts at node 2
+    # contacts that are far away: see `place_span`
+    int* far_here           # (spans,) whether a span is, at node 1
+    int* far_there          # and at node 2
+    Vec3* center1           # (ball_count,) [m] of the balls at node 1
+    Vec3* center2
+    double away             # [m] the distance beyond which a contact is far away at node 1
+    double moved_there      # [m] `moved` of this step
+    int* is_near            # (spans,) whether it is in `near`
+    int* near               # (near_count,) the spans that are not farther than the skin where the list was made
+    int near_count
+    int* asked              # (asked_count,) their contacts
+    int asked_count
+    bint have_list
+    double skin             # [m]
+    Vec3* center_listed     # (ball_count,) [m] of the balls where the list was made
     int* stands             # (nbody,) those of a trial that are placed
     double* target          # (contacts,) [m] lower bound of the gap at the end of the step
     double* guess           # (contacts, 3) initial impulses, world axes
@@ -165,12 +185,13 @@ cdef struct Touching:
 
 
 cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contacts, int patches, int count,
-                       int ports) except -1:
+                       ContactList list) except -1:
     x.lam, x.way = memory.kept_reals(3 * contacts), memory.kept_reals(3 * contacts)
     x.hold, x.target = memory.kept_reals(contacts), memory.scratch_reals(contacts)
     x.active = memory.kept_ints(contacts, 0, ARRIVED)
     x.gap_before = memory.kept_reals(contacts)
-    x.most_ports = min(ports, KEPT_PORTS)
+    x.moved = memory.kept_reals(1)
+    x.most_ports = min(list.ports, KEPT_PORTS)
     x.have_ports = memory.kept_ints(1, 0, 1)
     x.owner_kept = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
     x.P = memory.kept_reals(x.most_ports * x.most_ports)
@@ -203,6 +224,25 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.own_slip = <int*>memory.scratch(contacts * sizeof(int))
     x.stands = <int*>memory.scratch(m.nbody * sizeof(int))
     touching_trees(x, memory, m)
+    touching_spans(x, memory, contacts, list)
+    return 0
+
+
+cdef int touching_spans(Touching* x, Memory memory, int contacts, ContactList list) except -1:
+    cdef int k, c
+    x.span, x.spans, x.ball, x.ball_count = list.span, list.spans, list.ball, list.balls
+    x.within_balls = <int*>memory.given(contacts * sizeof(int))
+    for k in range(x.spans):
+        for c in range(x.span[k].first, x.span[k].end):
+            x.within_balls[c] = x.span[k].ball >= 0
+    for k in range(x.ball_count):
+        x.skin_least += 0.5 * x.ball[k].radius / x.ball_count
+    x.far_here, x.far_there = (<int*>memory.scratch(x.spans * sizeof(int)), <int*>memory.scratch(x.spans * sizeof(int)))
+    x.is_near, x.near = <int*>memory.scratch(x.spans * sizeof(int)), <int*>memory.scratch(x.spans * sizeof(int))
+    x.asked = <int*>memory.scratch(contacts * sizeof(int))
+    x.center1, x.center2 = (<Vec3*>memory.scratch(x.ball_count * sizeof(Vec3)),
+                            <Vec3*>memory.scratch(x.ball_count * sizeof(Vec3)))
+    x.center_listed = <Vec3*>memory.scratch(x.ball_count * sizeof(Vec3))
     return 0
 
 

@@ -15,14 +15,16 @@ cdef double TOUCH_CONTRACTION = 0.05
 
 cdef void variational_accept(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
-    cdef int c
+    cdef int c, k
     model_accept(self)
     if not self.ntouch:
         return
-    memcpy(self.post_contact.active_before, x.active, self.ntouch * sizeof(int))
+    for k in range(x.asked_count):
+        self.post_contact.active_before[x.asked[k]] = x.active[x.asked[k]]
     keep_touch(self)
     self.post_contact.jumped[0] = x.opened
-    for c in range(self.ntouch):
+    for k in range(x.asked_count):
+        c = x.asked[k]
         if x.active[c] and not self.post_contact.active_before[c] and not stands(&self.touch[c]):
             self.post_contact.jumped[0] = True
 

@@ -59,6 +59,8 @@ cdef void begin_contacts(ModelStepper self) noexcept nogil:
     memset(x.hold, 0, self.ntouch * sizeof(double))
     memset(x.active, 0, self.ntouch * sizeof(int))
     memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
+    x.have_list = False
+    x.moved[0] = 0.0
     x.past.seen.count = 0
     x.passes = x.inexact = 0
     x.inexact_most = 0.0
@@ -90,9 +92,10 @@ cdef void put_back_touch(ModelStepper self) noexcept nogil:
 
 cdef void note_node(ModelStepper self) noexcept nogil:
     # the start of the current step, and the contacts that acted in the step before
-    cdef int c
+    cdef int c, k
     memcpy(self.post_contact.node_next, self.lane.state.q, self.nq * sizeof(double))
-    for c in range(self.ntouch):
+    for k in range(self.contact.asked_count if self.contact.have_list else self.ntouch):
+        c = self.contact.asked[k] if self.contact.have_list else k
         self.post_contact.pushed_next[c] = settled_pushed(self, c)
 
 
@@ -123,8 +126,9 @@ cdef const Pose* poses_at(ModelStepper self, const double* q) noexcept nogil:
 
 
 cdef bint pushed_any(ModelStepper self) noexcept nogil:
-    cdef int c
-    for c in range(self.ntouch):
+    cdef int c, k
+    for k in range(self.contact.asked_count if self.contact.have_list else self.ntouch):
+        c = self.contact.asked[k] if self.contact.have_list else k
         if settled_pushed(self, c):
             return True
     return False

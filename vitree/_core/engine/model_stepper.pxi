@@ -220,7 +220,7 @@ cdef class ModelStepper(Stepper):
                 raise ValueError(f"contact {c} of {self.ntouch}")
             x.within[c] = INSIDE
         self.lane.now.h = self.shared.schedule.span
-        x.placed1 = x.placed2 = False
+        x.placed1 = x.placed2 = x.have_list = False
         place_start(self, &q[0])
         for c in members:
             face(self, c)
@@ -292,7 +292,7 @@ cdef class ModelStepper(Stepper):
             row = <Py_ssize_t>log[k, 0]
             if not 0 <= row < q.shape[0]:
                 raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
-            rebounds = False
+            rebounds = x.have_list = False
             memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
             memset(x.active, 0, self.ntouch * sizeof(int))
             for c in range(self.ntouch):
@@ -495,6 +495,7 @@ cdef class ModelStepper(Stepper):
 
     cdef void start_run(self) noexcept nogil:
         Stepper.start_run(self)
+        self.contact.have_list = self.contact.told2 = False
         self.post_contact.first = self.lane.clock.t if self.lane.clock.steps == 1 else NAN
 
     cdef void open_step(self) noexcept nogil:
