@@ -75,6 +75,7 @@ cdef void note_touch(ModelStepper self) noexcept nogil:
     memcpy(self.way_start, self.contact.way, 3 * self.ntouch * sizeof(double))
     memcpy(self.hold_start, self.contact.hold, self.ntouch * sizeof(double))
     memcpy(self.gap_start, self.contact.gap_before, self.ntouch * sizeof(double))
+    self.moved_start = self.contact.moved[0]
     memcpy(self.active_start, self.contact.active, self.ntouch * sizeof(int))
     memcpy(self.post_contact.told_start, self.contact.told, TOLD * self.ntouch * sizeof(double))
     self.post_contact.jumped_start = self.post_contact.jumped[0]
@@ -85,6 +86,7 @@ cdef void put_back_touch(ModelStepper self) noexcept nogil:
     memcpy(self.contact.way, self.way_start, 3 * self.ntouch * sizeof(double))
     memcpy(self.contact.hold, self.hold_start, self.ntouch * sizeof(double))
     memcpy(self.contact.gap_before, self.gap_start, self.ntouch * sizeof(double))
+    self.contact.moved[0] = self.moved_start
     memcpy(self.contact.active, self.active_start, self.ntouch * sizeof(int))
     memcpy(self.contact.told, self.post_contact.told_start, TOLD * self.ntouch * sizeof(double))
     self.post_contact.jumped[0] = self.post_contact.jumped_start

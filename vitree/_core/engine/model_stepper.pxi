@@ -47,6 +47,7 @@ cdef class ModelStepper(Stepper):
     cdef double* way_start
     cdef double* hold_start
     cdef double* gap_start
+    cdef double moved_start
     cdef int* active_start
     cdef bint answers_by_factors        # the response is that of M, by the operations and factors of `velocity`
     cdef object stages_owner
