@@ -149,10 +149,10 @@ def friction_of(log, mu):
 
     Both (k,), relative to mu N; NaN for the second where a contact did not slide in the step before.
     """
-    errors, last, before, most = [], {}, -1, np.abs(log.impulse).max()
+    errors, last, now, before, most = [], {}, {}, -1, np.abs(log.impulse).max()
     for k in range(len(log.record)):
         if log.record[k] != before:
-            last, now, before = (now if log.record[k] == before + 1 else {}) if before >= 0 else {}, {}, log.record[k]
+            last, now, before = now if log.record[k] == before + 1 else {}, {}, log.record[k]
         n, speed = log.normal[k], np.linalg.norm(log.slip[k])
         size = log.impulse[k] @ n
         tangent, u = log.impulse[k] - size * n, log.slip[k] / speed if speed > 1e-7 else np.zeros(3)
