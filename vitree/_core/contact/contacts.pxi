@@ -691,7 +691,7 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
     cdef const Touch* at
     cdef const Touch* before
     cdef TouchRow* to
-    cdef Vec3 arm_a, arm_b, centre, d, t, couple
+    cdef Vec3 arm_a, arm_b, t, couple
     cdef double more
     cdef int k, c, j, way
     for k in range(x.count):
@@ -718,16 +718,7 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
         if e.dim == 1:
             continue
         if on_patch(self, c):
-            # all points of a patch slide with its centre and rotate about it
-            centre = mul(pose[e.body_a].R, x.patch_centre[e.patch])
-            d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
-            if end:
-                d = scale(0.5, add(d, mul(pose[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))))
-            d = cross(before.n, d)
-            for j in range(2):
-                t = before.t2 if j else before.t1
-                to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, -1, 6
-                put_wrench(to[1 + j].on_a, centre, t, scale(dot(d, t), before.n))
+            patch_rows(self, e, c, before, pose, end, to + 1)
             continue
         more = halfway(e, before)
         arm_a, arm_b = axpy(-more, before.n, before.arm_a), axpy(more, before.n, before.arm_b)
@@ -742,6 +733,29 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
                 slip_row(self, e.body_a, pose, arm_a, before.n, rolling_lever(e, e.radius_a, more), t, to[1 + j].on_a)
             if e.body_b >= 0:
                 slip_row(self, e.body_b, pose, arm_b, before.n, -rolling_lever(e, e.radius_b, more), neg(t), to[1 + j].on_b)
+
+
+cdef void patch_rows(ModelStepper self, const vt_contact* e, int c, const Touch* before, const Pose* pose, bint end,
+                     TouchRow* to) noexcept nogil:
+    # all points of a patch slide with its centre and rotate about it, by t.s = t.s_c + (n.rho)(t.(n x d)), d = (d1 + d2)/2
+    # with the arm d from the centre. The derivative by displacements at node 2, as a force at the centre and a couple:
+    #     t.dc + (t.(n x d))(n.drho) + (n.rho) t.(n x (dtheta x d2))/2,    drho = dlog_rho dtheta
+    cdef Touching* x = &self.contact
+    cdef Vec3 centre = mul(pose[e.body_a].R, x.patch_centre[e.patch]), n = before.n, d2 = zero3(), axis = n, d, t, couple
+    cdef int j
+    d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
+    if end:
+        d2 = mul(pose[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))
+        d = scale(0.5, add(d, d2))
+        axis = dlog(neg(turn_between(&x.pose1[e.body_a].R, &pose[e.body_a].R)), n)
+    d = cross(n, d)
+    for j in range(2):
+        t = before.t2 if j else before.t1
+        couple = scale(dot(d, t), axis)
+        if end:
+            couple = axpy(0.5 * x.patch_turn[e.patch], cross(d2, cross(t, n)), couple)
+        to[j].a, to[j].b, to[j].size = x.port_of_body[e.body_a], -1, 6
+        put_wrench(to[j].on_a, centre, t, couple)
 
 
 cdef void slip_row(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius, Vec3 t,
