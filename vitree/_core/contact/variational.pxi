@@ -3,7 +3,7 @@
 
 cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
-    TOUCH_LAST = 8          # of one whose problem is not solved, if its momenta balance
+    TOUCH_LAST = 8          # of one whose momenta balance, if a small residual of its contacts remains
 
 #: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
 cdef double TOUCH_SHARE = 1e-4
@@ -309,7 +309,8 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             if not x.foretold:
                 found = touch_residual(self)
                 goal = touch_goal(self)
-                if e <= p.goal and (found <= max(goal, 2.0 * x.residue) or (x.residue > 0.0 and k > TOUCH_LAST)):
+                if e <= p.goal and (found <= max(goal, 2.0 * x.residue) or (
+                        k > TOUCH_LAST and (x.residue > 0.0 or found <= TOUCH_LEFT * touch_speed(self)))):
                     if found > goal:
                         x.accepted = max(x.accepted, found)
                     x.passes += k
