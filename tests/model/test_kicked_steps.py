@@ -192,12 +192,11 @@ def test_the_figure_stands_by_a_torque_function(method):
 def test_steps_in_halves_are_told():
     """Steps that are too long for a landing are taken in halves, kicks and all; the run says so and keeps its times."""
     found = 0
-    for ground, seed, dt in (("hills", 1, 0.05), ("hills", 2, 0.05), ("plane", 0, 0.05)):
+    for ground, seed, dt in (("hills", 0, 0.06), ("hills", 4, 0.06), ("plane", 0, 0.06), ("plane", 7, 0.06)):
         model = crawler(GROUNDS[ground])
         run = vt.simulate(model, *thrown(model, seed), duration=0.6, dt=dt, method="semi-implicit-euler",
                           monitors="gap")  # fmt: skip
-        _, left, *_ = run.settings.get("inexact_contacts", (0, 0.0))
-        assert left < 1e-5 and run.monitors["gap"].min() > (-1e-3 if ground == "hills" else -1e-9 - dt * left)
+        assert run.monitors["gap"].min() > (-1e-3 if ground == "hills" else -1e-9)
         assert np.abs(np.diff(run.t) - dt).max() < 1e-12
         if run.settings["halved"]:
             found += 1

@@ -10,7 +10,7 @@ cdef double TOUCH_LEFT = 1e-5
 cdef double TOUCH_LENIENT = 0.1
 #: Tolerance of contacts: relative to the velocities, and to the rounding errors of positions
 cdef double TOUCH_TOLERANCE = 5e-11
-cdef double TOUCH_ROUNDING = 1e-14
+cdef double TOUCH_ROUNDING = 5e-15
 #: [m] contacts whose gap is no more at both ends of the last step rest
 cdef double RESTING_GAP = 1e-9
 #: A contact is in the solve from the beginning if so many changes of its gap in the last step close it
