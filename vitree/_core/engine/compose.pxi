@@ -79,34 +79,42 @@ cdef bint may_halve(ModelStepper self, int status) noexcept nogil:
 
 
 cdef int halve(ModelStepper self, int status) noexcept nogil:
-    # a step that cannot be solved, in 2, 4, 8 ... equal parts; the status of the whole step if none succeeds
+    # a step that cannot be solved: in 2, 4, 8 ... equal parts, and last with the best impulses that are found; with these
+    # from the beginning if the step has used up its corrections. The status of the whole step if none succeeds
     cdef Touching* touch = &self.contact
     cdef Now* now = self.lane.now
-    cdef int k, count = 1, spent = now.iterations, worst = touch.worst
+    cdef int k, spent = now.iterations, worst = touch.worst
     cdef double error = now.error, residual = touch.residual
-    for k in range(self.shared.choices.halvings):
-        count *= 2
-        if in_parts(self, count) == OK:
-            note_halves(self)
-            now.iterations += spent
-            # the history has increments of another step
-            lose_history(self)
-            return OK
-        spent += now.iterations
-        if now.cause != OK or (touch.cut >= TOUCH_CUTS and corrections_spent(self)):
+    cdef bint best = touch.cut >= TOUCH_CUTS and corrections_spent(self), solved = False
+    if best:
+        solved = again(self, 1, True, &spent)
+    for k in range(self.shared.choices.halvings if not solved else 0):
+        if now.cause != OK:
             break
-    if touch.cut >= TOUCH_CUTS and now.cause == OK:
-        # the best impulses that were found
-        touch.lenient = True
-        k = in_parts(self, 1)
-        touch.lenient = False
-        if k == OK:
-            now.iterations += spent
-            lose_history(self)
-            return OK
-    now.iterations, now.error = spent, error
+        solved = again(self, 2 << k, best, &spent)
+        if solved:
+            note_halves(self)
+            break
+    if not solved and not best and touch.cut >= TOUCH_CUTS and now.cause == OK:
+        solved = again(self, 1, True, &spent)
+    now.iterations = spent
+    if solved:
+        # the history has increments of another step
+        lose_history(self)
+        return OK
+    now.error = error
     touch.worst, touch.residual = worst, residual
     return status
+
+
+cdef bint again(ModelStepper self, int count, bint best, int* spent) noexcept nogil:
+    # whether the step is solved in so many equal parts. best: with the best impulses that are found
+    cdef bint solved
+    self.contact.lenient = best
+    solved = in_parts(self, count) == OK
+    self.contact.lenient = False
+    spent[0] += self.lane.now.iterations
+    return solved
 
 
 cdef int in_parts(ModelStepper self, int count) noexcept nogil:
