@@ -17,6 +17,8 @@ cdef enum:
     PROXIMAL_BUDGET = 60    # most corrections of all regularised problems
     STEP_BUDGET = 100       # corrections of all rows in a step, after which
     CONE_SPARE = 4          # a problem has so many
+    LAST_RESORT = 15        # and sweeps, until so many more are used
+    SWEEPS_OF_CORRECTION = 10   # sweeps that cost about as much as a correction
     ALONE_PASSES = 20       # most passes for a contact that slides alone
 
 #: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the
@@ -703,9 +705,10 @@ cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept n
         log_problem(x, goal)
     x.planned = False
     e = cone_descend(x, goal, CONE_PASSES, False)
-    if e <= enough or not isfinite(e):
+    if e <= enough or not isfinite(e) or x.budget <= -LAST_RESORT:
         return e
     memcpy(x.kept, x.lam, x.n * sizeof(double))
+    x.budget -= x.price * CONE_SWEEPS / SWEEPS_OF_CORRECTION
     cone_sweep(x, CONE_SWEEPS)
     return cone_proximal(x, e, enough)
 
