@@ -14,7 +14,7 @@ cdef double TOUCH_ROUNDING = 5e-15
 #: [m] contacts whose gap is no more at both ends of the last step rest
 cdef double RESTING_GAP = 1e-9
 #: Corrections of problems of single trees, whose matrices are dense, count as more than one from so many rows on
-cdef double DENSE_ROWS = 24.0
+cdef double DENSE_ROWS = 16.0
 #: A contact is in the solve from the beginning if so many changes of its gap in the last step close it
 cdef double FORESEEN = 1.5
 #: [m] farther apart than where contacts count as closed
@@ -822,7 +822,7 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
     cdef int k = g.member, o = g.row, i
     part[0] = y[0]
     part.count, part.n, part.price = g.count, g.n, <double>g.n / y.n
-    if g.parts == 1:
+    if g.parts == 1 and not self.method.explicit:
         part.price *= max(1.0, <double>g.n / DENSE_ROWS)
     part.law, part.dim, part.mu, part.lead, part.give = y.law + k, y.dim + k, y.mu + k, y.lead + 2 * k, y.give + k
     part.row = y.own_row + k
