@@ -144,6 +144,23 @@ def test_jammed_balls_are_simulated_and_what_is_not_solved_is_told(friction, see
     assert np.diff(run.energy).max() < 2e-4 * (run.energy[0] - run.energy[-1])
 
 
+def test_rows_of_slips_are_exact_derivatives():
+    """Newton's method converges quadratically where patches and rolling spheres slide and spin within long steps."""
+    model, q = box(friction=0.4)
+    run = vt.simulate(model, q, [1.0, 0.3, 0, 0, 0, 8.0], duration=0.2, dt=0.02)
+    assert run.iterations.max() <= 3
+    tree, radii = vt.Tree("balls"), (0.3, 0.1)
+    for k, radius in enumerate(radii):
+        tree.world.add(vt.free(f"base{k}"), vt.body(f"ball{k}", 1.0, (0.4 * radius**2,) * 3))
+        tree.contact(vt.Contact(f"ball{k}", shapes=vt.Sphere(radius)))
+    tree.contact(vt.Ground(friction=0.4))
+    model = tree.compile()
+    q = model.neutral()
+    q[2], q[7:10] = radii[0], (0.05, 0, radii[0] + np.sqrt(sum(radii) ** 2 - 0.05**2))
+    run = vt.simulate(model, q, [0.5, 0, 0, 3, 5, 2, 0.3, 0, 0, 9, -7, 5], duration=0.1, dt=0.01)
+    assert len(run.contacts) >= 18 and run.iterations.max() <= 3
+
+
 def friction_of(log, mu):
     """Of each contact that slides: how far its friction is from the laws, of its own slip and half of the last one's.
 
