@@ -564,7 +564,7 @@ cdef bint plan_trees(ContactProblem* x) noexcept nogil:
     for i in range(x.count):
         W = &x.W1[x.row[i]]
         if W.a >= 0 and W.b >= 0:
-            blocks_join(z, &x.on, x.on.of_port[W.a] - x.on.base, x.on.of_port[W.b] - x.on.base)
+            blocks_join(z, &x.on, tree_on_side(x, W, 0), tree_on_side(x, W, 1))
     if not blocks_plan(z, &x.on):
         return False
     for k in range(2 * x.n):
@@ -579,7 +579,7 @@ cdef bint plan_trees(ContactProblem* x) noexcept nogil:
             at = port_on_side(W, side)
             if at < 0:
                 continue
-            s = x.on.of_port[at] - x.on.base
+            s = tree_on_side(x, W, side)
             o = x.on.first[s]
             for i in range(x.on.size[s]):
                 z.pushed[z.pushed_at[2 * k + side] + i] = vt_inner(6 if side else W.size, x.P + (o + i) * x.width + at,
@@ -630,8 +630,7 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
                 at = port_on_side(&x.W1[o], to)
                 if at < 0:
                     continue
-                s = x.on.of_port[at] - x.on.base
-                one = x.on.size[t]
+                s, one = tree_on_side(x, &x.W1[o], to), x.on.size[t]
                 A = z.data + z.at[s * z.trees + t] + other
                 if dim == 3 and size == 6:
                     vt_add_three(x.on.size[s], z.pushed + z.pushed_at[2 * o + to], z.pushed + z.pushed_at[2 * o + 2 + to],
@@ -642,13 +641,8 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
                     for k in range(x.on.size[s]):
                         vt_add_row(size, pushed[k], Y + 6 * j, A + k * one)
         for to in range(2):
-            at = port_on_side(&x.W1[o], to)
-            if at < 0:
-                continue
-            s = x.on.of_port[at] - x.on.base
             for j in range(dim):
-                vt_add_row(x.on.size[s], e[j], z.pushed + z.pushed_at[2 * (o + j) + to],
-                           x.answer + x.on.first[s] - x.first)
+                push_tree(x, o + j, to, e[j])
     if not blocks_solve(z, &x.on, x.first, x.answer):
         return False
     cone_from_ports(x)
