@@ -624,7 +624,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
     apart = trees_apart(self)
     for group in range(x.groups):
         g = &x.group[group]
-        g.port, g.row, g.part = ports, n, parts
+        g.port, g.row, g.part, g.settled = ports, n, parts, False
         limits = 0
         for k in range(g.member, g.member + g.count):
             n += self.touch[x.member[k]].dim
@@ -848,8 +848,9 @@ cdef double map_contacts(ModelStepper self) noexcept nogil:
     cdef double most = 0.0
     cdef int k
     for k in range(x.groups):
-        cut_cones(self, k, &part)
-        most = vt_max_nan(most, cone_map(&part, part.lam, part.w, part.F, False))
+        if not x.group[k].settled:
+            cut_cones(self, k, &part)
+            most = vt_max_nan(most, cone_map(&part, part.lam, part.w, part.F, False))
     return most
 
 
@@ -861,6 +862,8 @@ cdef double solve_contacts(ModelStepper self, double goal, double enough) noexce
     cdef double most = 0.0, left
     cdef int k, o
     for k in range(x.groups):
+        if x.group[k].settled:
+            continue
         cut_cones(self, k, &part)
         left = cone_solve(&part, goal, enough)
         # half of the friction against the last slip pushes forward where the motion turns, and then there may be no

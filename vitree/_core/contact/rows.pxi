@@ -38,6 +38,8 @@ cdef struct TouchGroup:     # contacts in the solve that are coupled by the tree
     int whole               # of one tree: those of bodies, before those of coordinates
     int part                # the first of the trees that have ports, and their number
     int parts
+    bint foretold           # its impulses are extrapolated from those of previous steps, where some are
+    bint settled            # its equations hold at the current trial, and the pass does not change it
     double least            # of an impact: the smallest restitution, the gain of kinetic energy and its terms
     double gain
     double terms

@@ -5,9 +5,12 @@ cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
     TOUCH_LAST = 8          # of one whose momenta balance, if a small residual of its contacts remains
 
-#: The complementarity problem of a pass is solved to this fraction of the pass's initial residual
+#: The complementarity problem of a pass is solved to this fraction of the pass's initial residual, or to less: to this
+#: fraction times the relative residual of the momenta, which is about what a correction leaves, but not below the last
 cdef double TOUCH_SHARE = 1e-4
-#: or this one, if that takes more than corrections
+cdef double TOUCH_QUADRATIC = 1e-2
+cdef double TOUCH_LEAST = 1e-9
+#: or to this one, if that takes more than corrections
 cdef double TOUCH_ENOUGH = 0.1
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
@@ -299,6 +302,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                 return JOINED
         measure_touches(self)
         found = INFINITY
+        unsettle(self)
         if k == 0 or not have:
             place_rows2(self)
         if have:
@@ -306,9 +310,13 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                 couple_contacts(self, contact_P(self), x.W2)
                 if x.foretold:
                     e = stay(self, e)
-            if not x.foretold:
+            if not x.foretold or some_stay(self):
                 found = touch_residual(self)
                 goal = touch_goal(self)
+                settle_groups(self, goal)
+            if x.foretold:
+                found = INFINITY
+            else:
                 if e <= p.goal and (found <= max(goal, 2.0 * x.residue) or (
                         k > TOUCH_LAST and (x.residue > 0.0 or found <= TOUCH_LEFT * touch_speed(self)))):
                     if found > goal:
@@ -357,23 +365,77 @@ cdef bint foretell(ModelStepper self) noexcept nogil:
 
 
 cdef double stay(ModelStepper self, double e) noexcept nogil:
-    # the current impulses rather than the predicted u, if they are sufficient; returns the residual
+    # the current impulses rather than the predicted u, in groups where they are sufficient; returns the residual
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
-    cdef int k
+    cdef TouchGroup* g
+    cdef int k, t
     sum_wrenches(self, x.cones.lam, x.T)
     memset(newton.d, 0, self.nv * sizeof(double))
     for k in range(x.ports):
         push_port(x, k, self.nv, x.u[k] - x.T[k], newton.d)
     clear_locked(self, newton.d)
-    if e + largest(newton.d, self.nv) > newton.now.goal:
-        return e
-    vt_add_row(self.nv, 1.0, newton.d, newton.r)
-    memcpy(x.u, x.T, x.ports * sizeof(double))
+    vt_add_row(self.nv, 1.0, newton.r, newton.d)
+    for k in range(x.groups):
+        x.group[k].foretold = False
+    for t in range(x.trees):
+        if x.group_of_tree[t] >= 0 and error_of_tree(self, t, newton.d) > newton.now.goal:
+            x.group[x.group_of_tree[t]].foretold = True
     x.foretold = False
+    for k in range(x.groups):
+        g = &x.group[k]
+        if g.foretold:
+            x.foretold = True
+        else:
+            memcpy(x.u + g.port, x.T + g.port, g.ports * sizeof(double))
+    for t in range(x.trees):
+        k = x.group_of_tree[t]
+        if k >= 0 and not x.group[k].foretold:
+            memcpy(newton.r + x.tree[t].v, newton.d + x.tree[t].v, (x.tree[t].v_end - x.tree[t].v) * sizeof(double))
     kick_node(self)
     newton.now.error = self.lane.now.error = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
     return newton.now.error
+
+
+# ---- groups whose equations hold ---------------------------------------------------------------------
+
+
+cdef double error_of_tree(ModelStepper self, int t, const double* r) noexcept nogil:
+    # the norm of a residual of the momenta of one tree
+    cdef const TouchTree* on = &self.contact.tree[t]
+    cdef const double* gain = self.shared.choices.gain
+    return weighted(gain + on.v if gain != NULL else NULL, on.v_end - on.v, r + on.v,
+                    largest(r + on.v, on.v_end - on.v))
+
+
+cdef bint some_stay(ModelStepper self) noexcept nogil:
+    # whether groups have the current impulses, where others have predicted ones
+    cdef int k
+    for k in range(self.contact.groups):
+        if not self.contact.group[k].foretold:
+            return True
+    return False
+
+
+cdef void unsettle(ModelStepper self) noexcept nogil:
+    cdef int k
+    for k in range(self.contact.groups):
+        self.contact.group[k].settled = False
+
+
+cdef void settle_groups(ModelStepper self, double goal) noexcept nogil:
+    # those whose momenta balance and whose natural residual is below the goal, where others do not move them
+    cdef Touching* x = &self.contact
+    cdef TouchGroup* g
+    cdef int k, t
+    if x.groups == 1 or not trees_apart(self):
+        return
+    for k in range(x.groups):
+        g = &x.group[k]
+        g.settled = not (x.foretold and g.foretold) and largest(x.cones.F + g.row, g.n) <= goal
+    for t in range(x.trees):
+        if x.group_of_tree[t] >= 0 and error_of_tree(self, t, self.lane.newton.r) > self.lane.newton.now.goal:
+            x.group[x.group_of_tree[t]].settled = False
 
 
 cdef int correct_touches(ModelStepper self) noexcept nogil:
@@ -384,24 +446,30 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     cdef Newton* newton = &self.lane.newton
     cdef Pass* p = newton.now
     cdef double* before = x.change
-    cdef double inverse = 1.0 / self.lane.now.h, e, goal, left
+    cdef double inverse = 1.0 / self.lane.now.h, e, goal, share, left
     cdef const TouchGroup* g
-    cdef int i, k, o, n = y.n
+    cdef int i, k, o
     cdef int status = direction(self)
     x.corrected = False
     if status != OK:
         return status
+    for i in range(x.trees if x.groups > 1 else 0):
+        if x.group_of_tree[i] >= 0 and x.group[x.group_of_tree[i]].settled:
+            memset(newton.d + x.tree[i].v, 0, (x.tree[i].v_end - x.tree[i].v) * sizeof(double))
     for i in range(x.groups):
         g = &x.group[i]
+        if g.settled:
+            continue
         displace_ports(self, g.port, g.port + g.ports, x.T)
         for k in range(g.port, g.port + g.ports):
             x.T[k] = inverse * x.T[k] - vt_inner(g.ports, contact_P(self) + k * x.ports + g.port, x.u + g.port)
-    for k in range(n):
-        y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
+        for k in range(g.row, g.row + g.n):
+            y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
     x.before = map_contacts(self)
     goal = touch_goal(self)
     e = max(0.2 * goal, TOUCH_ENOUGH * x.before)
-    left = solve_contacts(self, max(0.02 * goal, TOUCH_SHARE * x.before), e)
+    share = min(TOUCH_SHARE, max(TOUCH_LEAST, TOUCH_QUADRATIC * p.error / p.scale))
+    left = solve_contacts(self, max(0.3 * goal, share * x.before), e)
     if not may_go_on(self, left, e):
         note_worst(self)
         return NOT_CONVERGED

@@ -31,8 +31,13 @@ cdef double PROXIMAL_SHARE = 1e-2
 cdef double PROXIMAL_SHIFT = 1e-12
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
-#: The shift of a correction, as a fraction of the diagonal of G
+#: The shift of a correction, as a fraction of the diagonal of G; where the rows of several trees are redundant; and
+#: where |F| is at most so many times the goal: there it consists of rounding errors, which lam follows along the null
+#: space of G
 cdef double CONE_PROXIMAL = 1e-7
+cdef double CONE_REDUNDANT = 1e-4
+cdef double CONE_ROUNDED = 1e-3
+cdef double CONE_NEAR = 1e3
 #: and the fraction of the bound of its friction that they may leave
 cdef double ALONE_LEFT = 1e-9
 #: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
@@ -114,7 +119,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     at = <double*>realloc(x.memory, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
-    x.room, x.ports_room, x.share, x.proximal, x.price = <int>rows, <int>most, 1.0, CONE_PROXIMAL, 1.0
+    x.room, x.ports_room, x.share, x.price = <int>rows, <int>most, 1.0, 1.0
     ints = <int*>(at + reals)
     x.memory = at
     x.b, x.lam, x.w, x.F, x.d = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
@@ -757,7 +762,6 @@ cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept 
             if failed == PROXIMAL_FAILED:
                 memcpy(x.lam, x.kept, n * sizeof(double))
                 failed = 0
-    x.proximal = CONE_PROXIMAL
     memcpy(x.lam, x.kept, n * sizeof(double))
     return cone_map(x, x.lam, x.w, x.F, False)
 
@@ -767,6 +771,9 @@ cdef double cone_descend(ContactProblem* x, double goal, int passes, bint strict
     cdef int k, since = 0
     cdef double e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), least = square, most = e
     cdef bint behind = False
+    if not strict:
+        x.proximal = (CONE_ROUNDED if e <= CONE_NEAR * goal
+                      else CONE_REDUNDANT if x.W1 != NULL and x.on.count > 1 and x.n > x.ports else CONE_PROXIMAL)
     for k in range(passes + 1):
         if x.share != 1.0:
             e = cone_unscaled(x)
