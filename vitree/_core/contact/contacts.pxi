@@ -596,32 +596,55 @@ cdef void group_contacts(ModelStepper self) noexcept nogil:
         g.count += 1
 
 
+cdef int count_ports(ModelStepper self, bint apart) noexcept nogil:
+    # mark the bodies in contact, and allocate
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e
+    cdef int k, i, t, side, body
+    cdef int* count = x.part_size       # of each tree
+    cdef size_t n
+    x.ports = 0
+    for i in range(self.shared.m.nbody):
+        x.port_of_body[i] = -1
+    memset(count, 0, (x.trees + 1) * sizeof(int))
+    for k in range(x.count):
+        e = &self.touch[x.member[k]]
+        if on_coordinate(e):
+            count[x.tree_of_v[e.iv] if apart else x.trees] += 1
+            continue
+        for side in range(2):
+            body = e.body_b if side else e.body_a
+            if body >= 0 and x.port_of_body[body] < 0:
+                x.port_of_body[body] = 0
+                count[x.tree_of_body[body] if apart else x.trees] += 6
+    x.row_reals = x.block_reals = 0
+    for t in range(x.trees + 1):
+        n = count[t]
+        x.ports += count[t]
+        x.row_reals += n * (x.tree[t].v_end - x.tree[t].v)
+        x.block_reals += n * n
+    return ports_room(x, x.ports)
+
+
+cdef inline void add_port_of(Touching* x, int port, int owner, int tree, int part) noexcept nogil:
+    x.owner[port], x.tree_of_port[port], x.part_of_port[port] = owner, tree, part
+    x.row_at[port] = <Py_ssize_t>x.row_reals - x.tree[tree].v
+    x.row_reals += x.tree[tree].v_end - x.tree[tree].v
+
+
 cdef int place_ports(ModelStepper self) noexcept nogil:
     # a port for each body and coordinate in contact, and the contacts' rows in them at node 1
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef TouchGroup* g
-    cdef int k, i, t, n, group, side, body, status, parts, limits, whole, ports = 0, nv = self.nv
-    cdef bint apart
-    for i in range(self.shared.m.nbody):
-        x.port_of_body[i] = -1
-    for k in range(x.count):
-        e = &self.touch[x.member[k]]
-        if on_coordinate(e):
-            ports += 1
-            continue
-        for side in range(2):
-            body = e.body_b if side else e.body_a
-            if body >= 0 and x.port_of_body[body] < 0:
-                x.port_of_body[body] = ports
-                ports += 6
-    status = ports_room(x, ports, nv)
+    cdef int k, i, t, n, group, status, parts, limits, whole, ports, n_ports
+    cdef bint apart = trees_apart(self)
+    status = count_ports(self, apart)
     if status != OK:
         return status
-    x.ports = ports
     # group by group and tree by tree: bodies in order, then coordinates in the order of the contacts
     ports = n = parts = 0
-    apart = trees_apart(self)
+    x.row_reals = x.block_reals = 0
     for group in range(x.groups):
         g = &x.group[group]
         g.port, g.row, g.part, g.settled = ports, n, parts, False
@@ -637,24 +660,28 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
             for i in range(x.tree[t].body, x.tree[t].body_end):
                 if x.port_of_body[i] >= 0:
                     x.port_of_body[i] = ports
-                    body_ports(self.shared.m, x.pose1, i, &x.tree[t], x.rows + ports * nv)
                     for k in range(6):
-                        x.owner[ports + k], x.tree_of_port[ports + k], x.part_of_port[ports + k] = i, t, parts
+                        add_port_of(x, ports + k, i, t, parts)
+                    body_ports(self.shared.m, x.pose1, i, &x.tree[t], row_of(x, x.rows, ports))
                     ports += 6
             whole = ports - x.part[parts]
             for k in range(g.member, g.member + (g.count if limits else 0)):
                 e = &self.touch[x.member[k]]
                 if on_coordinate(e) and (not apart or x.tree_of_v[e.iv] == t):
-                    memset(x.rows + ports * nv + x.tree[t].v, 0, (x.tree[t].v_end - x.tree[t].v) * sizeof(double))
-                    x.rows[ports * nv + e.iv] = e.sign
-                    x.owner[ports], x.tree_of_port[ports], x.part_of_port[ports] = -1 - x.member[k], t, parts
+                    add_port_of(x, ports, -1 - x.member[k], t, parts)
+                    memset(row_of(x, x.rows, ports) + x.tree[t].v, 0, (x.tree[t].v_end - x.tree[t].v) * sizeof(double))
+                    row_of(x, x.rows, ports)[e.iv] = e.sign
                     x.port_of_member[k] = ports
                     ports += 1
-            x.part_size[parts] = ports - x.part[parts]
-            if x.part_size[parts] > 0:
+            n_ports = ports - x.part[parts]
+            if n_ports > 0:
+                x.part_size[parts] = n_ports
+                x.block_at[parts] = x.block_reals - x.part[parts] * <Py_ssize_t>(n_ports + 1)
+                x.block_reals += <size_t>n_ports * n_ports
                 g.whole = whole
                 parts += 1
         g.ports, g.n, g.parts = ports - g.port, n - g.row, parts - g.part
+    x.parts = parts
     x.reach = reach_of_bodies(self)
     centre_patches(self)
     write_rows(self, x.here, x.pose1, x.W1, False)
@@ -782,10 +809,10 @@ cdef void along_ports(ModelStepper self, const TouchRow* W, const double* v, dou
     out[0] = 0.0
     if W.a >= 0:
         for k in range(W.size):
-            out[0] += W.on_a[k] * along_port(x, W.a + k, self.nv, v)
+            out[0] += W.on_a[k] * along_port(x, W.a + k, v)
     if W.b >= 0:
         for k in range(6):
-            out[0] += W.on_b[k] * along_port(x, W.b + k, self.nv, v)
+            out[0] += W.on_b[k] * along_port(x, W.b + k, v)
 
 
 cdef void sum_wrenches(ModelStepper self, const double* lam, double* u) noexcept nogil:
@@ -837,8 +864,8 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
     part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + 3 * o, y.by_lam + 3 * o
     part.d, part.least, part.own_block = y.d + o, y.least + o, y.own_block + 3 * o
     on.count, on.first, on.size, on.of_port = g.parts, x.part + g.part, x.part_size + g.part, x.part_of_port
-    on.base, on.whole = g.part, g.whole
-    cones_product(part, x.W1 + o, x.coupled + o, x.coupling, x.ports, &on, g.port, g.ports)
+    on.base, on.whole, on.at = g.part, g.whole, x.block_at + g.part
+    cones_product(part, x.W1 + o, x.coupled + o, x.coupling, &on, g.port, g.ports)
 
 
 cdef double map_contacts(ModelStepper self) noexcept nogil:
@@ -854,22 +881,24 @@ cdef double map_contacts(ModelStepper self) noexcept nogil:
     return most
 
 
-cdef double solve_contacts(ModelStepper self, double goal, double enough) noexcept nogil:
-    # impulses with |F| <= goal, or `enough` where this is not easily found, group by group; returns the largest |F|
+cdef double solve_contacts(ModelStepper self, double goal, double rounded, double enough) noexcept nogil:
+    # impulses with |F| <= goal, or `rounded` where rows are redundant, or `enough` where this is not easily found, group by
+    # group; returns the largest |F|
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef ContactProblem part
-    cdef double most = 0.0, left
+    cdef double most = 0.0, left, asked
     cdef int k, o
     for k in range(x.groups):
         if x.group[k].settled:
             continue
         cut_cones(self, k, &part)
-        left = cone_solve(&part, goal, enough)
+        asked = max(goal, rounded) if redundant(&part) else goal
+        left = cone_solve(&part, asked, enough)
         # half of the friction against the last slip pushes forward where the motion turns, and then there may be no
         # impulses that satisfy the laws
         if left > enough and turn_to_own_slip(self, &part, x.group[k].member):
-            left = cone_solve(&part, goal, enough)
+            left = cone_solve(&part, asked, enough)
         most = vt_max_nan(most, left)
         o = x.group[k].row
         if part.lam != y.lam + o:
@@ -912,15 +941,20 @@ cdef inline bint corrections_spent(ModelStepper self) noexcept nogil:
     return self.contact.cones.budget <= 0.0 and not self.method.explicit
 
 
+cdef inline bint may_keep(const Touching* x) noexcept nogil:
+    # whether the ports of this step are few enough to be kept
+    return x.block_reals <= x.most_blocks and x.row_reals <= x.most_rows
+
+
 cdef double* contact_P(ModelStepper self) noexcept nogil:
-    return self.contact.P if self.contact.ports <= self.contact.most_ports else self.contact.P_room
+    return self.contact.P if may_keep(&self.contact) else self.contact.P_room
 
 
 cdef bint ports_at_hand(ModelStepper self) noexcept nogil:
     # whether P is available, from a previous step
     cdef Touching* x = &self.contact
     cdef int k
-    if not (x.have_ports[0] and x.ports <= x.most_ports):
+    if not (x.have_ports[0] and may_keep(x)):
         return False
     for k in range(x.ports):
         if x.owner_kept[k] != x.owner[k]:
@@ -931,7 +965,7 @@ cdef bint ports_at_hand(ModelStepper self) noexcept nogil:
 cdef void keep_ports(ModelStepper self, bint found) noexcept nogil:
     # P is available for these ports, or is invalid
     cdef Touching* x = &self.contact
-    x.have_ports[0] = found and x.ports <= x.most_ports
+    x.have_ports[0] = found and may_keep(x)
     if x.have_ports[0]:
         memcpy(x.owner_kept, x.owner, x.ports * sizeof(int))
         if x.ports < x.most_ports:
@@ -1093,10 +1127,10 @@ cdef void spread_row(ModelStepper self, const TouchRow* W, double* out) noexcept
     cdef int k
     if W.a >= 0:
         for k in range(W.size):
-            push_port(&self.contact, W.a + k, self.nv, W.on_a[k], out)
+            push_port(&self.contact, W.a + k, W.on_a[k], out)
     if W.b >= 0:
         for k in range(6):
-            push_port(&self.contact, W.b + k, self.nv, W.on_b[k], out)
+            push_port(&self.contact, W.b + k, W.on_b[k], out)
 
 
 # ---- report on a step that was not solved ------------------------------------------------------------

@@ -175,11 +175,11 @@ cdef void explicit_answer_ports(ModelStepper self) noexcept nogil:
     # P = rows M^-1 rows^T at node 1
     cdef Touching* x = &self.contact
     cdef double* P = contact_P(self)
-    cdef int k, j, nv = self.nv
+    cdef int k, j
     for k in range(x.ports):
-        respond_at_node(self, x.rows + k * nv, x.response + k * nv)
+        respond_at_node(self, row_of(x, x.rows, k), row_of(x, x.response, k))
         for j in range(x.ports):
-            P[j * x.ports + k] = vt_inner(nv, x.rows + j * nv, x.response + k * nv)
+            P[j * x.ports + k] = along_port(x, j, row_of(x, x.response, k))
     keep_ports(self, True)
 
 
@@ -190,7 +190,7 @@ cdef void apply_impulse(ModelStepper self) noexcept nogil:
     cdef int k
     memset(self.explicit.push, 0, self.nv * sizeof(double))
     for k in range(x.ports):
-        vt_add_row(self.nv, x.u[k], x.rows + k * self.nv, self.explicit.push)
+        push_port(x, k, x.u[k], self.explicit.push)
     respond_at_node(self, self.explicit.push, self.explicit.gain)
     for k in range(self.nv):
         self.explicit.v_after[k] = v[k] + self.explicit.gain[k]
@@ -242,7 +242,7 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
         if k == 0:
             first = e
         limit = max(0.2 * goal, IMPULSE_SHARE * e)
-        left = solve_contacts(self, limit, limit)
+        left = solve_contacts(self, limit, limit, limit)
         if not may_go_on(self, left, limit):
             break
         gather_push(self)
@@ -266,12 +266,12 @@ cdef int difference_ports(ModelStepper self) noexcept nogil:
     cdef int k, j, n = x.ports, status
     size = IMPULSE_DIFFERENCE * (largest(self.explicit.v_after, self.nv) + largest(x.w, x.cones.n))
     for k in range(n):
-        respond_at_node(self, x.rows + k * self.nv, x.response + k * self.nv)
-        u = largest(x.response + k * self.nv, self.nv)
+        respond_at_node(self, row_of(x, x.rows, k), row_of(x, x.response, k))
+        u = largest(row_of(x, x.response, k), self.nv)
         u = size / u if u > 0.0 else 0.0
-        vt_add_row(self.nv, u, x.response + k * self.nv, self.explicit.v_after)
+        add_port(x, x.response, k, u, self.explicit.v_after)
         status = step_from(self, self.explicit.v_after)
-        vt_add_row(self.nv, -u, x.response + k * self.nv, self.explicit.v_after)
+        add_port(x, x.response, k, -u, self.explicit.v_after)
         if status != OK:
             return status
         stand_trial(self)

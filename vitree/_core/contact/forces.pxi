@@ -225,7 +225,7 @@ cdef void port_rates(ModelStepper s, const double* v, double* out) noexcept nogi
     # the motion of the ports for a velocity, (ports,)
     cdef int k
     for k in range(s.contact.ports):
-        out[k] = along_port(&s.contact, k, s.nv, v)
+        out[k] = along_port(&s.contact, k, v)
 
 
 cdef void answer_members(ModelStepper s, const double* q, const int* path, int on_path) noexcept nogil:
@@ -233,16 +233,32 @@ cdef void answer_members(ModelStepper s, const double* q, const int* path, int o
     # alone, its factors are available, and the responses are those of the bodies on the path, zero elsewhere
     cdef Touching* x = &s.contact
     cdef double* P = x.P_room
-    cdef int k, j, nv = s.nv
+    cdef const TouchTree* t
+    cdef int k, j, first, end
     if not s.answers_by_factors:
         answer_at_rest(s, q)
         return
-    memset(x.response, 0, x.ports * nv * sizeof(double))
+    memset(x.response, 0, x.row_reals * sizeof(double))
     for k in range(x.ports):
-        aba_response_along(s.shared.m, x.rows + k * nv, body_of_port(s, k), path, on_path, x.response + k * nv, s.lane.bodies.aba)
-        for j in range(k + 1):
-            P[k * x.ports + j] = P[j * x.ports + k] = (
-                along_port(x, j, nv, x.response + k * nv) if x.tree_of_port[j] == x.tree_of_port[k] else 0.0)
+        t = &x.tree[x.tree_of_port[k]]
+        first = bodies_before(path, on_path, t.body)
+        end = bodies_before(path, on_path, t.body_end)
+        aba_response_along(s.shared.m, row_of(x, x.rows, k), body_of_port(s, k), path + first, end - first,
+                           row_of(x, x.response, k), s.lane.bodies.aba)
+        for j in range(x.part[x.part_of_port[k]], k + 1):
+            block_row(x, P, k)[j] = block_row(x, P, j)[k] = along_port(x, j, row_of(x, x.response, k))
+
+
+cdef int bodies_before(const int* path, int count, int body) noexcept nogil:
+    # of a path in order, how many come before a body
+    cdef int low = 0, high = count, middle
+    while low < high:
+        middle = (low + high) // 2
+        if path[middle] < body:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
@@ -282,12 +298,12 @@ cdef void push_accelerations(ModelStepper s, double* a) noexcept nogil:
     if s.answers_by_factors:
         memset(x.v, 0, s.nv * sizeof(double))
         for k in range(x.ports):
-            push_port(x, k, s.nv, x.u[k], x.v)
+            push_port(x, k, x.u[k], x.v)
         aba_response(s.shared.m, x.v, 0, s.shared.m.nbody, x.v2, s.lane.bodies.aba)
         vt_add_row(s.nv, 1.0, x.v2, a)
         return
     for k in range(x.ports):
-        vt_add_row(s.nv, x.u[k], x.response + k * s.nv, a)
+        add_port(x, x.response, k, x.u[k], a)
 
 
 cdef void hold_again(ModelStepper s, double t, const double* q, const double* v, double* a) noexcept nogil:
@@ -298,7 +314,7 @@ cdef void hold_again(ModelStepper s, double t, const double* q, const double* v,
     cdef int k
     memcpy(x.v, tau, s.nv * sizeof(double))
     for k in range(x.ports):
-        push_port(x, k, s.nv, x.u[k], tau)
+        push_port(x, k, x.u[k], tau)
     for k in range(s.shared.m.nlocked):     # which velocities took for their own
         rates[s.shared.locked[k].iv] = a[s.shared.locked[k].iv]
     model_acceleration(s, t, q, v, a)

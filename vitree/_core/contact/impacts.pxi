@@ -150,7 +150,7 @@ cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
 cdef void solve_at_rest(ModelStepper self) noexcept nogil:
     # the impulses of that problem, for b in `cones`
     cdef double size = largest(self.contact.cones.b, self.contact.cones.n)
-    solve_contacts(self, AT_NODE * size, ENOUGH_AT_NODE * size)
+    solve_contacts(self, AT_NODE * size, AT_NODE * size, ENOUGH_AT_NODE * size)
 
 
 cdef void push_by(ModelStepper self, double* v) noexcept nogil:
@@ -159,7 +159,7 @@ cdef void push_by(ModelStepper self, double* v) noexcept nogil:
     cdef int k
     sum_wrenches(self, x.cones.lam, x.u)
     for k in range(x.ports):
-        vt_add_row(width_of(x, k), x.u[k], x.response + k * self.nv + first_of(x, k), v + first_of(x, k))
+        add_port(x, x.response, k, x.u[k], v)
 
 
 cdef void choose_frictionless(ModelStepper self) noexcept nogil:
@@ -477,8 +477,8 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
     sum_wrenches(self, x.total, x.u)
     memset(x.impact, 0, nv * sizeof(double))
     for k in range(x.ports):
-        push_port(x, k, nv, x.u[k], x.impact)
-        vt_add_row(width_of(x, k), x.u[k], x.response + k * nv + first_of(x, k), x.v + first_of(x, k))
+        push_port(x, k, x.u[k], x.impact)
+        add_port(x, x.response, k, x.u[k], x.v)
     x.opened = True
     x.count = 0
     return OK
@@ -606,24 +606,25 @@ cdef void answer_at_rest(ModelStepper self, const double* q) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef const TouchTree* t
     cdef double* P = x.P_room
-    cdef int k, j, nv = self.nv
+    cdef int k, j, p
     model_velocity(self, q, self.shared.zeros, x.still)
     for k in range(x.ports):
         t = &x.tree[x.tree_of_port[k]]
         if self.answers_by_factors:
             # M as `velocity` left it
-            aba_response(self.shared.m, x.rows + k * nv, t.body, t.body_end, x.response + k * nv, self.lane.bodies.aba)
+            aba_response(self.shared.m, row_of(x, x.rows, k), t.body, t.body_end, row_of(x, x.response, k),
+                         self.lane.bodies.aba)
             continue
         # prescribed coordinates move as given at any momentum
-        memset(x.r, 0, nv * sizeof(double))
-        push_port(x, k, nv, 1.0, x.r)
-        model_velocity(self, q, x.r, x.response + k * nv)
-        for j in range(nv):
-            x.response[k * nv + j] -= x.still[j]
-    for k in range(x.ports):
-        for j in range(x.ports):
-            P[k * x.ports + j] = along_port(x, k, nv, x.response + j * nv) if (
-                x.tree_of_port[j] == x.tree_of_port[k]) else 0.0
+        memset(x.r, 0, self.nv * sizeof(double))
+        push_port(x, k, 1.0, x.r)
+        model_velocity(self, q, x.r, x.whole)
+        for j in range(t.v, t.v_end):
+            row_of(x, x.response, k)[j] = x.whole[j] - x.still[j]
+    for p in range(x.parts):
+        for k in range(x.part[p], x.part[p] + x.part_size[p]):
+            for j in range(x.part[p], x.part[p] + x.part_size[p]):
+                block_row(x, P, k)[j] = along_port(x, k, row_of(x, x.response, j))
 
 
 cdef int room_at_node(ModelStepper self) noexcept nogil:
@@ -641,9 +642,10 @@ cdef int form_at_node(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef PortTrees on
     cdef int status
-    memset(&on, 0, sizeof(on))
+    on.count, on.first, on.size, on.of_port, on.at = x.parts, x.part, x.part_size, x.part_of_port, x.block_at
+    on.base = on.whole = 0
     memset(x.cones.give, 0, x.count * sizeof(double))
-    cones_product(&x.cones, x.W1, x.W1, x.P_room, x.ports, &on, 0, x.ports)
+    cones_product(&x.cones, x.W1, x.W1, x.P_room, &on, 0, x.ports)
     status = cones_form(&x.cones)
     cones_formed(&x.cones)
     return status

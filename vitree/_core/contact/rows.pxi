@@ -6,7 +6,8 @@
 
 cdef enum:
     TOLD = 7                # numbers of a contact in a step
-    KEPT_PORTS = 96         # most rows of ports that are kept from step to step
+    KEPT_PORTS = 96         # of these ports P is kept from step to step,
+    KEPT_BLOCKS = 72        # and of so many more numbers for each body
 
 cdef enum:                  # whether a contact is in the solve
     OUTSIDE = 0
@@ -57,7 +58,7 @@ cdef struct Touching:
     double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
     int* have_ports         # P is that of a previous step, for these
     int* owner_kept         # (most_ports,) what each row of P belongs to
-    double* P               # (most_ports, most_ports) or more: -(rows2 (-dr/dy)^-1 rows^T)/h
+    double* P               # (most_blocks,) by trees, each (ports, ports): -(rows2 (-dr/dy)^-1 rows^T)/h
     int* owner_past         # (most_ports,) what each of their rows belonged to
     Guess past              # (most_ports,) the wrenches of past steps' impulses in the ports
     # of the model
@@ -135,9 +136,16 @@ cdef struct Touching:
     int* port_of_body       # (nbody,) its first row, or -1
     int ports               # rows
     int ports_room
-    double* rows            # (ports, nv) node 1, in the coordinates of each port's tree
-    double* rows2           # (ports, nv) node 2
-    double* response        # (ports, nv) response of M
+    size_t rows_reals_room
+    size_t blocks_room
+    double* rows            # node 1; of each port in the coordinates of its tree, see `row_of`
+    double* rows2           # node 2
+    double* response        # response of M
+    Py_ssize_t* row_at      # (ports,) where each of them begins, if it had the coordinates before its tree
+    Py_ssize_t* block_at    # (parts,) where each tree's block of P begins, if it had the ports before
+    size_t row_reals        # their numbers in all
+    size_t block_reals
+    int parts
     int* owner              # (ports,) bodies, or -1 - contact of limits
     int* tree_of_port       # (ports,)
     int* part_of_port       # (ports,) trees that have ports, by numbers
@@ -149,10 +157,13 @@ cdef struct Touching:
     int* group_of_tree      # (trees,)
     const double* coupling  # P of the problem
     const TouchRow* coupled # and its W2
-    double* answers         # (most_ports, nv) response of the operator of P to each port
-    double* P_room          # (ports, ports) and (ports, nv) for more ports than are kept
+    double* answers         # (most_rows,) as rows, response of the operator of P to each port
+    double* P_room          # for more ports than are kept
     double* answers_room
-    int most_ports          # for which P is kept
+    int most_ports          # for which impulses are kept
+    size_t most_blocks      # and numbers of P and of the answers
+    size_t most_rows
+    double* whole           # (nv,) a response in all coordinates
     SideBody* side          # (nbody,) responses to the wrenches on a body
     double* u               # (ports,) the impulses as wrenches in the ports
     int fresh               # nothing was tried in this step
@@ -193,11 +204,13 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.active = memory.kept_ints(contacts, 0, ARRIVED)
     x.gap_before = memory.kept_reals(contacts)
     x.moved = memory.kept_reals(1)
-    x.most_ports = min(list.ports, KEPT_PORTS)
+    x.most_ports = list.ports
+    x.most_blocks = min(<size_t>list.ports * list.ports, KEPT_PORTS * KEPT_PORTS + KEPT_BLOCKS * <size_t>m.nbody)
+    x.most_rows = min(<size_t>min(list.ports, KEPT_PORTS) * m.nv, KEPT_PORTS * KEPT_PORTS + KEPT_BLOCKS * <size_t>m.nbody)
     x.have_ports = memory.kept_ints(1, 0, 1)
     x.owner_kept = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
-    x.P = memory.kept_reals(x.most_ports * x.most_ports)
-    x.answers = memory.kept_reals(x.most_ports * m.nv)
+    x.P = memory.kept_reals(x.most_blocks)
+    x.answers = memory.kept_reals(x.most_rows)
     x.owner_past = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
     guess_make(&x.past, memory, x.most_ports)
     x.at1, x.at2 = memory.scratch_reals(m.nq), memory.scratch_reals(m.nq)
@@ -209,7 +222,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.member, x.listed = <int*>memory.scratch(contacts * sizeof(int)), <int*>memory.scratch(contacts * sizeof(int))
     x.within = <int*>memory.scratch(contacts * sizeof(int))
     x.speed, x.fall = memory.scratch_reals(contacts), memory.scratch_reals(contacts)
-    x.still = memory.scratch_reals(m.nv)
+    x.still, x.whole = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
     x.apart = memory.scratch_reals(contacts)
     x.v2, x.arrives = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
@@ -221,7 +234,9 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.patch_centre = <Vec3*>memory.scratch(patches * sizeof(Vec3))
     x.patch_slip, x.patch_turn = <Vec3*>memory.scratch(patches * sizeof(Vec3)), memory.scratch_reals(patches)
     x.port_of_body = <int*>memory.scratch(m.nbody * sizeof(int))
-    x.part, x.part_size = <int*>memory.scratch(m.nbody * sizeof(int)), <int*>memory.scratch(m.nbody * sizeof(int))
+    x.part = <int*>memory.scratch((m.nbody + 1) * sizeof(int))
+    x.part_size = <int*>memory.scratch((m.nbody + 1) * sizeof(int))
+    x.block_at = <Py_ssize_t*>memory.scratch((m.nbody + 1) * sizeof(Py_ssize_t))
     x.port_of_member = <int*>memory.scratch(contacts * sizeof(int))
     x.own_slip = <int*>memory.scratch(contacts * sizeof(int))
     x.stands = <int*>memory.scratch(m.nbody * sizeof(int))
@@ -285,14 +300,36 @@ cdef inline int first_of(const Touching* x, int port) noexcept nogil:
     return x.tree[x.tree_of_port[port]].v
 
 
-cdef inline double along_port(const Touching* x, int port, int nv, const double* v) noexcept nogil:
+cdef inline double* row_of(const Touching* x, double* rows, int port) noexcept nogil:
+    # of an array of rows; those of its tree are the coordinates that it has
+    return rows + x.row_at[port]
+
+
+cdef inline double* block_row(const Touching* x, double* P, int port) noexcept nogil:
+    # the row of a port, by the numbers of the ports of its tree
+    return P + x.block_at[x.part_of_port[port]] + port * <Py_ssize_t>x.part_size[x.part_of_port[port]]
+
+
+cdef inline double inner_port(const Touching* x, double* rows, int port, const double* v) noexcept nogil:
+    # a row times v (nv,)
+    cdef int first = first_of(x, port)
+    return vt_inner(width_of(x, port), row_of(x, rows, port) + first, v + first)
+
+
+cdef inline void add_port(const Touching* x, double* rows, int port, double size, double* out) noexcept nogil:
+    # out (nv,) += size times a row
+    cdef int first = first_of(x, port)
+    vt_add_row(width_of(x, port), size, row_of(x, rows, port) + first, out + first)
+
+
+cdef inline double along_port(const Touching* x, int port, const double* v) noexcept nogil:
     # the motion of a port at node 1 for a velocity
-    return vt_inner(width_of(x, port), x.rows + port * nv + first_of(x, port), v + first_of(x, port))
+    return inner_port(x, x.rows, port, v)
 
 
-cdef inline void push_port(const Touching* x, int port, int nv, double size, double* out) noexcept nogil:
+cdef inline void push_port(const Touching* x, int port, double size, double* out) noexcept nogil:
     # out (nv,) += the impulse of a wrench of this size in a port
-    vt_add_row(width_of(x, port), size, x.rows + port * nv + first_of(x, port), out + first_of(x, port))
+    add_port(x, x.rows, port, size, out)
 
 
 cdef void touching_free(Touching* x) noexcept nogil:
@@ -300,29 +337,29 @@ cdef void touching_free(Touching* x) noexcept nogil:
     cones_free(&x.hit)
     store_free(&x.store)
     store_free(&x.store_of_hit)
+    free(x.u)
     free(x.rows)
+    free(x.P_room)
     free(x.W1)
 
 
-cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
-    # allocate so many ports; their content is lost
-    cdef size_t n = ports + 12 + x.most_ports, reals
+cdef int ports_room(Touching* x, int ports) noexcept nogil:
+    # allocate so many ports, of row_reals and block_reals; their content is lost
+    cdef size_t n = ports + 12, rows = x.row_reals
     cdef double* at
-    if ports <= x.ports_room:
-        return OK
-    reals = 4 * n * nv + n * n + 5 * n      # two numbers of type int fit into one
-    at = <double*>realloc(x.rows, reals * sizeof(double))
-    if at == NULL:
+    if ports > x.ports_room:
+        at = <double*>realloc(x.u, n * (3 * sizeof(double) + sizeof(Py_ssize_t) + 3 * sizeof(int)))
+        if at == NULL:
+            return NO_MEMORY
+        x.ports_room = <int>n
+        x.u, x.T, x.change, x.row_at = at, at + n, at + 2 * n, <Py_ssize_t*>(at + 3 * n)
+        x.owner = <int*>(x.row_at + n)
+        x.tree_of_port, x.part_of_port = x.owner + n, x.owner + 2 * n
+    if not grow(<void**>&x.rows, &x.rows_reals_room, 4 * rows, sizeof(double)):
         return NO_MEMORY
-    x.ports_room = <int>n
-    x.rows, x.rows2, x.response = at, at + n * nv, at + 2 * n * nv
-    x.answers_room = at + 3 * n * nv
-    at += 4 * n * nv
-    x.P_room = at
-    at += n * n
-    x.u, x.T, x.change, x.owner = at, at + n, at + 2 * n, <int*>(at + 3 * n)
-    x.tree_of_port, x.part_of_port = x.owner + n, x.owner + 2 * n
-    return OK
+    rows = x.rows_reals_room // 4
+    x.rows2, x.response, x.answers_room = x.rows + rows, x.rows + 2 * rows, x.rows + 3 * rows
+    return OK if grow(<void**>&x.P_room, &x.blocks_room, x.block_reals, sizeof(double)) else NO_MEMORY
 
 
 cdef int rows_room(Touching* x, int rows) noexcept nogil:
@@ -345,19 +382,18 @@ cdef inline void put_wrench(double* to, Vec3 arm, Vec3 f, Vec3 couple) noexcept 
 
 
 cdef void body_ports(const vt_model* m, const Pose* pose, int body, const TouchTree* on, double* rows) noexcept nogil:
-    # (6, nv): the rotation of a body and the displacement of its origin by the coordinates of its tree
-    cdef int i = body, k, nv = m.nv
+    # six rows: the rotation of a body and the displacement of its origin by the coordinates of its tree
+    cdef int i = body, k, width = on.v_end - on.v
     cdef const vt_body* b
     cdef Vec3 w, v, arm = zero3()
-    for k in range(6):
-        memset(rows + k * nv + on.v, 0, (on.v_end - on.v) * sizeof(double))
+    memset(rows + on.v, 0, 6 * width * sizeof(double))
     while i >= 0:
         b = &m.body[i]
         for k in range(joint_nv(b)):
             joint_column(b, pose[i].R, k, &w, &v)
             v = add(v, cross(w, arm))
-            rows[b.iv + k], rows[nv + b.iv + k], rows[2 * nv + b.iv + k] = w.x, w.y, w.z
-            rows[3 * nv + b.iv + k], rows[4 * nv + b.iv + k], rows[5 * nv + b.iv + k] = v.x, v.y, v.z
+            rows[b.iv + k], rows[width + b.iv + k], rows[2 * width + b.iv + k] = w.x, w.y, w.z
+            rows[3 * width + b.iv + k], rows[4 * width + b.iv + k], rows[5 * width + b.iv + k] = v.x, v.y, v.z
         arm = add(arm, pose[i].t)
         i = b.parent
 

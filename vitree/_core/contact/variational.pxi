@@ -37,8 +37,6 @@ cdef void learn_push(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     if not past_ports(self):
         x.past.seen.count = 0
-    if x.ports > x.most_ports:
-        return
     if x.past.seen.count == 0:
         x.past.seen.h = self.lane.now.h
         memcpy(x.owner_past, x.owner, x.ports * sizeof(int))
@@ -51,8 +49,7 @@ cdef void learn_push(ModelStepper self) noexcept nogil:
 cdef bint past_ports(ModelStepper self) noexcept nogil:
     # whether past impulses are in the ports of this step
     cdef Touching* x = &self.contact
-    return (x.ports <= x.most_ports and memcmp(x.owner_past, x.owner, x.ports * sizeof(int)) == 0
-            and (x.ports == x.most_ports or x.owner_past[x.ports] == self.shared.m.nbody))
+    return (memcmp(x.owner_past, x.owner, x.ports * sizeof(int)) == 0 and (x.ports == x.most_ports or x.owner_past[x.ports] == self.shared.m.nbody))
 
 
 # ---- the first trial with contacts --------------------------------------------------------------------
@@ -105,7 +102,7 @@ cdef void kick_node(ModelStepper self) noexcept nogil:
     else:
         memset(x.impulse, 0, self.nv * sizeof(double))
     for k in range(x.ports):
-        push_port(x, k, self.nv, x.u[k], x.impulse)
+        push_port(x, k, x.u[k], x.impulse)
 
 
 # ---- the operator ------------------------------------------------------------------------------------
@@ -116,8 +113,7 @@ cdef bint operator_at_hand(ModelStepper self) noexcept nogil:
 
 
 cdef double* port_answers(ModelStepper self) noexcept nogil:
-    return (self.contact.answers if self.contact.ports <= self.contact.most_ports
-            else self.contact.answers_room)
+    return self.contact.answers if may_keep(&self.contact) else self.contact.answers_room
 
 
 cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
@@ -134,12 +130,12 @@ cdef int variational_answer_ports(ModelStepper self) noexcept nogil:
         k = x.group[i].port
         while k < x.group[i].port + x.group[i].ports:
             if at_once and x.owner[k] >= 0:
-                answer_body(self, &x.group[i], k, x.tree_of_port[k] != tree)
+                answer_body(self, k, x.tree_of_port[k] != tree)
                 tree = x.tree_of_port[k]
                 k += 6
             else:
                 if status == OK:
-                    status = answer_port(self, &x.group[i], k)
+                    status = answer_port(self, k)
                 tree = -1
                 k += 1
     memcpy(newton.r, x.r, self.nv * sizeof(double))
@@ -152,14 +148,13 @@ cdef void displace_ports(ModelStepper self, int first, int end, double* out) noe
     # ports by the last solution: rows at node 2 times d
     cdef Touching* x = &self.contact
     cdef bint at_once = answers_at_once(self)
-    cdef int k = first, o
+    cdef int k = first
     while k < end:
         if at_once and x.owner[k] >= 0:
             self.method.displaced(self, x.owner[k], out + k)
             k += 6
             continue
-        o = k * self.nv + first_of(x, k)
-        out[k] = vt_inner(width_of(x, k), x.rows2 + o, self.lane.newton.d + first_of(x, k))
+        out[k] = inner_port(x, x.rows2, k, self.lane.newton.d)
         k += 1
 
 
@@ -169,41 +164,40 @@ cdef bint answers_at_once(ModelStepper self) noexcept nogil:
             and self.shared.choices.solver != RIQN and not self.method.dense(self))
 
 
-cdef int answer_port(ModelStepper self, const TouchGroup* g, int k) noexcept nogil:
+cdef int answer_port(ModelStepper self, int k) noexcept nogil:
     # a column of P, and the response that it is of
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef const TouchTree* t = &x.tree[x.tree_of_port[k]]
     cdef double* P = contact_P(self)
     cdef double scaled = -1.0 / self.lane.now.h
-    cdef int j, status = OK
+    cdef int first = x.part[x.part_of_port[k]], end = first + x.part_size[x.part_of_port[k]], j, status = OK
     memset(newton.r, 0, self.nv * sizeof(double))
-    push_port(x, k, self.nv, 1.0, newton.r)
+    push_port(x, k, 1.0, newton.r)
     clear_locked(self, newton.r)
     if trees_apart(self):
         self.method.apply_inverse(self, newton.r, t.body, t.body_end, newton.d)
     else:
         status = direction(self)
-    memcpy(port_answers(self) + k * self.nv + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
-    displace_ports(self, g.port, g.port + g.ports, x.T)
-    for j in range(g.port, g.port + g.ports):
-        P[j * x.ports + k] = scaled * x.T[j] if x.tree_of_port[j] == x.tree_of_port[k] else 0.0
+    memcpy(row_of(x, port_answers(self), k) + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
+    displace_ports(self, first, end, x.T)
+    for j in range(first, end):
+        block_row(x, P, j)[k] = scaled * x.T[j]
     return status
 
 
-cdef void answer_body(ModelStepper self, const TouchGroup* g, int port, bint fresh) noexcept nogil:
+cdef void answer_body(ModelStepper self, int port, bint fresh) noexcept nogil:
     # six columns of P: a body's displacement by increments is that of the pass over its tree
     cdef Touching* x = &self.contact
     cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
-    cdef double* P = contact_P(self) + port
+    cdef double* P = contact_P(self)
     cdef const double* moved
     cdef double scaled = -1.0 / self.lane.now.h
-    cdef int j, k, c
+    cdef int j = x.part[x.part_of_port[port]], end = j + x.part_size[x.part_of_port[port]], k, c
     self.lane.progress.solves += 1
-    self.method.answer_wrenches(self, x.owner[port], t.body, t.body_end, fresh,
-                                port_answers(self) + port * self.nv)
-    j = g.port
-    while j < g.port + g.ports:
+    self.method.answer_wrenches(self, x.owner[port], t.body, t.body_end, fresh, t.v_end - t.v,
+                                row_of(x, port_answers(self), port))
+    while j < end:
         if x.owner[j] < 0:
             for k in range(6):
                 see_pair(self, j, port + k)
@@ -212,27 +206,24 @@ cdef void answer_body(ModelStepper self, const TouchGroup* g, int port, bint fre
         moved = x.side[x.owner[j]].x
         for k in range(6):
             for c in range(6):
-                P[(j + k) * x.ports + c] = scaled * moved[k * SIDES + c] if x.tree_of_port[j] == x.tree_of_port[port] else 0.0
+                block_row(x, P, j + k)[port + c] = scaled * moved[k * SIDES + c]
         j += 6
 
 
 cdef inline void see_pair(ModelStepper self, int j, int k) noexcept nogil:
     # an entry of P, of the row at node 2 and the response
     cdef Touching* x = &self.contact
-    cdef Py_ssize_t at = first_of(x, k)
-    contact_P(self)[j * x.ports + k] = 0.0
-    if x.tree_of_port[j] == x.tree_of_port[k]:
-        contact_P(self)[j * x.ports + k] = -1.0 / self.lane.now.h * vt_inner(
-            width_of(x, k), x.rows2 + j * self.nv + at, port_answers(self) + k * self.nv + at)
+    block_row(x, contact_P(self), j)[k] = -1.0 / self.lane.now.h * inner_port(
+        x, x.rows2, j, row_of(x, port_answers(self), k))
 
 
 cdef void see_ports(ModelStepper self) noexcept nogil:
     # P of the rows at the trial: where some depend on each other, those of G must do so as well
     cdef Touching* x = &self.contact
-    cdef int i, j, k
-    for i in range(x.groups):
-        for k in range(x.group[i].port, x.group[i].port + x.group[i].ports):
-            for j in range(x.group[i].port, x.group[i].port + x.group[i].ports):
+    cdef int p, j, k
+    for p in range(x.parts):
+        for k in range(x.part[p], x.part[p] + x.part_size[p]):
+            for j in range(x.part[p], x.part[p] + x.part_size[p]):
                 see_pair(self, j, k)
 
 
@@ -240,15 +231,17 @@ cdef void place_rows2(ModelStepper self) noexcept nogil:
     # the rows at node 2, by increments, where they are not in the passes over a tree
     cdef Touching* x = &self.contact
     cdef bint at_once = answers_at_once(self) and not self.rolls
-    cdef int k, nv = self.nv
+    cdef int k
     write_rows(self, x.there, x.pose2, x.W2, True)
     for k in range(x.ports):
         if x.owner[k] < 0:
-            memcpy(x.rows2 + k * nv + first_of(x, k), x.rows + k * nv + first_of(x, k), width_of(x, k) * sizeof(double))
+            memcpy(row_of(x, x.rows2, k) + first_of(x, k), row_of(x, x.rows, k) + first_of(x, k),
+                   width_of(x, k) * sizeof(double))
         elif not at_once and x.port_of_body[x.owner[k]] == k:
-            body_ports(self.shared.m, x.pose2, x.owner[k], &x.tree[x.tree_of_port[k]], x.rows2 + k * nv)
+            body_ports(self.shared.m, x.pose2, x.owner[k], &x.tree[x.tree_of_port[k]], row_of(x, x.rows2, k))
     for k in range(x.ports if not at_once else 0):
-        self.method.by_increments(self, x.tree[x.tree_of_port[k]].body, x.tree[x.tree_of_port[k]].body_end, x.rows2 + k * nv)
+        self.method.by_increments(self, x.tree[x.tree_of_port[k]].body, x.tree[x.tree_of_port[k]].body_end,
+                                  row_of(x, x.rows2, k))
 
 
 # ---- passes ------------------------------------------------------------------------------------------
@@ -373,7 +366,7 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
     sum_wrenches(self, x.cones.lam, x.T)
     memset(newton.d, 0, self.nv * sizeof(double))
     for k in range(x.ports):
-        push_port(x, k, self.nv, x.u[k] - x.T[k], newton.d)
+        push_port(x, k, x.u[k] - x.T[k], newton.d)
     clear_locked(self, newton.d)
     vt_add_row(self.nv, 1.0, newton.r, newton.d)
     for k in range(x.groups):
@@ -462,14 +455,15 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
             continue
         displace_ports(self, g.port, g.port + g.ports, x.T)
         for k in range(g.port, g.port + g.ports):
-            x.T[k] = inverse * x.T[k] - vt_inner(g.ports, contact_P(self) + k * x.ports + g.port, x.u + g.port)
+            o = x.part[x.part_of_port[k]]
+            x.T[k] = inverse * x.T[k] - vt_inner(x.part_size[x.part_of_port[k]], block_row(x, contact_P(self), k) + o, x.u + o)
         for k in range(g.row, g.row + g.n):
             y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
     x.before = map_contacts(self)
     goal = touch_goal(self)
-    e = max(0.2 * goal, TOUCH_ENOUGH * x.before)
+    e = max(0.5 * goal, TOUCH_ENOUGH * x.before)
     share = min(TOUCH_SHARE, max(TOUCH_LEAST, TOUCH_QUADRATIC * p.error / p.scale))
-    left = solve_contacts(self, max(0.3 * goal, share * x.before), e)
+    left = solve_contacts(self, max(0.02 * goal, share * x.before), 0.3 * goal, e)
     if not may_go_on(self, left, e):
         note_worst(self)
         return NOT_CONVERGED
@@ -479,7 +473,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     memcpy(x.u, x.T, x.ports * sizeof(double))
     if x.foretold or self.shared.count:
         for k in range(x.ports):
-            push_port(x, k, self.nv, before[k], newton.r)
+            push_port(x, k, before[k], newton.r)
         clear_locked(self, newton.r)
     if x.foretold:
         x.foretold = False
@@ -498,8 +492,8 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     else:
         # the same, by the response of the operator to the ports
         for k in range(x.ports):
-            o = first_of(x, k)
-            vt_add_row(width_of(x, k), before[k], port_answers(self) + k * self.nv + o, newton.d + o)
+            if before[k] != 0.0:
+                add_port(x, port_answers(self), k, before[k], newton.d)
     stop_at_corners(self)
     correct(self, EACH)
     kick_node(self)

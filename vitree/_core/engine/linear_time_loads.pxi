@@ -223,11 +223,11 @@ cdef void linear_time_by_increments(ModelStepper self, int first, int end, doubl
 
 
 cdef void linear_time_answer_wrenches(ModelStepper self, int body, int first, int end, bint fresh,
-                                      double* d) noexcept nogil:
+                                      int width, double* d) noexcept nogil:
     cdef LinearTimeStep* step = linear_time_at(self, self.linear.trial)
     if fresh:
         lt_turn_gains(step, first, end)
-    lt_answer_wrenches(step, body, first, end, self.contact.side, d)
+    lt_answer_wrenches(step, body, first, end, self.contact.side, width, d)
 
 
 cdef void linear_time_displaced(ModelStepper self, int body, double* out) noexcept nogil:

@@ -54,7 +54,8 @@ cdef struct Method:
     void (*operator_parts)(ModelStepper self, OperatorPart* part) noexcept nogil
     void (*apply_inverse)(ModelStepper self, const vt_real* r, int first, int end, vt_real* d) noexcept nogil
     # responses to the unit wrenches on a body, or NULL; fresh: the first of these bodies since the operator was made
-    void (*answer_wrenches)(ModelStepper self, int body, int first, int end, bint fresh, double* d) noexcept nogil
+    void (*answer_wrenches)(ModelStepper self, int body, int first, int end, bint fresh, int width,
+                            double* d) noexcept nogil
     void (*displaced)(ModelStepper self, int body, double* out) noexcept nogil  # by the last solution, if there are these
     MethodAction linearise_at_rest, sweep_out, pass_on, leave
     void (*guess_by_dynamics)(ModelStepper self, double share, const bint* some) noexcept nogil

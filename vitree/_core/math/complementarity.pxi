@@ -31,13 +31,14 @@ cdef double PROXIMAL_SHARE = 1e-2
 cdef double PROXIMAL_SHIFT = 1e-12
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
-#: The shift of a correction, as a fraction of the diagonal of G; where the rows of several trees are redundant; and
-#: where |F| is at most so many times the goal: there it consists of rounding errors, which lam follows along the null
-#: space of G
+#: The shift of a correction, as a fraction of the diagonal of G
 cdef double CONE_PROXIMAL = 1e-7
-cdef double CONE_REDUNDANT = 1e-4
-cdef double CONE_ROUNDED = 1e-3
-cdef double CONE_NEAR = 1e3
+#: Where the rows of several trees are redundant it is this fraction of the factor by which |F| is to be reduced, within
+#: bounds: it leaves no more than that, and near the goal F consists of rounding errors, which lam would follow along the
+#: null space of G
+cdef double REDUNDANT_SHARE = 0.3
+cdef double REDUNDANT_LEAST = 1e-4
+cdef double REDUNDANT_MOST = 1e-2
 #: and the fraction of the bound of its friction that they may leave
 cdef double ALONE_LEFT = 1e-9
 #: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
@@ -70,8 +71,7 @@ cdef struct ContactProblem:
     const TouchRow* W1      # (n,)
     const TouchRow* W2
     PortTrees on
-    const double* P         # (ports, ports), rows of `width`
-    int width
+    const double* P         # by blocks of trees
     int first               # the number of the first port
     int ports
     int ports_room
@@ -187,30 +187,29 @@ cdef double held_least(const ContactProblem* x) noexcept nogil:
     return LEAST_HELD * most
 
 
-cdef void cones_product(ContactProblem* x, const TouchRow* W1, const TouchRow* W2, const double* P, int width,
+cdef void cones_product(ContactProblem* x, const TouchRow* W1, const TouchRow* W2, const double* P,
                         const PortTrees* on, int first, int ports) noexcept nogil:
     # G = W2^T P W1, plus compliance; `diagonal` is not computed
-    x.W1, x.W2, x.P, x.width, x.first, x.ports, x.formed = W1, W2, P, width, first, ports, False
+    x.W1, x.W2, x.P, x.first, x.ports, x.formed = W1, W2, P, first, ports, False
     x.on, x.shift = on[0], NULL
 
 
 cdef void cones_diagonal(ContactProblem* x) noexcept nogil:
     # of a product
-    cdef int k, o, width = x.width
+    cdef int k, o
     cdef double s
-    cdef const double* P = x.P
     cdef const TouchRow* A
     cdef const TouchRow* B
     for k in range(x.n):
         A, B = &x.W2[k], &x.W1[k]
         s = 0.0
         if A.a >= 0:
-            s = port_block(A.on_a, A.size, P + A.a * width + B.a, width, B.on_a, B.size)
+            s = port_block(x, A.on_a, A.size, A.a, B.on_a, B.size, B.a)
         if A.b >= 0:
-            s += port_block(A.on_b, 6, P + A.b * width + B.b, width, B.on_b, 6)
-            if A.a >= 0:
-                s += port_block(A.on_a, A.size, P + A.a * width + B.b, width, B.on_b, 6)
-                s += port_block(A.on_b, 6, P + A.b * width + B.a, width, B.on_a, B.size)
+            s += port_block(x, A.on_b, 6, A.b, B.on_b, 6, B.b)
+            if A.a >= 0 and x.on.of_port[A.a] == x.on.of_port[A.b]:
+                s += port_block(x, A.on_a, A.size, A.a, B.on_b, 6, B.b)
+                s += port_block(x, A.on_b, 6, A.b, B.on_a, B.size, B.a)
         x.diagonal[k] = s
     for k in range(x.count):
         o = x.row[k]
@@ -218,13 +217,26 @@ cdef void cones_diagonal(ContactProblem* x) noexcept nogil:
     x.least_held = held_least(x)
 
 
-cdef inline double port_block(const double* a, int rows, const double* P, int width, const double* b, int columns) noexcept nogil:
-    # a^T P b
+cdef inline const double* port_answer(const ContactProblem* x, int port) noexcept nogil:
+    # the row of P of a port, by the numbers of the ports of its tree
+    cdef int tree = x.on.of_port[port] - x.on.base
+    return x.P + x.on.at[tree] + port * <Py_ssize_t>x.on.size[tree]
+
+
+cdef inline double port_block(const ContactProblem* x, const double* a, int rows, int row, const double* b, int columns,
+                              int column) noexcept nogil:
+    # a^T P b of ports of one tree
     cdef double s = 0.0
     cdef int i
     for i in range(rows):
-        s += a[i] * vt_inner(columns, P + i * width, b)
+        s += a[i] * vt_inner(columns, port_answer(x, row + i) + column, b)
     return s
+
+
+cdef inline void add_answer(ContactProblem* x, int port, double size) noexcept nogil:
+    # `port` += size times the row of P of a port
+    cdef int tree = x.on.of_port[port] - x.on.base, first = x.on.first[tree]
+    vt_add_row(x.on.size[tree], size, port_answer(x, port) + first, x.port + first - x.first)
 
 
 cdef int cones_form(ContactProblem* x) noexcept nogil:
@@ -239,12 +251,10 @@ cdef int cones_form(ContactProblem* x) noexcept nogil:
     for k in range(n):
         W = &x.W2[k]
         memset(x.port, 0, x.ports * sizeof(double))
-        if W.a >= 0:
-            for i in range(W.size):
-                vt_add_row(x.ports, W.on_a[i], x.P + (W.a + i) * x.width + x.first, x.port)
-        if W.b >= 0:
-            for i in range(6):
-                vt_add_row(x.ports, W.on_b[i], x.P + (W.b + i) * x.width + x.first, x.port)
+        for i in range(W.size if W.a >= 0 else 0):
+            add_answer(x, W.a + i, W.on_a[i])
+        for i in range(6 if W.b >= 0 else 0):
+            add_answer(x, W.b + i, W.on_b[i])
         for j in range(n):
             x.G[k * n + j] = along_row(&x.W1[j], x.port - x.first)
     for k in range(x.count):
@@ -259,7 +269,7 @@ cdef void answer_of(const ContactProblem* x, const double* port, double* answer)
         at = x.on.first[s]
         o = at - x.first
         for k in range(o, o + x.on.size[s]):
-            answer[k] = vt_inner(x.on.size[s], x.P + (x.first + k) * x.width + at, port + o)
+            answer[k] = vt_inner(x.on.size[s], port_answer(x, x.first + k) + at, port + o)
 
 
 cdef void cone_velocities(ContactProblem* x, const double* lam, double* w) noexcept nogil:
@@ -519,7 +529,7 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
                     add_outer(&x.W1[o + j], T[3 * j + k], &x.W2[o + k], K, x.first, m)
     # A = 1 + P K. K has blocks of bodies, or of a limit, where no bodies are in contact with each other
     for i in range(m):
-        P = x.P + (x.first + i) * x.width + x.first
+        P = port_answer(x, x.first + i) + x.first
         k = 0
         if apart:
             while k < x.on.whole:
@@ -587,7 +597,7 @@ cdef bint plan_trees(ContactProblem* x) noexcept nogil:
             s = tree_on_side(x, W, side)
             o = x.on.first[s]
             for i in range(x.on.size[s]):
-                z.pushed[z.pushed_at[2 * k + side] + i] = vt_inner(6 if side else W.size, x.P + (o + i) * x.width + at,
+                z.pushed[z.pushed_at[2 * k + side] + i] = vt_inner(6 if side else W.size, port_answer(x, o + i) + at,
                                                                    wrench_on_side(W, side))
     return True
 
@@ -696,6 +706,11 @@ cdef void cone_take(ContactProblem* x) noexcept nogil:
     cone_judge(x, x.lam, x.w, x.F, True)
 
 
+cdef inline bint redundant(const ContactProblem* x) noexcept nogil:
+    # whether there are more rows than motions of several trees: G has a null space, where rounding errors of b remain
+    return x.W1 != NULL and x.on.count > 1 and x.n > x.ports
+
+
 cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept nogil:
     # lam with |F| <= goal from the guess, by corrections of F; where these end above `enough`, with |F| <= enough by
     # sweeps and regularised problems. Returns the largest |F|, and where it is larger the lam of the least
@@ -772,8 +787,9 @@ cdef double cone_descend(ContactProblem* x, double goal, int passes, bint strict
     cdef double e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), least = square, most = e
     cdef bint behind = False
     if not strict:
-        x.proximal = (CONE_ROUNDED if e <= CONE_NEAR * goal
-                      else CONE_REDUNDANT if x.W1 != NULL and x.on.count > 1 and x.n > x.ports else CONE_PROXIMAL)
+        x.proximal = CONE_PROXIMAL
+        if redundant(x) and e > 0.0:
+            x.proximal = min(max(REDUNDANT_SHARE * goal / e, REDUNDANT_LEAST), REDUNDANT_MOST)
     for k in range(passes + 1):
         if x.share != 1.0:
             e = cone_unscaled(x)

@@ -7,6 +7,7 @@ cdef struct PortTrees:      # the ports of a problem by trees, which are coupled
     const int* first        # (count,) the first port of each
     const int* size         # (count,) and their number
     const int* of_port      # the tree of each port, from `base` on
+    const Py_ssize_t* at    # (count,) where each block of P begins, if it had the ports before its first
     int base
     int whole               # of a single tree: ports of bodies, before those of coordinates
 

@@ -96,9 +96,9 @@ cdef inline void change_maps(const vt_body* b, const double* y, Mat3* turn, Mat3
 # ---- the linear-time method ----------------------------------------------------------------------------
 
 
-cdef void lt_answer_wrenches(const LinearTimeStep* step, int body, int first, int end, SideBody* side,
+cdef void lt_answer_wrenches(const LinearTimeStep* step, int body, int first, int end, SideBody* side, int width,
                              double* d) noexcept nogil:
-    # d (6, nv), of the bodies from first to end, for the unit wrenches about the origin of a body at node 1; follows
+    # d, six rows of `width`, of the bodies from first to end, for the unit wrenches about the origin of a body at node 1; follows
     # lt_turn_gains. Leaves in `side` the displacements at node 2
     cdef int i, k
     for i in range(first, end):
@@ -113,7 +113,7 @@ cdef void lt_answer_wrenches(const LinearTimeStep* step, int body, int first, in
         lt_sides_inwards(step, i, side)
         i = step.m.body[i].parent
     for i in range(first, end):
-        lt_sides_outwards(step, i, side, d)
+        lt_sides_outwards(step, i, side, width, d)
 
 
 cdef inline void lt_sides_inwards(const LinearTimeStep* step, int i, SideBody* side) noexcept nogil:
@@ -170,7 +170,8 @@ cdef inline void lt_sides_inwards_multi(const LinearTimeStep* step, int i, SideB
         give_sides(sum_sides(g, sides_of(R, R, gather_sides(a))), side[i].x + c * VT_COLUMNS)
 
 
-cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* side, double* d) noexcept nogil:
+cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* side, int width,
+                                   double* d) noexcept nogil:
     # d = u - W x, with x the displacement of the parent, and x + S2 d is the body's
     cdef const vt_body* b = &step.m.body[i]
     cdef const Solve* s = &step.solve[i]
@@ -180,7 +181,7 @@ cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* 
     cdef double own[SIDES]
     cdef int c, k
     if joint_multi(b):
-        lt_sides_outwards_multi(step, i, side, d)
+        lt_sides_outwards_multi(step, i, side, width, d)
         return
     if b.kind == PRISMATIC:
         w, v = zero3(), s.z2
@@ -198,7 +199,7 @@ cdef inline void lt_sides_outwards(const LinearTimeStep* step, int i, SideBody* 
         vt_give(u, own + c * VT_COLUMNS)
         give_sides(extend_sides(w, v, u, g), side[i].x + c * VT_COLUMNS)
     for k in range(6):
-        d[k * step.m.nv + b.iv] = own[k]
+        d[k * width + b.iv] = own[k]
 
 
 cdef inline Columns carry_sides(const double* x, Vec3 t) noexcept nogil:
@@ -210,7 +211,8 @@ cdef inline Columns carry_sides(const double* x, Vec3 t) noexcept nogil:
     return g
 
 
-cdef inline void lt_sides_outwards_multi(const LinearTimeStep* step, int i, SideBody* side, double* d) noexcept nogil:
+cdef inline void lt_sides_outwards_multi(const LinearTimeStep* step, int i, SideBody* side, int width,
+                                   double* d) noexcept nogil:
     # of several coordinates, in the axes of the body at node 2
     cdef const vt_body* b = &step.m.body[i]
     cdef const MultiGains* m = &step.multi[b.multi]
@@ -247,4 +249,4 @@ cdef inline void lt_sides_outwards_multi(const LinearTimeStep* step, int i, Side
             vt_give(a[joint_order(b, k)], own + k * SIDES + c * VT_COLUMNS)
     for k in range(6):
         for j in range(b.nv):
-            d[k * step.m.nv + b.iv + j] = own[j * SIDES + k]
+            d[k * width + b.iv + j] = own[j * SIDES + k]
