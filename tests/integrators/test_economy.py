@@ -32,9 +32,9 @@ def spherical_chain(n):
     return tree.compile()
 
 
-def counts(model, q, v, dt, steps, **options):
+def counts(model, q, v, dt, steps, method="linear-time", **options):
     """Residuals, factorisations and solves of a step, on average."""
-    integrator = vt.METHODS["linear-time"](model, dt, **options)
+    integrator = vt.METHODS[method](model, dt, **options)
     integrator.start(0.0, q, model.generalized_momentum(q, v))
     records = Records(np.empty(2), np.empty((2, model.nq)), np.empty((2, model.nv)), np.zeros(2, dtype=np.intc),
                       np.zeros(2), np.empty((2, 0)))  # fmt: skip
@@ -64,6 +64,29 @@ def test_counts_of_the_default(name):
         # Newton from the dynamics: a factorisation and a solve for each residual but the last
         newton = counts(model, q, v, 1e-3, 1000, solver="recursive-newton", guess="aba")
         assert newton[1] == newton[2] == pytest.approx(newton[0] - 1) and 1 <= newton[1] <= 2
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_light_damped_joint_that_rings_is_extrapolated(method):
+    """Solved for, a damping c takes p to p (M - h c/2)/(M + h c/2); by polynomials each step took a correction."""
+    tree = vt.Tree("two disks", gravity=(0, 0, 0))
+    tree.world.add(vt.rz("free"), vt.body("heavy", 1.0, inertia=(1, 1, 1)))
+    tree.world.add(vt.rz("damped", damping=400.0), vt.body("light", 1.0, inertia=(1e-3, 1e-3, 1e-3)))
+    run = vt.simulate(tree.compile(), v0=[1.0, 1.0], duration=0.4, dt=1e-3, method=method)
+    assert run.v[:, 1] == pytest.approx((-199 / 201) ** np.arange(401), abs=1e-5)
+    assert run.iterations[20:].mean() < 0.85
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("dt", [1e-3, 2e-3, 5e-3])
+@pytest.mark.parametrize("share", [1.0, 10.0])
+def test_counts_with_friction(method, dt, share):
+    """Talos comes to rest in its joints: light ones change their velocity's sign at each step, others stick."""
+    model = vt.load_urdf(vt.find_robot("talos"), base="free")
+    model = model.with_parameters(friction=share * model.flat.friction)
+    v = np.random.default_rng(0).uniform(-1, 1, model.nv)
+    found = counts(model, model.neutral(), v, dt, 300, method=method)
+    assert (found <= (3.2, 0.8, 3.0)).all(), found
 
 
 def test_momentum_of_a_tumbling_robot_over_1e4_steps():

@@ -436,3 +436,16 @@ def test_failed_compositions_with_friction_name_order_two(order, stopped):
     with pytest.raises(vt.ConvergenceError) as failure:
         vt.simulate(tree.compile(), duration=1.0, dt=0.01, order=order, max_halvings=0, control=[1e4])
     assert ("order=2" in str(failure.value)) == (order == 4 and bool(stopped))
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("share", [1e-12, 0.1, 1.0, 10.0])
+def test_the_way_to_the_solution_does_not_matter(method, share):
+    """Guesses, and operators of other steps, change what a step costs; not where it ends."""
+    model = vt.load_urdf(vt.find_robot("talos"), base="free")
+    model = model.with_parameters(friction=share * model.flat.friction)
+    v = np.random.default_rng(0).uniform(-1, 1, model.nv)
+    runs = [vt.simulate(model, None, v, duration=0.3, dt=1e-3, method=method, record_every=10, **options)
+            for options in ({}, {"solver": "recursive-newton", "guess": "current", "tolerance": 1e-12})]  # fmt: skip
+    assert runs[0].q == pytest.approx(runs[1].q, abs=1e-7)
+    assert runs[0].p == pytest.approx(runs[1].p, abs=1e-7 * np.abs(runs[1].p).max())

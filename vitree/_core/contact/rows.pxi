@@ -212,7 +212,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.P = memory.kept_reals(x.most_blocks)
     x.answers = memory.kept_reals(x.most_rows)
     x.owner_past = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
-    guess_make(&x.past, memory, x.most_ports)
+    guess_make(&x.past, memory, x.most_ports, False)
     x.at1, x.at2 = memory.scratch_reals(m.nq), memory.scratch_reals(m.nq)
     x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))

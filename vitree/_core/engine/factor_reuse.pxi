@@ -41,6 +41,10 @@ cdef struct Costs:      # in evaluations of the residual
     double factor       # of a factorisation
 
 
+#: Of an operator of which nothing is known yet, per step of age
+cdef double FIRST_CONTRACTION = 0.01
+
+
 cdef struct FactorReuse:    # kept
     int have                        # an operator is available
     int reused                      # the last correction was made with it
@@ -53,7 +57,7 @@ cdef struct FactorReuse:    # kept
 cdef void reuse_begin(FactorReuse* x) noexcept nogil:
     x.have = x.reused = False
     x.age = 0
-    x.contraction = 0.01
+    x.contraction = FIRST_CONTRACTION
     x.newton_constant = 1.0
     x.first = INFINITY
 
@@ -75,12 +79,26 @@ cdef void reuse_learn(FactorReuse* x, const Pass* p) noexcept nogil:
         x.newton_constant = max(q, 0.8 * x.newton_constant + 0.2 * q)
 
 
+cdef double contraction_of_current(const Pass* p, const FactorReuse* x) noexcept nogil:
+    # a pass of Newton's method that leaves q of the residual met half of the change of the slopes, the same operator then
+    # meets all of it: 2 q
+    if p.k == 0:
+        return x.contraction * x.age if x.have else 1.0
+    return (1.0 if x.reused else 2.0) * p.error / p.error_before
+
+
+cdef double contraction_of_exact(const Pass* p, const FactorReuse* x) noexcept nogil:
+    # proportional to the residual: q of it leave q^2
+    if p.k > 0 and not x.reused:
+        return min((p.error / p.error_before) * (p.error / p.error_before), 0.5)
+    return min(x.newton_constant * p.error / p.scale, 0.5)
+
+
 cdef bint reuse_is_cheaper(const Pass* p, const FactorReuse* x, const Costs* cost) noexcept nogil:
     # cost of the corrections with the current operator <= cost of a factorisation and of the corrections after it
-    cdef double q = p.error / p.error_before if p.k > 0 else x.contraction * x.age if x.have else 1.0
-    cdef double exact = min(x.newton_constant * p.error / p.scale, 0.5)
+    cdef double q = contraction_of_current(p, x)
     return q <= 0.5 and (cost.correction * passes(q, p.goal, p.error)
-                         <= cost.factor + cost.correction * passes(exact, p.goal, p.error))
+                         <= cost.factor + cost.correction * passes(contraction_of_exact(p, x), p.goal, p.error))
 
 
 cdef int next_action(const Pass* p, const FactorReuse* x, const Costs* cost) noexcept nogil:
@@ -103,8 +121,9 @@ cdef void reuse_note(FactorReuse* x, const Pass* p, int action) noexcept nogil:
         return
     x.reused = action == REUSE
     if p.k == 0 and x.have and not x.reused:
-        # the estimated contraction expires: the operator is tried again at times
-        x.contraction *= 0.998
+        # the estimated contraction expires: the operator is tried again at times. What made it worse than the first
+        # estimate, such as joints that come to rest, may be over soon
+        x.contraction *= 0.95 if x.contraction > FIRST_CONTRACTION else 0.998
 
 
 def action_after(Pass p, FactorReuse reuse, Costs cost):

@@ -1,4 +1,9 @@
-# Extrapolation of the increments of past steps, of the order that has recently been most accurate.
+# Extrapolation of the increments of past steps, of the order that has recently been most accurate. Order m takes the
+# m-th difference of the next increment for zero:
+#     (1 - s_1 Z) (1 - s_2 Z) ... (1 - s_m Z) y = 0,    Z y_k = y_(k-1)
+# With s = 1 these are polynomials of degree m-1. A factor with s = -1 annihilates what changes sign at each step: a damping
+# c that is solved for takes the momentum of a mass M to (M - h c/2)/(M + h c/2) of it, nearly -1 for light links with
+# friction. A second sequence has s = 1, 1, 1, -1, 1, -1, 1 ...; its first three differences are those of the first.
 
 cdef enum:              # initial guesses of an increment
     GUESS_AUTO = 0
@@ -12,96 +17,123 @@ cdef enum:              # initial guesses of an increment
     GUESS_EXTRAPOLATE_4 = 8
 
 cdef enum:
-    ORDERS = 8          # highest order of extrapolation tried
+    ORDERS = 8          # highest order of extrapolation by polynomials
+    STEADY_ORDERS = 3   # the second sequence starts with so many differences of the first
+    RINGS = 8           # and continues with so many of its own, at most ORDERS
+    EXTRAPOLATIONS = ORDERS + RINGS
 
 
 cdef struct Seen:       # kept
     long count                      # number of increments so far
     double h                        # [s] the step of these increments
-    double score[ORDERS + 1]        # by order, recent errors of extrapolations
+    double score[EXTRAPOLATIONS + 1]    # by extrapolation, recent errors
 
 
 cdef struct Guess:
     Seen* seen                      # of each lane
-    vt_real* table                  # (ORDERS + 1, n) backward differences of the last increment
+    vt_real* table                  # (guess_rows, n) differences of the last increment
+    bint rings                      # increments may change sign from step to step
 
 
-cdef int seen_order(const Seen* seen) noexcept nogil:
-    # the order with the smallest error
+cdef inline int guess_rows(bint rings) noexcept nogil:
+    return EXTRAPOLATIONS if rings else ORDERS
+
+
+cdef inline double row_sign(int row) noexcept nogil:
+    # s of the factor that follows a difference
+    return -1.0 if row >= ORDERS and (row - ORDERS) % 2 == 0 else 1.0
+
+
+cdef inline bint uses_row(int best, int row) noexcept nogil:
+    # whether a row is part of an extrapolation
+    return row < (best if best <= ORDERS else STEADY_ORDERS) or ORDERS <= row < best
+
+
+cdef int seen_best(const Seen* seen, bint rings) noexcept nogil:
+    # the extrapolation with the smallest error
     cdef int m, best = 1
     for m in range(2, <int>min(seen.count, ORDERS) + 1):
         if seen.score[m] < seen.score[best]:
             best = m
+    if rings:
+        for m in range(ORDERS + 1, ORDERS + <int>min(seen.count - STEADY_ORDERS - 1, RINGS) + 1):
+            if seen.score[m] < seen.score[best]:
+                best = m
     return best
 
 
-cdef void seen_note(Seen* seen, int m, double worst) noexcept nogil:
-    # the error of order m
-    if m < ORDERS:
-        seen.score[m + 1] = 0.5 * (worst + seen.score[m + 1]) if seen.count > m + 1 else worst
-
-
 cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept nogil:
-    # y = the sum of the backward differences below the order: `fixed`, or if it is 0 the most accurate one of a lane
-    cdef int i, m, k, most = 1
-    cdef int order[MOST_LANES]
+    # y = sum of s_j times the j-th difference below the order: `fixed`, or if it is 0 the most accurate one of a lane
+    cdef int i, row, k, most = 1
+    cdef int best[MOST_LANES]
     cdef bint takes[MOST_LANES]
-    cdef const vt_real* row
+    cdef const vt_real* at
     cdef vt_mask some
+    cdef double s
     for i in range(VT_WIDTH):
-        order[i] = fixed if fixed else seen_order(&g.seen[i])
-        most = max(most, order[i])
+        best[i] = fixed if fixed else seen_best(&g.seen[i], g.rings)
+        most = max(most, best[i])
     memcpy(y, g.table, n * sizeof(vt_real))
-    for m in range(1, most):
+    for row in range(1, most):
         for i in range(VT_WIDTH):
-            takes[i] = m < order[i]
-        some = where(takes)
-        row = g.table + m * n
+            takes[i] = uses_row(best[i], row)
+        some, at, s = where(takes), g.table + row * n, row_sign(row)
         if vt_all(some):
             for k in range(n):
-                y[k] = y[k] + row[k]
-        else:
+                y[k] = y[k] + s * at[k]
+        elif vt_any(some):
             for k in range(n):
-                y[k] = vt_select(some, y[k] + row[k], y[k])
+                y[k] = vt_select(some, y[k] + s * at[k], y[k])
 
 
-cdef void guess_learn(Guess* g, int n, const vt_real* y, vt_real* fresh) noexcept nogil:
-    # the new backward differences: the m-th is the error that order m would have had. fresh: memory for (n,)
-    cdef int i, m, k, most = 0
+cdef void guess_learn(Guess* g, int n, const vt_real* y) noexcept nogil:
+    # the new differences
+    cdef int i
+    learn_sequence(g, n, 0, ORDERS, 0, y)
+    if g.rings:
+        learn_sequence(g, n, ORDERS, RINGS, STEADY_ORDERS, g.table + STEADY_ORDERS * n)
+    for i in range(VT_WIDTH):
+        g.seen[i].count += 1
+
+
+cdef void learn_sequence(Guess* g, int n, int first, int orders, int since, const vt_real* start) noexcept nogil:
+    # rows of differences of `start`, which exists since a number of increments: the m-th is the error that order m would
+    # have had
+    cdef int i, m, k, most = -1
     cdef int known[MOST_LANES]
     cdef bint takes[MOST_LANES]
-    cdef vt_mask some
-    cdef vt_real d, e, worst
-    cdef vt_real* row
+    cdef vt_mask some[ORDERS]
+    cdef bint every = True
+    cdef double s[ORDERS]
+    cdef vt_real worst[ORDERS]
+    cdef vt_real d, e
+    cdef vt_real* at
     for i in range(VT_WIDTH):
-        known[i] = <int>min(g.seen[i].count, ORDERS)
+        known[i] = <int>min(g.seen[i].count - since, orders - 1)
         most = max(most, known[i])
-    memcpy(fresh, y, n * sizeof(vt_real))
     for m in range(most + 1):
         for i in range(VT_WIDTH):
             takes[i] = m <= known[i]
-        some = where(takes)
-        row = g.table + m * n
-        worst = vt_set1(0.0)
-        if vt_all(some):
-            for k in range(n):
-                d = fresh[k]
-                e = d - row[k]
-                row[k] = d
-                fresh[k] = e
-                worst = vt_max(worst, vt_abs(e))
-        else:
-            for k in range(n):
-                d = fresh[k]
-                e = d - row[k]
-                row[k] = vt_select(some, d, row[k])
-                fresh[k] = vt_select(some, e, fresh[k])
-                worst = vt_max(worst, vt_abs(e))
+        some[m], s[m], worst[m] = where(takes), row_sign(first + m), vt_set1(0.0)
+        every = every and vt_all(some[m])
+    for k in range(n):
+        d, at = start[k], g.table + first * n + k
+        for m in range(most + 1):
+            e = d - s[m] * at[0]
+            if every:
+                at[0], d = d, e
+            else:
+                at[0], d = vt_select(some[m], d, at[0]), vt_select(some[m], e, d)
+            worst[m] = vt_max(worst[m], vt_abs(e))
+            at = at + n
+    for m in range(most + 1):
         for i in range(VT_WIDTH):
-            if takes[i]:
-                seen_note(&g.seen[i], m, vt_get(worst, i))
-    for i in range(VT_WIDTH):
-        g.seen[i].count += 1
+            if m <= known[i]:
+                note_score(&g.seen[i].score[first + m + 1], g.seen[i].count > since + m + 1, vt_get(worst[m], i))
+
+
+cdef inline void note_score(double* score, bint known, double worst) noexcept nogil:
+    score[0] = 0.5 * (worst + score[0]) if known else worst
 
 
 cdef void guess_scale(Guess* g, int n, double h) noexcept nogil:
@@ -109,6 +141,6 @@ cdef void guess_scale(Guess* g, int n, double h) noexcept nogil:
     cdef int k
     cdef double ratio = h / g.seen.h
     if ratio != 1.0:
-        for k in range((ORDERS + 1) * n):
+        for k in range(guess_rows(g.rings) * n):
             g.table[k] = g.table[k] * ratio
     g.seen.h = h

@@ -568,7 +568,7 @@ cdef void learn(ModelStepper self) noexcept nogil:
         g.seen.h = self.lane.push_guess.seen.h = self.lane.now.h
         self.lane.push_guess.seen.count = 0
     guess_scale(g, self.nv, self.lane.now.h)
-    guess_learn(g, self.nv, x.y, x.spare)
+    guess_learn(g, self.nv, x.y)
     if self.shared.gears and x.own == NULL:
         learn_multipliers(self)
 
@@ -591,8 +591,8 @@ cdef int newton_of_steps(ModelStepper self, Py_ssize_t broyden, bint dense, cons
     for k in range(c.stages):
         for i in range(VT_WIDTH):
             reuse_bounds(&lane.reuses[k * VT_WIDTH + i], self.memory)
-        guess_make(&lane.guesses[k], self.memory, n)
-        guess_make(&lane.push_guesses[k], self.memory, count)
+        guess_make(&lane.guesses[k], self.memory, n, model_solves_forces(self))
+        guess_make(&lane.push_guesses[k], self.memory, count, False)
         operator_make(&lane.operators[k], self.memory, n, count, c.extra, dense, plain)
     use(self, 0)
     return 0

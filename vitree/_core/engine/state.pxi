@@ -101,10 +101,10 @@ cdef int reuse_bounds(FactorReuse* x, Memory memory) except -1:
     return 0
 
 
-cdef int guess_make(Guess* x, Memory memory, int nv) except -1:
+cdef int guess_make(Guess* x, Memory memory, int nv, bint rings) except -1:
     x.seen = <Seen*>memory.kept(VT_WIDTH * sizeof(Seen))
     memory.bound_long(&x.seen.count)
-    x.table = memory.kept_reals((ORDERS + 1) * nv)
+    x.table, x.rings = memory.kept_reals(guess_rows(rings) * nv), rings
     return 0
 
 

@@ -100,7 +100,7 @@ cdef void begin_block(ModelStepper self) noexcept nogil:
         reuse_begin(&self.lane.reuses[k])
     for k in range(self.shared.choices.stages):
         memset(self.lane.guesses[k].seen, 0, VT_WIDTH * sizeof(Seen))
-        memset(self.lane.guesses[k].table, 0, (ORDERS + 1) * self.nv * sizeof(vt_real))
+        memset(self.lane.guesses[k].table, 0, guess_rows(self.lane.guesses[k].rings) * self.nv * sizeof(vt_real))
     self.method.leave(self)
 
 

@@ -111,7 +111,7 @@ cdef int rigid_make(VehicleStepper self) except -1:
     self.memory.bound_int(&self.lie.past.placed, 0, 1)
     self.lie.guess.seen = <Seen*>self.memory.kept(sizeof(Seen))
     self.memory.bound_long(&self.lie.guess.seen.count)
-    self.lie.guess.table = self.memory.kept_reals((ORDERS + 1) * 6)
+    self.lie.guess.table = self.memory.kept_reals(ORDERS * 6)
     return 0
 
 
@@ -325,9 +325,8 @@ cdef bint lie_extrapolate(VehicleStepper self, Six* xi) noexcept nogil:
 
 cdef void lie_learn(VehicleStepper self, Six xi) noexcept nogil:
     cdef double y[6]
-    cdef double fresh[6]
     store6(y, xi)
-    guess_learn(&self.lie.guess, 6, y, fresh)
+    guess_learn(&self.lie.guess, 6, y)
 
 
 cdef int lie_predict_middle(VehicleStepper self, Vec3 x, Mat3 R, Six xi) noexcept nogil:
