@@ -43,7 +43,7 @@ cdef void learn_push(ModelStepper self) noexcept nogil:
         if x.ports < x.most_ports:
             x.owner_past[x.ports] = self.shared.m.nbody
     guess_scale(&x.past, x.ports, self.lane.now.h)
-    guess_learn(&x.past, x.ports, x.u)
+    guess_learn(&x.past, x.ports, x.u, x.T)
 
 
 cdef bint past_ports(ModelStepper self) noexcept nogil:

@@ -86,50 +86,53 @@ cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept n
                 y[k] = vt_select(some, y[k] + s * at[k], y[k])
 
 
-cdef void guess_learn(Guess* g, int n, const vt_real* y) noexcept nogil:
-    # the new differences
+cdef void guess_learn(Guess* g, int n, const vt_real* y, vt_real* fresh) noexcept nogil:
+    # the new differences. fresh: memory for (n,)
     cdef int i
-    learn_sequence(g, n, 0, ORDERS, 0, y)
+    learn_sequence(g, n, 0, ORDERS, 0, y, fresh)
     if g.rings:
-        learn_sequence(g, n, ORDERS, RINGS, STEADY_ORDERS, g.table + STEADY_ORDERS * n)
+        learn_sequence(g, n, ORDERS, RINGS, STEADY_ORDERS, g.table + STEADY_ORDERS * n, fresh)
     for i in range(VT_WIDTH):
         g.seen[i].count += 1
 
 
-cdef void learn_sequence(Guess* g, int n, int first, int orders, int since, const vt_real* start) noexcept nogil:
+cdef void learn_sequence(Guess* g, int n, int first, int orders, int since, const vt_real* start,
+                         vt_real* fresh) noexcept nogil:
     # rows of differences of `start`, which exists since a number of increments: the m-th is the error that order m would
     # have had
     cdef int i, m, k, most = -1
     cdef int known[MOST_LANES]
     cdef bint takes[MOST_LANES]
-    cdef vt_mask some[ORDERS]
-    cdef bint every = True
-    cdef double s[ORDERS]
-    cdef vt_real worst[ORDERS]
-    cdef vt_real d, e
-    cdef vt_real* at
+    cdef vt_mask some
+    cdef vt_real d, e, worst
+    cdef vt_real* row
+    cdef double s
     for i in range(VT_WIDTH):
         known[i] = <int>min(g.seen[i].count - since, orders - 1)
         most = max(most, known[i])
+    memcpy(fresh, start, n * sizeof(vt_real))
     for m in range(most + 1):
         for i in range(VT_WIDTH):
             takes[i] = m <= known[i]
-        some[m], s[m], worst[m] = where(takes), row_sign(first + m), vt_set1(0.0)
-        every = every and vt_all(some[m])
-    for k in range(n):
-        d, at = start[k], g.table + first * n + k
-        for m in range(most + 1):
-            e = d - s[m] * at[0]
-            if every:
-                at[0], d = d, e
-            else:
-                at[0], d = vt_select(some[m], d, at[0]), vt_select(some[m], e, d)
-            worst[m] = vt_max(worst[m], vt_abs(e))
-            at = at + n
-    for m in range(most + 1):
+        some = where(takes)
+        row, s, worst = g.table + (first + m) * n, row_sign(first + m), vt_set1(0.0)
+        if vt_all(some):
+            for k in range(n):
+                d = fresh[k]
+                e = d - s * row[k]
+                row[k] = d
+                fresh[k] = e
+                worst = vt_max(worst, vt_abs(e))
+        else:
+            for k in range(n):
+                d = fresh[k]
+                e = d - s * row[k]
+                row[k] = vt_select(some, d, row[k])
+                fresh[k] = vt_select(some, e, fresh[k])
+                worst = vt_max(worst, vt_abs(e))
         for i in range(VT_WIDTH):
-            if m <= known[i]:
-                note_score(&g.seen[i].score[first + m + 1], g.seen[i].count > since + m + 1, vt_get(worst[m], i))
+            if takes[i]:
+                note_score(&g.seen[i].score[first + m + 1], g.seen[i].count > since + m + 1, vt_get(worst, i))
 
 
 cdef inline void note_score(double* score, bint known, double worst) noexcept nogil:

@@ -568,7 +568,7 @@ cdef void learn(ModelStepper self) noexcept nogil:
         g.seen.h = self.lane.push_guess.seen.h = self.lane.now.h
         self.lane.push_guess.seen.count = 0
     guess_scale(g, self.nv, self.lane.now.h)
-    guess_learn(g, self.nv, x.y)
+    guess_learn(g, self.nv, x.y, x.spare)
     if self.shared.gears and x.own == NULL:
         learn_multipliers(self)
 
