@@ -5,11 +5,10 @@ cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
     TOUCH_LAST = 8          # of one whose momenta balance, if a small residual of its contacts remains
 
-#: The complementarity problem of a pass is solved to this fraction of the pass's initial residual, or to less: to this
-#: fraction times the relative residual of the momenta, which is about what a correction leaves, but not below the last
+#: The complementarity problem of a pass is solved to this fraction of the pass's initial residual, or to less, if the
+#: correction leaves less: to this one times the relative residual of the momenta
 cdef double TOUCH_SHARE = 1e-4
 cdef double TOUCH_QUADRATIC = 1e-2
-cdef double TOUCH_LEAST = 1e-9
 #: or to this one, if that takes more than corrections
 cdef double TOUCH_ENOUGH = 0.1
 #: A correction that leaves more than this fraction requests another operator
@@ -43,7 +42,7 @@ cdef void learn_push(ModelStepper self) noexcept nogil:
         if x.ports < x.most_ports:
             x.owner_past[x.ports] = self.shared.m.nbody
     guess_scale(&x.past, x.ports, self.lane.now.h)
-    guess_learn(&x.past, x.ports, x.u, x.T)
+    guess_learn(&x.past, x.ports, x.u, NULL, x.T)
 
 
 cdef bint past_ports(ModelStepper self) noexcept nogil:
@@ -192,6 +191,7 @@ cdef void answer_body(ModelStepper self, int port, bint fresh) noexcept nogil:
     cdef const TouchTree* t = &x.tree[x.tree_of_port[port]]
     cdef double* P = contact_P(self)
     cdef const double* moved
+    cdef double* to
     cdef double scaled = -1.0 / self.lane.now.h
     cdef int j = x.part[x.part_of_port[port]], end = j + x.part_size[x.part_of_port[port]], k, c
     self.lane.progress.solves += 1
@@ -203,10 +203,11 @@ cdef void answer_body(ModelStepper self, int port, bint fresh) noexcept nogil:
                 see_pair(self, j, port + k)
             j += 1
             continue
-        moved = x.side[x.owner[j]].x
+        moved, to = x.side[x.owner[j]].x, block_row(x, P, j) + port
         for k in range(6):
             for c in range(6):
-                block_row(x, P, j + k)[port + c] = scaled * moved[k * SIDES + c]
+                to[c] = scaled * moved[k * SIDES + c]
+            to += x.part_size[x.part_of_port[port]]
         j += 6
 
 
@@ -439,9 +440,10 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     cdef Newton* newton = &self.lane.newton
     cdef Pass* p = newton.now
     cdef double* before = x.change
-    cdef double inverse = 1.0 / self.lane.now.h, e, goal, share, left
+    cdef double inverse = 1.0 / self.lane.now.h, e, goal, left
     cdef const TouchGroup* g
-    cdef int i, k, o
+    cdef const double* P
+    cdef int i, j, k, o, width
     cdef int status = direction(self)
     x.corrected = False
     if status != OK:
@@ -454,16 +456,18 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
         if g.settled:
             continue
         displace_ports(self, g.port, g.port + g.ports, x.T)
-        for k in range(g.port, g.port + g.ports):
-            o = x.part[x.part_of_port[k]]
-            x.T[k] = inverse * x.T[k] - vt_inner(x.part_size[x.part_of_port[k]], block_row(x, contact_P(self), k) + o, x.u + o)
+        for j in range(g.part, g.part + g.parts):
+            o, width = x.part[j], x.part_size[j]
+            P = block_row(x, contact_P(self), o) + o
+            for k in range(width):
+                x.T[o + k] = inverse * x.T[o + k] - vt_inner(width, P + k * width, x.u + o)
         for k in range(g.row, g.row + g.n):
             y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
     x.before = map_contacts(self)
     goal = touch_goal(self)
     e = max(0.5 * goal, TOUCH_ENOUGH * x.before)
-    share = min(TOUCH_SHARE, max(TOUCH_LEAST, TOUCH_QUADRATIC * p.error / p.scale))
-    left = solve_contacts(self, max(0.02 * goal, share * x.before), 0.3 * goal, e)
+    left = min(TOUCH_SHARE * x.before, max(0.1 * goal, TOUCH_QUADRATIC * p.error / p.scale * x.before))
+    left = solve_contacts(self, max(0.02 * goal, left), 0.3 * goal, e)
     if not may_go_on(self, left, e):
         note_worst(self)
         return NOT_CONVERGED

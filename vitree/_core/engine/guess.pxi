@@ -25,6 +25,7 @@ cdef enum:
 
 cdef struct Seen:       # kept
     long count                      # number of increments so far
+    long rung                       # and of those that the second sequence has followed without a gap
     double h                        # [s] the step of these increments
     double score[EXTRAPOLATIONS + 1]    # by extrapolation, recent errors
 
@@ -56,7 +57,7 @@ cdef int seen_best(const Seen* seen, bint rings) noexcept nogil:
         if seen.score[m] < seen.score[best]:
             best = m
     if rings:
-        for m in range(ORDERS + 1, ORDERS + <int>min(seen.count - STEADY_ORDERS - 1, RINGS) + 1):
+        for m in range(ORDERS + 1, ORDERS + <int>min(min(seen.rung, seen.count - STEADY_ORDERS) - 1, RINGS) + 1):
             if seen.score[m] < seen.score[best]:
                 best = m
     return best
@@ -86,20 +87,32 @@ cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept n
                 y[k] = vt_select(some, y[k] + s * at[k], y[k])
 
 
-cdef void guess_learn(Guess* g, int n, const vt_real* y, vt_real* fresh) noexcept nogil:
-    # the new differences. fresh: memory for (n,)
+cdef inline bint guess_rings(const Guess* g, int lane, long corrections) noexcept nogil:
+    # whether the second sequence is to be followed in a lane: it is the best one, or the step took several corrections
+    return g.rings and (corrections > 1 or seen_best(&g.seen[lane], True) > ORDERS)
+
+
+cdef void guess_learn(Guess* g, int n, const vt_real* y, const bint* rings, vt_real* fresh) noexcept nogil:
+    # the new differences; rings: the lanes in which the second sequence is followed, or NULL. fresh: memory for (n,)
+    cdef long before[MOST_LANES]
+    cdef Seen* seen
     cdef int i
-    learn_sequence(g, n, 0, ORDERS, 0, y, fresh)
-    if g.rings:
-        learn_sequence(g, n, ORDERS, RINGS, STEADY_ORDERS, g.table + STEADY_ORDERS * n, fresh)
     for i in range(VT_WIDTH):
-        g.seen[i].count += 1
+        before[i] = g.seen[i].count
+    learn_sequence(g, n, 0, ORDERS, before, y, fresh)
+    for i in range(VT_WIDTH):
+        seen = &g.seen[i]
+        before[i] = seen.rung if rings != NULL and rings[i] and seen.count >= STEADY_ORDERS else -1
+        seen.rung = before[i] + 1
+        seen.count += 1
+    if g.rings:
+        learn_sequence(g, n, ORDERS, RINGS, before, g.table + STEADY_ORDERS * n, fresh)
 
 
-cdef void learn_sequence(Guess* g, int n, int first, int orders, int since, const vt_real* start,
+cdef void learn_sequence(Guess* g, int n, int first, int orders, const long* before, const vt_real* start,
                          vt_real* fresh) noexcept nogil:
-    # rows of differences of `start`, which exists since a number of increments: the m-th is the error that order m would
-    # have had
+    # rows of differences of `start`, of which so many came before, or -1 to leave them: the m-th is the error that order
+    # m would have had
     cdef int i, m, k, most = -1
     cdef int known[MOST_LANES]
     cdef bint takes[MOST_LANES]
@@ -108,8 +121,10 @@ cdef void learn_sequence(Guess* g, int n, int first, int orders, int since, cons
     cdef vt_real* row
     cdef double s
     for i in range(VT_WIDTH):
-        known[i] = <int>min(g.seen[i].count - since, orders - 1)
+        known[i] = <int>min(before[i], orders - 1)
         most = max(most, known[i])
+    if most < 0:
+        return
     memcpy(fresh, start, n * sizeof(vt_real))
     for m in range(most + 1):
         for i in range(VT_WIDTH):
@@ -132,7 +147,7 @@ cdef void learn_sequence(Guess* g, int n, int first, int orders, int since, cons
                 worst = vt_max(worst, vt_abs(e))
         for i in range(VT_WIDTH):
             if takes[i]:
-                note_score(&g.seen[i].score[first + m + 1], g.seen[i].count > since + m + 1, vt_get(worst, i))
+                note_score(&g.seen[i].score[first + m + 1], before[i] > m + 1, vt_get(worst, i))
 
 
 cdef inline void note_score(double* score, bint known, double worst) noexcept nogil:

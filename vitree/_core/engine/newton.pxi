@@ -555,10 +555,12 @@ cdef void learn(ModelStepper self) noexcept nogil:
     cdef Newton* x = &self.lane.newton
     cdef Guess* g = self.lane.guess
     cdef bint further[MOST_LANES]
+    cdef bint rings[MOST_LANES]
     cdef int i
     if not (c.guess == GUESS_AUTO or c.guess >= GUESS_EXTRAPOLATE):
         return
     for i in range(VT_WIDTH):
+        rings[i] = guess_rings(g, i, self.lane.now[i].iterations)
         further[i] = (not self.lane.left[i] and c.solver == AUTO and self.lane.reuse[i].have
                       and (self.shared.gears or not self.shared.count)
                       and self.lane.now[i].error > 0.03 * c.tolerance * x.now[i].scale)
@@ -568,7 +570,7 @@ cdef void learn(ModelStepper self) noexcept nogil:
         g.seen.h = self.lane.push_guess.seen.h = self.lane.now.h
         self.lane.push_guess.seen.count = 0
     guess_scale(g, self.nv, self.lane.now.h)
-    guess_learn(g, self.nv, x.y, x.spare)
+    guess_learn(g, self.nv, x.y, rings, x.spare)
     if self.shared.gears and x.own == NULL:
         learn_multipliers(self)
 

@@ -104,6 +104,7 @@ cdef int reuse_bounds(FactorReuse* x, Memory memory) except -1:
 cdef int guess_make(Guess* x, Memory memory, int nv, bint rings) except -1:
     x.seen = <Seen*>memory.kept(VT_WIDTH * sizeof(Seen))
     memory.bound_long(&x.seen.count)
+    memory.bound_long(&x.seen.rung)
     x.table, x.rings = memory.kept_reals(guess_rows(rings) * nv), rings
     return 0
 

@@ -81,7 +81,7 @@ cdef void predict_multipliers(ModelStepper self) noexcept nogil:
 
 cdef void learn_multipliers(ModelStepper self) noexcept nogil:
     guess_scale(self.lane.push_guess, self.shared.count, self.lane.now.h)
-    guess_learn(self.lane.push_guess, self.shared.count, self.lane.held.lam, self.lane.newton.z)
+    guess_learn(self.lane.push_guess, self.shared.count, self.lane.held.lam, NULL, self.lane.newton.z)
 
 
 cdef void no_multipliers(ModelStepper self) noexcept nogil:

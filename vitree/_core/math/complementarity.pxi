@@ -227,22 +227,25 @@ cdef inline double port_block(const ContactProblem* x, const double* a, int rows
                               int column) noexcept nogil:
     # a^T P b of ports of one tree
     cdef double s = 0.0
-    cdef int i
+    cdef int i, width = x.on.size[x.on.of_port[row] - x.on.base]
+    cdef const double* P = port_answer(x, row) + column
     for i in range(rows):
-        s += a[i] * vt_inner(columns, port_answer(x, row + i) + column, b)
+        s += a[i] * vt_inner(columns, P + i * width, b)
     return s
 
 
-cdef inline void add_answer(ContactProblem* x, int port, double size) noexcept nogil:
-    # `port` += size times the row of P of a port
-    cdef int tree = x.on.of_port[port] - x.on.base, first = x.on.first[tree]
-    vt_add_row(x.on.size[tree], size, port_answer(x, port) + first, x.port + first - x.first)
+cdef inline void add_answers(ContactProblem* x, int port, int count, const double* sizes) noexcept nogil:
+    # `port` += sizes times rows of P of one body
+    cdef int i, tree = x.on.of_port[port] - x.on.base, width = x.on.size[tree]
+    cdef const double* P = port_answer(x, port) + x.on.first[tree]
+    for i in range(count):
+        vt_add_row(width, sizes[i], P + i * width, x.port + x.on.first[tree] - x.first)
 
 
 cdef int cones_form(ContactProblem* x) noexcept nogil:
     # the entries of G, where it is a product
     cdef const TouchRow* W
-    cdef int k, j, i, n = x.n
+    cdef int k, j, n = x.n
     if x.formed:
         return OK
     if cones_dense(x) != OK:
@@ -251,10 +254,10 @@ cdef int cones_form(ContactProblem* x) noexcept nogil:
     for k in range(n):
         W = &x.W2[k]
         memset(x.port, 0, x.ports * sizeof(double))
-        for i in range(W.size if W.a >= 0 else 0):
-            add_answer(x, W.a + i, W.on_a[i])
-        for i in range(6 if W.b >= 0 else 0):
-            add_answer(x, W.b + i, W.on_b[i])
+        if W.a >= 0:
+            add_answers(x, W.a, W.size, W.on_a)
+        if W.b >= 0:
+            add_answers(x, W.b, 6, W.on_b)
         for j in range(n):
             x.G[k * n + j] = along_row(&x.W1[j], x.port - x.first)
     for k in range(x.count):
@@ -264,12 +267,13 @@ cdef int cones_form(ContactProblem* x) noexcept nogil:
 
 cdef void answer_of(const ContactProblem* x, const double* port, double* answer) noexcept nogil:
     # answer = P (port), tree by tree
-    cdef int s, k, o, at
+    cdef int s, k, o, width
+    cdef const double* P
     for s in range(x.on.count):
-        at = x.on.first[s]
-        o = at - x.first
-        for k in range(o, o + x.on.size[s]):
-            answer[k] = vt_inner(x.on.size[s], port_answer(x, x.first + k) + at, port + o)
+        o, width = x.on.first[s] - x.first, x.on.size[s]
+        P = port_answer(x, x.on.first[s]) + x.on.first[s]
+        for k in range(width):
+            answer[o + k] = vt_inner(width, P + k * width, port + o)
 
 
 cdef void cone_velocities(ContactProblem* x, const double* lam, double* w) noexcept nogil:
@@ -529,7 +533,7 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
                     add_outer(&x.W1[o + j], T[3 * j + k], &x.W2[o + k], K, x.first, m)
     # A = 1 + P K. K has blocks of bodies, or of a limit, where no bodies are in contact with each other
     for i in range(m):
-        P = port_answer(x, x.first + i) + x.first
+        P = port_answer(x, x.first) + x.first + i * m
         k = 0
         if apart:
             while k < x.on.whole:

@@ -327,7 +327,7 @@ cdef void lie_learn(VehicleStepper self, Six xi) noexcept nogil:
     cdef double y[6]
     cdef double fresh[6]
     store6(y, xi)
-    guess_learn(&self.lie.guess, 6, y, fresh)
+    guess_learn(&self.lie.guess, 6, y, NULL, fresh)
 
 
 cdef int lie_predict_middle(VehicleStepper self, Vec3 x, Mat3 R, Six xi) noexcept nogil:
