@@ -369,11 +369,11 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
     for k in range(x.ports):
         push_port(x, k, x.u[k] - x.T[k], newton.d)
     clear_locked(self, newton.d)
-    vt_add_row(self.nv, 1.0, newton.r, newton.d)
     for k in range(x.groups):
         x.group[k].foretold = False
     for t in range(x.trees):
-        if x.group_of_tree[t] >= 0 and error_of_tree(self, t, newton.d) > newton.now.goal:
+        if x.group_of_tree[t] >= 0 and (error_of_tree(self, t, newton.r) + error_of_tree(self, t, newton.d)
+                                        > newton.now.goal):
             x.group[x.group_of_tree[t]].foretold = True
     x.foretold = False
     for k in range(x.groups):
@@ -385,7 +385,7 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
     for t in range(x.trees):
         k = x.group_of_tree[t]
         if k >= 0 and not x.group[k].foretold:
-            memcpy(newton.r + x.tree[t].v, newton.d + x.tree[t].v, (x.tree[t].v_end - x.tree[t].v) * sizeof(double))
+            vt_add_row(x.tree[t].v_end - x.tree[t].v, 1.0, newton.d + x.tree[t].v, newton.r + x.tree[t].v)
     kick_node(self)
     newton.now.error = self.lane.now.error = weighted(self.shared.choices.gain, self.nv, newton.r, largest(newton.r, self.nv))
     return newton.now.error
