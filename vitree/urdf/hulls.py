@@ -14,8 +14,7 @@ import numpy as np
 
 from vitree.errors import InputError, ModelError, VitreeError
 from vitree.geometry.hull import HULL_POINTS, Thinned, hull_points
-from vitree.urdf.meshes import checked_content, read_mesh
-from vitree.urdf.vertices import plain_vertices
+from vitree.urdf.meshes import checked_content, read_points
 from vitree.writing import replacing
 
 #: Changes where hulls of the same mesh do: files of the cache are of one version.
@@ -70,9 +69,7 @@ def _kept(filename: str, written: tuple[int, int], shape: tuple[float, ...], mos
         file = folder / "hulls" / f"{key.hex()}.hull"
         if (known := _read(file, key, most)) is not None:
             return known
-    points = None if content is None else plain_vertices(ending, content)
-    if points is None:
-        points = read_mesh(filename, "contact of a mesh")[0]
+    points = read_points(filename, "contact of a mesh")
     found = hull_points(points if shape == (1.0, 1.0, 1.0) else points * shape, most)
     if file is not None:
         _write(file, key, found)
