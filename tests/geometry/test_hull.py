@@ -6,6 +6,7 @@ from random_models import random_rotation
 from scipy.optimize import nnls
 
 import vitree as vt
+from vitree.geometry import hull
 from vitree.geometry.hull import hull_points
 
 DIRECTIONS = np.random.default_rng(7).normal(size=(2000, 3))
@@ -68,10 +69,10 @@ def test_one_place_and_one_line():
 def test_a_hull_says_what_it_lost_also_when_it_is_moved():
     from dataclasses import replace
 
-    hull = vt.Hull(cloud("ball", np.random.default_rng(3)), 20)
-    assert hull.lost > 0.05
-    assert replace(hull, position=(0, 0, 1)).lost == hull.lost
-    assert len(hull.points) == 20
+    shape = vt.Hull(cloud("ball", np.random.default_rng(3)), 20)
+    assert shape.lost > 0.05
+    assert replace(shape, position=(0, 0, 1)).lost == shape.lost
+    assert len(shape.points) == 20
 
 
 @pytest.mark.parametrize(("kind", "most"), [("ball", 9), ("filled", 6), ("filled", 20), ("plate", 5), ("thin", 8)])
@@ -90,3 +91,44 @@ def test_a_hull_of_few_points_tells_what_it_lost():
     whole, few = vt.Hull(points, most=400), vt.Hull(points, most=12)
     assert len(few.vertices) == 12 < len(whole.vertices) and whole.lost == 0.0 < few.lost
     assert vt.Hull(points, most=12, thinned=0.7).lost == 0.7  # vertices that were left out before count
+
+
+@pytest.mark.parametrize("kind", ["ball", "filled", "thin", "box", "twice", "plate", "line"])
+def test_repeated_points_change_no_bit(kind):
+    """Not their order either, nor the sign of a zero, where no two points are as far as each other."""
+    rng = np.random.default_rng(2)
+    x = cloud(kind, rng) + (rng.normal(size=3) if kind != "plate" else 0)
+    shuffled = rng.permutation(np.concatenate([x, x[::2], x[:7]]))
+    one, other = hull_points(x, 20), hull_points(np.where(shuffled == 0, -0.0, shuffled), 20)
+    assert (one.points + 0.0).tobytes() == (other.points + 0.0).tobytes()
+    assert one.lost == pytest.approx(other.lost, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["ball", "filled", "thin", "plate"])
+@pytest.mark.parametrize("most", [5, 12, 40])
+def test_planes_are_looked_at_where_they_change(kind, most, monkeypatch):
+    """What is known of planes in the end is what all of them say, bit by bit; each round takes points that are far."""
+    seen, rounds, choose = [], [], hull._chosen
+
+    def chosen(x, planes, by, outside, most):
+        found = choose(x, planes, by, outside, most)
+        over, free = hull._farthest(x, planes)[1], outside > -np.inf
+        np.testing.assert_array_equal(outside[free], over[free])
+        assert len({int(by[k]) for k in found}) == len(found) <= most
+        assert outside[found[0]] == outside.max() and outside[found].min() >= hull.NEARLY * outside.max()
+        rounds.append(len(found))
+        return found
+
+    def lost(x, facets, planes, by, outside):
+        seen.append(len(x))
+        over, free = hull._farthest(x, planes)[1], outside > -np.inf
+        np.testing.assert_array_equal(outside[free], over[free])
+        np.testing.assert_array_equal(outside[free], (hull._dot(planes[:-1, by], x) + planes[-1, by])[free])
+        return 0.0
+
+    monkeypatch.setattr(hull, "_chosen", chosen)
+    monkeypatch.setattr(hull, "_lost", lost)
+    points = cloud(kind, np.random.default_rng(most))
+    corners = len(hull_points(points, len(points)).points)
+    assert len(hull_points(points, most).points) == min(most, corners)
+    assert len(seen) == (corners > most) and (rounds or most == 5 or corners <= most)

@@ -90,37 +90,6 @@ def test_many_vertices_are_thinned_and_the_report_says_by_how_much(tmp_path):
     assert -lost[2] - 1e-9 <= true <= 1e-9
 
 
-def test_hulls_are_kept_by_the_content_of_their_meshes(tmp_path, monkeypatch):
-    """A hull of the cache is the one that was made; a damaged file is made again, and a changed mesh has another."""
-    from vitree.urdf import collision
-
-    cache = tmp_path / "cache"
-    monkeypatch.setenv("VITREE_CACHE", str(cache))
-
-    def load(radius, most=20):
-        ball = trimesh.creation.icosphere(3, radius)
-        mesh_file(tmp_path, "stl", ball.vertices, ball.faces)
-        (tmp_path / "r.urdf").write_text(robot('<mesh filename="part.stl"/>'))
-        collision._thinned.cache_clear()
-        model = vt.load_urdf(tmp_path / "r.urdf", base="free", ground=vt.Ground(), hull_points=most)
-        return model.contacts[0].shapes[0]
-
-    made = load(0.5)
-    (file,) = (cache / "hulls").glob("*.npz")
-    with monkeypatch.context() as without:
-        without.setattr(collision, "read_mesh", None)
-        assert load(0.5) == made and made.lost > 0
-    for damaged in (b"", file.read_bytes()[:-20], b"PK\x03\x04" + bytes(40)):
-        file.write_bytes(damaged)
-        assert load(0.5) == made
-    assert load(0.6).vertices != made.vertices and len(load(0.5, most=8).vertices) == 8
-    assert len(list((cache / "hulls").glob("*"))) == 3
-    monkeypatch.setenv("VITREE_CACHE", str(file))  # it is no folder
-    assert load(0.5) == made
-    monkeypatch.setenv("VITREE_CACHE", "off")
-    assert load(0.7).lost > 0 and len(list((cache / "hulls").glob("*"))) == 3
-
-
 def test_the_model_needs_its_meshes_no_more(tmp_path):
     import pickle
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import mmap
 import os
 import re
 import stat
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +18,9 @@ from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.urdf.paths import home_of
 
 if TYPE_CHECKING:
-    from trimesh import Scene
+    from collections.abc import Iterator
+
+    from trimesh import Scene, Trimesh
     from trimesh.resolvers import FilePathResolver
 
 #: Largest file, and largest content of an archive [bytes]; most files in an archive; most triangles of a scene.
@@ -38,6 +42,17 @@ def load_scene(filename: str) -> Scene:
     """
     import trimesh
 
+    scene = _scene(filename)
+    for part in scene.geometry.values():
+        if isinstance(part, trimesh.Trimesh):
+            part.process()
+    return scene
+
+
+def _scene(filename: str) -> Scene:
+    """The scene of a file, with the vertices as they are in it."""
+    import trimesh
+
     check_mesh(filename)
     # processing drops triangles with vertices that are not finite, and says nothing
     with np.errstate(all="ignore"):
@@ -46,8 +61,6 @@ def load_scene(filename: str) -> Scene:
         vertices = np.asarray(getattr(part, "vertices", ()), dtype=float)
         if bad := int((~np.isfinite(vertices)).any(axis=-1).sum()):
             raise InputError(f"{bad} of its {len(vertices)} vertices are not finite; export the mesh again")
-        if isinstance(part, trimesh.Trimesh):
-            part.process()
     drawn = (scene.geometry[scene.graph[node][1]] for node in scene.graph.nodes_geometry)
     triangles = sum(len(getattr(part, "faces", ())) for part in drawn)
     if triangles > MOST_TRIANGLES:
@@ -67,38 +80,86 @@ def read_mesh(filename: str, use: str) -> tuple[np.ndarray, np.ndarray, bool]:
     use : str
         What it is read for, as the error of a missing package says it.
     """
-    try:
-        import trimesh
-    except ImportError:
-        raise MissingExtraError("trimesh", "meshes", use) from None
-    try:
+    with _reading(filename, use):
         mesh = load_scene(filename).to_mesh()
         # files often repeat vertices, for normals and textures
         mesh.merge_vertices(merge_tex=True, merge_norm=True)
-        points, triangles = np.array(mesh.vertices, dtype=float), np.array(mesh.faces)
+        points, triangles = _points(mesh, filename), np.array(mesh.faces)
         closed = bool(mesh.is_watertight and mesh.is_winding_consistent)
-        if mesh.units not in (None, "meters"):
-            points *= trimesh.units.unit_conversion(mesh.units, "meters")
+    return points, triangles, closed
+
+
+def read_points(filename: str, use: str) -> np.ndarray:
+    """Return the points (n, 3) [m] of a file's triangles, some of them several times; raises as :func:`read_mesh`."""
+    with _reading(filename, use):
+        mesh = _scene(filename).to_mesh()
+        points = _points(mesh, filename)
+        used = np.zeros(len(points), dtype=bool)
+        used[mesh.faces] = True
+    return points[used]
+
+
+def _points(mesh: Trimesh, filename: str) -> np.ndarray:
+    from trimesh.units import unit_conversion
+
+    points = np.array(mesh.vertices, dtype=float)
+    if mesh.units not in (None, "meters"):
+        points *= unit_conversion(mesh.units, "meters")
+    if not len(mesh.faces) or not np.isfinite(points).all():
+        raise ModelError(f'the mesh file "{filename}" has no triangles, or has points that are not finite')
+    return points
+
+
+@contextlib.contextmanager
+def _reading(filename: str, use: str) -> Iterator[None]:
+    """Errors of trimesh as those of the file."""
+    try:
+        import trimesh  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("trimesh", "meshes", use) from None
+    try:
+        yield
+    except ModelError:
+        raise
     except ImportError as error:  # trimesh needs other packages for some formats
         if Path(filename).suffix.lower() == ".dae":
             raise MissingExtraError("pycollada", "meshes", f'the mesh "{filename}"') from None
         raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
     except Exception as error:
         raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
-    if not len(triangles) or not np.isfinite(points).all():
-        raise ModelError(f'the mesh file "{filename}" has no triangles, or has points that are not finite')
-    return points, triangles, closed
 
 
 def check_mesh(filename: str) -> None:
     """Raise an InputError if a path is not a file, or the file is too large to be read, packed or unpacked."""
+    _check_file(filename)
+    with open(filename, "rb") as stream:
+        if not os.fstat(stream.fileno()).st_size:
+            return _check_content(b"", filename, stream)
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            _check_content(content, filename, stream)
+
+
+def checked_content(filename: str) -> bytes:
+    """Return the content of a file, read once; raise an InputError as :func:`check_mesh`."""
+    _check_file(filename)
+    with open(filename, "rb") as stream:
+        content = stream.read(MOST_BYTES + 1)
+    _check_size(len(content), "it has")
+    _check_content(content, filename, io.BytesIO(content))
+    return content
+
+
+def _check_file(filename: str) -> None:
     found = os.stat(filename)
     if not stat.S_ISREG(found.st_mode):
         raise InputError("it is no regular file")
     _check_size(found.st_size, "it has")
+
+
+def _check_content(content: bytes | mmap.mmap, filename: str, stream: IO[bytes]) -> None:
     ending = Path(filename).suffix.lower()
-    if zipfile.is_zipfile(filename):
-        with zipfile.ZipFile(filename) as archive:
+    if zipfile.is_zipfile(stream):
+        with zipfile.ZipFile(stream) as archive:
             parts = archive.infolist()
             if len(parts) > MOST_FILES:
                 raise InputError(f"it is an archive of {len(parts)} files; the most is {MOST_FILES}")
@@ -111,9 +172,8 @@ def check_mesh(filename: str) -> None:
                     _check_xml(archive.read(part), inner)
     elif ending in _PACKED:
         raise InputError(f"archives that end in {ending} are not read, or it is no archive; unpack it")
-    elif found.st_size:
-        with open(filename, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            _check_xml(content, ending)
+    else:
+        _check_xml(content, ending)
 
 
 def _check_size(size: int, what: str) -> None:
