@@ -211,6 +211,68 @@ def test_corrections_of_a_problem_are_bounded():
     assert hard > 3
 
 
+def test_bodies_whose_equations_hold_are_left_while_others_slide():
+    """A pass solves the problems of those groups of bodies only that it changes."""
+    core, model = scalar(), ball(3, friction=0.3)
+    q = model.neutral().reshape(3, 7)
+    q[:, 0], q[:, 2] = np.arange(3), 0.1
+    v = np.zeros(18)
+    v[12] = 1.0
+    integrator = vt.METHODS["linear-time"](model, 1e-3)
+    integrator.start(0.0, q.ravel(), model.generalized_momentum(q.ravel(), v))
+    integrator.advance(5)
+    core.record_problems(100_000)
+    before = integrator.total_iterations
+    integrator.advance(50)
+    passes, problems = integrator.total_iterations - before, core.record_problems(0)
+    assert 10 < len(problems) <= passes
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "semi-implicit-euler"])
+def test_trees_beside_each_other_move_as_if_alone(method):
+    """Ports, their rows and P are stored by trees: legs with limits that slide and fall, several in one model."""
+    speed = np.array([0.7, 0.2, 0, 0, 1.0, 0, 0.5, -2.0])
+
+    def legs(count, first=0):
+        tree = vt.Tree("legs")
+        for k in range(first, first + count):
+            hip = tree.world.add(vt.ty(2.0 * k), vt.free(f"base{k}"), vt.body(f"trunk{k}", 2.0, (0.02, 0.03, 0.02)))
+            hinge = vt.ry(f"hip{k}", lower=-0.4, upper=0.5)
+            thigh = hip.add(hinge, vt.tz(-0.15), vt.body(f"thigh{k}", 0.5, (2e-3, 2e-3, 1e-4)))
+            knee = thigh.add(vt.tz(-0.15), vt.ry(f"knee{k}", lower=-0.3, upper=0.3), vt.tz(-0.1))
+            knee.add(vt.body(f"shank{k}", 0.2 + 0.1 * k, (1e-3, 1e-3, 1e-4)))
+            tree.contact(vt.Contact(f"trunk{k}", shapes=vt.Sphere(0.1)),
+                         vt.Contact(f"shank{k}", points=[(0, 0.05, -0.1), (0, -0.05, -0.1)]))  # fmt: skip
+        tree.contact(vt.Ground(friction=0.5))
+        tree.limits = "enforce"
+        model = tree.compile()
+        q = model.neutral().reshape(count, 9)
+        q[:, 2] = 0.5
+        v = np.tile(speed, count)
+        return vt.simulate(model, q.ravel(), v, duration=0.6, dt=2e-3, method=method, **exactly(method))
+
+    together = legs(3)
+    assert len(together.contacts) > 300
+    for k in range(3):
+        alone = legs(1, k)
+        np.testing.assert_allclose(together.q.reshape(-1, 3, 9)[:, k], alone.q, atol=1e-8)
+
+
+def test_a_hundred_balls_move_as_one():
+    """More ports than of any one tree, kept from step to step."""
+    count, v = 120, np.array([0.8, 0.3, 0, 0, 0, 5.0])
+    runs = []
+    for n in (1, count):
+        model = ball(n, friction=0.3)
+        q = model.neutral().reshape(n, 7)
+        q[:, 0], q[:, 2] = 3.0 * np.arange(n), 0.1
+        runs.append(vt.simulate(model, q.ravel(), np.tile(v, n), duration=0.05, dt=1e-3))
+    one, many = runs[0].q, runs[1].q.reshape(-1, count, 7).copy()
+    many[:, :, 0] -= 3.0 * np.arange(count)
+    np.testing.assert_allclose(many, np.repeat(one[:, None], count, axis=1), atol=1e-10)
+    assert runs[1].iterations.max() <= runs[0].iterations.max() + 1
+
+
 def many_jointed(kinematic):
     """A tree with joints of every kind, balls on several of their bodies, and a limit."""
     tree, inertia = vt.Tree("many"), (0.01, 0.02, 0.025)
