@@ -6,7 +6,7 @@
 
 cdef enum:
     TOLD = 7                # numbers of a contact in a step
-    KEPT_PORTS = 96         # of these ports P is kept from step to step,
+    KEPT_PORTS = 256        # of these ports P is kept from step to step,
     KEPT_BLOCKS = 72        # and of so many more numbers for each body
 
 cdef enum:                  # whether a contact is in the solve
