@@ -637,7 +637,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef TouchGroup* g
-    cdef int k, i, t, n, group, status, parts, limits, whole, ports, n_ports
+    cdef int k, i, t, n, group, status, parts, limits, whole, ports, size
     cdef bint apart = trees_apart(self)
     status = count_ports(self, apart)
     if status != OK:
@@ -673,11 +673,11 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
                     row_of(x, x.rows, ports)[e.iv] = e.sign
                     x.port_of_member[k] = ports
                     ports += 1
-            n_ports = ports - x.part[parts]
-            if n_ports > 0:
-                x.part_size[parts] = n_ports
-                x.block_at[parts] = x.block_reals - x.part[parts] * <Py_ssize_t>(n_ports + 1)
-                x.block_reals += <size_t>n_ports * n_ports
+            size = ports - x.part[parts]
+            if size > 0:
+                x.part_size[parts] = size
+                x.block_at[parts] = x.block_reals - x.part[parts] * <Py_ssize_t>(size + 1)
+                x.block_reals += <size_t>size * size
                 g.whole = whole
                 parts += 1
         g.ports, g.n, g.parts = ports - g.port, n - g.row, parts - g.part

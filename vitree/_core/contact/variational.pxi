@@ -48,7 +48,8 @@ cdef void learn_push(ModelStepper self) noexcept nogil:
 cdef bint past_ports(ModelStepper self) noexcept nogil:
     # whether past impulses are in the ports of this step
     cdef Touching* x = &self.contact
-    return (memcmp(x.owner_past, x.owner, x.ports * sizeof(int)) == 0 and (x.ports == x.most_ports or x.owner_past[x.ports] == self.shared.m.nbody))
+    return (memcmp(x.owner_past, x.owner, x.ports * sizeof(int)) == 0
+            and (x.ports == x.most_ports or x.owner_past[x.ports] == self.shared.m.nbody))
 
 
 # ---- the first trial with contacts --------------------------------------------------------------------
@@ -375,6 +376,8 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
         if x.group_of_tree[t] >= 0 and (error_of_tree(self, t, newton.r) + error_of_tree(self, t, newton.d)
                                         > newton.now.goal):
             x.group[x.group_of_tree[t]].foretold = True
+    if not some_stay(self):
+        return e
     x.foretold = False
     for k in range(x.groups):
         g = &x.group[k]
@@ -418,7 +421,7 @@ cdef void unsettle(ModelStepper self) noexcept nogil:
 
 
 cdef void settle_groups(ModelStepper self, double goal) noexcept nogil:
-    # those whose momenta balance and whose natural residual is below the goal, where others do not move them
+    # of several groups, those whose momenta balance and whose natural residual is below the goal
     cdef Touching* x = &self.contact
     cdef TouchGroup* g
     cdef int k, t

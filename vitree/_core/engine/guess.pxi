@@ -45,11 +45,6 @@ cdef inline double row_sign(int row) noexcept nogil:
     return -1.0 if row >= ORDERS and (row - ORDERS) % 2 == 0 else 1.0
 
 
-cdef inline bint uses_row(int best, int row) noexcept nogil:
-    # whether a row is part of an extrapolation
-    return row < (best if best <= ORDERS else STEADY_ORDERS) or ORDERS <= row < best
-
-
 cdef int seen_best(const Seen* seen, bint rings) noexcept nogil:
     # the extrapolation with the smallest error
     cdef int m, best = 1
@@ -67,22 +62,26 @@ cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept n
     # y = sum of s_j times the j-th difference below the order: `fixed`, or if it is 0 the most accurate one of a lane
     cdef int i, row, k, most = 1
     cdef int best[MOST_LANES]
+    cdef int steady[MOST_LANES]     # rows of the first sequence that are part of it
+    cdef const int* end
     cdef bint takes[MOST_LANES]
     cdef const vt_real* at
     cdef vt_mask some
     cdef double s
     for i in range(VT_WIDTH):
         best[i] = fixed if fixed else seen_best(&g.seen[i], g.rings)
+        steady[i] = best[i] if best[i] <= ORDERS else STEADY_ORDERS
         most = max(most, best[i])
     memcpy(y, g.table, n * sizeof(vt_real))
     for row in range(1, most):
+        end = &steady[0] if row < ORDERS else &best[0]
         for i in range(VT_WIDTH):
-            takes[i] = uses_row(best[i], row)
+            takes[i] = row < end[i]
         some, at, s = where(takes), g.table + row * n, row_sign(row)
         if vt_all(some):
             for k in range(n):
                 y[k] = y[k] + s * at[k]
-        elif vt_any(some):
+        else:
             for k in range(n):
                 y[k] = vt_select(some, y[k] + s * at[k], y[k])
 
