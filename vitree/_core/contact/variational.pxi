@@ -267,6 +267,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
     cdef bint have = operator_at_hand(self), old = have
     cdef int k, status
     p.solver, p.k, p.most, p.turned, p.required_signs, p.signs_ok = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
+    p.rings = self.lane.guess.rings
     if not foretell(self):
         gather_push(self)
     kick_node(self)

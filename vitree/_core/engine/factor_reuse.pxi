@@ -31,6 +31,7 @@ cdef struct Pass:               # scratch: a pass of the solver, in plain number
     double error_before         # that of the previous pass
     double goal                 # residual accepted
     double scale                # of the residual: the largest momentum or impulse
+    int rings                   # slopes of friction, damping or drives may change from pass to pass
     int turned                  # a body turned by half a turn or more
     int required_signs          # signs that the operator's pivots must have: SAME or EVEN
     int signs_ok                # they have these
@@ -80,16 +81,16 @@ cdef void reuse_learn(FactorReuse* x, const Pass* p) noexcept nogil:
 
 
 cdef double contraction_of_current(const Pass* p, const FactorReuse* x) noexcept nogil:
-    # a pass of Newton's method that leaves q of the residual met half of the change of the slopes, the same operator then
-    # meets all of it: 2 q
+    # where slopes change, a pass of Newton's method that leaves q of the residual met half of the change, and the same
+    # operator then meets all of it: 2 q
     if p.k == 0:
         return x.contraction * x.age if x.have else 1.0
-    return (1.0 if x.reused else 2.0) * p.error / p.error_before
+    return (2.0 if p.rings and not x.reused else 1.0) * p.error / p.error_before
 
 
 cdef double contraction_of_exact(const Pass* p, const FactorReuse* x) noexcept nogil:
-    # proportional to the residual: q of it leave q^2
-    if p.k > 0 and not x.reused:
+    # proportional to the residual; where slopes change, q of it leave q^2
+    if p.rings and p.k > 0 and not x.reused:
         return min((p.error / p.error_before) * (p.error / p.error_before), 0.5)
     return min(x.newton_constant * p.error / p.scale, 0.5)
 
@@ -123,7 +124,7 @@ cdef void reuse_note(FactorReuse* x, const Pass* p, int action) noexcept nogil:
     if p.k == 0 and x.have and not x.reused:
         # the estimated contraction expires: the operator is tried again at times. What made it worse than the first
         # estimate, such as joints that come to rest, may be over soon
-        x.contraction *= 0.95 if x.contraction > FIRST_CONTRACTION else 0.998
+        x.contraction *= 0.95 if p.rings and x.contraction > FIRST_CONTRACTION else 0.998
 
 
 def action_after(Pass p, FactorReuse reuse, Costs cost):

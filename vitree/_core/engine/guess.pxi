@@ -87,8 +87,8 @@ cdef void guess_predict(const Guess* g, int n, int fixed, vt_real* y) noexcept n
 
 
 cdef inline bint guess_rings(const Guess* g, int lane, long corrections) noexcept nogil:
-    # whether the second sequence is to be followed in a lane: it is the best one, or the step took several corrections
-    return g.rings and (corrections > 1 or seen_best(&g.seen[lane], True) > ORDERS)
+    # whether the second sequence is to be followed in a lane: it is the best one, or the step took a correction
+    return g.rings and (corrections > 0 or seen_best(&g.seen[lane], True) > ORDERS)
 
 
 cdef void guess_learn(Guess* g, int n, const vt_real* y, const bint* rings, vt_real* fresh) noexcept nogil:

@@ -282,6 +282,7 @@ cdef void variational_iterate(ModelStepper self, int solver, int required_signs)
         p = &x.now[i]
         p.solver, p.k, p.most = solver, 0, min(<int>PASSES, c.max_iterations) if solver == AUTO else c.max_iterations
         p.error_before, p.turned, p.required_signs, p.signs_ok = 0.0, False, required_signs, True
+        p.rings = self.lane.guess.rings
         x.status[i] = OK
     while True:
         e = variational_residual(self)
