@@ -14,7 +14,7 @@ import numpy as np
 
 from vitree.errors import InputError, ModelError, VitreeError
 from vitree.geometry.hull import HULL_POINTS, Thinned, hull_points
-from vitree.urdf.meshes import checked_content, read_points
+from vitree.urdf.meshes import check_mesh, read_points
 from vitree.writing import replacing
 
 #: Changes where hulls of the same mesh do: files of the cache are of one version.
@@ -58,17 +58,9 @@ def mesh_hull(filename: str, scale: tuple[float, ...] = (1.0, 1.0, 1.0), most: i
 @lru_cache(maxsize=256)
 def _kept(filename: str, written: tuple[int, int], shape: tuple[float, ...], most: int) -> Thinned:
     """The hull of a mesh with the scale ``shape``; robots have the same mesh at several places."""
-    ending, content = Path(filename).suffix.lower(), None
-    with contextlib.suppress(OSError, VitreeError):  # what is wrong comes again where the mesh is read
-        content = checked_content(filename)
-    key, file, folder = b"", None, cache_folder()
-    if content is not None and ending in WHOLE and folder is not None:
-        digest = hashlib.sha256(content)
-        digest.update(repr((ending, shape, most, VERSION, _makers())).encode())
-        key = digest.digest()
-        file = folder / "hulls" / f"{key.hex()}.hull"
-        if (known := _read(file, key, most)) is not None:
-            return known
+    key, file = _place(filename, shape, most)
+    if file is not None and (known := _read(file, key, most)) is not None:
+        return known
     points = read_points(filename, "contact of a mesh")
     found = hull_points(points if shape == (1.0, 1.0, 1.0) else points * shape, most)
     if file is not None:
@@ -97,6 +89,21 @@ def cache_folder() -> Path | None:
     folder = named or os.path.join(above if os.path.isabs(above) else usual, "vitree")
     found = os.path.expanduser(folder)
     return Path(found) if named or os.path.isabs(found) else None  # a user without a home has none
+
+
+def _place(filename: str, shape: tuple[float, ...], most: int) -> tuple[bytes, Path | None]:
+    """The key of a hull, by the content of the mesh, and its file in the cache; None where there is none."""
+    ending, folder = Path(filename).suffix.lower(), cache_folder()
+    if ending not in WHOLE or folder is None:
+        return b"", None
+    try:
+        check_mesh(filename)
+        with open(filename, "rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256")
+    except (OSError, VitreeError):
+        return b"", None  # what is wrong comes again where the mesh is read
+    digest.update(repr((ending, shape, most, VERSION, _makers())).encode())
+    return digest.digest(), folder / "hulls" / f"{digest.hexdigest()}.hull"
 
 
 @cache

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import mmap
 import os
 import re
 import stat
 import zipfile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -131,35 +130,13 @@ def _reading(filename: str, use: str) -> Iterator[None]:
 
 def check_mesh(filename: str) -> None:
     """Raise an InputError if a path is not a file, or the file is too large to be read, packed or unpacked."""
-    _check_file(filename)
-    with open(filename, "rb") as stream:
-        if not os.fstat(stream.fileno()).st_size:
-            return _check_content(b"", filename, stream)
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            _check_content(content, filename, stream)
-
-
-def checked_content(filename: str) -> bytes:
-    """Return the content of a file, read once; raise an InputError as :func:`check_mesh`."""
-    _check_file(filename)
-    with open(filename, "rb") as stream:
-        content = stream.read(MOST_BYTES + 1)
-    _check_size(len(content), "it has")
-    _check_content(content, filename, io.BytesIO(content))
-    return content
-
-
-def _check_file(filename: str) -> None:
     found = os.stat(filename)
     if not stat.S_ISREG(found.st_mode):
         raise InputError("it is no regular file")
     _check_size(found.st_size, "it has")
-
-
-def _check_content(content: bytes | mmap.mmap, filename: str, stream: IO[bytes]) -> None:
     ending = Path(filename).suffix.lower()
-    if zipfile.is_zipfile(stream):
-        with zipfile.ZipFile(stream) as archive:
+    if zipfile.is_zipfile(filename):
+        with zipfile.ZipFile(filename) as archive:
             parts = archive.infolist()
             if len(parts) > MOST_FILES:
                 raise InputError(f"it is an archive of {len(parts)} files; the most is {MOST_FILES}")
@@ -172,8 +149,9 @@ def _check_content(content: bytes | mmap.mmap, filename: str, stream: IO[bytes])
                     _check_xml(archive.read(part), inner)
     elif ending in _PACKED:
         raise InputError(f"archives that end in {ending} are not read, or it is no archive; unpack it")
-    else:
-        _check_xml(content, ending)
+    elif found.st_size:
+        with open(filename, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            _check_xml(content, ending)
 
 
 def _check_size(size: int, what: str) -> None:
