@@ -312,13 +312,12 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                 settle_groups(self, goal)
             if x.foretold:
                 found = INFINITY
-            else:
-                if e <= p.goal and (found <= max(goal, 2.0 * x.residue) or (
-                        k > TOUCH_LAST and (x.residue > 0.0 or found <= TOUCH_LEFT * touch_speed(self)))):
-                    if found > goal:
-                        x.accepted = max(x.accepted, found)
-                    x.passes += k
-                    return OK if p.signs_ok and turns_little(self) else WRONG_BRANCH
+            elif e <= p.goal and (found <= max(goal, 2.0 * x.residue) or (
+                    k > TOUCH_LAST and (x.residue > 0.0 or found <= TOUCH_LEFT * touch_speed(self)))):
+                if found > goal:
+                    x.accepted = max(x.accepted, found)
+                x.passes += k
+                return OK if p.signs_ok and turns_little(self) else WRONG_BRANCH
         if k > 0 and have:
             place_rows2(self)
         if not have or ((e > p.goal and not worth_another(e, before, p.goal, p.scale, old))
