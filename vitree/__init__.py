@@ -14,7 +14,7 @@ from vitree.errors import (
     VitreeError,
 )
 from vitree.findings import Finding, Report
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Sphere
 from vitree.geometry.terrain import HeightField
 from vitree.integrators import METHODS, Integrator
 from vitree.mechanism.constraints import (
@@ -82,6 +82,7 @@ __all__ = [
     "Capsule",
     "Comparison",
     "Constraint",
+    "Cone",
     "Contact",
     "ContactSensor",
     "Control",
@@ -93,6 +94,7 @@ __all__ = [
     "Disk",
     "Distance",
     "Drive",
+    "Ellipsoid",
     "Encoder",
     "EulerModel",
     "ExternalWrench",

@@ -22,7 +22,7 @@ def step_contacts(ModelStepper stepper):
     cdef cnp.ndarray rows
     for c in range(stepper.ntouch):
         n += settled_pushed(stepper, c)
-    rows = new_array(2, n, TOUCHED)
+    rows = new_array(2, n, told_width(stepper))
     row = data(rows)
     # before the first step there is none
     memcpy(to, stepper.post_contact.node_before if n else stepper.lane.state.q, size)
@@ -32,13 +32,12 @@ def step_contacts(ModelStepper stepper):
         if not settled_pushed(stepper, c):
             continue
         e = &stepper.touch[c]
-        row[0], row[1] = 0.0, c
-        memcpy(row + 2, x.told + TOLD * c, TOLD * sizeof(double))
+        write_told(stepper, c, 0.0, row)
         if e.kind == AT_LIMIT:
             row[2] *= e.sign
         elif e.kind == RUBS:
             row[7] = row[8] = 0.0
-        row += TOUCHED
+        row += told_width(stepper)
     cnp.PyArray_CLEARFLAGS(rows, cnp.NPY_ARRAY_WRITEABLE)
     return rows, start
 
@@ -67,8 +66,23 @@ def gaps_here(ModelStepper stepper, double[::1] gaps):
     if n:
         pose = poses_at(stepper, q)
     for c in range(n):
-        touch_at(&stepper.touch[c], q, pose, NULL, &at)
+        if stepper.touch[c].slot >= 0:
+            gaps[c] = pair_gap(&stepper.touch[c], pose)
+            continue
+        touch_at(&stepper.touch[c], q, pose, NULL, NULL, &at)
         gaps[c] = at.gap
+
+
+cdef double pair_gap(const vt_contact* e, const Pose* pose) noexcept nogil:
+    # of two convex shapes, at the first of their facets; infinite at others
+    cdef Placed A, B
+    cdef Near x
+    if e.slot % MOST_FACETS:
+        return INFINITY
+    place_shape(e.shape_a, pose, &A)
+    place_shape(e.shape_b, pose, &B)
+    deepest_features(&A, &B, &x)
+    return x.gap
 
 
 def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about):
@@ -98,9 +112,9 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
     # the mean gaps of patches at the start of the step, of the points that act or acted in the step before
     for c in range(stepper.ntouch):
         e = &stepper.touch[c]
-        if e.patch < 0 or not (stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or e.stiffness != INFINITY):
+        if e.patch < 0 or e.slot >= 0 or not (stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or e.stiffness != INFINITY):
             continue
-        touch_at(e, q, pose, NULL, &at)
+        touch_at(e, q, pose, NULL, NULL, &at)
         # compliant contacts take part where they are compressed, whether they act or not
         if stepper.post_contact.pushed_before[c] or settled_pushed(stepper, c) or at.gap < 0.0:
             x.patch_count[e.patch] += 1
@@ -109,8 +123,13 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
         if signs[c] == 0.0 or not settled_pushed(stepper, c):
             continue
         e, told = &stepper.touch[c], x.told + TOLD * c
-        touch_at(e, q, pose, NULL, &at)
-        point = sub(acting_point(x, e, &at), centre)
+        if e.slot >= 0:
+            at.a, at.n, at.gap = load3(x.facet_told + FACET_ROW * e.slot), load3(x.facet_told + FACET_ROW * e.slot + 3), (
+                x.facet_told[FACET_ROW * e.slot + 6])
+            point = sub(axpy(-halfway(e, &at), at.n, at.a), centre)
+        else:
+            touch_at(e, q, pose, NULL, NULL, &at)
+            point = sub(acting_point(x, e, &at), centre)
         force = scale(signs[c], vec3(told[0] / dt, told[1] / dt, told[2] / dt))
         torque = cross(point, force)
         out[0], out[1], out[2] = out[0] + torque.x, out[1] + torque.y, out[2] + torque.z

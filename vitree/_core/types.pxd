@@ -96,6 +96,31 @@ cdef struct vt_field:       # a surface z = H(x, y): uniform cubic B-splines
     double spacing[2]   # [m]
     const double* c     # (nx + 2, ny + 2) [m]
 
+cdef enum:
+    SOLID = 0           # the convex hull of vertices and circles about one axis
+    ELLIPSOID = 1
+    HALF_SPACE = 2
+
+cdef struct vt_shape:   # convex; in the core frame of its body
+    int kind
+    int body            # -1: the world
+    int count
+    const double* x     # (count, 3) [m] vertices
+    int rims            # circles: none, one of a disk or a cone, two of a cylinder
+    double center[6]    # [m] theirs; along the axis
+    double axis[3]      # unit; of a cone from its base to its apex
+    double rim          # [m] their radius
+    double slope        # of a cone: the sine of the angle of its side to the axis
+    double axes[9]      # of an ellipsoid, row by row
+    double half[3]      # [m] its semi-axes
+    double radius       # [m] of a ball about all points
+    int faces
+    const double* face  # (faces, 4) unit normals, outward, and their products with points on the faces [m]
+    int edges
+    const int* edge     # (edges, 2) vertices
+    double middle[3]    # [m] of a ball about the shape
+    double reach        # [m] its radius
+
 cdef struct vt_contact:     # two bodies, or a body and the world, that may make contact or roll; a limit of a joint, or
                             # its dry friction
     int kind
@@ -125,6 +150,10 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     double stiffness    # [N/m] infinite for a rigid contact
     double damping      # [N s/m]
     const vt_field* field   # of a ground that is not a plane
+    const vt_shape* shape_a # of a pair of convex shapes
+    const vt_shape* shape_b
+    int slot            # of its facets, and the number of its pair
+    int pair
 
 cdef struct vt_constraint:  # one scalar equation h(q) = 0
     int kind
@@ -178,6 +207,7 @@ cdef enum:
     ON_RIM = 5          # the rim of a disk on a plane of the world
     ROLLS = 6           # a disk or a ball that rolls without slip on such a plane
     RUBS = 7            # dry friction of a coordinate
+    ON_FACET = 8        # one of several places where two convex shapes touch
 
 # How constraints are solved (mechanism/plans.py): islands, fronts and trains of gears.
 
@@ -304,6 +334,11 @@ cdef struct TouchSpan:  # consecutive contacts that are as far away as the balls
     int other
     double radius           # [m] of both
 
+cdef class ShapeList:
+    cdef vt_shape* list
+    cdef readonly int count
+    cdef list memory
+
 cdef class ContactList:
     cdef vt_contact* list
     cdef TouchSpan* span        # (spans,) or NULL
@@ -314,6 +349,9 @@ cdef class ContactList:
     cdef list memory
     cdef vt_field field
     cdef object field_owner
+    cdef ShapeList shapes
+    cdef readonly int slots     # places of pairs of convex shapes, and their pairs
+    cdef readonly int pairs
     cdef readonly int count
     cdef readonly int patches
     cdef bint yields           # some have springs

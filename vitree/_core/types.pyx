@@ -188,17 +188,67 @@ cdef class DriveList:
         free(self.list)
 
 
+cdef int* copied_ints(list memory, array) except NULL:
+    cdef const int[::1] x = np.ascontiguousarray(array, dtype=np.int32).ravel()
+    cdef int* to = <int*>room(memory, x.shape[0] * sizeof(int))
+    cdef Py_ssize_t k
+    for k in range(x.shape[0]):
+        to[k] = x[k]
+    return to
+
+
+cdef double* copied_reals(list memory, array) except NULL:
+    cdef const double[::1] x = np.ascontiguousarray(array, dtype=float).ravel()
+    cdef double* to = <double*>room(memory, x.shape[0] * sizeof(double))
+    cdef Py_ssize_t k
+    for k in range(x.shape[0]):
+        to[k] = x[k]
+    return to
+
+
+cdef class ShapeList:
+    """Convex shapes for the core: mappings with the names of the fields of vt_shape; lengths follow from the arrays."""
+
+    def __cinit__(self, shapes=()):
+        cdef int k, j
+        cdef vt_shape* s
+        self.memory, self.count = [], len(shapes)
+        self.list = <vt_shape*>calloc(max(self.count, 1), sizeof(vt_shape))
+        if self.list == NULL:
+            raise MemoryError
+        for k, one in enumerate(shapes):
+            s = &self.list[k]
+            x, center, face, edge = (one.get(name, ()) for name in ("x", "center", "face", "edge"))
+            s.kind, s.body, s.radius = one["kind"], one.get("body", -1), one.get("radius", 0.0)
+            s.count, s.rims, s.faces, s.edges = len(x), len(center), len(face), len(edge)
+            s.x, s.face = copied_reals(self.memory, x), copied_reals(self.memory, face)
+            s.edge = copied_ints(self.memory, edge)
+            s.rim, s.slope, s.reach = one.get("rim", 0.0), one.get("slope", 0.0), one.get("reach", 0.0)
+            if s.rims > 2 or (s.rims and s.count > 1):
+                raise ValueError("a shape with circles has two of them, or one and at most one vertex")
+            for j in range(3 * s.rims):
+                s.center[j] = np.ravel(center)[j]
+            for j in range(3):
+                s.axis[j], s.half[j] = one.get("axis", (0.0,) * 3)[j], one.get("half", (0.0,) * 3)[j]
+                s.middle[j] = one.get("middle", (0.0,) * 3)[j]
+            for j in range(9):
+                s.axes[j] = one.get("axes", (0.0,) * 9)[j]
+
+    def __dealloc__(self):
+        free(self.list)
+
+
 cdef class ContactList:
     """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface of some.
 
-    ``spans``: a ``Spans`` of mechanism/spans.py; steppers need it where there are contacts.
+    ``spans``: a ``Spans`` of mechanism/spans.py; steppers need it where there are contacts. ``shapes``: of pairs.
     """
 
-    def __cinit__(self, contacts=(), field=None, spans=None):
+    def __cinit__(self, contacts=(), field=None, spans=None, ShapeList shapes=None):
         cdef int k, j
         cdef const double[:, ::1] coefficients
         cdef vt_contact* e
-        self.count = len(contacts)
+        self.count, self.shapes = len(contacts), shapes
         self.list = <vt_contact*>calloc(max(self.count, 1), sizeof(vt_contact))
         if self.list == NULL:
             raise MemoryError
@@ -234,6 +284,12 @@ cdef class ContactList:
                 e.end_b[j] = one.get("end_b", one.get("point_b", (0.0,) * 3))[j]
                 e.half_b[j], e.normal[j] = one.get("half_b", (0.0,) * 3)[j], one.get("normal", (0.0, 0.0, 1.0))[j]
                 e.axis_a[j], e.holds[j] = one.get("axis_a", (0.0,) * 3)[j], one.get("holds", (1, 1, 1))[j]
+            e.slot = e.pair = -1
+            if e.kind == ON_FACET:
+                e.shape_a, e.shape_b = &shapes.list[one["shape_a"]], &shapes.list[one["shape_b"]]
+                e.pair, e.slot = one["pair"], self.slots
+                self.slots += 1
+                self.pairs = max(self.pairs, e.pair + 1)
             if e.kind == ROLLS and e.dim != e.holds[0] + e.holds[1] + e.holds[2]:
                 raise ValueError("what rolls has a row for each direction that it holds")
             self.patches = max(self.patches, e.patch + 1)
@@ -264,15 +320,6 @@ cdef class ContactList:
 
     def __dealloc__(self):
         free(self.list)
-
-
-cdef int* copied_ints(list memory, array) except NULL:
-    cdef const int[::1] x = np.ascontiguousarray(array, dtype=np.int32).ravel()
-    cdef int* to = <int*>room(memory, x.shape[0] * sizeof(int))
-    cdef Py_ssize_t k
-    for k in range(x.shape[0]):
-        to[k] = x[k]
-    return to
 
 
 cdef class ConstraintPlan:

@@ -231,9 +231,75 @@ class Cylinder(Shape):
         return self.radius * (1.0 - math.cos(math.pi / self.rim_points))
 
     def _own_points(self) -> np.ndarray:
-        angles = 2 * np.pi / self.rim_points * np.arange(self.rim_points)
-        rim = self.radius * np.array([np.cos(angles), np.sin(angles), 0 * angles]).T
+        rim = _circle(self.radius, self.rim_points)
         return np.concatenate([rim + np.array((0.0, 0.0, z)) for z in (-0.5 * self.length, 0.5 * self.length)])
+
+
+@explain_calls
+@dataclass(frozen=True)
+class Cone(Shape):
+    """A cone about z of the shape, its base at z = -length/2 and its apex at z = length/2.
+
+    Parameters
+    ----------
+    radius : float [m]
+        Of the base.
+    length : float [m]
+        From the base to the apex.
+    position : (3,) array [m]
+        Of the middle between base and apex, in the frame.
+    rotation : (3, 3) array
+        Its rotation in the frame.
+
+    Raises
+    ------
+    ModelError
+        If a size is not positive, or the pose is invalid.
+    """
+
+    radius: float
+    length: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._lengths("radius", "length")
+
+    def _own_points(self) -> np.ndarray:
+        rim = _circle(self.radius, RIM_POINTS) - (0.0, 0.0, 0.5 * self.length)
+        return np.concatenate([rim, [(0.0, 0.0, 0.5 * self.length)]])
+
+
+@explain_calls
+@dataclass(frozen=True)
+class Ellipsoid(Shape):
+    """An ellipsoid about ``position``.
+
+    Parameters
+    ----------
+    semi_axes : (3,) array [m]
+        Along x, y, z of the shape.
+    position : (3,) array [m]
+        Its centre, in the frame.
+    rotation : (3, 3) array
+        Its rotation in the frame.
+
+    Raises
+    ------
+    ModelError
+        If a semi-axis is not positive, or the pose is invalid.
+    """
+
+    semi_axes: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sizes = triple(self.semi_axes, "semi_axes of the ellipsoid")
+        object.__setattr__(self, "semi_axes", tuple(positive(size, "semi-axis of the ellipsoid") for size in sizes))
+
+    def _own_points(self) -> np.ndarray:
+        signs = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if x or y or z])
+        found: np.ndarray = signs / np.linalg.norm(signs, axis=1)[:, None] * self.semi_axes
+        return found
 
 
 @explain_calls
@@ -331,3 +397,10 @@ class Hull(Shape):
 
     def _own_points(self) -> np.ndarray:
         return array_of(self.vertices)
+
+
+def _circle(radius: float, count: int) -> np.ndarray:
+    """Points (count, 3) [m] of a circle about z."""
+    angles = 2 * np.pi / count * np.arange(count)
+    found: np.ndarray = radius * np.array([np.cos(angles), np.sin(angles), 0 * angles]).T
+    return found

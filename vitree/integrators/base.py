@@ -112,7 +112,7 @@ class Records:
 
     @property
     def contacts(self) -> np.ndarray:
-        """The contacts of all rows (n, 9)."""
+        """The contacts of all rows (n, 9), or more columns where convex shapes may touch."""
         return np.concatenate(self.touched) if self.touched else np.empty((0, CONTACT_COLUMNS))
 
     @property

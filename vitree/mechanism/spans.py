@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from vitree.arguments import Keywords
 
 #: Kinds of contacts of ``_core/types.pxd``: a point on a plane; two of two bodies; a limit, and dry friction, of a
 #: coordinate.
-ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, RUBS = 0, 1, 2, 3, 7
+ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, RUBS, ON_FACET = 0, 1, 2, 3, 7, 8
 #: The radius of a ball is larger by this share, for the rounding of where it is.
 ROUNDING = 1e-12
 #: A ball by its body and what it is about.
@@ -63,10 +63,10 @@ class Spans(NamedTuple):
     balls: Balls
 
 
-def spans_of(contacts: Sequence[Keywords]) -> Spans:
+def spans_of(contacts: Sequence[Keywords], shapes: Sequence[Mapping[str, Any]] = ()) -> Spans:
     """Return the spans of contacts as the core takes them: points of one body on one plane, or the pairs of two bodies.
 
-    A body has one ball for its pairs; of the world each span has its own.
+    A body has one ball for its pairs; of the world each span has its own. Convex ``shapes`` have one each.
     """
     spans = [list(own) for _, own in itertools.groupby(range(len(contacts)), key=lambda k: _place(contacts[k], k))]
     ends_of: dict[Key, list[tuple[np.ndarray, float]]] = {}
@@ -82,6 +82,12 @@ def spans_of(contacts: Sequence[Keywords]) -> Spans:
             keys[k] = tuple((body, f"world {k}" if body < 0 else "pairs") for body in bodies)
             for key, side in zip(keys[k], "ab", strict=True):
                 ends_of.setdefault(key, []).extend(end for c in own for end in _ends(contacts[c], side))
+        elif first["kind"] == ON_FACET:
+            sides = [(shapes[first[f"shape_{side}"]], first[f"shape_{side}"]) for side in "ab"]
+            # the reach of a half-space is infinite, and pairs with it are asked each time
+            keys[k] = tuple((int(shape.get("body", -1)), f"shape {n}") for shape, n in sides)
+            for key, (shape, _) in zip(keys[k], sides, strict=True):
+                ends_of[key] = [(np.asarray(shape.get("middle", np.zeros(3)), float), float(shape["reach"]))]
     made = {key: _ball(ends) for key, ends in ends_of.items()}
     keys = [key if all(np.isfinite(made[one][1]) for one in key) else () for key in keys]
     used = {one: n for n, one in enumerate(dict.fromkeys(one for key in keys for one in key))}
@@ -102,6 +108,8 @@ def spans_of(contacts: Sequence[Keywords]) -> Spans:
 
 def _place(contact: Keywords, k: int) -> tuple[object, ...]:
     """What the contacts of a span have in common; only points on planes and pairs of bodies have anything."""
+    if contact["kind"] == ON_FACET:
+        return ("shapes", contact["pair"])
     if contact["kind"] in (SEGMENTS, ON_BOX):
         return ("pair", contact.get("body_a", -1), contact.get("body_b", -1))
     if contact["kind"] != ON_PLANE:

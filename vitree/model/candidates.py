@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vitree._core import scalar
+from vitree._core.types import ShapeList
 from vitree.errors import ModelError
 from vitree.geometry.distances import (
     beside,
@@ -21,7 +24,8 @@ from vitree.geometry.distances import (
     spared,
     square_sines,
 )
-from vitree.geometry.shapes import Box, Disk
+from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Shape, Sphere
+from vitree.geometry.solids import half_space, solid_of
 from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
 from vitree.mechanism.floating import roots_of
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
 SMALL = 0.1
 #: [m] a capsule lies along a face if the gaps at its ends are this near to the least one.
 LEVEL = 1e-9
+#: Slots of a pair of convex shapes, ``MOST_FACETS`` of the core.
+FACETS = 8
 #: Kinds of pairs.
 ROD_ROD, ROD_BOX = 0, 1
 #: Places at ends of what lies along: of rods those of the one and of the other, and along a box those of the rod.
@@ -50,6 +56,10 @@ Columns = dict[str, Any]
 _Point = tuple[int, np.ndarray, float, bool, int, np.ndarray | None]
 #: A rod: body, ends, radius, row.
 _Rod = tuple[int, np.ndarray, float, int]
+#: A convex shape: as the core takes it, row, itself.
+_Solid = tuple[Mapping[str, Any], int, Shape]
+#: Shapes whose pairs with planes are pairs of convex shapes; the others meet planes by points.
+EXACT_ON_PLANES = (Cylinder, Cone, Ellipsoid)
 #: A box: body, rotation, middle, half the edges, row.
 _Box = tuple[int, np.ndarray, np.ndarray, np.ndarray, int]
 
@@ -101,6 +111,13 @@ class Candidates:
         Of a capsule against a capsule or a box: 0 where the two are nearest to each other. Where one lies along the
         other 1 and 2 at the ends of the first, and 3 and 4 at those of a second capsule. These are behind all others.
     pair_numbers : (r, 4) array
+    solids : tuple of mappings
+        Convex shapes as the core takes them; the half-spaces of the ground are the last.
+    solid_source : (s,) array of int32
+        -1: the ground.
+    facing : (f, 2) array of int32
+        Rows of the two solids of each further pair; the first moves.
+    facing_numbers : (f, 4) array
     """
 
     body: np.ndarray
@@ -129,10 +146,20 @@ class Candidates:
     pair: np.ndarray
     pair_end: np.ndarray
     pair_numbers: np.ndarray
+    solids: tuple[Mapping[str, Any], ...]
+    solid_source: np.ndarray
+    facing: np.ndarray
+    facing_numbers: np.ndarray
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            object.__setattr__(self, name, frozen(value))
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, frozen(value))
+
+    @functools.cached_property
+    def shapes(self) -> ShapeList:
+        """The solids in memory of the core."""
+        return ShapeList(self.solids)
 
     @property
     def grounds(self) -> int:
@@ -203,7 +230,7 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
     one mechanism that overlap at the neutral configuration. The world is part of a mechanism whose base does not move
     freely.
     """
-    points, rods, boxes = _placed(index, flat)
+    points, rods, boxes, solids = _placed(index, flat)
     columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
     kinds, pairs, ends = _pairs(index, flat, columns, poses)
     at = (columns["rod_source"], columns["box_source"])
@@ -212,20 +239,77 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
     return Candidates(
         **columns, pair_kind=np.array(kinds, np.int32), pair=np.array(pairs, np.int32).reshape(-1, 2),
         pair_end=np.array(ends, np.int32),
-        pair_numbers=np.array(numbers, float).reshape(-1, 4),
+        pair_numbers=np.array(numbers, float).reshape(-1, 4), **_facing(index, flat, solids, poses),
     )  # fmt: skip
 
 
-def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_Box]]:
+def facing_gaps(found: Candidates, which: np.ndarray, poses: np.ndarray, row: np.ndarray) -> Gaps:
+    """Gaps (n,), normals, points of a and of b (n, 3) of pairs ``which`` (n,) of convex shapes.
+
+    They are those at rows (n,) of poses (m, nbody, 3, 4) [m].
+    """
+    out = np.zeros((len(which), 10))
+    for k in np.unique(row).tolist():
+        some = np.flatnonzero(row == k)
+        gaps = np.zeros((len(some), 11))
+        scalar().shape_gaps(found.shapes, np.ascontiguousarray(found.facing[which[some]]), _columns(poses[k]), gaps)
+        out[some] = gaps[:, :10]
+    return out[:, 0], out[:, 1:4], out[:, 4:7], out[:, 7:10]
+
+
+def _columns(poses: np.ndarray) -> np.ndarray:
+    """Poses (nbody, 3, 4) [m] as the core takes them: three columns of R, and the origin, (nbody, 4, 3)."""
+    return np.ascontiguousarray(poses.transpose(0, 2, 1))
+
+
+def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -> Columns:
+    """The convex shapes, and the pairs of them that may touch and are neither two rods nor a rod and a box."""
+    shut, whole, ground = shut_pairs(index, flat), whole_pairs(flat), flat.ground
+    made = [solid for solid, _, _ in solids]
+    source, shapes = [row for _, row, _ in solids], [shape for _, _, shape in solids]
+    planes = [] if ground is None else [half_space(plane[:3], plane[3]) for plane in ground.half_spaces]
+    pairs, numbers = list[tuple[int, int]](), list[tuple[float, ...]]()
+    for i, one in enumerate(made):
+        for j in range(i + 1, len(made)):
+            if _has_own(shapes[i], shapes[j]) or shut[one["body"], made[j]["body"]]:
+                continue
+            pairs.append((i, j) if one["body"] >= 0 else (j, i))
+    out = np.zeros((len(pairs), 11))
+    scalar().shape_gaps(ShapeList(made), np.array(pairs, np.int32).reshape(-1, 2), _columns(poses), out)
+    pairs = [(i, j) for (i, j), gap in zip(pairs, out[:, 0].tolist(), strict=True)
+             if gap > 0 or not whole[made[i]["body"], made[j]["body"]]]
+    numbers = [between(flat.contacts[source[i]], flat.contacts[source[j]], ground) for i, j in pairs]
+    for i, one in enumerate(made):
+        if one["body"] >= 0 and ground is not None and isinstance(shapes[i], EXACT_ON_PLANES):
+            for k in range(len(planes)):
+                pairs.append((i, len(made) + k))
+                numbers.append(against_ground(flat.contacts[source[i]], ground))
+    return {
+        "solids": (*made, *planes), "solid_source": np.array(source + [-1] * len(planes), np.int32),
+        "facing": np.array(pairs, np.int32).reshape(-1, 2), "facing_numbers": np.array(numbers, float).reshape(-1, 4),
+    }  # fmt: skip
+
+
+def _has_own(a: Shape, b: Shape) -> bool:
+    """Whether two shapes are a pair of their own kind: two rods, or a rod and a box."""
+    rods = [isinstance(x, Sphere | Capsule) for x in (a, b)]
+    return all(rods) or (any(rods) and any(isinstance(x, Box) for x in (a, b)))
+
+
+def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_Box], list[_Solid]]:
     """The points, rods and boxes of contacts in the core frames of their bodies."""
     points: list[_Point] = []
     rods: list[_Rod] = []
     boxes: list[_Box] = []
+    solids: list[_Solid] = []
+    hilly = flat.ground is not None and flat.ground.terrain is not None
     for row, contact in enumerate(flat.contacts):
         if not isinstance(contact, Contact):
             continue
         body, E, p = index.place(contact.frame)
         for own, radius, shaped in contact.parts():
+            if isinstance(shaped, EXACT_ON_PLANES) and not hilly:
+                continue
             x = own @ E.T + p
             axle = None
             if isinstance(shaped, Disk):
@@ -234,11 +318,12 @@ def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_B
             points += [(body, at, radius, capsule or axle is not None, row, axle) for at in x]
             if radius and axle is None:
                 rods += [(body, x, radius, row)] if capsule else [(body, np.array([at, at]), radius, row) for at in x]
+        solids += [(solid_of(shape, body, E, p), row, shape) for shape in contact.shapes]
         for shape in contact.shapes:
             if isinstance(shape, Box):
                 half = 0.5 * np.array(shape.size)
                 boxes.append((body, E @ np.array(shape.rotation), p + E @ np.array(shape.position), half, row))
-    return points, rods, boxes
+    return points, rods, boxes, solids
 
 
 def _ground_rows(points: list[_Point], flat: Flat) -> Columns:
@@ -522,6 +607,11 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     a += [name[k] for k in found.rod_source[ball]]
     b += [name[k] for k in found.box_source[box]]
     parts.append(_box_gaps(found, poses, ball, box, found.pair_end[rows]))
+    one, other = found.facing.T
+    below = found.solid_source[other]
+    a += [name[k] for k in found.solid_source[one]]
+    b += [name[k] if k >= 0 else "ground" for k in below]
+    parts.append(facing_gaps(found, np.arange(len(one)), poses[None], np.zeros(len(one), int)))
     return ContactGaps(tuple(a), tuple(b), *(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
@@ -529,7 +619,7 @@ def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
     """Return friction, restitution, stiffness and damping (n, 4) of what :func:`gaps_of` has rows for."""
     rods = found.pair_numbers[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)][_rod_places(found, poses)[-1]]
     boxes = found.pair_numbers[_box_rows_of(found, poses)]
-    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), rods, boxes])
+    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), rods, boxes, found.facing_numbers])
 
 
 # ---- wheels that roll without slip -----------------------------------------------------------------------------

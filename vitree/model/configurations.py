@@ -18,6 +18,7 @@ from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import named_side
+from vitree.model.candidates import FACETS
 from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of
 from vitree.model.dynamics import FACES
 from vitree.model.model import Model
@@ -666,7 +667,9 @@ def rebounds(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarra
     Those that are springs may by any depth.
     """
     found = model.contact_candidates
-    e, stiffness = np.concatenate([np.tile(found.numbers, (found.grounds, 1)), found.pair_numbers])[:, 1:3].T
+    e, stiffness = np.concatenate([
+        np.tile(found.numbers, (found.grounds, 1)), found.pair_numbers, np.repeat(found.facing_numbers, FACETS, axis=0)
+    ])[:, 1:3].T  # fmt: skip
     out, which = np.where(np.isfinite(stiffness), np.inf, 0.0), np.flatnonzero((e >= BOUNCY) & np.isinf(stiffness))
     if len(which):
         speed = np.abs(gap_rates(model, q, which) @ v)

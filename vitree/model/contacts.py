@@ -15,6 +15,7 @@ from vitree.findings import Finding, Report
 from vitree.mechanism.contacts import Contact
 from vitree.model.broadcasting import finite_result, of_full
 from vitree.model.candidates import (
+    FACETS,
     ROD_BOX,
     ROD_ROD,
     Candidates,
@@ -24,6 +25,7 @@ from vitree.model.candidates import (
     along_axes,
     box_gaps,
     candidates_of,
+    facing_gaps,
     gaps_of,
     in_world,
     plane_gaps,
@@ -164,6 +166,10 @@ class ContactMethods(KinematicsMethods):
 
 
 core = scalar()
+#: Columns of contacts as steppers have them, without those of convex shapes: record, number, impulse, slip, gap.
+WIDTH = core.CONTACT_COLUMNS
+#: Columns of places: point, normal, gap.
+PLACES = 7
 #: Poses of bodies that are worked out at once, at most.
 MOST_POSES = 200_000
 
@@ -179,15 +185,24 @@ class Nodes(NamedTuple):
         Row of q of each contact; -1 where it is not known.
     before : (k, 2) int array
         Row of q, and number of a contact that pushed in the step that ended there.
+    facets : (n, k) array or None
+        Of each contact, what steppers tell of places of convex shapes: point, normal, gap, and the features; None where
+        none may touch.
     """
 
     q: np.ndarray
     at: np.ndarray
     before: np.ndarray
+    facets: np.ndarray | None = None
 
     def of(self, rows: np.ndarray) -> Nodes:
         """Return the nodes of some contacts, by their rows."""
-        return self._replace(at=self.at[rows])
+        return self._replace(at=self.at[rows], facets=None if self.facets is None else self.facets[rows])
+
+
+def facets_in(rows: np.ndarray) -> np.ndarray | None:
+    """Return the columns of the places of convex shapes in contacts as steppers have them, None without any."""
+    return rows[:, WIDTH:] if rows.shape[1] > WIDTH else None
 
 
 def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.ndarray:
@@ -201,7 +216,10 @@ def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.nda
     """
     found: Candidates = model.contact_candidates
     out = np.full((len(number), 7), np.nan)
-    there = np.flatnonzero((nodes.at >= 0) & (number < count_of(found) + len(model.wheels)))
+    facing = is_facet(found, number) & (nodes.at >= 0)
+    if nodes.facets is not None:
+        out[facing] = nodes.facets[facing, :PLACES]
+    there = np.flatnonzero((nodes.at >= 0) & (number < count_of(found) + len(model.wheels)) & ~facing)
     if not len(there):
         return out
     gap, n, x, _ = gaps_at(model, number[there], nodes.at[there], nodes.q)
@@ -240,7 +258,14 @@ def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:
 
 def count_of(found: Candidates) -> int:
     """Return how many contacts there are without wheels that roll, limits and friction of joints."""
-    return len(found.body) * found.grounds + len(found.pair)
+    return len(found.body) * found.grounds + len(found.pair) + FACETS * len(found.facing)
+
+
+def is_facet(found: Candidates, number: np.ndarray) -> np.ndarray:
+    """Return which contacts are places of pairs of convex shapes, (n,) bool."""
+    before = len(found.body) * found.grounds + len(found.pair)
+    result: np.ndarray = (number >= before) & (number < before + FACETS * len(found.facing))
+    return result
 
 
 def patches_of(found: Candidates) -> np.ndarray:
@@ -254,7 +279,7 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
     """Return gaps (n,) [m], normals and points of both (n, 3) of contacts at rows of configurations.
 
     ``number`` and ``row`` (n,) are which contact or wheel, at which row of q (m, nq) [m or rad], of a model that is not
-    reduced.
+    reduced. A pair of convex shapes has its gap at the first of its places, and infinite ones at the others.
     """
     found, nbody = model.contact_candidates, model.nbody
     used, row = np.unique(row, return_inverse=True)
@@ -269,7 +294,7 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
     poses = np.concatenate([model._pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
     points, planes = len(found.body), len(found.planes)
     surface = number // points if points else np.full(len(number), found.grounds)
-    pair = number - points * found.grounds
+    pair, facets = number - points * found.grounds, FACETS * len(found.facing)
 
     def bodies(of: np.ndarray, some: np.ndarray) -> np.ndarray:
         # rows of the poses; the world is the last
@@ -304,16 +329,27 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
         box = found.box_E[j], found.box_p[j], found.box_half[j]
         return box_gaps(rods(i, some), found.rod_radius[i], found.pair_end[pair[some]], at, *box, rows=True)
 
+    def on_facets(some: np.ndarray) -> Gaps:
+        which, place = np.divmod(pair[some] - len(found.pair), FACETS)
+        first = np.flatnonzero(place == 0)
+        gaps = np.inf, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        out = tuple(np.tile(np.asarray(x, float), (len(some), 1)) for x in gaps)
+        made = facing_gaps(found, which[first], poses[:-1].reshape(-1, nbody, 3, 4), row[some[first]])
+        for to, x in zip(out, made, strict=True):
+            to[first] = x.reshape(len(first), -1)
+        return out[0][:, 0], *out[1:]
+
     def on_wheels(some: np.ndarray) -> Gaps:
-        which = pair[some] - len(found.pair)
+        which = pair[some] - len(found.pair) - facets
         return rims(model.wheels, which, poses[bodies(model.wheels.body[which], some)])
 
     out = _no_gaps(len(number))
     kind = np.where(surface < planes, 0, 1)
     kind[pair >= 0] = 4
+    kind[(pair >= len(found.pair)) & (pair < len(found.pair) + facets)] = 5
     of_two = (pair >= 0) & (pair < len(found.pair))
     kind[of_two] = np.where(found.pair_kind[pair[of_two]] == ROD_ROD, 2, 3)
-    for k, gaps in enumerate((on_planes, on_terrain, on_rods, on_boxes, on_wheels)):
+    for k, gaps in enumerate((on_planes, on_terrain, on_rods, on_boxes, on_wheels, on_facets)):
         some = np.flatnonzero(kind == k)
         if len(some):
             for to, part in zip(out, gaps(some), strict=True):
@@ -362,9 +398,11 @@ def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     box = found.pair_kind == ROD_BOX
     second = np.where(box, -1, 0)
     second[box], second[~box] = found.box_body[other[box]], found.rod_body[other[~box]]
+    own, others = (np.repeat([found.solids[k].get("body", -1) for k in side], FACETS) for side in found.facing.T)
+    second = np.concatenate([second, others])
     entries = [row["iv"] for row in limit_rows(model.flat) + friction_rows(model.flat)]
     ground, none, wheels = found.grounds * len(found.body), [-1] * len(entries), model.wheels.body
-    return (np.concatenate([np.tile(found.body, found.grounds), found.rod_body[one], wheels, none]).astype(int),
+    return (np.concatenate([np.tile(found.body, found.grounds), found.rod_body[one], own, wheels, none]).astype(int),
             np.concatenate([np.full(ground, -1), second, np.full(len(wheels), -1), none]).astype(int),
             np.concatenate([np.full(ground + len(second) + len(wheels), -1), entries]).astype(int))  # fmt: skip
 
@@ -404,7 +442,8 @@ def late_pushes(
     one.
     """
     impulses, places = np.zeros((len(number), 3)), np.zeros((len(number), 7))
-    some = np.flatnonzero(number < count_of(model.contact_candidates))
+    found = model.contact_candidates
+    some = np.flatnonzero((number < count_of(found)) & ~is_facet(found, number))
     arrays = (np.ascontiguousarray(x[some], dtype=float) for x in (h, *gaps))
     size = core.late_impulses(model.contact_list, np.ascontiguousarray(number[some], dtype=np.intp), *arrays)
     some, size = some[size != 0], size[size != 0]

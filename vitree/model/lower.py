@@ -32,7 +32,7 @@ from vitree.mechanism.loads import (
 from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
 from vitree.mechanism.spans import spans_of
 from vitree.mechanism.tables import pieces
-from vitree.model.candidates import ROD_BOX, Candidates, Wheels
+from vitree.model.candidates import FACETS, ROD_BOX, Candidates, Wheels
 from vitree.model.user_inputs import Constraint as WrittenConstraint
 from vitree.model.user_inputs import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
@@ -46,7 +46,7 @@ CoreRow = dict[str, Any]
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
 #: Codes of contacts of ``_core/types.pxd``.
-_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM, _ROLLS, _RUBS = range(8)
+_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM, _ROLLS, _RUBS, _FACET = range(9)
 #: Codes of constraints of ``_core/types.pxd``.
 _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
 _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
@@ -311,8 +311,14 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
             row |= {"kind": _SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
+    patches = count * len(grounds)
+    for k, ((one, other), numbers) in enumerate(zip(found.facing, found.facing_numbers, strict=True)):
+        bodies = {"body_a": found.solids[one]["body"], "body_b": found.solids[other].get("body", -1)}
+        row = {"kind": _FACET, **_surface(numbers), **bodies, "shape_a": int(one), "shape_b": int(other), "pair": k,
+               "patch": patches + k}  # fmt: skip
+        rows += [row] * FACETS
     rows += rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat)
-    return ContactList(rows, found.terrain, spans_of(rows))
+    return ContactList(rows, found.terrain, spans_of(rows, found.solids), found.shapes)
 
 
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
@@ -325,6 +331,9 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
     for kind, (one, other) in zip(found.pair_kind, found.pair, strict=True):
         source = found.box_source if kind == ROD_BOX else found.rod_source
         names.append((frame[found.rod_source[one]], frame[source[other]]))
+    for one, other in found.facing.tolist():
+        below = int(found.solid_source[other])
+        names += [(frame[found.solid_source[one]], frame[below] if below >= 0 else "ground")] * FACETS
     names += [(each.frame, "ground") for each in flat.rolling]
     at = {joint.v_slice.start + k: joint.name for joint in flat.joints
           for k in range(joint.v_slice.stop - joint.v_slice.start)}  # fmt: skip

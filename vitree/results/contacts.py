@@ -104,11 +104,11 @@ class ContactLog:
 
     @classmethod
     def _of_step(cls, rows: np.ndarray, names: tuple[tuple[str, str], ...], dt: float, source: object,
-                 start: bytes) -> ContactLog:  # fmt: skip
+                 start: bytes, facets: np.ndarray | None = None) -> ContactLog:  # fmt: skip
         """Return the log of one step: nodes and places are asked of the ``source`` when they are first read."""
         made = object.__new__(cls)
         object.__setattr__(
-            made, "__dict__", {"rows": rows, "names": names, "dt": dt, "_source": source, "_start": start})
+            made, "__dict__", {"rows": rows, "names": names, "dt": dt, "_source": source, "_start": start, "_facets": facets})
         return made
 
     def __len__(self) -> int:
@@ -126,7 +126,10 @@ class ContactLog:
         if name in own:  # another thread asked meanwhile
             return own[name]
         if source is not None and name in ("nodes", "places"):
-            made = source.nodes(self.rows, own["_start"]) if name == "nodes" else source.places(self.rows, self.nodes)
+            if name == "nodes":
+                made = source.nodes(self.rows, own["_start"], own["_facets"])
+            else:
+                made = source.places(self.rows, self.nodes)
             return own.setdefault(name, read_only(made))
         if name != "places" or ask is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)

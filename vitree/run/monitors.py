@@ -13,7 +13,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.memory import require_memory
-from vitree.model.contacts import Nodes, kicks_of, late_pushes, least_gaps, places_of, signed
+from vitree.model.contacts import Nodes, facets_in, kicks_of, late_pushes, least_gaps, places_of, signed
 from vitree.model.kinematics import carried
 from vitree.model.model import Model
 from vitree.results.contacts import ContactLog
@@ -203,7 +203,7 @@ class _Steps:
         self.rows = signed(of.model, rows) if self.touches else rows
         at, self.number = self.rows[:, 0].astype(int), self.rows[:, 1].astype(int)
         before = [np.column_stack([np.zeros(len(of._pushed), int), of._pushed]), np.column_stack([at + 1, self.number])]
-        self.nodes = Nodes(self.q, at, np.concatenate(before))
+        self.nodes = Nodes(self.q, at, np.concatenate(before), facets_in(self.rows))
 
     def _part(self, integrator: Integrator, inner: np.ndarray, pushed: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Have nodes where steps were parted as well, and return the contacts of each part.

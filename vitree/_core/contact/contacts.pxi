@@ -60,12 +60,42 @@ cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
         c = x.asked[k] if x.have_list else k
         if not acted(x, c) and not stands(&self.touch[c]):
             continue
-        to = log_more(log, TOUCHED)
+        to = log_more(log, told_width(self))
         if to == NULL:
             return NO_MEMORY
-        to[0], to[1] = row, c
-        memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
+        write_told(self, c, row, to)
     return OK
+
+
+cdef inline int told_width(ModelStepper self) noexcept nogil:
+    # numbers of a contact in records
+    return TOUCHED + (FACET_ROW if self.contact.slots else 0)
+
+
+cdef void write_told(ModelStepper self, int c, double row, double* to) noexcept nogil:
+    cdef const Touching* x = &self.contact
+    to[0], to[1] = row, c
+    memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
+    if self.touch[c].slot >= 0:
+        memcpy(to + TOUCHED, x.facet_told + FACET_ROW * self.touch[c].slot, FACET_ROW * sizeof(double))
+    elif x.slots:
+        memset(to + TOUCHED, 0, FACET_ROW * sizeof(double))
+
+
+cdef void keep_facet(ModelStepper self, int c) noexcept nogil:
+    # where the impulse of a facet acts, as records have it, and the facet
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e = &self.touch[c]
+    cdef const Touch* at = &x.here[c]
+    cdef double* to = x.facet_told + FACET_ROW * e.slot
+    cdef Vec3 point = at.a
+    if on_patch(self, c):
+        # across from the centre of its patch
+        point = axpy(halfway(e, at) - dot(at.n, sub(at.a, patch_place(x, e))), at.n, at.a)
+    store3(to, point)
+    store3(to + 3, at.n)
+    to[6] = at.gap
+    write_facet(&x.facet[e.slot], to + 7)
 
 
 cdef void keep_touch(ModelStepper self) noexcept nogil:
@@ -93,6 +123,8 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
                                           or self.touch[c].stiffness != INFINITY)):
             continue
         x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
+        if self.touch[c].slot >= 0:
+            keep_facet(self, c)
         told = x.told + TOLD * c
         told[6] = x.there[c].gap + 0.0
         if x.arrives[c]:
@@ -164,7 +196,7 @@ cdef void admit(ModelStepper self, int c) noexcept nogil:
         x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < 0.0) else OUTSIDE
         if x.within[c] == OUTSIDE and (rests(self, c) or closes_soon(self, c)):
             x.within[c] = INSIDE
-            touch_at(e, self.lane.state.q, x.pose1, NULL, &x.here[c])
+            touch_at(e, self.lane.state.q, x.pose1, NULL, facet_for(x, e), &x.here[c])
 
 
 cdef inline bint rests(ModelStepper self, int c) noexcept nogil:
@@ -263,6 +295,7 @@ cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
     stand_bodies(self, q, x.pose1, x.at1, &x.placed1)
     x.moved_there = x.moved[0]
     x.away = 2.0 * FORESEEN * x.moved[0] + AWAY
+    begin_facets(self, q)
     place_balls(x, x.pose1, x.center1)
     list_spans(self, x.center1, x.away)
     place_touches(self, q, told)
@@ -295,11 +328,13 @@ cdef void place_touches(ModelStepper self, const double* q, bint told) noexcept 
         if told and (x.far_here[k] or self.touch[on.first].kind == ON_PLANE):
             continue
         far = x.far_here[k] = lies_far(self, on, x.center1, x.away)
+        if self.touch[on.first].kind == ON_FACET and not far:
+            face_each_other(self, k)
         for c in range(on.first, on.end):
             if far and not is_busy(x, c):
                 x.here[c].gap = INFINITY
             else:
-                touch_at(&self.touch[c], q, x.pose1, NULL, &x.here[c])
+                touch_at(&self.touch[c], q, x.pose1, NULL, facet_for(x, &self.touch[c]), &x.here[c])
 
 
 cdef void place_span_end(ModelStepper self, int k, const double* q, double away) noexcept nogil:
@@ -311,15 +346,19 @@ cdef void place_span_end(ModelStepper self, int k, const double* q, double away)
     cdef bint far = lies_far(self, on, x.center2, away)
     cdef int c
     if x.far_here[k] and not far:
+        if self.touch[on.first].kind == ON_FACET:
+            face_each_other(self, k)
         for c in range(on.first, on.end):
-            touch_at(&self.touch[c], x.at1, x.pose1, NULL, &x.here[c])
+            touch_at(&self.touch[c], x.at1, x.pose1, NULL, facet_for(x, &self.touch[c]), &x.here[c])
         x.far_here[k] = False
     x.far_there[k] = far
     for c in range(on.first, on.end):
         if far and not is_busy(x, c):
             x.there[c].gap = INFINITY
         else:
-            touch_at(&self.touch[c], q, x.pose2, &x.here[c], &x.there[c])
+            touch_at(&self.touch[c], q, x.pose2, &x.here[c], facet_for(x, &self.touch[c]), &x.there[c])
+    if self.touch[on.first].kind == ON_FACET and not far:
+        stay_apart(self, k)
 
 
 cdef inline bint acted(const Touching* x, int c) noexcept nogil:
@@ -440,7 +479,7 @@ cdef bint join(ModelStepper self) noexcept nogil:
         c = x.asked[k]
         if comes_in(self, c):
             x.within[c] = INSIDE
-            touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, &x.here[c])
+            touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, facet_for(x, &self.touch[c]), &x.here[c])
             face(self, c)
             more = True
     return more
@@ -698,7 +737,7 @@ cdef void centre_patches(ModelStepper self) noexcept nogil:
         x.patch_centre[p] = zero3()
     for k in range(x.count):
         e = &self.touch[x.member[k]]
-        if e.patch >= 0:
+        if slides_flat(x, e):
             x.patch_count[e.patch] += 1
             x.patch_centre[e.patch] = add(x.patch_centre[e.patch], body_point(self, x.member[k]))
     for p in range(self.contacts.patches):
@@ -712,7 +751,7 @@ cdef Vec3 body_point(ModelStepper self, int c) noexcept nogil:
 
 
 cdef bint on_patch(ModelStepper self, int c) noexcept nogil:
-    return self.touch[c].patch >= 0 and self.contact.patch_count[self.touch[c].patch] > 1
+    return slides_flat(&self.contact, &self.touch[c]) and self.contact.patch_count[self.touch[c].patch] > 1
 
 
 cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
@@ -756,6 +795,9 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
         for j in range(2):
             t = before.t2 if j else before.t1
             to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, to.b, 6
+            if end and e.kind == ON_FACET:
+                facet_slip_rows(self, c, at, pose, t, &to[1 + j])
+                continue
             if not end:
                 put_wrench(to[1 + j].on_a, arm_a, t, zero3())
                 put_wrench(to[1 + j].on_b, arm_b, neg(t), zero3())
@@ -766,19 +808,31 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
                 slip_row(self, e.body_b, pose, arm_b, before.n, -rolling_lever(e, e.radius_b, more), neg(t), to[1 + j].on_b)
 
 
+cdef inline Vec3 patch_place(const Touching* x, const vt_contact* e) noexcept nogil:
+    # the centre of a patch at node 1
+    return add(x.pose1[e.body_a].o, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
+
+
 cdef void patch_rows(ModelStepper self, const vt_contact* e, int c, const Touch* before, const Pose* pose, bint end,
                      TouchRow* to) noexcept nogil:
     # all points of a patch slide with its centre and rotate about it, by t.s = t.s_c + (n.rho)(t.(n x d)), d = (d1 + d2)/2
     # with the arm d from the centre. The derivative by displacements at node 2, as a force at the centre and a couple:
     #     t.dc + (t.(n x d))(n.drho) + (n.rho) t.(n x (dtheta x d2))/2,    drho = dlog_rho dtheta
+    # Of a second body, s_c and rho are less those of its point that is at the centre at node 1
     cdef Touching* x = &self.contact
     cdef Vec3 centre = mul(pose[e.body_a].R, x.patch_centre[e.patch]), n = before.n, d2 = zero3(), axis = n, d, t, couple
+    cdef Vec3 arm = zero3(), other = n
     cdef int j
     d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
     if end:
         d2 = mul(pose[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))
         d = scale(0.5, add(d, d2))
         axis = dlog(neg(turn_between(&x.pose1[e.body_a].R, &pose[e.body_a].R)), n)
+    if e.body_b >= 0:
+        arm = sub(patch_place(x, e), x.pose1[e.body_b].o)
+        if end:
+            arm = mul(pose[e.body_b].R, tmul(x.pose1[e.body_b].R, arm))
+            other = dlog(neg(turn_between(&x.pose1[e.body_b].R, &pose[e.body_b].R)), n)
     d = cross(n, d)
     for j in range(2):
         t = before.t2 if j else before.t1
@@ -787,6 +841,9 @@ cdef void patch_rows(ModelStepper self, const vt_contact* e, int c, const Touch*
             couple = axpy(0.5 * x.patch_turn[e.patch], cross(d2, cross(t, n)), couple)
         to[j].a, to[j].b, to[j].size = x.port_of_body[e.body_a], -1, 6
         put_wrench(to[j].on_a, centre, t, couple)
+        if e.body_b >= 0:
+            to[j].b = x.port_of_body[e.body_b]
+            put_wrench(to[j].on_b, arm, neg(t), scale(-dot(d, t), other))
 
 
 cdef void slip_row(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius, Vec3 t,
@@ -985,7 +1042,7 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
     cdef int k, c, o, j, way
     for k in range(x.count):
         c = x.member[k]
-        touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], &x.there[c])
+        touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], facet_for(x, &self.touch[c]), &x.there[c])
     slide_patches(self)
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
@@ -1010,6 +1067,8 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
             s = axpy(0.5 * x.patch_turn[e.patch], cross(at.n, s), x.patch_slip[e.patch])
         elif e.kind == ON_RIM:
             s = rolled(e, at, &x.there[c], x.pose1, x.pose2)
+        elif e.kind == ON_FACET:
+            s = facet_slid(e, facet_for(x, e), at, &x.there[c], x.pose1, x.pose2)
         else:
             s = slid(e, at, x.pose1, x.pose2)
         x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
@@ -1077,6 +1136,11 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
             x.patch_slip[e.patch] = sub(add(after.o, mul(after.R, x.patch_centre[e.patch])),
                                         add(before.o, mul(before.R, x.patch_centre[e.patch])))
             x.patch_turn[e.patch] = dot(x.here[c].n, turn_between(&before.R, &after.R))
+            if e.body_b >= 0:
+                x.patch_slip[e.patch] = sub(x.patch_slip[e.patch],
+                                            slid_end(x.pose1, x.pose2, e.body_b, patch_place(x, e), zero3()))
+                before, after = &x.pose1[e.body_b], &x.pose2[e.body_b]
+                x.patch_turn[e.patch] -= dot(x.here[c].n, turn_between(&before.R, &after.R))
 
 
 cdef double touch_goal(ModelStepper self) noexcept nogil:

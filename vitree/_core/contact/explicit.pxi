@@ -65,6 +65,7 @@ cdef void explicit_accept(ModelStepper self) noexcept nogil:
     model_accept(self)
     if self.ntouch:
         keep_touch(self)
+        renew_facets(self)
 
 
 # ---- velocities for user functions ---------------------------------------------------------------------

@@ -37,6 +37,7 @@ cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept 
     memset(x.active, 0, s.ntouch * sizeof(int))
     for c in range(s.ntouch):
         x.within[c] = OUTSIDE
+    memset(x.facet_read, 0, x.slots * sizeof(Facet))
     place_start(s, q)
     move_bodies(s, x.pose1, v)
     for c in range(s.ntouch):
@@ -123,7 +124,7 @@ cdef void row_bias(ModelStepper s, const double* q, const double* v, const int* 
             c = x.member[k]
             if on_coordinate(&s.touch[c]):
                 continue
-            touch_at(&s.touch[c], at, x.pose2, &x.here[c], &x.there[c])
+            touch_at(&s.touch[c], at, x.pose2, &x.here[c], facet_for(x, &s.touch[c]), &x.there[c])
         row_rates(s, x.there, rates)
         for k in range(n):
             out[k] += weight * rates[k] / (12.0 * share)
@@ -338,7 +339,7 @@ cdef object member_rows(ModelStepper s, const double* v):
     memset(x.patch_turn, 0, s.contacts.patches * sizeof(double))
     for k in range(x.count):
         e = &s.touch[x.member[k]]
-        if e.patch >= 0:
+        if slides_flat(x, e):
             x.patch_count[e.patch] += 1
             x.patch_turn[e.patch] += x.here[x.member[k]].gap
     for k in range(x.count):

@@ -6,6 +6,7 @@
 
 cdef enum:
     TOLD = 7                # numbers of a contact in a step
+    FACET_ROW = 31          # numbers of a facet in records: point, normal, gap, and what it consists of
     KEPT_PORTS = 256        # of these ports P is kept from step to step,
     KEPT_BLOCKS = 72        # and of so many more numbers for each body
 
@@ -182,6 +183,20 @@ cdef struct Touching:
     ConeStore store_of_hit
     bint closing            # contacts that are not in the solve may close, by the speed at which gaps change
     int* own_slip           # (contacts,) all friction of the step is against its own slip
+    # pairs of convex shapes
+    int slots               # places of their facets
+    int pairs
+    Facet* facet            # (slots,) of the current configuration: those of the state, or others
+    Near* at                # (pairs,) the features that keep each apart
+    Facet* facet_kept
+    Near* near_kept
+    Facet* facet_read
+    Near* near_read
+    Facet* facet_start
+    Near* near_start
+    int* added              # (slots,) whether it was added in the current step
+    double* facet_told      # (slots, FACET_ROW) those that acted in the last step
+    double* facet_told_start
     # report on a step that was not solved
     int cut                 # corrections whose problem was not solved
     double residue          # [m/s] the natural residual that the last of them left
@@ -195,6 +210,40 @@ cdef struct Touching:
     double before           # [m/s] the natural residual at which the problem of the last correction began
     double residual         # [m/s]
     long passes             # since the state was set
+
+
+cdef inline const Facet* facet_for(const Touching* x, const vt_contact* e) noexcept nogil:
+    return &x.facet[e.slot] if e.slot >= 0 else NULL
+
+
+cdef int facets_make(Touching* x, Memory memory, ContactList list) except -1:
+    x.slots, x.pairs = list.slots, list.pairs
+    x.facet_kept = <Facet*>memory.kept(list.slots * sizeof(Facet))
+    x.near_kept = <Near*>memory.kept(list.pairs * sizeof(Near))
+    x.facet_read, x.near_read = (<Facet*>memory.scratch(list.slots * sizeof(Facet)),
+                                 <Near*>memory.scratch(list.pairs * sizeof(Near)))
+    x.facet_start, x.near_start = (<Facet*>memory.scratch(list.slots * sizeof(Facet)),
+                                   <Near*>memory.scratch(list.pairs * sizeof(Near)))
+    x.added = <int*>memory.scratch(list.slots * sizeof(int))
+    x.facet_told = memory.kept_reals(FACET_ROW * list.slots)
+    x.facet_told_start = memory.scratch_reals(FACET_ROW * list.slots)
+    x.facet, x.at = x.facet_kept, x.near_kept
+    return 0
+
+
+cdef inline bint rolls_at(const Feature* f) noexcept nogil:
+    # whether the point in contact moves over the surface where a body rolls
+    return f.kind == RIM or f.kind == SIDE or f.kind == SLANT or f.kind == ROUND or (
+        (f.kind == VERTEX or f.kind == EDGE) and f.size > 0.0)
+
+
+cdef bint slides_flat(const Touching* x, const vt_contact* e) noexcept nogil:
+    # whether it is a point of a patch, all of whose points slide and rotate as one
+    cdef const Facet* f
+    if e.patch < 0 or e.slot < 0:
+        return e.patch >= 0
+    f = &x.facet[e.slot]
+    return f.kind == FIXED and not rolls_at(&f.fa) and not rolls_at(&f.fb)
 
 
 cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contacts, int patches, int count,
@@ -240,6 +289,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.port_of_member = <int*>memory.scratch(contacts * sizeof(int))
     x.own_slip = <int*>memory.scratch(contacts * sizeof(int))
     x.stands = <int*>memory.scratch(m.nbody * sizeof(int))
+    facets_make(x, memory, list)
     touching_trees(x, memory, m)
     touching_spans(x, memory, contacts, list)
     return 0
@@ -286,7 +336,7 @@ cdef inline Vec3 acting_point(const Touching* x, const vt_contact* e, const Touc
     # the point of action of a contact: on the ground at the first body, halfway between two; for a patch at the mean
     # gap of its points, of which patch_count are summed in patch_turn
     cdef Vec3 point = at.a
-    if e.patch >= 0 and x.patch_count[e.patch] > 1:
+    if slides_flat(x, e) and x.patch_count[e.patch] > 1:
         point = axpy(x.patch_turn[e.patch] / x.patch_count[e.patch] - at.gap, at.n, point)
     return axpy(-halfway(e, at), at.n, point)
 

@@ -29,6 +29,7 @@ cdef void variational_accept(ModelStepper self) noexcept nogil:
         c = x.asked[k]
         if x.active[c] and not self.post_contact.active_before[c] and not stands(&self.touch[c]):
             self.post_contact.jumped[0] = True
+    renew_facets(self)
 
 
 cdef void learn_push(ModelStepper self) noexcept nogil:

@@ -59,6 +59,8 @@ cdef void begin_contacts(ModelStepper self) noexcept nogil:
     memset(x.hold, 0, self.ntouch * sizeof(double))
     memset(x.active, 0, self.ntouch * sizeof(int))
     memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
+    memset(x.facet_kept, 0, x.slots * sizeof(Facet))
+    memset(x.near_kept, 0, x.pairs * sizeof(Near))
     x.have_list = False
     x.moved[0] = 0.0
     x.past.seen.count = 0
@@ -76,6 +78,9 @@ cdef void note_touch(ModelStepper self) noexcept nogil:
     memcpy(self.hold_start, self.contact.hold, self.ntouch * sizeof(double))
     memcpy(self.gap_start, self.contact.gap_before, self.ntouch * sizeof(double))
     self.moved_start = self.contact.moved[0]
+    memcpy(self.contact.facet_start, self.contact.facet_kept, self.contact.slots * sizeof(Facet))
+    memcpy(self.contact.near_start, self.contact.near_kept, self.contact.pairs * sizeof(Near))
+    memcpy(self.contact.facet_told_start, self.contact.facet_told, FACET_ROW * self.contact.slots * sizeof(double))
     memcpy(self.active_start, self.contact.active, self.ntouch * sizeof(int))
     memcpy(self.post_contact.told_start, self.contact.told, TOLD * self.ntouch * sizeof(double))
     self.post_contact.jumped_start = self.post_contact.jumped[0]
@@ -87,6 +92,9 @@ cdef void put_back_touch(ModelStepper self) noexcept nogil:
     memcpy(self.contact.hold, self.hold_start, self.ntouch * sizeof(double))
     memcpy(self.contact.gap_before, self.gap_start, self.ntouch * sizeof(double))
     self.contact.moved[0] = self.moved_start
+    memcpy(self.contact.facet_kept, self.contact.facet_start, self.contact.slots * sizeof(Facet))
+    memcpy(self.contact.near_kept, self.contact.near_start, self.contact.pairs * sizeof(Near))
+    memcpy(self.contact.facet_told, self.contact.facet_told_start, FACET_ROW * self.contact.slots * sizeof(double))
     memcpy(self.contact.active, self.active_start, self.ntouch * sizeof(int))
     memcpy(self.contact.told, self.post_contact.told_start, TOLD * self.ntouch * sizeof(double))
     self.post_contact.jumped[0] = self.post_contact.jumped_start
@@ -180,7 +188,7 @@ cdef int post_contact_velocity_ahead(ModelStepper self, double* v, bint* some) n
         x.within[c] = OUTSIDE
         if stands(&self.touch[c]) or (x.here[c].gap <= AT_START and self.touch[c].stiffness == INFINITY):
             x.within[c] = INSIDE
-            touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, &x.here[c])
+            touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, facet_for(x, &self.touch[c]), &x.here[c])
             some[0] = True
     if not some[0]:
         return OK

@@ -287,13 +287,15 @@ cdef class ModelStepper(Stepper):
         cdef int c
         require_size(q.shape[1], self.nq, "columns of q")
         require_size(v.shape[1], self.nv, "columns of v")
-        require_size(log.shape[1], TOUCHED, "columns of contacts")
+        require_size(log.shape[1], told_width(self), "columns of contacts")
+        x.facet = x.facet_read
         require_size(v.shape[0], q.shape[0], "rows of v")
         while k < end:
             row = <Py_ssize_t>log[k, 0]
             if not 0 <= row < q.shape[0]:
                 raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
             rebounds = x.have_list = False
+            memset(x.facet_read, 0, x.slots * sizeof(Facet))
             memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
             memset(x.active, 0, self.ntouch * sizeof(int))
             for c in range(self.ntouch):
@@ -309,6 +311,8 @@ cdef class ModelStepper(Stepper):
                 if stops(&self.touch[c]) and log[k, 8] == 0.0 and signbit(log[k, 8]):
                     x.active[c], rebounds = ARRIVED, True
                 memcpy(x.lam + 3 * c, x.guess + 3 * c, 3 * sizeof(double))
+                if self.touch[c].slot >= 0:
+                    read_facet(&log[k, TOUCHED + 7], &x.facet_read[self.touch[c].slot])
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = log[k, 7]
                 k += 1
@@ -330,7 +334,7 @@ cdef class ModelStepper(Stepper):
         cdef Log log
         memset(&log, 0, sizeof(Log))
         status = log_told(self, &log, 0) if self.ntouch and pushed_any(self) else OK
-        found = taken(&log, TOUCHED)
+        found = taken(&log, told_width(self))
         free(log.at)
         if status != OK:
             raise MemoryError
@@ -348,7 +352,7 @@ cdef class ModelStepper(Stepper):
         there (n, TOUCHED), as :meth:`take_contacts` has them, by rows of the others.
         """
         cdef Busy busy = self.busy()
-        return taken(&self.located.part_log, 2 + self.nq + self.nv), taken(&self.located.push_log, TOUCHED)
+        return taken(&self.located.part_log, 2 + self.nq + self.nv), taken(&self.located.push_log, told_width(self))
 
     @property
     def halved(self):
@@ -518,6 +522,14 @@ cdef class ModelStepper(Stepper):
         if not has_post_contact_velocity(self) and (by_momentum or pushed_any(self)):
             return False
         return Stepper.tells(self, by_momentum, v) and post_contact_velocity_here(self, v) == OK
+
+    cdef int told_columns(self) noexcept nogil:
+        return told_width(self)
+
+    @property
+    def contact_columns(self):
+        """Number of columns of :meth:`take_contacts`."""
+        return told_width(self)
 
     cdef int log_row(self, long row) noexcept nogil:
         return log_told(self, &self.log, row)

@@ -512,14 +512,17 @@ cdef class Stepper:
         cdef Busy busy = self.busy()
         self.logs, self.log.count = logs, 0
 
+    cdef int told_columns(self) noexcept nogil:
+        return TOUCHED
+
     def take_contacts(self):
-        """Return the contacts stored since the last call, (n, TOUCHED).
+        """Return the contacts stored since the last call, (n, TOUCHED), or more columns where convex shapes may touch.
 
         Columns: the row of the record, the number of the contact, the impulse [N s] on the first body at the step's
         start, world axes (of a limit: one number), the slip velocity [m/s], and the gap [m] at the step's end.
         """
         cdef Busy busy = self.busy()
-        return taken(&self.log, TOUCHED)
+        return taken(&self.log, self.told_columns())
 
     def log_drive(self, bint logs):
         """Enable or disable storing the joint forces and inputs of recorded steps, for :meth:`take_drive`."""

@@ -28,23 +28,6 @@ cdef struct Touch:      # a contact at a configuration; world axes
     Vec3 arm_b
 
 
-cdef inline Vec3 origin_of(const Pose* pose, int body) noexcept nogil:
-    return pose[body].o if body >= 0 else zero3()
-
-
-cdef inline Mat3 axes_of(const Pose* pose, int body) noexcept nogil:
-    return pose[body].R if body >= 0 else identity3()
-
-
-cdef inline Vec3 placed(const Pose* pose, int body, const double* point) noexcept nogil:
-    # a point of a body in the world
-    return add(origin_of(pose, body), mul(axes_of(pose, body), constant3(point)))
-
-
-cdef inline double clamp(double x, double low, double high) noexcept nogil:
-    return min(max(x, low), high)
-
-
 cdef void closest_points(Vec3 p, Vec3 d, Vec3 q, Vec3 e, Vec3* a, Vec3* b) noexcept nogil:
     # of the segments from p along d and from q along e (Ericson 2005, "Real-time collision detection", 5.1.9)
     cdef Vec3 r = sub(p, q)
@@ -378,10 +361,24 @@ cdef void touch_wheel(const vt_contact* e, const Pose* pose, Touch* x) noexcept 
     x.b = axpy(-x.gap, x.n, x.a)
 
 
-cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const Touch* before,
+cdef void touch_shapes(const vt_contact* e, const Facet* f, const Pose* pose, const Touch* before, Touch* x) noexcept nogil:
+    # a facet of two shapes; without one nothing touches
+    cdef Placed A, B
+    x.gap = INFINITY
+    if f.kind != NO_FACET:
+        place_shape(e.shape_a, pose, &A)
+        place_shape(e.shape_b, pose, &B)
+        if touch_facet(f, &A, &B, &before.n if before != NULL else NULL, &x.n, &x.gap, &x.a, &x.b):
+            return
+        if f.kind == CLOSEST:
+            return
+    x.gap, x.n, x.a, x.b = INFINITY, vec3(0.0, 0.0, 1.0), origin_of(pose, e.body_a), origin_of(pose, e.body_b)
+
+
+cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const Touch* before, const Facet* facet,
                    Touch* x) noexcept nogil:
-    # the contact at q, except t1 and t2, which only rolling has; before: at the start of the step, or NULL there. The
-    # gap of dry friction is the coordinate
+    # the contact at q, except t1 and t2, which only rolling has; before: at the start of the step, or NULL there; facet:
+    # of shapes. The gap of dry friction is the coordinate
     cdef double z, by_x, by_y, whole, square, least
     cdef Touch end
     cdef int k
@@ -426,6 +423,8 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
                 spare(least, 1.0 - square / (NEARLY * whole), e.radius_a + e.radius_b, before, x)
     elif on_wheel(e):
         touch_wheel(e, pose, x)
+    elif e.kind == ON_FACET:
+        touch_shapes(e, facet, pose, before, x)
     else:
         on_box(e, pose, before, x)
     x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
@@ -491,7 +490,7 @@ def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::
         forward_kinematics(&model.m, &q[row, 0], pose)
         for c in range(contacts.count):
             if contacts.list[c].stiffness != INFINITY:
-                touch_at(&contacts.list[c], &q[row, 0], pose, NULL, &at)
+                touch_at(&contacts.list[c], &q[row, 0], pose, NULL, NULL, &at)
                 out[row] += 0.5 * contacts.list[c].stiffness * min(at.gap, 0.0) ** 2
     return np.asarray(out)
 
@@ -523,7 +522,8 @@ cdef inline Vec3 turn_between(const Mat3* A, const Mat3* B) noexcept nogil:
 cdef inline double halfway(const vt_contact* e, const Touch* x) noexcept nogil:
     # [m] from the surfaces of two bodies to the point at which friction acts on both; on the ground, the point is on
     # the body
-    return 0.5 * x.gap if e.kind == SEGMENTS or e.kind == ON_BOX else 0.0
+    return 0.5 * x.gap if e.kind == SEGMENTS or e.kind == ON_BOX or (
+        e.kind == ON_FACET and e.shape_b.kind != HALF_SPACE) else 0.0
 
 
 cdef inline double rolling_lever(const vt_contact* e, double radius, double more) noexcept nogil:

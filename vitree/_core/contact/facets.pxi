@@ -1,0 +1,213 @@
+# Facets of pairs of convex shapes in a step: chosen at its start, the same at its end, and more where others come below
+# zero; and the slip at them. One lane.
+
+#: [m] facets that the end of a trial brings deeper are missing
+cdef double MISSING = 1e-12
+
+
+cdef void begin_facets(ModelStepper self, const double* q) noexcept nogil:
+    # the state has the facets of its history, other configurations those that are given, or follow from them alone
+    cdef Touching* x = &self.contact
+    cdef int k
+    if x.slots == 0:
+        return
+    if q == self.lane.state.q:
+        x.facet, x.at = x.facet_kept, x.near_kept
+        for k in range(x.slots):
+            if x.added[k] > 0:
+                x.facet[k].kind = NO_FACET
+            x.added[k] = 0
+    else:
+        x.facet, x.at = x.facet_read, x.near_read
+        memset(x.added, 0, x.slots * sizeof(int))
+
+
+cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
+    # the facets of a pair at node 1, if they are not there yet
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e = &self.touch[x.span[k].first]
+    cdef Facet found[FOUND_FACETS]
+    cdef Placed A, B
+    cdef int i
+    for i in range(MOST_FACETS):
+        if x.facet[e.slot + i].kind != NO_FACET:
+            return
+    place_shape(e.shape_a, x.pose1, &A)
+    place_shape(e.shape_b, x.pose1, &B)
+    for i in range(facets_of(&A, &B, first_direction(&A, &B), &x.at[e.pair], found)):
+        x.facet[e.slot + i] = found[i]
+
+
+cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
+    # of a trial: the facets that are missing, where it brings shapes into each other. They are those along the direction
+    # of node 1, in which the shapes were apart there. Facets that are not in the solve do not count where another
+    # direction separates the shapes
+    cdef Touching* x = &self.contact
+    cdef int first = x.span[k].first, c, i, j, count, free
+    cdef const vt_contact* e = &self.touch[first]
+    cdef Facet found[FOUND_FACETS]
+    cdef Placed A, B
+    cdef Near* at = &x.at[e.pair]
+    cdef Near other
+    cdef Vec3 n = at.n, a, b
+    cdef double gap
+    cdef bint along = True, known
+    if x.facet[e.slot].kind == CLOSEST:
+        return
+    place_shape(e.shape_a, x.pose2, &A)
+    place_shape(e.shape_b, x.pose2, &B)
+    if is_round(e.shape_a) or is_round(e.shape_b):
+        along = False
+    else:
+        along = farthest_direction(&A, &at.fa, &B, &at.fb, &n)
+    gap = separation(&A, &B, n) if along else -INFINITY
+    if gap < -MISSING:
+        nearest_features(&A, &B, n, &other)
+        if other.gap >= -MISSING:
+            gap = other.gap
+        elif not along:
+            n = other.n
+    if gap >= -MISSING:
+        for c in range(first, first + MOST_FACETS):
+            if x.within[c] == OUTSIDE:
+                x.there[c].gap = max(x.there[c].gap, gap)
+        return
+    count = facets_about(&A, &B, n, found)
+    if count == 0 and along:
+        found[0].kind, found[0].fa, found[0].fb, found[0].n = FIXED, at.fa, at.fb, n
+        if at.fb.kind == FACE:
+            support_feature(&A, neg(n), &found[0].fa)
+        elif at.fa.kind == FACE:
+            support_feature(&B, n, &found[0].fb)
+        if touch_features(&A, &found[0].fa, &B, &found[0].fb, &found[0].n, &found[0].gap, &a, &b):
+            count = 1
+    for i in range(count):
+        if found[i].gap >= -MISSING:
+            continue
+        known, free = False, -1
+        for j in range(MOST_FACETS):
+            c = first + j
+            known = known or same_facet(&found[i], &x.facet[e.slot + j])
+            if x.within[c] != INSIDE and not acted(x, c) and (free < 0 or x.facet[e.slot + j].kind == NO_FACET):
+                free = j
+        if known or free < 0:
+            continue
+        c = first + free
+        x.facet[e.slot + free] = found[i]
+        x.facet[e.slot + free].n = at.n
+        x.added[e.slot + free] = 1
+        touch_at(&self.touch[c], x.at1, x.pose1, NULL, &x.facet[e.slot + free], &x.here[c])
+        touch_at(&self.touch[c], x.at2, x.pose2, &x.here[c], &x.facet[e.slot + free], &x.there[c])
+        x.within[c], x.active[c] = OUTSIDE, 0
+        x.target[c] = min(0.0, x.here[c].gap)
+        store3(x.lam + 3 * c, zero3())
+        store3(x.way + 3 * c, zero3())
+        store3(x.guess + 3 * c, zero3())
+
+
+cdef void renew_facets(ModelStepper self) noexcept nogil:
+    # of the accepted step's end, where what is kept of a facet stays with it
+    cdef Touching* x = &self.contact
+    cdef int k, i
+    for i in range(x.near_count if x.slots else 0):
+        k = x.near[i]
+        if self.touch[x.span[k].first].kind == ON_FACET:
+            renew_pair(self, k)
+
+
+cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
+    cdef Touching* x = &self.contact
+    cdef int first = x.span[k].first, c, i, j, count = 0
+    cdef const vt_contact* e = &self.touch[first]
+    cdef Facet found[FOUND_FACETS]
+    cdef bint taken[FOUND_FACETS]
+    cdef bint touching = False, stays
+    cdef Placed A, B
+    if not x.far_there[k]:
+        place_shape(e.shape_a, x.pose2, &A)
+        place_shape(e.shape_b, x.pose2, &B)
+        count = facets_of(&A, &B, x.at[e.pair].n if x.facet[e.slot].kind != NO_FACET else first_direction(&A, &B),
+                          &x.at[e.pair], found)
+    for i in range(count):
+        taken[i] = False
+    for j in range(MOST_FACETS):
+        c, stays = first + j, False
+        touching = touching or x.active[c] != 0 or (x.there[c].gap <= RESTING_GAP and x.gap_before[c] <= RESTING_GAP)
+        for i in range(count):
+            if not taken[i] and not stays and same_facet(&found[i], &x.facet[e.slot + j]):
+                x.facet[e.slot + j] = found[i]
+                taken[i] = stays = True
+        x.added[e.slot + j] = 0
+        if not stays:
+            x.facet[e.slot + j].kind = NO_FACET
+            x.active[c], x.hold[c], x.gap_before[c] = 0, 0.0, INFINITY
+            store3(x.lam + 3 * c, zero3())
+            store3(x.way + 3 * c, zero3())
+    j = 0
+    for i in range(count):
+        if taken[i]:
+            continue
+        while x.facet[e.slot + j].kind != NO_FACET:
+            j += 1
+        x.facet[e.slot + j] = found[i]
+        x.gap_before[first + j] = found[i].gap if touching else INFINITY
+
+
+# ---- slip --------------------------------------------------------------------------------------------
+
+
+cdef void rolling_arms(const Feature* f, int body, const Pose* before, const Pose* after, Vec3 x1, Vec3 x2, Vec3 m1, Vec3 m2,
+                       Vec3* c1, Vec3* lever) noexcept nogil:
+    # of a side that rolls: the point of its axis or its centre, of the body, at node 1, and the mean lever from there to
+    # the contact; m: unit vectors into the body
+    if f.kind == EDGE or f.kind == SIDE:
+        c1[0] = axpy(f.size, m1, x1)
+        lever[0] = scale(-0.5 * f.size, add(m1, m2))
+    else:
+        c1[0] = add(before[body].o, mul(before[body].R, f.p))
+        lever[0] = scale(0.5, add(sub(x1, c1[0]), sub(x2, add(after[body].o, mul(after[body].R, f.p)))))
+
+
+cdef Vec3 facet_side_slid(const Feature* f, int body, const Pose* before, const Pose* after, Vec3 x1, Vec3 x2, Vec3 m1,
+                          Vec3 m2, double more) noexcept nogil:
+    # displacement of the material point at the contact, `more` outside of the surface; of a side that rolls
+    # c2 - c1 + rho x (mean lever)
+    cdef Vec3 c1, lever
+    if body < 0:
+        return zero3()
+    if not rolls_at(f):
+        return slid_end(before, after, body, axpy(-more, m1, x1), zero3())
+    rolling_arms(f, body, before, after, x1, x2, m1, m2, &c1, &lever)
+    return add(slid_end(before, after, body, c1, zero3()),
+               cross(turn_between(&before[body].R, &after[body].R), axpy(-more, m1, lever)))
+
+
+cdef Vec3 facet_slid(const vt_contact* e, const Facet* f, const Touch* x1, const Touch* x2, const Pose* before,
+                     const Pose* after) noexcept nogil:
+    # displacement of a relative to b in a step
+    cdef double more = halfway(e, x1)
+    return sub(facet_side_slid(&f.fa, e.body_a, before, after, x1.a, x2.a, x1.n, x2.n, more),
+               facet_side_slid(&f.fb, e.body_b, before, after, x1.b, x2.b, neg(x1.n), neg(x2.n), more))
+
+
+cdef void facet_side_row(const Feature* f, int body, const Pose* before, const Pose* after, Vec3 x1, Vec3 x2, Vec3 m1,
+                         Vec3 m2, double more, Vec3 t, double* row) noexcept nogil:
+    # the derivative of t times it by displacements at node 2; the lever of a side that rolls is held
+    cdef Vec3 c1 = axpy(-more, m1, x1), lever = zero3(), couple = zero3(), arm
+    if rolls_at(f):
+        rolling_arms(f, body, before, after, x1, x2, m1, m2, &c1, &lever)
+        couple = dlog(neg(turn_between(&before[body].R, &after[body].R)), cross(axpy(-more, m1, lever), t))
+    arm = mul(after[body].R, tmul(before[body].R, sub(c1, before[body].o)))
+    put_wrench(row, arm, t, couple)
+
+
+cdef void facet_slip_rows(ModelStepper self, int c, const Touch* at, const Pose* pose, Vec3 t, TouchRow* to) noexcept nogil:
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e = &self.touch[c]
+    cdef const Facet* f = facet_for(x, e)
+    cdef const Touch* before = &x.here[c]
+    cdef double more = halfway(e, before)
+    if e.body_a >= 0:
+        facet_side_row(&f.fa, e.body_a, x.pose1, pose, before.a, at.a, before.n, at.n, more, t, to.on_a)
+    if e.body_b >= 0:
+        facet_side_row(&f.fb, e.body_b, x.pose1, pose, before.b, at.b, neg(before.n), neg(at.n), more, neg(t), to.on_b)

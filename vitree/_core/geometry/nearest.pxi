@@ -1,0 +1,282 @@
+# The closest features of two convex shapes, exactly; and those whose separation holds while shapes with edges touch.
+# One lane.
+
+cdef enum:
+    NEWTON_STEPS = 24       # for a direction
+    SWITCHES = 12           # of features, until they hold
+    PULLS = 60              # displacements of overlapping shapes
+
+#: Squared sine of the angle below which lines are parallel
+cdef double PARALLEL_LINES = 1e-12
+#: Deviations of directions within which a first search tells features of curved shapes
+cdef double NEAR_KINK = 1e-4
+cdef double AT_KINK = 1e-10
+#: Shapes nearer than this fraction of their sizes are pulled apart for the search
+cdef double PULLED = 1e-5
+#: Supports reach beyond the features by no more than this fraction of their sizes
+cdef double BEYOND = 1e-9
+
+
+cdef struct Near:           # the closest features of two shapes
+    double gap              # [m]
+    Vec3 n                  # unit, from b to a
+    Vec3 a
+    Vec3 b
+    Feature fa
+    Feature fb
+    bint exact              # the features hold
+
+
+cdef inline void vertex_feature(const vt_shape* s, int k, Feature* f) noexcept nogil:
+    f.kind, f.id, f.other, f.size = VERTEX, k, -1, s.radius
+    f.p, f.e = vertex_of(s, k), zero3()
+
+
+cdef inline void edge_feature(const vt_shape* s, int k, int l, Feature* f) noexcept nogil:
+    cdef Vec3 d
+    if k > l:
+        k, l = l, k
+    d = sub(vertex_of(s, l), vertex_of(s, k))
+    f.kind, f.id, f.other, f.size = EDGE, k, l, s.radius
+    f.p, f.e = vertex_of(s, k), scale(1.0 / vt_sqrt(dot(d, d)), d)
+
+
+cdef inline void face_feature(const vt_shape* s, int k, Feature* f) noexcept nogil:
+    f.kind, f.id, f.other, f.size = FACE, k, -1, s.face[4 * k + 3] + s.radius
+    f.p, f.e = zero3(), constant3(s.face + 4 * k)
+
+
+cdef inline void rim_feature(const vt_shape* s, int k, Feature* f) noexcept nogil:
+    f.kind, f.id, f.other, f.size = RIM, k, -1, s.rim
+    f.p, f.e = constant3(s.center + 3 * k), constant3(s.axis)
+
+
+cdef inline void side_feature(const vt_shape* s, Feature* f) noexcept nogil:
+    # of a cylinder or a cone
+    f.kind, f.id, f.other, f.e = SIDE if s.rims == 2 else SLANT, 0, -1, constant3(s.axis)
+    f.size = s.rim if s.rims == 2 else s.slope
+    f.p = constant3(s.center) if s.rims == 2 else vertex_of(s, 0)
+
+
+cdef int facing(const Placed* P, Vec3 m) noexcept nogil:
+    # the face whose normal is nearest to m
+    cdef Vec3 d = tmul(P.R, m) if P.s.body >= 0 else m
+    cdef double most = -INFINITY, value
+    cdef int k, best = 0
+    for k in range(P.s.faces):
+        value = dot(constant3(P.s.face + 4 * k), d)
+        if value > most:
+            most, best = value, k
+    return best
+
+
+cdef void curved_feature(const Placed* P, Vec3 m, double near, Feature* f) noexcept nogil:
+    # of a shape with rims or an ellipsoid, on which the support along m lies
+    cdef const vt_shape* s = P.s
+    cdef double c
+    cdef Vec3 t
+    if s.kind == ELLIPSOID:
+        f.kind, f.id, f.other, f.size = ROUND, 0, -1, 0.0
+        f.p, f.e = constant3(s.middle), zero3()
+        return
+    c = dot(P.axis, m)
+    t = axpy(-c, P.axis, m)
+    if vt_sqrt(dot(t, t)) < near and (c < 0.0 or s.count == 0):
+        face_feature(s, facing(P, m), f)
+    elif s.rims == 2:
+        if fabs(c) < near:
+            side_feature(s, f)
+        else:
+            rim_feature(s, 1 if c > 0.0 else 0, f)
+    elif s.count == 0 or c < s.slope - near:
+        rim_feature(s, 0, f)
+    elif c > s.slope + near:
+        vertex_feature(s, 0, f)
+    else:
+        side_feature(s, f)
+
+
+cdef void simplex_feature(const Placed* P, const int* id, int n, Vec3 m, Feature* f) noexcept nogil:
+    # of the vertices of a simplex
+    cdef int k, l = 0, own[4]
+    cdef int i
+    cdef bint seen
+    if P.s.rims or P.s.kind == ELLIPSOID:
+        curved_feature(P, m, NEAR_KINK, f)
+        return
+    for k in range(n):
+        seen = False
+        for i in range(l):
+            seen = seen or own[i] == id[k]
+        if not seen:
+            own[l] = id[k]
+            l += 1
+    if l == 1 or P.s.count == 1:
+        vertex_feature(P.s, own[0], f)
+    elif l == 2 or P.s.faces == 0:
+        edge_feature(P.s, own[0], own[1], f)
+    else:
+        face_feature(P.s, facing(P, m), f)
+
+
+cdef bint holds(const Placed* P, Feature* f, Vec3 m, Vec3 x) noexcept nogil:
+    # whether the nearest point x (without the radius of a ball, along m) lies on the feature; else it becomes its neighbour
+    cdef const vt_shape* s = P.s
+    cdef Vec3 own = in_body(P, x), d
+    cdef double c, t
+    if f.kind == EDGE:
+        d = sub(vertex_of(s, f.other), f.p)
+        t = dot(f.e, sub(own, f.p))
+        if t < 0.0:
+            vertex_feature(s, f.id, f)
+            return False
+        if t * t > dot(d, d):
+            vertex_feature(s, f.other, f)
+            return False
+        return True
+    if not s.rims:
+        return True
+    c = dot(P.axis, m)
+    if f.kind == FACE:
+        d = sub(own, constant3(s.center + 3 * (1 if s.rims == 2 and dot(f.e, constant3(s.axis)) > 0.0 else 0)))
+        d = axpy(-dot(f.e, d), f.e, d)
+        if dot(d, d) > s.rim * s.rim:
+            rim_feature(s, 1 if s.rims == 2 and dot(f.e, constant3(s.axis)) > 0.0 else 0, f)
+            return False
+    elif f.kind == RIM:
+        if (s.rims == 2 and (c > AT_KINK if f.id == 0 else c < -AT_KINK)) or (s.count and c > s.slope + AT_KINK):
+            side_feature(s, f)
+            return False
+        d = axpy(-c, P.axis, m)
+        if vt_sqrt(dot(d, d)) < 1e3 * ALONG_AXIS:
+            face_feature(s, facing(P, m), f)
+            return False
+    elif f.kind == SIDE:
+        t = dot(f.e, sub(own, f.p))
+        d = sub(constant3(s.center + 3), constant3(s.center))
+        if t < 0.0 or t * t > dot(d, d):
+            rim_feature(s, 0 if t < 0.0 else 1, f)
+            return False
+    elif f.kind == SLANT:
+        d = sub(f.p, constant3(s.center))
+        t = dot(f.e, sub(f.p, own))
+        if t < 0.0:
+            vertex_feature(s, 0, f)
+            return False
+        if t * t > dot(d, d):
+            rim_feature(s, 0, f)
+            return False
+    elif f.kind == VERTEX and c < s.slope - AT_KINK:
+        side_feature(s, f)
+        return False
+    return True
+
+
+cdef inline double separation(const Placed* A, const Placed* B, Vec3 n) noexcept nogil:
+    # sigma(n)
+    return -extent(A, neg(n)) - extent(B, n)
+
+
+cdef void support_feature(const Placed* P, Vec3 m, Feature* f) noexcept nogil:
+    # of the point that is farthest along m: a vertex, a rim or an ellipsoid
+    cdef int id
+    if P.s.kind == ELLIPSOID:
+        curved_feature(P, m, AT_KINK, f)
+        return
+    support(P, m, &id)
+    if id < P.s.count:
+        vertex_feature(P.s, id, f)
+    else:
+        rim_feature(P.s, id - P.s.count, f)
+
+
+cdef void over_half_space(const Placed* A, const Placed* B, Near* x) noexcept nogil:
+    # of a shape over a plane
+    face_feature(B.s, 0, &x.fb)
+    x.n = constant3(B.s.face)
+    support_feature(A, neg(x.n), &x.fa)
+    x.exact = touch_features(A, &x.fa, B, &x.fb, &x.n, &x.gap, &x.a, &x.b)
+
+
+cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x) noexcept nogil:
+    # the closest features, from a first direction; of shapes that overlap a direction in which sigma is largest among those
+    # about it
+    cdef Simplex at
+    cdef Vec3 n = start, last, core
+    cdef double size = A.s.reach + B.s.reach, d, pull
+    cdef int i
+    cdef bint one, other
+    if B.s.kind == HALF_SPACE:
+        over_half_space(A, B, x)
+        return
+    d = gjk(A, B, zero3(), start, &at, &n)
+    if d < PULLED * size:
+        # the largest sigma(n) + pull (n.last), repeated, ends where sigma alone is largest
+        n, pull = start, 1e-3 * size
+        for i in range(PULLS):
+            last = n
+            d = gjk(A, B, scale(pull, last), last, &at, &n)
+            if d == 0.0:
+                n, pull = last, 2.0 * pull
+                continue
+            core = sub(n, last)
+            if dot(core, core) < 1e-20:
+                break
+    x.n = n
+    simplex_feature(A, at.ia, at.n, neg(n), &x.fa)
+    simplex_feature(B, at.ib, at.n, n, &x.fb)
+    x.exact = False
+    for i in range(SWITCHES):
+        x.n = n
+        if not touch_features(A, &x.fa, B, &x.fb, &x.n, &x.gap, &x.a, &x.b):
+            break
+        one = holds(A, &x.fa, neg(x.n), axpy(own_radius(&x.fa), x.n, x.a))
+        other = holds(B, &x.fb, x.n, axpy(-own_radius(&x.fb), x.n, x.b))
+        if one and other:
+            x.exact = separation(A, B, x.n) >= x.gap - BEYOND * size
+            break
+    if not x.exact:
+        # the features of the search itself
+        x.n, x.gap = n, separation(A, B, n)
+        x.a, x.b = zero3(), zero3()
+        for i in range(at.n):
+            x.a, x.b = axpy(at.share[i], at.a[i], x.a), axpy(at.share[i], at.b[i], x.b)
+        x.a, x.b = axpy(-A.s.radius, n, x.a), axpy(B.s.radius, n, x.b)
+
+
+cdef void deepest_features(const Placed* A, const Placed* B, Near* x) noexcept nogil:
+    # the closest features, of shapes that overlap those along which the least displacement separates them, from several
+    # first directions
+    cdef Vec3 start = first_direction(A, B), e, best
+    cdef double most = -INFINITY, value
+    cdef int i, k
+    nearest_features(A, B, start, x)
+    if x.gap >= -A.s.radius - B.s.radius or B.s.kind == HALF_SPACE:
+        return
+    for i in range(2):
+        for k in range(6):
+            e = vec3(1.0 if k % 3 == 0 else 0.0, 1.0 if k % 3 == 1 else 0.0, 1.0 if k % 3 == 2 else 0.0)
+            better_from(A, B, mul(B.R if i else A.R, scale(1.0 if k < 3 else -1.0, e)), x)
+    # the best normal of a face
+    for i in range(2):
+        for k in range(B.s.faces if i else A.s.faces):
+            e = rotated(B, constant3(B.s.face + 4 * k)) if i else neg(rotated(A, constant3(A.s.face + 4 * k)))
+            value = separation(A, B, e)
+            if value > most:
+                most, best = value, e
+    if most > -INFINITY:
+        better_from(A, B, best, x)
+
+
+cdef void better_from(const Placed* A, const Placed* B, Vec3 start, Near* x) noexcept nogil:
+    cdef Near other
+    nearest_features(A, B, start, &other)
+    if other.gap > x.gap:
+        x[0] = other
+
+
+cdef inline Vec3 first_direction(const Placed* A, const Placed* B) noexcept nogil:
+    # that between the middles of two shapes
+    cdef Vec3 d = sub(in_space(A, constant3(A.s.middle)), in_space(B, constant3(B.s.middle)))
+    cdef double size = vt_sqrt(dot(d, d))
+    return scale(1.0 / size, d) if size > 0.0 else vec3(0.0, 0.0, 1.0)

@@ -1,0 +1,102 @@
+"""Convex shapes in numbers, as the core takes them: vertices, circles, faces and edges in the frame of a body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Kinds of shapes of ``_core/types.pxd``.
+SOLID, ELLIPSOID, HALF_SPACE = range(3)
+#: Faces whose normals and offsets differ by less, relative to the size, are one.
+COPLANAR = 1e-10
+
+
+def solid_of(shape: Shape, body: int, E: np.ndarray, p: np.ndarray) -> Mapping[str, Any]:
+    """Return a shape in the core frame of a ``body`` in which its own frame has rotation E (3, 3) and origin p (3,) [m]."""
+    R, x0 = E @ np.array(shape.rotation), E @ np.array(shape.position) + p
+    made: dict[str, Any] = {"kind": SOLID, "body": body}
+    if isinstance(shape, Sphere):
+        made |= {"x": x0[None], "radius": shape.radius}
+    elif isinstance(shape, Capsule):
+        made |= {"x": x0 + 0.5 * shape.length * np.array([-R[:, 2], R[:, 2]]), "radius": shape.radius}
+        made["edge"] = np.array([(0, 1)])
+    elif isinstance(shape, Ellipsoid):
+        made |= {"kind": ELLIPSOID, "axes": R.T.ravel(), "half": np.array(shape.semi_axes)}
+        return {**made, "middle": x0, "reach": max(shape.semi_axes)}
+    elif isinstance(shape, Cylinder | Cone | Disk):
+        made |= _circular(shape, R, x0)
+    elif isinstance(shape, Box | Hull):
+        made |= _polyhedron(shape.points @ E.T + p)
+    else:
+        raise TypeError(f"a {type(shape).__name__} is not convex")
+    return _bounded(made)
+
+
+def half_space(normal: np.ndarray, offset: float) -> Mapping[str, Any]:
+    """Return the half-space n . x <= offset [m] of the world."""
+    return {"kind": HALF_SPACE, "face": np.array([(*normal, offset)]), "reach": np.inf}
+
+
+def _circular(shape: Cylinder | Cone | Disk, R: np.ndarray, x0: np.ndarray) -> dict[str, Any]:
+    axis = R @ np.array(shape.axis) if isinstance(shape, Disk) else R[:, 2]
+    made: dict[str, Any] = {"axis": axis, "rim": shape.radius}
+    if isinstance(shape, Disk):
+        made["center"], caps = x0[None], [(-1.0, x0), (1.0, x0)]
+    elif isinstance(shape, Cylinder):
+        made["center"] = np.array([x0 - 0.5 * shape.length * axis, x0 + 0.5 * shape.length * axis])
+        caps = [(-1.0, made["center"][0]), (1.0, made["center"][1])]
+    else:
+        made["center"], made["x"] = (x0 - 0.5 * shape.length * axis)[None], (x0 + 0.5 * shape.length * axis)[None]
+        made["slope"] = shape.radius / np.hypot(shape.radius, shape.length)
+        caps = [(-1.0, made["center"][0])]
+    made["face"] = np.array([(*(side * axis), side * axis @ at) for side, at in caps])
+    return made
+
+
+def _polyhedron(x: np.ndarray) -> dict[str, Any]:
+    """Vertices, faces and edges of the convex hull of points (n, 3) [m] that are all its vertices."""
+    from scipy.spatial import ConvexHull
+
+    middle = x.mean(axis=0)
+    hull = ConvexHull(x - middle)
+    size = float(np.abs(x - middle).max())
+    planes, of = list[np.ndarray](), np.full(len(hull.equations), -1)
+    for k, plane in enumerate(hull.equations):
+        for j, other in enumerate(planes):
+            if np.abs(other[:3] - plane[:3]).max() < COPLANAR and abs(other[3] - plane[3]) < COPLANAR * size:
+                of[k] = j
+                break
+        else:
+            of[k] = len(planes)
+            planes.append(plane)
+    # an edge is between two triangles of different faces
+    ridges: dict[tuple[int, int], list[int]] = {}
+    for k, corners in enumerate(hull.simplices):
+        for i, j in ((0, 1), (1, 2), (0, 2)):
+            ridges.setdefault((min(corners[i], corners[j]), max(corners[i], corners[j])), []).append(int(of[k]))
+    edges = [ends for ends, faces in ridges.items() if len(set(faces)) > 1]
+    normals = np.array(planes)[:, :3]
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    # a face holds its outermost vertex
+    offsets = ((x - middle) @ normals.T).max(axis=0) + normals @ middle
+    return {"x": x, "face": np.column_stack([normals, offsets]), "edge": np.array(edges)}
+
+
+def _bounded(made: dict[str, Any]) -> dict[str, Any]:
+    """The shape with a ball about it."""
+    ends = [(x, 0.0) for x in made.get("x", ())] + [(x, made["rim"]) for x in made.get("center", ())]
+    x = np.array([end[0] for end in ends])
+    middle = 0.5 * (x.min(axis=0) + x.max(axis=0))
+    if "axis" in made:
+        middle = x.mean(axis=0)
+        lever = (x - middle) @ made["axis"]
+        reach = max(np.hypot(s, end[1]) for s, end in zip(lever, ends, strict=True))
+    else:
+        reach = float(np.linalg.norm(x - middle, axis=1).max())
+    return {**made, "middle": middle, "reach": float(reach) + made.get("radius", 0.0)}
