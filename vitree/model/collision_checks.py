@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vitree.findings import Finding
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Sphere
 from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat, limits_of
 from vitree.mechanism.index import Index
@@ -25,7 +25,8 @@ BESIDE = 3
 #: Directions that are tried to separate two shapes, and the weight of sums of shares in the search for nearest points.
 TRIES, HEAVY = 20, 1e3
 #: Words for kinds of shapes.
-_WORDS = {Box: "box", Cylinder: "cylinder", Hull: "hull", Sphere: "sphere", Capsule: "capsule", Disk: "disk"}
+_WORDS = {Box: "box", Cylinder: "cylinder", Hull: "hull", Sphere: "sphere", Capsule: "capsule", Disk: "disk",
+          Cone: "cone", Ellipsoid: "ellipsoid"}  # fmt: skip
 
 
 class Part(NamedTuple):
@@ -57,7 +58,7 @@ class Part(NamedTuple):
 
     def touches(self, other: Part) -> bool:
         """Whether the two can touch each other."""
-        return (self.round or other.round) and all(one.round or one.word == "box" for one in (self, other))
+        return "point" not in (self.word, other.word)
 
     @property
     def center(self) -> np.ndarray:

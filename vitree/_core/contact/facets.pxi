@@ -61,6 +61,7 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     else:
         along = farthest_direction(&A, &at.fa, &B, &at.fb, &n)
     gap = separation(&A, &B, n) if along else -INFINITY
+    other.exact = False
     if gap < -MISSING:
         nearest_features(&A, &B, n, &other)
         if other.gap >= -MISSING:
@@ -81,6 +82,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
             support_feature(&B, n, &found[0].fb)
         if touch_features(&A, &found[0].fa, &B, &found[0].fb, &found[0].n, &found[0].gap, &a, &b):
             count = 1
+    if not along:
+        count = add_closest(&other, &A, &B, found, count)
     for i in range(count):
         if found[i].gap >= -MISSING:
             continue

@@ -10,7 +10,8 @@
 cdef enum:
     MOST_FACETS = 8         # of a pair
     FOUND_FACETS = 40       # before some of them are chosen
-    CAP_POINTS = 8          # material points on the rim of a cap
+    CAP_POINTS = 8          # material points on the rim of a cap, and parts of a radian that tell others apart
+    RIM_PARTS = 1 << 24
 
 #: Sine of the angle within which points of a shape are near a plane
 cdef double NEAR_PLANE = 0.1
@@ -89,12 +90,14 @@ cdef void near_plane(const Placed* P, Vec3 m, Vec3 t1, Vec3 t2, Patch* out) noex
             for k in range(CAP_POINTS):
                 vt_sincos(6.283185307179586 * k / CAP_POINTS, &sine, &cosine)
                 x = add(P.rim[j], axpy(s.rim * cosine, e, scale(s.rim * sine, f)))
-                material_point(P, x, 16 * j + k, 0.0, &out.spot[k].f)
+                material_point(P, x, CAP_POINTS * j + k, 0.0, &out.spot[k].f)
                 out.spot[k].x = x
             out.count = CAP_POINTS
             if dot(d, d) > ALONG_AXIS * ALONG_AXIS:
-                # and the lowest one
-                material_point(P, lowest, 16 * j + CAP_POINTS, 0.0, &out.spot[CAP_POINTS].f)
+                # and the lowest one, told apart from those of other directions by its angle
+                d = sub(lowest, P.rim[j])
+                material_point(P, lowest, 2 * CAP_POINTS + j + 2 * <int>(RIM_PARTS * (atan2(dot(d, f), dot(d, e)) + 4.0)), 0.0,
+                               &out.spot[CAP_POINTS].f)
                 out.spot[CAP_POINTS].x = lowest
                 out.count += 1
     for k in range(s.rims if not out.cap else 0):
@@ -458,6 +461,20 @@ cdef inline bint same_facet(const Facet* f, const Facet* g) noexcept nogil:
     return f.kind == g.kind and (f.kind == CLOSEST or (same_feature(&f.fa, &g.fa) and same_feature(&f.fb, &g.fb)))
 
 
+cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* list, int count) noexcept nogil:
+    # the closest features, unless they are at the place of a facet
+    cdef Facet* to = &list[count]
+    cdef Vec3 t1 = across_axis(x.n, vec3(1.0, 0.0, 0.0) if fabs(x.n.x) < 0.9 else vec3(0.0, 1.0, 0.0)), a, b
+    cdef int found = count
+    cdef double merged = MERGED * min(A.s.reach, B.s.reach)
+    if count == FOUND_FACETS or not x.exact:
+        return count
+    add_facet(list, &found, FIXED, &x.fa, &x.fb, x.n, dot(x.a, t1), dot(x.a, cross(x.n, t1)), merged)
+    if found > count and not touch_features(A, &to.fa, B, &to.fb, &to.n, &to.gap, &a, &b):
+        return count
+    return found
+
+
 cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet* list) noexcept nogil:
     # the facets of two shapes, at most MOST_FACETS; x: the features that keep them apart, or the closest ones
     cdef Vec3 a, b
@@ -474,6 +491,7 @@ cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet*
         return 1
     count = facets_about(A, B, x.n, list)
     if count > 1:
+        count = add_closest(x, A, B, list, count)
         return choose_facets(list, count, MOST_FACETS)
     list[0].fa, list[0].fb, list[0].kind, list[0].n, list[0].gap = x.fa, x.fb, CLOSEST, x.n, x.gap
     return 1
