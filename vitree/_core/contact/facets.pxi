@@ -1,7 +1,7 @@
 # Facets of pairs of convex shapes in a step: chosen at its start, the same at its end, and more where others come below
 # zero; and the slip at them. One lane.
 
-#: [m] facets that the end of a trial brings deeper are missing
+#: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
 
 
@@ -39,73 +39,86 @@ cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
 
 
 cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
-    # of a trial: the facets that are missing, where it brings shapes into each other. They are those along the direction
-    # of node 1, in which the shapes were apart there. Facets that are not in the solve do not count where another
-    # direction separates the shapes
+    # of a trial: the facets that are missing, where it brings shapes into each other, farther than they were at node 1.
+    # Facets that are not in the solve do not count where a direction separates the shapes
     cdef Touching* x = &self.contact
-    cdef int first = x.span[k].first, c, i, j, count, free
+    cdef int first = x.span[k].first, c, i, count
     cdef const vt_contact* e = &self.touch[first]
     cdef Facet found[FOUND_FACETS]
     cdef Placed A, B
     cdef Near* at = &x.at[e.pair]
     cdef Near other
-    cdef Vec3 n = at.n, a, b
-    cdef double gap
-    cdef bint along = True, known
+    cdef Vec3 n = at.n
+    cdef double gap = -INFINITY, least = min(0.0, at.gap) - MISSING
+    cdef bint along, missing = False
     if x.facet[e.slot].kind == CLOSEST:
         return
     place_shape(e.shape_a, x.pose2, &A)
     place_shape(e.shape_b, x.pose2, &B)
-    if is_round(e.shape_a) or is_round(e.shape_b):
-        along = False
-    else:
-        along = farthest_direction(&A, &at.fa, &B, &at.fb, &n)
-    gap = separation(&A, &B, n) if along else -INFINITY
-    other.exact = False
-    if gap < -MISSING:
+    along = not is_round(e.shape_a) and not is_round(e.shape_b) and farthest_direction(&A, &at.fa, &B, &at.fb, &n)
+    if along:
+        gap = separation(&A, &B, n)
+    if gap < least:
         nearest_features(&A, &B, n, &other)
-        if other.gap >= -MISSING:
-            gap = other.gap
-        elif not along:
+        gap = max(gap, other.gap)
+        if not along:
             n = other.n
-    if gap >= -MISSING:
+    if gap >= least:
         for c in range(first, first + MOST_FACETS):
             if x.within[c] == OUTSIDE:
-                x.there[c].gap = max(x.there[c].gap, gap)
+                x.there[c].gap = max(x.there[c].gap, max(gap, x.target[c]))
         return
     count = facets_about(&A, &B, n, found)
-    if count == 0 and along:
-        found[0].kind, found[0].fa, found[0].fb, found[0].n = FIXED, at.fa, at.fb, n
-        if at.fb.kind == FACE:
-            support_feature(&A, neg(n), &found[0].fa)
-        elif at.fa.kind == FACE:
-            support_feature(&B, n, &found[0].fb)
-        if touch_features(&A, &found[0].fa, &B, &found[0].fb, &found[0].n, &found[0].gap, &a, &b):
-            count = 1
     if not along:
         count = add_closest(&other, &A, &B, found, count)
     for i in range(count):
-        if found[i].gap >= -MISSING:
-            continue
-        known, free = False, -1
-        for j in range(MOST_FACETS):
-            c = first + j
-            known = known or same_facet(&found[i], &x.facet[e.slot + j])
-            if x.within[c] != INSIDE and not acted(x, c) and (free < 0 or x.facet[e.slot + j].kind == NO_FACET):
-                free = j
-        if known or free < 0:
-            continue
-        c = first + free
-        x.facet[e.slot + free] = found[i]
-        x.facet[e.slot + free].n = at.n
-        x.added[e.slot + free] = 1
-        touch_at(&self.touch[c], x.at1, x.pose1, NULL, &x.facet[e.slot + free], &x.here[c])
-        touch_at(&self.touch[c], x.at2, x.pose2, &x.here[c], &x.facet[e.slot + free], &x.there[c])
-        x.within[c], x.active[c] = OUTSIDE, 0
-        x.target[c] = min(0.0, x.here[c].gap)
-        store3(x.lam + 3 * c, zero3())
-        store3(x.way + 3 * c, zero3())
-        store3(x.guess + 3 * c, zero3())
+        if found[i].gap < least:
+            found[i].n = at.n
+            add_missing(self, first, &found[i], least)
+    for c in range(first, first + MOST_FACETS):
+        missing = missing or comes_in(self, c)
+    if not missing:
+        separating_plane(self, first, &A, &B, &found[0])
+        add_missing(self, first, &found[0], -INFINITY)
+
+
+cdef void separating_plane(ModelStepper self, int first, const Placed* A, const Placed* B, Facet* f) noexcept nogil:
+    # the plane that separated the shapes at node 1, as a face of b, and the point of a that is deepest below it
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e = &self.touch[first]
+    cdef Placed before
+    place_shape(e.shape_b, x.pose1, &before)
+    f.kind, f.n = FIXED, x.at[e.pair].n
+    f.fb.kind, f.fb.id, f.fb.other, f.fb.p = FACE, -2, -1, zero3()
+    f.fb.e = tmul(before.R, f.n) if e.body_b >= 0 else f.n
+    f.fb.size = extent(&before, f.n) - (dot(f.n, before.o) if e.body_b >= 0 else 0.0)
+    support_feature(A, neg(rotated(B, f.fb.e)), &f.fa)
+
+
+cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
+    # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes there
+    cdef Touching* x = &self.contact
+    cdef int slot = self.touch[first].slot, c, j, free = -1
+    cdef Touch here
+    for j in range(MOST_FACETS):
+        c = first + j
+        if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
+            return
+        if x.within[c] == OUTSIDE and not acted(x, c) and (free < 0 or x.facet[slot + j].kind == NO_FACET):
+            free = j
+    if free < 0:
+        return
+    c = first + free
+    touch_at(&self.touch[c], x.at1, x.pose1, NULL, f, &here)
+    if here.gap < least:
+        return
+    x.facet[slot + free], x.here[c] = f[0], here
+    x.added[slot + free] = 1
+    touch_at(&self.touch[c], x.at2, x.pose2, &x.here[c], &x.facet[slot + free], &x.there[c])
+    x.active[c], x.target[c] = 0, min(0.0, x.here[c].gap)
+    store3(x.lam + 3 * c, zero3())
+    store3(x.way + 3 * c, zero3())
+    store3(x.guess + 3 * c, zero3())
 
 
 cdef void renew_facets(ModelStepper self) noexcept nogil:

@@ -19,6 +19,8 @@ cdef double NEAR_PLANE = 0.1
 cdef double FLATTISH = 1e-2
 #: Points nearer to each other than this fraction of the sizes are one
 cdef double MERGED = 1e-7
+#: [m] facets with a gap that is less by more do not keep shapes apart
+cdef double NOT_APART = 1e-9
 #: Sine of the angle between lines from which on they cross
 cdef double CROSSING = 1e-5
 
@@ -461,6 +463,16 @@ cdef inline bint same_facet(const Facet* f, const Facet* g) noexcept nogil:
     return f.kind == g.kind and (f.kind == CLOSEST or (same_feature(&f.fa, &g.fa) and same_feature(&f.fb, &g.fb)))
 
 
+cdef int separating(Facet* list, int count, double gap) noexcept nogil:
+    # without facets that do not keep the shapes apart, whose gap is this
+    cdef int k, kept = 0
+    for k in range(count):
+        if list[k].gap >= min(0.0, gap) - NOT_APART:
+            list[kept] = list[k]
+            kept += 1
+    return kept
+
+
 cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* list, int count) noexcept nogil:
     # the closest features, unless they are at the place of a facet
     cdef Facet* to = &list[count]
@@ -482,7 +494,7 @@ cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet*
     nearest_features(A, B, start, x)
     if not is_round(A.s) and not is_round(B.s):
         keeping_apart(A, B, x)
-        count = facets_about(A, B, x.n, list)
+        count = separating(list, facets_about(A, B, x.n, list), x.gap)
         if count > 1:
             return choose_facets(list, count, MOST_FACETS)
         if count == 0:
@@ -491,7 +503,7 @@ cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet*
         return 1
     count = facets_about(A, B, x.n, list)
     if count > 1:
-        count = add_closest(x, A, B, list, count)
+        count = separating(list, add_closest(x, A, B, list, count), x.gap)
         return choose_facets(list, count, MOST_FACETS)
     list[0].fa, list[0].fb, list[0].kind, list[0].n, list[0].gap = x.fa, x.fb, CLOSEST, x.n, x.gap
     return 1
