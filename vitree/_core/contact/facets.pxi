@@ -87,12 +87,15 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
     cdef Touching* x = &self.contact
     cdef const vt_contact* e = &self.touch[first]
     cdef Placed before
+    cdef int id
     place_shape(e.shape_b, x.pose1, &before)
     f.kind, f.n = FIXED, x.at[e.pair].n
     f.fb.kind, f.fb.id, f.fb.other, f.fb.p = FACE, -2, -1, zero3()
     f.fb.e = tmul(before.R, f.n) if e.body_b >= 0 else f.n
     f.fb.size = extent(&before, f.n) - (dot(f.n, before.o) if e.body_b >= 0 else 0.0)
     support_feature(A, neg(rotated(B, f.fb.e)), &f.fa)
+    if f.fa.kind == RIM:
+        material_point(A, support(A, neg(rotated(B, f.fb.e)), &id), -3, 0.0, &f.fa)
 
 
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
@@ -102,7 +105,8 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     cdef Touch here
     for j in range(MOST_FACETS):
         c = first + j
-        if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
+        if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]) and (
+                same_place(&f.fa, &x.facet[slot + j].fa) and same_place(&f.fb, &x.facet[slot + j].fb)):
             return
         if x.within[c] == OUTSIDE and not acted(x, c) and (free < 0 or x.facet[slot + j].kind == NO_FACET):
             free = j

@@ -7,8 +7,6 @@
 # n.(da - db) at the points where the supports are attained. Where h has a kink, n stays on it: on the normal of a face, on
 # the great circle across an edge or the side of a cylinder, on the small circle u.n = s of a cone.
 
-from libc.math cimport atan2
-
 cdef enum:
     MOST_SPOTS = 16         # points of a shape near a plane
 

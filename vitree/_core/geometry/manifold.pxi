@@ -10,15 +10,16 @@
 cdef enum:
     MOST_FACETS = 8         # of a pair
     FOUND_FACETS = 40       # before some of them are chosen
-    CAP_POINTS = 8          # material points on the rim of a cap, and parts of a radian that tell others apart
-    RIM_PARTS = 1 << 24
+    CAP_POINTS = 8          # material points on the rim of a cap
 
 #: Sine of the angle within which points of a shape are near a plane
 cdef double NEAR_PLANE = 0.1
 #: and the one within which a cap lies flat
-cdef double FLATTISH = 1e-2
+cdef double FLATTISH = 0.1
 #: Points nearer to each other than this fraction of the sizes are one
 cdef double MERGED = 1e-7
+#: [m] material points nearer to each other are the same
+cdef double SAME_PLACE = 1e-12
 #: [m] facets with a gap that is less by more do not keep shapes apart
 cdef double NOT_APART = 1e-9
 #: Sine of the angle between lines from which on they cross
@@ -96,10 +97,8 @@ cdef void near_plane(const Placed* P, Vec3 m, Vec3 t1, Vec3 t2, Patch* out) noex
                 out.spot[k].x = x
             out.count = CAP_POINTS
             if dot(d, d) > ALONG_AXIS * ALONG_AXIS:
-                # and the lowest one, told apart from those of other directions by its angle
-                d = sub(lowest, P.rim[j])
-                material_point(P, lowest, 2 * CAP_POINTS + j + 2 * <int>(RIM_PARTS * (atan2(dot(d, f), dot(d, e)) + 4.0)), 0.0,
-                               &out.spot[CAP_POINTS].f)
+                # and the lowest one
+                material_point(P, lowest, 2 * CAP_POINTS + j, 0.0, &out.spot[CAP_POINTS].f)
                 out.spot[CAP_POINTS].x = lowest
                 out.count += 1
     for k in range(s.rims if not out.cap else 0):
@@ -457,6 +456,12 @@ cdef void keeping_apart(const Placed* A, const Placed* B, Near* x) noexcept nogi
 
 cdef inline bint same_feature(const Feature* f, const Feature* g) noexcept nogil:
     return f.kind == g.kind and f.id == g.id and f.other == g.other
+
+
+cdef inline bint same_place(const Feature* f, const Feature* g) noexcept nogil:
+    # of features with the same numbers: whether they are at the same place of the body
+    cdef Vec3 d = sub(f.p, g.p), e = sub(f.e, g.e)
+    return dot(d, d) <= SAME_PLACE * SAME_PLACE and dot(e, e) <= SAME_PLACE * SAME_PLACE
 
 
 cdef inline bint same_facet(const Facet* f, const Facet* g) noexcept nogil:

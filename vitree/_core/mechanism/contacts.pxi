@@ -1,5 +1,7 @@
 # Geometry of contacts: gaps, normals, the points in contact, and their slip in a step. One lane.
 
+from libc.math cimport atan2
+
 #: Sine of the angle to the plane below which a disk lies flat
 cdef double FLAT = 1e-9
 #: Squared sines of angles: up to which a capsule lies along another one or a face; below which it is parallel to a
