@@ -3,6 +3,7 @@
 
 cdef enum:
     TOUCH_CUTS = 2          # so many passes of a step may leave the complementarity problem unsolved
+    MOST_JOINS = 100        # times that contacts may join a step
 
 #: A residual of it up to this fraction of the velocities is accepted where it cannot be reduced; of explicit methods up
 #: to the other one where shorter steps did not help

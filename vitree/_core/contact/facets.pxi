@@ -69,8 +69,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
                 x.there[c].gap = max(x.there[c].gap, max(gap, x.target[c]))
         return
     count = facets_about(&A, &B, n, found)
-    if not along:
-        count = add_closest(&other, &A, &B, found, count)
+    if not along or not (at.fa.kind == FACE or at.fb.kind == FACE):
+        count = add_closest(at if along else &other, &A, &B, found, count)
     for i in range(count):
         if found[i].gap < least:
             found[i].n = at.n
@@ -99,16 +99,21 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
 
 
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
-    # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes there
+    # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
+    # there. A material point that was added before, such as the lowest one of a rim, moves to its place
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1
+    cdef bint moves = False
     cdef Touch here
     for j in range(MOST_FACETS):
         c = first + j
-        if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]) and (
-                same_place(&f.fa, &x.facet[slot + j].fa) and same_place(&f.fb, &x.facet[slot + j].fb)):
-            return
-        if x.within[c] == OUTSIDE and not acted(x, c) and (free < 0 or x.facet[slot + j].kind == NO_FACET):
+        if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
+            if same_place(&f.fa, &x.facet[slot + j].fa) and same_place(&f.fb, &x.facet[slot + j].fb):
+                return
+            if x.added[slot + j]:
+                free, moves = j, True
+        elif not moves and x.within[c] == OUTSIDE and not acted(x, c) and (
+                free < 0 or x.facet[slot + j].kind == NO_FACET):
             free = j
     if free < 0:
         return
@@ -119,10 +124,11 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     x.facet[slot + free], x.here[c] = f[0], here
     x.added[slot + free] = 1
     touch_at(&self.touch[c], x.at2, x.pose2, &x.here[c], &x.facet[slot + free], &x.there[c])
-    x.active[c], x.target[c] = 0, min(0.0, x.here[c].gap)
-    store3(x.lam + 3 * c, zero3())
-    store3(x.way + 3 * c, zero3())
-    store3(x.guess + 3 * c, zero3())
+    x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, min(0.0, x.here[c].gap)
+    if not moves:
+        store3(x.lam + 3 * c, zero3())
+        store3(x.way + 3 * c, zero3())
+        store3(x.guess + 3 * c, zero3())
 
 
 cdef void renew_facets(ModelStepper self) noexcept nogil:

@@ -79,8 +79,8 @@ cdef int solve_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
 cdef int solve_touches(ModelStepper self) noexcept nogil:
     # trial and impulses together, until no contact is missing
     cdef Touching* x = &self.contact
-    cdef int status
-    while True:
+    cdef int status, k
+    for k in range(MOST_JOINS):
         status = contact_gather(self)
         if status == OK:
             status = self.method.iterate_touches(self)
@@ -99,3 +99,4 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
             if x.ends_pushed:
                 self.method.push_late(self)
             return OK
+    return NOT_CONVERGED

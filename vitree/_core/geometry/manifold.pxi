@@ -484,28 +484,26 @@ cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* lis
     cdef Vec3 t1 = across_axis(x.n, vec3(1.0, 0.0, 0.0) if fabs(x.n.x) < 0.9 else vec3(0.0, 1.0, 0.0)), a, b
     cdef int found = count
     cdef double merged = MERGED * min(A.s.reach, B.s.reach)
-    if count == FOUND_FACETS or not x.exact:
+    cdef Vec3 n = x.n
+    cdef double gap
+    if count == FOUND_FACETS or not touch_features(A, &x.fa, B, &x.fb, &n, &gap, &a, &b):
         return count
-    add_facet(list, &found, FIXED, &x.fa, &x.fb, x.n, dot(x.a, t1), dot(x.a, cross(x.n, t1)), merged)
-    if found > count and not touch_features(A, &to.fa, B, &to.fb, &to.n, &to.gap, &a, &b):
-        return count
+    add_facet(list, &found, FIXED, &x.fa, &x.fb, n, dot(a, t1), dot(a, cross(x.n, t1)), merged)
+    if found > count:
+        to.gap = gap
     return found
 
 
 cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet* list) noexcept nogil:
     # the facets of two shapes, at most MOST_FACETS; x: the features that keep them apart, or the closest ones
-    cdef Vec3 a, b
     cdef int count
     nearest_features(A, B, start, x)
     if not is_round(A.s) and not is_round(B.s):
         keeping_apart(A, B, x)
-        count = separating(list, facets_about(A, B, x.n, list), x.gap)
-        if count > 1:
-            return choose_facets(list, count, MOST_FACETS)
-        if count == 0:
-            list[0].fa, list[0].fb, list[0].kind, list[0].n = x.fa, x.fb, FIXED, x.n
-            touch_features(A, &x.fa, B, &x.fb, &list[0].n, &list[0].gap, &a, &b)
-        return 1
+        count = facets_about(A, B, x.n, list)
+        if count == 0 or not (x.fa.kind == FACE or x.fb.kind == FACE):
+            count = add_closest(x, A, B, list, count)
+        return choose_facets(list, separating(list, count, x.gap), MOST_FACETS)
     count = facets_about(A, B, x.n, list)
     if count > 1:
         count = separating(list, add_closest(x, A, B, list, count), x.gap)
