@@ -69,7 +69,7 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
                 x.there[c].gap = max(x.there[c].gap, max(gap, x.target[c]))
         return
     count = facets_about(&A, &B, n, found)
-    if not along or not (at.fa.kind == FACE or at.fb.kind == FACE):
+    if not along or not (on_face(&at.fa) or on_face(&at.fb)):
         count = add_closest(at if along else &other, &A, &B, found, count)
     for i in range(count):
         if found[i].gap < least:
@@ -90,12 +90,10 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
     cdef int id
     place_shape(e.shape_b, x.pose1, &before)
     f.kind, f.n = FIXED, x.at[e.pair].n
-    f.fb.kind, f.fb.id, f.fb.other, f.fb.p = FACE, -2, -1, zero3()
-    f.fb.e = tmul(before.R, f.n) if e.body_b >= 0 else f.n
-    f.fb.size = extent(&before, f.n) - (dot(f.n, before.o) if e.body_b >= 0 else 0.0)
+    fixed_plane(&before, f.n, &f.fb)
     support_feature(A, neg(rotated(B, f.fb.e)), &f.fa)
     if f.fa.kind == RIM:
-        material_point(A, support(A, neg(rotated(B, f.fb.e)), &id), -3, 0.0, &f.fa)
+        material_point(A, support(A, neg(rotated(B, f.fb.e)), &id), PLANE_ID, 0.0, &f.fa)
 
 
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:

@@ -8,6 +8,7 @@
 # capsule lies along.
 
 cdef enum:
+    PLANE_ID = -2           # in the place of the number of a face: a plane that separates
     MOST_FACETS = 8         # of a pair
     FOUND_FACETS = 40       # before some of them are chosen
     CAP_POINTS = 8          # material points on the rim of a cap
@@ -452,6 +453,9 @@ cdef void keeping_apart(const Placed* A, const Placed* B, Near* x) noexcept nogi
             support_feature(A, neg(x.n), &x.fa)
         elif x.fa.kind == FACE:
             support_feature(B, x.n, &x.fb)
+        else:
+            touch_features(A, &x.fa, B, &x.fb, &x.n, &x.gap, &x.a, &x.b)
+            without_flat_rims(A, B, x)
 
 
 cdef inline bint same_feature(const Feature* f, const Feature* g) noexcept nogil:
@@ -468,6 +472,10 @@ cdef inline bint same_facet(const Facet* f, const Facet* g) noexcept nogil:
     return f.kind == g.kind and (f.kind == CLOSEST or (same_feature(&f.fa, &g.fa) and same_feature(&f.fb, &g.fb)))
 
 
+cdef inline bint on_face(const Feature* f) noexcept nogil:
+    return f.kind == FACE and f.id != PLANE_ID
+
+
 cdef int separating(Facet* list, int count, double gap) noexcept nogil:
     # without facets that do not keep the shapes apart, whose gap is this
     cdef int k, kept = 0
@@ -478,17 +486,52 @@ cdef int separating(Facet* list, int count, double gap) noexcept nogil:
     return kept
 
 
+cdef void fixed_plane(const Placed* P, Vec3 m, Feature* f) noexcept nogil:
+    # the plane across m that touches a shape, as a face of it
+    cdef Vec3 e = tmul(P.R, m) if P.s.body >= 0 else m
+    f.kind, f.id, f.other, f.p, f.e = FACE, PLANE_ID, -1, zero3(), e
+    f.size = extent(P, m) - (dot(m, P.o) if P.s.body >= 0 else 0.0)
+
+
+cdef inline bint is_flat_rim(const Placed* P, const Feature* f, Vec3 n) noexcept nogil:
+    # whether the rim is that of a cap nearly across n: its nearest point moves fast
+    cdef Vec3 t
+    if f.kind != RIM:
+        return False
+    t = axpy(-dot(P.axis, n), P.axis, n)
+    return dot(t, t) < FLATTISH * FLATTISH
+
+
+cdef void without_flat_rims(const Placed* A, const Placed* B, Near* x) noexcept nogil:
+    # in the place of a rim nearly across n and what touches it: the plane between the two, fixed to the rim's body, and a
+    # point of the other one
+    cdef double radius
+    if is_flat_rim(A, &x.fa, x.n):
+        if x.fb.kind == FACE or x.fb.kind == VERTEX:
+            return
+        radius = own_radius(&x.fb)
+        material_point(B, axpy(-radius, x.n, x.b), PLANE_ID, radius, &x.fb)
+        fixed_plane(A, neg(x.n), &x.fa)
+    elif is_flat_rim(B, &x.fb, x.n):
+        if x.fa.kind == FACE or x.fa.kind == VERTEX:
+            return
+        radius = own_radius(&x.fa)
+        material_point(A, axpy(radius, x.n, x.a), PLANE_ID, radius, &x.fa)
+        fixed_plane(B, x.n, &x.fb)
+
+
 cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* list, int count) noexcept nogil:
     # the closest features, unless they are at the place of a facet
     cdef Facet* to = &list[count]
     cdef Vec3 t1 = across_axis(x.n, vec3(1.0, 0.0, 0.0) if fabs(x.n.x) < 0.9 else vec3(0.0, 1.0, 0.0)), a, b
-    cdef int found = count
-    cdef double merged = MERGED * min(A.s.reach, B.s.reach)
     cdef Vec3 n = x.n
-    cdef double gap
-    if count == FOUND_FACETS or not touch_features(A, &x.fa, B, &x.fb, &n, &gap, &a, &b):
+    cdef Near own = x[0]
+    cdef int found = count
+    cdef double merged = MERGED * min(A.s.reach, B.s.reach), gap
+    without_flat_rims(A, B, &own)
+    if count == FOUND_FACETS or not touch_features(A, &own.fa, B, &own.fb, &n, &gap, &a, &b):
         return count
-    add_facet(list, &found, FIXED, &x.fa, &x.fb, n, dot(a, t1), dot(a, cross(x.n, t1)), merged)
+    add_facet(list, &found, FIXED, &own.fa, &own.fb, n, dot(a, t1), dot(a, cross(x.n, t1)), merged)
     if found > count:
         to.gap = gap
     return found
@@ -501,7 +544,7 @@ cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet*
     if not is_round(A.s) and not is_round(B.s):
         keeping_apart(A, B, x)
         count = facets_about(A, B, x.n, list)
-        if count == 0 or not (x.fa.kind == FACE or x.fb.kind == FACE):
+        if count == 0 or not (on_face(&x.fa) or on_face(&x.fb)):
             count = add_closest(x, A, B, list, count)
         return choose_facets(list, separating(list, count, x.gap), MOST_FACETS)
     count = facets_about(A, B, x.n, list)
