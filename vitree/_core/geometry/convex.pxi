@@ -293,12 +293,11 @@ cdef bint farthest_direction(const Placed* A, const Feature* fa, const Placed* B
 
 cdef bint touch_features(const Placed* A, const Feature* fa, const Placed* B, const Feature* fb, Vec3* n, double* gap,
                          Vec3* a, Vec3* b) noexcept nogil:
-    # the direction of two features from a first one, their gap, and the points on both that are nearest to each other
+    # the direction of two features from a first one, their gap, and the points on both that are nearest to each other;
+    # where there is no such direction, False, and these along the first one
     cdef Vec3 pa = in_space(A, fa.p), pb = in_space(B, fb.p), ea = rotated(A, fa.e), eb = rotated(B, fb.e), d
     cdef bint found = farthest_direction(A, fa, B, fb, n)
     cdef double ra = own_radius(fa), rb = own_radius(fb), g, det, x, y
-    if not found:
-        return False
     if fb.kind == FACE:
         a[0] = axpy(-ra, n[0], feature_point(A, fa, pa, ea, neg(n[0])))
         # like that of a plane of the world
@@ -332,7 +331,7 @@ cdef bint touch_features(const Placed* A, const Feature* fa, const Placed* B, co
     elif is_line(fb):
         b[0] = axpy(dot(eb, d), eb, b[0])
     a[0], b[0] = axpy(-ra, n[0], a[0]), axpy(rb, n[0], b[0])
-    return True
+    return found
 
 
 cdef inline Vec3 slant_line(const Feature* f, Vec3 u, Vec3 m) noexcept nogil:

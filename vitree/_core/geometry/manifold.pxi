@@ -335,6 +335,51 @@ cdef int choose_facets(Facet* list, int count, int most) noexcept nogil:
     return most
 
 
+cdef void plane_through(const Placed* P, Vec3 m, Vec3 x, Feature* f) noexcept nogil:
+    # the plane through a point of a shape, as a face of it across m
+    f.kind, f.id, f.other, f.p = FACE, PLANE_ID, -1, zero3()
+    f.e = tmul(P.R, m) if P.s.body >= 0 else m
+    f.size = dot(m, x) - (dot(m, P.o) if P.s.body >= 0 else 0.0)
+
+
+cdef inline bint is_flat_rim(const Placed* P, const Feature* f, Vec3 n) noexcept nogil:
+    # whether the rim is that of a cap nearly across n: its nearest point moves fast
+    cdef Vec3 t
+    if f.kind != RIM:
+        return False
+    t = axpy(-dot(P.axis, n), P.axis, n)
+    return dot(t, t) < FLATTISH * FLATTISH
+
+
+cdef bint turns_fast(const Placed* A, const Feature* fa, const Placed* B, const Feature* fb, Vec3 n) noexcept nogil:
+    # whether small rotations turn the direction of two features by much more: lines nearly along each other, rims nearly
+    # across n
+    cdef Vec3 ea, eb, c
+    if fa.kind == FACE or fb.kind == FACE or fa.kind == VERTEX or fb.kind == VERTEX:
+        return False
+    if is_flat_rim(A, fa, n) or is_flat_rim(B, fb, n):
+        return True
+    if is_line(fa) and is_line(fb):
+        ea, eb = rotated(A, fa.e), rotated(B, fb.e)
+        c = cross(ea, eb)
+        if dot(c, c) < FLATTISH * FLATTISH:
+            return True
+        return fabs(dot(c, n)) < FLATTISH
+    return False
+
+
+cdef void hold_plane(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, Feature* fa, Feature* fb) noexcept nogil:
+    # in the place of such features: the plane across n, fixed to a, or to b if a rim of it is nearly across, and a point
+    # of the other
+    cdef double ra = own_radius(fa), rb = own_radius(fb)
+    if is_flat_rim(B, fb, n) and not is_flat_rim(A, fa, n):
+        material_point(A, axpy(ra, n, a), PLANE_ID, ra, fa)
+        plane_through(B, n, b, fb)
+    else:
+        material_point(B, axpy(-rb, n, b), PLANE_ID, rb, fb)
+        plane_through(A, neg(n), a, fa)
+
+
 cdef int facets_about(const Placed* A, const Placed* B, Vec3 n, Facet* list) noexcept nogil:
     # the facets of two shapes that face each other along n, at most FOUND_FACETS
     cdef Patch x, y
@@ -363,6 +408,10 @@ cdef int facets_about(const Placed* A, const Placed* B, Vec3 n, Facet* list) noe
             lines_along(&y, &x, neg(n), True, list, &count, merged)
     # the gaps, of those that have one
     for k in range(count):
+        if turns_fast(A, &list[k].fa, B, &list[k].fb, n):
+            touch_features(A, &list[k].fa, B, &list[k].fb, &list[k].n, &list[k].gap, &a, &b)
+            hold_plane(A, B, n, a, b, &list[k].fa, &list[k].fb)
+            list[k].n = n
         if touch_features(A, &list[k].fa, B, &list[k].fb, &list[k].n, &list[k].gap, &a, &b):
             list[kept] = list[k]
             kept += 1
@@ -455,7 +504,8 @@ cdef void keeping_apart(const Placed* A, const Placed* B, Near* x) noexcept nogi
             support_feature(B, x.n, &x.fb)
         else:
             touch_features(A, &x.fa, B, &x.fb, &x.n, &x.gap, &x.a, &x.b)
-            without_flat_rims(A, B, x)
+            if turns_fast(A, &x.fa, B, &x.fb, x.n):
+                hold_plane(A, B, x.n, x.a, x.b, &x.fa, &x.fb)
 
 
 cdef inline bint same_feature(const Feature* f, const Feature* g) noexcept nogil:
@@ -486,40 +536,6 @@ cdef int separating(Facet* list, int count, double gap) noexcept nogil:
     return kept
 
 
-cdef void fixed_plane(const Placed* P, Vec3 m, Feature* f) noexcept nogil:
-    # the plane across m that touches a shape, as a face of it
-    cdef Vec3 e = tmul(P.R, m) if P.s.body >= 0 else m
-    f.kind, f.id, f.other, f.p, f.e = FACE, PLANE_ID, -1, zero3(), e
-    f.size = extent(P, m) - (dot(m, P.o) if P.s.body >= 0 else 0.0)
-
-
-cdef inline bint is_flat_rim(const Placed* P, const Feature* f, Vec3 n) noexcept nogil:
-    # whether the rim is that of a cap nearly across n: its nearest point moves fast
-    cdef Vec3 t
-    if f.kind != RIM:
-        return False
-    t = axpy(-dot(P.axis, n), P.axis, n)
-    return dot(t, t) < FLATTISH * FLATTISH
-
-
-cdef void without_flat_rims(const Placed* A, const Placed* B, Near* x) noexcept nogil:
-    # in the place of a rim nearly across n and what touches it: the plane between the two, fixed to the rim's body, and a
-    # point of the other one
-    cdef double radius
-    if is_flat_rim(A, &x.fa, x.n):
-        if x.fb.kind == FACE or x.fb.kind == VERTEX:
-            return
-        radius = own_radius(&x.fb)
-        material_point(B, axpy(-radius, x.n, x.b), PLANE_ID, radius, &x.fb)
-        fixed_plane(A, neg(x.n), &x.fa)
-    elif is_flat_rim(B, &x.fb, x.n):
-        if x.fa.kind == FACE or x.fa.kind == VERTEX:
-            return
-        radius = own_radius(&x.fa)
-        material_point(A, axpy(radius, x.n, x.a), PLANE_ID, radius, &x.fa)
-        fixed_plane(B, x.n, &x.fb)
-
-
 cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* list, int count) noexcept nogil:
     # the closest features, unless they are at the place of a facet
     cdef Facet* to = &list[count]
@@ -528,7 +544,8 @@ cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* lis
     cdef Near own = x[0]
     cdef int found = count
     cdef double merged = MERGED * min(A.s.reach, B.s.reach), gap
-    without_flat_rims(A, B, &own)
+    if turns_fast(A, &own.fa, B, &own.fb, n):
+        hold_plane(A, B, n, x.a, x.b, &own.fa, &own.fb)
     if count == FOUND_FACETS or not touch_features(A, &own.fa, B, &own.fb, &n, &gap, &a, &b):
         return count
     add_facet(list, &found, FIXED, &own.fa, &own.fb, n, dot(a, t1), dot(a, cross(x.n, t1)), merged)

@@ -368,10 +368,8 @@ cdef void touch_shapes(const vt_contact* e, const Facet* f, const Pose* pose, co
     if f.kind != NO_FACET:
         place_shape(e.shape_a, pose, &A)
         place_shape(e.shape_b, pose, &B)
-        if touch_facet(f, &A, &B, &before.n if before != NULL else NULL, &x.n, &x.gap, &x.a, &x.b):
-            return
-        if f.kind == CLOSEST:
-            return
+        touch_facet(f, &A, &B, &before.n if before != NULL else NULL, &x.n, &x.gap, &x.a, &x.b)
+        return
     x.gap, x.n, x.a, x.b = INFINITY, vec3(0.0, 0.0, 1.0), origin_of(pose, e.body_a), origin_of(pose, e.body_b)
 
 
