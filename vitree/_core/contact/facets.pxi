@@ -97,12 +97,23 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
         material_point(A, support(A, neg(rotated(B, f.fb.e)), &id), PLANE_ID, 0.0, &f.fa)
 
 
+cdef double rank_of(ModelStepper self, int c) noexcept nogil:
+    # how well the place of a facet may be taken by another one: those that push have zero
+    cdef const Touching* x = &self.contact
+    if x.facet[self.touch[c].slot].kind == NO_FACET:
+        return INFINITY
+    if acted(x, c) or x.guess[3 * c] != 0.0 or x.guess[3 * c + 1] != 0.0 or x.guess[3 * c + 2] != 0.0:
+        return 0.0
+    return max(x.there[c].gap, 0.0)
+
+
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
     # there. A material point that was added before, such as the lowest one of a rim, moves to its place
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1
     cdef bint moves = False
+    cdef double rank = 0.0
     cdef Touch here
     for j in range(MOST_FACETS):
         c = first + j
@@ -111,9 +122,8 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
                 return
             if x.added[slot + j]:
                 free, moves = j, True
-        elif not moves and x.within[c] == OUTSIDE and not acted(x, c) and (
-                free < 0 or x.facet[slot + j].kind == NO_FACET):
-            free = j
+        elif not moves and rank_of(self, c) > rank:
+            free, rank = j, rank_of(self, c)
     if free < 0:
         return
     c = first + free

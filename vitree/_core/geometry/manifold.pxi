@@ -9,9 +9,10 @@
 
 cdef enum:
     PLANE_ID = -2           # in the place of the number of a face: a plane that separates
-    MOST_FACETS = 8         # of a pair
+    MOST_FACETS = 8         # of a pair, and at a step's start
+    FIRST_FACETS = 6
     FOUND_FACETS = 40       # before some of them are chosen
-    CAP_POINTS = 8          # material points on the rim of a cap
+    CAP_POINTS = 6          # material points on the rim of a cap
 
 #: Sine of the angle within which points of a shape are near a plane
 cdef double NEAR_PLANE = 0.1
@@ -563,11 +564,11 @@ cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet*
         count = facets_about(A, B, x.n, list)
         if count == 0 or not (on_face(&x.fa) or on_face(&x.fb)):
             count = add_closest(x, A, B, list, count)
-        return choose_facets(list, separating(list, count, x.gap), MOST_FACETS)
+        return choose_facets(list, separating(list, count, x.gap), FIRST_FACETS)
     count = facets_about(A, B, x.n, list)
     if count > 1:
         count = separating(list, add_closest(x, A, B, list, count), x.gap)
-        return choose_facets(list, count, MOST_FACETS)
+        return choose_facets(list, count, FIRST_FACETS)
     list[0].fa, list[0].fb, list[0].kind, list[0].n, list[0].gap = x.fa, x.fb, CLOSEST, x.n, x.gap
     return 1
 
