@@ -274,12 +274,15 @@ def test_all_candidates_of_random_trees(seed):
             continue
         X = of(model, q, contact.frame)
         for shape in contact.shapes:
-            radius = getattr(shape, "radius", 0.0) if not isinstance(shape, vt.Cylinder) else 0.0
+            if isinstance(shape, vt.Cylinder):
+                continue  # a pair with the half-space
+            radius = getattr(shape, "radius", 0.0)
             wanted += [oracle.point_plane(oracle.moved(X, x), radius, normal / np.linalg.norm(normal), 0.2).gap
                        for x in shape.points]  # fmt: skip
             names += [contact.frame] * len(shape.points)
-    grounded = [k for k, b in enumerate(found.b) if b == "ground"]
     own = model.contact_candidates
+    facing = len(found.gap) - len(own.facing)
+    grounded = [k for k, b in enumerate(found.b) if b == "ground" and k < facing]
     in_order = np.argsort([flat.frame_body[flat.frame_names.index(name)] for name in names], kind="stable")
     np.testing.assert_allclose(found.gap[grounded], np.array(wanted)[in_order], rtol=0, atol=1e-12)
     for k, body in enumerate(own.group_body):
@@ -304,7 +307,26 @@ def test_all_candidates_of_random_trees(seed):
             touch = oracle.capsule_capsule(axis(one, Xa), one.radius, axis(other, Xb), other.radius)
         require_gap(model, q, touch, at, a.frame, b.frame)
         at += 1
-    assert at == len(found.gap)
+    assert at == facing
+    shapes = [(contact.frame, shape) for contact in contacts for shape in contact.shapes]
+    for k, (i, j) in enumerate(own.facing.tolist(), start=facing):
+        gap, n, x, y = found.gap[k], found.normal[k], found.point_a[k], found.point_b[k]
+        frame, shape = shapes[i]
+        above = oracle.extent(shape, of(model, q, frame), -n)
+        assert found.a[k] == frame
+        if found.b[k] == "ground":
+            np.testing.assert_allclose(n, normal / np.linalg.norm(normal), rtol=0, atol=1e-15)
+            assert gap == pytest.approx(-above - 0.2, abs=1e-12)
+            continue
+        other, below = shapes[j]
+        assert found.b[k] == other
+        X, Y = of(model, q, frame), of(model, q, other)
+        assert gap == pytest.approx(-above - oracle.extent(below, Y, n), abs=1e-12)  # no plane across n separates more
+        if gap > 0:
+            # and no points are nearer to each other than some are
+            assert np.linalg.norm(x - y) == pytest.approx(gap, abs=1e-12)
+            for m in rng.normal(size=(50, 3)):
+                assert m @ x <= oracle.extent(shape, X, m) + 1e-9 and m @ y <= oracle.extent(below, Y, m) + 1e-9
 
 
 # ---- one model in other forms --------------------------------------------------------------------------------------

@@ -56,9 +56,9 @@ def test_a_shape_without_bounds_is_asked():
     assert (spans.radius == -1.0).all() and len(spans.balls.body) == 0
 
 
-def wide(contacts):
+def wide(*args):
     """Spans whose balls are never apart."""
-    spans = spans_of(contacts)
+    spans = spans_of(*args)
     return spans._replace(radius=np.where(spans.radius >= 0.0, 1e9, spans.radius))
 
 

@@ -178,9 +178,11 @@ def test_pinocchio_agrees(name):
     pin.forwardKinematics(other, data, q)
     force = [pin.Force.Zero() for _ in range(other.njoints)]
     body = dict(zip(model.flat.frame_names, model.flat.frame_body.tolist(), strict=True))
-    for a, x, f in zip(found.a, found.points, found.forces, strict=True):
-        joint = other.getJointId(f"joint{body[a]}")
-        force[joint] += data.oMi[joint].actInv(pin.Force(f, np.cross(x, f)))
+    for a, b, x, f in zip(found.a, found.b, found.points, found.forces, strict=True):
+        for name, sign in ((a, 1.0), (b, -1.0)):
+            if name != "ground":
+                joint = other.getJointId(f"joint{body[name]}")
+                force[joint] += data.oMi[joint].actInv(pin.Force(sign * f, np.cross(x, sign * f)))
     tau = pin.rnea(other, data, q, np.zeros(other.nv), np.zeros(other.nv), force)
     np.testing.assert_allclose(tau, found.torques, atol=1e-12 * model.total_mass * G)
 

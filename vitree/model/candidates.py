@@ -24,7 +24,7 @@ from vitree.geometry.distances import (
     spared,
     square_sines,
 )
-from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.solids import half_space, solid_of
 from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 SMALL = 0.1
 #: [m] a capsule lies along a face if the gaps at its ends are this near to the least one.
 LEVEL = 1e-9
+#: Hulls of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch.
+BESIDE = 3
 #: Slots of a pair of convex shapes, ``MOST_FACETS`` of the core.
 FACETS = 8
 #: Kinds of pairs.
@@ -264,7 +266,7 @@ def _columns(poses: np.ndarray) -> np.ndarray:
 
 def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -> Columns:
     """The convex shapes, and the pairs of them that may touch and are neither two rods nor a rod and a box."""
-    shut, whole, ground = shut_pairs(index, flat), whole_pairs(flat), flat.ground
+    shut, whole, ground, beside = shut_pairs(index, flat), whole_pairs(flat), flat.ground, beside_pairs(flat)
     made = [solid for solid, _, _ in solids]
     source, shapes = [row for _, row, _ in solids], [shape for _, _, shape in solids]
     planes = [] if ground is None else [half_space(plane[:3], plane[3]) for plane in ground.half_spaces]
@@ -272,6 +274,8 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     for i, one in enumerate(made):
         for j in range(i + 1, len(made)):
             if _has_own(shapes[i], shapes[j]) or shut[one["body"], made[j]["body"]]:
+                continue
+            if isinstance(shapes[i], Hull) and isinstance(shapes[j], Hull) and beside[one["body"], made[j]["body"]]:
                 continue
             pairs.append((i, j) if one["body"] >= 0 else (j, i))
     out = np.zeros((len(pairs), 11))
@@ -420,6 +424,20 @@ def whole_pairs(flat: Flat) -> np.ndarray:
     whole[:-1, :-1] = root[:, None] == root
     whole[-1, :-1] = whole[:-1, -1] = ~floats
     return whole
+
+
+def beside_pairs(flat: Flat) -> np.ndarray:
+    """Return which bodies have at most ``BESIDE`` joints between them, (nbody + 1, nbody + 1) bool; the world is the last.
+
+    Bodies of mechanisms that are not joined are never beside each other, nor is the world to what floats.
+    """
+    above = [{k} for k in range(len(flat.parent))]
+    for k, parent in enumerate(flat.parent.tolist()):
+        above[k] |= above[parent] if parent >= 0 else {-1}
+    above.append({-1})
+    near = np.array([[len(a ^ b) <= BESIDE for b in above] for a in above], dtype=bool)
+    result: np.ndarray = near & whole_pairs(flat)
+    return result
 
 
 def _apart(index: Index, flat: Flat) -> Iterator[tuple[int, int]]:

@@ -80,6 +80,10 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     if not missing:
         separating_plane(self, first, &A, &B, &found[0])
         add_missing(self, first, &found[0], -INFINITY)
+        for c in range(first, first + MOST_FACETS):
+            missing = missing or comes_in(self, c)
+        if not missing:
+            x.stuck = max(x.stuck, least - gap)
 
 
 cdef void separating_plane(ModelStepper self, int first, const Placed* A, const Placed* B, Facet* f) noexcept nogil:
@@ -90,8 +94,11 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
     cdef int id
     place_shape(e.shape_b, x.pose1, &before)
     f.kind, f.n = FIXED, x.at[e.pair].n
-    plane_through(&before, f.n, support(&before, f.n, &id), &f.fb)
-    f.fb.size += e.shape_b.radius
+    if e.shape_b.kind == HALF_SPACE:
+        face_feature(e.shape_b, 0, &f.fb)
+    else:
+        plane_through(&before, f.n, support(&before, f.n, &id), &f.fb)
+        f.fb.size += e.shape_b.radius
     support_feature(A, neg(rotated(B, f.fb.e)), &f.fa)
     if f.fa.kind == RIM:
         material_point(A, support(A, neg(rotated(B, f.fb.e)), &id), PLANE_ID, 0.0, &f.fa)
@@ -109,21 +116,23 @@ cdef double rank_of(ModelStepper self, int c) noexcept nogil:
 
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
-    # there. A material point that was added before, such as the lowest one of a rim, moves to its place
+    # there. If no place is free, a material point that was added before, such as the lowest one of a rim, moves to its own
     cdef Touching* x = &self.contact
-    cdef int slot = self.touch[first].slot, c, j, free = -1
-    cdef bint moves = False
+    cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
+    cdef bint moves
     cdef double rank = 0.0
     cdef Touch here
     for j in range(MOST_FACETS):
-        c = first + j
         if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
             if same_place(&f.fa, &x.facet[slot + j].fa) and same_place(&f.fb, &x.facet[slot + j].fb):
                 return
             if x.added[slot + j]:
-                free, moves = j, True
-        elif not moves and rank_of(self, c) > rank:
-            free, rank = j, rank_of(self, c)
+                other = j
+        if rank_of(self, first + j) > rank:
+            free, rank = j, rank_of(self, first + j)
+    moves = free < 0
+    if moves:
+        free = other
     if free < 0:
         return
     c = first + free

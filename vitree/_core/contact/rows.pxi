@@ -195,6 +195,7 @@ cdef struct Touching:
     Facet* facet_start
     Near* near_start
     int* added              # (slots,) whether it was added in the current step
+    double stuck            # [m] by which shapes overlap for which no facet is missing
     double* facet_told      # (slots, FACET_ROW) those that acted in the last step
     double* facet_told_start
     # report on a step that was not solved

@@ -93,7 +93,13 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         if status != OK:
             return status
         contact_remember(self)
+        x.stuck = 0.0
         if not join(self):
+            if x.stuck > 0.0:
+                if not x.lenient:
+                    x.cut = TOUCH_CUTS
+                    return NOT_CONVERGED
+                x.accepted = max(x.accepted, x.stuck / fabs(self.lane.now.h))
             x.solved = True
             push_end(self)
             if x.ends_pushed:

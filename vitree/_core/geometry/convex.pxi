@@ -146,8 +146,10 @@ cdef Vec3 support(const Placed* P, Vec3 m, int* id) noexcept nogil:
 
 
 cdef inline double extent(const Placed* P, Vec3 m) noexcept nogil:
-    # h(m) of a unit vector
+    # h(m) of a unit vector; of a half-space along its normal
     cdef int id
+    if P.s.kind == HALF_SPACE:
+        return P.s.face[3]
     return dot(support(P, m, &id), m) + P.s.radius
 
 

@@ -12,7 +12,7 @@ cdef enum:
     MOST_FACETS = 8         # of a pair, and at a step's start
     FIRST_FACETS = 6
     FOUND_FACETS = 40       # before some of them are chosen
-    CAP_POINTS = 6          # material points on the rim of a cap
+    CAP_POINTS = 4          # material points on the rim of a cap
 
 #: Sine of the angle within which points of a shape are near a plane
 cdef double NEAR_PLANE = 0.1
