@@ -351,7 +351,7 @@ class Disk(Shape):
 
 @dataclass(frozen=True)
 class Hull(Shape):
-    """The convex hull of points, such as the vertices of a mesh.
+    """The convex hull of points, such as the vertices of a mesh. Of points in a plane it is a plate without thickness.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ class Hull(Shape):
     Raises
     ------
     ModelError
-        If the vertices are not finite points, there may be fewer than 4, or the pose is invalid.
+        If the vertices are not finite points, or all on a line, there may be fewer than 4, or the pose is invalid.
     """
 
     vertices: tuple[tuple[float, ...], ...] | np.ndarray
@@ -385,6 +385,9 @@ class Hull(Shape):
         found = self.vertices if isinstance(self.vertices, Thinned) else hull_points(
             array_of(points_of(self.vertices, "vertices of the hull")), count
         )
+        if len(found.points) < 3:
+            raise ModelError("the vertices of the hull are one point, or all on a line; give at least three that are "
+                             "not, or a vt.Capsule, or points= of the contact")  # fmt: skip
         # a hull that was made once has no more to lose: replace() and copies keep what is known
         object.__setattr__(self, "vertices", tuple(map(tuple, found.points.tolist())))
         object.__setattr__(self, "most", count)

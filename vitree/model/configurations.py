@@ -17,8 +17,7 @@ from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
-from vitree.model.candidates import named_side
-from vitree.model.candidates import FACETS
+from vitree.model.candidates import FACETS, named_side
 from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of
 from vitree.model.dynamics import FACES
 from vitree.model.model import Model
