@@ -131,7 +131,8 @@ def test_vertices_on_a_line_are_no_hull(vertices):
 
 
 def test_half_spaces_and_circles():
-    assert half_space((0, 0, 1), 0.5)["face"].tolist() == [[0, 0, 1, 0.5]]
+    made = half_space((0, 0.6, 0.8), 0.5)
+    assert made["face"].tolist() == [[0, 0.6, 0.8, 0.5]] and made["x"] @ (0, 0.6, 0.8) == pytest.approx(0.5)
     axis = np.array([0.6, 0.0, 0.8])
     x = circle_across(axis, 8)
     np.testing.assert_allclose(np.linalg.norm(x, axis=1), 1.0)

@@ -42,8 +42,9 @@ def solid_of(shape: Shape, body: int, E: np.ndarray, p: np.ndarray) -> Mapping[s
 
 
 def half_space(normal: np.ndarray, offset: float) -> Mapping[str, Any]:
-    """Return the half-space n . x <= offset [m] of the world."""
-    return {"kind": HALF_SPACE, "face": np.array([(*normal, offset)]), "reach": np.inf}
+    """Return the half-space n . x <= offset [m] of the world; its vertex is the support along n."""
+    at = offset * np.asarray(normal, dtype=float)
+    return {"kind": HALF_SPACE, "x": at[None], "face": np.array([(*normal, offset)]), "reach": np.inf}
 
 
 def points_within(solid: Mapping[str, Any]) -> np.ndarray:
