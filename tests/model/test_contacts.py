@@ -252,19 +252,36 @@ def test_points_of_one_body_are_a_patch():
     assert two_bodies(*large, vt.Ground()).contact_candidates.patch.tolist() == [-1] * 2 + [0] * 8
 
 
+def extent(shape, X, d):
+    """How far a shape in a frame at X is along a direction d (3,) [m], in closed form."""
+    R, middle = X[:3, :3] @ np.array(shape.rotation), oracle.moved(X, shape.position)
+    e = R.T @ d
+    if isinstance(shape, vt.Ellipsoid):
+        return middle @ d + np.linalg.norm(e * shape.semi_axes)
+    if isinstance(shape, vt.Cylinder):
+        return middle @ d + shape.radius * np.hypot(e[0], e[1]) + 0.5 * shape.length * abs(e[2])
+    if isinstance(shape, vt.Cone):
+        along = 0.5 * shape.length * e[2]
+        return middle @ d + max(along, shape.radius * np.hypot(e[0], e[1]) - along)
+    points = np.array([oracle.moved(X, x) for x in shape.points])
+    return (points @ d).max() + np.linalg.norm(d) * getattr(shape, "radius", 0.0)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_all_candidates_of_random_trees(seed):
     """Any tree and any shapes: gaps are those of the oracle, of frames in all places."""
-    rng = np.random.default_rng(seed)
+    rng, more = np.random.default_rng(seed), np.random.default_rng(seed + 100)
     flat = random_flat(rng, nbody=6, base="free")
     contacts = []
     for name in flat.frame_names:
         contacts.append(vt.Contact(name, shapes=[
             vt.Sphere(0.02, position=rng.normal(size=3)), vt.Capsule(0.03, 0.2, **place(rng)),
             vt.Box((0.1, 0.2, 0.3), **place(rng)), vt.Cylinder(0.1, 0.2, 5, **place(rng)),
-            vt.Hull(rng.normal(size=(20, 3)), 6, **place(rng)),
+            vt.Hull(rng.normal(size=(20, 3)), 6, **place(rng)), vt.Cone(0.1, 0.3, **place(more)),
+            vt.Ellipsoid((0.1, 0.3, 0.2), **place(more)),
         ]))  # fmt: skip
     normal = rng.normal(size=3)
+    normal /= np.linalg.norm(normal)
     model = vt.Model(replace(flat, contacts=tuple(contacts), ground=vt.Ground(0.2, normal)))
     q = model.random_configuration(rng)
     found = model.contact_gaps(q)
@@ -274,12 +291,14 @@ def test_all_candidates_of_random_trees(seed):
             continue
         X = of(model, q, contact.frame)
         for shape in contact.shapes:
-            radius = getattr(shape, "radius", 0.0) if not isinstance(shape, vt.Cylinder) else 0.0
-            wanted += [oracle.point_plane(oracle.moved(X, x), radius, normal / np.linalg.norm(normal), 0.2).gap
-                       for x in shape.points]  # fmt: skip
+            if isinstance(shape, vt.Cylinder | vt.Cone | vt.Ellipsoid):
+                continue
+            radius = getattr(shape, "radius", 0.0)
+            wanted += [oracle.point_plane(oracle.moved(X, x), radius, normal, 0.2).gap for x in shape.points]
             names += [contact.frame] * len(shape.points)
-    grounded = [k for k, b in enumerate(found.b) if b == "ground"]
     own = model.contact_candidates
+    grounded = list(range(len(own.body)))
+    assert {found.b[k] for k in grounded} == {"ground"}
     in_order = np.argsort([flat.frame_body[flat.frame_names.index(name)] for name in names], kind="stable")
     np.testing.assert_allclose(found.gap[grounded], np.array(wanted)[in_order], rtol=0, atol=1e-12)
     for k, body in enumerate(own.group_body):
@@ -304,7 +323,24 @@ def test_all_candidates_of_random_trees(seed):
             touch = oracle.capsule_capsule(axis(one, Xa), one.radius, axis(other, Xb), other.radius)
         require_gap(model, q, touch, at, a.frame, b.frame)
         at += 1
-    assert at == len(found.gap)
+    # of convex shapes: the largest separation over directions, at points that are as far apart
+    count = len(contacts[0].shapes)
+    for i, j in own.facing:
+        n, gap = found.normal[at], found.gap[at]
+        a, b = (contacts[own.solid_source[k]] if own.solid_source[k] >= 0 else None for k in (i, j))
+        one, Xa = a.shapes[i % count], of(model, q, a.frame)
+        assert (found.a[at], found.b[at]) == (a.frame, "ground" if b is None else b.frame)
+        np.testing.assert_allclose(found.point_a[at] - found.point_b[at], gap * n, atol=1e-9)
+        if b is None:
+            assert gap == pytest.approx(-extent(one, Xa, -normal) - 0.2, abs=1e-12) and n == pytest.approx(normal)
+        else:
+            other, Xb = b.shapes[j % count], of(model, q, b.frame)
+            assert gap == pytest.approx(-extent(one, Xa, -n) - extent(other, Xb, n), abs=1e-9)
+            about = rng.normal(size=(50, 3)) if gap > 0 else n + 1e-3 * rng.normal(size=(50, 3))
+            about /= np.linalg.norm(about, axis=1)[:, None]
+            assert max(-extent(one, Xa, -d) - extent(other, Xb, d) for d in about) <= gap + 1e-9
+        at += 1
+    assert at == len(found.gap) and len(own.facing) > 100
 
 
 # ---- one model in other forms --------------------------------------------------------------------------------------
@@ -562,7 +598,8 @@ def test_contacts_as_s_expressions():
             vt.Contact("B", shapes=[
                 vt.Sphere(0.02, **place(rng)), vt.Capsule(0.03, 0.2, **place(rng)),
                 vt.Box((0.1, 0.2, 0.3), **place(rng)), vt.Cylinder(0.1, 0.2, 5, **place(rng)),
-                vt.Hull(rng.normal(size=(40, 3)), 6, **place(rng)),
+                vt.Hull(rng.normal(size=(40, 3)), 6, **place(rng)), vt.Cone(0.1, 0.3, **place(rng)),
+                vt.Ellipsoid((0.1, 0.2, 0.05), **place(rng)),
             ], restitution=0.5, stiffness=1e4, damping=3),
             vt.Contact("B"),
         )  # fmt: skip
@@ -577,13 +614,17 @@ def test_contacts_as_s_expressions():
         one, other = tree.compile(), again.compile()
         a, b = one.contact_candidates, other.contact_candidates
         for name in ("body", "source", "patch", "point", "radius", "numbers", "planes", "rod_ends", "box_E", "pair",
-                     "pair_numbers"):  # fmt: skip
+                     "pair_numbers", "solid_source", "facing", "facing_numbers"):  # fmt: skip
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        for x, y in zip(a.solids, b.solids, strict=True):
+            assert x.keys() == y.keys() and all(np.array_equal(x[key], y[key]) for key in x)
         assert [c.lost for c in again.contacts[2:]] == [c.lost for c in tree.contacts[2:]]
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ('(contact "A" (sphere 0))', "above zero"), ('(contact "A" (cone 1))', "no such argument"),
+    ('(contact "A" (sphere 0))', "above zero"), ('(contact "A" (cube 1))', "no such argument"),
+    ('(contact "A" (cone 1))', "length"), ('(contact "A" (ellipsoid (1 2)))', "(a b c)"),
+    ('(contact "A" (ellipsoid (1 2 0)))', "semi-axis of the ellipsoid"),
     ('(contact "A" own own own own 0 (1 2 3 4))', "x y z"), ("(ground -1)", "friction"),
     ("(ground) (ground)", "already"), ("(ground (terrain 2 2 (1 2 3)))", "3 heights"),
     ("(ground 0.5 0 inf 0 0 (0 0 1) (1 0 0))", "nx ny nz"), ("(limits hold)", "limits"),

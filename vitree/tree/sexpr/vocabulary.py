@@ -115,6 +115,14 @@ def _cylinder(
     return shapes.Cylinder(radius, length, int(rim_points), **_placed(position, rotation))
 
 
+def _cone(radius: float, length: float, position: Vector = _ORIGIN, rotation: Numbers = _EYE) -> shapes.Cone:
+    return shapes.Cone(radius, length, **_placed(position, rotation))
+
+
+def _ellipsoid(semi_axes: Vector, position: Vector = _ORIGIN, rotation: Numbers = _EYE) -> shapes.Ellipsoid:
+    return shapes.Ellipsoid(semi_axes, **_placed(position, rotation))
+
+
 def _disk(
     radius: float, axis: Vector = (0.0, 1.0, 0.0), position: Vector = _ORIGIN, rotation: Numbers = _EYE
 ) -> shapes.Disk:
@@ -150,6 +158,8 @@ INNER: dict[str, dict[str, tuple[Make, str]]] = {
         "capsule": (_capsule, "radius length" + _PLACE),
         "box": (_box, "(x y z)" + _PLACE),
         "cylinder": (_cylinder, "radius length rim_points?" + _PLACE),
+        "cone": (_cone, "radius length" + _PLACE),
+        "ellipsoid": (_ellipsoid, "(a b c)" + _PLACE),
         "disk": (_disk, "radius (ax ay az)?" + _PLACE),
         "hull": (_hull, "(vertices ...) lost?" + _PLACE),
     },
