@@ -298,7 +298,8 @@ def test_all_candidates_of_random_trees(seed):
             names += [contact.frame] * len(shape.points)
     own = model.contact_candidates
     grounded = list(range(len(own.body)))
-    assert {found.b[k] for k in grounded} == {"ground"}
+    count = len(own.body) + int(own.on_ground.sum())
+    assert {*found.b[:count]} == {"ground"} and "ground" not in found.b[count:]
     in_order = np.argsort([flat.frame_body[flat.frame_names.index(name)] for name in names], kind="stable")
     np.testing.assert_allclose(found.gap[grounded], np.array(wanted)[in_order], rtol=0, atol=1e-12)
     for k, body in enumerate(own.group_body):
@@ -307,7 +308,7 @@ def test_all_candidates_of_random_trees(seed):
         away = np.linalg.norm(own.point[rows] - own.group_center[k], axis=1) + own.radius[rows]
         assert away.max() == pytest.approx(own.group_radius[k], abs=1e-15)
     assert own.group_first[-1] == len(own.body)
-    at = len(grounded)
+    at = count
     for kind, (i, j) in zip(own.pair_kind[own.pair_end == 0], own.pair[own.pair_end == 0], strict=True):
         a = contacts[own.rod_source[i]]
         b = contacts[(own.box_source if kind else own.rod_source)[j]]
@@ -324,17 +325,19 @@ def test_all_candidates_of_random_trees(seed):
         require_gap(model, q, touch, at, a.frame, b.frame)
         at += 1
     # of convex shapes: the largest separation over directions, at points that are as far apart
-    count = len(contacts[0].shapes)
-    for i, j in own.facing:
+    each = len(contacts[0].shapes)
+    end, at = at, len(grounded)
+    for i, j in [*own.facing[own.on_ground], *own.facing[~own.on_ground]]:
+        at = end if at == count else at
         n, gap = found.normal[at], found.gap[at]
         a, b = (contacts[own.solid_source[k]] if own.solid_source[k] >= 0 else None for k in (i, j))
-        one, Xa = a.shapes[i % count], of(model, q, a.frame)
+        one, Xa = a.shapes[i % each], of(model, q, a.frame)
         assert (found.a[at], found.b[at]) == (a.frame, "ground" if b is None else b.frame)
         np.testing.assert_allclose(found.point_a[at] - found.point_b[at], gap * n, atol=1e-9)
         if b is None:
             assert gap == pytest.approx(-extent(one, Xa, -normal) - 0.2, abs=1e-12) and n == pytest.approx(normal)
         else:
-            other, Xb = b.shapes[j % count], of(model, q, b.frame)
+            other, Xb = b.shapes[j % each], of(model, q, b.frame)
             assert gap == pytest.approx(-extent(one, Xa, -n) - extent(other, Xb, n), abs=1e-9)
             about = rng.normal(size=(50, 3)) if gap > 0 else n + 1e-3 * rng.normal(size=(50, 3))
             about /= np.linalg.norm(about, axis=1)[:, None]

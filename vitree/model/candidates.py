@@ -166,6 +166,12 @@ class Candidates:
         """How many surfaces the ground has."""
         return len(self.planes) + (self.terrain is not None)
 
+    @property
+    def on_ground(self) -> np.ndarray:
+        """Which of ``facing`` are of a convex shape and the ground, (f,) bool."""
+        found: np.ndarray = self.solid_source[self.facing[:, 1]] < 0
+        return found
+
 
 class ContactGaps(NamedTuple):
     """Gaps of all that may touch, one row each.
@@ -586,7 +592,7 @@ def _box_rows_of(found: Candidates, poses: np.ndarray) -> np.ndarray:
 
 
 def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
-    """Return the gaps of candidates at poses (nbody, 3, 4) [m] of the core frames."""
+    """Return the gaps of candidates at poses (nbody, 3, 4) [m] of the core frames, those with the ground first."""
     name = [contact.frame if isinstance(contact, Contact) else "" for contact in flat.contacts]
     a: list[str] = []
     b: list[str] = []
@@ -598,6 +604,7 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     for _ in parts:
         a += [name[k] for k in found.source]
         b += ["ground"] * len(c)
+    _add_facing(found, name, np.flatnonzero(found.on_ground), poses, (a, b, parts))
     one, other, x, y, _ = _rod_places(found, poses)
     a += [name[k] for k in found.rod_source[one]]
     b += [name[k] for k in found.rod_source[other]]
@@ -607,11 +614,7 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     a += [name[k] for k in found.rod_source[ball]]
     b += [name[k] for k in found.box_source[box]]
     parts.append(_box_gaps(found, poses, ball, box, found.pair_end[rows]))
-    one, other = found.facing.T
-    below = found.solid_source[other]
-    a += [name[k] for k in found.solid_source[one]]
-    b += [name[k] if k >= 0 else "ground" for k in below]
-    parts.append(facing_gaps(found, np.arange(len(one)), poses[None], np.zeros(len(one), int)))
+    _add_facing(found, name, np.flatnonzero(~found.on_ground), poses, (a, b, parts))
     return ContactGaps(tuple(a), tuple(b), *(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
@@ -619,7 +622,20 @@ def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
     """Return friction, restitution, stiffness and damping (n, 4) of what :func:`gaps_of` has rows for."""
     rods = found.pair_numbers[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)][_rod_places(found, poses)[-1]]
     boxes = found.pair_numbers[_box_rows_of(found, poses)]
-    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), rods, boxes, found.facing_numbers])
+    below = found.on_ground
+    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), found.facing_numbers[below], rods, boxes,
+                           found.facing_numbers[~below]])  # fmt: skip
+
+
+def _add_facing(
+    found: Candidates, name: list[str], which: np.ndarray, poses: np.ndarray,
+    to: tuple[list[str], list[str], list[Gaps]],
+) -> None:  # fmt: skip
+    """Add some pairs of convex shapes to names of a and of b, and to gaps."""
+    one, other = found.solid_source[found.facing[which]].T.tolist()
+    to[0].extend(name[k] for k in one)
+    to[1].extend(name[k] if k >= 0 else "ground" for k in other)
+    to[2].append(facing_gaps(found, which, poses[None], np.zeros(len(which), int)))
 
 
 # ---- wheels that roll without slip -----------------------------------------------------------------------------

@@ -505,9 +505,11 @@ def _to_move(model: Model, ground: Ground) -> tuple[np.ndarray, np.ndarray, dict
     """Return the way (3,) out of the ground, the root of each gap with it, and the ways (nq,) of roots that move."""
     found, root = model.contact_candidates, roots_of(model.flat.parent)
     up = np.array((0.0, 0.0, 1.0)) if ground.terrain is not None else found.planes[0, :3]
-    moved = dict.fromkeys(root[found.body].tolist())
+    of_shapes = [found.solids[k]["body"] for k in found.facing[found.on_ground, 0]]
+    roots = root[np.concatenate([np.tile(found.body, found.grounds), of_shapes]).astype(int)]
+    moved = dict.fromkeys(roots.tolist())
     ways = {tree: way for tree in moved if (way := way_of(model, tree, up)) is not None}
-    return up, np.tile(root[found.body], found.grounds), ways
+    return up, roots, ways
 
 
 def way_of(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:

@@ -71,10 +71,10 @@ def contacts_of(file: Source, links: dict[str, Node], shapes: dict[str, list[Geo
             contacts.append(Contact(name, shapes=tuple(solids)))
     lost = max(contacts, key=lambda contact: contact.lost, default=None)
     if lost is not None:
-        count = sum(len(shape.points) for contact in contacts for shape in contact.shapes)
-        text = f"collision shapes touch the ground at points; links: {len(contacts)}, points: {count}"
+        count = sum(len(contact.shapes) for contact in contacts)
+        text = f"collision shapes make contact; links: {len(contacts)}, shapes: {count}"
         if lost.lost:
-            text += f'. Hulls of few points and rims of cylinders lose up to {lost.lost:.2g} m, on "{lost.frame}"'
+            text += f'. Hulls of few points lose up to {lost.lost:.2g} m, on "{lost.frame}"'
         file.say("contact-points", text)
     return contacts
 

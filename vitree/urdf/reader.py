@@ -171,9 +171,9 @@ def load_urdf(
         ``{"*_knee_*": 0.1, "*": 0.01}``. The first pattern that fits a joint counts. Joints that are not given have
         that of the file: where a <transmission> of one joint says the rotor's inertia, reduction^2 times it.
     ground : Ground, optional
-        The ground that the file's <collision> shapes touch, and with it each other: spheres, capsules, the corners of
-        boxes, points on the rims of cylinders, and corners of the convex hulls of meshes. A mesh that cannot be read is
-        then an error. Without a ground nothing touches.
+        The ground that the file's <collision> shapes touch, and with it each other: spheres, capsules, boxes,
+        cylinders, and the convex hulls of meshes. A mesh that cannot be read is then an error. Without a ground nothing
+        touches.
     limits : {"report", "enforce", "ignore"}
         Treatment of joint limits: a run that exceeds one says so in ``traj.warnings``; enforced; or no treatment.
     limit_restitution : float, or mapping of str to float, optional
