@@ -67,6 +67,29 @@ def test_what_meets_the_ground_alone_has_a_counterpart(shape):
     assert not model.report and vt.simulate(model, duration=0.4, dt=2e-3).warnings == ()
 
 
+def test_a_pair_of_frames_is_left_out_alone_or_with_all_that_is_fixed_to_their_bodies():
+    def pairs(*more):
+        tree = vt.Tree("two")
+        for name, x in (("a", 0.0), ("b", 1.0)):
+            tree.world.add(vt.tx(x), vt.free(f"{name} joint"), vt.body(name, 1.0, (0.1,) * 3), vt.fixed(f"{name} lid", (
+                0, 0, 0.3)))  # fmt: skip
+            tree.contact(vt.Contact(name, shapes=[BOX, vt.Sphere(0.1)]), vt.Contact(f"{name} lid", [(0, 0, 0)], 0.05))
+        tree.contact(*more)
+        model = tree.compile()
+        gaps = model.contact_gaps(model.neutral())
+        return {*zip(gaps.a, gaps.b, strict=True)}
+
+    every = {(a, b) for a in ("a", "a lid") for b in ("b", "b lid")}
+    same = lambda found: {tuple(sorted(pair)) for pair in found}  # noqa: E731
+    assert same(pairs()) == every
+    assert same(pairs(vt.NoContact("b", "a lid", bodies=False))) == every - {("a lid", "b")}
+    assert same(pairs(vt.NoContact("b", "a lid"), vt.Ground(-1.0))) == same(pairs(
+        vt.NoContact("a", "b"), vt.Ground(-1.0))) == {tuple(sorted((name, "ground"))) for name in (
+            "a", "b", "a lid", "b lid")}  # fmt: skip
+    with pytest.raises(vt.ModelError, match='bodies of the no contact of "a" and "b" is 1; it must be True or False'):
+        vt.NoContact("a", "b", 1)
+
+
 def test_pairs_out_of_reach_are_not_told():
     def arms(distance):
         tree = vt.Tree("arms")

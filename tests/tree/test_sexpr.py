@@ -197,7 +197,7 @@ EVERYTHING = """
     (cylinder 0.1 0.2 6 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (hull (0 0 0 1 0 0 0 1 0 0 0 1))
     (cone 0.1 0.2) (cone 0.1 0.3 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (ellipsoid (0.1 0.2 0.3))
     (ellipsoid (0.1 0.2 0.4) (1 0 0) (0.6 -0.8 0 0.8 0.6 0 0 0 1)))
-  (contact "hull" (sphere 0.3)) (contact "arm") (no-contact "arm" "hull")
+  (contact "hull" (sphere 0.3)) (contact "arm") (no-contact "arm" "hull") (no-contact "tip" "arm" frames)
   (rolling "cart" 0.3 (0 1 0) (0 0 0.1) 1 0 1 (0 0 1 -2)) (rolling "bit" 0.1 (0 0 0) (0 0 0) 1 1 0 (0 1 0 0.5)))
 """
 

@@ -217,19 +217,25 @@ class NoContact:
     ----------
     a, b : str
         Names of frames; "world" is the world, not the ground.
+    bodies : bool
+        Whether all that is fixed to the same bodies is left out. False: contacts of these two frames alone, as where
+        links are fixed to each other and some of them touch others.
 
     Raises
     ------
     ModelError
-        If a name is no text.
+        If a name is no text, or ``bodies`` neither True nor False.
     """
 
     a: str
     b: str
+    bodies: bool = True
 
     def __post_init__(self) -> None:
         for name in (self.a, self.b):
             _require_name(name, "frame of a NoContact")
+        if not isinstance(self.bodies, bool):
+            raise ModelError(f"bodies of the {self.name} is {shown(self.bodies)}; it must be True or False")
 
     @property
     def name(self) -> str:

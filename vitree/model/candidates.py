@@ -277,7 +277,7 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     pairs, numbers = list[tuple[int, int]](), list[tuple[float, ...]]()
     for i, one in enumerate(made):
         for j in range(i + 1, len(made)):
-            if _has_own(shapes[i], shapes[j]) or shut[one["body"], made[j]["body"]]:
+            if _has_own(shapes[i], shapes[j]) or shut[source[i], source[j]]:
                 continue
             pairs.append((i, j) if one["body"] >= 0 else (j, i))
     out = np.zeros((len(pairs), 11))
@@ -386,13 +386,14 @@ def _pairs(
 ) -> tuple[list[int], list[tuple[int, int]], list[int]]:
     """Kinds, rows and ends of the pairs that may touch."""
     rod_body, box_body = columns["rod_body"], columns["box_body"]
+    rod_source, box_source = columns["rod_source"], columns["box_source"]
     shut = shut_pairs(index, flat)
     one, other = np.triu_indices(len(rod_body), 1)
-    open_ = ~shut[rod_body[one], rod_body[other]]
+    open_ = ~shut[rod_source[one], rod_source[other]]
     one, other = one[open_], other[open_]
     long = (columns["rod_ends"][:, 0] != columns["rod_ends"][:, 1]).any(axis=1)
     ball, box = (x.ravel() for x in np.meshgrid(np.arange(len(rod_body)), np.arange(len(box_body)), indexing="ij"))
-    open_ = ~shut[rod_body[ball], box_body[box]]
+    open_ = ~shut[rod_source[ball], box_source[box]]
     ball, box = ball[open_], box[open_]
     whole = whole_pairs(flat)
     free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]
@@ -407,12 +408,22 @@ def _pairs(
 
 
 def shut_pairs(index: Index, flat: Flat) -> np.ndarray:
-    """Return which bodies do not touch each other, (nbody + 1, nbody + 1) bool; the world is the last."""
-    shut = np.zeros((len(flat.kind) + 1,) * 2, dtype=bool)
+    """Return which contacts do not touch each other, (n, n) bool, by rows of ``flat.contacts``."""
+    shut = np.zeros((len(flat.kind) + 1,) * 2, dtype=bool)  # of bodies; the world is the last
     for a, b in _apart(index, flat):
         shut[a, b] = shut[b, a] = True
     np.fill_diagonal(shut, True)
-    return shut
+    frames = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
+    body = np.array([index.place(frame)[0] if frame else -1 for frame in frames], int)
+    found: np.ndarray = shut[body[:, None], body[None]]
+    rows: dict[str, list[int]] = {}
+    for row, frame in enumerate(frames):
+        rows.setdefault(frame, []).append(row)
+    for pair in flat.contacts:
+        if isinstance(pair, NoContact) and not pair.bodies:
+            one, other = rows.get(pair.a, []), rows.get(pair.b, [])
+            found[np.ix_(one, other)] = found[np.ix_(other, one)] = True
+    return found
 
 
 def whole_pairs(flat: Flat) -> np.ndarray:
@@ -437,7 +448,7 @@ def _apart(index: Index, flat: Flat) -> Iterator[tuple[int, int]]:
         if above >= 0:
             yield i, above
     for pair in flat.contacts:
-        if isinstance(pair, NoContact):
+        if isinstance(pair, NoContact) and pair.bodies:
             yield index.place(pair.a)[0], index.place(pair.b)[0]
 
 

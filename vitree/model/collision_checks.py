@@ -155,10 +155,10 @@ def unmet_of(index: Index, flat: Flat, candidates: Candidates, poses: np.ndarray
     parts = parts_of(index, flat)
     shut, whole = shut_pairs(index, flat), whole_pairs(flat)
     range_ = _Range(flat)
-    body = np.array([part.body for part in parts], int)
+    row = np.array([part.source for part in parts], int)
     close = near(parts, poses[None])[0] if parts else np.zeros((0, 0), bool)
     pairs, loose = [], []
-    for i, j in np.argwhere(np.triu(~shut[body[:, None], body[None]], 1)).tolist() if parts else ():
+    for i, j in np.argwhere(np.triu(~shut[row[:, None], row[None]], 1)).tolist() if parts else ():
         a, b = parts[i], parts[j]
         if a.touches(b) or (a.word == b.word == "point") or not range_.meet(a, b):
             continue

@@ -224,7 +224,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "ground": (_ground, "friction? restitution? stiffness? damping? height? (nx ny nz)? (planes ...)?"),
     "contact": (_contact, f'"frame" {_SURFACE} radius? (points ...)?'),
     "rolling": (_rolling, '"frame" radius (ax ay az) (x y z) along across normal (plane ...)?'),
-    "no-contact": (contacts.NoContact, '"a" "b"'),
+    "no-contact": (contacts.NoContact, '"a" "b" \'frames?'),
     "limits": (None, "'report|'enforce|'ignore"),
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
@@ -233,7 +233,7 @@ UNBOUNDED = {*LIMITS, "drive", "ground", "contact"}
 #: Spellings of the paper's Listing 1.
 SPELLINGS = {"point-constaint": "point-constraint"}
 #: Symbols that stand for a value.
-SYMBOLS = {"own": None, "periodic": True}
+SYMBOLS = {"own": None, "periodic": True, "frames": False}
 #: Coordinates of the joints that have several.
 SIZES = {kind: len(of_v.split()) for kind, (_, of_v) in SEVERAL.items()}
 

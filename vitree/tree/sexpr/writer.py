@@ -142,7 +142,7 @@ def _component(item: Constraint | Load | Drive | Written) -> str:
 def _touching(item: Ground | Contact | NoContact) -> str:
     """The text of a ground, a contact or a pair that does not touch."""
     if isinstance(item, NoContact):
-        return f"(no-contact {_written(item.a)} {_written(item.b)})"
+        return f"(no-contact {_written(item.a)} {_written(item.b)}{'' if item.bodies else ' frames'})"
     numbers = " ".join(_written(x) for x in (item.friction, item.restitution, item.stiffness, item.damping))
     if isinstance(item, Ground):
         planes = tuple(x for normal, height in item.planes for x in (*normal, height))
