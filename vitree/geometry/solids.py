@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.geometry.hull import FLAT
 from vitree.geometry.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
@@ -41,10 +42,11 @@ def solid_of(shape: Shape, body: int, E: np.ndarray, p: np.ndarray) -> Mapping[s
     return _bounded(made)
 
 
-def half_space(normal: np.ndarray, offset: float) -> Mapping[str, Any]:
+def half_space(normal: ArrayLike, offset: float) -> Mapping[str, Any]:
     """Return the half-space n . x <= offset [m] of the world; its vertex is the support along n."""
     at = offset * np.asarray(normal, dtype=float)
-    return {"kind": HALF_SPACE, "x": at[None], "face": np.array([(*normal, offset)]), "reach": np.inf}
+    face = np.append(np.asarray(normal, dtype=float), offset)
+    return {"kind": HALF_SPACE, "x": at[None], "face": face[None], "reach": np.inf}
 
 
 def points_within(solid: Mapping[str, Any]) -> np.ndarray:
