@@ -126,27 +126,3 @@ def rows(model, q, touch, a, b=None):
     if b is not None:
         J = J - point_jacobian(model, q, b, touch.b)
     return basis(touch.normal) @ J
-
-
-def extent(shape, X, m):
-    """The support function h(m) = max m . x of a convex shape whose frame is at X (4, 4), for any m (3,) [m]."""
-    R = X[:3, :3] @ np.array(shape.rotation)
-    at, own = m @ moved(X, shape.position), R.T @ m
-    kind = type(shape).__name__
-    if kind == "Sphere":
-        return at + shape.radius * np.linalg.norm(own)
-    if kind == "Capsule":
-        return at + 0.5 * shape.length * abs(own[2]) + shape.radius * np.linalg.norm(own)
-    if kind == "Box":
-        return at + 0.5 * np.abs(own) @ np.array(shape.size)
-    if kind == "Cylinder":
-        return at + 0.5 * shape.length * abs(own[2]) + shape.radius * np.hypot(own[0], own[1])
-    if kind == "Cone":
-        return at + max(0.5 * shape.length * own[2],
-                        shape.radius * np.hypot(own[0], own[1]) - 0.5 * shape.length * own[2])  # fmt: skip
-    if kind == "Ellipsoid":
-        return at + np.linalg.norm(own * shape.semi_axes)
-    if kind == "Disk":
-        axis = np.array(shape.axis)
-        return at + shape.radius * np.linalg.norm(own - (own @ axis) * axis)
-    return at + (np.array(shape.vertices) @ own).max()

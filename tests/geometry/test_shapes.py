@@ -46,6 +46,20 @@ def test_what_a_cylinder_loses_is_at_the_middle_of_two_points():
     assert shape.lost == pytest.approx(outer - inner, rel=1e-12) and outer == pytest.approx(0.4)
 
 
+def test_what_cones_and_ellipsoids_lose_is_what_their_hulls_lose():
+    """Against support functions along many directions: none loses more, and some nearly as much."""
+    rng = np.random.default_rng(1)
+    d = rng.normal(size=(20000, 3))
+    d /= np.linalg.norm(d, axis=1)[:, None]
+    for shape, far in (
+        (vt.Cone(0.4, 0.9), lambda d: np.maximum(0.45 * d[:, 2], 0.4 * np.hypot(d[:, 0], d[:, 1]) - 0.45 * d[:, 2])),
+        (vt.Ellipsoid((0.3, 0.3, 0.3)), lambda d: 0.3 + 0 * d[:, 0]),
+        (vt.Ellipsoid((0.1, 0.5, 0.3)), lambda d: np.linalg.norm(d * (0.1, 0.5, 0.3), axis=1)),
+    ):
+        lost = far(d) - (d @ shape.points.T).max(axis=1)
+        assert lost.min() > -1e-12 and 0.5 * shape.lost < lost.max() <= shape.lost + 1e-12
+
+
 def test_parallel_segments_lie_beside_each_other_where_they_overlap():
     """Ends of the common part on both; none of segments that are not parallel, have no length, or lie behind."""
     a0, a1 = np.zeros(3), np.array([2.0, 0.0, 0.0])

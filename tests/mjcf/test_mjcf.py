@@ -265,6 +265,7 @@ def test_implied_equations_are_left_out():
 @pytest.mark.parametrize(("geom", "height"), [
     ('type="sphere" size="0.1"', 0.1), ('type="box" size="0.1 0.2 0.3"', 0.3),
     ('type="capsule" size="0.1 0.3" euler="0 90 0"', 0.1), ('type="cylinder" size="0.1 0.25"', 0.25),
+    ('type="cylinder" size="0.1 0.25" euler="90 0 0"', 0.1), ('type="ellipsoid" size="0.3 0.2 0.1"', 0.1),
 ])  # fmt: skip
 def test_solids_rest_on_planes_at_the_right_height(geom, height):
     text = mjcf(f"""<geom type="plane" size="1 1 1" pos="0 0 0.5" friction="0.7"/>
@@ -307,14 +308,23 @@ def test_an_override_of_friction_is_that_of_all_contacts():
     assert model.ground.friction == 0.7 and [x.friction for x in model.contacts if isinstance(x, vt.Contact)] == [0.7]
 
 
-@pytest.mark.parametrize("seed", range(4))
+#: Of boxes MuJoCo finds no pairs of which the margin is much larger than they are.
+KINDS = ('size="0.1"', 'type="cylinder" size="0.1 0.1"', 'type="capsule" size="0.1 0.05"',
+         'type="ellipsoid" size="0.1 0.05 0.1"')  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_pairs_that_touch_are_those_of_mujoco(seed):
-    """Balls with random bits, excluded pairs, parents and children: the candidates are MuJoCo's pairs."""
+    """Shapes with random bits, excluded pairs, parents and children: the candidates are MuJoCo's pairs."""
     rng = np.random.default_rng(seed)
+
+    def shape():
+        return KINDS[rng.integers(len(KINDS))] if seed > 3 else KINDS[0]
+
     bodies = "".join(
-        f"""<body name="b{k}" pos="{k} 0 1"><freejoint/><geom size="0.1" contype="{rng.integers(4)}"
-        conaffinity="{rng.integers(4)}"/><body name="c{k}" pos="0 0 0.3"><joint/><geom size="0.1"/>
-        <body name="d{k}" pos="0 0 0.3"><joint/><geom size="0.1" contype="2" conaffinity="2"/></body></body></body>"""
+        f"""<body name="b{k}" pos="{k} 0 1"><freejoint/><geom {shape()} contype="{rng.integers(4)}"
+        conaffinity="{rng.integers(4)}"/><body name="c{k}" pos="0 0 0.3"><joint/><geom {shape()}/>
+        <body name="d{k}" pos="0 0 0.3"><joint/><geom {shape()} contype="2" conaffinity="2"/></body></body></body>"""
         for k in range(3)
     )
     text = mjcf(bodies, '<contact><exclude body1="b0" body2="d0"/><exclude body1="c1" body2="c2"/></contact>')
@@ -328,6 +338,40 @@ def test_pairs_that_touch_are_those_of_mujoco(seed):
     name = lambda geom: robot.mujoco.body(robot.mujoco.geom_bodyid[geom]).name  # noqa: E731
     theirs = {frozenset((name(a), name(b))) for a, b in data.contact.geom}
     assert ours == theirs and len(ours) > 3
+
+
+@pytest.mark.parametrize("a", [*KINDS, 'type="box" size="0.1 0.1 0.1"'])
+@pytest.mark.parametrize("b", [*KINDS, 'type="box" size="0.1 0.1 0.1"'])
+def test_shapes_of_all_kinds_lie_on_each_other_as_in_mujoco(a, b):
+    text = mjcf(f"""<geom type="plane" size="1 1 1"/><body pos="0 0 0.2"><geom {a}/></body>
+        <body pos="0 0 0.55"><joint type="slide" axis="0 0 1" ref="0.55"/><geom {b}/></body>""")  # fmt: skip
+    robot = vt.from_mujoco(text)
+    assert not robot.left_out.of("warning")
+    run = vt.simulate(robot.model, robot.start, duration=0.4, dt=2e-3)
+    data = mujoco.MjData(robot.mujoco)
+    mujoco.mj_step(robot.mujoco, data, nstep=400)
+    fall = robot.start[0] - run.q[-1, 0]
+    assert 0.04 < fall < 0.16 and fall == pytest.approx(0.55 - data.qpos[0], abs=2e-3)  # theirs is soft
+
+
+def test_a_body_that_is_fixed_to_another_is_one_with_it():
+    """Its masks do not take the contacts of the other; where the two differ that is told."""
+    text = mjcf("""<body name="a" pos="0 0 1"><freejoint/><geom size="0.1"/><body name="lid" pos="0 0 0.2">
+        <geom size="0.1" contype="2" conaffinity="2"/></body></body>
+        <body name="b" pos="1 0 1"><freejoint/><geom size="0.1"/></body>""")  # fmt: skip
+    robot = vt.from_mujoco(text)
+    gaps = robot.model.contact_gaps(robot.start)
+    assert {*zip(gaps.a, gaps.b, strict=True)} == {("a", "b")}
+    robot = vt.from_mujoco(text.replace('contype="2" conaffinity="2"', 'contype="1" conaffinity="2"'))
+    gaps = robot.model.contact_gaps(robot.start)
+    assert {*zip(gaps.a, gaps.b, strict=True)} == {("a", "b"), ("lid", "b")}
+    assert "of which some geoms touch" not in str(robot.report)
+    robot = vt.from_mujoco(text.replace('<geom size="0.1"/></body>"', "").replace(
+        'contype="2" conaffinity="2"/></body></body>', 'contype="2" conaffinity="2"/></body></body>'
+        '<body name="c" pos="2 0 1"><freejoint/><geom size="0.1" contype="3" conaffinity="3"/></body>'))  # fmt: skip
+    gaps = robot.model.contact_gaps(robot.start)
+    assert {("a", "c"), ("lid", "c")} <= {*zip(gaps.a, gaps.b, strict=True)}
+    assert 'some geoms touch each other; here all of them do: "a - b"' in str(robot.report)
 
 
 def test_planes_are_the_ground():
@@ -379,9 +423,12 @@ LEFT_OUT = {
     "polynomial": (mjcf(_PAIR, '<equality><joint joint1="p" joint2="q" polycoef="0 1 1 0 0"/></equality>'), "linear"),
     "lock": (mjcf(_PAIR, '<equality><joint joint1="p"/></equality>'), "it is of 1 joints"),
     "inactive": (mjcf(_PAIR, '<equality><joint joint1="p" joint2="q" active="false"/></equality>'), "not active"),
-    "ellipsoid": (mjcf(_BODY.replace("<site", '<geom type="ellipsoid" size="1 1 2"/><site')), "ellipsoids"),
-    "boxes": (mjcf(''.join(f'<body name="b{k}" pos="{k} 0 0"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
-                           for k in range(2))), "b1 - b0"),
+    "height field": (mjcf(_BODY + '<geom type="hfield" hfield="hills"/>', '<asset><hfield name="hills" nrow="2" '
+                          'ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'), "height fields"),
+    "carried": (mjcf(
+        f'<geom type="plane" size="1 1 1"/><body name="b" pos="0 0 1"><freejoint/>{INERTIAL}<geom size=".1"/>'
+        f'<body name="c" pos="1 0 0"><joint/>{INERTIAL}<geom size=".1"/></body></body>',
+        options='<option><flag filterparent="disable"/></option>'), 'what carries them; here they do not: "b - c"'),
     "pair": (mjcf('<body pos="0 0 1"><freejoint/><geom name="a" size=".1"/></body>'
                   '<geom name="p" type="plane" size="1 1 1"/>',
                   '<contact><pair geom1="a" geom2="p"/></contact>'), "pairs of <contact>: 1"),

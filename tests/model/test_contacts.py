@@ -252,19 +252,36 @@ def test_points_of_one_body_are_a_patch():
     assert two_bodies(*large, vt.Ground()).contact_candidates.patch.tolist() == [-1] * 2 + [0] * 8
 
 
+def extent(shape, X, d):
+    """How far a shape in a frame at X is along a direction d (3,) [m], in closed form."""
+    R, middle = X[:3, :3] @ np.array(shape.rotation), oracle.moved(X, shape.position)
+    e = R.T @ d
+    if isinstance(shape, vt.Ellipsoid):
+        return middle @ d + np.linalg.norm(e * shape.semi_axes)
+    if isinstance(shape, vt.Cylinder):
+        return middle @ d + shape.radius * np.hypot(e[0], e[1]) + 0.5 * shape.length * abs(e[2])
+    if isinstance(shape, vt.Cone):
+        along = 0.5 * shape.length * e[2]
+        return middle @ d + max(along, shape.radius * np.hypot(e[0], e[1]) - along)
+    points = np.array([oracle.moved(X, x) for x in shape.points])
+    return (points @ d).max() + np.linalg.norm(d) * getattr(shape, "radius", 0.0)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_all_candidates_of_random_trees(seed):
     """Any tree and any shapes: gaps are those of the oracle, of frames in all places."""
-    rng = np.random.default_rng(seed)
+    rng, more = np.random.default_rng(seed), np.random.default_rng(seed + 100)
     flat = random_flat(rng, nbody=6, base="free")
     contacts = []
     for name in flat.frame_names:
         contacts.append(vt.Contact(name, shapes=[
             vt.Sphere(0.02, position=rng.normal(size=3)), vt.Capsule(0.03, 0.2, **place(rng)),
             vt.Box((0.1, 0.2, 0.3), **place(rng)), vt.Cylinder(0.1, 0.2, 5, **place(rng)),
-            vt.Hull(rng.normal(size=(20, 3)), 6, **place(rng)),
+            vt.Hull(rng.normal(size=(20, 3)), 6, **place(rng)), vt.Cone(0.1, 0.3, **place(more)),
+            vt.Ellipsoid((0.1, 0.3, 0.2), **place(more)),
         ]))  # fmt: skip
     normal = rng.normal(size=3)
+    normal /= np.linalg.norm(normal)
     model = vt.Model(replace(flat, contacts=tuple(contacts), ground=vt.Ground(0.2, normal)))
     q = model.random_configuration(rng)
     found = model.contact_gaps(q)
@@ -274,15 +291,15 @@ def test_all_candidates_of_random_trees(seed):
             continue
         X = of(model, q, contact.frame)
         for shape in contact.shapes:
-            if isinstance(shape, vt.Cylinder):
-                continue  # a pair with the half-space
+            if isinstance(shape, vt.Cylinder | vt.Cone | vt.Ellipsoid):
+                continue
             radius = getattr(shape, "radius", 0.0)
-            wanted += [oracle.point_plane(oracle.moved(X, x), radius, normal / np.linalg.norm(normal), 0.2).gap
-                       for x in shape.points]  # fmt: skip
+            wanted += [oracle.point_plane(oracle.moved(X, x), radius, normal, 0.2).gap for x in shape.points]
             names += [contact.frame] * len(shape.points)
     own = model.contact_candidates
-    facing = len(found.gap) - len(own.facing)
-    grounded = [k for k, b in enumerate(found.b) if b == "ground" and k < facing]
+    grounded = list(range(len(own.body)))
+    count = len(own.body) + int(own.on_ground.sum())
+    assert {*found.b[:count]} == {"ground"} and "ground" not in found.b[count:]
     in_order = np.argsort([flat.frame_body[flat.frame_names.index(name)] for name in names], kind="stable")
     np.testing.assert_allclose(found.gap[grounded], np.array(wanted)[in_order], rtol=0, atol=1e-12)
     for k, body in enumerate(own.group_body):
@@ -291,7 +308,7 @@ def test_all_candidates_of_random_trees(seed):
         away = np.linalg.norm(own.point[rows] - own.group_center[k], axis=1) + own.radius[rows]
         assert away.max() == pytest.approx(own.group_radius[k], abs=1e-15)
     assert own.group_first[-1] == len(own.body)
-    at = len(grounded)
+    at = count
     for kind, (i, j) in zip(own.pair_kind[own.pair_end == 0], own.pair[own.pair_end == 0], strict=True):
         a = contacts[own.rod_source[i]]
         b = contacts[(own.box_source if kind else own.rod_source)[j]]
@@ -307,26 +324,26 @@ def test_all_candidates_of_random_trees(seed):
             touch = oracle.capsule_capsule(axis(one, Xa), one.radius, axis(other, Xb), other.radius)
         require_gap(model, q, touch, at, a.frame, b.frame)
         at += 1
-    assert at == facing
-    shapes = [(contact.frame, shape) for contact in contacts for shape in contact.shapes]
-    for k, (i, j) in enumerate(own.facing.tolist(), start=facing):
-        gap, n, x, y = found.gap[k], found.normal[k], found.point_a[k], found.point_b[k]
-        frame, shape = shapes[i]
-        above = oracle.extent(shape, of(model, q, frame), -n)
-        assert found.a[k] == frame
-        if found.b[k] == "ground":
-            np.testing.assert_allclose(n, normal / np.linalg.norm(normal), rtol=0, atol=1e-15)
-            assert gap == pytest.approx(-above - 0.2, abs=1e-12)
-            continue
-        other, below = shapes[j]
-        assert found.b[k] == other
-        X, Y = of(model, q, frame), of(model, q, other)
-        assert gap == pytest.approx(-above - oracle.extent(below, Y, n), abs=1e-12)  # no plane across n separates more
-        if gap > 0:
-            # and no points are nearer to each other than some are
-            assert np.linalg.norm(x - y) == pytest.approx(gap, abs=1e-12)
-            for m in rng.normal(size=(50, 3)):
-                assert m @ x <= oracle.extent(shape, X, m) + 1e-9 and m @ y <= oracle.extent(below, Y, m) + 1e-9
+    # of convex shapes: the largest separation over directions, at points that are as far apart
+    each = len(contacts[0].shapes)
+    end, at = at, len(grounded)
+    for i, j in [*own.facing[own.on_ground], *own.facing[~own.on_ground]]:
+        at = end if at == count else at
+        n, gap = found.normal[at], found.gap[at]
+        a, b = (contacts[own.solid_source[k]] if own.solid_source[k] >= 0 else None for k in (i, j))
+        one, Xa = a.shapes[i % each], of(model, q, a.frame)
+        assert (found.a[at], found.b[at]) == (a.frame, "ground" if b is None else b.frame)
+        np.testing.assert_allclose(found.point_a[at] - found.point_b[at], gap * n, atol=1e-9)
+        if b is None:
+            assert gap == pytest.approx(-extent(one, Xa, -normal) - 0.2, abs=1e-12) and n == pytest.approx(normal)
+        else:
+            other, Xb = b.shapes[j % each], of(model, q, b.frame)
+            assert gap == pytest.approx(-extent(one, Xa, -n) - extent(other, Xb, n), abs=1e-9)
+            about = rng.normal(size=(50, 3)) if gap > 0 else n + 1e-3 * rng.normal(size=(50, 3))
+            about /= np.linalg.norm(about, axis=1)[:, None]
+            assert max(-extent(one, Xa, -d) - extent(other, Xb, d) for d in about) <= gap + 1e-9
+        at += 1
+    assert at == len(found.gap) and len(own.facing) > 100
 
 
 # ---- one model in other forms --------------------------------------------------------------------------------------
@@ -584,7 +601,8 @@ def test_contacts_as_s_expressions():
             vt.Contact("B", shapes=[
                 vt.Sphere(0.02, **place(rng)), vt.Capsule(0.03, 0.2, **place(rng)),
                 vt.Box((0.1, 0.2, 0.3), **place(rng)), vt.Cylinder(0.1, 0.2, 5, **place(rng)),
-                vt.Hull(rng.normal(size=(40, 3)), 6, **place(rng)),
+                vt.Hull(rng.normal(size=(40, 3)), 6, **place(rng)), vt.Cone(0.1, 0.3, **place(rng)),
+                vt.Ellipsoid((0.1, 0.2, 0.05), **place(rng)),
             ], restitution=0.5, stiffness=1e4, damping=3),
             vt.Contact("B"),
         )  # fmt: skip
@@ -599,13 +617,17 @@ def test_contacts_as_s_expressions():
         one, other = tree.compile(), again.compile()
         a, b = one.contact_candidates, other.contact_candidates
         for name in ("body", "source", "patch", "point", "radius", "numbers", "planes", "rod_ends", "box_E", "pair",
-                     "pair_numbers"):  # fmt: skip
+                     "pair_numbers", "solid_source", "facing", "facing_numbers"):  # fmt: skip
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        for x, y in zip(a.solids, b.solids, strict=True):
+            assert x.keys() == y.keys() and all(np.array_equal(x[key], y[key]) for key in x)
         assert [c.lost for c in again.contacts[2:]] == [c.lost for c in tree.contacts[2:]]
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ('(contact "A" (sphere 0))', "above zero"), ('(contact "A" (cone 1))', "no such argument"),
+    ('(contact "A" (sphere 0))', "above zero"), ('(contact "A" (cube 1))', "no such argument"),
+    ('(contact "A" (cone 1))', "length"), ('(contact "A" (ellipsoid (1 2)))', "(a b c)"),
+    ('(contact "A" (ellipsoid (1 2 0)))', "semi-axis of the ellipsoid"),
     ('(contact "A" own own own own 0 (1 2 3 4))', "x y z"), ("(ground -1)", "friction"),
     ("(ground) (ground)", "already"), ("(ground (terrain 2 2 (1 2 3)))", "3 heights"),
     ("(ground 0.5 0 inf 0 0 (0 0 1) (1 0 0))", "nx ny nz"), ("(limits hold)", "limits"),

@@ -150,6 +150,8 @@ SHAPED = {
                                                                                                     length=0.1)),
     vt.Box: (dict(size=(0.2, 0.3, 0.1)), dict(size=(0.3, 0.3, 0.15))),
     vt.Cylinder: (dict(radius=0.1, length=0.2, rim_points=8), dict(radius=0.2, length=0.3, rim_points=5)),
+    vt.Cone: (dict(radius=0.1, length=0.2), dict(radius=0.2, length=0.3)),
+    vt.Ellipsoid: (dict(semi_axes=(0.1, 0.2, 0.15)), dict(semi_axes=(0.1, 0.2, 0.25))),
     vt.Disk: (dict(radius=0.2, axis=(0.0, 1.0, 0.0)), dict(radius=0.3, axis=(1.0, 0.0, 0.0))),
     vt.Hull: (dict(vertices=((0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.1), (-0.1, -0.1, -0.1)), most=64, thinned=0.0),
               dict(vertices=((0.2, 0, 0), (0, 0.2, 0), (0, 0, 0.1), (-0.1, -0.1, -0.1)))),
@@ -230,7 +232,11 @@ def test_options_of_shapes(make, name):
         other["rotation"] = ((0.8, 0.0, 0.6), (0.0, 1.0, 0.0), (-0.6, 0.0, 0.8))
         if make is vt.Disk:
             other["rotation"] = ((1.0, 0.0, 0.0), (0.0, 0.8, -0.6), (0.0, 0.6, 0.8))
-    ground = vt.Ground(-0.35)
+    if make is vt.Cone and name == "rotation":
+        other["rotation"] = ((0.8, 0.0, 0.6), (0.0, 1.0, 0.0), (-0.6, 0.0, 0.8))
+    # cylinders meet planes as they are: points on their rims are for hills
+    ground = vt.Ground(terrain=vt.HeightField(np.full((3, 3), -0.35), 5.0, (-5.0, -5.0, 0.0))) if (
+        name == "rim_points") else vt.Ground(-0.35)  # fmt: skip
     shapes = make(**given), make(**{**given, name: other[name]})
     found = [outcome(thrown(ground, vt.Contact("thing", shapes=[shape])), duration=0.5) for shape in shapes]
     assert apart(*found)

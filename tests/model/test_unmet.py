@@ -10,10 +10,13 @@ import vitree as vt
 from vitree.model.collision_checks import Part, overlaps, passes
 
 BOX = vt.Box((0.2, 0.2, 0.2))
+CORNERS = np.array([(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
 SHAPES = {"box": BOX, "cylinder": vt.Cylinder(0.1, 0.2), "sphere": vt.Sphere(0.1), "capsule": vt.Capsule(0.1, 0.2),
-          "disk": vt.Disk(0.1)}  # fmt: skip
-#: Kinds of pairs that touch each other.
-MEET = {("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule"), ("box", "sphere"), ("box", "capsule")}
+          "disk": vt.Disk(0.1), "cone": vt.Cone(0.1, 0.2), "ellipsoid": vt.Ellipsoid((0.2, 0.15, 0.1)),
+          "hull": vt.Hull(CORNERS @ np.diag((1.5, 1.0, 0.5)))}  # fmt: skip
+#: The cone stands on its apex, and the disk across the other: the edge of a disk slips from an apex, and two disks of
+#: one plane have nothing within that could overlap.
+LOWER = SHAPES | {"cone": vt.Cone(0.1, 0.2, rotation=np.diag((1.0, -1.0, -1.0))), "disk": vt.Disk(0.1, (1, 0, 0))}
 
 
 def one_above_another(upper, lower, *more, between=0.5):
@@ -25,30 +28,74 @@ def one_above_another(upper, lower, *more, between=0.5):
 
 @pytest.mark.parametrize("a", SHAPES)
 @pytest.mark.parametrize("b", SHAPES)
-def test_a_pair_meets_or_is_told(a, b):
-    model = one_above_another(SHAPES[a], SHAPES[b])
+def test_all_pairs_meet_and_nothing_is_told(a, b):
+    model = one_above_another(SHAPES[a], LOWER[b])
+    assert not model.report
     run = vt.simulate(model, duration=0.4, dt=2e-3)
-    fell = run.q[-1, 2] < -0.5
-    meets = (a, b) in MEET or (b, a) in MEET
-    assert meets != fell
-    (*told,) = (finding for finding in model.report if finding.id == "contact-pair")
-    if meets:
-        assert not told and run.warnings == ()
-        return
-    assert len(told) == 1 and f'"upper" ({a}) - "world" ({b})' in told[0].text and told[0].severity == "warning"
+    assert run.q[-1, 2] > -0.5 and run.warnings == () and len(run.contacts)
+    # without the pair it falls to the ground
+    apart = one_above_another(SHAPES[a], LOWER[b], vt.NoContact("upper", "world"), vt.Ground(-5.0))
+    assert vt.simulate(apart, duration=0.4, dt=2e-3).q[-1, 2] < -0.5
+    # where "world" meets nothing because it is left out nothing is told, nor of what meets the ground alone
+    assert not apart.report
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_points_touch_no_bodies_and_that_is_told(shape):
+    tree = vt.Tree("two")
+    tree.world.add(vt.tz(0.5), vt.free("upper joint"), vt.body("upper", 1.0, (0.1,) * 3))
+    tree.contact(vt.Contact("upper", points=(0.0, 0.0, 0.0)), vt.Contact("world", shapes=[SHAPES[shape]]))
+    model = tree.compile()
+    (told,) = model.report
+    assert told.id == "contact-pair" and told.severity == "warning" and "give them a radius" in told.text
+    assert f'"upper" (point) - "world" ({shape})' in told.text
+    # at the last record the point is within the shape
+    run = vt.simulate(model, duration=0.32, dt=2e-3)
     assert [text.partition(":")[0] for text in run.warnings] == ["Shapes that cannot touch each other overlap"]
-    # before they overlap nothing is told of the run, nor after the pair was left out
+    # before they overlap nothing is told of the run, nor after the pair was left out, or the point has a radius
     assert vt.simulate(model, duration=0.02, dt=2e-3).warnings == ()
-    apart = one_above_another(SHAPES[a], SHAPES[b], vt.NoContact("upper", "world"), vt.Ground(-5.0))
-    assert not [finding for finding in apart.report if finding.id == "contact-pair"]
+    tree.contact(vt.NoContact("upper", "world"), vt.Ground(-5.0))
+    assert not tree.compile().report
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_meets_the_ground_alone_has_a_counterpart(shape):
+    tree = vt.Tree("alone")
+    tree.world.add(vt.tz(0.5), vt.free("joint"), vt.body("thing", 1.0, (0.1,) * 3))
+    tree.contact(vt.Contact("thing", shapes=[SHAPES[shape]]), vt.Ground())
+    model = tree.compile()
+    assert not model.report and vt.simulate(model, duration=0.4, dt=2e-3).warnings == ()
+
+
+def test_a_pair_of_frames_is_left_out_alone_or_with_all_that_is_fixed_to_their_bodies():
+    def pairs(*more):
+        tree = vt.Tree("two")
+        for name, x in (("a", 0.0), ("b", 1.0)):
+            tree.world.add(vt.tx(x), vt.free(f"{name} joint"), vt.body(name, 1.0, (0.1,) * 3), vt.fixed(f"{name} lid", (
+                0, 0, 0.3)))  # fmt: skip
+            tree.contact(vt.Contact(name, shapes=[BOX, vt.Sphere(0.1)]), vt.Contact(f"{name} lid", [(0, 0, 0)], 0.05))
+        tree.contact(*more)
+        model = tree.compile()
+        gaps = model.contact_gaps(model.neutral())
+        return {*zip(gaps.a, gaps.b, strict=True)}
+
+    every = {(a, b) for a in ("a", "a lid") for b in ("b", "b lid")}
+    same = lambda found: {tuple(sorted(pair)) for pair in found}  # noqa: E731
+    assert same(pairs()) == every
+    assert same(pairs(vt.NoContact("b", "a lid", bodies=False))) == every - {("a lid", "b")}
+    assert same(pairs(vt.NoContact("b", "a lid"), vt.Ground(-1.0))) == same(pairs(
+        vt.NoContact("a", "b"), vt.Ground(-1.0))) == {tuple(sorted((name, "ground"))) for name in (
+            "a", "b", "a lid", "b lid")}  # fmt: skip
+    with pytest.raises(vt.ModelError, match='bodies of the no contact of "a" and "b" is 1; it must be True or False'):
+        vt.NoContact("a", "b", 1)
 
 
 def test_pairs_out_of_reach_are_not_told():
     def arms(distance):
         tree = vt.Tree("arms")
-        for name, x in (("a", 0.0), ("b", distance)):
+        for name, x, own in (("a", 0.0, {"shapes": [BOX]}), ("b", distance, {"points": CORNERS})):
             tree.world.add(vt.tx(x), vt.ry(name), vt.tz(-0.5), vt.body(f"hand {name}", 1.0, (0.1,) * 3))
-            tree.contact(vt.Contact(f"hand {name}", shapes=[BOX]))
+            tree.contact(vt.Contact(f"hand {name}", **own))
         tree.contact(vt.Ground(-3.0))
         return tree.compile()
 
@@ -104,6 +151,22 @@ def test_a_ball_that_passes_is_told_of_any_step_that_is_recorded(step, chunk, mo
     assert f"in one step of 0.001 s, at t = {1e-3 * step:g} s" in told
     # where records are not those of all steps nothing is known of steps
     assert vt.simulate(model, v0=v, duration=4e-3, dt=1e-3, record_every=2).warnings == ()
+
+
+@pytest.mark.parametrize("upper", ["sphere", "box", "cylinder", "cone", "ellipsoid", "hull"])
+@pytest.mark.parametrize("lower", [vt.Hull(CORNERS * (5, 5, 0.1)), vt.Cylinder(0.5, 0.02), vt.Cone(0.5, 0.03),
+                                   vt.Ellipsoid((0.5, 0.5, 0.02)), vt.Disk(0.5, (0, 0, 1)),
+                                   vt.Hull(CORNERS * (5, 5, 0))],
+                         ids=["hull", "cylinder", "cone", "ellipsoid", "disk", "plate"])  # fmt: skip
+def test_fast_bodies_that_pass_convex_ones_are_told(upper, lower):
+    model = one_above_another(SHAPES[upper], lower, between=0.6)
+    v = np.array([0.0, 0.0, -600.0, 0.0, 0.0, 0.0])
+    run = vt.simulate(model, v0=v, duration=4e-3, dt=2e-3)
+    (told,) = run.warnings
+    assert run.q[-1, 2] < -1.0 and "passes through" in told and "Use a smaller dt" in told
+    aside = model.neutral()
+    aside[0] = 0.9
+    assert vt.simulate(model, aside, v, duration=4e-3, dt=2e-3).warnings == ()
 
 
 def test_overlaps_agree_with_closed_forms():

@@ -233,6 +233,60 @@ def test_contacts_are_simulated_by_mujoco_only():
     assert ends["mujoco implicitfast"] == pytest.approx(0.1, abs=2e-3)
 
 
+CORNERS = np.array([(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
+SHAPES = [vt.Sphere(0.1), vt.Capsule(0.1, 0.1), vt.Box((0.2, 0.3, 0.2)), vt.Cylinder(0.1, 0.2), vt.Cone(0.1, 0.2),
+          vt.Ellipsoid((0.15, 0.12, 0.1)), vt.Hull(CORNERS * (1.0, 1.0, 0.5))]  # fmt: skip
+
+
+@pytest.mark.parametrize("a", SHAPES, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("b", SHAPES, ids=lambda x: type(x).__name__)
+def test_shapes_fall_on_each_other_and_on_the_ground_as_in_mujoco(a, b):
+    tree = vt.Tree("pile")
+    for name, height, shape in (("low", 0.2, a), ("high", 0.55, b)):
+        tree.world.add(vt.tz(height), vt.tz(name), vt.body(name, 1.0, (0.01,) * 3))
+        tree.contact(vt.Contact(name, shapes=[shape]))
+    tree.contact(vt.Ground(0.02))
+    found = vt.compare(tree.compile(), ["linear-time"], [0.0, 0.0], duration=0.4, dt=2e-3, reference=False,
+                       engines=["mujoco"])  # fmt: skip
+    ends = {key[0]: run.q[-1] for key, run in found.trajectories.items()}
+    np.testing.assert_allclose(ends["mujoco implicitfast"], ends["linear-time"], atol=4e-3)
+    assert (ends["linear-time"] < -0.02).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pairs_of_mujoco_are_those_of_vitree(seed):
+    """Also where they overlap at neutral, and with pairs that are left out."""
+    rng = np.random.default_rng(seed)
+    tree = vt.Tree("many")
+    at = tree.world
+    for k in range(5):
+        at = at if k % 2 else tree.world
+        at = at.add(vt.tz(1.0 + 0.3 * k), vt.rx(f"j{k}"), vt.tz(0.2), vt.body(f"b{k}", 1.0, (0.01,) * 3))
+        shapes = [replace(SHAPES[i], position=0.1 * rng.normal(size=3)) for i in rng.integers(len(SHAPES), size=2)]
+        tree.contact(vt.Contact(f"b{k}", points=CORNERS[:2], radius=0.05 * (k % 3), shapes=shapes, friction=0.1 * k))
+    tree.contact(vt.NoContact("b0", "b3"), vt.Contact("world", shapes=[SHAPES[seed]]), vt.Ground(
+        planes=[((1, 0, 0), -9)]))  # fmt: skip
+    model = tree.compile()
+    made, gaps = mujoco_model(model, 1e-3), model.contact_gaps(model.neutral())
+    names = ["world", *(f"b{k}" for k in range(5))]
+    name = lambda geom: "ground" if made.geom_type[geom] == 0 else names[made.geom_bodyid[geom]]  # noqa: E731
+    theirs = {frozenset(map(name, (one, other))) for one, other in zip(made.pair_geom1, made.pair_geom2, strict=True)}
+    assert theirs == {frozenset(pair) for pair in zip(gaps.a, gaps.b, strict=True)}
+    assert frozenset(("b0", "b3")) not in theirs and not (made.geom_contype | made.geom_conaffinity).any()
+    # of pairs of bodies the larger friction
+    for one, other, friction in zip(made.pair_geom1, made.pair_geom2, made.pair_friction, strict=True):
+        of = [0.1 * int(x[1]) for x in (name(one), name(other)) if x[0] == "b"]
+        assert friction[0] == pytest.approx(max([*of, *[0.8] * (name(one) == name(other) == "world")]))
+
+
+def test_a_hilly_ground_is_not_simulated_by_mujoco():
+    tree = vt.Tree("ball")
+    tree.world.add(vt.tz("z"), vt.body("b", 1.0, (0.1,) * 3))
+    tree.contact(vt.Ground(terrain=vt.HeightField(np.zeros((3, 3)))), vt.Contact("b", shapes=[vt.Sphere(0.1)]))
+    with pytest.raises(NotImplementedError, match="height fields"):
+        mujoco_model(tree.compile(), 1e-3)
+
+
 def test_dry_friction_is_not_simulated_and_has_no_reference():
     """Nobody has to ask for a comparison without a reference, in Python as on the command line."""
     tree = vt.Tree("slider")

@@ -47,12 +47,13 @@ def figure():
 
 
 def thrown(model, seed: int):
-    rng, clear = np.random.default_rng(seed), False
-    while not clear:
+    rng = np.random.default_rng(seed)
+    apart = False
+    while not apart:  # limbs touch each other, too
         turn = np.concatenate([np.zeros(3), rng.standard_normal(3), 0.3 * rng.standard_normal(model.nv - 6)])
         q = vt.place_on_ground(model, model.integrate(model.neutral(), turn))
         q[2] += 0.3
-        clear = model.contact_gaps(q).gap.min() >= 0  # limbs that touch are apart
+        apart = model.contact_gaps(q).gap.min() > 0
     return q, np.concatenate([rng.standard_normal(3), 3 * rng.standard_normal(3), np.zeros(model.nv - 6)])
 
 

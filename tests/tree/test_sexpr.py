@@ -17,6 +17,7 @@ from vitree.tree.sexpr import (
     read_sexpr,
     write_sexpr,
 )
+from vitree.tree.sexpr.vocabulary import INNER
 
 LISTING = """
 ; Johnson & Murphey 2009, Listing 1, the device of Fig. 6
@@ -193,8 +194,10 @@ EVERYTHING = """
   (nonlinear-spring "slide" (-1 0 1) (2 0 -3))
   (ground 0.7 0.1 1e4 20 0 (0 0 1) (1 0 0 -3) (terrain 2 3 (0 1 2 3 4 5) (0.5 1) (0 0 -1))) (limits ignore)
   (contact "tip" own 0.3 inf own 0.1 (0 0 0 1 2 3) (sphere 0.1) (capsule 0.1 0.2 (1 0 0)) (box (1 2 3))
-    (cylinder 0.1 0.2 6 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (hull (0 0 0 1 0 0 0 1 0 0 0 1)))
-  (contact "hull" (sphere 0.3)) (contact "arm") (no-contact "arm" "hull")
+    (cylinder 0.1 0.2 6 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (hull (0 0 0 1 0 0 0 1 0 0 0 1))
+    (cone 0.1 0.2) (cone 0.1 0.3 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (ellipsoid (0.1 0.2 0.3))
+    (ellipsoid (0.1 0.2 0.4) (1 0 0) (0.6 -0.8 0 0.8 0.6 0 0 0 1)))
+  (contact "hull" (sphere 0.3)) (contact "arm") (no-contact "arm" "hull") (no-contact "tip" "arm" frames)
   (rolling "cart" 0.3 (0 1 0) (0 0 0.1) 1 0 1 (0 0 1 -2)) (rolling "bit" 0.1 (0 0 0) (0 0 0) 1 1 0 (0 1 0 0.5)))
 """
 
@@ -213,7 +216,7 @@ def test_everything_is_written_as_it_was_read():
     text = write_sexpr(tree)
     equal(tree, read_sexpr(text))
     assert write_sexpr(read_sexpr(text)) == text
-    for head in (*TRANSFORMS, *OPTIONS, *JOINT_OPTIONS, *COMPONENTS):
+    for head in (*TRANSFORMS, *OPTIONS, *JOINT_OPTIONS, *COMPONENTS, *(INNER["contact"].keys() - {"disk"})):
         assert f"({head} " in EVERYTHING or f" {head} " in EVERYTHING, head
 
 

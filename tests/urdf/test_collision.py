@@ -82,7 +82,7 @@ def test_many_vertices_are_thinned_and_the_report_says_by_how_much(tmp_path):
         assert len(model.contact_candidates.point) == count
         lost.append(model.contacts[0].lost)
         (note,) = [f for f in model.report if f.id == "contact-points"]
-        assert f"points: {count}." in note.text
+        assert "links: 1, shapes: 1." in note.text
         assert f'{lost[-1]:.2g} m, on "base"' in note.text
     assert lost[0] > lost[1] > lost[2] > 0
     placed = vt.place_on_ground(model, model.neutral())
@@ -176,3 +176,41 @@ def test_the_report_says_how_limits_are_treated(limits, text):
     inverted = vt.find_robot("arm6").read_text().replace('lower="-1.745329252"', 'lower="5"')
     found = vt.check_urdf(inverted, limits=limits).of("warning")
     assert [finding.id for finding in found] == ["limit-inverted"] and "swap them" in found[0].text
+
+
+LINK = """<link name="{0}"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>
+    </inertial><collision><origin xyz="{1} 0 0"/><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>"""
+CHAIN = f"""<robot name="chain">{"".join(LINK.format(name, 0.0) for name in "abc")}{LINK.format("lid", 0.2)}
+    <joint name="one" type="continuous"><parent link="a"/><child link="b"/><origin xyz="0 0 0.5"/></joint>
+    <joint name="two" type="continuous"><parent link="b"/><child link="c"/><origin xyz="0 0 0.5"/></joint>
+    <joint name="weld" type="fixed"><parent link="a"/><child link="lid"/></joint></robot>"""
+
+
+def chain_of(folder, srdf=None):
+    (folder / "urdf").mkdir()
+    (folder / "srdf").mkdir()
+    (folder / "urdf" / "chain.urdf").write_text(CHAIN)
+    if srdf is not None:
+        (folder / "srdf" / "chain.srdf").write_text(srdf)
+    model = vt.load_urdf(folder / "urdf" / "chain.urdf", base="free", ground=vt.Ground(-1.0))
+    gaps = model.contact_gaps(model.neutral())
+    pairs = {frozenset(pair) for pair in zip(gaps.a, gaps.b, strict=True) if pair[1] != "ground"}
+    return pairs, [finding.text for finding in model.report if finding.id == "contact-points"]
+
+
+def test_links_touch_but_for_those_that_an_srdf_file_disables(tmp_path):
+    """What is fixed to a link that is left out still touches."""
+    for k, (srdf, left) in enumerate((
+        (None, {"ac", "lid c"}), ('<robot name="chain"><disable_collisions link1="c" link2="a"/></robot>', {"lid c"}),
+        ('<robot name="chain"><disable_collisions link1="lid" link2="c" reason="Never"/>'
+         '<disable_collisions link1="a" link2="c"/><disable_collisions link1="x" link2="c"/></robot>', set()),
+    )):  # fmt: skip
+        (tmp_path / str(k)).mkdir()
+        pairs, notes = chain_of(tmp_path / str(k), srdf)
+        assert pairs == {frozenset(text.split() if " " in text else text) for text in left}
+        assert ("by chain.srdf" in " ".join(notes)) == (srdf is not None)
+
+
+def test_an_srdf_file_that_cannot_be_read_is_told(tmp_path):
+    pairs, notes = chain_of(tmp_path, "<robot><disable")
+    assert len(pairs) == 2 and "pairs of links that do not touch are not read" in notes[1]

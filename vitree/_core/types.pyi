@@ -26,10 +26,20 @@ class ConstraintList:
         self, constraints: Sequence[Mapping[str, Any]] = (), plans: Sequence[Plan] | None = None, bodies: int = 0
     ) -> None: ...
 
+class ShapeList:
+    count: int
+    def __init__(self, shapes: Sequence[Mapping[str, Any]] = ()) -> None: ...
+
 class ContactList:
     count: int
     patches: int
     ports: int
+    slots: int
+    pairs: int
     def __init__(
-        self, contacts: Sequence[Mapping[str, Any]] = (), field: HeightField | None = None, spans: Spans | None = None
+        self,
+        contacts: Sequence[Mapping[str, Any]] = (),
+        field: HeightField | None = None,
+        spans: Spans | None = None,
+        shapes: ShapeList | None = None,
     ) -> None: ...

@@ -22,6 +22,7 @@ from vitree.errors import InputError
 from vitree.findings import SEVERITIES, Finding
 from vitree.mechanism.contacts import LIMITS, Contact
 from vitree.mechanism.flat import JointInfo
+from vitree.model.candidates import Candidates
 from vitree.model.model import Model
 from vitree.model.system import System, freedom_of
 from vitree.results.plain import no_nan, plain
@@ -249,8 +250,13 @@ def _facts_of_contacts(model: Model) -> JsonObject:
     ]  # fmt: skip
     return {
         "ground": None if ground is None else {name: getattr(ground, name) for name in surface},
-        "contacts": frames, "pairs": int((model.contact_candidates.pair_end == 0).sum()) if contacts else 0,
+        "contacts": frames, "pairs": _count_pairs(model.contact_candidates) if contacts else 0,
     }  # fmt: skip
+
+
+def _count_pairs(found: Candidates) -> int:
+    """Return how many pairs of shapes of bodies may touch."""
+    return int((found.pair_end == 0).sum() + (found.solid_source[found.facing[:, 1]] >= 0).sum())
 
 
 def _lines_of_contacts(model: Model) -> list[str]:

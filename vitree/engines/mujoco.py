@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import entries
 from vitree.engines.acting import Acting, Motion, limits_hold
+from vitree.engines.mujoco_contacts import add_contacts, quaternion
 from vitree.errors import InputError, MissingExtraError
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Sphere
-from vitree.mechanism.contacts import Contact, Ground, against_ground
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC
 from vitree.mechanism.loads import JointForce, JointSpring
@@ -24,14 +23,8 @@ from vitree.model.model import Model
 from vitree.spatial.rotations import rotate
 
 if TYPE_CHECKING:
-    from mujoco import MjData, MjModel, MjsBody, MjSpec
+    from mujoco import MjData, MjModel, MjsBody
 
-#: Radius of points [m].
-POINT = 1e-6
-#: Bits of what may meet: the ground meets all, balls and capsules each other, balls boxes.
-GROUND, ROUND, BOX = 1, 2, 4
-#: Steps of the half period of a spring that stands for restitution.
-REBOUND = 10
 #: Where a state has blown up [m/s or rad/s].
 LOST = 1e6
 #: A quaternion whose length is off by less keeps its digits.
@@ -50,30 +43,11 @@ def require() -> None:
         raise MissingExtraError("mujoco", "engines", "MuJoCo") from None
 
 
-def _quaternion(R: np.ndarray) -> np.ndarray:
-    """A rotation matrix as (w, x, y, z)."""
-    import mujoco
-
-    out = np.empty(4)
-    mujoco.mju_mat2Quat(out, np.asarray(R, dtype=float).ravel())
-    return out
-
-
-def _spring(restitution: float, dt: float, timeconst: float | None) -> list[float]:
-    """The ``solref`` of a contact: as stiff as dt allows, or a spring that gives back a share of the speed."""
-    if not restitution:
-        return [timeconst or 2 * dt, 1.0]
-    rate = math.pi / (REBOUND * dt)
-    log = math.log(restitution)
-    ratio = -log / math.hypot(math.pi, log)
-    return [-(rate**2), -2 * ratio * rate]
-
-
 def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", timeconst: float | None = None) -> MjModel:
     """Return the MjModel of a mechanism, with its contacts, joint springs and drives.
 
     Each drive is an actuator, in the order of ``model.drives``, whose control is kp target + kd rate [N or N m]. Raises
-    a NotImplementedError if MuJoCo has nothing like a part of it.
+    a NotImplementedError if MuJoCo has nothing like a part of it. The pairs that touch are those of vitree.
 
     Parameters
     ----------
@@ -87,12 +61,11 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     import mujoco
 
     flat, spec = model.flat, mujoco.MjSpec()
-    ground = flat.ground or Ground()
     bodies: list[MjsBody] = []
     index = model.index
     for i, kind in enumerate(flat.kind.tolist()):
         parent = spec.worldbody if flat.parent[i] < 0 else bodies[flat.parent[i]]
-        body = parent.add_body(name=f"body{i}", pos=flat.p[i], quat=_quaternion(flat.E[i]))
+        body = parent.add_body(name=f"body{i}", pos=flat.p[i], quat=quaternion(flat.E[i]))
         body.explicitinertial = True  # of any body, without a special form: the numbers come below
         body.mass, body.ipos, body.inertia = 1.0, (0.1, 0.2, 0.3), (1.0, 1.1, 1.2)
         body.iquat = (0.5, 0.5, 0.1, 0.7)
@@ -126,17 +99,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
             servo.forcerange, servo.forcelimited = [-limit, limit], True
     if model.has_rolling_or_dry_friction:
         raise NotImplementedError("wheels that roll, and dry friction")
-    contacts = [each for each in flat.contacts if isinstance(each, Contact)]
-    if flat.ground is not None and contacts:
-        for normal, height in ((ground.normal, ground.height), *ground.planes):
-            plane = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
-            z = np.asarray(normal)
-            x = np.cross(z, np.eye(3)[np.abs(z).argmin()])
-            x /= np.linalg.norm(x)
-            plane.quat, plane.pos = _quaternion(np.column_stack([x, np.cross(z, x), z])), z * height
-            plane.contype, plane.conaffinity, plane.friction[0] = GROUND, 0, 0.0
-    for contact in contacts:
-        _touching(spec, bodies, model, contact, ground, dt, timeconst)
+    add_contacts(spec, bodies, model, dt, timeconst)
     try:
         own = spec.compile()
     except ValueError as error:
@@ -146,7 +109,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     # whatever mass and inertia are: MuJoCo's compiler refuses bodies without mass, and others
     moments, axes = np.linalg.eigh(flat.inertia)
     own.body_mass[1:], own.body_ipos[1:], own.body_inertia[1:] = flat.mass, flat.com, moments
-    own.body_iquat[1:] = [_quaternion(R * np.linalg.det(R)) for R in axes]
+    own.body_iquat[1:] = [quaternion(R * np.linalg.det(R)) for R in axes]
     own.dof_damping[:] = flat.damping
     mujoco.mj_setConst(own, mujoco.MjData(own))
     for joint, spring in springs:
@@ -159,47 +122,6 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
     own.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
     own.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     return own
-
-
-def _touching(spec: MjSpec, bodies: list[MjsBody], model: Model, contact: Contact, ground: Ground, dt: float,
-              timeconst: float | None) -> None:  # fmt: skip
-    """Add the geoms of a contact."""
-    import mujoco
-
-    flat = model.flat
-    k = flat.frame_names.index(contact.frame)
-    body = spec.worldbody if flat.frame_body[k] < 0 else bodies[flat.frame_body[k]]
-    E, p = flat.frame_E[k], flat.frame_p[k]
-    friction, restitution, *_ = against_ground(contact, ground)
-    types = mujoco.mjtGeom
-
-    def add(kind: mujoco.mjtGeom, size: list[float], R: np.ndarray, at: ArrayLike, bits: tuple[int, int]) -> None:
-        geom = body.add_geom(type=kind, size=[*size, 0, 0, 0][:3], pos=p + E @ np.asarray(at), quat=_quaternion(E @ R))
-        geom.contype, geom.conaffinity = bits
-        geom.condim, geom.friction[0] = (3 if friction else 1), friction
-        geom.solref = _spring(restitution, dt, timeconst)
-
-    eye, only = np.eye(3), (0, GROUND)
-    for points, radius, shaped in contact.parts():
-        if not shaped:
-            bits = (ROUND, GROUND | ROUND | BOX) if radius else only
-            for at in points:
-                add(types.mjGEOM_SPHERE, [radius or POINT], eye, at, bits)
-    for shape in contact.shapes:
-        R, at = np.asarray(shape.rotation), shape.position
-        if isinstance(shape, Sphere):
-            add(types.mjGEOM_SPHERE, [shape.radius], R, at, (ROUND, GROUND | ROUND | BOX))
-        elif isinstance(shape, Capsule):
-            add(types.mjGEOM_CAPSULE, [shape.radius, shape.length / 2], R, at, (ROUND, GROUND | ROUND))
-        elif isinstance(shape, Box):
-            add(types.mjGEOM_BOX, [x / 2 for x in shape.size], R, at, (BOX, GROUND))
-        elif isinstance(shape, Disk):
-            raise NotImplementedError("contacts of disks")
-        elif isinstance(shape, Cylinder):
-            add(types.mjGEOM_CYLINDER, [shape.radius, shape.length / 2], R, at, only)
-        else:
-            for at in shape.points:
-                add(types.mjGEOM_SPHERE, [POINT], eye, at, only)
 
 
 class States:

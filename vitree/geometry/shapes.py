@@ -1,4 +1,4 @@
-"""Solids that touch: spheres, capsules, boxes, cylinders, disks and convex hulls, each with its place in a frame."""
+"""Solids that touch: balls, capsules, boxes, cylinders, cones, ellipsoids, disks and convex hulls, placed in frames."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from vitree.spatial.rotations import proper_rotation
 
 #: Points on each rim of a cylinder, if not said otherwise.
 RIM_POINTS = 8
+#: What the hull of 26 points of a unit ball loses. Each facet is through (1, 0, 0), (1, 1, 0)/sqrt(2) and
+#: (1, 1, 1)/sqrt(3), or others like these.
+WITHOUT = 1.0 - 1.0 / math.hypot(1.0, math.sqrt(2.0) - 1.0, math.sqrt(3.0) - math.sqrt(2.0))
 #: Rotations that are off by less keep their digits.
 EXACT = 4e-15
 _EYE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -73,7 +76,7 @@ class Shape:
 
     @property
     def points(self) -> np.ndarray:
-        """What a plane meets first: points (n, 3) [m] in the frame, centres of balls of a sphere or capsule."""
+        """What the ground meets first: points (n, 3) [m] in the frame, centres of balls of a sphere or capsule."""
         found: np.ndarray = self._own_points() @ np.array(self.rotation).T + self.position
         return found
 
@@ -191,16 +194,16 @@ class Box(Shape):
 @explain_calls
 @dataclass(frozen=True)
 class Cylinder(Shape):
-    """A cylinder along z of the shape; a plane meets points on its two rims.
+    """A cylinder along z of the shape, which rolls on planes and other shapes.
 
-    Between two points of a rim the cylinder is outside of their hull by up to radius (1 - cos(pi/rim_points)), which is
-    ``lost``: 7.6 % of the radius for 8. It rolls as a prism; a wheel is a :class:`Disk`.
+    A height field alone meets points on its two rims. Between two of them the cylinder is outside of their hull by up
+    to radius (1 - cos(pi/rim_points)), which is ``lost``: 7.6 % of the radius for 8.
 
     Parameters
     ----------
     radius, length : float [m]
     rim_points : int
-        Points on each rim; at least 3.
+        Points on each rim, for a height field; at least 3.
     position : (3,) array [m]
         Its middle, in the frame.
     rotation : (3, 3) array
@@ -238,14 +241,16 @@ class Cylinder(Shape):
 @explain_calls
 @dataclass(frozen=True)
 class Cone(Shape):
-    """A cone about z of the shape, its base at z = -length/2 and its apex at z = length/2.
+    """A cone along z of the shape, whose apex is above its base.
+
+    A height field meets its apex and eight points on its rim.
 
     Parameters
     ----------
     radius : float [m]
         Of the base.
     length : float [m]
-        From the base to the apex.
+        From the base to the apex, along z.
     position : (3,) array [m]
         Of the middle between base and apex, in the frame.
     rotation : (3, 3) array
@@ -268,11 +273,18 @@ class Cone(Shape):
         rim = _circle(self.radius, RIM_POINTS) - (0.0, 0.0, 0.5 * self.length)
         return np.concatenate([rim, [(0.0, 0.0, 0.5 * self.length)]])
 
+    @property
+    def lost(self) -> float:
+        """How far the cone is, at most, outside of the convex hull of its points [m]."""
+        return self.radius * (1.0 - math.cos(math.pi / RIM_POINTS))
+
 
 @explain_calls
 @dataclass(frozen=True)
 class Ellipsoid(Shape):
-    """An ellipsoid about ``position``.
+    """An ellipsoid about ``position``, which rolls on planes and other shapes.
+
+    A height field meets 26 points of its surface.
 
     Parameters
     ----------
@@ -301,14 +313,20 @@ class Ellipsoid(Shape):
         found: np.ndarray = signs / np.linalg.norm(signs, axis=1)[:, None] * self.semi_axes
         return found
 
+    @property
+    def lost(self) -> float:
+        """How far the ellipsoid is, at most, outside of the convex hull of its points [m]."""
+        return max(self.semi_axes) * WITHOUT
+
 
 @explain_calls
 @dataclass(frozen=True)
 class Disk(Shape):
     """A disk without thickness: a wheel or a coin, whose rim touches a plane at its nearest point.
 
-    It rolls, and its friction is that of the one point. A disk that lies flat has one point as well, which may be any
-    of its rim: give a coin that falls over a cylinder.
+    It rolls, and on planes its friction is that of the one point. A disk that lies flat on a plane has one point as
+    well, which may be any of its rim: give a coin that falls over a cylinder. Two disks that are parallel have no
+    thickness in which they could overlap, and pass each other.
 
     Parameters
     ----------
@@ -351,7 +369,7 @@ class Disk(Shape):
 
 @dataclass(frozen=True)
 class Hull(Shape):
-    """The convex hull of points, such as the vertices of a mesh.
+    """The convex hull of points, such as the vertices of a mesh. Of points in a plane it is a plate without thickness.
 
     Parameters
     ----------
@@ -370,7 +388,7 @@ class Hull(Shape):
     Raises
     ------
     ModelError
-        If the vertices are not finite points, there may be fewer than 4, or the pose is invalid.
+        If the vertices are not finite points, or all on a line, there may be fewer than 4, or the pose is invalid.
     """
 
     vertices: tuple[tuple[float, ...], ...] | np.ndarray
@@ -385,6 +403,9 @@ class Hull(Shape):
         found = self.vertices if isinstance(self.vertices, Thinned) else hull_points(
             array_of(points_of(self.vertices, "vertices of the hull")), count
         )
+        if len(found.points) < 3:
+            raise ModelError("the vertices of the hull are one point, or all on a line; give at least three that are "
+                             "not, or a vt.Capsule, or points= of the contact")  # fmt: skip
         # a hull that was made once has no more to lose: replace() and copies keep what is known
         object.__setattr__(self, "vertices", tuple(map(tuple, found.points.tolist())))
         object.__setattr__(self, "most", count)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
+from vitree.geometry.hull import FLAT
+from vitree.geometry.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
 SOLID, ELLIPSOID, HALF_SPACE = range(3)
 #: Faces whose normals and offsets differ by less, relative to the size, are one.
 COPLANAR = 1e-10
+#: Thickness of what is flat, as a share of its radius, where a polyhedron is to be within it.
+THIN = 1e-3
 
 
 def solid_of(shape: Shape, body: int, E: np.ndarray, p: np.ndarray) -> Mapping[str, Any]:
-    """Return a shape in the core frame of a ``body`` in which its own frame has rotation E (3, 3) and origin p (3,) [m]."""
+    """Return a shape in the core frame of a ``body``; there its frame has rotation E (3, 3) and origin p (3,) [m]."""
     R, x0 = E @ np.array(shape.rotation), E @ np.array(shape.position) + p
     made: dict[str, Any] = {"kind": SOLID, "body": body}
     if isinstance(shape, Sphere):
@@ -38,9 +42,48 @@ def solid_of(shape: Shape, body: int, E: np.ndarray, p: np.ndarray) -> Mapping[s
     return _bounded(made)
 
 
-def half_space(normal: np.ndarray, offset: float) -> Mapping[str, Any]:
-    """Return the half-space n . x <= offset [m] of the world."""
-    return {"kind": HALF_SPACE, "face": np.array([(*normal, offset)]), "reach": np.inf}
+def half_space(normal: ArrayLike, offset: float) -> Mapping[str, Any]:
+    """Return the half-space n . x <= offset [m] of the world; its vertex is the support along n."""
+    at = offset * np.asarray(normal, dtype=float)
+    face = np.append(np.asarray(normal, dtype=float), offset)
+    return {"kind": HALF_SPACE, "x": at[None], "face": face[None], "reach": np.inf}
+
+
+def points_within(solid: Mapping[str, Any]) -> np.ndarray:
+    """Points (n, 3) [m] of the surface of a shape, beside it where it is flat; their mean is within it."""
+    corners = np.concatenate([np.eye(3), -np.eye(3)])
+    if solid["kind"] == ELLIPSOID:
+        ends = np.diag(solid["half"]) @ solid["axes"].reshape(3, 3)
+        points: np.ndarray = solid["middle"] + np.concatenate([ends, -ends])
+        return points
+    radius = solid.get("radius", 0.0)
+    parts = [x + radius * corners if radius else x[None] for x in solid.get("x", ())]
+    if "rim" in solid:
+        rim = solid["rim"] * circle_across(solid["axis"], RIM_POINTS)
+        parts += [center + rim for center in solid["center"]]
+    points = np.concatenate(parts)
+    faces = solid.get("face", ())
+    if len(faces) == 2 and np.abs(faces[0] + faces[1]).max() < COPLANAR * solid["reach"]:
+        lift = 0.5 * THIN * solid["reach"] * faces[0][:3]
+        points = np.concatenate([points - lift, points + lift])
+    return points
+
+
+def planes_about(points: np.ndarray) -> np.ndarray:
+    """Return planes n . x <= d (m, 4) [-, m] of the convex hull of points (n, 3) [m] that are not in a plane."""
+    from scipy.spatial import ConvexHull
+
+    hull = ConvexHull(points).equations
+    return np.column_stack([hull[:, :3], -hull[:, 3]])
+
+
+def circle_across(axis: np.ndarray, count: int) -> np.ndarray:
+    """Return points (count, 3) [-] of the unit circle across a unit vector (3,)."""
+    x = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
+    x /= np.linalg.norm(x)
+    angles = 2.0 * np.pi / count * np.arange(count)
+    found: np.ndarray = np.cos(angles)[:, None] * x + np.sin(angles)[:, None] * np.cross(axis, x)
+    return found
 
 
 def _circular(shape: Cylinder | Cone | Disk, R: np.ndarray, x0: np.ndarray) -> dict[str, Any]:
@@ -64,6 +107,9 @@ def _polyhedron(x: np.ndarray) -> dict[str, Any]:
     from scipy.spatial import ConvexHull
 
     middle = x.mean(axis=0)
+    _, spread, axes = np.linalg.svd(x - middle, full_matrices=False)
+    if spread[2] <= FLAT * spread[0]:
+        return _plate(x, middle, axes)
     hull = ConvexHull(x - middle)
     size = float(np.abs(x - middle).max())
     planes, of = list[np.ndarray](), np.full(len(hull.equations), -1)
@@ -86,6 +132,16 @@ def _polyhedron(x: np.ndarray) -> dict[str, Any]:
     # a face holds its outermost vertex
     offsets = ((x - middle) @ normals.T).max(axis=0) + normals @ middle
     return {"x": x, "face": np.column_stack([normals, offsets]), "edge": np.array(edges)}
+
+
+def _plate(x: np.ndarray, middle: np.ndarray, axes: np.ndarray) -> dict[str, Any]:
+    """The same of points in a plane across the last of the ``axes`` (3, 3): a polygon with two faces."""
+    from scipy.spatial import ConvexHull
+
+    around = ConvexHull((x - middle) @ axes[:2].T).vertices
+    normals = np.array([axes[2], -axes[2]])
+    edges = np.sort(np.column_stack([around, np.roll(around, -1)]), axis=1)
+    return {"x": x, "face": np.column_stack([normals, normals @ middle]), "edge": edges}
 
 
 def _bounded(made: dict[str, Any]) -> dict[str, Any]:

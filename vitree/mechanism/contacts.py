@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import explain_calls, of_kind, several, shown
 from vitree.errors import ModelError
 from vitree.geometry.numbers import array_of, points_of, within
-from vitree.geometry.shapes import EXACT, Shape
+from vitree.geometry.shapes import EXACT, Hull, Shape
 from vitree.geometry.terrain import HeightField
 from vitree.spatial.checks import finite, triple, unit_triple
 
@@ -130,7 +130,7 @@ def plane_of(given: Iterable[object], what: str = "a plane of the ground") -> tu
 @explain_calls
 @dataclass(frozen=True)
 class Contact:
-    """A part of a mechanism that touches the ground and, where it is round, other bodies.
+    """A part of a mechanism that touches the ground and other bodies.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ class Contact:
     radius : float [m]
         Of balls about the points; zero for points.
     shapes : sequence of shapes, optional
-        :class:`Sphere`, :class:`Capsule`, :class:`Box`, :class:`Cylinder`, :class:`Disk`, :class:`Hull`, placed in
-        the frame.
+        :class:`Sphere`, :class:`Capsule`, :class:`Box`, :class:`Cylinder`, :class:`Cone`, :class:`Ellipsoid`,
+        :class:`Hull`, :class:`Disk`, placed in the frame.
     friction : float, optional [-]
         See :class:`Ground` for what counts where two surfaces meet.
     restitution : float, optional [-]
@@ -152,8 +152,9 @@ class Contact:
 
     Notes
     -----
-    Spheres, capsules and points with a radius touch each other and boxes. Boxes do not touch boxes; cylinders, hulls
-    and points touch the ground only; disks touch its planes.
+    Shapes of any kind, and points with a radius, touch each other and the planes of the ground. Points without a radius
+    touch the ground only. On a height field spheres, capsules and points are as on a plane; boxes, hulls, cylinders,
+    cones and ellipsoids meet it by their points, and disks do not meet it.
 
     Raises
     ------
@@ -196,11 +197,14 @@ class Contact:
 
     @property
     def lost(self) -> float:
-        """How far its shapes are, at most, outside of the points that stand for them [m]."""
-        return max((shape.lost for shape in self.shapes), default=0.0)
+        """How far vertices that were left out are, at most, outside of its hulls [m]."""
+        return max((shape.lost for shape in self.shapes if isinstance(shape, Hull)), default=0.0)
 
     def parts(self) -> list[tuple[np.ndarray, float, Shape | None]]:
-        """Return what a plane meets: points (n, 3) [m] in the frame, radius of balls about them [m], shape or None."""
+        """Return what the ground meets: points (n, 3) [m] in the frame, radius of balls about them [m], shape or None.
+
+        Cylinders, cones and ellipsoids are met by planes as they are, and by a height field at these points.
+        """
         own = [] if self.points is None else [(array_of(self.points), self.radius, None)]
         return [*own, *((shape.points, shape.ball, shape) for shape in self.shapes)]
 
@@ -213,19 +217,25 @@ class NoContact:
     ----------
     a, b : str
         Names of frames; "world" is the world, not the ground.
+    bodies : bool
+        Whether all that is fixed to the same bodies is left out. False: contacts of these two frames alone, as where
+        links are fixed to each other and some of them touch others.
 
     Raises
     ------
     ModelError
-        If a name is no text.
+        If a name is no text, or ``bodies`` neither True nor False.
     """
 
     a: str
     b: str
+    bodies: bool = True
 
     def __post_init__(self) -> None:
         for name in (self.a, self.b):
             _require_name(name, "frame of a NoContact")
+        if not isinstance(self.bodies, bool):
+            raise ModelError(f"bodies of the {self.name} is {shown(self.bodies)}; it must be True or False")
 
     @property
     def name(self) -> str:

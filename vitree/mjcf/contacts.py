@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Place, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Hull, Place, Shape, Sphere
 from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.mjcf.names import Findings, Names, listed, matrix
@@ -40,6 +40,8 @@ def solid_of(model: MjModel, k: int, most: int) -> Shape | None:
         return Box((2 * size[0], 2 * size[1], 2 * size[2]), **place)
     if kind == kinds.mjGEOM_CYLINDER:
         return Cylinder(size[0], 2 * size[1], **place)
+    if kind == kinds.mjGEOM_ELLIPSOID:
+        return Ellipsoid((size[0], size[1], size[2]), **place)
     if kind == kinds.mjGEOM_MESH:
         mesh = int(model.geom_dataid[k])
         first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
@@ -144,21 +146,17 @@ def add_contacts(model: MjModel, names: Names, findings: Findings, ground: Groun
         else:
             solids[k] = solid
     if lost:
-        findings.say("contact-shape", f"ellipsoids, height fields and other shapes that touch: {_geoms(names, lost)}")
+        findings.say("contact-shape", f"height fields and other shapes that touch: {_geoms(names, lost)}")
     grounded = {k: [p for p in planes if geoms.meet(k, p)] if ground is None else [] for k in solids}
     meets = [k for k in solids if not geoms.fixed[body[k]] and (ground is not None or grounded[k])]
     pairs = [(a, b) for i, a in enumerate(solids) for b in list(solids)[:i] if geoms.meet(a, b)]
-    known = [pair for pair in pairs if _known(solids[pair[0]], solids[pair[1]])]
-    if len(known) < len(pairs):
-        bodies = listed(f"{names.body[body[a]]} - {names.body[body[b]]}" for a, b in pairs if (a, b) not in set(known))
-        findings.say("contact-pair", "contacts of boxes, cylinders and meshes with each other, and of balls with "
-                     f"cylinders and meshes, are not supported: {bodies}")  # fmt: skip
-    touching = {k for pair in known for k in pair}
+    touching = {k for pair in pairs for k in pair}
     taken = [k for k in solids if k in touching or k in meets]
     flies = [k for k in taken if k not in meets and not geoms.fixed[body[k]]]
     if flies and meets:  # in a Contact they would touch the ground
         findings.say("contact-pair", f"geoms that touch other bodies and not the ground: {_geoms(names, flies)}")
         taken = [k for k in taken if k not in flies]
+        pairs = [pair for pair in pairs if not {*pair} & {*flies}]
     if not taken:
         return []
     found: list[Ground | Contact | NoContact] = []
@@ -171,22 +169,36 @@ def add_contacts(model: MjModel, names: Names, findings: Findings, ground: Groun
         groups.setdefault((int(body[k]), friction), []).append(solids[k])
     found += [Contact(names.body[b] if b else "world", shapes=tuple(shapes), friction=friction)
               for (b, friction), shapes in groups.items()]  # fmt: skip
-    there = sorted({int(body[k]) for k in taken})
-    allowed = {tuple(sorted((int(body[a]), int(body[b])))) for a, b in known}
-    found += [NoContact(names.body[a] if a else "world", names.body[b])
-              for i, a in enumerate(there) for b in there[i + 1 :] if (a, b) not in allowed]  # fmt: skip
-    if beside := {tuple(sorted((int(body[a]), int(body[b])))) for i, a in enumerate(taken) for b in taken[:i]
-                  if _known(solids[a], solids[b]) and not geoms.meet(a, b)} & allowed:  # fmt: skip
-        pairs_of = listed(f"{names.body[a]} - {names.body[b]}" for a, b in sorted(beside))
-        findings.say("contact-pair", f"bodies of which some geoms touch each other; here all of them do: {pairs_of}")
-    _tell(model, findings, taken, solids, known)
+    found += _apart(geoms, names, findings, taken, pairs)
+    _tell(model, findings, taken, solids, bool(pairs))
     return found
 
 
-def _known(a: Shape, b: Shape) -> bool:
-    """Whether two shapes touch each other in vitree."""
-    kinds = [isinstance(x, Sphere | Capsule) for x in (a, b)]
-    return all(kinds) or (any(kinds) and any(isinstance(x, Box) for x in (a, b)))
+def _apart(
+    geoms: _Geoms, names: Names, findings: Findings, taken: list[int], pairs: list[tuple[int, int]]
+) -> list[NoContact]:
+    """Return the pairs of bodies of which no geoms touch each other, and tell those that differ from MuJoCo.
+
+    Bodies that are fixed to each other are one, and two are in contact as a whole or not at all. Of the geoms
+    ``taken``, the ``pairs`` touch each other in MuJoCo.
+    """
+    parent, weld = geoms.model.body_parentid, geoms.model.body_weldid
+    whole = weld[geoms.model.geom_bodyid].tolist()
+
+    def bodies(a: int, b: int) -> tuple[int, int]:
+        return min(whole[a], whole[b]), max(whole[a], whole[b])
+
+    def told(found: set[tuple[int, int]]) -> str:
+        return listed(f"{names.body[a] if a else 'world'} - {names.body[b]}" for a, b in sorted(found))
+
+    touching, meet = {bodies(*pair) for pair in pairs}, set(pairs) | {(b, a) for a, b in pairs}
+    if some := {bodies(a, b) for i, a in enumerate(taken) for b in taken[:i] if (a, b) not in meet} & touching:
+        findings.say("contact-pair", f"bodies of which some geoms touch each other; here all of them do: {told(some)}")
+    if carried := {(a, b) for a, b in touching if a and a == weld[parent[b]]}:
+        findings.say("contact-pair", f"bodies that touch what carries them; here they do not: {told(carried)}")
+    there = sorted({whole[k] for k in taken})
+    return [NoContact(names.body[a] if a else "world", names.body[b])
+            for i, a in enumerate(there) for b in there[i + 1 :] if (a, b) not in touching]  # fmt: skip
 
 
 def _geoms(names: Names, numbers: list[int]) -> str:
@@ -211,19 +223,17 @@ def _ground(model: MjModel, geoms: _Geoms, findings: Findings, names: Names, pla
     return Ground(spaces[0][1], spaces[0][0], friction=friction, planes=tuple(spaces[1:]))
 
 
-def _tell(
-    model: MjModel, findings: Findings, taken: list[int], solids: dict[int, Shape], known: list[tuple[int, int]]
-) -> None:
+def _tell(model: MjModel, findings: Findings, taken: list[int], solids: dict[int, Shape], each_other: bool) -> None:
     """Note how contacts are read."""
     bodies = len({int(model.geom_bodyid[k]) for k in taken})
     text = f"bodies that touch: {bodies}, by {len(taken)} geoms"
-    lost = max(solids[k].lost for k in taken)
+    lost = max((x.lost for k in taken if isinstance(x := solids[k], Hull)), default=0.0)
     if lost:
-        text += f"; hulls of few points and rims of cylinders lose up to {lost:.2g} m"
+        text += f"; hulls of few points lose up to {lost:.2g} m"
     findings.say("contacts", text)
     if (model.geom_condim[taken] > 3).any():
         findings.say("contact-friction", "torsional and rolling friction (condim 4 and 6) of contacts")
-    if known:
+    if each_other:
         findings.say("contact-friction", "bodies that touch each other have the larger friction of their contacts with "
                      "the ground, which may be more than their own")  # fmt: skip
     findings.say("contact-soft", "softness of contacts: solref, solimp, margin and gap; contacts are rigid here")

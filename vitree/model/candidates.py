@@ -168,6 +168,12 @@ class Candidates:
         """How many surfaces the ground has."""
         return len(self.planes) + (self.terrain is not None)
 
+    @property
+    def on_ground(self) -> np.ndarray:
+        """Which of ``facing`` are of a convex shape and the ground, (f,) bool."""
+        found: np.ndarray = self.solid_source[self.facing[:, 1]] < 0
+        return found
+
 
 class ContactGaps(NamedTuple):
     """Gaps of all that may touch, one row each.
@@ -273,7 +279,7 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     pairs, numbers = list[tuple[int, int]](), list[tuple[float, ...]]()
     for i, one in enumerate(made):
         for j in range(i + 1, len(made)):
-            if _has_own(shapes[i], shapes[j]) or shut[one["body"], made[j]["body"]]:
+            if _has_own(shapes[i], shapes[j]) or shut[source[i], source[j]]:
                 continue
             if isinstance(shapes[i], Hull) and isinstance(shapes[j], Hull) and beside[one["body"], made[j]["body"]]:
                 continue
@@ -384,13 +390,14 @@ def _pairs(
 ) -> tuple[list[int], list[tuple[int, int]], list[int]]:
     """Kinds, rows and ends of the pairs that may touch."""
     rod_body, box_body = columns["rod_body"], columns["box_body"]
+    rod_source, box_source = columns["rod_source"], columns["box_source"]
     shut = shut_pairs(index, flat)
     one, other = np.triu_indices(len(rod_body), 1)
-    open_ = ~shut[rod_body[one], rod_body[other]]
+    open_ = ~shut[rod_source[one], rod_source[other]]
     one, other = one[open_], other[open_]
     long = (columns["rod_ends"][:, 0] != columns["rod_ends"][:, 1]).any(axis=1)
     ball, box = (x.ravel() for x in np.meshgrid(np.arange(len(rod_body)), np.arange(len(box_body)), indexing="ij"))
-    open_ = ~shut[rod_body[ball], box_body[box]]
+    open_ = ~shut[rod_source[ball], box_source[box]]
     ball, box = ball[open_], box[open_]
     whole = whole_pairs(flat)
     free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]
@@ -405,12 +412,22 @@ def _pairs(
 
 
 def shut_pairs(index: Index, flat: Flat) -> np.ndarray:
-    """Return which bodies do not touch each other, (nbody + 1, nbody + 1) bool; the world is the last."""
-    shut = np.zeros((len(flat.kind) + 1,) * 2, dtype=bool)
+    """Return which contacts do not touch each other, (n, n) bool, by rows of ``flat.contacts``."""
+    shut = np.zeros((len(flat.kind) + 1,) * 2, dtype=bool)  # of bodies; the world is the last
     for a, b in _apart(index, flat):
         shut[a, b] = shut[b, a] = True
     np.fill_diagonal(shut, True)
-    return shut
+    frames = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
+    body = np.array([index.place(frame)[0] if frame else -1 for frame in frames], int)
+    found: np.ndarray = shut[body[:, None], body[None]]
+    rows: dict[str, list[int]] = {}
+    for row, frame in enumerate(frames):
+        rows.setdefault(frame, []).append(row)
+    for pair in flat.contacts:
+        if isinstance(pair, NoContact) and not pair.bodies:
+            one, other = rows.get(pair.a, []), rows.get(pair.b, [])
+            found[np.ix_(one, other)] = found[np.ix_(other, one)] = True
+    return found
 
 
 def whole_pairs(flat: Flat) -> np.ndarray:
@@ -449,7 +466,7 @@ def _apart(index: Index, flat: Flat) -> Iterator[tuple[int, int]]:
         if above >= 0:
             yield i, above
     for pair in flat.contacts:
-        if isinstance(pair, NoContact):
+        if isinstance(pair, NoContact) and pair.bodies:
             yield index.place(pair.a)[0], index.place(pair.b)[0]
 
 
@@ -604,7 +621,7 @@ def _box_rows_of(found: Candidates, poses: np.ndarray) -> np.ndarray:
 
 
 def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
-    """Return the gaps of candidates at poses (nbody, 3, 4) [m] of the core frames."""
+    """Return the gaps of candidates at poses (nbody, 3, 4) [m] of the core frames, those with the ground first."""
     name = [contact.frame if isinstance(contact, Contact) else "" for contact in flat.contacts]
     a: list[str] = []
     b: list[str] = []
@@ -616,6 +633,7 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     for _ in parts:
         a += [name[k] for k in found.source]
         b += ["ground"] * len(c)
+    _add_facing(found, name, np.flatnonzero(found.on_ground), poses, (a, b, parts))
     one, other, x, y, _ = _rod_places(found, poses)
     a += [name[k] for k in found.rod_source[one]]
     b += [name[k] for k in found.rod_source[other]]
@@ -625,11 +643,7 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     a += [name[k] for k in found.rod_source[ball]]
     b += [name[k] for k in found.box_source[box]]
     parts.append(_box_gaps(found, poses, ball, box, found.pair_end[rows]))
-    one, other = found.facing.T
-    below = found.solid_source[other]
-    a += [name[k] for k in found.solid_source[one]]
-    b += [name[k] if k >= 0 else "ground" for k in below]
-    parts.append(facing_gaps(found, np.arange(len(one)), poses[None], np.zeros(len(one), int)))
+    _add_facing(found, name, np.flatnonzero(~found.on_ground), poses, (a, b, parts))
     return ContactGaps(tuple(a), tuple(b), *(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
@@ -637,7 +651,20 @@ def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
     """Return friction, restitution, stiffness and damping (n, 4) of what :func:`gaps_of` has rows for."""
     rods = found.pair_numbers[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)][_rod_places(found, poses)[-1]]
     boxes = found.pair_numbers[_box_rows_of(found, poses)]
-    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), rods, boxes, found.facing_numbers])
+    below = found.on_ground
+    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), found.facing_numbers[below], rods, boxes,
+                           found.facing_numbers[~below]])  # fmt: skip
+
+
+def _add_facing(
+    found: Candidates, name: list[str], which: np.ndarray, poses: np.ndarray,
+    to: tuple[list[str], list[str], list[Gaps]],
+) -> None:  # fmt: skip
+    """Add some pairs of convex shapes to names of a and of b, and to gaps."""
+    one, other = found.solid_source[found.facing[which]].T.tolist()
+    to[0].extend(name[k] for k in one)
+    to[1].extend(name[k] if k >= 0 else "ground" for k in other)
+    to[2].append(facing_gaps(found, which, poses[None], np.zeros(len(which), int)))
 
 
 # ---- wheels that roll without slip -----------------------------------------------------------------------------

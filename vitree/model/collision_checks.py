@@ -1,4 +1,4 @@
-"""Shapes that can come near each other and cannot touch, and contacts for which there is nothing to touch."""
+"""Points that bodies can reach and cannot touch, contacts with nothing to touch, and bodies that pass others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vitree.findings import Finding
-from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Sphere
+from vitree.geometry.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Sphere
+from vitree.geometry.solids import HALF_SPACE, circle_across, planes_about, points_within
 from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat, limits_of
 from vitree.mechanism.index import Index
@@ -51,13 +52,8 @@ class Part(NamedTuple):
     points: np.ndarray
     radius: float
 
-    @property
-    def round(self) -> bool:
-        """Whether it touches other round parts, and boxes."""
-        return self.word in ("sphere", "capsule")
-
     def touches(self, other: Part) -> bool:
-        """Whether the two can touch each other."""
+        """Whether the two can touch each other: points without a radius touch no bodies."""
         return "point" not in (self.word, other.word)
 
     @property
@@ -126,7 +122,8 @@ class Unmet:
 
 
 #: What is to be done about pairs that cannot touch.
-REMEDY = "; give one of each pair spheres or capsules, or leave the pair out by vt.NoContact"
+REMEDY = "; points without a radius touch the ground only: give them a radius, or a shape, or leave the pair out by " \
+         "vt.NoContact"  # fmt: skip
 
 
 def parts_of(index: Index, flat: Flat) -> list[Part]:
@@ -140,6 +137,9 @@ def parts_of(index: Index, flat: Flat) -> list[Part]:
             x = own @ E.T + p
             if shape is None:
                 found += [Part(body, row, "sphere" if radius else "point", at[None], radius) for at in x]
+            elif isinstance(shape, Disk):  # its points are its middle, and it is no ball
+                rim = shape.radius * circle_across(E @ shape.axle, RIM_POINTS)
+                found.append(Part(body, row, "disk", x + rim, 0.0))
             else:
                 found.append(Part(body, row, _WORDS[type(shape)], x, radius))
     return found
@@ -148,16 +148,17 @@ def parts_of(index: Index, flat: Flat) -> list[Part]:
 def unmet_of(index: Index, flat: Flat, candidates: Candidates, poses: np.ndarray) -> Unmet:
     """Return what of a mechanism cannot touch though it can come near, and contacts with nothing to meet.
 
-    Left out are the pairs that :func:`candidates_of` leaves out, two of points, and pairs that the lengths of the
-    mechanism keep apart. ``poses`` (nbody, 3, 4) [m] are those of the core frames at the neutral configuration.
+    These are points without a radius, and shapes of other bodies. Left out are the pairs that :func:`candidates_of`
+    leaves out, two of points, and pairs that the lengths of the mechanism keep apart. ``poses`` (nbody, 3, 4) [m] are
+    those of the core frames at the neutral configuration.
     """
     parts = parts_of(index, flat)
     shut, whole = shut_pairs(index, flat), whole_pairs(flat)
     range_ = _Range(flat)
-    body = np.array([part.body for part in parts], int)
+    row = np.array([part.source for part in parts], int)
     close = near(parts, poses[None])[0] if parts else np.zeros((0, 0), bool)
     pairs, loose = [], []
-    for i, j in np.argwhere(np.triu(~shut[body[:, None], body[None]], 1)).tolist() if parts else ():
+    for i, j in np.argwhere(np.triu(~shut[row[:, None], row[None]], 1)).tolist() if parts else ():
         a, b = parts[i], parts[j]
         if a.touches(b) or (a.word == b.word == "point") or not range_.meet(a, b):
             continue
@@ -178,6 +179,7 @@ def _idle(flat: Flat, found: Candidates, parts: list[Part], pairs: list[tuple[in
     met = {*found.source.tolist()} if found.grounds else set()
     for row, kind in zip(found.pair.tolist(), found.pair_kind.tolist(), strict=True):
         met |= {int(found.rod_source[row[0]]), int((found.box_source if kind else found.rod_source)[row[1]])}
+    met |= {*found.solid_source[found.facing].ravel().tolist()}
     met |= {parts[k].source for pair in pairs for k in pair}
     left_out = {name for each in flat.contacts if isinstance(each, NoContact) for name in (each.a, each.b)}
     met |= {part.source for part in parts if part.body < 0 and left_out & {"world", flat.contacts[part.source].frame}}
@@ -306,16 +308,44 @@ def _support(x: np.ndarray, d: np.ndarray) -> np.ndarray:
 
 
 def passes(found: Candidates, poses: np.ndarray) -> np.ndarray:
-    """Return steps in which a round part passes through another, rows of (step, pair), first by step.
+    """Return steps in which a part passes through another, rows of (step, pair), first by step.
 
-    ``poses`` (n, nbody, 3, 4) [m] are those of the core frames at the nodes of n - 1 steps. A sphere, the middle and
-    the ends of a capsule move straight between two nodes, seen from the other part. They pass it if they go through it
-    while both nodes are free of it.
+    Parameters
+    ----------
+    found : Candidates
+    poses : (n, nbody, 3, 4) array [m]
+        Of the core frames at the nodes of n - 1 steps.
+
+    Returns
+    -------
+    (k, 2) array of int
+        Pairs are rows of ``found.pair``, and behind these of ``found.facing``.
+
+    Notes
+    -----
+    A sphere, the middle and the ends of a capsule, and the middles of other shapes move straight between two nodes,
+    seen from the other part. They pass it if they go through it while both nodes are free of it.
     """
+    if len(poses) < 2:
+        return np.zeros((0, 2), int)
+    told = _rods_that_pass(found, poses) + _solids_that_pass(found, poses)
+    return np.array(sorted(set(told)), int).reshape(-1, 2)
+
+
+def sources_of_pair(found: Candidates, pair: int) -> tuple[int, int]:
+    """Return rows of ``flat.contacts`` of the two of a pair of :func:`passes`."""
+    if pair >= len(found.pair):
+        one, other = found.solid_source[found.facing[pair - len(found.pair)]].tolist()
+    else:
+        i, j = found.pair[pair]
+        one, other = found.rod_source[i], (found.box_source if found.pair_kind[pair] else found.rod_source)[j]
+    return int(one), int(other)
+
+
+def _rods_that_pass(found: Candidates, poses: np.ndarray) -> list[tuple[int, int]]:
+    """Steps and pairs of spheres and capsules that pass each other, or boxes."""
     rows = np.flatnonzero(found.pair_end == 0)
     told: list[tuple[int, int]] = []
-    if len(poses) < 2 or not len(rows):
-        return np.zeros((0, 2), int)
     middles = [_middles(found.rod_body, found.rod_ends.mean(axis=1), poses),
                _middles(found.box_body, found.box_p, poses)]  # fmt: skip
     moves = [np.linalg.norm(np.diff(x, axis=0), axis=2) for x in middles]
@@ -330,11 +360,36 @@ def passes(found: Candidates, poses: np.ndarray) -> np.ndarray:
         for at in ends if (ends[0] != ends[2]).any() else ends[:1]:
             x = [_world(found.rod_body[i], at, poses[fast + one]) for one in (0, 1)]
             if box:
-                hit = _through_box(found, j, x, [poses[fast + one] for one in (0, 1)], radius)
+                hit = _through_box(found, j, x, [poses[fast + one] for one in (0, 1)])
             else:
                 hit = _through_ball(found, j, x, [poses[fast + one] for one in (0, 1)], radius)
             told += [(int(step), k) for step in fast[hit]]
-    return np.array(sorted(set(told)), int).reshape(-1, 2)
+    return told
+
+
+def _solids_that_pass(found: Candidates, poses: np.ndarray) -> list[tuple[int, int]]:
+    """Steps and pairs of convex shapes whose middles pass through the other; nothing passes half-spaces."""
+    told: list[tuple[int, int]] = []
+    used = [k for k in np.unique(found.facing).tolist() if found.solids[k]["kind"] != HALF_SPACE]
+    if not used:
+        return told
+    body = {k: int(found.solids[k]["body"]) for k in used}
+    points = {k: points_within(found.solids[k]) for k in used}
+    middle = {k: x.mean(axis=0) for k, x in points.items()}
+    move = {k: np.linalg.norm(np.diff(_world(body[k], middle[k], poses), axis=0), axis=1) for k in used}
+    far = {k: float(x.max()) for k, x in move.items()}
+    planes = {k: planes_about(x) for k, x in points.items()}
+    # twice the radius of a ball about the middle that is within
+    thick = {k: 2.0 * float((x[:, 3] - x[:, :3] @ middle[k]).min()) for k, x in planes.items()}
+    for row, (i, j) in enumerate(found.facing.tolist(), start=len(found.pair)):
+        if j not in body or far[i] + far[j] <= thick[i] + thick[j]:
+            continue
+        fast = np.flatnonzero(move[i] + move[j] > thick[i] + thick[j])
+        for one, other in ((i, j), (j, i)):
+            ends = [poses[fast], poses[fast + 1]]
+            ways = [_seen(body[other], _world(body[one], middle[one], at), at) for at in ends]
+            told += [(int(step), row) for step in fast[_through_planes(planes[other], *ways)]]
+    return told
 
 
 def _middles(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
@@ -350,26 +405,32 @@ def _world(body: int, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
     return found
 
 
-def _through_box(found: Candidates, j: int, x: list[np.ndarray], poses: list[np.ndarray], radius: float) -> np.ndarray:
-    """Whether straight ways of balls (n,) from outside to outside of a box lead through it."""
-    seen = []
-    for at, pose in zip(x, poses, strict=True):
-        E, p = found.box_E[j], found.box_p[j]
-        if found.box_body[j] >= 0:
-            R = pose[:, found.box_body[j], :, :3]
-            at = np.einsum("nji,nj->ni", R, at - pose[:, found.box_body[j], :, 3])
-        seen.append((at - p) @ E)
-    a, b = seen
-    half = found.box_half[j]
-    way = b - a
+def _seen(body: int, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
+    """Points (n, 3) [m] of the world in the core frame of a body."""
+    if body < 0:
+        return x
+    seen: np.ndarray = np.einsum("nji,nj->ni", poses[:, body, :, :3], x - poses[:, body, :, 3])
+    return seen
+
+
+def _through_planes(planes: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Whether straight ways from a to b (n, 3), both outside, lead through what is below all planes (m, 4)."""
+    start, way = planes[:, 3] - a @ planes[:, :3].T, (b - a) @ planes[:, :3].T
     with np.errstate(divide="ignore", invalid="ignore"):
-        enter, leave = ((-np.sign(way) * half - a) / way, (np.sign(way) * half - a) / way)
-        still = way == 0.0
-        enter = np.where(still, np.where(np.abs(a) <= half, -np.inf, np.inf), enter)
-        leave = np.where(still, np.where(np.abs(a) <= half, np.inf, -np.inf), leave)
-    first, last = enter.max(axis=1), leave.min(axis=1)
+        share = start / way
+    still = np.where(start >= 0.0, -np.inf, np.inf)  # along a plane: below it or never
+    first = np.where(way < 0.0, share, np.where(way > 0.0, -np.inf, still)).max(axis=1)
+    last = np.where(way > 0.0, share, np.inf).min(axis=1)
     result: np.ndarray = (first < last) & (first > 0.0) & (last < 1.0)
     return result
+
+
+def _through_box(found: Candidates, j: int, x: list[np.ndarray], poses: list[np.ndarray]) -> np.ndarray:
+    """Whether straight ways of balls (n,) from outside to outside of a box lead through it."""
+    E, half = found.box_E[j], found.box_half[j]
+    normals = np.concatenate([E.T, -E.T])
+    planes = np.column_stack([normals, np.tile(half, 2) + normals @ found.box_p[j]])
+    return _through_planes(planes, *(_seen(int(found.box_body[j]), *each) for each in zip(x, poses, strict=True)))
 
 
 def _through_ball(found: Candidates, j: int, x: list[np.ndarray], poses: list[np.ndarray], radius: float) -> np.ndarray:
@@ -381,4 +442,3 @@ def _through_ball(found: Candidates, j: int, x: list[np.ndarray], poses: list[np
     nearest = np.linalg.norm(a + share[:, None] * way, axis=1)
     result: np.ndarray = (share > 0.0) & (share < 1.0) & (nearest < 0.5 * reach)
     return result
-

@@ -17,9 +17,8 @@ from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
-from vitree.model.candidates import named_side
-from vitree.model.candidates import FACETS
-from vitree.model.contacts import GROUND, Nodes, count_of, gaps_at, kicks_of
+from vitree.model.candidates import FACETS, named_side
+from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of
 from vitree.model.dynamics import FACES
 from vitree.model.model import Model
 from vitree.model.user_inputs import by_displacement
@@ -481,7 +480,6 @@ def _placed(model: Model, q: np.ndarray) -> np.ndarray:
     if ground is None:
         raise ModelError(f'"{model.name}" has no ground; give one, such as load_urdf(..., ground=vt.Ground())')
     up, trees, ways = _to_move(model, ground)
-    grounded = np.flatnonzero([b == GROUND for b in model.contact_gaps(at).b])
     if not ways:
         raise ModelError(
             f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; give it a vt.free '
@@ -489,12 +487,12 @@ def _placed(model: Model, q: np.ndarray) -> np.ndarray:
         )
     for _ in range(MOST):
         gaps = model.contact_gaps(at)
-        rate = gaps.normal @ up  # how fast each gap grows along the way
+        rate = gaps.normal[: len(trees)] @ up  # how fast each gap grows along the way
         for tree, way in ways.items():
-            rows = grounded[(trees == tree) & (rate[grounded] > WALL)]
+            rows = np.flatnonzero((trees == tree) & (rate > WALL))
             at = at + way * (-gaps.gap[rows] / rate[rows]).max()
     gaps = model.contact_gaps(at)
-    for k, tree in zip(grounded.tolist(), trees.tolist(), strict=True):
+    for k, tree in enumerate(trees.tolist()):
         if gaps.gap[k] < -1e-12 and tree in ways:
             raise InputError(
                 f'"{gaps.a[k]}" is {-gaps.gap[k]:.3g} m inside a wall of the ground, which no move along '
@@ -504,16 +502,14 @@ def _placed(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def _to_move(model: Model, ground: Ground) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
-    """Return the way (3,) out of the ground, the root of each gap with it, and the ways (nq,) of roots that move.
-
-    Gaps with the ground are in the order of ``model.contact_gaps``.
-    """
+    """Return the way (3,) out of the ground, the root of each gap with it, and the ways (nq,) of roots that move."""
     found, root = model.contact_candidates, roots_of(model.flat.parent)
     up = np.array((0.0, 0.0, 1.0)) if ground.terrain is not None else found.planes[0, :3]
-    on_planes = [found.solids[k]["body"] for k, below in found.facing.tolist() if found.solid_source[below] < 0]
-    trees = np.concatenate([np.tile(root[found.body], found.grounds), root[np.array(on_planes, dtype=int)]])
-    ways = {tree: way for tree in dict.fromkeys(trees.tolist()) if (way := way_of(model, tree, up)) is not None}
-    return up, trees, ways
+    of_shapes = [found.solids[k]["body"] for k in found.facing[found.on_ground, 0]]
+    roots = root[np.concatenate([np.tile(found.body, found.grounds), of_shapes]).astype(int)]
+    moved = dict.fromkeys(roots.tolist())
+    ways = {tree: way for tree in moved if (way := way_of(model, tree, up)) is not None}
+    return up, roots, ways
 
 
 def way_of(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:

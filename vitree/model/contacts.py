@@ -147,7 +147,7 @@ class ContactMethods(KinematicsMethods):
     @functools.cached_property
     @of_full
     def unsupported_contacts(self) -> Unmet:
-        """Shapes in reach of each other that cannot touch, and contacts that can meet nothing; bodies of ``full``."""
+        """Points in reach of bodies that they cannot touch, and contacts that meet nothing; bodies of ``full``."""
         poses = self._pose_rows(self.neutral()[None])[0]
         return unmet_of(self.index, self.flat, self.contact_candidates, poses)
 
@@ -337,7 +337,7 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
         made = facing_gaps(found, which[first], poses[:-1].reshape(-1, nbody, 3, 4), row[some[first]])
         for to, x in zip(out, made, strict=True):
             to[first] = x.reshape(len(first), -1)
-        return out[0][:, 0], *out[1:]
+        return out[0][:, 0], out[1], out[2], out[3]
 
     def on_wheels(some: np.ndarray) -> Gaps:
         which = pair[some] - len(found.pair) - facets

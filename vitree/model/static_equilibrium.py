@@ -16,9 +16,10 @@ from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
-from vitree.model.candidates import gap_numbers, named_side
+from vitree.model.candidates import named_side
 from vitree.model.configurations import require_clear, require_consistent, way_of
 from vitree.model.dynamics import refuse_rolling
+from vitree.model.faces import gaps_of_faces
 from vitree.model.model import Model
 from vitree.model.socp import Problem
 from vitree.model.user_inputs import resolve_inputs
@@ -205,8 +206,8 @@ class _Posture:
     def _touch(self, share: float) -> None:
         """Find what touches, its axes (n, 3, 3), rows normal and tangents, and joint forces (nv, 3 n) along them."""
         model, q = self.model, self.q
-        self.gaps = gaps = model.contact_gaps(q)
-        numbers = gap_numbers(model.contact_candidates, model._pose_rows(q[None])[0])
+        gaps, numbers = gaps_of_faces(model.flat, model.contact_candidates, model._pose_rows(q[None])[0], self.near)
+        self.gaps = gaps
         rows = np.flatnonzero(gaps.gap <= self.near)
         for k in rows:
             if np.isfinite(numbers[k, 2]):

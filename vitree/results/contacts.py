@@ -108,7 +108,8 @@ class ContactLog:
         """Return the log of one step: nodes and places are asked of the ``source`` when they are first read."""
         made = object.__new__(cls)
         object.__setattr__(
-            made, "__dict__", {"rows": rows, "names": names, "dt": dt, "_source": source, "_start": start, "_facets": facets})
+            made, "__dict__", {"rows": rows, "names": names, "dt": dt, "_source": source, "_start": start,
+                               "_facets": facets})  # fmt: skip
         return made
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact
 from vitree.model.candidates import Candidates
-from vitree.model.collision_checks import REMEDY, Unmet, near, overlaps, passes
+from vitree.model.collision_checks import REMEDY, Unmet, near, overlaps, passes, sources_of_pair
 from vitree.model.facts import Limited
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -212,7 +212,7 @@ def contact_warnings(model: System, t: np.ndarray, q: np.ndarray, nodes: bool) -
     told = [f"Contacts without a counterpart: {', '.join(unmet.idle)}. Add a ground, vt.Ground(), or shapes that they "
             "touch."] if unmet.idle else []  # fmt: skip
     told += _overlap_warnings(model, unmet, t, q)
-    if nodes and len(found.pair_kind):
+    if nodes and len(found.pair) + len(found.facing):
         told += _passing_warnings(model, found, t, q)
     return told
 
@@ -265,8 +265,7 @@ def _passing_warnings(model: Model, found: Candidates, t: np.ndarray, q: np.ndar
         if not len(steps):
             continue
         step, pair = steps[0].tolist()
-        i, j = found.pair[pair].tolist()
-        a, b = found.rod_source[i], (found.box_source if found.pair_kind[pair] else found.rod_source)[j]
+        a, b = sources_of_pair(found, pair)
         length = t[first + step + 1] - t[first + step]
         return [f"The {names[a]} passes through the {names[b]} in one step of {length:.3g} s, at t = "
                 f"{t[first + step]:.6g} s: contacts are detected at the ends of steps only. Use a smaller dt, so "

@@ -9,12 +9,13 @@ from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
-from vitree.errors import ModelError
+from vitree.errors import ModelError, UrdfError
 from vitree.geometry.hull import HULL_POINTS
 from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Place, Shape, Sphere
-from vitree.mechanism.contacts import Contact
+from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.urdf.hulls import mesh_hull
+from vitree.urdf.srdf import disabled_pairs
 from vitree.urdf.xml import Source
 
 
@@ -71,12 +72,29 @@ def contacts_of(file: Source, links: dict[str, Node], shapes: dict[str, list[Geo
             contacts.append(Contact(name, shapes=tuple(solids)))
     lost = max(contacts, key=lambda contact: contact.lost, default=None)
     if lost is not None:
-        count = sum(len(shape.points) for contact in contacts for shape in contact.shapes)
-        text = f"collision shapes touch the ground at points; links: {len(contacts)}, points: {count}"
+        count = sum(len(contact.shapes) for contact in contacts)
+        text = f"collision shapes make contact; links: {len(contacts)}, shapes: {count}"
         if lost.lost:
-            text += f'. Hulls of few points and rims of cylinders lose up to {lost.lost:.2g} m, on "{lost.frame}"'
+            text += f'. Hulls of few points lose up to {lost.lost:.2g} m, on "{lost.frame}"'
         file.say("contact-points", text)
     return contacts
+
+
+def apart_of(file: Source, contacts: list[Contact], path: Path | None) -> list[NoContact]:
+    """Return the pairs of links that the SRDF file beside a robot file, at ``path``, disables."""
+    if path is None or not contacts:
+        return []
+    try:
+        name, disabled = disabled_pairs(path)
+    except UrdfError as error:
+        file.say("contact-points", f"pairs of links that do not touch are not read: {error.args[0]}")
+        return []
+    links = [contact.frame for contact in contacts]
+    found = [NoContact(a, b, bodies=False) for i, a in enumerate(links) for b in links[i + 1 :]
+             if frozenset((a, b)) in disabled]  # fmt: skip
+    if found:
+        file.say("contact-points", f"pairs of links that do not touch, by {name}: {len(found)}")
+    return found
 
 
 def _node_of(link: Node, shape: Geometry) -> Node:

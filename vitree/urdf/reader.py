@@ -24,7 +24,7 @@ from vitree.model.model import Model
 from vitree.tree.tree import Tree
 from vitree.urdf.build import Builder, bounds_of, moves
 from vitree.urdf.checks import check_elements, check_mimics
-from vitree.urdf.collision import contacts_of
+from vitree.urdf.collision import apart_of, contacts_of
 from vitree.urdf.geometry import read_colours, read_shapes
 from vitree.urdf.inertials import POLICIES, settle_inertial
 from vitree.urdf.joints import Joint
@@ -171,9 +171,10 @@ def load_urdf(
         ``{"*_knee_*": 0.1, "*": 0.01}``. The first pattern that fits a joint counts. Joints that are not given have
         that of the file: where a <transmission> of one joint says the rotor's inertia, reduction^2 times it.
     ground : Ground, optional
-        The ground that the file's <collision> shapes touch, and with it each other: spheres, capsules, the corners of
-        boxes, points on the rims of cylinders, and corners of the convex hulls of meshes. A mesh that cannot be read is
-        then an error. Without a ground nothing touches.
+        The ground that the file's <collision> shapes touch, and with it each other: spheres, capsules, boxes,
+        cylinders, and the convex hulls of meshes; but for pairs of links that the SRDF file beside the file disables
+        (:func:`reference_configurations` says which that is). A mesh that cannot be read is then an error. Without a
+        ground nothing touches.
     limits : {"report", "enforce", "ignore"}
         Treatment of joint limits: a run that exceeds one says so in ``traj.warnings``; enforced; or no treatment.
     limit_restitution : float, or mapping of str to float, optional
@@ -374,7 +375,7 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
         placed = {link: own for link, own in shapes.items() if link in builder.places}
         contacts = contacts_of(file, links, placed, options["hull_points"])
         file.stop()
-        tree.contact(options["ground"], contacts)
+        tree.contact(options["ground"], contacts, apart_of(file, contacts, path))
     tree.limits = options["limits"]
     builder.note(options["mimic"], rotors, options["limits"])
     tree.report = file.report()

@@ -186,7 +186,7 @@ RULES: dict[str, Rule] = {
     "loop-joints": Rule("note", "Joints that close loops become constraints.", ""),
     "mimic-joints": Rule("note", "How joints with <mimic> are treated: coupled to their leaders, or independent.", ""),
     "rotors": Rule("note", "Rotor inertias of transmissions, times reduction^2, become the armature of joints.", ""),
-    "contact-points": Rule("note", "With ground=: <collision> shapes touch the ground at contact points.", ""),
+    "contact-points": Rule("note", "With ground=: <collision> shapes make contact; how many, and what hulls lose.", ""),
     "limits": Rule("note", "How joint limits are treated, according to `limits=`.", ""),
     "mesh-missing": Rule("note", "A mesh is not found; its name is kept.", ""),
     "extension": Rule("note", "Elements of other tools are ignored.", ""),

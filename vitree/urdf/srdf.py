@@ -1,9 +1,10 @@
-"""Reference configurations: the group states of the SRDF file beside a URDF file."""
+"""The SRDF file beside a URDF file: reference configurations, and pairs of links that do not touch."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -22,7 +23,8 @@ FALLING = ("bolt",)
 #: Coordinates of a free joint.
 FREE = 7
 #: What is read of an SRDF file.
-_SRDF = Tag(children={"group_state": Tag(children={"joint": Tag()}, many=("joint",))}, many=("group_state",))
+_SRDF = Tag(children={"group_state": Tag(children={"joint": Tag()}, many=("joint",)), "disable_collisions": Tag()},
+            many=("group_state", "disable_collisions"))  # fmt: skip
 
 
 @explain_calls
@@ -101,6 +103,17 @@ def standing_posture(path: Path) -> dict[str, tuple[float, ...]] | None:
     return next((states[name] for name in STANDING if name in states), None)
 
 
+def disabled_pairs(path: Path) -> tuple[str, set[frozenset[str]]]:
+    """Return the name of the SRDF file beside a URDF file, "" without one, and the pairs of links that it disables.
+
+    Raises a UrdfError if the file cannot be read.
+    """
+    if (file := _file_beside(path)) is None:
+        return "", set()
+    found = _root(file).findall("disable_collisions")
+    return file.name, {frozenset((pair.get("link1", ""), pair.get("link2", ""))) for pair in found}
+
+
 def _file_beside(path: Path) -> Path | None:
     """Return the SRDF file of a URDF file: the one whose name begins most like its own."""
     files = sorted(path.absolute().parent.parent.glob("srdf/*.srdf"))
@@ -109,19 +122,23 @@ def _file_beside(path: Path) -> Path | None:
 
 def _group_states(file: Path) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return the values of joints by the names of group states and of joints; numbers with a fault are left out."""
-    try:
-        with open(file, "rb") as stream:
-            root = Source(file.name, stream.read(MAX_BYTES + 1), known=_SRDF).root
-    except OSError as error:
-        raise UrdfError(f"{file.name} cannot be read: {error.strerror}") from None
     return {
         state.get("name", ""): {
             joint.get("name", ""): values
             for joint in state.findall("joint")
             if (values := _numbers(joint.get("value", "")))
         }
-        for state in root.findall("group_state")
+        for state in _root(file).findall("group_state")
     }
+
+
+def _root(file: Path) -> Element:
+    """Return the root of an SRDF file; a UrdfError if it cannot be read."""
+    try:
+        with open(file, "rb") as stream:
+            return Source(file.name, stream.read(MAX_BYTES + 1), known=_SRDF).root
+    except OSError as error:
+        raise UrdfError(f"{file.name} cannot be read: {error.strerror}") from None
 
 
 def _alike(a: str, b: str) -> int:

@@ -94,11 +94,8 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
     cdef int id
     place_shape(e.shape_b, x.pose1, &before)
     f.kind, f.n = FIXED, x.at[e.pair].n
-    if e.shape_b.kind == HALF_SPACE:
-        face_feature(e.shape_b, 0, &f.fb)
-    else:
-        plane_through(&before, f.n, support(&before, f.n, &id), &f.fb)
-        f.fb.size += e.shape_b.radius
+    plane_through(&before, f.n, support(&before, f.n, &id), &f.fb)
+    f.fb.size += e.shape_b.radius
     support_feature(A, neg(rotated(B, f.fb.e)), &f.fa)
     if f.fa.kind == RIM:
         material_point(A, support(A, neg(rotated(B, f.fb.e)), &id), PLANE_ID, 0.0, &f.fa)

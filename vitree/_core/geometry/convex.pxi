@@ -146,10 +146,8 @@ cdef Vec3 support(const Placed* P, Vec3 m, int* id) noexcept nogil:
 
 
 cdef inline double extent(const Placed* P, Vec3 m) noexcept nogil:
-    # h(m) of a unit vector; of a half-space along its normal
+    # h(m) of a unit vector; of a half-space along its normal, by a point of its plane
     cdef int id
-    if P.s.kind == HALF_SPACE:
-        return P.s.face[3]
     return dot(support(P, m, &id), m) + P.s.radius
 
 

@@ -115,6 +115,14 @@ def _cylinder(
     return shapes.Cylinder(radius, length, int(rim_points), **_placed(position, rotation))
 
 
+def _cone(radius: float, length: float, position: Vector = _ORIGIN, rotation: Numbers = _EYE) -> shapes.Cone:
+    return shapes.Cone(radius, length, **_placed(position, rotation))
+
+
+def _ellipsoid(semi_axes: Vector, position: Vector = _ORIGIN, rotation: Numbers = _EYE) -> shapes.Ellipsoid:
+    return shapes.Ellipsoid(semi_axes, **_placed(position, rotation))
+
+
 def _disk(
     radius: float, axis: Vector = (0.0, 1.0, 0.0), position: Vector = _ORIGIN, rotation: Numbers = _EYE
 ) -> shapes.Disk:
@@ -150,6 +158,8 @@ INNER: dict[str, dict[str, tuple[Make, str]]] = {
         "capsule": (_capsule, "radius length" + _PLACE),
         "box": (_box, "(x y z)" + _PLACE),
         "cylinder": (_cylinder, "radius length rim_points?" + _PLACE),
+        "cone": (_cone, "radius length" + _PLACE),
+        "ellipsoid": (_ellipsoid, "(a b c)" + _PLACE),
         "disk": (_disk, "radius (ax ay az)?" + _PLACE),
         "hull": (_hull, "(vertices ...) lost?" + _PLACE),
     },
@@ -214,7 +224,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "ground": (_ground, "friction? restitution? stiffness? damping? height? (nx ny nz)? (planes ...)?"),
     "contact": (_contact, f'"frame" {_SURFACE} radius? (points ...)?'),
     "rolling": (_rolling, '"frame" radius (ax ay az) (x y z) along across normal (plane ...)?'),
-    "no-contact": (contacts.NoContact, '"a" "b"'),
+    "no-contact": (contacts.NoContact, '"a" "b" \'frames?'),
     "limits": (None, "'report|'enforce|'ignore"),
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
@@ -223,7 +233,7 @@ UNBOUNDED = {*LIMITS, "drive", "ground", "contact"}
 #: Spellings of the paper's Listing 1.
 SPELLINGS = {"point-constaint": "point-constraint"}
 #: Symbols that stand for a value.
-SYMBOLS = {"own": None, "periodic": True}
+SYMBOLS = {"own": None, "periodic": True, "frames": False}
 #: Coordinates of the joints that have several.
 SIZES = {kind: len(of_v.split()) for kind, (_, of_v) in SEVERAL.items()}
 

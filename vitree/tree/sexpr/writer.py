@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import of_kind
 from vitree.errors import ModelError
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 from vitree.mechanism import constraints
 from vitree.mechanism.constraints import Constraint
 from vitree.mechanism.contacts import LIMITS as OF_JOINTS
@@ -32,6 +32,7 @@ DEEPEST = 40
 _SIZES: dict[type[Shape], Callable[..., tuple[object, ...]]] = {
     Box: lambda x: (x.size,), Sphere: lambda x: (x.radius,), Capsule: lambda x: (x.radius, x.length),
     Cylinder: lambda x: (x.radius, x.length, x.rim_points), Disk: lambda x: (x.radius, x.axis),
+    Cone: lambda x: (x.radius, x.length), Ellipsoid: lambda x: (x.semi_axes,),
     Hull: lambda x: (np.ravel(x.vertices), x.lost),
 }  # fmt: skip
 
@@ -141,7 +142,7 @@ def _component(item: Constraint | Load | Drive | Written) -> str:
 def _touching(item: Ground | Contact | NoContact) -> str:
     """The text of a ground, a contact or a pair that does not touch."""
     if isinstance(item, NoContact):
-        return f"(no-contact {_written(item.a)} {_written(item.b)})"
+        return f"(no-contact {_written(item.a)} {_written(item.b)}{'' if item.bodies else ' frames'})"
     numbers = " ".join(_written(x) for x in (item.friction, item.restitution, item.stiffness, item.damping))
     if isinstance(item, Ground):
         planes = tuple(x for normal, height in item.planes for x in (*normal, height))
