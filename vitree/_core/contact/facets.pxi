@@ -3,6 +3,8 @@
 
 #: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
+#: Points nearer to each other than this fraction of the size of a shape are beside each other
+cdef double BESIDE = 0.1
 
 
 cdef void begin_facets(ModelStepper self, const double* q) noexcept nogil:
@@ -101,6 +103,12 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
         material_point(A, support(A, neg(rotated(B, f.fb.e)), &id), PLANE_ID, 0.0, &f.fa)
 
 
+cdef inline bint beside(const Feature* f, const Feature* g, const vt_shape* s) noexcept nogil:
+    # whether two points of a shape are near each other
+    cdef Vec3 d = sub(f.p, g.p)
+    return s.kind == HALF_SPACE or dot(d, d) < BESIDE * BESIDE * s.reach * s.reach
+
+
 cdef double rank_of(ModelStepper self, int c) noexcept nogil:
     # how well the place of a facet may be taken by another one: those that push have zero
     cdef const Touching* x = &self.contact
@@ -113,21 +121,24 @@ cdef double rank_of(ModelStepper self, int c) noexcept nogil:
 
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
-    # there. If no place is free, a material point that was added before, such as the lowest one of a rim, moves to its own
+    # there. A material point that was added before, such as the lowest one of a rim, moves to a place beside it, or to any if
+    # there is no room for both: points nearly at one place make problems ill-conditioned
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
-    cdef bint moves
+    cdef bint moves = False
     cdef double rank = 0.0
     cdef Touch here
     for j in range(MOST_FACETS):
         if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
             if same_place(&f.fa, &x.facet[slot + j].fa) and same_place(&f.fb, &x.facet[slot + j].fb):
                 return
-            if x.added[slot + j]:
+            if x.added[slot + j] and not moves:
                 other = j
+                moves = (beside(&f.fa, &x.facet[slot + j].fa, self.touch[first].shape_a)
+                         and beside(&f.fb, &x.facet[slot + j].fb, self.touch[first].shape_b))
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = free < 0
+    moves = moves or free < 0
     if moves:
         free = other
     if free < 0:

@@ -11,6 +11,8 @@ cdef double TOUCH_SHARE = 1e-4
 cdef double TOUCH_QUADRATIC = 1e-2
 #: or to this one, if that takes more than corrections
 cdef double TOUCH_ENOUGH = 0.1
+#: Steps whose impulses do not satisfy the laws fail where they multiply the kinetic energy by more
+cdef double BLOWN_UP = 100.0
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -506,6 +508,22 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     correct(self, EACH)
     kick_node(self)
     return OK
+
+
+cdef bint blows_up(ModelStepper self) noexcept nogil:
+    # whether impulses that do not satisfy the laws multiply the kinetic energy: no contact does
+    cdef Newton* newton = &self.lane.newton
+    cdef const double* g = self.shared.m.g
+    cdef double before, after, mass = 0.0
+    cdef int i
+    for i in range(self.shared.m.nbody):
+        mass += self.shared.m.body[i].mass
+    model_velocity(self, self.lane.state.q, self.lane.state.x, newton.v)
+    before = vt_inner(self.nv, self.lane.state.x, newton.v)
+    before += mass * (g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * self.lane.now.h * self.lane.now.h
+    model_velocity(self, self.lane.state.q2, self.lane.state.x2, newton.v)
+    after = vt_inner(self.nv, self.lane.state.x2, newton.v)
+    return not after <= BLOWN_UP * before
 
 
 cdef bint turns_little(ModelStepper self) noexcept nogil:

@@ -100,6 +100,8 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
                     x.cut = TOUCH_CUTS
                     return NOT_CONVERGED
                 x.accepted = max(x.accepted, x.stuck / fabs(self.lane.now.h))
+            if x.accepted > 0.0 and not self.method.explicit and blows_up(self):
+                return NOT_CONVERGED
             x.solved = True
             push_end(self)
             if x.ends_pushed:

@@ -64,12 +64,6 @@ cdef inline bint is_round(const vt_shape* s) noexcept nogil:
     return s.kind == ELLIPSOID or s.radius > 0.0
 
 
-cdef void material_point(const Placed* P, Vec3 x, int id, double radius, Feature* f) noexcept nogil:
-    # a point of the body
-    f.kind, f.id, f.other, f.size = VERTEX, id, -1, radius
-    f.p, f.e = in_body(P, x), zero3()
-
-
 cdef void near_plane(const Placed* P, Vec3 m, Vec3 t1, Vec3 t2, Patch* out) noexcept nogil:
     # the points of a shape that are farthest along m, or nearly
     cdef const vt_shape* s = P.s

@@ -58,6 +58,12 @@ cdef inline void side_feature(const vt_shape* s, Feature* f) noexcept nogil:
     f.p = constant3(s.center) if s.rims == 2 else vertex_of(s, 0)
 
 
+cdef void material_point(const Placed* P, Vec3 x, int id, double radius, Feature* f) noexcept nogil:
+    # a point of the body
+    f.kind, f.id, f.other, f.size = VERTEX, id, -1, radius
+    f.p, f.e = in_body(P, x), zero3()
+
+
 cdef int facing(const Placed* P, Vec3 m) noexcept nogil:
     # the face whose normal is nearest to m
     cdef Vec3 d = tmul(P.R, m) if P.s.body >= 0 else m
@@ -202,29 +208,36 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
     # the closest features, from a first direction; of shapes that overlap a direction in which sigma is largest among those
     # about it
     cdef Simplex at
-    cdef Vec3 n = start, last, core
+    cdef Vec3 n = start, last, core, a, b, moved = zero3()
     cdef double size = A.s.reach + B.s.reach, d, pull
     cdef int i
     cdef bint one, other
     if B.s.kind == HALF_SPACE:
         over_half_space(A, B, x)
         return
-    d = gjk(A, B, zero3(), start, &at, &n)
+    d = gjk(A, B, moved, start, &at, &n)
     if d < PULLED * size:
         # the largest sigma(n) + pull (n.last), repeated, ends where sigma alone is largest
         n, pull = start, 1e-3 * size
         for i in range(PULLS):
-            last = n
-            d = gjk(A, B, scale(pull, last), last, &at, &n)
+            last, moved = n, scale(pull, n)
+            d = gjk(A, B, moved, last, &at, &n)
             if d == 0.0:
                 n, pull = last, 2.0 * pull
                 continue
             core = sub(n, last)
             if dot(core, core) < 1e-20:
                 break
-    x.n = n
+    a = b = zero3()
+    for i in range(at.n):
+        a, b = axpy(at.share[i], sub(at.a[i], moved), a), axpy(at.share[i], at.b[i], b)
     simplex_feature(A, at.ia, at.n, neg(n), &x.fa)
     simplex_feature(B, at.ib, at.n, n, &x.fb)
+    # of faces that meet faces or edges, a point of the one
+    if x.fb.kind == FACE and (x.fa.kind == EDGE or x.fa.kind == FACE):
+        material_point(A, a, -1, A.s.radius, &x.fa)
+    elif x.fa.kind == FACE and (x.fb.kind == EDGE or x.fb.kind == FACE):
+        material_point(B, b, -1, B.s.radius, &x.fb)
     x.exact = False
     for i in range(SWITCHES):
         x.n = n
@@ -236,12 +249,9 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
             x.exact = separation(A, B, x.n) >= x.gap - BEYOND * size
             break
     if not x.exact:
-        # the features of the search itself
+        # those of the search itself
         x.n, x.gap = n, separation(A, B, n)
-        x.a, x.b = zero3(), zero3()
-        for i in range(at.n):
-            x.a, x.b = axpy(at.share[i], at.a[i], x.a), axpy(at.share[i], at.b[i], x.b)
-        x.a, x.b = axpy(-A.s.radius, n, x.a), axpy(B.s.radius, n, x.b)
+        x.a, x.b = axpy(-A.s.radius, n, a), axpy(B.s.radius, n, b)
 
 
 cdef void deepest_features(const Placed* A, const Placed* B, Near* x) noexcept nogil:
