@@ -43,12 +43,15 @@ class Touched:
         Which way each contact slid in the step before, unit vectors or zeros.
     moves : (nv,) bool array
         Which coordinates move what touches.
+    facets : (k, m) array or None
+        Of each, the places of convex shapes as :class:`vitree.model.contacts.Nodes` has them.
     """
 
     members: tuple[int, ...]
     impulses: np.ndarray
     ways: np.ndarray
     moves: np.ndarray
+    facets: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +95,7 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
     """Return the equations of the contacts of a step from q to q2."""
 
     def at(q: np.ndarray, q2: np.ndarray) -> tuple[np.ndarray, ...]:
-        return stepper.between(q, q2, touched.members, touched.ways)
+        return stepper.between(q, q2, touched.members, touched.ways, touched.facets)
 
     order, laws, dims, bounds, leads, push, w, axes, springs, normals, ends = at(q, q2)
     first = np.cumsum(dims) - dims

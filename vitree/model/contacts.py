@@ -432,24 +432,33 @@ def contact_forces(model: ContactMethods, rows: np.ndarray) -> ContactForces:
 
 def late_pushes(
     model: ContactMethods, number: np.ndarray, h: np.ndarray, gaps: tuple[np.ndarray, np.ndarray], end: np.ndarray,
-    q: np.ndarray,
+    q: np.ndarray, facets: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return the impulses of springs of contacts that act where steps end, and the places of all there.
 
     Impulses (n, 3) [N s] are on the first of the two, in world axes; zero of contacts that do not yield. Places (n, 7)
     are as of :func:`places_of`. ``h`` (n,) [s] is the length of each step, ``gaps`` are those (n,) [m] where it starts
-    and where it ends, and ``end`` (n,) is the row of q (m, nq) [m or rad] where it ends. The model is not a reduced
-    one.
+    and where it ends, and ``end`` (n,) is the row of q (m, nq) [m or rad] where it ends. ``facets`` are those of
+    :class:`Nodes`. The model is not a reduced one.
     """
     impulses, places = np.zeros((len(number), 3)), np.zeros((len(number), 7))
     found = model.contact_candidates
-    some = np.flatnonzero((number < count_of(found)) & ~is_facet(found, number))
+    some = np.flatnonzero(number < count_of(found))
     arrays = (np.ascontiguousarray(x[some], dtype=float) for x in (h, *gaps))
     size = core.late_impulses(model.contact_list, np.ascontiguousarray(number[some], dtype=np.intp), *arrays)
     some, size = some[size != 0], size[size != 0]
+    facing = is_facet(found, number[some])
+    made = np.zeros((len(some), 7))
     if len(some):
-        gap, n, x, _ = gaps_at(model, number[some], end[some], q)
-        impulses[some], places[some] = size[:, None] * n, np.column_stack([x, n, gap])
+        made[~facing] = np.column_stack([x.reshape(-1, width) for x, width in zip(
+            (*gaps_at(model, number[some[~facing]], end[some[~facing]], q)[2::-1],), (3, 3, 1), strict=True)])  # fmt: skip
+    if facets is not None and facing.any():
+        of = some[facing]
+        out = np.zeros((len(of), 10))
+        core.facet_gaps(model.core, model.contact_list, np.ascontiguousarray(number[of], dtype=np.intp),
+                        np.ascontiguousarray(facets[of, PLACES:]), np.ascontiguousarray(q[end[of]]), out)  # fmt: skip
+        made[facing] = np.column_stack([out[:, 4:7], out[:, 1:4], out[:, 0]])
+    impulses[some], places[some] = size[:, None] * made[:, 3:6], made
     return impulses, places
 
 

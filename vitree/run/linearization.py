@@ -493,6 +493,7 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
     """Return the contacts that pushed in each step of a run that records each of them."""
     log, h = run.contacts, run.dt
     assert log is not None  # the model has contacts
+    facets = None if log.nodes is None else log.nodes.facets
     count, rubs = model.contact_list.count, [name == "dry friction" for _, name in log.names]
     # a limit's impulse has the sign of its coordinate
     stops = np.array([name == "limit" for _, name in log.names], dtype=bool)
@@ -505,7 +506,8 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
         at = slice(bounds[k], bounds[k + 1])
         numbers, slips = log.number[at], log.slip[at]
         there = moves[numbers].any(axis=0)
-        found.append(Touched(tuple(numbers.tolist()), impulses[at], ways, there) if len(numbers) else None)
+        own = None if facets is None else np.ascontiguousarray(facets[at])
+        found.append(Touched(tuple(numbers.tolist()), impulses[at], ways, there, own) if len(numbers) else None)
         ways = np.zeros((count, 3))
         for number, slip in zip(numbers.tolist(), slips, strict=True):
             size = np.linalg.norm(slip)

@@ -269,7 +269,7 @@ class _Steps:
             return None
         at = self.nodes.at
         gaps = self.places[:, 6], self.rows[:, 8]
-        return late_pushes(self.model, self.number, np.diff(self.t)[at], gaps, at + 1, self.q)
+        return late_pushes(self.model, self.number, np.diff(self.t)[at], gaps, at + 1, self.q, self.nodes.facets)
 
     def contact_work(self) -> np.ndarray:
         """lam . J (v1 + v1+)/2, where the steps start and, of springs, where they end."""

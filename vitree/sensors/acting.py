@@ -247,7 +247,8 @@ class Acting:
             # what springs give where the steps end acts there
             record, q = log.record[some], self.model.expand(self.course.q)
             gaps = log.places[some, 6], log.gap[some]
-            late, places = late_pushes(self.full, log.number[some], np.diff(t)[record - 1], gaps, record, q)
+            own = None if log.nodes is None or log.nodes.facets is None else log.nodes.facets[some]
+            late, places = late_pushes(self.full, log.number[some], np.diff(t)[record - 1], gaps, record, q, own)
             moved = np.cross(places[:, :3] - log.point[some], sign[some, None] * late)
             np.add.at(out[:, :3], record - 1, np.where(late.any(axis=1, keepdims=True), moved, 0.0))
         out[np.diff(t) > 1.5 * self._longest] = np.nan

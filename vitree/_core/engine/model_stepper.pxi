@@ -191,11 +191,11 @@ cdef class ModelStepper(Stepper):
         for k in range(self.shared.ndrive):
             row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
 
-    def between(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] ways):
+    def between(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] ways, facets=None):
         """The laws and rows of some contacts in a step from q to q2; the state is lost.
 
-        members: numbers of contacts. ways: (contacts, 3) previous direction of slip of each. Returns the order of the
-        members, their laws, dims, bounds of friction and leads (k, 2); the rows (n, nv) by which impulses act at node
+        members: numbers of contacts. ways: (contacts, 3) previous direction of slip of each. facets: (members, FACET_ROW)
+        as :meth:`take_contacts` has them, or None where no convex shapes may touch. Returns the order of the members, their laws, dims, bounds of friction and leads (k, 2); the rows (n, nv) by which impulses act at node
         1, and their velocities (n,), of targets of zero; and directions (k, 3, 3) of impulses. For compliant contacts
         also: the normal impulse at the end of the step, and the derivatives of the impulses at start and end by the
         gaps at both, (k, 5); the normals there (k, 3), and the rows (k, nv) by which impulses act there.
@@ -212,14 +212,20 @@ cdef class ModelStepper(Stepper):
         require_size(q2.shape[0], self.nq, "entries of q2")
         require_size(ways.shape[0], self.ntouch, "rows of ways")
         require_size(ways.shape[1], 3, "columns of ways")
+        cdef const double[:, ::1] places = np.zeros((len(members), FACET_ROW)) if facets is None else facets
+        require_size(places.shape[0], len(members), "rows of facets")
+        require_size(places.shape[1], FACET_ROW, "columns of facets")
+        memset(x.facet_read, 0, x.slots * sizeof(Facet))
         for c in range(self.ntouch):
             x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, 0.0
             store3(x.way + 3 * c, load3(&ways[c, 0]))
             store3(x.guess + 3 * c, zero3())
-        for c in members:
+        for k, c in enumerate(members):
             if not 0 <= c < self.ntouch:
                 raise ValueError(f"contact {c} of {self.ntouch}")
             x.within[c] = INSIDE
+            if self.touch[c].slot >= 0:
+                read_facet(&places[k, 7], &x.facet_read[self.touch[c].slot])
         self.lane.now.h = self.shared.schedule.span
         x.placed1 = x.placed2 = x.have_list = False
         place_start(self, &q[0])
@@ -525,6 +531,11 @@ cdef class ModelStepper(Stepper):
 
     cdef int told_columns(self) noexcept nogil:
         return told_width(self)
+
+    @property
+    def facet_bytes(self):
+        """Number of bytes of a history that keep the facets of convex shapes, behind what is told of contacts."""
+        return (self.contact.slots * (sizeof(Facet) + FACET_ROW * sizeof(double)) + self.contact.pairs * sizeof(Near))
 
     @property
     def contact_columns(self):
