@@ -250,7 +250,7 @@ def stacked(upper, lower, offset, friction=0.5):
 @pytest.mark.parametrize("v", [[0.0] * 12, [0.0] * 6 + [1.0, 0.3, 0, 0, 0, 0.5]], ids=["stands", "slides"])
 @pytest.mark.parametrize("upper", [vt.Box((0.2, 0.2, 0.2)), vt.Cylinder(0.1, 0.2)], ids=["box", "cylinder"])
 def test_stacks(upper, v, method):
-    """Where convex shapes touch each other. How sliding points share the weight, where more do than must, is not derived."""
+    """Where convex shapes touch. How sliding points share the weight, where more do than must, is not derived."""
     model, q = stacked(upper, vt.Box((0.5, 0.5, 0.2)), (0.02, 0.01))
     one, other, _ = compared(model, q, np.array(v), 2e-3, method, 2, 1e-6)
-    np.testing.assert_allclose(one, other, rtol=0, atol=(1e-4 if any(v) else 2e-6) * np.abs(other).max())
+    np.testing.assert_allclose(one, other, rtol=0, atol=(2e-4 if any(v) else 2e-6) * np.abs(other).max())

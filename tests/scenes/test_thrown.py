@@ -82,11 +82,15 @@ def test_figures_come_to_rest(figure, method, seed):
 
 @pytest.mark.slow
 def test_figures_are_thrown(figure):
-    halved = steps = 0
+    """Limbs that jam, across directions in which hips and shoulders let them move by nothing, are told of."""
+    halved = steps = jammed = 0
     for seed in range(16):
         run = vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, record_every=5, method=METHODS[seed % 2])
         halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
-        assert min(figure.contact_gaps(q).gap.min() for q in run.q[::10]) > -1e-9
+        least = min(figure.contact_gaps(q).gap.min() for q in run.q[::10])
+        told = "inexact_contacts" in run.settings
+        jammed += told
+        assert least > (-1e-4 if told else -1e-9)
         # at rest, the ground carries the figure
         assert np.abs(np.diff(run.q[-2:, :3], axis=0)).max() < 0.05
-    assert 1000 * halved < steps
+    assert 1000 * halved < steps and jammed <= 7

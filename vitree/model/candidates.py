@@ -444,9 +444,10 @@ def whole_pairs(flat: Flat) -> np.ndarray:
 
 
 def beside_pairs(flat: Flat) -> np.ndarray:
-    """Return which bodies have at most ``BESIDE`` joints between them, (nbody + 1, nbody + 1) bool; the world is the last.
+    """Return which bodies have at most ``BESIDE`` joints between them, (nbody + 1, nbody + 1) bool.
 
-    Bodies of mechanisms that are not joined are never beside each other, nor is the world to what floats.
+    The world is the last. Bodies of mechanisms that are not joined are never beside each other, nor is the world beside
+    what floats.
     """
     above = [{k} for k in range(len(flat.parent))]
     for k, parent in enumerate(flat.parent.tolist()):

@@ -449,9 +449,8 @@ def late_pushes(
     some, size = some[size != 0], size[size != 0]
     facing = is_facet(found, number[some])
     made = np.zeros((len(some), 7))
-    if len(some):
-        made[~facing] = np.column_stack([x.reshape(-1, width) for x, width in zip(
-            (*gaps_at(model, number[some[~facing]], end[some[~facing]], q)[2::-1],), (3, 3, 1), strict=True)])  # fmt: skip
+    gap, n, x, _ = gaps_at(model, number[some[~facing]], end[some[~facing]], q)
+    made[~facing] = np.column_stack([x, n, gap])
     if facets is not None and facing.any():
         of = some[facing]
         out = np.zeros((len(of), 10))

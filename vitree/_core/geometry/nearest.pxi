@@ -172,7 +172,7 @@ cdef bint holds(const Placed* P, Feature* f, Vec3 m, Vec3 x) noexcept nogil:
         if t * t > dot(d, d):
             rim_feature(s, 0, f)
             return False
-    elif f.kind == VERTEX and c < s.slope - AT_KINK:
+    elif f.kind == VERTEX and f.id >= 0 and c < s.slope - AT_KINK:
         side_feature(s, f)
         return False
     return True
