@@ -3,6 +3,8 @@
 
 #: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
+#: [m] a pair that moves by less keeps its facets
+cdef double STILL_PLACE = 1e-7
 #: Points nearer to each other than this fraction of the size of a shape are beside each other
 cdef double BESIDE = 0.1
 
@@ -167,6 +169,33 @@ cdef void renew_facets(ModelStepper self) noexcept nogil:
             renew_pair(self, k)
 
 
+cdef inline void seen_from(const Pose* a, const Pose* pose, int b, Vec3* place, Mat3* turn) noexcept nogil:
+    # the place and the axes of a body in those of another one
+    place[0] = tmul(a.R, sub(origin_of(pose, b), a.o))
+    turn[0] = mul3(transpose(a.R), axes_of(pose, b))
+
+
+cdef bint lasts(ModelStepper self, int k) noexcept nogil:
+    # whether the shapes of a pair have hardly moved against each other since its facets were chosen, and none was added
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e = &self.touch[x.span[k].first]
+    cdef const Near* at = &x.at[e.pair]
+    cdef Vec3 place
+    cdef Mat3 turn
+    cdef double reach = e.shape_a.reach + (e.shape_b.reach if e.shape_b.kind != HALF_SPACE else 0.0)
+    cdef int j
+    if x.facet[e.slot].kind == NO_FACET:
+        return False
+    for j in range(MOST_FACETS):
+        if x.added[e.slot + j]:
+            return False
+    seen_from(&x.pose2[e.body_a], x.pose2, e.body_b, &place, &turn)
+    place = sub(place, at.place)
+    turn = sub3(turn, at.turn)
+    return (square_of(place) <= STILL_PLACE * STILL_PLACE and
+            square_of(turn.x) + square_of(turn.y) + square_of(turn.z) <= (STILL_PLACE / reach) * (STILL_PLACE / reach))
+
+
 cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef int first = x.span[k].first, c, i, j, count = 0
@@ -176,10 +205,13 @@ cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
     cdef bint touching = False, stays
     cdef Placed A, B
     if not x.far_there[k]:
+        if lasts(self, k):
+            return
         place_shape(e.shape_a, x.pose2, &A)
         place_shape(e.shape_b, x.pose2, &B)
         count = facets_of(&A, &B, x.at[e.pair].n if x.facet[e.slot].kind != NO_FACET else first_direction(&A, &B),
                           &x.at[e.pair], found)
+        seen_from(&x.pose2[e.body_a], x.pose2, e.body_b, &x.at[e.pair].place, &x.at[e.pair].turn)
     for i in range(count):
         taken[i] = False
     for j in range(MOST_FACETS):

@@ -13,6 +13,8 @@ cdef double NEAR_KINK = 1e-4
 cdef double AT_KINK = 1e-10
 #: Shapes nearer than this fraction of their sizes are pulled apart for the search
 cdef double PULLED = 1e-5
+#: and a face replaces features along which they are less far apart by more than this fraction
+cdef double FACE_GAIN = 1e-12
 #: Supports reach beyond the features by no more than this fraction of their sizes
 cdef double BEYOND = 1e-9
 
@@ -25,6 +27,8 @@ cdef struct Near:           # the closest features of two shapes
     Feature fa
     Feature fb
     bint exact              # the features hold
+    Vec3 place              # of b seen from a, where facets were chosen: the vector between origins, and axes
+    Mat3 turn
 
 
 cdef inline void vertex_feature(const vt_shape* s, int k, Feature* f) noexcept nogil:
@@ -211,12 +215,13 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
     cdef Vec3 n = start, last, core, a, b, moved = zero3()
     cdef double size = A.s.reach + B.s.reach, d, pull
     cdef int i
-    cdef bint one, other
+    cdef bint one, other, pulled
     if B.s.kind == HALF_SPACE:
         over_half_space(A, B, x)
         return
     d = gjk(A, B, moved, start, &at, &n)
-    if d < PULLED * size:
+    pulled = d < PULLED * size
+    if pulled:
         # the largest sigma(n) + pull (n.last), repeated, ends where sigma alone is largest
         n, pull = start, 1e-3 * size
         for i in range(PULLS):
@@ -252,6 +257,35 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
         # those of the search itself
         x.n, x.gap = n, separation(A, B, n)
         x.a, x.b = axpy(-A.s.radius, n, a), axpy(B.s.radius, n, b)
+    if pulled:
+        # where shapes touch, points and edges have no direction of their own: the normals of faces beside the found one
+        over_face(A, B, neg(rotated(A, constant3(A.s.face + 4 * facing(A, neg(n))))) if A.s.faces else n, a, b, True, x)
+        over_face(A, B, rotated(B, constant3(B.s.face + 4 * facing(B, n))) if B.s.faces else n, a, b, False, x)
+
+
+cdef void over_face(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, bint own, Near* x) noexcept nogil:
+    # the face of a (own) or of b across n, if the shapes are farther apart along it than found so far, with the point a or
+    # b (without radii) on it
+    cdef Near y
+    cdef double gap = separation(A, B, n)
+    if not ((A.s.faces if own else B.s.faces) and gap > x.gap + FACE_GAIN * (A.s.reach + B.s.reach)):
+        return
+    y.n = n
+    if own:
+        face_feature(A.s, facing(A, neg(n)), &y.fa)
+        material_point(B, b, -1, B.s.radius, &y.fb)
+    else:
+        face_feature(B.s, facing(B, n), &y.fb)
+        material_point(A, a, -1, A.s.radius, &y.fa)
+    y.exact = touch_features(A, &y.fa, B, &y.fb, &y.n, &y.gap, &y.a, &y.b)
+    if y.gap > gap + BEYOND * (A.s.reach + B.s.reach):
+        # the point is not where the shapes meet
+        if own:
+            support_feature(B, n, &y.fb)
+        else:
+            support_feature(A, neg(n), &y.fa)
+        y.exact = touch_features(A, &y.fa, B, &y.fb, &y.n, &y.gap, &y.a, &y.b)
+    x[0] = y
 
 
 cdef void deepest_features(const Placed* A, const Placed* B, Near* x) noexcept nogil:
