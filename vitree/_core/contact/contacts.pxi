@@ -298,7 +298,7 @@ cdef void place_start(ModelStepper self, const double* q) noexcept nogil:
     x.away = 2.0 * FORESEEN * x.moved[0] + AWAY
     begin_facets(self, q)
     place_balls(x, x.pose1, x.center1)
-    list_spans(self, x.center1, x.away)
+    list_spans(self, x.center1, x.pose1, x.away)
     place_touches(self, q, told)
 
 
@@ -310,7 +310,7 @@ cdef void place_end(ModelStepper self, const double* q) noexcept nogil:
     place_balls(x, x.pose2, x.center2)
     x.moved_there = farthest_moved(x)
     away = 2.0 * FORESEEN * x.moved_there + AWAY
-    list_spans(self, x.center2, away)
+    list_spans(self, x.center2, x.pose2, away)
     for k in range(x.near_count):
         place_span_end(self, x.near[k], q, away)
     x.told2 = True
@@ -328,7 +328,7 @@ cdef void place_touches(ModelStepper self, const double* q, bint told) noexcept 
         on = &x.span[k]
         if told and (x.far_here[k] or self.touch[on.first].kind == ON_PLANE):
             continue
-        far = x.far_here[k] = lies_far(self, on, x.center1, x.away)
+        far = x.far_here[k] = lies_far(self, on, x.center1, x.pose1, x.away)
         if self.touch[on.first].kind == ON_FACET and not far:
             face_each_other(self, k)
         for c in range(on.first, on.end):
@@ -344,7 +344,7 @@ cdef void place_span_end(ModelStepper self, int k, const double* q, double away)
     # from the nodes alone; a contact that is not so at the end of a step has its gap at the start as well
     cdef Touching* x = &self.contact
     cdef const TouchSpan* on = &x.span[k]
-    cdef bint far = lies_far(self, on, x.center2, away)
+    cdef bint far = lies_far(self, on, x.center2, x.pose2, away)
     cdef int c
     if x.far_here[k] and not far:
         if self.touch[on.first].kind == ON_FACET:
@@ -371,17 +371,24 @@ cdef inline bint is_busy(const Touching* x, int c) noexcept nogil:
     return x.within[c] == INSIDE or x.active[c] != 0 or acted(x, c)
 
 
-cdef inline bint lies_far(ModelStepper self, const TouchSpan* on, const Vec3* center, double away) noexcept nogil:
-    # whether the balls of a span are farther apart than away: |ca - cb| > ra + rb + away, or n.ca - offset > ra + away
-    cdef const vt_contact* e
+cdef inline bint lies_far(ModelStepper self, const TouchSpan* on, const Vec3* center, const Pose* pose,
+                          double away) noexcept nogil:
+    # whether the balls of a span are farther apart than away: |ca - cb| > ra + rb + away, or n.ca - offset > ra + away;
+    # or the convex shapes
+    cdef const vt_contact* e = &self.touch[on.first]
     cdef Vec3 d
-    if on.ball < 0 or not self.contact.balls:
+    if not self.contact.balls:
         return False
-    away += on.radius
+    if e.kind == ON_FACET and on.ball < 0:
+        return shapes_apart(&self.contact, e, pose, away)
+    if on.ball < 0:
+        return False
     if on.other >= 0:
         d = sub(center[on.ball], center[on.other])
-        return dot(d, d) > away * away
-    e = &self.touch[on.first]
+        if dot(d, d) > (away + on.radius) * (away + on.radius):
+            return True
+        return e.kind == ON_FACET and shapes_apart(&self.contact, e, pose, away)
+    away += on.radius
     return dot(constant3(e.normal), center[on.ball]) - e.offset > away
 
 
@@ -392,7 +399,12 @@ cdef void place_balls(const Touching* x, const Pose* pose, Vec3* center) noexcep
 
 
 cdef double farthest_moved(const Touching* x) noexcept nogil:
-    # a bound of the displacement in this step of points within the balls: |c2 - c1| + r |R2 - R1|
+    # a bound of the displacement in this step of points within the balls
+    return moved_since(x, x.center1, x.pose1, x.center2, x.pose2)
+
+
+cdef double moved_since(const Touching* x, const Vec3* c1, const Pose* pose1, const Vec3* c2, const Pose* pose2) noexcept nogil:
+    # a bound of the displacement of points within the balls: |c2 - c1| + r |R2 - R1|
     cdef const Mat3* A
     cdef const Mat3* B
     cdef Vec3 d, s
@@ -401,8 +413,8 @@ cdef double farthest_moved(const Touching* x) noexcept nogil:
     for k in range(x.ball_count if x.balls else 0):
         if x.ball[k].body < 0:
             continue
-        A, B = &x.pose1[x.ball[k].body].R, &x.pose2[x.ball[k].body].R
-        d, s = sub(x.center2[k], x.center1[k]), zero3()
+        A, B = &pose1[x.ball[k].body].R, &pose2[x.ball[k].body].R
+        d, s = sub(c2[k], c1[k]), zero3()
         s = vec3(square_of(sub(B.x, A.x)), square_of(sub(B.y, A.y)), square_of(sub(B.z, A.z)))
         most = vt_max_nan(most, vt_sqrt(dot(d, d)) + x.ball[k].radius * vt_sqrt(s.x + s.y + s.z))
     return most
@@ -412,24 +424,25 @@ cdef inline double square_of(Vec3 a) noexcept nogil:
     return dot(a, a)
 
 
-cdef void list_spans(ModelStepper self, const Vec3* center, double away) noexcept nogil:
-    # the spans nearer than a skin, unless those of a former list are enough: balls that moved by d each since then are
-    # farther apart than away if they were by away + 2 d (Verlet 1967, "Computer experiments on classical fluids")
+cdef void list_spans(ModelStepper self, const Vec3* center, const Pose* pose, double away) noexcept nogil:
+    # the spans nearer than a skin, unless those of a former list are enough: balls whose points moved by d each since then
+    # are farther apart than away if they were by away + 2 d (Verlet 1967, "Computer experiments on classical fluids")
     cdef Touching* x = &self.contact
     cdef const TouchSpan* on
     cdef double most = 0.0
     cdef bint far
     cdef int k, c
-    for k in range(x.ball_count if x.have_list and x.balls else 0):
-        most = vt_max_nan(most, square_of(sub(center[k], x.center_listed[k])))
-    if x.have_list and away + 2.0 * vt_sqrt(most) <= x.skin:
+    if x.have_list and x.balls:
+        most = moved_since(x, x.center_listed, x.pose_listed, center, pose)
+    if x.have_list and away + 2.0 * most <= x.skin:
         return
     x.skin = 3.0 * away + x.skin_least
     memcpy(x.center_listed, center, x.ball_count * sizeof(Vec3))
+    memcpy(x.pose_listed, pose, self.shared.m.nbody * sizeof(Pose))
     x.near_count = x.asked_count = 0
     for k in range(x.spans):
         on = &x.span[k]
-        far = lies_far(self, on, center, x.skin)
+        far = on.ball >= 0 and lies_far(self, on, center, pose, x.skin)
         if far and x.have_list and not x.is_near[k]:
             continue
         for c in range(on.first, on.end):

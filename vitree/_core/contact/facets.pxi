@@ -26,6 +26,23 @@ cdef void begin_facets(ModelStepper self, const double* q) noexcept nogil:
         memset(x.added, 0, x.slots * sizeof(int))
 
 
+cdef bint shapes_apart(const Touching* x, const vt_contact* e, const Pose* pose, double away) noexcept nogil:
+    # whether two shapes are farther apart than away. The axis of the last search is tried first: whatever it is, shapes
+    # that it separates are apart
+    cdef Placed A, B
+    cdef Near found
+    place_shape(e.shape_a, pose, &A)
+    place_shape(e.shape_b, pose, &B)
+    if separation(&A, &B, x.axis[e.pair]) > away:
+        return True
+    if e.shape_b.kind == HALF_SPACE:
+        x.axis[e.pair] = constant3(e.shape_b.face)
+        return separation(&A, &B, x.axis[e.pair]) > away
+    nearest_features(&A, &B, first_direction(&A, &B), &found)
+    x.axis[e.pair] = found.n
+    return found.gap > away
+
+
 cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
     # the facets of a pair at node 1, if they are not there yet
     cdef Touching* x = &self.contact

@@ -99,6 +99,7 @@ cdef struct Touching:
     bint have_list
     double skin             # [m]
     Vec3* center_listed     # (ball_count,) [m] of the balls where the list was made
+    Pose* pose_listed       # (nbody,) of the bodies there
     int* stands             # (nbody,) those of a trial that are placed
     double* target          # (contacts,) [m] lower bound of the gap at the end of the step
     double* guess           # (contacts, 3) initial impulses, world axes
@@ -194,6 +195,7 @@ cdef struct Touching:
     Near* near_read
     Facet* facet_start
     Near* near_start
+    Vec3* axis              # (pairs,) by which each was last found apart
     int* added              # (slots,) whether it was added in the current step
     double stuck            # [m] by which shapes overlap for which no facet is missing
     double* facet_told      # (slots, FACET_ROW) those that acted in the last step
@@ -226,6 +228,7 @@ cdef int facets_make(Touching* x, Memory memory, ContactList list) except -1:
     x.facet_start, x.near_start = (<Facet*>memory.scratch(list.slots * sizeof(Facet)),
                                    <Near*>memory.scratch(list.pairs * sizeof(Near)))
     x.added = <int*>memory.scratch(list.slots * sizeof(int))
+    x.axis = <Vec3*>memory.scratch(list.pairs * sizeof(Vec3))
     x.facet_told = memory.kept_reals(FACET_ROW * list.slots)
     x.facet_told_start = memory.scratch_reals(FACET_ROW * list.slots)
     x.facet, x.at = x.facet_kept, x.near_kept
@@ -292,11 +295,11 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.stands = <int*>memory.scratch(m.nbody * sizeof(int))
     facets_make(x, memory, list)
     touching_trees(x, memory, m)
-    touching_spans(x, memory, contacts, list)
+    touching_spans(x, memory, contacts, m.nbody, list)
     return 0
 
 
-cdef int touching_spans(Touching* x, Memory memory, int contacts, ContactList list) except -1:
+cdef int touching_spans(Touching* x, Memory memory, int contacts, int bodies, ContactList list) except -1:
     cdef int k, c
     x.span, x.spans, x.ball, x.ball_count = list.span, list.spans, list.ball, list.balls
     x.within_balls = <int*>memory.given(contacts * sizeof(int))
@@ -311,6 +314,7 @@ cdef int touching_spans(Touching* x, Memory memory, int contacts, ContactList li
     x.center1, x.center2 = (<Vec3*>memory.scratch(x.ball_count * sizeof(Vec3)),
                             <Vec3*>memory.scratch(x.ball_count * sizeof(Vec3)))
     x.center_listed = <Vec3*>memory.scratch(x.ball_count * sizeof(Vec3))
+    x.pose_listed = <Pose*>memory.scratch(bodies * sizeof(Pose))
     return 0
 
 
