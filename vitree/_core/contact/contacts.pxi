@@ -22,6 +22,8 @@ cdef double EXPLICIT_PRICE = 0.2
 cdef double FORESEEN = 1.5
 #: [m] farther apart than where contacts count as closed
 cdef double AWAY = 2e-6
+#: The list of what is near is made anew so much earlier where there are convex shapes
+cdef double SHAPES_SKIN = 0.2
 #: [m/s] contacts slower than this do not slide
 cdef double SLIDING = 1e-7
 
@@ -436,7 +438,8 @@ cdef void list_spans(ModelStepper self, const Vec3* center, const Pose* pose, do
         most = moved_since(x, x.center_listed, x.pose_listed, center, pose)
     if x.have_list and away + 2.0 * most <= x.skin:
         return
-    x.skin = 3.0 * away + x.skin_least
+    # convex shapes are asked for their distance in each step, those of few pairs
+    x.skin = 3.0 * away + x.skin_least * (SHAPES_SKIN if x.slots else 1.0)
     memcpy(x.center_listed, center, x.ball_count * sizeof(Vec3))
     memcpy(x.pose_listed, pose, self.shared.m.nbody * sizeof(Pose))
     x.near_count = x.asked_count = 0
