@@ -112,7 +112,7 @@ def mass_ratio(quick: bool) -> Stage:
         }
 
     return Stage(model=model, q=q, v=model.zero_velocity(), duration=0.03 if quick else 2.0, dt=dt, measure=measure,
-                 limited="a ball on a box; of two cubes the contact problem keeps a residual at this ratio")  # fmt: skip
+                 limited="a ball on a box; with two cubes a residual remains at this ratio")  # fmt: skip
 
 
 @scene("rocking-block", "Housner 1963",
