@@ -228,6 +228,23 @@ def test_cylinders_roll(method):
     assert run.q[-1, 0] == pytest.approx(G * np.sin(angle) / 3, abs=2e-6)
 
 
+@pytest.mark.parametrize("located", [0, 4])
+@pytest.mark.parametrize("shape", [vt.Box((0.2, 0.2, 0.2)), vt.Cylinder(0.1, 0.2), vt.Ellipsoid((0.1, 0.1, 0.1))],
+                         ids=["box", "cylinder", "ball"])  # fmt: skip
+@pytest.mark.parametrize("restitution", [0.5, 1.0])
+def test_rebounds(restitution, shape, located):
+    """On a fixed box, heights of a drop by the squares of the coefficient, whether impacts are located or not."""
+    slab = vt.Box((2.0, 2.0, 0.2), position=(0, 0, -0.1))
+    model = bodies([shape], 0.0, fixed=(slab,), ground=False, inertia=[np.eye(3) * 0.01], restitution=restitution)
+    q = model.neutral()
+    q[2] = 0.3
+    run = vt.simulate(model, q, duration=0.7, dt=2e-3, max_impacts=located)
+    z = run.q[:, 2] - 0.1
+    peaks = z[1:-1][(z[1:-1] > z[:-2]) & (z[1:-1] >= z[2:])]
+    assert peaks[0] == pytest.approx(0.2 * restitution**2, abs=2e-4)
+    assert np.abs(run.q[:, 3:6]).max() < 1e-6
+
+
 # ---- what is told, and what is kept ------------------------------------------------------------------------------
 
 

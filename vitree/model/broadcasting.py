@@ -269,7 +269,8 @@ def _finite(result: object) -> bool:
         return True
     if isinstance(result, Mapping):
         return all(map(_finite, result.values()))
-    return all(map(_finite, result if isinstance(result, tuple) else vars(result).values()))
+    parts = result if isinstance(result, tuple) else vars(result).values()
+    return all(map(_finite, [part for part in parts if type(part) is not str]))  # of names there may be thousands
 
 
 def no_result(model: Any, what: str, given: Mapping[str, object]) -> InputError | ModelError:

@@ -96,8 +96,9 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
         if found[i].gap < least:
             found[i].n = at.n
             add_missing(self, first, &found[i], least)
+    # those that close freely, to rebound, are not to be held
     for c in range(first, first + MOST_FACETS):
-        missing = missing or comes_in(self, c)
+        missing = missing or comes_in(self, c) or x.within[c] > INSIDE
     if not missing:
         separating_plane(self, first, &A, &B, &found[0])
         add_missing(self, first, &found[0], -INFINITY)
