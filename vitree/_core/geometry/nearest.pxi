@@ -108,8 +108,8 @@ cdef void curved_feature(const Placed* P, Vec3 m, double near, Feature* f) noexc
 
 cdef void simplex_feature(const Placed* P, const int* id, int n, Vec3 m, Feature* f) noexcept nogil:
     # of the vertices of a simplex
-    cdef int k, l = 0, own[4]
-    cdef int i
+    cdef int own[4]
+    cdef int k, i, l = 0
     cdef bint seen
     if P.s.rims or P.s.kind == ELLIPSOID:
         curved_feature(P, m, NEAR_KINK, f)
