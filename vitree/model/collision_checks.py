@@ -14,15 +14,13 @@ from vitree.geometry.solids import HALF_SPACE, circle_across, planes_about, poin
 from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat, limits_of
 from vitree.mechanism.index import Index
-from vitree.model.candidates import Candidates, shut_pairs, whole_pairs
+from vitree.model.candidates import Candidates, beside_pairs, shut_pairs, whole_pairs
 from vitree.spatial.checks import frozen
 
 #: How many pairs a text names.
 NAMED = 4
 #: Share of its size by which a shape is taken smaller where it is asked whether two overlap.
 SHRUNK = 1e-3
-#: Hulls of bodies with so few joints between them overlap in ordinary motions of robots.
-BESIDE = 3
 #: Directions that are tried to separate two shapes, and the weight of sums of shares in the search for nearest points.
 TRIES, HEAVY = 20, 1e3
 #: Words for kinds of shapes.
@@ -84,7 +82,7 @@ class Unmet:
     loose : (n,) array of bool
         Of the pairs: whether the two are of mechanisms that are not joined.
     beside : (n,) array of bool
-        Of the pairs: whether at most ``BESIDE`` joints are between the two.
+        Of the pairs: whether few joints are between the two, see :func:`beside_pairs`.
     """
 
     parts: tuple[Part, ...]
@@ -168,8 +166,8 @@ def unmet_of(index: Index, flat: Flat, candidates: Candidates, poses: np.ndarray
         pairs.append((i, j))
         loose.append(not of_one)
     names = tuple(each.frame if isinstance(each, Contact) else "" for each in flat.contacts)
-    beside = [range_.joints(parts[i], parts[j]) <= BESIDE and not apart
-              for (i, j), apart in zip(pairs, loose, strict=True)]  # fmt: skip
+    few = beside_pairs(flat)
+    beside = [few[parts[i].body, parts[j].body] for i, j in pairs]
     return Unmet(tuple(parts), np.array(pairs, int).reshape(-1, 2), _idle(flat, candidates, parts, pairs), names,
                  np.array(loose, bool), np.array(beside, bool))  # fmt: skip
 
@@ -210,10 +208,6 @@ class _Range:
             radius += float(np.linalg.norm(at)) + float(self.slide[body])
             at, body = self.flat.p[body], int(self.flat.parent[body])
         return at, radius
-
-    def joints(self, a: Part, b: Part) -> int:
-        """Return how many joints are between two parts."""
-        return len({*self._above(a.body)} ^ {*self._above(b.body)})
 
     def meet(self, a: Part, b: Part) -> bool:
         """Return whether two parts may come to each other."""

@@ -11,13 +11,9 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.model.contacts import Nodes
+from vitree.model.contacts import PLACES, WIDTH, Nodes
 from vitree.results.plain import nothing, read_only
 
-#: Columns of the contacts as steppers have them: record, number, impulse, slip velocity, gap.
-WIDTH = 9
-#: Columns of places: point, normal, gap.
-PLACES = 7
 #: What acts on a coordinate instead of a frame.
 OF_JOINTS = ("limit", "dry friction")
 

@@ -11,7 +11,6 @@ cdef enum:
     MOST_SPOTS = 16         # points of a shape near a plane
 
 cdef enum:                  # kinds of features
-    NO_FEATURE = 0
     VERTEX = 1              # h = p.n + size
     EDGE = 2                # the same, e.n = 0; size: the radius about it
     RIM = 3                 # h = p.n + size |n - (e.n) e|
@@ -63,6 +62,11 @@ cdef inline Vec3 rotated(const Placed* P, Vec3 a) noexcept nogil:
     return mul(P.R, a) if P.s.body >= 0 else a
 
 
+cdef inline Vec3 unrotated(const Placed* P, Vec3 m) noexcept nogil:
+    # a direction, in the core frame
+    return tmul(P.R, m) if P.s.body >= 0 else m
+
+
 cdef inline Vec3 in_body(const Placed* P, Vec3 x) noexcept nogil:
     return tmul(P.R, sub(x, P.o)) if P.s.body >= 0 else x
 
@@ -80,15 +84,20 @@ cdef void place_shape(const vt_shape* s, const Pose* pose, Placed* P) noexcept n
             P.rim[k] = in_space(P, constant3(s.center + 3 * k))
 
 
+cdef inline Vec3 tangent_to(Vec3 u) noexcept nogil:
+    # a fixed unit vector across u
+    cdef Vec3 p = vec3(1.0, 0.0, 0.0) if fabs(u.x) < 0.9 else vec3(0.0, 1.0, 0.0)
+    p = axpy(-dot(u, p), u, p)
+    return scale(1.0 / vt_sqrt(dot(p, p)), p)
+
+
 cdef inline Vec3 across_axis(Vec3 u, Vec3 m) noexcept nogil:
     # the unit vector along m - (u.m) u; if m is along u, a fixed one
     cdef Vec3 p = axpy(-dot(u, m), u, m)
     cdef double size = vt_sqrt(dot(p, p))
     if size > ALONG_AXIS:
         return scale(1.0 / size, p)
-    p = vec3(1.0, 0.0, 0.0) if fabs(u.x) < 0.9 else vec3(0.0, 1.0, 0.0)
-    p = axpy(-dot(u, p), u, p)
-    return scale(1.0 / vt_sqrt(dot(p, p)), p)
+    return tangent_to(u)
 
 
 cdef inline Vec3 vertex_of(const vt_shape* s, int k) noexcept nogil:
@@ -108,7 +117,7 @@ cdef int extreme_vertex(const vt_shape* s, Vec3 m) noexcept nogil:
 
 cdef Vec3 ellipsoid_support(const Placed* P, Vec3 m, double* size) noexcept nogil:
     # D m/sqrt(m.D m) of an ellipsoid x.D^-1 x = 1, about its centre; size: the root
-    cdef Vec3 a = tmul(P.R, m) if P.s.body >= 0 else m, x = zero3(), axis
+    cdef Vec3 a = unrotated(P, m), x = zero3(), axis
     cdef double share, root = 0.0
     cdef int k
     for k in range(3):
@@ -132,7 +141,7 @@ cdef Vec3 support(const Placed* P, Vec3 m, int* id) noexcept nogil:
     if s.kind == ELLIPSOID:
         return add(in_space(P, constant3(s.middle)), ellipsoid_support(P, m, &root))
     if s.count:
-        id[0] = extreme_vertex(s, tmul(P.R, m) if s.body >= 0 else m)
+        id[0] = extreme_vertex(s, unrotated(P, m))
         found = in_space(P, vertex_of(s, id[0]))
         most = dot(found, m)
     if s.rims:
@@ -265,7 +274,7 @@ cdef bint farthest_direction(const Placed* A, const Feature* fa, const Placed* B
         n[0] = scale(1.0 / h, c)
         return True
     for i in range(NEWTON_STEPS):
-        t1 = across_axis(n[0], vec3(1.0, 0.0, 0.0) if fabs(n[0].x) < 0.9 else vec3(0.0, 1.0, 0.0))
+        t1 = tangent_to(n[0])
         t2 = cross(n[0], t1)
         d = sub(feature_point(A, fa, pa, ea, neg(n[0])), feature_point(B, fb, pb, eb, n[0]))
         H = add3(curvature(A, fa, ea, neg(n[0])), curvature(B, fb, eb, n[0]))

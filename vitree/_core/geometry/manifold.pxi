@@ -67,7 +67,6 @@ cdef inline bint is_round(const vt_shape* s) noexcept nogil:
 cdef void near_plane(const Placed* P, Vec3 m, Vec3 t1, Vec3 t2, Patch* out) noexcept nogil:
     # the points of a shape that are farthest along m, or nearly
     cdef const vt_shape* s = P.s
-    cdef Spot* to
     cdef Vec3 x, lowest, d, e, f
     cdef double top, c, fall, sine, cosine
     cdef int k, j, id
@@ -173,7 +172,7 @@ cdef bint inside_patch(const Patch* x, double u, double v, double slack) noexcep
 
 cdef int face_over(const Placed* P, Vec3 m, Vec3 x) noexcept nogil:
     # the face, among those that look along m, that is nearest to a point beside it
-    cdef Vec3 d = tmul(P.R, m) if P.s.body >= 0 else m, own = in_body(P, x), e
+    cdef Vec3 d = unrotated(P, m), own = in_body(P, x), e
     cdef double most = -INFINITY, value
     cdef int k, best = -1
     for k in range(P.s.faces):
@@ -193,7 +192,7 @@ cdef void line_between(const vt_shape* s, const Spot* a, const Spot* b, Feature*
         side_feature(s, f)
 
 
-cdef void add_facet(Facet* list, int* count, int kind, const Feature* fa, const Feature* fb, Vec3 n, double u, double v,
+cdef void add_facet(Facet* list, int* count, const Feature* fa, const Feature* fb, Vec3 n, double u, double v,
                     double merged) noexcept nogil:
     # unless there is one at its place
     cdef int k
@@ -202,7 +201,7 @@ cdef void add_facet(Facet* list, int* count, int kind, const Feature* fa, const 
     for k in range(count[0]):
         if fabs(list[k].u - u) <= merged and fabs(list[k].v - v) <= merged:
             return
-    list[count[0]].kind, list[count[0]].fa, list[count[0]].fb = kind, fa[0], fb[0]
+    list[count[0]].kind, list[count[0]].fa, list[count[0]].fb = FIXED, fa[0], fb[0]
     list[count[0]].n, list[count[0]].u, list[count[0]].v = n, u, v
     count[0] += 1
 
@@ -217,9 +216,9 @@ cdef void over_faces(const Patch* x, const Patch* y, Vec3 n, bint swapped, Facet
         if inside_patch(y, a.u, a.v, merged):
             face_feature(y.on.s, face_over(y.on, n, a.x), &face)
             if swapped:
-                add_facet(list, count, FIXED, &face, &a.f, neg(n), a.u, a.v, merged)
+                add_facet(list, count, &face, &a.f, neg(n), a.u, a.v, merged)
             else:
-                add_facet(list, count, FIXED, &a.f, &face, n, a.u, a.v, merged)
+                add_facet(list, count, &a.f, &face, n, a.u, a.v, merged)
 
 
 cdef void lines_cross(const Patch* x, const Patch* y, Vec3 n, Facet* list, int* count, double merged) noexcept nogil:
@@ -246,7 +245,7 @@ cdef void lines_cross(const Patch* x, const Patch* y, Vec3 n, Facet* list, int* 
                 continue
             line_between(x.on.s, a, b, &fa)
             line_between(y.on.s, c, d, &fb)
-            add_facet(list, count, FIXED, &fa, &fb, n, a.u + s * au, a.v + s * av, merged)
+            add_facet(list, count, &fa, &fb, n, a.u + s * au, a.v + s * av, merged)
 
 
 cdef void rim_crosses(const Patch* x, const Patch* y, Vec3 n, bint swapped, Facet* list, int* count, double merged) noexcept nogil:
@@ -272,9 +271,9 @@ cdef void rim_crosses(const Patch* x, const Patch* y, Vec3 n, bint swapped, Face
             p = axpy(t, sub(b.x, a.x), a.x)
             material_point(y.on, p, 256 + 32 * (a.f.id + 16 * b.f.id) + k, a.f.size if a.f.kind == VERTEX else 0.0, &own)
             if swapped:
-                add_facet(list, count, FIXED, &own, &face, n, a.u + t * du, a.v + t * dv, merged)
+                add_facet(list, count, &own, &face, n, a.u + t * du, a.v + t * dv, merged)
             else:
-                add_facet(list, count, FIXED, &face, &own, n, a.u + t * du, a.v + t * dv, merged)
+                add_facet(list, count, &face, &own, n, a.u + t * du, a.v + t * dv, merged)
 
 
 cdef void lines_along(const Patch* x, const Patch* y, Vec3 n, bint swapped, Facet* list, int* count, double merged) noexcept nogil:
@@ -299,9 +298,9 @@ cdef void lines_along(const Patch* x, const Patch* y, Vec3 n, bint swapped, Face
         if not (own_radius(&ball) + own_radius(&line) > 0.0):
             continue
         if swapped:
-            add_facet(list, count, FIXED, &line, &ball, neg(n), c.u, c.v, merged)
+            add_facet(list, count, &line, &ball, neg(n), c.u, c.v, merged)
         else:
-            add_facet(list, count, FIXED, &ball, &line, n, c.u, c.v, merged)
+            add_facet(list, count, &ball, &line, n, c.u, c.v, merged)
 
 
 cdef int choose_facets(Facet* list, int count, int most) noexcept nogil:
@@ -333,7 +332,7 @@ cdef int choose_facets(Facet* list, int count, int most) noexcept nogil:
 cdef void plane_through(const Placed* P, Vec3 m, Vec3 x, Feature* f) noexcept nogil:
     # the plane through a point of a shape, as a face of it across m
     f.kind, f.id, f.other, f.p = FACE, PLANE_ID, -1, zero3()
-    f.e = tmul(P.R, m) if P.s.body >= 0 else m
+    f.e = unrotated(P, m)
     f.size = dot(m, x) - (dot(m, P.o) if P.s.body >= 0 else 0.0)
 
 
@@ -378,8 +377,8 @@ cdef void hold_plane(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, F
 cdef int facets_about(const Placed* A, const Placed* B, Vec3 n, Facet* list) noexcept nogil:
     # the facets of two shapes that face each other along n, at most FOUND_FACETS
     cdef Patch x, y
-    cdef Vec3 t1 = across_axis(n, vec3(1.0, 0.0, 0.0) if fabs(n.x) < 0.9 else vec3(0.0, 1.0, 0.0)), t2 = cross(n, t1)
-    cdef Vec3 at, a, b
+    cdef Vec3 t1 = tangent_to(n), t2 = cross(n, t1)
+    cdef Vec3 a, b
     cdef double merged = MERGED * min(A.s.reach, B.s.reach)
     cdef int count = 0, k, kept = 0
     near_plane(A, neg(n), t1, t2, &x)
@@ -534,7 +533,7 @@ cdef int separating(Facet* list, int count, double gap) noexcept nogil:
 cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* list, int count) noexcept nogil:
     # the closest features, unless they are at the place of a facet
     cdef Facet* to = &list[count]
-    cdef Vec3 t1 = across_axis(x.n, vec3(1.0, 0.0, 0.0) if fabs(x.n.x) < 0.9 else vec3(0.0, 1.0, 0.0)), a, b
+    cdef Vec3 t1 = tangent_to(x.n), a, b
     cdef Vec3 n = x.n
     cdef Near own = x[0]
     cdef int found = count
@@ -543,7 +542,7 @@ cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* lis
         hold_plane(A, B, n, x.a, x.b, &own.fa, &own.fb)
     if count == FOUND_FACETS or not touch_features(A, &own.fa, B, &own.fb, &n, &gap, &a, &b):
         return count
-    add_facet(list, &found, FIXED, &own.fa, &own.fb, n, dot(a, t1), dot(a, cross(x.n, t1)), merged)
+    add_facet(list, &found, &own.fa, &own.fb, n, dot(a, t1), dot(a, cross(x.n, t1)), merged)
     if found > count:
         to.gap = gap
     return found

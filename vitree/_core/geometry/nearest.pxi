@@ -70,7 +70,7 @@ cdef void material_point(const Placed* P, Vec3 x, int id, double radius, Feature
 
 cdef int facing(const Placed* P, Vec3 m) noexcept nogil:
     # the face whose normal is nearest to m
-    cdef Vec3 d = tmul(P.R, m) if P.s.body >= 0 else m
+    cdef Vec3 d = unrotated(P, m)
     cdef double most = -INFINITY, value
     cdef int k, best = 0
     for k in range(P.s.faces):

@@ -63,9 +63,7 @@ cdef inline bint on_wheel(const vt_contact* e) noexcept nogil:
 
 cdef inline void across(Touch* x) noexcept nogil:
     # t1 and t2
-    cdef Vec3 t = vec3(1.0, 0.0, 0.0) if fabs(x.n.x) < 0.9 else vec3(0.0, 1.0, 0.0)
-    t = axpy(-dot(x.n, t), x.n, t)
-    x.t1 = scale(1.0 / vt_sqrt(dot(t, t)), t)
+    x.t1 = tangent_to(x.n)
     x.t2 = cross(x.n, x.t1)
 
 
