@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatch
 
 import numpy as np
@@ -54,6 +55,33 @@ def thrown(model: vt.Model, seed: int, lift: float = 0.05) -> tuple[np.ndarray, 
     v = 1.5 * rng.normal(size=model.nv)
     v[model.joint("loose").v_slice.start + 2] = -3.0
     return q, v
+
+
+def human_figure() -> vt.Model:
+    """The human figure, with contacts at its boxes' corners and in its cylinders' ends, and damped joints."""
+    flat = vt.load_urdf(vt.find_robot("human"), base="free").full.flat
+    damping = flat.damping.copy()
+    damping[6:] = 1.0
+    contacts = []
+    for shape in (each for each in flat.geometry if each.role == "visual"):
+        size, place = np.atleast_1d(shape.size), {"rotation": shape.rotation, "position": shape.position}
+        made = (vt.Box(tuple(size), **place) if shape.kind == "box" else
+                vt.Cylinder(size[0], size[1], **place) if shape.kind in ("cylinder", "capsule") else
+                vt.Sphere(size[0], position=shape.position))  # fmt: skip
+        contacts.append(vt.Contact(shape.frame, shapes=made))
+    return vt.Model(replace(flat, damping=damping, contacts=tuple(contacts), ground=vt.Ground(friction=0.7)))
+
+
+def thrown_figure(model: vt.Model, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A state (q, v) of the human figure above the ground, turned and moving, with no limbs in each other."""
+    rng = np.random.default_rng(seed)
+    apart = False
+    while not apart:
+        turn = np.concatenate([np.zeros(3), rng.standard_normal(3), 0.3 * rng.standard_normal(model.nv - 6)])
+        q = vt.place_on_ground(model, model.integrate(model.neutral(), turn))
+        q[2] += 0.3
+        apart = model.contact_gaps(q).gap.min() > 0
+    return q, np.concatenate([rng.standard_normal(3), 3 * rng.standard_normal(3), np.zeros(model.nv - 6)])
 
 
 #: Robot -> frames of its feet, corners of a sole in them, a posture [rad].

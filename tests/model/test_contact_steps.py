@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from touching_models import human_figure, thrown_figure
 
 import vitree as vt
 from vitree._core import scalar
@@ -639,27 +640,9 @@ def test_without_a_contact_in_reach_bits_are_those_without_contacts():
 
 
 def test_figures_thrown_on_the_floor_are_solved():
-    """The human figure, with contacts at its boxes' corners and in its cylinders' ends."""
-    flat = vt.load_urdf(vt.find_robot("human"), base="free").full.flat
-    damping = flat.damping.copy()
-    damping[6:] = 1.0
-    contacts = []
-    for shape in (each for each in flat.geometry if each.role == "visual"):
-        size, place = np.atleast_1d(shape.size), {"rotation": shape.rotation, "position": shape.position}
-        made = (vt.Box(tuple(size), **place) if shape.kind == "box" else
-                vt.Cylinder(size[0], size[1], **place) if shape.kind in ("cylinder", "capsule") else
-                vt.Sphere(size[0], position=shape.position))  # fmt: skip
-        contacts.append(vt.Contact(shape.frame, shapes=made))
-    model = vt.Model(replace(flat, damping=damping, contacts=tuple(contacts), ground=vt.Ground(friction=0.7)))
+    model = human_figure()
     for seed in range(4):
-        rng = np.random.default_rng(seed)
-        apart = False
-        while not apart:  # limbs touch each other, too
-            turn = np.concatenate([np.zeros(3), rng.standard_normal(3), 0.3 * rng.standard_normal(model.nv - 6)])
-            q = vt.place_on_ground(model, model.integrate(model.neutral(), turn))
-            q[2] += 0.3
-            apart = model.contact_gaps(q).gap.min() > 0
-        v = np.concatenate([rng.standard_normal(3), 3 * rng.standard_normal(3), np.zeros(model.nv - 6)])
+        q, v = thrown_figure(model, seed)
         run = vt.simulate(model, q, v, duration=1.0, dt=2e-3, method=METHODS[seed % 2], record_every=10)
         ground = [g for q in run.q for g, b in zip(*model.contact_gaps(q)[2:0:-1], strict=True) if b == "ground"]
         assert min(ground) > -1e-9

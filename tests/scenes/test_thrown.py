@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from touching_models import human_figure, thrown_figure
 
 import vitree as vt
 
@@ -30,31 +29,7 @@ def tumbling(seed: int):
 
 @pytest.fixture(scope="module")
 def figure():
-    """The human figure, with contacts at its boxes' corners and in its cylinders' ends, and damped joints."""
-    flat = vt.load_urdf(vt.find_robot("human"), base="free").full.flat
-    damping = flat.damping.copy()
-    damping[6:] = 1.0
-    contacts = []
-    for shape in flat.geometry:
-        if shape.role != "visual":
-            continue
-        size, place = np.atleast_1d(shape.size), {"rotation": shape.rotation, "position": shape.position}
-        made = (vt.Box(tuple(size), **place) if shape.kind == "box" else
-                vt.Cylinder(size[0], size[1], **place) if shape.kind in ("cylinder", "capsule") else
-                vt.Sphere(size[0], position=shape.position))  # fmt: skip
-        contacts.append(vt.Contact(shape.frame, shapes=made))
-    return vt.Model(replace(flat, damping=damping, contacts=tuple(contacts), ground=vt.Ground(friction=0.7)))
-
-
-def thrown(model, seed: int):
-    rng = np.random.default_rng(seed)
-    apart = False
-    while not apart:  # limbs touch each other, too
-        turn = np.concatenate([np.zeros(3), rng.standard_normal(3), 0.3 * rng.standard_normal(model.nv - 6)])
-        q = vt.place_on_ground(model, model.integrate(model.neutral(), turn))
-        q[2] += 0.3
-        apart = model.contact_gaps(q).gap.min() > 0
-    return q, np.concatenate([rng.standard_normal(3), 3 * rng.standard_normal(3), np.zeros(model.nv - 6)])
+    return human_figure()
 
 
 def require_sound(model, run):
@@ -77,7 +52,7 @@ def test_boxes_tumble():
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "seed"), [("linear-time", 29), ("midpoint", 6)])
 def test_figures_come_to_rest(figure, method, seed):
-    vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, record_every=1500, method=method)
+    vt.simulate(figure, *thrown_figure(figure, seed), duration=1.5, dt=DT, record_every=1500, method=method)
 
 
 @pytest.mark.slow
@@ -85,7 +60,8 @@ def test_figures_are_thrown(figure):
     """Limbs that jam, across directions in which hips and shoulders let them move by nothing, are told of."""
     halved = steps = jammed = 0
     for seed in range(16):
-        run = vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, record_every=5, method=METHODS[seed % 2])
+        q, v = thrown_figure(figure, seed)
+        run = vt.simulate(figure, q, v, duration=1.5, dt=DT, record_every=5, method=METHODS[seed % 2])
         halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
         least = min(figure.contact_gaps(q).gap.min() for q in run.q[::10])
         told = "inexact_contacts" in run.settings
