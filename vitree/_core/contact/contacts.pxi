@@ -4,6 +4,7 @@
 cdef enum:
     TOUCH_CUTS = 2          # so many passes of a step may leave the complementarity problem unsolved
     MOST_JOINS = 100        # times that contacts may join a step
+    FEW_ROWS = 100          # of contact problems up to which a step is repeated in parts if its corrections are used up
 
 #: A residual of it up to this fraction of the velocities is accepted where it cannot be reduced; of explicit methods up
 #: to the other one where shorter steps did not help
@@ -999,7 +1000,8 @@ cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
     # whether the passes go on with impulses that leave a residual: a small one that cannot be reduced, or any, if neither
     # the step's corrections nor shorter steps have found others
     cdef Touching* x = &self.contact
-    cdef bint spent = x.lenient or (self.shared.choices.halvings > 0 and corrections_spent(self))
+    cdef bint spent = x.lenient or (self.shared.choices.halvings > 0 and corrections_spent(self)
+                                    and not few_rows(self))
     x.residue = 0.0
     if left <= goal:
         return True
@@ -1013,6 +1015,11 @@ cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
 cdef inline bint corrections_spent(ModelStepper self) noexcept nogil:
     # whether a step has used up its corrections of contact problems; shorter steps help explicit methods all the same
     return self.contact.cones.budget <= 0.0 and not self.method.explicit
+
+
+cdef inline bint few_rows(ModelStepper self) noexcept nogil:
+    # whether the step may be repeated in parts, with corrections of their own
+    return self.contact.cones.n <= FEW_ROWS and not self.method.explicit and not self.contact.as_found
 
 
 cdef inline bint may_keep(const Touching* x) noexcept nogil:

@@ -1,10 +1,15 @@
 # Facets of pairs of convex shapes in a step: chosen at its start, the same at its end, and more where others come below
 # zero; and the slip at them. One lane.
 
+from libc.math cimport remainder
+
 #: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
 #: [m] a pair that moves by less keeps its facets
 cdef double STILL_PLACE = 1e-7
+#: Angles on rims by which points are ahead fall at least so fast for the secant method
+cdef double STEEP_RIM = -0.2
+cdef double TURN = 6.283185307179586
 #: Points nearer to each other than this fraction of the size of a shape are beside each other
 cdef double BESIDE = 0.1
 
@@ -139,6 +144,32 @@ cdef double rank_of(ModelStepper self, int c) noexcept nogil:
     return max(x.there[c].gap, 0.0)
 
 
+cdef inline double angle_on_rim(const vt_shape* s, int j, Vec3 p) noexcept nogil:
+    # of a point in the core frame of the body, about the axis
+    cdef Vec3 u = constant3(s.axis), e = tangent_to(u), d = sub(p, constant3(s.center + 3 * j))
+    return atan2(dot(cross(u, e), d), dot(e, d))
+
+
+cdef void ahead_on_rim(const vt_shape* s, const Feature* before, Feature* f, double* kept) noexcept nogil:
+    # a material point on a rim, which becomes the lowest one, f, of the trial that it led to: where both are the same by the
+    # secant method. The angle psi of the point leads to the lowest one at psi + ahead(psi)
+    cdef int j = f.id - 2 * CAP_POINTS
+    cdef double angle, ahead, slope, sine, cosine
+    cdef Vec3 u = constant3(s.axis), e
+    if f.kind != VERTEX or before.kind != VERTEX or before.id != f.id or s.rims == 0 or not 0 <= j < s.rims:
+        return
+    angle = angle_on_rim(s, j, before.p)
+    ahead = remainder(angle_on_rim(s, j, f.p) - angle, TURN)
+    slope = (ahead - kept[1]) / remainder(angle - kept[0], TURN)
+    kept[0], kept[1] = angle, ahead
+    if not slope < STEEP_RIM:
+        return
+    angle -= max(min(ahead / slope, 1.0), -1.0)
+    vt_sincos(angle, &sine, &cosine)
+    e = tangent_to(u)
+    f.p = add(constant3(s.center + 3 * j), axpy(s.rim * cosine, e, scale(s.rim * sine, cross(u, e))))
+
+
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
     # there. A material point that was added before, such as the lowest one of a rim, moves to a place beside it, or to any if
@@ -147,6 +178,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
     cdef bint moves = False
     cdef double rank = 0.0
+    cdef Facet g = f[0]
     cdef Touch here
     for j in range(MOST_FACETS):
         if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
@@ -164,10 +196,15 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     if free < 0:
         return
     c = first + free
-    touch_at(&self.touch[c], x.at1, x.pose1, NULL, f, &here)
+    if moves:
+        ahead_on_rim(self.touch[c].shape_a, &x.facet[slot + free].fa, &g.fa, x.rim_angle + 2 * (slot + free))
+        ahead_on_rim(self.touch[c].shape_b, &x.facet[slot + free].fb, &g.fb, x.rim_angle + 2 * (slot + free))
+    else:
+        x.rim_angle[2 * (slot + free)] = NAN
+    touch_at(&self.touch[c], x.at1, x.pose1, NULL, &g, &here)
     if here.gap < least:
         return
-    x.facet[slot + free], x.here[c] = f[0], here
+    x.facet[slot + free], x.here[c] = g, here
     x.added[slot + free] = 1
     touch_at(&self.touch[c], x.at2, x.pose2, &x.here[c], &x.facet[slot + free], &x.there[c])
     x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, min(0.0, x.here[c].gap)

@@ -197,6 +197,8 @@ cdef struct Touching:
     Near* near_start
     Vec3* axis              # (pairs,) by which each was last found apart
     int* added              # (slots,) whether it was added in the current step
+    double* rim_angle       # (slots, 2) of a point of a rim that moved in the current step: its last angle, and by which
+                            # the lowest point of the trial was ahead of it; NaN at first
     double stuck            # [m] by which shapes overlap for which no facet is missing
     double* facet_told      # (slots, FACET_ROW) those that acted in the last step
     double* facet_told_start
@@ -204,6 +206,7 @@ cdef struct Touching:
     int cut                 # corrections whose problem was not solved
     double residue          # [m/s] the natural residual that the last of them left
     double accepted         # [m/s] the largest of the current step that was accepted above the tolerance
+    bint as_found           # it is accepted once the corrections are used up: parts of the step did not help
     bint lenient            # a larger residual is accepted: shorter steps did not help
     long inexact            # steps since the state was set of which a residual was accepted
     double inexact_most     # [m/s] the largest
@@ -228,6 +231,7 @@ cdef int facets_make(Touching* x, Memory memory, ContactList list) except -1:
     x.facet_start, x.near_start = (<Facet*>memory.scratch(list.slots * sizeof(Facet)),
                                    <Near*>memory.scratch(list.pairs * sizeof(Near)))
     x.added = <int*>memory.scratch(list.slots * sizeof(int))
+    x.rim_angle = memory.scratch_reals(2 * list.slots)
     x.axis = <Vec3*>memory.scratch(list.pairs * sizeof(Vec3))
     x.facet_told = memory.kept_reals(FACET_ROW * list.slots)
     x.facet_told_start = memory.scratch_reals(FACET_ROW * list.slots)

@@ -8,6 +8,15 @@ cdef enum:              # schemes of adaptive steps
 ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
 
 
+cdef enum:
+    SMALL_HALVINGS = 2      # of steps with few rows that have used up their corrections
+
+
+cdef inline void refill(ModelStepper self, double share) noexcept nogil:
+    # the corrections of a step's contact problems
+    self.contact.cones.budget = self.contact.hit.budget = share * STEP_BUDGET
+
+
 cdef int adapted_step(ModelStepper self) noexcept nogil:
     # a whole step, of the length that the density determines if steps are adaptive
     cdef Choices* c = &self.shared.choices
@@ -22,7 +31,7 @@ cdef int adapted_step(ModelStepper self) noexcept nogil:
         if not self.lane.clock.t + self.lane.now.h > self.lane.clock.t:
             return NO_STEP
     self.contact.accepted = 0.0
-    self.contact.cones.budget = self.contact.hit.budget = STEP_BUDGET
+    refill(self, 1.0)
     status = whole_step(self)
     if status == OK and self.contact.accepted > 0.0:
         note_inexact(self)
@@ -80,13 +89,27 @@ cdef bint may_halve(ModelStepper self, int status) noexcept nogil:
 
 cdef int halve(ModelStepper self, int status) noexcept nogil:
     # a step that cannot be solved: in 2, 4, 8 ... equal parts, and last with the best impulses that are found; with these
-    # from the beginning if the step has used up its corrections. The status of the whole step if none succeeds
+    # from the beginning if the step has used up its corrections for many rows. The status of the whole step if none
+    # succeeds
     cdef Touching* touch = &self.contact
     cdef Now* now = self.lane.now
     cdef int k, spent = now.iterations, worst = touch.worst
     cdef double error = now.error, residual = touch.residual
     cdef bint best = touch.cut >= TOUCH_CUTS and corrections_spent(self), solved = False
-    if best:
+    if best and few_rows(self):
+        for k in range(min(self.shared.choices.halvings, SMALL_HALVINGS)):
+            refill(self, 0.5)
+            solved = now.cause == OK and again(self, 2 << k, False, &spent)
+            if solved:
+                note_halves(self)
+                break
+        if not solved and now.cause == OK:
+            # the best impulses of as many corrections
+            refill(self, 0.5)
+            touch.as_found = True
+            solved = again(self, 1, False, &spent)
+            touch.as_found = False
+    if best and not solved:
         solved = again(self, 1, True, &spent)
     for k in range(self.shared.choices.halvings if not solved else 0):
         if now.cause != OK:

@@ -19,6 +19,8 @@ cdef enum:                  # kinds of features
     ROUND = 6               # of an ellipsoid
     FACE = 7                # n = e; size: e.x on it
 
+#: Sine of the angle within which a cap lies flat
+cdef double FLATTISH = 0.1
 #: Sine of the angle to an axis below which a direction is along it
 cdef double ALONG_AXIS = 1e-9
 
@@ -96,7 +98,9 @@ cdef inline Vec3 across_axis(Vec3 u, Vec3 m) noexcept nogil:
     cdef Vec3 p = axpy(-dot(u, m), u, m)
     cdef double size = vt_sqrt(dot(p, p))
     if size > ALONG_AXIS:
-        return scale(1.0 / size, p)
+        # once more: what is left along u is a rounding error over size
+        p = scale(1.0 / size, p)
+        return axpy(-dot(u, p), u, p)
     return tangent_to(u)
 
 
@@ -206,6 +210,59 @@ cdef Mat3 curvature(const Placed* P, const Feature* f, Vec3 e, Vec3 m) noexcept 
     return C
 
 
+cdef inline bint is_flat_rim(const Placed* P, const Feature* f, Vec3 n) noexcept nogil:
+    # whether the rim is that of a cap nearly across n: its nearest point moves fast
+    cdef Vec3 t
+    if f.kind != RIM:
+        return False
+    t = axpy(-dot(P.axis, n), P.axis, n)
+    return dot(t, t) < FLATTISH * FLATTISH
+
+
+cdef bint direction_near_axis(const Placed* A, const Feature* fa, const Placed* B, const Feature* fb, Vec3 pa, Vec3 pb,
+                              Vec3 e, double sign, Vec3* n) noexcept nogil:
+    # the same for the rim of a (sign -1) or b (1), whose outward normal m = sign n is at an angle theta to its axis u,
+    #     m = cos theta u + sin theta rho,    d = sign (pa - pb),    H of the other feature,
+    #     (-m'.H m' - d.m) dtheta - sin theta (m'.H t) dphi = -d.m',
+    #     -(m'.H t) dtheta - (d.rho + R + sin theta t.H t) dphi = -d.t,    m' = dm/dtheta,  t = u x rho,
+    # which does not degenerate as theta tends to zero
+    cdef bint of_a = sign < 0.0
+    cdef const Placed* P = B if of_a else A
+    cdef const Feature* f = fb if of_a else fa
+    cdef Vec3 m = scale(sign, n[0]), u = e if dot(e, m) >= 0.0 else neg(e), axis = rotated(P, f.e)
+    cdef Vec3 center = pa if of_a else pb, rho = across_axis(u, m), t, slope, d, H1, H2
+    cdef Mat3 H
+    cdef double R = fa.size if of_a else fb.size, sine, cosine, a, b, c, det, k1, k2
+    cdef double theta = atan2(dot(rho, m), dot(u, m))
+    cdef int i
+    for i in range(NEWTON_STEPS):
+        vt_sincos(theta, &sine, &cosine)
+        t = cross(u, rho)
+        m, slope = axpy(cosine, u, scale(sine, rho)), axpy(-sine, u, scale(cosine, rho))
+        # towards the rim from the other feature's support along -m
+        d = sub(feature_point(P, f, pb if of_a else pa, axis, neg(m)), axpy(R, rho, center))
+        H = curvature(P, f, axis, neg(m))
+        H1, H2 = mul(H, slope), mul(H, t)
+        a, b, c = dot(slope, H1) + dot(d, m), dot(slope, H2), dot(d, rho) + R + sine * dot(t, H2)
+        det = a * c - sine * b * b
+        if not (a > 0.0 and c > 0.0 and det > 0.0):
+            return False
+        k1, k2 = (dot(d, slope) * c - sine * b * dot(d, t)) / det, (dot(d, t) * a - b * dot(d, slope)) / det
+        k1, k2 = clamp(k1, -0.875 * theta, 0.5), clamp(k2, -0.5, 0.5)
+        theta += k1
+        vt_sincos(k2, &sine, &cosine)
+        rho = axpy(sine, t, scale(cosine, rho))
+        rho = axpy(-dot(u, rho), u, rho)
+        rho = scale(1.0 / vt_sqrt(dot(rho, rho)), rho)
+        if theta < ALONG_AXIS:
+            return False
+        if fabs(k1) < 4e-16 and fabs(k2) * theta < 4e-16:
+            break
+    vt_sincos(theta, &sine, &cosine)
+    n[0] = scale(sign, axpy(cosine, u, scale(sine, rho)))
+    return True
+
+
 cdef bint farthest_direction(const Placed* A, const Feature* fa, const Placed* B, const Feature* fb, Vec3* n) noexcept nogil:
     # n at which sigma of two features is largest, from a first one; False where there is none
     cdef Vec3 pa = in_space(A, fa.p), pb = in_space(B, fb.p), ea, eb, c, t1, t2, d, one, two, a, b, best
@@ -248,9 +305,13 @@ cdef bint farthest_direction(const Placed* A, const Feature* fa, const Placed* B
             h = vt_sqrt(dot(c, c))
             if not h > 0.0:
                 return False
-            n[0] = axpy(s1, one, scale(w / h, c))
+            # across the line to round-off, however near the points are
+            c = scale(1.0 / h, c)
+            c = axpy(-dot(one, c), one, c)
+            n[0] = axpy(s1, one, scale(w / vt_sqrt(dot(c, c)), c))
             return True
         t1 = across_axis(one, n[0])
+        value, least, reach = 0.0, -INFINITY, INFINITY
         for i in range(NEWTON_STEPS):
             n[0] = axpy(s1, one, scale(w, t1))
             t2 = cross(one, t1)
@@ -258,9 +319,19 @@ cdef bint farthest_direction(const Placed* A, const Feature* fa, const Placed* B
             g = w * dot(d, t2)
             H = add3(curvature(A, fa, ea, neg(n[0])), curvature(B, fb, eb, n[0]))
             h = -w * w * dot(t2, mul(H, t2)) - w * dot(d, t1)
+            # the angle that it has turned by, between those where sigma rises and falls: near the axis of a rim its
+            # derivative changes within a small angle
+            if g > 0.0:
+                least = value
+            else:
+                reach = value
             psi = -g / h if h < 0.0 else 0.5 if g > 0.0 else -0.5
             psi = min(max(psi, -0.5), 0.5)
-            t1 = axpy(psi, t2, t1)
+            if not least < value + psi < reach:
+                psi = 0.5 * (least + reach) - value if isfinite(least) and isfinite(reach) else psi
+            value += psi
+            vt_sincos(psi, &g1, &g2)
+            t1 = axpy(g1, t2, scale(g2, t1))
             t1 = scale(1.0 / vt_sqrt(dot(t1, t1)), t1)
             if fabs(psi) < 4e-16:
                 break
@@ -273,6 +344,10 @@ cdef bint farthest_direction(const Placed* A, const Feature* fa, const Placed* B
             return False
         n[0] = scale(1.0 / h, c)
         return True
+    if is_flat_rim(A, fa, n[0]):
+        return direction_near_axis(A, fa, B, fb, pa, pb, ea, -1.0, n)
+    if is_flat_rim(B, fb, n[0]):
+        return direction_near_axis(A, fa, B, fb, pa, pb, eb, 1.0, n)
     for i in range(NEWTON_STEPS):
         t1 = tangent_to(n[0])
         t2 = cross(n[0], t1)

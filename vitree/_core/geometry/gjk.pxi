@@ -122,7 +122,8 @@ cdef bint nearest_of_simplex(Simplex* x, Vec3* v) noexcept nogil:
 cdef double gjk(const Placed* A, const Placed* B, Vec3 shift, Vec3 start, Simplex* x, Vec3* n) noexcept nogil:
     # the distance of A, displaced by shift, from B, without radii, the direction from b to a, and the simplex; zero
     # where they overlap. The search begins with the direction `start`
-    cdef Vec3 v = start, w, a, b
+    cdef Simplex more
+    cdef Vec3 v = start, w, a, b, nearer = start
     cdef double square = INFINITY, size = A.s.reach + B.s.reach, d
     cdef int i, k, ia, ib
     cdef bint again
@@ -137,19 +138,18 @@ cdef double gjk(const Placed* A, const Placed* B, Vec3 shift, Vec3 start, Simple
             again = again or (x.w[k].x == w.x and x.w[k].y == w.y and x.w[k].z == w.z)
         if again:
             break
-        k = x.n
-        x.w[k], x.a[k], x.b[k], x.ia[k], x.ib[k] = w, a, b, ia, ib
-        x.n = k + 1
-        if not nearest_of_simplex(x, &v):
+        more, k = x[0], x.n
+        more.w[k], more.a[k], more.b[k], more.ia[k], more.ib[k], more.n = w, a, b, ia, ib, k + 1
+        if not nearest_of_simplex(&more, &nearer):
+            x[0] = more
             return 0.0
-        d = dot(v, v)
+        d = dot(nearer, nearer)
+        if not d < square:
+            # rounding errors: the last simplex is the nearest one
+            break
+        x[0], v, square = more, nearer, d
         if vt_sqrt(d) <= APART * size:
             return 0.0
-        if not d < square:
-            # rounding errors
-            square = d
-            break
-        square = d
     d = vt_sqrt(square)
     n[0] = scale(1.0 / d, v)
     return d

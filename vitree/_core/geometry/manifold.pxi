@@ -16,8 +16,6 @@ cdef enum:
 
 #: Sine of the angle within which points of a shape are near a plane
 cdef double NEAR_PLANE = 0.1
-#: and the one within which a cap lies flat
-cdef double FLATTISH = 0.1
 #: Points nearer to each other than this fraction of the sizes are one
 cdef double MERGED = 1e-7
 #: [m] material points nearer to each other are the same
@@ -336,15 +334,6 @@ cdef void plane_through(const Placed* P, Vec3 m, Vec3 x, Feature* f) noexcept no
     f.size = dot(m, x) - (dot(m, P.o) if P.s.body >= 0 else 0.0)
 
 
-cdef inline bint is_flat_rim(const Placed* P, const Feature* f, Vec3 n) noexcept nogil:
-    # whether the rim is that of a cap nearly across n: its nearest point moves fast
-    cdef Vec3 t
-    if f.kind != RIM:
-        return False
-    t = axpy(-dot(P.axis, n), P.axis, n)
-    return dot(t, t) < FLATTISH * FLATTISH
-
-
 cdef bint turns_fast(const Placed* A, const Feature* fa, const Placed* B, const Feature* fb, Vec3 n) noexcept nogil:
     # whether small rotations turn the direction of two features by much more: lines nearly along each other, rims nearly
     # across n
@@ -573,6 +562,10 @@ cdef bint touch_facet(const Facet* f, const Placed* A, const Placed* B, const Ve
     n[0] = start[0] if start != NULL else f.n
     if f.kind == FIXED:
         return touch_features(A, &f.fa, B, &f.fb, n, gap, a, b)
+    x.fa, x.fb = f.fa, f.fb
+    if still_nearest(A, B, n[0], &x):
+        n[0], gap[0], a[0], b[0] = x.n, x.gap, x.a, x.b
+        return True
     nearest_features(A, B, n[0], &x)
     n[0], gap[0], a[0], b[0] = x.n, x.gap, x.a, x.b
     return x.exact

@@ -17,6 +17,7 @@ cdef double PULLED = 1e-5
 cdef double FACE_GAIN = 1e-12
 #: Supports reach beyond the features by no more than this fraction of their sizes
 cdef double BEYOND = 1e-9
+cdef double EXACTLY = 1e-14
 
 
 cdef struct Near:           # the closest features of two shapes
@@ -212,37 +213,90 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
     # the closest features, from a first direction; of shapes that overlap a direction in which sigma is largest among those
     # about it
     cdef Simplex at
-    cdef Vec3 n = start, last, core, a, b, moved = zero3()
-    cdef double size = A.s.reach + B.s.reach, d, pull
-    cdef int i
-    cdef bint one, other, pulled
+    cdef Near apart
+    cdef Vec3 n = start, a, b, moved = zero3()
+    cdef double size = A.s.reach + B.s.reach, d
     if B.s.kind == HALF_SPACE:
         over_half_space(A, B, x)
         return
     d = gjk(A, B, moved, start, &at, &n)
-    pulled = d < PULLED * size
-    if pulled:
-        # the largest sigma(n) + pull (n.last), repeated, ends where sigma alone is largest
-        n, pull = start, 1e-3 * size
-        for i in range(PULLS):
-            last, moved = n, scale(pull, n)
-            d = gjk(A, B, moved, last, &at, &n)
-            if d == 0.0:
-                n, pull = last, 2.0 * pull
-                continue
-            core = sub(n, last)
-            if dot(core, core) < 1e-20:
-                break
-    a = b = zero3()
+    apart.gap = -INFINITY
+    if d > 0.0:
+        features_of(A, B, &at, moved, n, &apart, &a, &b)
+        if apart.exact and d > PULLED * size:
+            x[0] = apart
+            return
+    moved = pulled_apart(A, B, start, &at, &n)
+    features_of(A, B, &at, moved, n, x, &a, &b)
+    # where shapes touch, points and edges have no direction of their own: the normals of faces beside the found one
+    over_face(A, B, neg(rotated(A, constant3(A.s.face + 4 * facing(A, neg(n))))) if A.s.faces else n, a, b, True, x)
+    over_face(A, B, rotated(B, constant3(B.s.face + 4 * facing(B, n))) if B.s.faces else n, a, b, False, x)
+    if apart.gap > x.gap + FACE_GAIN * size:
+        x[0] = apart
+
+
+cdef Vec3 pulled_apart(const Placed* A, const Placed* B, Vec3 start, Simplex* at, Vec3* n) noexcept nogil:
+    # the largest sigma(n) + pull (n.last), repeated, ends where sigma alone is largest; the last displacement of a
+    cdef double pull = 1e-3 * (A.s.reach + B.s.reach)
+    cdef Vec3 last, change, moved = zero3()
+    cdef double square, before = INFINITY
+    cdef int i
+    n[0] = start
+    for i in range(PULLS):
+        last, moved = n[0], scale(pull, n[0])
+        if gjk(A, B, moved, last, at, n) == 0.0:
+            n[0], pull = last, 2.0 * pull
+            continue
+        change = sub(n[0], last)
+        square = dot(change, change)
+        # curved shapes have their directions to rounding errors of supports
+        if square < 1e-20 or (square < 1e-12 and square > 0.25 * before):
+            break
+        before = square
+    return moved
+
+
+cdef inline bint cap_tilts(const Placed* P, Feature* f) noexcept nogil:
+    # in the place of a cap, its rim
+    cdef bint cap = f.kind == FACE and P.s.rims > 0
+    if cap:
+        rim_feature(P.s, 1 if P.s.rims == 2 and dot(f.e, constant3(P.s.axis)) > 0.0 else 0, f)
+    return cap
+
+
+cdef bint still_nearest(const Placed* A, const Placed* B, Vec3 start, Near* x) noexcept nogil:
+    # whether the features of x hold in a direction about the first one, as closest features of one direction do
+    x.n = start
+    if B.s.kind == HALF_SPACE or not touch_features(A, &x.fa, B, &x.fb, &x.n, &x.gap, &x.a, &x.b):
+        return False
+    # where sigma is negative it may have other maxima
+    if x.gap < -BEYOND * (A.s.reach + B.s.reach):
+        return False
+    if not (holds(A, &x.fa, neg(x.n), axpy(own_radius(&x.fa), x.n, x.a))
+            and holds(B, &x.fb, x.n, axpy(-own_radius(&x.fb), x.n, x.b))):
+        return False
+    x.exact = separation(A, B, x.n) >= x.gap - EXACTLY * (A.s.reach + B.s.reach)
+    return x.exact
+
+
+cdef void features_of(const Placed* A, const Placed* B, const Simplex* at, Vec3 moved, Vec3 n, Near* x, Vec3* a,
+                      Vec3* b) noexcept nogil:
+    # the features about those of a simplex that hold, and otherwise its own points, a and b (without radii)
+    cdef double size = A.s.reach + B.s.reach, found
+    cdef Feature own, opposite
+    cdef int i
+    cdef bint one, other
+    a[0] = b[0] = zero3()
     for i in range(at.n):
-        a, b = axpy(at.share[i], sub(at.a[i], moved), a), axpy(at.share[i], at.b[i], b)
+        a[0], b[0] = axpy(at.share[i], sub(at.a[i], moved), a[0]), axpy(at.share[i], at.b[i], b[0])
     simplex_feature(A, at.ia, at.n, neg(n), &x.fa)
     simplex_feature(B, at.ib, at.n, n, &x.fb)
+    own, opposite = x.fa, x.fb
     # of faces that meet faces or edges, a point of the one
     if x.fb.kind == FACE and (x.fa.kind == EDGE or x.fa.kind == FACE):
-        material_point(A, a, -1, A.s.radius, &x.fa)
+        material_point(A, a[0], -1, A.s.radius, &x.fa)
     elif x.fa.kind == FACE and (x.fb.kind == EDGE or x.fb.kind == FACE):
-        material_point(B, b, -1, B.s.radius, &x.fb)
+        material_point(B, b[0], -1, B.s.radius, &x.fb)
     x.exact = False
     for i in range(SWITCHES):
         x.n = n
@@ -251,16 +305,17 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
         one = holds(A, &x.fa, neg(x.n), axpy(own_radius(&x.fa), x.n, x.a))
         other = holds(B, &x.fb, x.n, axpy(-own_radius(&x.fb), x.n, x.b))
         if one and other:
-            x.exact = separation(A, B, x.n) >= x.gap - BEYOND * size
-            break
-    if not x.exact:
+            found = separation(A, B, x.n)
+            x.exact = found >= x.gap - BEYOND * size
+            x.gap = min(x.gap, found)
+            if x.exact or not (cap_tilts(B, &opposite) or cap_tilts(A, &own)):
+                break
+            x.fa, x.fb = own, opposite
+    found = separation(A, B, n)
+    if not x.exact or found > x.gap + BEYOND * size:
         # those of the search itself
-        x.n, x.gap = n, separation(A, B, n)
-        x.a, x.b = axpy(-A.s.radius, n, a), axpy(B.s.radius, n, b)
-    if pulled:
-        # where shapes touch, points and edges have no direction of their own: the normals of faces beside the found one
-        over_face(A, B, neg(rotated(A, constant3(A.s.face + 4 * facing(A, neg(n))))) if A.s.faces else n, a, b, True, x)
-        over_face(A, B, rotated(B, constant3(B.s.face + 4 * facing(B, n))) if B.s.faces else n, a, b, False, x)
+        x.n, x.gap, x.exact = n, found, False
+        x.a, x.b = axpy(-A.s.radius, n, a[0]), axpy(B.s.radius, n, b[0])
 
 
 cdef void over_face(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, bint own, Near* x) noexcept nogil:
