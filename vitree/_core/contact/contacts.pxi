@@ -4,6 +4,8 @@
 cdef enum:
     TOUCH_CUTS = 2          # so many passes of a step may leave the complementarity problem unsolved
     MOST_JOINS = 100        # times that contacts may join a step
+    REPEATED_JOINS = 30     # of a step that is repeated
+    JOINED_BUDGET = 20      # corrections of such a problem that contacts have joined
     FEW_ROWS = 100          # of contact problems up to which a step is repeated in parts if its corrections are used up
 
 #: A residual of it up to this fraction of the velocities is accepted where it cannot be reduced; of explicit methods up
@@ -17,6 +19,8 @@ cdef double TOUCH_ROUNDING = 5e-15
 cdef double RESTING_GAP = 1e-9
 #: Corrections of problems of single trees, whose matrices are dense, count as more than one from so many rows on
 cdef double DENSE_ROWS = 16.0
+#: of several trees as less up to so many rows,
+cdef double CHEAP_ROWS = 48.0
 #: and those of explicit methods as less: they take more passes, and may not end with a large residual
 cdef double EXPLICIT_PRICE = 0.2
 #: A contact is in the solve from the beginning if so many changes of its gap in the last step close it
@@ -503,6 +507,18 @@ cdef bint join(ModelStepper self) noexcept nogil:
     return more
 
 
+cdef double overlap_speed(ModelStepper self) noexcept nogil:
+    # [m/s] by which contacts pass their bounds within the step, also those that are not in the solve
+    cdef Touching* x = &self.contact
+    cdef double most = 0.0
+    cdef int k, c
+    for k in range(x.asked_count):
+        c = x.asked[k]
+        if x.within[c] == INSIDE and self.touch[c].stiffness == INFINITY:
+            most = max(most, x.target[c] - x.there[c].gap)
+    return most / fabs(self.lane.now.h)
+
+
 cdef void contact_remember(ModelStepper self) noexcept nogil:
     # the impulses, as an initial guess
     cdef Touching* x = &self.contact
@@ -930,6 +946,8 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
         part.price *= EXPLICIT_PRICE
     elif g.parts == 1:
         part.price *= max(1.0, <double>g.n / DENSE_ROWS)
+    elif g.n < CHEAP_ROWS:
+        part.price *= g.n * g.n / (CHEAP_ROWS * CHEAP_ROWS)
     part.law, part.dim, part.mu, part.lead, part.give = y.law + k, y.dim + k, y.mu + k, y.lead + 2 * k, y.give + k
     part.row = y.own_row + k
     for i in range(g.count):

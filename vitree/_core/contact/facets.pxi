@@ -48,6 +48,16 @@ cdef bint shapes_apart(const Touching* x, const vt_contact* e, const Pose* pose,
     return found.gap > away
 
 
+cdef void flatten(const Placed* A, const Placed* B, Facet* f) noexcept nogil:
+    # a plane in the place of features that are both curved, whose gap may be no function over a long step
+    cdef Vec3 n = f.n, a, b
+    cdef double gap
+    if f.kind == FIXED and is_curved(&f.fa) and is_curved(&f.fb) and touch_features(
+            A, &f.fa, B, &f.fb, &n, &gap, &a, &b):
+        hold_plane(A, B, n, a, b, &f.fa, &f.fb)
+        f.n = n
+
+
 cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
     # the facets of a pair at node 1, if they are not there yet
     cdef Touching* x = &self.contact
@@ -55,11 +65,17 @@ cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
     cdef Facet found[FOUND_FACETS]
     cdef Placed A, B
     cdef int i
+    cdef bint there = False
     for i in range(MOST_FACETS):
-        if x.facet[e.slot + i].kind != NO_FACET:
-            return
+        there = there or x.facet[e.slot + i].kind != NO_FACET
+    if there and not x.planes:
+        return
     place_shape(e.shape_a, x.pose1, &A)
     place_shape(e.shape_b, x.pose1, &B)
+    if there:
+        for i in range(MOST_FACETS):
+            flatten(&A, &B, &x.facet[e.slot + i])
+        return
     for i in range(facets_of(&A, &B, first_direction(&A, &B), &x.at[e.pair], found)):
         x.facet[e.slot + i] = found[i]
 
@@ -98,6 +114,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     if not along or not (on_face(&at.fa) or on_face(&at.fb)):
         count = add_closest(at if along else &other, &A, &B, found, count)
     for i in range(count):
+        if x.planes:
+            flatten(&A, &B, &found[i])
         if found[i].gap < least:
             found[i].n = at.n
             add_missing(self, first, &found[i], least)
@@ -111,6 +129,10 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
             missing = missing or comes_in(self, c)
         if not missing:
             x.stuck = max(x.stuck, least - gap)
+
+
+cdef inline bint is_curved(const Feature* f) noexcept nogil:
+    return f.kind == RIM or f.kind == SIDE or f.kind == SLANT or f.kind == ROUND
 
 
 cdef void separating_plane(ModelStepper self, int first, const Placed* A, const Placed* B, Facet* f) noexcept nogil:

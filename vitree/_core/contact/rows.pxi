@@ -206,6 +206,7 @@ cdef struct Touching:
     int cut                 # corrections whose problem was not solved
     double residue          # [m/s] the natural residual that the last of them left
     double accepted         # [m/s] the largest of the current step that was accepted above the tolerance
+    bint planes             # planes stand for features that are both curved: the step is repeated
     bint as_found           # it is accepted once the corrections are used up: parts of the step did not help
     bint lenient            # a larger residual is accepted: shorter steps did not help
     long inexact            # steps since the state was set of which a residual was accepted

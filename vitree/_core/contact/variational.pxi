@@ -13,6 +13,9 @@ cdef double TOUCH_QUADRATIC = 1e-2
 cdef double TOUCH_ENOUGH = 0.1
 #: Steps whose impulses do not satisfy the laws fail where they multiply the kinetic energy by more
 cdef double BLOWN_UP = 100.0
+#: Steps in which normals turn by more than the angle of this cosine are repeated in parts where they gain more
+cdef double TURNED_NORMAL = 0.99
+cdef double MOST_GAIN = 1.5
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -524,6 +527,33 @@ cdef bint blows_up(ModelStepper self) noexcept nogil:
     model_velocity(self, self.lane.state.q2, self.lane.state.x2, newton.v)
     after = vt_inner(self.nv, self.lane.state.x2, newton.v)
     return not after <= BLOWN_UP * before
+
+
+cdef bint gains_by_turning(ModelStepper self) noexcept nogil:
+    # whether impulses of facets whose normals turn within the step raise the kinetic energy at node 1: where the impulse
+    # acts along another direction than the gap of node 2 changes, it may do so
+    cdef Touching* x = &self.contact
+    cdef Newton* newton = &self.lane.newton
+    cdef const double* g = self.shared.m.g
+    cdef double before, after, mass = 0.0
+    cdef int k, i
+    cdef bint turns = False
+    for k in range(x.count if x.slots else 0):
+        i = x.member[k]
+        turns = turns or (self.touch[i].kind == ON_FACET and x.cones.lam[x.cones.row[k]] > 0.0
+                          and dot(x.here[i].n, x.there[i].n) < TURNED_NORMAL)
+    if not turns:
+        return False
+    for i in range(self.shared.m.nbody):
+        mass += self.shared.m.body[i].mass
+    model_velocity(self, self.lane.state.q, self.lane.state.x, newton.v)
+    before = vt_inner(self.nv, self.lane.state.x, newton.v)
+    before += mass * (g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * self.lane.now.h * self.lane.now.h
+    for i in range(self.nv):
+        newton.spare[i] = self.lane.state.x[i] + x.impulse[i]
+    model_velocity(self, self.lane.state.q, newton.spare, newton.v)
+    after = vt_inner(self.nv, newton.spare, newton.v)
+    return not after <= MOST_GAIN * before
 
 
 cdef bint turns_little(ModelStepper self) noexcept nogil:

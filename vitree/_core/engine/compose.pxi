@@ -98,14 +98,12 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
     cdef bint best = touch.cut >= TOUCH_CUTS and corrections_spent(self), solved = False
     if best and few_rows(self):
         for k in range(min(self.shared.choices.halvings, SMALL_HALVINGS)):
-            refill(self, 0.5)
             solved = now.cause == OK and again(self, 2 << k, False, &spent)
             if solved:
                 note_halves(self)
                 break
         if not solved and now.cause == OK:
             # the best impulses of as many corrections
-            refill(self, 0.5)
             touch.as_found = True
             solved = again(self, 1, False, &spent)
             touch.as_found = False
@@ -133,9 +131,11 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
 cdef bint again(ModelStepper self, int count, bint best, int* spent) noexcept nogil:
     # whether the step is solved in so many equal parts. best: with the best impulses that are found
     cdef bint solved
-    self.contact.lenient = best
+    self.contact.lenient, self.contact.planes = best, True
+    if few_rows(self):
+        refill(self, 0.5)
     solved = in_parts(self, count) == OK
-    self.contact.lenient = False
+    self.contact.lenient = self.contact.planes = False
     spent[0] += self.lane.now.iterations
     return solved
 
@@ -160,6 +160,8 @@ cdef int in_parts(ModelStepper self, int count) noexcept nogil:
             share = c.share[n % c.stages]
         self.lane.newton.share = share / count
         now.h = share * (whole / count)
+        if count > 1 and few_rows(self):
+            refill(self, 0.5)
         status = substep(self, n == 0)
         spent += now.iterations
         error = max(error, now.error) if status == OK else now.error

@@ -79,9 +79,13 @@ cdef int solve_opened(ModelStepper self, bint pushed, bint free) noexcept nogil:
 cdef int solve_touches(ModelStepper self) noexcept nogil:
     # trial and impulses together, until no contact is missing
     cdef Touching* x = &self.contact
-    cdef int status, k
-    for k in range(MOST_JOINS):
+    cdef int status, k, most = REPEATED_JOINS if x.planes else MOST_JOINS
+    cdef bint more
+    for k in range(most):
         status = contact_gather(self)
+        if few_rows(self):
+            # what the problem without the contacts that have just joined has used up
+            x.cones.budget = max(x.cones.budget, JOINED_BUDGET)
         if status == OK:
             status = self.method.iterate_touches(self)
         x.fresh = False
@@ -94,12 +98,18 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
             return status
         contact_remember(self)
         x.stuck = 0.0
-        if not join(self):
+        more = join(self)
+        if more and k == most - 1 and (x.lenient or x.as_found):
+            x.accepted, more = max(x.accepted, overlap_speed(self)), False
+        if not more:
             if x.stuck > 0.0:
                 if not x.lenient:
                     x.cut = TOUCH_CUTS
                     return NOT_CONVERGED
                 x.accepted = max(x.accepted, x.stuck / fabs(self.lane.now.h))
+            if not (x.lenient or x.as_found or self.method.explicit) and gains_by_turning(self):
+                x.cut = TOUCH_CUTS
+                return NOT_CONVERGED
             if x.accepted > 0.0 and not self.method.explicit and blows_up(self):
                 return NOT_CONVERGED
             x.solved = True
