@@ -24,8 +24,9 @@ from vitree.geometry.distances import (
     spared,
     square_sines,
 )
+from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
-from vitree.geometry.solids import half_space, solid_of
+from vitree.geometry.solids import half_space, solids_of
 from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
 from vitree.mechanism.floating import roots_of
@@ -212,6 +213,9 @@ def require_contacts(index: Index, flat: Flat) -> None:
     for contact in flat.contacts:
         if isinstance(contact, Contact):
             bodies.add(index.place(contact.frame)[0])
+            if index.place(contact.frame)[0] >= 0 and any(isinstance(shape, TriangleMesh) for shape in contact.shapes):
+                raise ModelError(f"the {contact.name} has a triangle mesh, which stands still, and its frame moves; give "
+                                 "the convex parts of the mesh, vt.convex_parts(vertices, faces), or its vt.Hull")  # fmt: skip
             meets |= index.place(contact.frame)[0] >= 0
             if flat.ground is not None and flat.ground.terrain is not None and any(
                     isinstance(shape, Disk) for shape in contact.shapes):  # fmt: skip
@@ -276,18 +280,11 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     made = [solid for solid, _, _ in solids]
     source, shapes = [row for _, row, _ in solids], [shape for _, _, shape in solids]
     planes = [] if ground is None else [half_space(plane[:3], plane[3]) for plane in ground.half_spaces]
-    pairs, numbers = list[tuple[int, int]](), list[tuple[float, ...]]()
-    for i, one in enumerate(made):
-        for j in range(i + 1, len(made)):
-            if _has_own(shapes[i], shapes[j]) or shut[source[i], source[j]]:
-                continue
-            if isinstance(shapes[i], Hull) and isinstance(shapes[j], Hull) and beside[one["body"], made[j]["body"]]:
-                continue
-            pairs.append((i, j) if one["body"] >= 0 else (j, i))
+    body = np.array([solid["body"] for solid in made], int)
+    pairs = _open_pairs(body, np.array(source, int), shapes, shut, beside)
     out = np.zeros((len(pairs), 11))
-    scalar().shape_gaps(ShapeList(made), np.array(pairs, np.int32).reshape(-1, 2), _columns(poses), out)
-    pairs = [(i, j) for (i, j), gap in zip(pairs, out[:, 0].tolist(), strict=True)
-             if gap > 0 or not whole[made[i]["body"], made[j]["body"]]]
+    scalar().shape_gaps(ShapeList(made), pairs, _columns(poses), out)
+    pairs = pairs[(out[:, 0] > 0) | ~whole[body[pairs[:, 0]], body[pairs[:, 1]]]].tolist()
     numbers = [between(flat.contacts[source[i]], flat.contacts[source[j]], ground) for i, j in pairs]
     for i, one in enumerate(made):
         if one["body"] >= 0 and ground is not None and isinstance(shapes[i], EXACT_ON_PLANES):
@@ -300,10 +297,26 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     }  # fmt: skip
 
 
-def _has_own(a: Shape, b: Shape) -> bool:
-    """Whether two shapes are a pair of their own kind: two rods, or a rod and a box."""
-    rods = [isinstance(x, Sphere | Capsule) for x in (a, b)]
-    return all(rods) or (any(rods) and any(isinstance(x, Box) for x in (a, b)))
+def _open_pairs(
+    body: np.ndarray, source: np.ndarray, shapes: list[Shape], shut: np.ndarray, beside: np.ndarray
+) -> np.ndarray:
+    """Rows (n, 2) of int32 of convex shapes that may touch, the first of which moves.
+
+    Left out are those that are a pair of their own kind, two rods, or a rod and a box.
+    """
+    rod, box, hull = (np.array([isinstance(shape, kind) for shape in shapes], bool)
+                      for kind in (Sphere | Capsule, Box, Hull))  # fmt: skip
+    moving, every = np.flatnonzero(body >= 0), np.arange(len(body))
+    found = [np.zeros((0, 2), np.int32)]
+    for i in range(len(body)):
+        j = (moving if body[i] < 0 else every)
+        j = j[np.searchsorted(j, i, side="right") :]
+        own = (rod[i] & (rod[j] | box[j])) | (box[i] & rod[j])
+        near = hull[i] & hull[j] & beside[body[i], body[j]]
+        j = j[~(own | shut[source[i], source[j]] | near)]
+        rows = np.column_stack([np.full(len(j), i), j])
+        found.append((rows if body[i] >= 0 else rows[:, ::-1]).astype(np.int32))
+    return np.ascontiguousarray(np.concatenate(found))
 
 
 def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_Box], list[_Solid]]:
@@ -328,8 +341,8 @@ def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_B
             points += [(body, at, radius, capsule or axle is not None, row, axle) for at in x]
             if radius and axle is None:
                 rods += [(body, x, radius, row)] if capsule else [(body, np.array([at, at]), radius, row) for at in x]
-        solids += [(solid_of(shape, body, E, p), row, shape) for shape in contact.shapes]
         for shape in contact.shapes:
+            solids += [(solid, row, shape) for solid in solids_of(shape, body, E, p)]
             if isinstance(shape, Box):
                 half = 0.5 * np.array(shape.size)
                 boxes.append((body, E @ np.array(shape.rotation), p + E @ np.array(shape.position), half, row))
