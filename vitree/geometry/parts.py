@@ -28,6 +28,8 @@ ERROR, LEAST_ERROR = 0.05, 0.005
 SEARCH = {"mcts_nodes": 10, "mcts_iterations": 60, "mcts_max_depth": 2}
 #: Points of a surface are so near to each other, as a share of its longest edge; unless they are more than these.
 SPACING, MOST_SAMPLES = 0.02, 40_000
+#: Share of the largest coordinate below which a distance is none.
+NEGLIGIBLE = 1e-6
 #: Triangles that are looked at for the one nearest to a point.
 NEIGHBOURS = 12
 #: Products of points and triangles at once.
@@ -109,7 +111,7 @@ def convex_parts(
         raise InputError("error", error, f"must be a length of at least {LEAST_ERROR * longest:.3g} m, which is "
                          f"{100 * LEAST_ERROR:g} % of the longest edge of the box about the mesh")  # fmt: skip
     whole = Hull(x[np.unique(triangles)], most)
-    if parts_deviation([whole], x, triangles).outside <= allowed:
+    if _outside(_Surface(_boundary(whole)[0]).samples, _Surface(_outwards(x[triangles])), allowed) == 0.0:
         return (whole,)
     found = _decomposed(x, triangles, 2.0 * allowed / longest)
     # slivers of the cuts have no volume, and some of them are lines
@@ -165,7 +167,7 @@ def parts_deviation(parts: Iterable[Hull], vertices: ArrayLike, faces: ArrayLike
     """Return how far convex parts are from a mesh.
 
     Both surfaces are sampled, at distances of 2 % of the longest edge of the box about each, or more if there would be
-    too many points. What is inside of the mesh is told by winding numbers, also where it is not quite closed.
+    too many points, and distances below a millionth of its coordinates are none. What is inside of the mesh is told by winding numbers, also where it is not quite closed.
 
     Parameters
     ----------
@@ -199,7 +201,8 @@ def parts_deviation(parts: Iterable[Hull], vertices: ArrayLike, faces: ArrayLike
     mesh = _Surface(_outwards(x[triangles]))
     hulls = [_boundary(part) for part in parts]
     union = _Surface(np.concatenate([corners for corners, _ in hulls]))
-    return PartsDeviation(_outside(union.samples, mesh), _missing(mesh.samples, hulls, union))
+    return PartsDeviation(_outside(union.samples, mesh, NEGLIGIBLE * float(np.abs(x).max())),
+                          _missing(mesh.samples, hulls, union))  # fmt: skip
 
 
 def _boundary(part: Hull) -> tuple[np.ndarray, np.ndarray]:
@@ -285,11 +288,11 @@ def _sampled(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(points), np.concatenate(of)
 
 
-def _outside(x: np.ndarray, mesh: _Surface) -> float:
-    """The largest distance [m] from a mesh of points (n, 3) that are outside of it."""
+def _outside(x: np.ndarray, mesh: _Surface, least: float) -> float:
+    """The largest distance [m] from a mesh of points (n, 3) that are outside of it; zero if it is ``least`` or less."""
     away, below = mesh.distances(x)
     order = np.argsort(-away, kind="stable")
-    order = order[~below[order]]  # of surfaces in each other some are inside none the less
+    order = order[(~below & (away > least))[order]]  # of surfaces in each other some are inside none the less
     few = 16
     while len(order):  # the farthest first: the first that is outside is the answer
         some, order = order[:few], order[few:]

@@ -215,7 +215,7 @@ def require_contacts(index: Index, flat: Flat) -> None:
             bodies.add(index.place(contact.frame)[0])
             if index.place(contact.frame)[0] >= 0 and any(isinstance(shape, TriangleMesh) for shape in contact.shapes):
                 raise ModelError(f"the {contact.name} has a triangle mesh, which stands still, and its frame moves; give "
-                                 "the convex parts of the mesh, vt.convex_parts(vertices, faces), or its vt.Hull")  # fmt: skip
+                                 'convex parts of the mesh, vt.convex_parts(vertices, faces), or of a file meshes="parts"')  # fmt: skip
             meets |= index.place(contact.frame)[0] >= 0
             if flat.ground is not None and flat.ground.terrain is not None and any(
                     isinstance(shape, Disk) for shape in contact.shapes):  # fmt: skip
