@@ -185,8 +185,7 @@ def joined_faces(x: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, ...]
     edges = _inner_edges(x, triangles)
     while len(edges) > len(edges := [edge for edge in edges if not joined.join(*edge)]):
         pass
-    found = (joined.polygon(loop, n) for loop, n in zip(joined.loops, normals, strict=True) if loop)
-    return tuple(corners for corners in found if len(corners) > 2)
+    return tuple(x[joined.corners(loop, n)] for loop, n in zip(joined.loops, normals, strict=True) if loop)
 
 
 def _inner_edges(x: np.ndarray, triangles: np.ndarray) -> list[tuple[int, int]]:
@@ -196,7 +195,10 @@ def _inner_edges(x: np.ndarray, triangles: np.ndarray) -> list[tuple[int, int]]:
     for i, j in ends.tolist():
         counts[i, j] = counts.get((i, j), 0) + 1
     inner = [(i, j) for (i, j), count in counts.items() if i < j and count == counts.get((j, i), 0) == 1]
-    return sorted(inner, key=lambda edge: (-float(np.linalg.norm(x[edge[0]] - x[edge[1]])), edge))
+    size = float(np.ptp(x, axis=0).max())
+    # lengths that differ by rounding are one
+    lengths = np.linalg.norm(x[[i for i, _ in inner]] - x[[j for _, j in inner]], axis=1) / (FLAT * size)
+    return [edge for _, edge in sorted(zip((-lengths.round()).tolist(), inner, strict=True))]
 
 
 class _Joined:
@@ -226,9 +228,11 @@ class _Joined:
         while a[-2] == b[1] and len(a) > 2 and len(b) > 2:  # and before i
             a, b = a[:-1], b[1:]
         loop = a + b[1:-1]
-        if len(loop) > HULL_POINTS or len(loop) < 3 or len({*loop}) < len(loop):
+        if len(loop) < 3 or len({*loop}) < len(loop):
             return False
         if min(self._height(loop, 0, n), self._height(loop, len(a) - 1, n)) < -self.thin:
+            return False
+        if len(loop) > HULL_POINTS and len(self.corners(loop, n)) > HULL_POINTS:
             return False
         for old in (self.loops[one], self.loops[other]):
             for edge in _edges(old):
@@ -242,8 +246,8 @@ class _Joined:
         before, at, after = (self.x[loop[(k + step) % len(loop)]] for step in (-1, 0, 1))
         return float(np.cross(at - before, after - at) @ n) / float(np.linalg.norm(after - before))
 
-    def polygon(self, loop: list[int], n: np.ndarray) -> np.ndarray:
-        """Corners (k, 3) [m] of a polygon, without those on straight lines."""
+    def corners(self, loop: list[int], n: np.ndarray) -> list[int]:
+        """The corners of a polygon, without those on straight lines."""
         loop = [*loop]
         k = 0
         while k < len(loop) and len(loop) > 3:
@@ -252,8 +256,7 @@ class _Joined:
                 k = max(k - 1, 0)
             else:
                 k += 1
-        corners: np.ndarray = self.x[loop]
-        return corners
+        return loop
 
 
 def _edges(loop: list[int]) -> list[tuple[int, int]]:
