@@ -126,8 +126,7 @@ def test_shapes_with_faults_are_left_out_with_a_warning():
 
 @pytest.mark.parametrize(("more", "text"), [
     ({"ground": 0.0}, "ground"), ({"ground": True}, "ground"), ({"limits": "hold"}, "limits"),
-    ({"hull_points": 3}, "4 or more"),
-    ({"hull_points": 8.5}, "hull_points"), ({"limits": None}, "limits"),
+    ({"meshes": "hulls"}, "vt.Meshes"), ({"meshes": 8}, "meshes"), ({"limits": None}, "limits"),
 ])  # fmt: skip
 def test_bad_options(more, text):
     with pytest.raises(InputError, match=text):
