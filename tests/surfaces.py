@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 
@@ -13,7 +15,7 @@ def revolved(profile, count):
         ring = [(0.0, 0.0, z)] if r == 0 else [(r * np.cos(a), r * np.sin(a), z) for a in angles]
         rings.append(np.arange(len(points), len(points) + len(ring)))
         points += ring
-    for one, other in zip(rings, rings[1:], strict=False):
+    for one, other in itertools.pairwise(rings):
         for k in range(count):
             a, b = one[k % len(one)], one[(k + 1) % len(one)]
             c, d = other[k % len(other)], other[(k + 1) % len(other)]
@@ -58,7 +60,7 @@ def hills(height, count, size):
     at = np.linspace(-0.5 * size, 0.5 * size, count + 1)
     x, y = np.meshgrid(at, at, indexing="ij")
     first = (np.arange(count)[:, None] * (count + 1) + np.arange(count)).reshape(-1, 1)
-    faces = np.concatenate([first + (0, count + 1, count + 2), first + (0, count + 2, 1)])
+    faces = np.concatenate([first + np.array(each) for each in ((0, count + 1, count + 2), (0, count + 2, 1))])
     return np.stack([x, y, height(x, y)], axis=-1).reshape(-1, 3), faces
 
 

@@ -23,7 +23,8 @@ def area(corners):
 def is_convex(corners):
     n = area(corners) / np.linalg.norm(area(corners))
     edges = np.roll(corners, -1, axis=0) - corners
-    return (np.cross(np.roll(edges, 1, axis=0), edges) @ n > 0).all() and np.abs((corners - corners[0]) @ n).max() < 1e-12
+    turns = np.cross(np.roll(edges, 1, axis=0), edges) @ n
+    return (turns > 0).all() and np.abs((corners - corners[0]) @ n).max() < 1e-12
 
 
 def finer(points, faces, times=1):
@@ -32,7 +33,8 @@ def finer(points, faces, times=1):
         x = points[faces]
         points = np.concatenate([x.reshape(-1, 3), 0.5 * (x + np.roll(x, -1, axis=1)).reshape(-1, 3)])
         a, n = np.arange(len(x))[:, None] * 3, 3 * len(x)
-        faces = np.concatenate([a + (0, n, n + 2), a + (1, n + 1, n), a + (2, n + 2, n + 1), a + (n, n + 1, n + 2)])
+        corners = (0, n, n + 2), (1, n + 1, n), (2, n + 2, n + 1), (n, n + 1, n + 2)
+        faces = np.concatenate([a + np.array(each) for each in corners])
     return points, faces
 
 
@@ -87,23 +89,27 @@ def test_triangles_without_an_area_and_faces_there_twice_are_no_trouble():
     # both sides of a sheet, an edge of three triangles, a triangle there twice
     square = np.array([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 1)], float)
     both = joined_faces(square, np.array([(0, 1, 2), (0, 2, 3), (0, 2, 1), (0, 3, 2), (0, 2, 4), (0, 2, 4)]))
-    assert sum(np.linalg.norm(area(x)) for x in both) == pytest.approx(2.0 + 2 * np.linalg.norm(area(square[[0, 2, 4]])))
+    third = np.linalg.norm(area(square[[0, 2, 4]]))
+    assert sum(np.linalg.norm(area(x)) for x in both) == pytest.approx(2.0 + 2 * third)
 
 
 def test_the_shape_is_placed_copied_and_compared():
     points, faces = tray()
     mesh = vt.TriangleMesh(points, faces, position=(1, 2, 3), rotation=rotation_rpy(0.1, 0.2, 0.3))
     assert mesh == pickle.loads(pickle.dumps(mesh)) != vt.TriangleMesh(points, faces)
-    assert hash(mesh) == hash(vt.TriangleMesh(points.tolist(), faces.tolist(), position=(1, 2, 3), rotation=mesh.rotation))
+    lists = vt.TriangleMesh(points.tolist(), faces.tolist(), position=(1, 2, 3), rotation=mesh.rotation)
+    assert hash(mesh) == hash(lists)
     np.testing.assert_allclose(mesh.points, points @ rotation_rpy(0.1, 0.2, 0.3).T + (1, 2, 3), atol=1e-15)
     faces_of = solids_of(mesh, -1, np.eye(3), np.zeros(3))
     assert len(faces_of) == len(mesh.convex_faces)
     for solid, corners in zip(faces_of, mesh.convex_faces, strict=True):
-        plate = solids_of(vt.Hull(corners, position=mesh.position, rotation=mesh.rotation), -1, np.eye(3), np.zeros(3))[0]
+        hull = vt.Hull(corners, position=mesh.position, rotation=mesh.rotation)
+        (plate,) = solids_of(hull, -1, np.eye(3), np.zeros(3))
         order = np.lexsort(solid["x"].T), np.lexsort(plate["x"].T)
         np.testing.assert_allclose(solid["x"][order[0]], plate["x"][order[1]], atol=1e-15)
         assert abs(abs(solid["face"][0] @ plate["face"][0]) - solid["face"][0] @ solid["face"][0]) < 1e-9
-        ends = [{tuple(sorted(tuple(x.round(9)) for x in part["x"][pair])) for pair in part["edge"]} for part in (solid, plate)]
+        ends = [{tuple(sorted(tuple(x.round(9)) for x in part["x"][pair])) for pair in part["edge"]}
+                for part in (solid, plate)]
         assert ends[0] == ends[1] and solid["reach"] == pytest.approx(plate["reach"])
     with pytest.raises(ModelError, match="no triangle of the triangle mesh has an area"):
         vt.TriangleMesh(points, [(0, 0, 1)])
@@ -135,7 +141,8 @@ def test_meshes_by_patterns():
 
 
 @pytest.mark.parametrize(("given", "text"), [
-    ("hulls", '"hull", "parts", "triangles"'), (3, "vt.Meshes"), ({"a": "hulls"}, r'meshes\["a"\]'), ({3: "hull"}, "a key"),
+    ("hulls", '"hull", "parts", "triangles"'), (3, "vt.Meshes"), ({"a": "hulls"}, r'meshes\["a"\]'),
+    ({3: "hull"}, "a key"),
     (None, "meshes"),
 ])  # fmt: skip
 def test_wrong_options_of_meshes(given, text):
@@ -144,7 +151,8 @@ def test_wrong_options_of_meshes(given, text):
 
 
 @pytest.mark.parametrize(("given", "text"), [
-    ({"kind": "part"}, "kind"), ({"points": 3}, "4 or more"), ({"points": 8.5}, "points"), ({"error": 0.1}, 'kind="parts"'),
+    ({"kind": "part"}, "kind"), ({"points": 3}, "4 or more"), ({"points": 8.5}, "points"),
+    ({"error": 0.1}, 'kind="parts"'),
     ({"kind": "parts", "error": 0}, "above zero"), ({"kind": "parts", "error": "a"}, "above zero"),
 ])  # fmt: skip
 def test_wrong_numbers_of_meshes(given, text):

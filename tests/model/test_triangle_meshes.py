@@ -139,14 +139,15 @@ def test_bodies_fall_onto_both_sides_of_a_sheet():
 def test_a_mesh_of_what_moves_is_an_error_with_a_remedy():
     tree = scene(shape=vt.TriangleMesh(*MUG))
     tree.contact(vt.Ground())
-    with pytest.raises(ModelError, match=r'contact of "body" has a triangle mesh.*moves.*vt\.convex_parts.*meshes="parts"'):
+    with pytest.raises(ModelError, match=r'"body" has a triangle mesh.*moves.*vt\.convex_parts.*meshes="parts"'):
         tree.compile()
 
 
 def test_points_without_a_radius_are_told_not_to_touch_a_mesh():
     tree = vt.Tree("t")
     tree.world.add(vt.free("joint"), vt.body("body", 1.0, (0.1, 0.1, 0.1)))
-    tree.contact(vt.Contact("body", points=[(0, 0, 0)]), vt.Contact("world", shapes=vt.TriangleMesh(*tray())), vt.Ground())
+    tree.contact(vt.Contact("body", points=[(0, 0, 0)]), vt.Ground())
+    tree.contact(vt.Contact("world", shapes=vt.TriangleMesh(*tray())))
     assert '"body" (point) - "world" (triangle mesh)' in str(tree.compile().report)
 
 
@@ -156,7 +157,7 @@ def test_many_pairs_are_told_and_too_many_are_an_error(monkeypatch):
     assert "faces of triangle meshes: 2048, which make 2048 pairs" in str(model.report)
     assert "triangle meshes" not in str(scene(vt.TriangleMesh(*tray())).compile().report)
     monkeypatch.setattr(lower, "PAIR", 1e12)
-    with pytest.raises(InputError, match="contacts of 2048 pairs of convex shapes take about .* fewer triangles"):
+    with pytest.raises(InputError, match=r"contacts of 2048 pairs of convex shapes take about .* fewer"):
         vt.simulate(tree.compile(), duration=0.01, dt=1e-3)
 
 

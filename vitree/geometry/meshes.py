@@ -151,8 +151,8 @@ class TriangleMesh(Shape):
             raise ModelError("no triangle of the triangle mesh has an area")
 
     def _own_points(self) -> np.ndarray:
-        x = array_of(self.vertices)
-        return x[np.unique(np.array(self.faces))]
+        found: np.ndarray = array_of(self.vertices)[np.unique(np.array(self.faces))]
+        return found
 
     @functools.cached_property
     def convex_faces(self) -> tuple[np.ndarray, ...]:

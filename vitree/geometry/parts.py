@@ -10,7 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,12 +24,16 @@ from vitree.geometry.shapes import Hull
 #: The largest concavity of a part, if not said otherwise, and the least that can be asked for, as shares of the longest
 #: edge of the box about the mesh. CoACD scales that edge to 2, and takes thresholds of 0.01 and more.
 ERROR, LEAST_ERROR = 0.05, 0.005
-#: CoACD's search: nodes, iterations and depth of the tree. A third of the time of its defaults, parts as many.
-SEARCH = {"mcts_nodes": 10, "mcts_iterations": 60, "mcts_max_depth": 2}
+#: CoACD's search: nodes, iterations and depth of the tree, samples of surfaces, cells along an edge of the surface that
+#: covers an open one, and the most parts of a shell. A tenth of the time of its defaults, parts about as many.
+SEARCH = {"mcts_nodes": 10, "mcts_iterations": 40, "mcts_max_depth": 2, "resolution": 1000, "preprocess_resolution": 30,
+          "max_convex_hull": 32}  # fmt: skip
 #: Points of a surface are so near to each other, as a share of its longest edge; unless they are more than these.
 SPACING, MOST_SAMPLES = 0.02, 40_000
 #: Share of the largest coordinate below which a distance is none.
 NEGLIGIBLE = 1e-6
+#: Most shells of a mesh that are taken one by one.
+MOST_SHELLS = 50
 #: Triangles that are looked at for the one nearest to a point.
 NEIGHBOURS = 12
 #: Products of points and triangles at once.
@@ -70,15 +74,16 @@ def convex_parts(
 ) -> tuple[Hull, ...]:
     """Return convex hulls whose union is nearly a mesh: a hollow body touches as it is, and not as its hull.
 
-    A mesh whose own hull is within ``error`` of it is that hull. Others are cut by CoACD, which is deterministic; the
-    package ``coacd`` (extra "parts") is needed for these alone.
+    Bodies in the mesh that are not joined are taken one by one. One whose own hull is within ``error`` is that hull.
+    Others are cut by CoACD into at most 32 parts, always into the same; the package ``coacd`` (extra "parts") is needed
+    for these alone.
 
     Parameters
     ----------
     vertices : (n, 3) array [m]
     faces : (m, 3) array of int
         Triangles by rows of the vertices, counterclockwise seen from outside. A surface that is not closed, or is not a
-        manifold, is first covered by a closed one, which is up to 1 % of its size farther out.
+        manifold, is first covered by a closed one, which is up to 2 % of its size farther out.
     error : float, optional [m]
         The largest concavity of a part, about; by default 5 % of the longest edge of the box about the mesh, and at
         least 0.5 % of it. Smaller errors take more parts and more time.
@@ -105,24 +110,58 @@ def convex_parts(
     search".
     """
     x, triangles = mesh_of(vertices, faces)
-    longest = float(np.ptp(x[triangles.ravel()], axis=0).max())
+    longest = _longest(x, triangles)
     allowed = ERROR * longest if error is None else real(error)
     if not LEAST_ERROR * longest * (1.0 - 1e-9) <= allowed < math.inf:
         raise InputError("error", error, f"must be a length of at least {LEAST_ERROR * longest:.3g} m, which is "
                          f"{100 * LEAST_ERROR:g} % of the longest edge of the box about the mesh")  # fmt: skip
-    whole = Hull(x[np.unique(triangles)], most)
-    if _outside(_Surface(_boundary(whole)[0]).samples, _Surface(_outwards(x[triangles])), allowed) == 0.0:
-        return (whole,)
-    found = _decomposed(x, triangles, 2.0 * allowed / longest)
-    # slivers of the cuts have no volume, and some of them are lines
-    parts = [Hull(points, most) for points in found if len(hull_points(points, 4).points) > 2]
-    if not parts:
+    surface = _Surface(_outwards(x[triangles]))
+    found = list[Hull]()
+    for own in _shells(x, triangles):
+        hull = Hull(x[np.unique(own)], most)
+        if _outside(_Surface(_boundary(hull)[0]).samples, surface, allowed) == 0.0:
+            found.append(hull)
+            continue
+        # slivers of the cuts have no volume, and some of them are lines
+        found += [Hull(points, most) for points in _decomposed(x, own, 2.0 * allowed / _longest(x, own))
+                  if len(hull_points(points, 4).points) > 2]  # fmt: skip
+    if not found:
         raise ModelError("CoACD finds no convex parts in the mesh; give its hull, vt.Hull(vertices)")
-    return tuple(parts)
+    return tuple(found)
+
+
+def _longest(x: np.ndarray, triangles: np.ndarray) -> float:
+    """The longest edge [m] of the box about triangles."""
+    return float(np.ptp(x[triangles.ravel()], axis=0).max())
+
+
+def _shells(x: np.ndarray, triangles: np.ndarray) -> list[np.ndarray]:
+    """Triangles (m, 3) by shells, which are joined by edges of two triangles, such as bodies that overlap.
+
+    Those that are turned inwards, cavities, are left out, and so are those without a volume that are not alone. More
+    than ``MOST_SHELLS`` are one.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    same = np.unique(x, axis=0, return_inverse=True)[1].reshape(-1)[triangles]
+    ends = np.sort(np.concatenate([same[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1)
+    edge, count = np.unique(ends, axis=0, return_inverse=True, return_counts=True)[1:]
+    order = np.argsort(edge.reshape(-1), kind="stable")
+    of = np.tile(np.arange(len(same)), 3)[order]
+    first = np.cumsum(count) - count
+    two = first[count == 2]
+    joined = coo_array((np.ones(len(two)), (of[two], of[two + 1])), shape=(len(same), len(same)))
+    number, shell = connected_components(joined, directed=False)
+    shells = [triangles[shell == k] for k in range(number)] if 1 < number <= MOST_SHELLS else [triangles]
+    volume = [_volume(x[own]) for own in shells]
+    sign = 1.0 if sum(volume) >= 0 else -1.0
+    least = NEGLIGIBLE * max(map(abs, volume))
+    return [own for own, size in zip(shells, volume, strict=True) if sign * size > least] or [triangles]
 
 
 def mesh_of(vertices: object, faces: object, what: str = "mesh") -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices (n, 3) [m] and triangles (m, 3) of int; raise a ModelError that names ``what`` if they are none."""
+    """Return vertices (n, 3) [m] and triangles (m, 3); raise a ModelError that names ``what`` if they are none."""
     x = array_of(points_of(vertices, f"vertices of the {what}"))
     try:
         given = np.asarray(faces)
@@ -134,8 +173,8 @@ def mesh_of(vertices: object, faces: object, what: str = "mesh") -> tuple[np.nda
         raise ModelError(f"the faces of the {what} are {shown(faces)}; give an array (m, 3) of whole numbers, at least "
                          "one triangle")  # fmt: skip
     if triangles.min() < 0 or triangles.max() >= len(x):
-        raise ModelError(f"the faces of the {what} name vertices from {triangles.min()} to {triangles.max()}; there are "
-                         f"{len(x)}, from 0")  # fmt: skip
+        raise ModelError(f"the faces of the {what} name vertices from {triangles.min()} to {triangles.max()}; there "
+                         f"are {len(x)}, from 0")  # fmt: skip
     return x, triangles
 
 
@@ -144,8 +183,8 @@ def _decomposed(x: np.ndarray, triangles: np.ndarray, threshold: float) -> list[
     if importlib.util.find_spec("coacd") is None:
         raise MissingExtraError("coacd", "parts", "a decomposition of a mesh into convex parts")
     given = io.BytesIO()
-    np.savez(given, vertices=x, faces=triangles.astype(np.int32), threshold=min(threshold, 1.0), seed=0,
-             **{name: np.array(value) for name, value in SEARCH.items()})  # fmt: skip
+    arrays: dict[str, Any] = {"vertices": x, "faces": triangles.astype(np.int32), **SEARCH, "seed": 0}
+    np.savez(given, threshold=min(threshold, 1.0), **arrays)
     # the packages of this process, and one thread: it is the quickest
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-P", "-c", _PROGRAM], input=given.getvalue(), capture_output=True,
@@ -167,7 +206,8 @@ def parts_deviation(parts: Iterable[Hull], vertices: ArrayLike, faces: ArrayLike
     """Return how far convex parts are from a mesh.
 
     Both surfaces are sampled, at distances of 2 % of the longest edge of the box about each, or more if there would be
-    too many points, and distances below a millionth of its coordinates are none. What is inside of the mesh is told by winding numbers, also where it is not quite closed.
+    too many points, and distances below a millionth of its coordinates are none. What is inside of the mesh is told by
+    winding numbers, also where it is not quite closed.
 
     Parameters
     ----------
@@ -224,10 +264,15 @@ def _boundary(part: Hull) -> tuple[np.ndarray, np.ndarray]:
     return x[hull.simplices], hull.equations
 
 
+def _volume(corners: np.ndarray) -> float:
+    """The volume [m^3] that triangles (n, 3, 3) enclose, negative where they are turned inwards."""
+    a, b, c = (corners[:, k] - corners[0, 0] for k in range(3))
+    return float((a * np.cross(b, c)).sum()) / 6.0
+
+
 def _outwards(corners: np.ndarray) -> np.ndarray:
     """Triangles (n, 3, 3) in the order in which they enclose a volume that is not negative."""
-    a, b, c = (corners[:, k] - corners[0, 0] for k in range(3))
-    return corners if float((a * np.cross(b, c)).sum()) >= 0.0 else corners[:, ::-1]
+    return corners if _volume(corners) >= 0.0 else corners[:, ::-1]
 
 
 class _Surface:
@@ -257,7 +302,7 @@ class _Surface:
         return least, ((height < 0.0) | (away > (1.0 + 1e-6) * least[:, None])).all(axis=1)
 
     def winds(self, x: np.ndarray) -> np.ndarray:
-        """Winding numbers (n,) of the triangles about points (n, 3), by the solid angles of van Oosterom and Strackee."""
+        """Winding numbers (n,) of the triangles about points (n, 3), by solid angles (van Oosterom, Strackee 1983)."""
         found = np.zeros(len(x))
         each = max(1, AT_ONCE // len(self.corners))
         for k in range(0, len(x), each):

@@ -220,8 +220,9 @@ def require_contacts(index: Index, flat: Flat) -> None:
         if isinstance(contact, Contact):
             bodies.add(index.place(contact.frame)[0])
             if index.place(contact.frame)[0] >= 0 and any(isinstance(shape, TriangleMesh) for shape in contact.shapes):
-                raise ModelError(f"the {contact.name} has a triangle mesh, which stands still, and its frame moves; give "
-                                 'convex parts of the mesh, vt.convex_parts(vertices, faces), or of a file meshes="parts"')  # fmt: skip
+                raise ModelError(f"the {contact.name} has a triangle mesh, which stands still, and its frame moves; "
+                                 "give convex parts of the mesh, vt.convex_parts(vertices, faces), or of a file "
+                                 'meshes="parts"')  # fmt: skip
             meets |= index.place(contact.frame)[0] >= 0
             if flat.ground is not None and flat.ground.terrain is not None and any(
                     isinstance(shape, Disk) for shape in contact.shapes):  # fmt: skip
@@ -264,7 +265,7 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
 
 
 def candidate_findings(flat: Flat, found: Candidates) -> list[Finding]:
-    """Return notes of shapes that do not touch since they overlap at neutral, and of many pairs with triangle meshes."""
+    """Return notes of shapes that do not touch since they overlap at neutral, and of many pairs with meshes."""
     name = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
     told = []
     if len(found.left_out):
@@ -276,8 +277,8 @@ def candidate_findings(flat: Flat, found: Candidates) -> list[Finding]:
               for each in flat.contacts]  # fmt: skip
     faces = np.array(meshes, bool)[found.solid_source] & (found.solid_source >= 0)
     if (count := int(faces[found.facing[:, 1]].sum())) > MANY_PAIRS:
-        told.append(Finding("contact-mesh", "note", f"faces of triangle meshes: {faces.sum()}, which make {count} pairs "
-                            "with shapes that move; memory and the time of a step grow with these"))  # fmt: skip
+        told.append(Finding("contact-mesh", "note", f"faces of triangle meshes: {faces.sum()}, which make {count} "
+                            "pairs with shapes that move; memory and the time of a step grow with these"))  # fmt: skip
     return told
 
 

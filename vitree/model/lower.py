@@ -280,9 +280,10 @@ def _constraint(index: Index, constraint: object) -> CoreRow:
             "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip
 
 
-#: Memory of a pair of convex shapes [bytes], measured, and what to do against many of them.
-PAIR, OF_PAIRS = 31_000, "take triangle meshes of fewer triangles, convex parts of fewer hulls, or leave pairs out by " \
-                         "vt.NoContact"  # fmt: skip
+#: Memory of a pair of convex shapes [bytes], measured.
+PAIR = 31_000
+#: What to do against many of them.
+OF_PAIRS = "take triangle meshes of fewer triangles, convex parts of larger error=, or leave pairs out by vt.NoContact"
 
 
 def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList:
