@@ -14,6 +14,8 @@ from vitree.errors import (
     VitreeError,
 )
 from vitree.findings import Finding, Report
+from vitree.geometry.meshes import Meshes, TriangleMesh
+from vitree.geometry.parts import convex_parts, parts_deviation
 from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Sphere
 from vitree.geometry.terrain import HeightField
 from vitree.integrators import METHODS, Integrator
@@ -118,6 +120,7 @@ __all__ = [
     "JointSpring",
     "Linearization",
     "Measurement",
+    "Meshes",
     "MissingExtraError",
     "Model",
     "ModelError",
@@ -139,6 +142,7 @@ __all__ = [
     "Sweep",
     "Trajectory",
     "Tree",
+    "TriangleMesh",
     "UnknownNameError",
     "UrdfError",
     "VitreeError",
@@ -149,6 +153,7 @@ __all__ = [
     "check_mjcf",
     "check_urdf",
     "compare",
+    "convex_parts",
     "cpu_width",
     "cylindrical",
     "find_robot",
@@ -168,6 +173,7 @@ __all__ = [
     "load_sexpr",
     "load_urdf",
     "minimize_potential_energy",
+    "parts_deviation",
     "place_on_ground",
     "planar",
     "point_constraint",

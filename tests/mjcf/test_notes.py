@@ -53,7 +53,7 @@ def test_what_hulls_lose_is_a_note_where_they_lose_anything():
         body = spec.worldbody.add_body(pos=[0, 0, 5])
         body.add_freejoint()
         body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="m")
-        report = vt.from_mujoco(spec, hull_points=count).model.report
+        report = vt.from_mujoco(spec, meshes=vt.Meshes(points=count)).model.report
         assert ("hulls of few points lose up to" in str(report)) == lost
 
 

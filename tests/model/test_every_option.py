@@ -312,7 +312,7 @@ READ = {
     "inertia": "urdf/test_urdf_inertia.py", "density": "urdf/test_urdf_inertia.py",
     "friction": "urdf/test_urdf.py", "armature": "urdf/test_armature_of_files.py",
     "ground": "urdf/test_collision.py", "limits": "model/test_joint_limits.py",
-    "limit_restitution": "model/test_elastic_limits.py", "hull_points": "urdf/test_collision.py",
+    "limit_restitution": "model/test_elastic_limits.py", "meshes": "urdf/test_collision.py",
     "packages": "urdf/test_xacro.py", "xacro": "urdf/test_xacro.py", "trust": "urdf/test_xacro.py",
     "max_bytes": "urdf/test_urdf_faults.py", "max_depth": "urdf/test_urdf_faults.py",
 }  # fmt: skip

@@ -190,7 +190,7 @@ def test_options_of_its_method_are_for_identify():
 #: A value of each option of `from_mujoco`.
 OF_MJCF = {
     "gravity": (0, 0, -1.0), "name": "other", "friction": "dry", "contacts": False, "ground": vt.Ground(friction=0.3),
-    "limits": "report", "limit_restitution": 0.5, "hull_points": 8,
+    "limits": "report", "limit_restitution": 0.5, "meshes": vt.Meshes(points=8),
 }  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def test_many_vertices_are_thinned_and_the_report_says_by_how_much(tmp_path):
     (tmp_path / "r.urdf").write_text(robot('<mesh filename="part.stl"/>'))
     lost = []
     for count in (8, 20, 64):
-        model = vt.load_urdf(tmp_path / "r.urdf", base="free", ground=vt.Ground(), hull_points=count)
+        model = vt.load_urdf(tmp_path / "r.urdf", base="free", ground=vt.Ground(), meshes=vt.Meshes(points=count))
         assert len(model.contact_candidates.point) == count
         lost.append(model.contacts[0].lost)
         (note,) = [f for f in model.report if f.id == "contact-points"]
@@ -126,8 +126,7 @@ def test_shapes_with_faults_are_left_out_with_a_warning():
 
 @pytest.mark.parametrize(("more", "text"), [
     ({"ground": 0.0}, "ground"), ({"ground": True}, "ground"), ({"limits": "hold"}, "limits"),
-    ({"hull_points": 3}, "4 or more"),
-    ({"hull_points": 8.5}, "hull_points"), ({"limits": None}, "limits"),
+    ({"meshes": "hulls"}, "vt.Meshes"), ({"meshes": 8}, "meshes"), ({"limits": None}, "limits"),
 ])  # fmt: skip
 def test_bad_options(more, text):
     with pytest.raises(InputError, match=text):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.solids import circle_across
 from vitree.mechanism.contacts import Contact, against_ground
@@ -149,6 +150,8 @@ def _as_geom(shape: Shape) -> tuple[str, list[float], np.ndarray | None]:
         axis, half = np.array((0.0, 0.0, 1.0)), 0.5 * shape.length
         rim = shape.radius * circle_across(axis, RIM) - half * axis
         return "MESH", [], np.concatenate([rim, half * axis[None]])
+    if isinstance(shape, TriangleMesh):
+        raise NotImplementedError("contacts of triangle meshes, of which MuJoCo takes the convex hulls")
     raise NotImplementedError(f"contacts of {type(shape).__name__.lower()}s")
 
 

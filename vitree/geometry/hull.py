@@ -166,17 +166,20 @@ def _lost(x: np.ndarray, facets: np.ndarray, planes: np.ndarray, by: np.ndarray,
         return 0.0
     normals, by, least = planes[:-1].T, by[beyond], outside[beyond]
     # a point is at least as far away as that plane, and at most as that facet: few can be the farthest
-    most = np.maximum(_nearest(x[:, beyond].T, facets[by], normals[by], least), least)
+    most = np.maximum(facet_distances(x[:, beyond].T, facets[by], normals[by], least), least)
     few = beyond[most >= least.max()]
     over = _dot(planes[:-1, :, None], x[:, None, few]) + planes[-1][:, None]
     # the nearest facet is one of those that are seen
     at, seen = np.nonzero(over.T > 0)
-    away = _nearest(x[:, few[at]].T, facets[seen], normals[seen], over[seen, at])
+    away = facet_distances(x[:, few[at]].T, facets[seen], normals[seen], over[seen, at])
     return float(np.minimum.reduceat(away, np.flatnonzero(np.diff(at, prepend=-1))).max())
 
 
-def _nearest(x: np.ndarray, facets: np.ndarray, normals: np.ndarray, over: np.ndarray) -> np.ndarray:
-    """Distances (n,) of points from one facet each, below them: triangles in space, or edges in the plane."""
+def facet_distances(x: np.ndarray, facets: np.ndarray, normals: np.ndarray, over: np.ndarray) -> np.ndarray:
+    """Return distances (n,) of points (n, d) from one facet (n, d, d) each: triangles in space, or edges in the plane.
+
+    ``over`` (n,) are those from the planes of the facets, on the side of the points.
+    """
     count = facets.shape[1]
     least, inside = np.full(len(x), np.inf), np.full(len(x), count == 3)
     for k in range(count):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.geometry.hull import FLAT
+from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 
 if TYPE_CHECKING:
@@ -40,6 +41,14 @@ def solid_of(shape: Shape, body: int, E: np.ndarray, p: np.ndarray) -> Mapping[s
     else:
         raise TypeError(f"a {type(shape).__name__} is not convex")
     return _bounded(made)
+
+
+def solids_of(shape: Shape, body: int, E: np.ndarray, p: np.ndarray) -> list[Mapping[str, Any]]:
+    """Return what :func:`solid_of` does, of a shape by its convex pieces: the faces of a triangle mesh."""
+    if not isinstance(shape, TriangleMesh):
+        return [solid_of(shape, body, E, p)]
+    R, x0 = E @ np.array(shape.rotation), E @ np.array(shape.position) + p
+    return [_face(corners @ R.T + x0, body) for corners in shape.convex_faces]
 
 
 def half_space(normal: ArrayLike, offset: float) -> Mapping[str, Any]:
@@ -142,6 +151,17 @@ def _plate(x: np.ndarray, middle: np.ndarray, axes: np.ndarray) -> dict[str, Any
     normals = np.array([axes[2], -axes[2]])
     edges = np.sort(np.column_stack([around, np.roll(around, -1)]), axis=1)
     return {"x": x, "face": np.column_stack([normals, normals @ middle]), "edge": edges}
+
+
+def _face(x: np.ndarray, body: int) -> dict[str, Any]:
+    """The same of a convex polygon by its corners in their order."""
+    middle = x.mean(axis=0)
+    n = np.cross(x - middle, np.roll(x, -1, axis=0) - middle).sum(axis=0)
+    n /= np.linalg.norm(n)
+    normals, corners = np.array([n, -n]), np.arange(len(x))
+    edges = np.sort(np.column_stack([corners, np.roll(corners, -1)]), axis=1)
+    faces = np.column_stack([normals, normals @ middle])
+    return _bounded({"kind": SOLID, "body": body, "x": x, "face": faces, "edge": edges})
 
 
 def _bounded(made: dict[str, Any]) -> dict[str, Any]:

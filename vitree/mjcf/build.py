@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError
+from vitree.geometry.meshes import Meshes
 from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import Geometry
 from vitree.mechanism.loads import Gravity, JointSpring
@@ -66,7 +67,7 @@ class Builder:
         return [name for k, name in enumerate(self.names.joint) if model.jnt_limited[k] and self._one(k)]
 
     def build(self, limits: str, rebound: Mapping[str, float], contacts: bool, ground: Ground | None,
-              hull_points: int) -> None:  # fmt: skip
+              meshes: Meshes | dict[str, Meshes]) -> None:  # fmt: skip
         """Add all parts; arguments as of :func:`vitree.load_mjcf`."""
         model, tree, names = self.model, self.tree, self.names
         loads, self.controls, efforts = add_actuators(model, names, self.findings)
@@ -86,7 +87,7 @@ class Builder:
         tree.limits = "ignore" if self.off("LIMIT") or self.off("CONSTRAINT") else limits
         self._constrain()
         if contacts and not (self.off("CONTACT") or self.off("CONSTRAINT")):
-            tree.contact(add_contacts(model, names, self.findings, ground, hull_points))
+            tree.contact(add_contacts(model, names, self.findings, ground, meshes))
         self._tell(undrawn, limits)
         tree.report = self.findings.report()
 

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from vitree.geometry.meshes import Meshes, TriangleMesh, meshes_by
 from vitree.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Hull, Place, Shape, Sphere
 from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.mjcf.names import Findings, Names, listed, matrix
+from vitree.urdf.hulls import MeshParts, array_parts
 
 if TYPE_CHECKING:
     from mujoco import MjModel
 
 
-def solid_of(model: MjModel, k: int, most: int) -> Shape | None:
-    """Return a geom as a solid in the frame of its body; None of a kind that there is not.
+def solids_of(model: MjModel, k: int, meshes: Meshes, told: list[MeshParts]) -> list[Shape]:
+    """Return a geom as solids in the frame of its body, several of a mesh by its convex parts; none of other kinds.
 
     Parameters
     ----------
     model : MjModel
     k : int
         Number of the geom.
-    most : int
-        Points of the convex hull of a mesh, at most.
+    meshes : Meshes
+        How a mesh is taken.
+    told : list of MeshParts
+        Takes the parts of meshes.
     """
     import mujoco
 
@@ -33,20 +37,30 @@ def solid_of(model: MjModel, k: int, most: int) -> Shape | None:
     place: Place = {"position": (x, y, z), "rotation": matrix(model.geom_quat[k])}
     kind = int(model.geom_type[k])
     if kind == kinds.mjGEOM_SPHERE:
-        return Sphere(size[0], **place)
+        return [Sphere(size[0], **place)]
     if kind == kinds.mjGEOM_CAPSULE:
-        return Capsule(size[0], 2 * size[1], **place)
+        return [Capsule(size[0], 2 * size[1], **place)]
     if kind == kinds.mjGEOM_BOX:
-        return Box((2 * size[0], 2 * size[1], 2 * size[2]), **place)
+        return [Box((2 * size[0], 2 * size[1], 2 * size[2]), **place)]
     if kind == kinds.mjGEOM_CYLINDER:
-        return Cylinder(size[0], 2 * size[1], **place)
+        return [Cylinder(size[0], 2 * size[1], **place)]
     if kind == kinds.mjGEOM_ELLIPSOID:
-        return Ellipsoid((size[0], size[1], size[2]), **place)
+        return [Ellipsoid((size[0], size[1], size[2]), **place)]
     if kind == kinds.mjGEOM_MESH:
         mesh = int(model.geom_dataid[k])
         first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
-        return Hull(np.asarray(model.mesh_vert[first : first + count], dtype=float), most, **place)
-    return None
+        points = np.asarray(model.mesh_vert[first : first + count], dtype=float)
+        if meshes.kind == "hull":
+            return [Hull(points, meshes.points, **place)]
+        first, count = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+        triangles = np.asarray(model.mesh_face[first : first + count], dtype=int)
+        if meshes.kind == "triangles":
+            return [TriangleMesh(points, triangles, **place)]
+        found = array_parts(points, triangles, meshes.points, meshes.error)
+        told.append(found)
+        # which are hulls that are made already, and are taken as they are
+        return [Hull(cast("np.ndarray", part), meshes.points, **place) for part in found.parts]
+    return []
 
 
 def drawn(model: MjModel, body: int, frame: str) -> tuple[list[Geometry], int]:
@@ -118,9 +132,12 @@ class _Geoms:
         return max(float(self.sliding[k]) for k in which)
 
 
-def add_contacts(model: MjModel, names: Names, findings: Findings, ground: Ground | None, most: int
+def add_contacts(
+    model: MjModel, names: Names, findings: Findings, ground: Ground | None, given: Meshes | dict[str, Meshes]
 ) -> list[Ground | Contact | NoContact]:
     """Return the ground, the contacts, and the pairs of bodies that do not touch.
+
+    Raises an UnknownNameError if a pattern of ``given`` fits no body with a mesh that touches.
 
     Parameters
     ----------
@@ -129,22 +146,26 @@ def add_contacts(model: MjModel, names: Names, findings: Findings, ground: Groun
     findings : Findings
     ground : Ground or None
         In place of the planes of the model.
-    most : int
-        Points of the convex hull of a mesh, at most.
+    given : Meshes, or dict of patterns to Meshes
+        How meshes are taken, by names of bodies.
     """
     geoms = _Geoms(model)
     body = model.geom_bodyid
     planes = [k for k in geoms.planes if geoms.fixed[body[k]]]
     if moving := [k for k in geoms.planes if not geoms.fixed[body[k]]]:
         findings.say("contact-shape", f"planes on bodies that move: {_geoms(names, moving)}")
-    solids: dict[int, Shape] = {}
+    solids: dict[int, list[Shape]] = {}
     lost = []
+    parts: list[MeshParts] = []
+    place = {k: names.body[body[k]] if body[k] else "world" for k in geoms.solids}
+    meshes = meshes_by(given, dict.fromkeys(place[k] for k in geoms.solids
+                       if int(model.geom_type[k]) == geoms.kinds.mjGEOM_MESH), "body with a mesh")  # fmt: skip
     for k in geoms.solids:
-        solid = solid_of(model, k, most)
-        if solid is None:
-            lost.append(k)
+        found = solids_of(model, k, meshes.get(place[k], Meshes()), parts)
+        if found:
+            solids[k] = found
         else:
-            solids[k] = solid
+            lost.append(k)
     if lost:
         findings.say("contact-shape", f"height fields and other shapes that touch: {_geoms(names, lost)}")
     grounded = {k: [p for p in planes if geoms.meet(k, p)] if ground is None else [] for k in solids}
@@ -159,19 +180,19 @@ def add_contacts(model: MjModel, names: Names, findings: Findings, ground: Groun
         pairs = [pair for pair in pairs if not {*pair} & {*flies}]
     if not taken:
         return []
-    found: list[Ground | Contact | NoContact] = []
+    made: list[Ground | Contact | NoContact] = []
     if meets:
-        found.append(_ground(model, geoms, findings, names, planes, grounded, meets) if ground is None else ground)
+        made.append(_ground(model, geoms, findings, names, planes, grounded, meets) if ground is None else ground)
     groups: dict[tuple[int, float], list[Shape]] = {}
     for k in taken:
         own = [geoms.friction(k, p) for p in grounded[k][:1]]
         friction = own[0] if own else 0.0 if model.geom_condim[k] == 1 else float(geoms.sliding[k])
-        groups.setdefault((int(body[k]), friction), []).append(solids[k])
-    found += [Contact(names.body[b] if b else "world", shapes=tuple(shapes), friction=friction)
-              for (b, friction), shapes in groups.items()]  # fmt: skip
-    found += _apart(geoms, names, findings, taken, pairs)
-    _tell(model, findings, taken, solids, bool(pairs))
-    return found
+        groups.setdefault((int(body[k]), friction), []).extend(solids[k])
+    made += [Contact(names.body[b] if b else "world", shapes=tuple(shapes), friction=friction)
+             for (b, friction), shapes in groups.items()]  # fmt: skip
+    made += _apart(geoms, names, findings, taken, pairs)
+    _tell(model, findings, taken, [x for k in taken for x in solids[k]], parts, bool(pairs))
+    return made
 
 
 def _apart(
@@ -223,13 +244,19 @@ def _ground(model: MjModel, geoms: _Geoms, findings: Findings, names: Names, pla
     return Ground(spaces[0][1], spaces[0][0], friction=friction, planes=tuple(spaces[1:]))
 
 
-def _tell(model: MjModel, findings: Findings, taken: list[int], solids: dict[int, Shape], each_other: bool) -> None:
+def _tell(
+    model: MjModel, findings: Findings, taken: list[int], solids: list[Shape], parts: list[MeshParts], each_other: bool
+) -> None:
     """Note how contacts are read."""
     bodies = len({int(model.geom_bodyid[k]) for k in taken})
     text = f"bodies that touch: {bodies}, by {len(taken)} geoms"
-    lost = max((x.lost for k in taken if isinstance(x := solids[k], Hull)), default=0.0)
+    lost = max((x.lost for x in solids if isinstance(x, Hull)), default=0.0)
     if lost:
         text += f"; hulls of few points lose up to {lost:.2g} m"
+    if parts:
+        outside, missing = (max(each) for each in zip(*(found.deviation for found in parts), strict=True))
+        text += (f"; convex parts of {len(parts)} meshes: {sum(len(found.parts) for found in parts)}, which are up to "
+                 f"{outside:.2g} m outside of their mesh and lack up to {missing:.2g} m of it")  # fmt: skip
     findings.say("contacts", text)
     if (model.geom_condim[taken] > 3).any():
         findings.say("contact-friction", "torsional and rolling friction (condim 4 and 6) of contacts")

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from vitree.engines.mujoco import States
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.findings import Finding, Report
-from vitree.geometry.hull import HULL_POINTS
+from vitree.geometry.meshes import GivenMeshes, checked_meshes
 from vitree.mechanism.contacts import LIMITS, Ground
 from vitree.mjcf.actuators import Controls, MakeControls
 from vitree.mjcf.build import Builder
@@ -139,7 +139,7 @@ def from_mujoco(
     ground: Ground | None = None,
     limits: str = "enforce",
     limit_restitution: float | Mapping[str, float] | None = None,
-    hull_points: int = HULL_POINTS,
+    meshes: GivenMeshes = "hull",
     packages: Packages | None = None,
 ) -> MujocoRobot:
     """Return a model of MuJoCo as a Tree and a Model, with the way between the states.
@@ -164,8 +164,9 @@ def from_mujoco(
         Treatment of joint limits: enforced; a run that exceeds one says so in ``traj.warnings``; or no treatment.
     limit_restitution : float, or mapping of str to float, optional
         As of :func:`vitree.load_urdf`.
-    hull_points : int
-        Points of the convex hull of a mesh that touch, at most.
+    meshes : {"hull", "parts", "triangles"}, Meshes, or mapping of str to these
+        How meshes touch, as of :func:`vitree.load_urdf`, by names or patterns of names of bodies; "world" is the world.
+        MuJoCo takes their convex hulls.
     packages : path or list of paths, optional
         Folders whose files the model may open, beside those of its own folder, the one above it, and its package. A
         text may open files near the working directory. What MuJoCo has made already is not looked at.
@@ -183,7 +184,7 @@ def from_mujoco(
     InputError
         If an option is not known.
     UnknownNameError
-        If a pattern of ``limit_restitution`` fits no joint.
+        If a pattern of ``limit_restitution`` fits no joint, or one of ``meshes`` no body with a mesh that touches.
 
     Notes
     -----
@@ -196,6 +197,7 @@ def from_mujoco(
         if value not in choices:
             words = ", ".join(f'"{word}"' for word in choices)
             raise InputError(option, value, f"must be one of {words}")
+    given = checked_meshes(meshes)
     rebound_of = checked_numbers("limit_restitution", limit_restitution)
     warnings: list[str] = []
     model, file, path = compiled(source, warnings, packages)
@@ -206,7 +208,7 @@ def from_mujoco(
         builder.findings.say("compiler", f"MuJoCo: {' '.join(text.split())}")
     rebound = numbers_by("limit_restitution", rebound_of, builder.limited, {}, "joint with limits")
     try:
-        builder.build(limits, rebound, contacts, ground, hull_points)
+        builder.build(limits, rebound, contacts, ground, given)
         builder.tree.flatten()
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
@@ -233,7 +235,7 @@ class MjcfOptions(TypedDict, total=False):
     ground: Ground | None
     limits: str
     limit_restitution: float | Mapping[str, float] | None
-    hull_points: int
+    meshes: GivenMeshes
     packages: Packages | None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from vitree._core import scalar
 from vitree._core.types import ShapeList
 from vitree.errors import ModelError
+from vitree.findings import Finding
 from vitree.geometry.distances import (
     beside,
     closest_on_segments,
@@ -24,8 +25,9 @@ from vitree.geometry.distances import (
     spared,
     square_sines,
 )
+from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
-from vitree.geometry.solids import half_space, solid_of
+from vitree.geometry.solids import half_space, solids_of
 from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
 from vitree.mechanism.floating import roots_of
@@ -42,6 +44,8 @@ SMALL = 0.1
 LEVEL = 1e-9
 #: Hulls of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch.
 BESIDE = 3
+#: How many pairs a text names, and pairs with faces of meshes from which on they are told.
+NAMED, MANY_PAIRS = 4, 2000
 #: Slots of a pair of convex shapes, ``MOST_FACETS`` of the core.
 FACETS = 8
 #: Kinds of pairs.
@@ -120,6 +124,8 @@ class Candidates:
     facing : (f, 2) array of int32
         Rows of the two solids of each further pair; the first moves.
     facing_numbers : (f, 4) array
+    left_out : (k, 2) array of int32
+        Rows of ``flat.contacts`` of which some shapes do not touch each other, since they overlap at neutral.
     """
 
     body: np.ndarray
@@ -152,6 +158,7 @@ class Candidates:
     solid_source: np.ndarray
     facing: np.ndarray
     facing_numbers: np.ndarray
+    left_out: np.ndarray
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -212,6 +219,10 @@ def require_contacts(index: Index, flat: Flat) -> None:
     for contact in flat.contacts:
         if isinstance(contact, Contact):
             bodies.add(index.place(contact.frame)[0])
+            if index.place(contact.frame)[0] >= 0 and any(isinstance(shape, TriangleMesh) for shape in contact.shapes):
+                raise ModelError(f"the {contact.name} has a triangle mesh, which stands still, and its frame moves; "
+                                 "give convex parts of the mesh, vt.convex_parts(vertices, faces), or of a file "
+                                 'meshes="parts"')  # fmt: skip
             meets |= index.place(contact.frame)[0] >= 0
             if flat.ground is not None and flat.ground.terrain is not None and any(
                     isinstance(shape, Disk) for shape in contact.shapes):  # fmt: skip
@@ -240,15 +251,35 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
     """
     points, rods, boxes, solids = _placed(index, flat)
     columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
-    kinds, pairs, ends = _pairs(index, flat, columns, poses)
+    kinds, pairs, ends, overlap = _pairs(index, flat, columns, poses)
     at = (columns["rod_source"], columns["box_source"])
+    facing, facing_overlap = _facing(index, flat, solids, poses)
     numbers = [between(flat.contacts[at[0][i]], flat.contacts[at[k][j]], flat.ground)
                for k, (i, j) in zip(kinds, pairs, strict=True)]  # fmt: skip
     return Candidates(
         **columns, pair_kind=np.array(kinds, np.int32), pair=np.array(pairs, np.int32).reshape(-1, 2),
         pair_end=np.array(ends, np.int32),
-        pair_numbers=np.array(numbers, float).reshape(-1, 4), **_facing(index, flat, solids, poses),
+        pair_numbers=np.array(numbers, float).reshape(-1, 4), **facing,
+        left_out=np.unique(np.concatenate([overlap, facing_overlap]), axis=0),
     )  # fmt: skip
+
+
+def candidate_findings(flat: Flat, found: Candidates) -> list[Finding]:
+    """Return notes of shapes that do not touch since they overlap at neutral, and of many pairs with meshes."""
+    name = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
+    told = []
+    if len(found.left_out):
+        pairs = list(dict.fromkeys(f'"{name[a]}" - "{name[b]}"' for a, b in found.left_out.tolist()))
+        more = f" and {len(pairs) - NAMED} more" if len(pairs) > NAMED else ""
+        text = "shapes that overlap at the neutral configuration do not touch each other: "
+        told.append(Finding("contact-pair", "note", text + ", ".join(pairs[:NAMED]) + more))
+    meshes = [any(isinstance(shape, TriangleMesh) for shape in each.shapes) if isinstance(each, Contact) else False
+              for each in flat.contacts]  # fmt: skip
+    faces = np.array(meshes, bool)[found.solid_source] & (found.solid_source >= 0)
+    if (count := int(faces[found.facing[:, 1]].sum())) > MANY_PAIRS:
+        told.append(Finding("contact-mesh", "note", f"faces of triangle meshes: {faces.sum()}, which make {count} "
+                            "pairs with shapes that move; memory and the time of a step grow with these"))  # fmt: skip
+    return told
 
 
 def facing_gaps(found: Candidates, which: np.ndarray, poses: np.ndarray, row: np.ndarray) -> Gaps:
@@ -270,24 +301,21 @@ def _columns(poses: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(poses.transpose(0, 2, 1))
 
 
-def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -> Columns:
-    """The convex shapes, and the pairs of them that may touch and are neither two rods nor a rod and a box."""
+def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -> tuple[Columns, np.ndarray]:
+    """The convex shapes, and the pairs of them that may touch and are neither two rods nor a rod and a box.
+
+    And rows (n, 2) of ``flat.contacts`` of pairs that are left out since they overlap.
+    """
     shut, whole, ground, beside = shut_pairs(index, flat), whole_pairs(flat), flat.ground, beside_pairs(flat)
     made = [solid for solid, _, _ in solids]
     source, shapes = [row for _, row, _ in solids], [shape for _, _, shape in solids]
     planes = [] if ground is None else [half_space(plane[:3], plane[3]) for plane in ground.half_spaces]
-    pairs, numbers = list[tuple[int, int]](), list[tuple[float, ...]]()
-    for i, one in enumerate(made):
-        for j in range(i + 1, len(made)):
-            if _has_own(shapes[i], shapes[j]) or shut[source[i], source[j]]:
-                continue
-            if isinstance(shapes[i], Hull) and isinstance(shapes[j], Hull) and beside[one["body"], made[j]["body"]]:
-                continue
-            pairs.append((i, j) if one["body"] >= 0 else (j, i))
-    out = np.zeros((len(pairs), 11))
-    scalar().shape_gaps(ShapeList(made), np.array(pairs, np.int32).reshape(-1, 2), _columns(poses), out)
-    pairs = [(i, j) for (i, j), gap in zip(pairs, out[:, 0].tolist(), strict=True)
-             if gap > 0 or not whole[made[i]["body"], made[j]["body"]]]
+    body = np.array([solid["body"] for solid in made], int)
+    open_ = _open_pairs(body, np.array(source, int), shapes, shut, beside)
+    out = np.zeros((len(open_), 11))
+    scalar().shape_gaps(ShapeList(made), open_, _columns(poses), out)
+    overlap = _of_meshes((out[:, 0] <= 0) & whole[body[open_[:, 0]], body[open_[:, 1]]], open_, shapes)
+    pairs = list[tuple[int, int]](map(tuple, open_[~overlap].tolist()))
     numbers = [between(flat.contacts[source[i]], flat.contacts[source[j]], ground) for i, j in pairs]
     for i, one in enumerate(made):
         if one["body"] >= 0 and ground is not None and isinstance(shapes[i], EXACT_ON_PLANES):
@@ -297,13 +325,41 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     return {
         "solids": (*made, *planes), "solid_source": np.array(source + [-1] * len(planes), np.int32),
         "facing": np.array(pairs, np.int32).reshape(-1, 2), "facing_numbers": np.array(numbers, float).reshape(-1, 4),
-    }  # fmt: skip
+    }, np.array(source, np.int32)[open_[overlap]].reshape(-1, 2)  # fmt: skip
 
 
-def _has_own(a: Shape, b: Shape) -> bool:
-    """Whether two shapes are a pair of their own kind: two rods, or a rod and a box."""
-    rods = [isinstance(x, Sphere | Capsule) for x in (a, b)]
-    return all(rods) or (any(rods) and any(isinstance(x, Box) for x in (a, b)))
+def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape]) -> np.ndarray:
+    """Which of pairs (n, 2) overlap, (n,) bool: with all faces of a triangle mesh if with one."""
+    mesh = {id(shape): k for k, shape in enumerate(shapes) if isinstance(shape, TriangleMesh)}
+    if not mesh or not overlap.any():
+        return overlap
+    of = np.array([mesh.get(id(shape), -1) for shape in shapes], int)
+    facing = of[pairs[:, 1]]
+    pair = pairs[:, 0].astype(int) * len(shapes) + facing
+    found: np.ndarray = overlap | ((facing >= 0) & np.isin(pair, pair[overlap & (facing >= 0)]))
+    return found
+
+
+def _open_pairs(
+    body: np.ndarray, source: np.ndarray, shapes: list[Shape], shut: np.ndarray, beside: np.ndarray
+) -> np.ndarray:
+    """Rows (n, 2) of int32 of convex shapes that may touch, the first of which moves.
+
+    Left out are those that are a pair of their own kind, two rods, or a rod and a box.
+    """
+    rod, box, hull = (np.array([isinstance(shape, kind) for shape in shapes], bool)
+                      for kind in (Sphere | Capsule, Box, Hull))  # fmt: skip
+    moving, every = np.flatnonzero(body >= 0), np.arange(len(body))
+    found = [np.zeros((0, 2), np.int32)]
+    for i in range(len(body)):
+        j = (moving if body[i] < 0 else every)
+        j = j[np.searchsorted(j, i, side="right") :]
+        own = (rod[i] & (rod[j] | box[j])) | (box[i] & rod[j])
+        near = hull[i] & hull[j] & beside[body[i], body[j]]
+        j = j[~(own | shut[source[i], source[j]] | near)]
+        rows = np.column_stack([np.full(len(j), i), j])
+        found.append((rows if body[i] >= 0 else rows[:, ::-1]).astype(np.int32))
+    return np.ascontiguousarray(np.concatenate(found))
 
 
 def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_Box], list[_Solid]]:
@@ -328,8 +384,8 @@ def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_B
             points += [(body, at, radius, capsule or axle is not None, row, axle) for at in x]
             if radius and axle is None:
                 rods += [(body, x, radius, row)] if capsule else [(body, np.array([at, at]), radius, row) for at in x]
-        solids += [(solid_of(shape, body, E, p), row, shape) for shape in contact.shapes]
         for shape in contact.shapes:
+            solids += [(solid, row, shape) for solid in solids_of(shape, body, E, p)]
             if isinstance(shape, Box):
                 half = 0.5 * np.array(shape.size)
                 boxes.append((body, E @ np.array(shape.rotation), p + E @ np.array(shape.position), half, row))
@@ -387,8 +443,8 @@ def _box_rows(boxes: list[_Box]) -> Columns:
 
 def _pairs(
     index: Index, flat: Flat, columns: Columns, poses: np.ndarray
-) -> tuple[list[int], list[tuple[int, int]], list[int]]:
-    """Kinds, rows and ends of the pairs that may touch."""
+) -> tuple[list[int], list[tuple[int, int]], list[int], np.ndarray]:
+    """Kinds, rows and ends of the pairs that may touch; rows (n, 2) of ``flat.contacts`` of those that overlap."""
     rod_body, box_body = columns["rod_body"], columns["box_body"]
     rod_source, box_source = columns["rod_source"], columns["box_source"]
     shut = shut_pairs(index, flat)
@@ -402,13 +458,15 @@ def _pairs(
     whole = whole_pairs(flat)
     free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]
     clear = (_box_gaps(columns, poses, ball, box)[0] > 0) | ~whole[rod_body[ball], box_body[box]]
+    overlap = np.concatenate([np.column_stack([rod_source[one[~free]], rod_source[other[~free]]]),
+                              np.column_stack([rod_source[ball[~clear]], box_source[box[~clear]]])])  # fmt: skip
     rows = [*zip(one[free].tolist(), other[free].tolist(), strict=True)]
     against = [*zip(ball[clear].tolist(), box[clear].tolist(), strict=True)]
     kinds, pairs = [ROD_ROD] * len(rows) + [ROD_BOX] * len(against), rows + against
     along = [k for k, (i, j) in enumerate(pairs) if long[i] and (kinds[k] == ROD_BOX or long[j])]
     ends = [(k, end) for k in along for end in ENDS[kinds[k]]]
     return (kinds + [kinds[k] for k, _ in ends], pairs + [pairs[k] for k, _ in ends],
-            [0] * len(pairs) + [end for _, end in ends])  # fmt: skip
+            [0] * len(pairs) + [end for _, end in ends], overlap)  # fmt: skip
 
 
 def shut_pairs(index: Index, flat: Flat) -> np.ndarray:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vitree.findings import Finding
+from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Sphere
-from vitree.geometry.solids import HALF_SPACE, circle_across, planes_about, points_within
+from vitree.geometry.solids import HALF_SPACE, circle_across, planes_about, points_within, solids_of
 from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat, limits_of
 from vitree.mechanism.index import Index
@@ -49,10 +50,6 @@ class Part(NamedTuple):
     word: str
     points: np.ndarray
     radius: float
-
-    def touches(self, other: Part) -> bool:
-        """Whether the two can touch each other: points without a radius touch no bodies."""
-        return "point" not in (self.word, other.word)
 
     @property
     def center(self) -> np.ndarray:
@@ -138,6 +135,8 @@ def parts_of(index: Index, flat: Flat) -> list[Part]:
             elif isinstance(shape, Disk):  # its points are its middle, and it is no ball
                 rim = shape.radius * circle_across(E @ shape.axle, RIM_POINTS)
                 found.append(Part(body, row, "disk", x + rim, 0.0))
+            elif isinstance(shape, TriangleMesh):
+                found += [Part(body, row, "triangle mesh", solid["x"], 0.0) for solid in solids_of(shape, body, E, p)]
             else:
                 found.append(Part(body, row, _WORDS[type(shape)], x, radius))
     return found
@@ -154,14 +153,16 @@ def unmet_of(index: Index, flat: Flat, candidates: Candidates, poses: np.ndarray
     shut, whole = shut_pairs(index, flat), whole_pairs(flat)
     range_ = _Range(flat)
     row = np.array([part.source for part in parts], int)
-    close = near(parts, poses[None])[0] if parts else np.zeros((0, 0), bool)
+    point = np.array([part.word == "point" for part in parts], bool)
+    one, other = np.flatnonzero(point), np.flatnonzero(~point)
+    open_ = np.argwhere(~shut[row[one][:, None], row[other]])
     pairs, loose = [], []
-    for i, j in np.argwhere(np.triu(~shut[row[:, None], row[None]], 1)).tolist() if parts else ():
+    for i, j in sorted(sorted(pair) for pair in np.column_stack([one[open_[:, 0]], other[open_[:, 1]]]).tolist()):
         a, b = parts[i], parts[j]
-        if a.touches(b) or (a.word == b.word == "point") or not range_.meet(a, b):
+        if not range_.meet(a, b):
             continue
         of_one = bool(whole[a.body, b.body])
-        if of_one and close[i, j] and overlaps(a, b, poses[None])[0]:
+        if of_one and near((a, b), poses[None])[0, 0, 1] and overlaps(a, b, poses[None])[0]:
             continue
         pairs.append((i, j))
         loose.append(not of_one)

@@ -24,6 +24,7 @@ from vitree.model.candidates import (
     Wheels,
     along_axes,
     box_gaps,
+    candidate_findings,
     candidates_of,
     facing_gaps,
     gaps_of,
@@ -154,7 +155,9 @@ class ContactMethods(KinematicsMethods):
     @functools.cached_property
     @of_full
     def _contact_findings(self) -> list[Finding]:
-        return self.unsupported_contacts.findings() if any(isinstance(each, Contact) for each in self.contacts) else []
+        if not any(isinstance(each, Contact) for each in self.contacts):
+            return []
+        return self.unsupported_contacts.findings() + candidate_findings(self.flat, self.contact_candidates)
 
     @property
     def report(self) -> Report:

@@ -32,6 +32,7 @@ from vitree.mechanism.loads import (
 from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
 from vitree.mechanism.spans import spans_of
 from vitree.mechanism.tables import pieces
+from vitree.memory import require_memory
 from vitree.model.candidates import FACETS, ROD_BOX, Candidates, Wheels
 from vitree.model.user_inputs import Constraint as WrittenConstraint
 from vitree.model.user_inputs import Force, Potential
@@ -279,6 +280,12 @@ def _constraint(index: Index, constraint: object) -> CoreRow:
             "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip
 
 
+#: Memory of a pair of convex shapes [bytes], measured.
+PAIR = 31_000
+#: What to do against many of them.
+OF_PAIRS = "take triangle meshes of fewer triangles, convex parts of larger error=, or leave pairs out by vt.NoContact"
+
+
 def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList:
     """Return what acts by impulses as the core takes it.
 
@@ -312,6 +319,7 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
     patches = count * len(grounds)
+    require_memory(f"contacts of {len(found.facing)} pairs of convex shapes", PAIR * len(found.facing), OF_PAIRS)
     for k, ((one, other), numbers) in enumerate(zip(found.facing, found.facing_numbers, strict=True)):
         bodies = {"body_a": found.solids[one]["body"], "body_b": found.solids[other].get("body", -1)}
         row = {"kind": _FACET, **_surface(numbers), **bodies, "shape_a": int(one), "shape_b": int(other), "pair": k,

@@ -243,10 +243,11 @@ def _overlap_warnings(model: Model, unmet: Unmet, t: np.ndarray, q: np.ndarray) 
         return []
     rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), LOOKED_AT)).round().astype(int))
     poses = model._pose_rows(np.ascontiguousarray(q[rows]))
-    close = near(unmet.parts, poses)
+    used, places = np.unique(pairs, return_inverse=True)
+    close = near([unmet.parts[k] for k in used], poses)
     met, first = [], len(q)
-    for i, j in pairs.tolist():
-        at = np.flatnonzero(close[:, i, j])
+    for (i, j), (one, other) in zip(pairs.tolist(), places.reshape(-1, 2).tolist(), strict=True):
+        at = np.flatnonzero(close[:, one, other])
         at = at[overlaps(unmet.parts[i], unmet.parts[j], poses[at])] if len(at) else at
         if len(at):
             met.append((i, j))

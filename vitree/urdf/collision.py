@@ -1,4 +1,4 @@
-"""The <collision> shapes of a file as what touches: solids, and of meshes their convex hulls."""
+"""The <collision> shapes of a file as what touches: solids, and of meshes their hulls, convex parts or triangles."""
 
 from __future__ import annotations
 
@@ -9,44 +9,91 @@ from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
-from vitree.errors import ModelError, UrdfError
-from vitree.geometry.hull import HULL_POINTS
+from vitree.errors import InputError, ModelError, UrdfError
+from vitree.geometry.hull import Thinned
+from vitree.geometry.meshes import Meshes, TriangleMesh, meshes_by
 from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Place, Shape, Sphere
 from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import Geometry
-from vitree.urdf.hulls import mesh_hull
+from vitree.urdf.hulls import MeshParts, mesh_hull, mesh_parts
+from vitree.urdf.meshes import read_mesh
 from vitree.urdf.srdf import disabled_pairs
 from vitree.urdf.xml import Source
 
 
-def solid_of(shape: Geometry, most: int = HULL_POINTS) -> Shape:
-    """Return a shape of a file as a solid.
+class _Told:
+    """What becomes of the meshes of a file: how many have parts, and the largest deviation of these."""
 
-    Raises a ModelError if there is no such mesh, or it cannot be read, and a MissingExtraError if it needs trimesh,
-    which is not installed.
+    def __init__(self) -> None:
+        self.meshes = self.parts = 0
+        self.outside = self.missing = 0.0
+        self.link = ""
+
+    def add(self, link: str, found: MeshParts) -> None:
+        """Take in the parts of a mesh."""
+        self.meshes += 1
+        self.parts += len(found.parts)
+        self.missing = max(self.missing, found.deviation.missing)
+        if found.deviation.outside > self.outside or not self.link:
+            self.outside, self.link = found.deviation.outside, link
+
+    def __str__(self) -> str:
+        if not self.meshes:
+            return ""
+        return (f". Convex parts of {self.meshes} meshes: {self.parts}; they are up to {self.outside:.2g} m outside of "
+                f'their mesh, on "{self.link}", and lack up to {self.missing:.2g} m of it')  # fmt: skip
+
+
+def solids_of(shape: Geometry, meshes: Meshes = Meshes(), told: _Told | None = None) -> list[Shape]:  # noqa: B008
+    """Return a shape of a file as solids, several of a mesh by its convex parts.
+
+    Raises a ModelError if there is no such mesh, or it cannot be read, and a MissingExtraError if it needs trimesh or
+    coacd, which is not installed.
 
     Parameters
     ----------
     shape : Geometry
-    most : int
-        Points of the convex hull of a mesh, at most.
+    meshes : Meshes
+        How a mesh is taken.
+    told : _Told, optional
+        Takes the deviations of parts.
     """
     x, y, z = shape.position.tolist()
     place: Place = {"position": (x, y, z), "rotation": shape.rotation}
     if shape.kind == "mesh":
         if not (shape.found and Path(str(shape.filename)).is_file()):
             raise ModelError("it is not found; give the folder of its package in packages=")
-        found = mesh_hull(str(shape.filename), tuple(shape.size), most)
-        return Hull(cast("np.ndarray", found), most, **place)  # which takes a hull that is made as it is
+        return _mesh_solids(shape, meshes, told, place)
     if shape.kind == "box":
         x, y, z = shape.size
-        return Box((x, y, z), **place)
+        return [Box((x, y, z), **place)]
     make: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder}
-    return make[shape.kind](*shape.size, **place)
+    return [make[shape.kind](*shape.size, **place)]
 
 
-def contacts_of(file: Source, links: dict[str, Node], shapes: dict[str, list[Geometry]], most: int) -> list[Contact]:
+def _mesh_solids(shape: Geometry, meshes: Meshes, told: _Told | None, place: Place) -> list[Shape]:
+    filename, scale, most = str(shape.filename), tuple(shape.size), meshes.points
+    if meshes.kind == "triangles":
+        points, triangles, _ = read_mesh(filename, "contact of a mesh")
+        return [TriangleMesh(points * scale, triangles, **place)]
+    if meshes.kind == "parts":
+        found = mesh_parts(filename, scale, most, meshes.error)
+        if told is not None:
+            told.add(shape.frame, found)
+        return [_hull(part, most, place) for part in found.parts]
+    return [_hull(mesh_hull(filename, scale, most), most, place)]
+
+
+def _hull(found: Thinned, most: int, place: Place) -> Hull:
+    return Hull(cast("np.ndarray", found), most, **place)  # which takes a hull that is made as it is
+
+
+def contacts_of(
+    file: Source, links: dict[str, Node], shapes: dict[str, list[Geometry]], given: Meshes | dict[str, Meshes]
+) -> list[Contact]:
     """Return a contact for each link with <collision> shapes, and keep findings for meshes that cannot be read.
+
+    Raises an UnknownNameError if a pattern of ``given`` fits no link with a mesh.
 
     Parameters
     ----------
@@ -54,18 +101,20 @@ def contacts_of(file: Source, links: dict[str, Node], shapes: dict[str, list[Geo
     links : dict of str to Element
     shapes : dict of str to list of Geometry
         Of each link.
-    most : int
-        Points of the convex hull of a mesh, at most.
+    given : Meshes, or dict of patterns to Meshes
+        How meshes are taken.
     """
-    contacts = []
+    contacts, told = [], _Told()
+    own_mesh = [name for name, own in shapes.items() if any(x.kind == "mesh" and x.role == "collision" for x in own)]
+    meshes = meshes_by(given, own_mesh, "link with a collision mesh")
     for name, own in shapes.items():
         solids: list[Shape] = []
         for shape in own:
             if shape.role != "collision":
                 continue
             try:
-                solids.append(solid_of(shape, most))
-            except ModelError as error:
+                solids += solids_of(shape, meshes.get(name, Meshes()), told)
+            except (ModelError, InputError) as error:
                 text = f'the mesh "{shape.filename}" of a <collision> of link "{name}" cannot make contact: '
                 file.say("contact-mesh", f"{text}{error.args[0]}", _node_of(links[name], shape))
         if solids:
@@ -76,7 +125,7 @@ def contacts_of(file: Source, links: dict[str, Node], shapes: dict[str, list[Geo
         text = f"collision shapes make contact; links: {len(contacts)}, shapes: {count}"
         if lost.lost:
             text += f'. Hulls of few points lose up to {lost.lost:.2g} m, on "{lost.frame}"'
-        file.say("contact-points", text)
+        file.say("contact-points", text + str(told))
     return contacts
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import Keywords, explain_calls, of_kind, path_of, real, shown, told, whole
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.findings import Report
-from vitree.geometry.hull import HULL_POINTS
+from vitree.geometry.meshes import GivenMeshes, Meshes, checked_meshes
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.contacts import LIMITS, Ground
 from vitree.model.model import Model
@@ -64,7 +64,7 @@ class UrdfOptions(TypedDict, total=False):
     ground: Ground | None
     limits: str
     limit_restitution: float | Mapping[str, float] | None
-    hull_points: int
+    meshes: GivenMeshes
     packages: Packages | None
     xacro: Mapping[str, object] | None
     trust: bool
@@ -94,11 +94,11 @@ def checked(options: Keywords) -> Options:
     if found["limit_restitution"] is not None and found["limits"] != "enforce":
         text = "limit_restitution= is of limits that are enforced; give "
         raise InputError(f'{text}limits="enforce", too')
+    found["meshes"] = checked_meshes(found["meshes"])
     of_kind(found["ground"], (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
-    for option, least in (("max_bytes", 1), ("max_depth", 1), ("hull_points", 4)):
-        if ((count := whole(found[option])) or 0) < least:
-            needed = "above zero" if least == 1 else f"of {least} or more"
-            raise InputError(option, found[option], f"must be a whole number {needed}")
+    for option in ("max_bytes", "max_depth"):
+        if ((count := whole(found[option])) or 0) < 1:
+            raise InputError(option, found[option], "must be a whole number above zero")
         found[option] = count
     return cast("Options", found)
 
@@ -120,7 +120,7 @@ def load_urdf(
     ground: Ground | None = None,
     limits: str = LIMITS[0],
     limit_restitution: float | Mapping[str, float] | None = None,
-    hull_points: int = HULL_POINTS,
+    meshes: GivenMeshes = "hull",
     packages: Packages | None = None,
     xacro: Mapping[str, object] | None = None,
     trust: bool = False,
@@ -172,7 +172,7 @@ def load_urdf(
         that of the file: where a <transmission> of one joint says the rotor's inertia, reduction^2 times it.
     ground : Ground, optional
         The ground that the file's <collision> shapes touch, and with it each other: spheres, capsules, boxes,
-        cylinders, and the convex hulls of meshes; but for pairs of links that the SRDF file beside the file disables
+        cylinders, and meshes as ``meshes`` says; but for pairs of links that the SRDF file beside the file disables
         (:func:`reference_configurations` says which that is). A mesh that cannot be read is then an error. Without a
         ground nothing touches.
     limits : {"report", "enforce", "ignore"}
@@ -180,9 +180,11 @@ def load_urdf(
     limit_restitution : float, or mapping of str to float, optional
         With ``limits="enforce"`` the coefficient of restitution at joint limits, from 0, the default, to 1: a number
         for all joints, or numbers by names or patterns of names, as ``armature``.
-    hull_points : int
-        Points of the convex hull of a mesh that touch, at most. The note "contact-points" of the report says how far
-        the others are outside of their hull.
+    meshes : {"hull", "parts", "triangles"}, Meshes, or mapping of str to these
+        How <collision> meshes touch: by their convex hulls; by convex parts, which takes seconds the first time; or, of
+        links that are fixed to the world, as they are. :class:`Meshes` has options of these, and a mapping has them by
+        names or patterns of names of links, as ``armature``; links that fit none have hulls. The note "contact-points"
+        of the report says how far hulls and parts are from their meshes.
     packages : mapping, or paths, optional
         Packages to which the file refers: name to folder, or folders that are packages or hold packages. They come
         before the usual places (docs/files.md).
@@ -207,7 +209,8 @@ def load_urdf(
     InputError
         If an option is not known.
     UnknownNameError
-        If there is no link ``root``, or a pattern of ``armature`` or ``limit_restitution`` fits no joint.
+        If there is no link ``root``, a pattern of ``armature`` or ``limit_restitution`` fits no joint, or one
+        of ``meshes`` no link with a <collision> mesh.
 
     Notes
     -----
@@ -230,7 +233,7 @@ def load_urdf(
     return load(source, checked(Keywords(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
         friction=friction, armature=armature, ground=ground, limits=limits, limit_restitution=limit_restitution,
-        hull_points=hull_points, packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
+        meshes=meshes, packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
     )))[1]  # fmt: skip
 
 
@@ -373,7 +376,7 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
         raise file.fail("model", TOO_LARGE) from None
     if options["ground"] is not None:
         placed = {link: own for link, own in shapes.items() if link in builder.places}
-        contacts = contacts_of(file, links, placed, options["hull_points"])
+        contacts = contacts_of(file, links, placed, cast("Meshes | dict[str, Meshes]", options["meshes"]))
         file.stop()
         tree.contact(options["ground"], contacts, apart_of(file, contacts, path))
     tree.limits = options["limits"]

@@ -13,6 +13,7 @@ import numpy as np
 
 from vitree.errors import ModelError
 from vitree.geometry import shapes
+from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.terrain import HeightField
 from vitree.mechanism import constraints, contacts, drives, loads
 from vitree.mechanism.flat import FRICTION_VELOCITY, SEVERAL
@@ -149,6 +150,15 @@ def _hull(
     return shapes.Hull(given, max(4, len(given)), thinned=lost, **_placed(position, rotation))
 
 
+def _triangle_mesh(
+    vertices: Numbers, faces: Numbers, position: Vector = _ORIGIN, rotation: Numbers = _EYE
+) -> TriangleMesh:
+    for name, numbers in (("vertices", vertices), ("faces", faces)):
+        if len(numbers) % 3:
+            raise ModelError(f"{name} are {len(numbers)} numbers; they must be three of each")
+    return TriangleMesh(np.reshape(vertices, (-1, 3)), np.reshape(faces, (-1, 3)), **_placed(position, rotation))
+
+
 _ONE = 'number|"name"'
 _PLACE = " (x y z)? (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"
 #: Expressions within components: the function that makes each, and its arguments.
@@ -162,6 +172,7 @@ INNER: dict[str, dict[str, tuple[Make, str]]] = {
         "ellipsoid": (_ellipsoid, "(a b c)" + _PLACE),
         "disk": (_disk, "radius (ax ay az)?" + _PLACE),
         "hull": (_hull, "(vertices ...) lost?" + _PLACE),
+        "triangle-mesh": (_triangle_mesh, "(vertices ...) (faces ...)" + _PLACE),
     },
     "ground": {"terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import of_kind
 from vitree.errors import ModelError
+from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 from vitree.mechanism import constraints
 from vitree.mechanism.constraints import Constraint
@@ -33,7 +35,7 @@ _SIZES: dict[type[Shape], Callable[..., tuple[object, ...]]] = {
     Box: lambda x: (x.size,), Sphere: lambda x: (x.radius,), Capsule: lambda x: (x.radius, x.length),
     Cylinder: lambda x: (x.radius, x.length, x.rim_points), Disk: lambda x: (x.radius, x.axis),
     Cone: lambda x: (x.radius, x.length), Ellipsoid: lambda x: (x.semi_axes,),
-    Hull: lambda x: (np.ravel(x.vertices), x.lost),
+    Hull: lambda x: (np.ravel(x.vertices), x.lost), TriangleMesh: lambda x: (np.ravel(x.vertices), np.ravel(x.faces)),
 }  # fmt: skip
 
 
@@ -156,7 +158,8 @@ def _touching(item: Ground | Contact | NoContact) -> str:
         words += [_written(item.radius), _written(np.ravel(item.points))]
     for shape in item.shapes:
         own = (*_SIZES[type(shape)](shape), shape.position, np.ravel(shape.rotation))
-        words.append(f"({type(shape).__name__.lower()} {' '.join(map(_written, own))})")
+        head = re.sub("(?<=[a-z])(?=[A-Z])", "-", type(shape).__name__).lower()
+        words.append(f"({head} {' '.join(map(_written, own))})")
     return f"({' '.join(words)})"
 
 
