@@ -108,6 +108,8 @@ class OneLane(Protocol):
     VT_LANES: int
     LARGEST: float
     CONTACT_COLUMNS: int
+    TURNING_COLUMNS: int
+    FACET_COLUMNS: int
     ADAPTATIONS: dict[str, int]
     FORMS: dict[str, int]
     GUESSES: dict[str, int]

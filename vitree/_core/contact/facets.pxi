@@ -175,6 +175,8 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
         store3(x.lam + 3 * c, zero3())
         store3(x.way + 3 * c, zero3())
         store3(x.guess + 3 * c, zero3())
+        if x.turns:
+            forget_turning(x, c)
 
 
 cdef void renew_facets(ModelStepper self) noexcept nogil:
@@ -245,6 +247,8 @@ cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
             x.active[c], x.hold[c], x.gap_before[c] = 0, 0.0, INFINITY
             store3(x.lam + 3 * c, zero3())
             store3(x.way + 3 * c, zero3())
+            if x.turns:
+                forget_turning(x, c)
     j = 0
     for i in range(count):
         if taken[i]:

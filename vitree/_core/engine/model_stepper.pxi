@@ -45,6 +45,7 @@ cdef class ModelStepper(Stepper):
     cdef double* way_beside
     cdef double* lam_start              # the kept arrays at the start of the step
     cdef double* way_start
+    cdef double* turn_start
     cdef double* hold_start
     cdef double* gap_start
     cdef double moved_start
@@ -246,14 +247,14 @@ cdef class ModelStepper(Stepper):
             if self.touch[c].stiffness != INFINITY:
                 gap = x.there[c].gap
                 x.w[y.row[k]] = gap / self.lane.now.h
-                if y.dim[k] == 3:
+                if y.dim[k] >= 3:
                     bound_friction(self, k, 1.0)
                 spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, &springs[k, 0], &slope)
                 spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &springs[k, 1])
                 normals[k] = x.there[c].n.x, x.there[c].n.y, x.there[c].n.z
                 push_normal(self, c, 1.0, &ends[k, 0])
             order[k], laws[k], dims[k], bounds[k] = c, y.law[k], y.dim[k], y.mu[k]
-            leads[k] = y.lead[2 * k], y.lead[2 * k + 1]
+            leads[k] = y.lead[LEADS * k], y.lead[LEADS * k + 1]
             for j in range(y.dim[k]):
                 if on_coordinate(&self.touch[c]):
                     axes[k, 0, 0] = 1.0
@@ -302,7 +303,7 @@ cdef class ModelStepper(Stepper):
                 raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
             rebounds = x.have_list = False
             memset(x.facet_read, 0, x.slots * sizeof(Facet))
-            memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
+            memset(x.lam, 0, x.reals * sizeof(double))
             memset(x.active, 0, self.ntouch * sizeof(int))
             for c in range(self.ntouch):
                 x.within[c] = OUTSIDE
@@ -317,8 +318,11 @@ cdef class ModelStepper(Stepper):
                 if stops(&self.touch[c]) and log[k, 8] == 0.0 and signbit(log[k, 8]):
                     x.active[c], rebounds = ARRIVED, True
                 memcpy(x.lam + 3 * c, x.guess + 3 * c, 3 * sizeof(double))
+                if x.turns:
+                    store3(turning_of(x, x.guess, c), load3(&log[k, TOUCHED]))
+                    store3(turning_of(x, x.lam, c), load3(&log[k, TOUCHED]))
                 if self.touch[c].slot >= 0:
-                    read_facet(&log[k, TOUCHED + 7], &x.facet_read[self.touch[c].slot])
+                    read_facet(&log[k, facet_column(self) + 7], &x.facet_read[self.touch[c].slot])
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = log[k, 7]
                 k += 1
