@@ -24,6 +24,7 @@ cdef enum:
     LAST_RESORT = 15        # and sweeps, until so many more are used
     SWEEPS_OF_CORRECTION = 10   # sweeps that cost about as much as a correction
     ALONE_PASSES = 20       # most passes for a contact that slides alone
+    BALL_PASSES = 50        # and of a projection
 
 #: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the
 #: fraction of |F| to which a regularised problem is solved, and the shift of its corrections
@@ -47,7 +48,7 @@ cdef double REDUNDANT_MOST = 1e-2
 cdef double ALONE_LEFT = 1e-9
 #: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
 cdef double CONE_SHIFT = 1e-13
-#: Least response of a row of rotation relative to that of slips that counts for its weight
+#: Least response of a row of rotation relative to that of slips that counts
 cdef double LEAST_TURN = 1e-10
 
 
@@ -378,48 +379,93 @@ cdef inline void cone_law(const ContactProblem* x, int i, const double* lam, con
 
 cdef void wide_law(const ContactProblem* x, int i, const double* lam, const double* w, double* F, double* S,
                    double* L) noexcept nogil:
-    # of all rows of friction of a contact with more than two, as in `cone_law`. The rows of F are weighted such that
-    # those of rotations, whose lengths may be small, count as much as those of slips
-    cdef int o = x.row[i], n = x.dim[i] - 1, j, k
+    # of all rows of friction of a contact with more than two. Rotations respond much less than slips, so that each row
+    # has its own rho, and the projection to the ball |beta| <= B = mu lam_n is the one in the metric of these:
+    #     y = beta - w/rho,    beta* = rho y/(rho + tau),  |beta*| = B,    F = weight rho (beta - beta*),
+    # with the derivatives d = rho/(rho + tau), c = beta*/(rho + tau), q = sum c beta*:
+    #     dbeta*_j/dy_k = d_j (j = k) - c_j rho_k c_k/q,    dbeta*_j/dB = c_j B/q
+    cdef int n = x.dim[i] - 1, j, k
     cdef const double* lead = x.lead + LEADS * i
-    cdef double rt = x.share * 0.5 * (x.diagonal[o + 1] + x.diagonal[o + 2]), R, size = 0.0, s, weight
-    cdef double u[LEADS]
+    cdef double B = x.mu[i] * max(lam[0], 0.0), size = 0.0, tau, q, by_y, by_beta, weight
+    cdef double rho[LEADS]
     cdef double beta[LEADS]
-    cdef double own[LEADS]
+    cdef double y[LEADS]
+    cdef double nearest[LEADS]
+    cdef double c[LEADS]
+    wide_responses(x, i, rho)
     for j in range(n):
-        beta[j] = rt * (lam[1 + j] - lead[j] * lam[0])
-        u[j] = beta[j] - w[1 + j]
-        size += u[j] * u[j]
-    R = rt * x.mu[i] * max(lam[0], 0.0)
-    size = vt_sqrt(size)
-    s = R / size if size > R else 1.0
-    for j in range(n):
-        weight = row_weight(x, i, 1 + j)
-        if size <= R:
+        rho[j] *= x.share
+        beta[j] = lam[1 + j] - lead[j] * lam[0]
+        y[j] = beta[j] - w[1 + j] / rho[j]
+        size += y[j] * y[j]
+    if vt_sqrt(size) <= B:
+        for j in range(n):
+            weight = row_weight(rho, j)
             F[1 + j] = weight * w[1 + j]
             if S != NULL:
                 S[(WIDE + 1) * (1 + j)] = weight
-            continue
-        F[1 + j] = weight * (beta[j] - s * u[j])
+        return
+    tau = ball_multiplier(n, rho, y, B)
+    q = 0.0
+    for j in range(n):
+        nearest[j] = rho[j] / (rho[j] + tau) * y[j] if B > 0.0 else 0.0
+        c[j] = nearest[j] / (rho[j] + tau) if B > 0.0 else 0.0
+        q += c[j] * nearest[j]
+    for j in range(n):
+        weight = row_weight(rho, j)
+        F[1 + j] = weight * rho[j] * (beta[j] - nearest[j])
         if S == NULL:
             continue
         for k in range(n):
-            own[k] = s * ((1.0 if j == k else 0.0) - u[j] / size * u[k] / size)
-            S[WIDE * (1 + j) + 1 + k] = weight * own[k]
-            own[k] = rt * ((1.0 if j == k else 0.0) - own[k])
-            L[WIDE * (1 + j) + 1 + k] = weight * own[k]
-            L[WIDE * (1 + j)] -= weight * own[k] * lead[k]
-        if lam[0] > 0.0:
-            L[WIDE * (1 + j)] -= weight * rt * x.mu[i] * u[j] / size
+            by_y = rho[j] / (rho[j] + tau) if j == k and B > 0.0 else 0.0
+            if B > 0.0:
+                by_y -= c[j] * rho[k] * c[k] / q
+            by_beta = weight * rho[j] * ((1.0 if j == k else 0.0) - by_y)
+            S[WIDE * (1 + j) + 1 + k] = weight * rho[j] * by_y / rho[k]
+            L[WIDE * (1 + j) + 1 + k] = by_beta
+            L[WIDE * (1 + j)] -= by_beta * lead[k]
+        if B > 0.0:
+            L[WIDE * (1 + j)] -= weight * rho[j] * c[j] * B / q * x.mu[i]
 
 
-cdef inline double row_weight(const ContactProblem* x, int i, int j) noexcept nogil:
-    # of a row of F of a contact: the square root of how much less it answers than slips do
-    cdef const double* own = x.diagonal + x.row[i]
-    cdef double slips = 0.5 * (own[1] + own[2])
-    if j < 3 or not own[j] < slips:
-        return 1.0
-    return vt_sqrt(1.0 / max(own[j] / slips, LEAST_TURN))
+cdef inline void wide_responses(const ContactProblem* x, int i, double* rho) noexcept nogil:
+    # the responses of a contact's rows of friction, means of rows that are alike
+    cdef const double* own = x.diagonal + x.row[i] + 1
+    cdef int n = x.dim[i] - 1, j
+    rho[0] = rho[1] = 0.5 * (own[0] + own[1])
+    for j in range(2, n):
+        rho[j] = own[j]
+    if n > 3:
+        rho[n - 2] = rho[n - 1] = 0.5 * (own[n - 2] + own[n - 1])
+    for j in range(2, n):
+        rho[j] = max(rho[j], LEAST_TURN * rho[0])
+
+
+cdef inline double row_weight(const double* rho, int j) noexcept nogil:
+    # of a row of F: those of rotations count as much as those of slips
+    return vt_sqrt(rho[0] / rho[j]) if j > 1 else 1.0
+
+
+cdef double ball_multiplier(int n, const double* rho, const double* y, double B) noexcept nogil:
+    # tau > 0 at which |rho y/(rho + tau)| = B < |y|, by Newton's method for 1/|.| (More & Sorensen 1983), which increases
+    # towards it from a lower bound
+    cdef double tau = 0.0, more, g, slope, one
+    cdef int j, k
+    if not B > 0.0:
+        return 0.0
+    for j in range(n):
+        tau = max(tau, rho[j] * (fabs(y[j]) / B - 1.0))
+    for k in range(BALL_PASSES):
+        g = slope = 0.0
+        for j in range(n):
+            one = rho[j] / (rho[j] + tau) * y[j]
+            g += one * one
+            slope += one * one / (rho[j] + tau)
+        more = g / slope * (vt_sqrt(g) / B - 1.0)
+        if not more > 1e-16 * tau:
+            break
+        tau += more
+    return tau
 
 
 # ---- corrections ---------------------------------------------------------------------------------------
@@ -468,9 +514,16 @@ cdef inline double proximal(const ContactProblem* x, int i, int j) noexcept nogi
     cdef const double* diagonal = x.diagonal + x.row[i]
     if x.law[i] == HOLD:
         return x.proximal * max(diagonal[j], x.least_held)
-    if x.dim[i] > 3 and diagonal[j] > 0.0:
-        return x.proximal * diagonal[j] * row_weight(x, i, j)
+    if x.dim[i] > 3 and j > 2:
+        return wide_proximal(x, i, j)
     return x.proximal * (diagonal[j] if diagonal[j] > 0.0 else diagonal[0])
+
+
+cdef double wide_proximal(const ContactProblem* x, int i, int j) noexcept nogil:
+    # of a row of rotation
+    cdef double rho[LEADS]
+    wide_responses(x, i, rho)
+    return x.proximal * rho[j - 1] * row_weight(rho, j - 1)
 
 
 cdef inline double compliance(const ContactProblem* x, int i, int j) noexcept nogil:
