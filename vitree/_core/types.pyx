@@ -297,6 +297,14 @@ cdef class ContactList:
         if spans is not None:
             self.take_spans(spans)
 
+    @property
+    def lengths(self):
+        """Torsional and rolling friction over the sliding one, (contacts, 2) [m]."""
+        out = np.zeros((self.count, 2))
+        for k in range(self.count):
+            out[k] = self.list[k].spin, self.list[k].roll
+        return out
+
     cdef int take_spans(self, spans) except -1:
         cdef int k, j
         cdef const int[:, ::1] rows = spans.rows

@@ -1,6 +1,9 @@
 # Facets of pairs of convex shapes in a step: chosen at its start, the same at its end, and more where others come below
 # zero; and the slip at them. One lane.
 
+cdef enum:
+    MOVING_JOINS = 40       # times that contacts join a step, after which points that were added stay
+
 #: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
 #: [m] a pair that moves by less keeps its facets
@@ -142,7 +145,8 @@ cdef double rank_of(ModelStepper self, int c) noexcept nogil:
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
     # there. A material point that was added before, such as the lowest one of a rim, moves to a place beside it, or to any if
-    # there is no room for both: points nearly at one place make problems ill-conditioned
+    # there is no room for both: points nearly at one place make problems ill-conditioned. Where such points do not come to
+    # rest, both are kept
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
     cdef bint moves = False
@@ -158,7 +162,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
                          and beside(&f.fb, &x.facet[slot + j].fb, self.touch[first].shape_b))
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = moves or free < 0
+    moves = (moves and x.joins < MOVING_JOINS) or free < 0
     if moves:
         free = other
     if free < 0:

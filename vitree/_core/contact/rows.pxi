@@ -200,6 +200,7 @@ cdef struct Touching:
     Facet* facet_start
     Near* near_start
     Vec3* axis              # (pairs,) by which each was last found apart
+    int joins               # times that contacts joined the current step
     int* added              # (slots,) whether it was added in the current step
     double stuck            # [m] by which shapes overlap for which no facet is missing
     double* facet_told      # (slots, FACET_ROW) those that acted in the last step

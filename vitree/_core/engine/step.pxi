@@ -93,7 +93,7 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         if status != OK:
             return status
         contact_remember(self)
-        x.stuck = 0.0
+        x.stuck, x.joins = 0.0, k
         if not join(self):
             if x.stuck > 0.0:
                 if not x.lenient:

@@ -50,6 +50,8 @@ cdef double ALONE_LEFT = 1e-9
 cdef double CONE_SHIFT = 1e-13
 #: Least response of a row of rotation relative to that of slips that counts
 cdef double LEAST_TURN = 1e-10
+#: Least radius of the ball of friction relative to a point outside of it that is projected
+cdef double LEAST_BALL = 1e-30
 
 
 cdef struct ConeStore:      # memory that the problems of a step share, of the size that they have had so far
@@ -381,51 +383,60 @@ cdef void wide_law(const ContactProblem* x, int i, const double* lam, const doub
                    double* L) noexcept nogil:
     # of all rows of friction of a contact with more than two. Rotations respond much less than slips, so that each row
     # has its own rho, and the projection to the ball |beta| <= B = mu lam_n is the one in the metric of these:
-    #     y = beta - w/rho,    beta* = rho y/(rho + tau),  |beta*| = B,    F = weight rho (beta - beta*),
-    # with the derivatives d = rho/(rho + tau), c = beta*/(rho + tau), q = sum c beta*:
-    #     dbeta*_j/dy_k = d_j (j = k) - c_j rho_k c_k/q,    dbeta*_j/dB = c_j B/q
+    #     y = beta - w/rho,    beta* = B u = rho y/(rho + tau),  |u| = 1,    F = weight rho (beta - beta*),
+    # with the derivatives d = rho/(rho + tau), c = u/(rho + tau), q = c.u:
+    #     dbeta*_j/dy_k = d_j (j = k) - c_j rho_k c_k/q,    dbeta*_j/dB = c_j/q
     cdef int n = x.dim[i] - 1, j, k
     cdef const double* lead = x.lead + LEADS * i
     cdef double B = x.mu[i] * max(lam[0], 0.0), size = 0.0, tau, q, by_y, by_beta, weight
     cdef double rho[LEADS]
     cdef double beta[LEADS]
     cdef double y[LEADS]
-    cdef double nearest[LEADS]
+    cdef double u[LEADS]
     cdef double c[LEADS]
+    cdef bint point
     wide_responses(x, i, rho)
     for j in range(n):
         rho[j] *= x.share
         beta[j] = lam[1 + j] - lead[j] * lam[0]
         y[j] = beta[j] - w[1 + j] / rho[j]
         size += y[j] * y[j]
-    if vt_sqrt(size) <= B:
+    size = vt_sqrt(size)
+    if size <= B:
         for j in range(n):
             weight = row_weight(rho, j)
             F[1 + j] = weight * w[1 + j]
             if S != NULL:
                 S[(WIDE + 1) * (1 + j)] = weight
         return
-    tau = ball_multiplier(n, rho, y, B)
+    # a ball of which nothing but its centre is to be told apart has the directions of the limit
+    point = not B > LEAST_BALL * size
+    tau = 0.0 if point else ball_multiplier(n, rho, y, B)
+    size = 0.0
+    for j in range(n):
+        u[j] = rho[j] * y[j] if point else rho[j] / (rho[j] + tau) * y[j]
+        size += u[j] * u[j]
+    size = vt_sqrt(size)
     q = 0.0
     for j in range(n):
-        nearest[j] = rho[j] / (rho[j] + tau) * y[j] if B > 0.0 else 0.0
-        c[j] = nearest[j] / (rho[j] + tau) if B > 0.0 else 0.0
-        q += c[j] * nearest[j]
+        u[j] /= size
+        c[j] = u[j] if point else u[j] / (rho[j] + tau)
+        q += c[j] * u[j]
     for j in range(n):
         weight = row_weight(rho, j)
-        F[1 + j] = weight * rho[j] * (beta[j] - nearest[j])
+        F[1 + j] = weight * rho[j] * (beta[j] - B * u[j])
         if S == NULL:
             continue
         for k in range(n):
-            by_y = rho[j] / (rho[j] + tau) if j == k and B > 0.0 else 0.0
-            if B > 0.0:
-                by_y -= c[j] * rho[k] * c[k] / q
+            by_y = 0.0
+            if not point:
+                by_y = (rho[j] / (rho[j] + tau) if j == k else 0.0) - c[j] * rho[k] * c[k] / q
             by_beta = weight * rho[j] * ((1.0 if j == k else 0.0) - by_y)
             S[WIDE * (1 + j) + 1 + k] = weight * rho[j] * by_y / rho[k]
             L[WIDE * (1 + j) + 1 + k] = by_beta
             L[WIDE * (1 + j)] -= by_beta * lead[k]
-        if B > 0.0:
-            L[WIDE * (1 + j)] -= weight * rho[j] * c[j] * B / q * x.mu[i]
+        if lam[0] > 0.0:
+            L[WIDE * (1 + j)] -= weight * rho[j] * c[j] / q * x.mu[i]
 
 
 cdef inline void wide_responses(const ContactProblem* x, int i, double* rho) noexcept nogil:
@@ -451,8 +462,6 @@ cdef double ball_multiplier(int n, const double* rho, const double* y, double B)
     # towards it from a lower bound
     cdef double tau = 0.0, more, g, slope, one
     cdef int j, k
-    if not B > 0.0:
-        return 0.0
     for j in range(n):
         tau = max(tau, rho[j] * (fabs(y[j]) / B - 1.0))
     for k in range(BALL_PASSES):
