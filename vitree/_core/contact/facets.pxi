@@ -146,7 +146,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
     # there. A material point that was added before, such as the lowest one of a rim, moves to a place beside it, or to any if
     # there is no room for both: points nearly at one place make problems ill-conditioned. Where such points do not come to
-    # rest, both are kept
+    # rest, as friction of turning lets them alternate, both are kept
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
     cdef bint moves = False
@@ -162,7 +162,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
                          and beside(&f.fb, &x.facet[slot + j].fb, self.touch[first].shape_b))
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = (moves and x.joins < MOVING_JOINS) or free < 0
+    moves = (moves and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
     if moves:
         free = other
     if free < 0:
