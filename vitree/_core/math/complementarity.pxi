@@ -440,14 +440,16 @@ cdef void wide_law(const ContactProblem* x, int i, const double* lam, const doub
 
 
 cdef inline void wide_responses(const ContactProblem* x, int i, double* rho) noexcept nogil:
-    # the responses of a contact's rows of friction, means of rows that are alike
-    cdef const double* own = x.diagonal + x.row[i] + 1
+    # the responses of a contact's rows of friction, means of rows that are alike; in planar mechanisms some are zero
+    cdef const double* own = x.diagonal + x.row[i]
     cdef int n = x.dim[i] - 1, j
-    rho[0] = rho[1] = 0.5 * (own[0] + own[1])
+    rho[0] = rho[1] = 0.5 * (own[1] + own[2])
+    if not rho[0] > LEAST_TURN * own[0]:
+        rho[0] = rho[1] = own[0]
     for j in range(2, n):
-        rho[j] = own[j]
+        rho[j] = own[1 + j]
     if n > 3:
-        rho[n - 2] = rho[n - 1] = 0.5 * (own[n - 2] + own[n - 1])
+        rho[n - 2] = rho[n - 1] = 0.5 * (own[n - 1] + own[n])
     for j in range(2, n):
         rho[j] = max(rho[j], LEAST_TURN * rho[0])
 
