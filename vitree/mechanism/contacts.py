@@ -89,8 +89,8 @@ class Ground:
     -----
     Friction, restitution and compliance of a contact with the ground are those of the :class:`Contact`, and those of
     the ground where it has none. Between two bodies each coefficient of friction and restitution is the larger of their
-    two, as in MuJoCo, and compliance is that of the softer one; a body for which none is given takes that of the other, or of the
-    ground.
+    two, as in MuJoCo, and compliance is that of the softer one; a body for which none is given takes that of the other,
+    or of the ground.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def _require_name(value: object, what: str) -> None:
         raise ModelError(f"the {what} is {shown(value)}; it must be a name")
 
 
-#: Friction [-], restitution [-], stiffness [N/m] and damping [N s/m] of a pair, and its torsional and rolling friction [m].
+#: Friction [-], restitution [-], stiffness [N/m] and damping [N s/m] of a pair, torsional and rolling friction [m].
 Surface = tuple[float, float, float, float, float, float]
 #: How many these are.
 SURFACE = 6

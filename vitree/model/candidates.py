@@ -70,8 +70,9 @@ _Box = tuple[int, np.ndarray, np.ndarray, np.ndarray, int]
 class Candidates:
     """What may touch, in arrays; the order of rows is that of ``flat.contacts``, points before shapes.
 
-    ``numbers`` are friction [-], restitution [-], stiffness [N/m] (inf: rigid), damping [N s/m], torsional friction [m],
-    rolling friction [m]. Bodies are rows of the core, -1 the world; places are in core frames [m]. ``source`` is a row of ``flat.contacts``.
+    ``numbers`` are friction [-], restitution [-], stiffness [N/m] (inf: rigid), damping [N s/m], torsional and rolling
+    friction [m]. Bodies are rows of the core, -1 the world; places are in core frames [m]. ``source`` is a row of
+    ``flat.contacts``.
 
     Attributes
     ----------
@@ -296,7 +297,8 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
                 numbers.append(against_ground(flat.contacts[source[i]], ground))
     return {
         "solids": (*made, *planes), "solid_source": np.array(source + [-1] * len(planes), np.int32),
-        "facing": np.array(pairs, np.int32).reshape(-1, 2), "facing_numbers": np.array(numbers, float).reshape(-1, SURFACE),
+        "facing": np.array(pairs, np.int32).reshape(-1, 2),
+        "facing_numbers": np.array(numbers, float).reshape(-1, SURFACE),
     }  # fmt: skip
 
 

@@ -173,7 +173,7 @@ class ContactMethods(KinematicsMethods):
 
 core = scalar()
 #: Columns of contacts as steppers have them, without those of convex shapes: record, number, impulse, slip, gap. Where
-#: contacts have torsional or rolling friction more follow: the impulse of torques, and the angular velocity they oppose.
+#: contacts have torsional or rolling friction more follow: the impulse of torques, the angular velocity they oppose.
 WIDTH = core.CONTACT_COLUMNS
 TURNED = core.TURNING_COLUMNS
 #: Columns of places: point, normal, gap.

@@ -25,8 +25,8 @@ class ContactLog:
     Parameters
     ----------
     rows : (n, 9) or (n, 15) array
-        Record, number of the contact, impulse, slip velocity and gap; with torsional or rolling friction angular impulse
-        and angular slip as well.
+        Record, number of the contact, impulse, slip velocity and gap; with torsional or rolling friction angular
+        impulse and angular slip as well.
     names : sequence of (str, str)
         The two that each number stands for; "ground", and of joints "limit" and "dry friction".
     places : (n, 7) array, or function that returns it, optional
@@ -219,6 +219,11 @@ class ContactLog:
         return self.rows[:, 8]
 
     @property
+    def turns(self) -> bool:
+        """Whether contacts have torsional or rolling friction."""
+        return bool(self.rows.shape[1] > WIDTH)
+
+    @property
     def angular_impulse(self) -> np.ndarray:
         """Impulses of the torques of friction, (n, 3) [N m s]."""
         return torques_in(self.rows)
@@ -232,7 +237,7 @@ class ContactLog:
     @property
     def angular_slip(self) -> np.ndarray:
         """Angular velocities that these oppose, (n, 3) [rad/s]."""
-        return self.rows[:, WIDTH + 3 :] if self.rows.shape[1] > WIDTH else np.zeros((len(self), 3))
+        return self.rows[:, WIDTH + 3 :] if self.turns else np.zeros((len(self), 3))
 
     def of(self, record: int) -> ContactLog:
         """Return the contacts of the step that led to a ``record``."""
@@ -276,7 +281,7 @@ class ContactLog:
         force = sign[some, None] * self.force[some]
         out = np.zeros((count, 6))
         torque = np.cross(at, force)
-        if self.rows.shape[1] > WIDTH:
+        if self.turns:
             torque += sign[some, None] * self.torque[some]
         np.add.at(out, self.record[some], np.hstack([torque, force]))
         return out

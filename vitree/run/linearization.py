@@ -505,7 +505,8 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
     # of friction of turning, rotations in the measure of their rows
     along = (log.angular_slip * log.normal).sum(axis=1, keepdims=True) * log.normal
     spin, roll = lengths[log.number].T[..., None]
-    turned = np.where(lengths[log.number].any(axis=1, keepdims=True), spin * along + roll * (log.angular_slip - along), 0.0)
+    some = lengths[log.number].any(axis=1, keepdims=True)
+    turned = np.where(some, spin * along + roll * (log.angular_slip - along), 0.0)
     bounds = np.searchsorted(log.record, np.arange(1, len(run) + 1))
     for k in range(len(run) - 1):
         at = slice(bounds[k], bounds[k + 1])

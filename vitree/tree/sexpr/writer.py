@@ -148,7 +148,8 @@ def _touching(item: Ground | Contact | NoContact) -> str:
     turned = [f"(turning-friction {' '.join(map(_written, turning))})"] * bool(turning)
     if isinstance(item, Ground):
         planes = tuple(x for normal, height in item.planes for x in (*normal, height))
-        words = ["ground", numbers, _written(item.height), _written(item.normal), *[_written(planes)] * bool(planes), *turned]
+        words = ["ground", numbers, _written(item.height), _written(item.normal)]
+        words += [*[_written(planes)] * bool(planes), *turned]
         if (field := item.terrain) is not None:
             parts = (*field.shape, field.heights.ravel(), field.spacing, field.origin)
             words.append(f"(terrain {' '.join(map(_written, parts))})")
