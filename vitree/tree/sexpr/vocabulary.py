@@ -58,21 +58,34 @@ def _half_spaces(numbers: Numbers) -> tuple[tuple[Numbers, float], ...]:
     return tuple((numbers[k : k + 3], numbers[k + 3]) for k in range(0, len(numbers), 4))
 
 
-class _Turning(NamedTuple):
-    """Torsional and rolling friction [m]."""
+class _Torsional(NamedTuple):
+    """Torsional friction [m]."""
 
-    torsional: float
-    rolling: float
+    coefficient: float
+
+
+class _Rolling(NamedTuple):
+    """Rolling friction [m]."""
+
+    coefficient: float
+
+
+_Turning = _Torsional | _Rolling
 
 
 def _frictions(friction: float | None, made: Sequence[Any]) -> tuple[contacts.Friction | None, list[Any]]:
     """The friction of a ground or a contact, and what else is within it."""
-    turning, others = [x for x in made if isinstance(x, _Turning)], [x for x in made if not isinstance(x, _Turning)]
-    if len(turning) > 1:
-        raise ModelError("turning-friction is there twice; it must be one")
-    if turning and friction is None:
-        raise ModelError("turning-friction needs the sliding friction before it")
-    return (friction if friction is None or not turning else (friction, *turning[0])), others
+    found = [[x.coefficient for x in made if isinstance(x, kind)] for kind in (_Torsional, _Rolling)]
+    others = [x for x in made if not isinstance(x, _Turning)]
+    if not any(found):
+        return friction, others
+    for name, given in zip(("torsional", "rolling"), found, strict=True):
+        if len(given) > 1:
+            raise ModelError(f"{name}-friction is there {len(given)} times; it must be one")
+    if friction is None:
+        raise ModelError("torsional and rolling friction need the sliding friction before them")
+    spin, roll = (given[0] if given else 0.0 for given in found)
+    return (friction, spin, roll), others
 
 
 def _ground(
@@ -170,7 +183,8 @@ def _hull(
 
 
 _ONE = 'number|"name"'
-_TURNING: dict[str, tuple[Make, str]] = {"turning-friction": (_Turning, "torsional rolling")}
+_TURNING: dict[str, tuple[Make, str]] = {"torsional-friction": (_Torsional, "coefficient"),
+                                         "rolling-friction": (_Rolling, "coefficient")}  # fmt: skip
 _PLACE = " (x y z)? (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"
 #: Expressions within components: the function that makes each, and its arguments.
 INNER: dict[str, dict[str, tuple[Make, str]]] = {

@@ -145,7 +145,8 @@ def _touching(item: Ground | Contact | NoContact) -> str:
         return f"(no-contact {_written(item.a)} {_written(item.b)}{'' if item.bodies else ' frames'})"
     friction, *turning = item.friction if isinstance(item.friction, tuple) else (item.friction,)
     numbers = " ".join(_written(x) for x in (friction, item.restitution, item.stiffness, item.damping))
-    turned = [f"(turning-friction {' '.join(map(_written, turning))})"] * bool(turning)
+    kinds = zip(("torsional", "rolling"), turning, strict=bool(turning))
+    turned = [f"({kind}-friction {_written(x)})" for kind, x in kinds if x]
     if isinstance(item, Ground):
         planes = tuple(x for normal, height in item.planes for x in (*normal, height))
         words = ["ground", numbers, _written(item.height), _written(item.normal)]

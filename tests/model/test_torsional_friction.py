@@ -411,9 +411,10 @@ def test_expressions_keep_it():
     assert read.ground.friction == (0.5, 0.0, 0.002)
     assert [each.friction for each in read.contacts] == [(0.3, 0.01, 0.0), 0.2]
     assert vt.write_sexpr(read) == text
-    for wrong, words in (("(ground 0.5 (turning-friction 0.1))", "takes|missing"),
-                         ("(ground 0.5 (turning-friction 0.1 0) (turning-friction 0.1 0))", "twice"),
-                         ('(contact "body" own (turning-friction 0.1 0) (sphere 0.1))', "sliding")):  # fmt: skip
+    for wrong, words in (("(ground 0.5 (torsional-friction))", "missing"),
+                         ("(ground 0 (rolling-friction 0.1))", "need"),
+                         ("(ground 0.5 (torsional-friction 0.1) (torsional-friction 0.1))", "2 times"),
+                         ('(contact "body" own (torsional-friction 0.1) (sphere 0.1))', "sliding")):  # fmt: skip
         with pytest.raises(vt.VitreeError, match=words):
             vt.read_sexpr(f'(system (free "base" (body "body" 1 (0 0 0) (1 0 0 1 0 1))) {wrong})')
 
