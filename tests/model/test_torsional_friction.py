@@ -325,6 +325,32 @@ def test_a_ball_that_bounces_loses_spin():
         assert angular[-1, 2] == pytest.approx(speed + log.angular_impulse[:, 2].sum() / INERTIA, rel=1e-9)
 
 
+def test_impacts_that_are_located_have_it():
+    model, q = resting((0.5, 0.01, 0.003), restitution=0.4)
+    q[2] += 0.1
+    monitors = ("contact_work", "momentum_balance", "gap")
+    for method in METHODS:
+        run = vt.simulate(model, q, [1, 0, 0, 3, 5, 20.0], duration=0.6, dt=2e-3, method=method, max_impacts=8,
+                          monitors=monitors)  # fmt: skip
+        assert np.abs(run.monitors["momentum_balance"]).max() < 1e-13 and run.monitors["gap"].min() > -1e-12
+        assert np.diff(run.energy).max() < 1e-9 and run.contacts.torque.any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_wheel_in_a_plane_rolls_to_a_stop(method):
+    """Rows of slip and rotation out of the plane have no response."""
+    friction, roll, inertia, omega = 0.5, 0.004, 0.012, 4.0
+    tree = vt.Tree("wheel")
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("turn"), vt.body("wheel", MASS, (0.01, inertia, 0.01)))
+    shape = vt.Disk(RADIUS, axis=(0, 1, 0))
+    tree.contact(vt.Ground(friction=(friction, 0.02, roll)), vt.Contact("wheel", shapes=shape))
+    rate, s, _ = rolling_rate(friction, roll, MASS, RADIUS, inertia)
+    speed = omega * (RADIUS + s)
+    run = vt.simulate(tree.compile(), [0, RADIUS, 0], [speed, 0, omega], duration=1.0, dt=2e-3, method=method)
+    np.testing.assert_allclose(run.v[:, 0], speed - rate * run.t, rtol=0, atol=1e-8)
+    assert run.settings.get("inexact_contacts") is None
+
+
 # ---- forces of states ----------------------------------------------------------------------------------------------
 
 

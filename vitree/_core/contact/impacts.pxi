@@ -56,7 +56,7 @@ cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogi
     cdef Touching* x = &self.contact
     cdef int c, k
     place_start(self, self.lane.state.q)
-    x.count, x.opened, x.solved, x.worst, x.fresh, x.cut = 0, False, False, -1, False, 0
+    x.count, x.opened, x.solved, x.worst, x.fresh, x.cut, x.joins = 0, False, False, -1, False, 0, 0
     for k in range(x.asked_count):
         c = x.asked[k]
         memcpy(x.guess + 3 * c, x.lam + 3 * c, 3 * sizeof(double))
