@@ -21,7 +21,6 @@ def touching(floor="", ball="", more=""):
 NOTES = {
     "adhesion and velocities of surfaces": [
         touching(floor=' surfacevel="1 0 0 0 0 0"'), touching(ball=' adhesion="1"')],
-    "torsional and rolling friction": [touching(floor=' condim="4"', ball=' condim="4"'), touching(ball=' condim="6"')],
     "the larger friction of their contacts with the ground": [touching(more=BALL.replace("0 0 1", "1 0 1").format(""))],
 }  # fmt: skip
 

@@ -75,7 +75,12 @@ def compared(model, q, v, dt, method, k, size):
     (0.3, False, [1.0, 0.3, 0, 0, 0, 0.5]), (0.5, True, [1.0, 0.2, 0, 0, 3.0, 0.4]),
     (0.1, True, [1.0, 0.2, 0, 0, 0, 0.4]),
     (0.0, False, [1.0, 0.3, 0, 0, 0, 0.5]), (0.5, True, [1.0, 0.2, 0, -2.0, 10.0, 0]), (0.5, False, [0, 0, 0, 0, 0, 0]),
-], ids=["slides", "ball skids", "ball slides", "ice", "ball rolls", "stands"])  # fmt: skip
+    ((0.3, 0.02, 0.005), False, [1.0, 0.3, 0, 0, 0, 0.5]), ((0.5, 0.02, 0.005), True, [1.0, 0.2, 0, 0, 3.0, 4.0]),
+    ((0.5, 0.02, 0.005), True, [0, 0, 0, -2.0, 10.0, 3.0]), ((0.5, 0.02, 0.0), True, [0, 0, 0, 0, 0, 3.0]),
+    ((0.5, 0.0, 0.005), True, [1.0, 0, 0, 0, 10.0, 0]), ((0.5, 0.02, 0.005), True, [0, 0, 0, 0, 0, 0]),
+], ids=["slides", "ball skids", "ball slides", "ice", "ball rolls", "stands", "slides and turns",
+        "ball skids and turns", "ball spins", "torsional friction alone", "rolling friction alone",
+        "ball stands"])  # fmt: skip
 def test_blocks(friction, ball, v, method):
     model, q = block(friction, ball)
     for k in (2, 4):

@@ -64,7 +64,13 @@ class Stepper(Field):
     def momentum_between(self, t: float, q: np.ndarray, q2: np.ndarray) -> np.ndarray: ...
     def density_here(self) -> float | None: ...
     def between(
-        self, q: np.ndarray, q2: np.ndarray, members: object, ways: object, facets: np.ndarray | None = None
+        self,
+        q: np.ndarray,
+        q2: np.ndarray,
+        members: object,
+        ways: object,
+        facets: np.ndarray | None = None,
+        turns: np.ndarray | None = None,
     ) -> tuple[np.ndarray, ...]: ...
     def row(self, records: object, row: int) -> None: ...
     def log_contacts(self, logs: bool) -> None: ...
@@ -108,6 +114,8 @@ class OneLane(Protocol):
     VT_LANES: int
     LARGEST: float
     CONTACT_COLUMNS: int
+    TURNING_COLUMNS: int
+    FACET_COLUMNS: int
     ADAPTATIONS: dict[str, int]
     FORMS: dict[str, int]
     GUESSES: dict[str, int]

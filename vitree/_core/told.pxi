@@ -132,6 +132,8 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
             point = sub(acting_point(x, e, &at), centre)
         force = scale(signs[c], vec3(told[0] / dt, told[1] / dt, told[2] / dt))
         torque = cross(point, force)
+        if x.turns:
+            torque = axpy(signs[c] / dt, load3(x.told_turn + TURNED * c), torque)
         out[0], out[1], out[2] = out[0] + torque.x, out[1] + torque.y, out[2] + torque.z
         out[3], out[4], out[5] = out[3] + force.x, out[4] + force.y, out[5] + force.z
     return made

@@ -126,7 +126,7 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     int kind
     int body_a          # -1: world
     int body_b
-    int dim             # rows of its impulse: 3, or 1 without friction
+    int dim             # rows of its impulse: 1 without friction, 3, or more with friction of turning
     int patch           # equal for points of one body on one plane, else -1
     int end             # of segments: 0 the closest points; where they lie along 1, 2 the ends of a, and 3, 4 those of b
     int iq              # of a joint's limit
@@ -146,6 +146,8 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     double normal[3]    # of a plane in the world, unit
     double offset       # [m] the plane is normal . x = offset
     double friction     # of a coordinate [N or N m]
+    double spin         # [m] torsional and rolling friction over the sliding one; zero without
+    double roll
     double restitution
     double stiffness    # [N/m] infinite for a rigid contact
     double damping      # [N s/m]

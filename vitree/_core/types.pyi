@@ -36,6 +36,8 @@ class ContactList:
     ports: int
     slots: int
     pairs: int
+    @property
+    def lengths(self) -> np.ndarray: ...
     def __init__(
         self,
         contacts: Sequence[Mapping[str, Any]] = (),

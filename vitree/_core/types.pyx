@@ -273,6 +273,7 @@ cdef class ContactList:
             e.sign, e.bound = one.get("sign", 1.0), one.get("bound", 0.0)
             e.radius_a, e.radius_b = one.get("radius_a", 0.0), one.get("radius_b", 0.0)
             e.offset, e.friction, e.restitution = one.get("offset", 0.0), one.get("friction", 0.0), one.get("restitution", 0.0)
+            e.spin, e.roll = one.get("spin", 0.0), one.get("roll", 0.0)
             e.stiffness, e.damping = one.get("stiffness", float("inf")), one.get("damping", 0.0)
             self.yields = self.yields or e.stiffness != float("inf")
             axes = one.get("axes_b", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
@@ -295,6 +296,14 @@ cdef class ContactList:
             self.patches = max(self.patches, e.patch + 1)
         if spans is not None:
             self.take_spans(spans)
+
+    @property
+    def lengths(self):
+        """Torsional and rolling friction over the sliding one, (contacts, 2) [m]."""
+        out = np.zeros((self.count, 2))
+        for k in range(self.count):
+            out[k] = self.list[k].spin, self.list[k].roll
+        return out
 
     cdef int take_spans(self, spans) except -1:
         cdef int k, j

@@ -171,9 +171,9 @@ def _add_plane(spec: MjSpec, normal: np.ndarray, height: float) -> str:
 def _add_pair(
     spec: MjSpec, geoms: tuple[str, str], numbers: Sequence[float], dt: float, timeconst: float | None
 ) -> None:
-    """Let two geoms touch, with friction and restitution, the first of the numbers."""
-    friction, restitution = float(numbers[0]), float(numbers[1])
+    """Let two geoms touch, by the numbers of a pair: friction, restitution, ..., torsional and rolling friction."""
+    friction, restitution, *_, spin, roll = map(float, numbers)
     spec.add_pair(
-        geomname1=geoms[0], geomname2=geoms[1], condim=3 if friction else 1, solref=spring(restitution, dt, timeconst),
-        friction=[friction, friction, 0.0, 0.0, 0.0],
+        geomname1=geoms[0], geomname2=geoms[1], condim=6 if roll else 4 if spin else 3 if friction else 1,
+        solref=spring(restitution, dt, timeconst), friction=[friction, friction, spin, roll, roll],
     )  # fmt: skip

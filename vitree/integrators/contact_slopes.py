@@ -45,6 +45,10 @@ class Touched:
         Which coordinates move what touches.
     facets : (k, m) array or None
         Of each, the places of convex shapes as :class:`vitree.model.contacts.Nodes` has them.
+    torques : (k, 3) array or None [N m s]
+        Impulses of torsional and rolling friction.
+    turns : (contacts, 3) array or None
+        Beside the ways, in which way each turned. Both together are unit vectors, as the core has them.
     """
 
     members: tuple[int, ...]
@@ -52,6 +56,8 @@ class Touched:
     ways: np.ndarray
     moves: np.ndarray
     facets: np.ndarray | None = None
+    torques: np.ndarray | None = None
+    turns: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +101,21 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
     """Return the equations of the contacts of a step from q to q2."""
 
     def at(q: np.ndarray, q2: np.ndarray) -> tuple[np.ndarray, ...]:
-        return stepper.between(q, q2, touched.members, touched.ways, touched.facets)
+        return stepper.between(q, q2, touched.members, touched.ways, touched.facets, touched.turns)
 
     order, laws, dims, bounds, leads, push, w, axes, springs, normals, ends = at(q, q2)
     first = np.cumsum(dims) - dims
     n, nv = len(push), model.nv
-    place = {number: touched.impulses[k] for k, number in enumerate(touched.members)}
+    place = {number: k for k, number in enumerate(touched.members)}
     late = springs[:, 0]
-    lam = np.concatenate([axes[k, : dims[k]] @ (place[c] - late[k] * normals[k]) for k, c in enumerate(order.tolist())]
-                         or [np.zeros(0)])  # fmt: skip
+    parts = [np.zeros(0)]
+    for k, c in enumerate(order.tolist()):
+        parts.append(axes[k, : min(dims[k], 3)] @ (touched.impulses[place[c]] - late[k] * normals[k]))
+        if touched.torques is not None:
+            parts.append(axes[k, 3 : dims[k]] @ touched.torques[place[c]])
+    lam = np.concatenate(parts)
     # of what depends on q1 alone, and of gaps and slips
-    kicks, moved, slips = np.zeros((nv, nv)), np.zeros((nv, len(dims), 2)), np.zeros((2, nv, n))
+    kicks, moved, slips = np.zeros((nv, nv)), np.zeros((nv, *leads.shape)), np.zeros((2, nv, n))
     late_by = np.zeros((2, nv, nv))
     for j in np.flatnonzero(touched.moves):
         unit = APART * np.eye(nv)[j]
@@ -135,11 +145,11 @@ def held_by(stepper: _core.Stepper, model: Model, h: float, q: np.ndarray, q2: n
                 by_impulse[i, i] = 1.0
                 late_of = springs[k, 3:, None] * gaps
                 late_by += ends[k][:, None] * late_of[:, None]
-            if size == 3:
-                rows = slice(i + 1, i + 3)
+            if size >= 3:
+                rows, friction = slice(i + 1, i + size), slice(0, size - 1)
                 # the bound of friction is of both impulses of a spring
                 whole = lam[i] + late[k], late_of
-                bound, lead, turn = bounds[k], leads[k], moved[:, k].T
+                bound, lead, turn = bounds[k], leads[k, friction], moved[:, k, friction].T
                 if lead.any() and np.linalg.norm(lam[rows] - lead * whole[0]) > BEYOND * bound * whole[0]:
                     # where no impulses were found otherwise, all friction of the step is against its own slip
                     bound, lead, turn = 2 * bound, 0 * lead, 0 * turn
@@ -162,10 +172,10 @@ def _slide(rows: slice, normal: int, lam: np.ndarray, whole: tuple[float, np.nda
     size = float(np.linalg.norm(s[rows]))
     # at the bound without a slip only the slip's direction is known, by the friction
     u = s[rows] / size if size > 0 else -beta / max(float(np.linalg.norm(beta)), 1e-300)
-    turn = bound * size_n / max(size, 1e-300) * (np.eye(2) - np.outer(u, u))
+    turn = bound * size_n / max(size, 1e-300) * (np.eye(len(u)) - np.outer(u, u))
     by_start[rows] = turn @ by_start[rows] - size_n * moved + np.outer(bound * u - lead, late_by[0])
     by_end[rows] = turn @ by_end[rows] + np.outer(bound * u - lead, late_by[1])
-    by_impulse[rows, rows] = np.eye(2)
+    by_impulse[rows, rows] = np.eye(len(u))
     by_impulse[rows, normal] = bound * u - lead
 
 

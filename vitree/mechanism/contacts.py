@@ -20,12 +20,16 @@ from vitree.spatial.checks import finite, triple, unit_triple
 LIMITS = ("report", "enforce", "ignore")
 #: Friction [-], restitution [-], stiffness [N/m] and damping [N s/m] of a pair for which nothing is given.
 FRICTION, RESTITUTION, RIGID, UNDAMPED = 0.8, 0.0, math.inf, 0.0
+#: Coefficients of friction: sliding [-], or sliding [-], torsional [m] and rolling [m].
+Friction = float | tuple[float, float, float]
 _UP = (0.0, 0.0, 1.0)
 
 
 def _check_surface(of: Ground | Contact, name: str) -> None:
     """Check friction, restitution, stiffness and damping, each of which may be None."""
-    for field, least, most in (("friction", 0.0, math.inf), ("restitution", 0.0, 1.0), ("damping", 0.0, math.inf)):
+    if of.friction is not None:
+        object.__setattr__(of, "friction", _friction(of.friction, name))
+    for field, least, most in (("restitution", 0.0, 1.0), ("damping", 0.0, math.inf)):
         value = getattr(of, field)
         if value is not None:
             object.__setattr__(of, field, within(value, f"{field} of the {name}", least, most))
@@ -36,6 +40,23 @@ def _check_surface(of: Ground | Contact, name: str) -> None:
         object.__setattr__(of, "stiffness", stiffness)
     if of.damping and (of.stiffness is None or of.stiffness == math.inf):
         raise ModelError(f"the {name} has damping and no stiffness; a rigid contact has no damping: give both or none")
+
+
+def _friction(value: object, name: str) -> Friction:
+    """The coefficients of friction: one number where there is neither torsional nor rolling friction."""
+    what = f"friction of the {name}"
+    if np.ndim(value) == 0:  # type: ignore[arg-type]
+        return within(value, what, 0.0, math.inf)
+    parts = several(value, what, "a number, or (sliding [-], torsional [m], rolling [m])")
+    if len(parts) != 3:
+        raise ModelError(f"the {what} has {len(parts)} numbers; give one, or (sliding [-], torsional [m], rolling [m])")
+    kinds = ("sliding", "torsional", "rolling")
+    slide, spin, roll = (within(x, f"{kind} {what}", 0.0, math.inf) for kind, x in zip(kinds, parts, strict=True))
+    if (spin or roll) and not slide:
+        raise ModelError(
+            f"the {what} is {shown(value)}; torsional and rolling friction need sliding friction above zero"
+        )
+    return (slide, spin, roll) if spin or roll else slide
 
 
 @explain_calls
@@ -49,8 +70,10 @@ class Ground:
         Distance of the plane from the world's origin, along ``normal``.
     normal : (3,) array
         Direction out of the ground; normalised.
-    friction : float [-]
-        Of Coulomb, zero or more.
+    friction : float or (sliding, torsional, rolling) [-, m, m]
+        Coulomb friction, zero or more. The torque of torsional friction about the normal is at most its coefficient
+        times the normal force, and so is that of rolling friction about the tangents; a number is sliding friction
+        alone. All three share one elliptic cone, as with MuJoCo's elliptic cones.
     restitution : float [-]
         From 0 (no rebound) to 1.
     stiffness : float [N/m]
@@ -65,9 +88,9 @@ class Ground:
     Notes
     -----
     Friction, restitution and compliance of a contact with the ground are those of the :class:`Contact`, and those of
-    the ground where it has none. Between two bodies friction and restitution are the larger of their two, as in
-    MuJoCo, and compliance is that of the softer one; a body for which none is given takes that of the other, or of the
-    ground.
+    the ground where it has none. Between two bodies each coefficient of friction and restitution is the larger of their
+    two, as in MuJoCo, and compliance is that of the softer one; a body for which none is given takes that of the other,
+    or of the ground.
 
     Raises
     ------
@@ -79,7 +102,7 @@ class Ground:
 
     height: float = 0.0
     normal: tuple[float, float, float] = _UP
-    friction: float = FRICTION
+    friction: Friction = FRICTION
     restitution: float = RESTITUTION
     stiffness: float = RIGID
     damping: float = UNDAMPED
@@ -143,8 +166,8 @@ class Contact:
     shapes : sequence of shapes, optional
         :class:`Sphere`, :class:`Capsule`, :class:`Box`, :class:`Cylinder`, :class:`Cone`, :class:`Ellipsoid`,
         :class:`Hull`, :class:`Disk`, placed in the frame.
-    friction : float, optional [-]
-        See :class:`Ground` for what counts where two surfaces meet.
+    friction : float or (sliding, torsional, rolling), optional [-, m, m]
+        See :class:`Ground` for what these are, and for what counts where two surfaces meet.
     restitution : float, optional [-]
     stiffness : float, optional [N/m]
     damping : float, optional [N s/m]
@@ -168,7 +191,7 @@ class Contact:
     points: ArrayLike | None = None
     radius: float = 0.0
     shapes: tuple[Shape, ...] = ()
-    friction: float | None = None
+    friction: Friction | None = None
     restitution: float | None = None
     stiffness: float | None = None
     damping: float | None = None
@@ -248,26 +271,36 @@ def _require_name(value: object, what: str) -> None:
         raise ModelError(f"the {what} is {shown(value)}; it must be a name")
 
 
-def against_ground(contact: Contact, ground: Ground) -> tuple[float, float, float, float]:
-    """Return friction, restitution, stiffness and damping of a contact with the ground."""
+#: Friction [-], restitution [-], stiffness [N/m] and damping [N s/m] of a pair, torsional and rolling friction [m].
+Surface = tuple[float, float, float, float, float, float]
+#: How many these are.
+SURFACE = 6
+
+
+def friction_of(value: Friction) -> tuple[float, float, float]:
+    """Return the coefficients of sliding [-], torsional and rolling friction [m]."""
+    return value if isinstance(value, tuple) else (value, 0.0, 0.0)
+
+
+def against_ground(contact: Contact, ground: Ground) -> Surface:
+    """Return friction, restitution, stiffness and damping of a contact with the ground, torsional and rolling friction.
+
+    See :class:`Ground` for how they are those of the two.
+    """
     own = ground if contact.stiffness is None else contact
-    return (
-        ground.friction if contact.friction is None else contact.friction,
-        ground.restitution if contact.restitution is None else contact.restitution,
-        own.stiffness or RIGID,
-        own.damping or UNDAMPED,
-    )
+    slide, spin, roll = friction_of(ground.friction if contact.friction is None else contact.friction)
+    restitution = ground.restitution if contact.restitution is None else contact.restitution
+    return slide, restitution, own.stiffness or RIGID, own.damping or UNDAMPED, spin, roll
 
 
-def between(a: Contact, b: Contact, ground: Ground | None) -> tuple[float, float, float, float]:
-    """Return friction, restitution, stiffness and damping of two contacts: the larger, and those of the softer."""
+def between(a: Contact, b: Contact, ground: Ground | None) -> Surface:
+    """Return the same of two contacts: the larger of each, and the compliance of the softer."""
     default = Ground() if ground is None else ground
-    found = []
-    for field in ("friction", "restitution"):
-        given = [x for x in (getattr(a, field), getattr(b, field)) if x is not None]
-        found.append(max(given, default=getattr(default, field)))
+    given = [friction_of(x) for x in (a.friction, b.friction) if x is not None]
+    slide, spin, roll = map(max, zip(*(given or [friction_of(default.friction)]), strict=True))
+    restitution = max((x for x in (a.restitution, b.restitution) if x is not None), default=default.restitution)
     soft = min((x for x in (a, b) if x.stiffness is not None), key=lambda x: x.stiffness or RIGID, default=default)
-    return found[0], found[1], soft.stiffness or RIGID, soft.damping or UNDAMPED
+    return slide, restitution, soft.stiffness or RIGID, soft.damping or UNDAMPED, spin, roll
 
 
 # ---- rolling without slip --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from vitree.geometry.meshes import Meshes, TriangleMesh, meshes_by
 from vitree.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Hull, Place, Shape, Sphere
-from vitree.mechanism.contacts import Contact, Ground, NoContact
+from vitree.mechanism.contacts import Contact, Friction, Ground, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.mjcf.names import Findings, Names, listed, matrix
 from vitree.urdf.hulls import MeshParts, array_parts
@@ -102,9 +102,9 @@ class _Geoms:
         can = np.flatnonzero((types != 0) | (affinities != 0)).tolist()
         self.planes = [k for k in can if int(model.geom_type[k]) == self.kinds.mjGEOM_PLANE]
         self.solids = [k for k in can if int(model.geom_type[k]) != self.kinds.mjGEOM_PLANE]
-        self.sliding = np.array(model.geom_friction[:, 0])
+        self.coefficients = np.array(model.geom_friction)
         if model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
-            self.sliding[:] = model.opt.o_friction[0]
+            self.coefficients[:] = model.opt.o_friction[[0, 2, 3]]
         self.excluded = {tuple(sorted((int(x) >> 16, int(x) & 0xFFFF))) for x in model.exclude_signature}
         self.parents_touch = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
 
@@ -122,14 +122,19 @@ class _Geoms:
         bits = [(int(model.geom_contype[k]), int(model.geom_conaffinity[k])) for k in (a, b)]
         return bool((bits[0][0] & bits[1][1]) | (bits[1][0] & bits[0][1]))
 
-    def friction(self, a: int, b: int) -> float:
+    def friction(self, a: int, b: int) -> Friction:
         """The friction of a pair: the larger, or that of the geom with priority; none of frictionless contacts."""
-        model = self.model
-        rank = [int(model.geom_priority[k]) for k in (a, b)]
-        which = [a, b] if rank[0] == rank[1] else [a if rank[0] > rank[1] else b]
-        if max(int(model.geom_condim[k]) for k in which) == 1:
+        rank = [int(self.model.geom_priority[k]) for k in (a, b)]
+        return self.friction_of(*([a, b] if rank[0] == rank[1] else [a if rank[0] > rank[1] else b]))
+
+    def friction_of(self, *geoms: int) -> Friction:
+        """The larger friction of geoms, and as much of it as the larger ``condim`` has."""
+        condim = max(int(self.model.geom_condim[k]) for k in geoms)
+        slide, spin, roll = map(float, self.coefficients[list(geoms)].max(axis=0))
+        spin, roll = spin if condim > 3 else 0.0, roll if condim > 4 else 0.0
+        if condim == 1 or not slide:
             return 0.0
-        return max(float(self.sliding[k]) for k in which)
+        return (slide, spin, roll) if spin or roll else slide
 
 
 def add_contacts(
@@ -183,10 +188,10 @@ def add_contacts(
     made: list[Ground | Contact | NoContact] = []
     if meets:
         made.append(_ground(model, geoms, findings, names, planes, grounded, meets) if ground is None else ground)
-    groups: dict[tuple[int, float], list[Shape]] = {}
+    groups: dict[tuple[int, Friction], list[Shape]] = {}
     for k in taken:
         own = [geoms.friction(k, p) for p in grounded[k][:1]]
-        friction = own[0] if own else 0.0 if model.geom_condim[k] == 1 else float(geoms.sliding[k])
+        friction = own[0] if own else geoms.friction_of(k)
         groups.setdefault((int(body[k]), friction), []).extend(solids[k])
     made += [Contact(names.body[b] if b else "world", shapes=tuple(shapes), friction=friction)
              for (b, friction), shapes in groups.items()]  # fmt: skip
@@ -237,11 +242,9 @@ def _ground(model: MjModel, geoms: _Geoms, findings: Findings, names: Names, pla
         normal = geoms.xmat[p][:, 2]
         spaces.append((tuple(normal.tolist()), float(normal @ geoms.xpos[p])))
     first = used[0]
-    frictions = {float(geoms.sliding[p]) for p in used}
-    if len(frictions) > 1:
+    if len({float(geoms.coefficients[p, 0]) for p in used}) > 1 or len({geoms.friction_of(p) for p in used}) > 1:
         findings.say("contact-friction", "planes with different friction: contacts have that of the first")
-    friction = 0.0 if model.geom_condim[first] == 1 else float(geoms.sliding[first])
-    return Ground(spaces[0][1], spaces[0][0], friction=friction, planes=tuple(spaces[1:]))
+    return Ground(spaces[0][1], spaces[0][0], friction=geoms.friction_of(first), planes=tuple(spaces[1:]))
 
 
 def _tell(
@@ -258,8 +261,6 @@ def _tell(
         text += (f"; convex parts of {len(parts)} meshes: {sum(len(found.parts) for found in parts)}, which are up to "
                  f"{outside:.2g} m outside of their mesh and lack up to {missing:.2g} m of it")  # fmt: skip
     findings.say("contacts", text)
-    if (model.geom_condim[taken] > 3).any():
-        findings.say("contact-friction", "torsional and rolling friction (condim 4 and 6) of contacts")
     if each_other:
         findings.say("contact-friction", "bodies that touch each other have the larger friction of their contacts with "
                      "the ground, which may be more than their own")  # fmt: skip

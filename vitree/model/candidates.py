@@ -28,7 +28,7 @@ from vitree.geometry.distances import (
 from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.solids import half_space, solids_of
-from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
+from vitree.mechanism.contacts import SURFACE, Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
 from vitree.mechanism.floating import roots_of
 from vitree.mechanism.index import Index
@@ -74,8 +74,9 @@ _Box = tuple[int, np.ndarray, np.ndarray, np.ndarray, int]
 class Candidates:
     """What may touch, in arrays; the order of rows is that of ``flat.contacts``, points before shapes.
 
-    ``numbers`` are friction [-], restitution [-], stiffness [N/m] (inf: rigid), damping [N s/m]. Bodies are rows of the
-    core, -1 the world; places are in core frames [m]. ``source`` is a row of ``flat.contacts``.
+    ``numbers`` are friction [-], restitution [-], stiffness [N/m] (inf: rigid), damping [N s/m], torsional and rolling
+    friction [m]. Bodies are rows of the core, -1 the world; places are in core frames [m]. ``source`` is a row of
+    ``flat.contacts``.
 
     Attributes
     ----------
@@ -87,7 +88,7 @@ class Candidates:
         Of a ball about the point, or of a disk; zero for a point.
     axis : (n, 3) array
         Across a disk, in core frames; zero of what is none.
-    numbers : (n, 4) array
+    numbers : (n, 6) array
         Against the ground.
     group_body : (g,) array of int32
         The bodies that have points, in order.
@@ -116,14 +117,14 @@ class Candidates:
     pair_end : (r,) array of int32
         Of a capsule against a capsule or a box: 0 where the two are nearest to each other. Where one lies along the
         other 1 and 2 at the ends of the first, and 3 and 4 at those of a second capsule. These are behind all others.
-    pair_numbers : (r, 4) array
+    pair_numbers : (r, 6) array
     solids : tuple of mappings
         Convex shapes as the core takes them; the half-spaces of the ground are the last.
     solid_source : (s,) array of int32
         -1: the ground.
     facing : (f, 2) array of int32
         Rows of the two solids of each further pair; the first moves.
-    facing_numbers : (f, 4) array
+    facing_numbers : (f, 6) array
     left_out : (k, 2) array of int32
         Rows of ``flat.contacts`` of which some shapes do not touch each other, since they overlap at neutral.
     """
@@ -259,7 +260,7 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
     return Candidates(
         **columns, pair_kind=np.array(kinds, np.int32), pair=np.array(pairs, np.int32).reshape(-1, 2),
         pair_end=np.array(ends, np.int32),
-        pair_numbers=np.array(numbers, float).reshape(-1, 4), **facing,
+        pair_numbers=np.array(numbers, float).reshape(-1, SURFACE), **facing,
         left_out=np.unique(np.concatenate([overlap, facing_overlap]), axis=0),
     )  # fmt: skip
 
@@ -324,7 +325,8 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
                 numbers.append(against_ground(flat.contacts[source[i]], ground))
     return {
         "solids": (*made, *planes), "solid_source": np.array(source + [-1] * len(planes), np.int32),
-        "facing": np.array(pairs, np.int32).reshape(-1, 2), "facing_numbers": np.array(numbers, float).reshape(-1, 4),
+        "facing": np.array(pairs, np.int32).reshape(-1, 2),
+        "facing_numbers": np.array(numbers, float).reshape(-1, SURFACE),
     }, np.array(source, np.int32)[open_[overlap]].reshape(-1, 2)  # fmt: skip
 
 
@@ -416,7 +418,7 @@ def _ground_rows(points: list[_Point], flat: Flat) -> Columns:
     return {
         "body": body, "source": np.array([x[4] for x in moving], np.int32), "patch": patch, "point": point,
         "radius": radius, "axis": axis,
-        "numbers": np.array(numbers, float).reshape(-1, 4), "group_body": bodies.astype(np.int32),
+        "numbers": np.array(numbers, float).reshape(-1, SURFACE), "group_body": bodies.astype(np.int32),
         "group_first": first.astype(np.int32), "group_center": center, "group_radius": around,
         "planes": np.array(() if ground is None else ground.half_spaces, float).reshape(-1, 4),
         "terrain": None if ground is None else ground.terrain,
@@ -707,7 +709,7 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
 
 
 def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
-    """Return friction, restitution, stiffness and damping (n, 4) of what :func:`gaps_of` has rows for."""
+    """Return the ``numbers`` (n, 6) of what :func:`gaps_of` has rows for."""
     rods = found.pair_numbers[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)][_rod_places(found, poses)[-1]]
     boxes = found.pair_numbers[_box_rows_of(found, poses)]
     below = found.on_ground

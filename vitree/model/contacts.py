@@ -59,6 +59,10 @@ class ContactForces(NamedTuple):
     slip : (n, 3) array [m/s]
         Velocity of a against b across the normal; of dry friction the first entry [m/s or rad/s].
     gap : (n,) array [m]
+    torque : (n, 3) array [N m]
+        Of torsional and rolling friction, on a, in world axes; zeros without.
+    angular_slip : (n, 3) array [rad/s]
+        Angular velocity of a relative to b about the axes of this friction.
     """
 
     a: tuple[str, ...]
@@ -68,6 +72,8 @@ class ContactForces(NamedTuple):
     normal: np.ndarray
     slip: np.ndarray
     gap: np.ndarray
+    torque: np.ndarray
+    angular_slip: np.ndarray
 
     def wrench(self, *names: str, about: ArrayLike = (0.0, 0.0, 0.0)) -> np.ndarray:
         """Return the wrench (torque, force) of contacts on frames, (6,) [N m, N], in world axes.
@@ -86,8 +92,8 @@ class ContactForces(NamedTuple):
             first *= [x == GROUND for x in self.b]
         sign = np.where(np.isnan(self.point[:, 0]), 0.0, first - second)
         some = np.flatnonzero(sign)
-        force = sign[some, None] * self.force[some]
-        return np.concatenate([np.cross(self.point[some] - about, force).sum(axis=0), force.sum(axis=0)])
+        force, torque = sign[some, None] * self.force[some], sign[some] @ self.torque[some]
+        return np.concatenate([np.cross(self.point[some] - about, force).sum(axis=0) + torque, force.sum(axis=0)])
 
 
 class ContactMethods(KinematicsMethods):
@@ -169,8 +175,10 @@ class ContactMethods(KinematicsMethods):
 
 
 core = scalar()
-#: Columns of contacts as steppers have them, without those of convex shapes: record, number, impulse, slip, gap.
+#: Columns of contacts as steppers have them, without those of convex shapes: record, number, impulse, slip, gap. Where
+#: contacts have torsional or rolling friction more follow: the impulse of torques, the angular velocity they oppose.
 WIDTH = core.CONTACT_COLUMNS
+TURNED = core.TURNING_COLUMNS
 #: Columns of places: point, normal, gap.
 PLACES = 7
 #: Poses of bodies that are worked out at once, at most.
@@ -203,9 +211,20 @@ class Nodes(NamedTuple):
         return self._replace(at=self.at[rows], facets=None if self.facets is None else self.facets[rows])
 
 
-def facets_in(rows: np.ndarray) -> np.ndarray | None:
-    """Return the columns of the places of convex shapes in contacts as steppers have them, None without any."""
-    return rows[:, WIDTH:] if rows.shape[1] > WIDTH else None
+def split_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return contacts as steppers have them without and with only the columns of the places of convex shapes.
+
+    The latter are None without any.
+    """
+    turned = (rows.shape[1] - WIDTH) % core.FACET_COLUMNS == TURNED
+    width = WIDTH + TURNED * turned
+    return rows[:, :width], rows[:, width:] if rows.shape[1] > width else None
+
+
+def torques_in(rows: np.ndarray) -> np.ndarray:
+    """Return the impulses (n, 3) [N m s] of torques of contacts as steppers have them; zeros without any."""
+    rows, _ = split_rows(rows)
+    return rows[:, WIDTH : WIDTH + 3] if rows.shape[1] > WIDTH else np.zeros((len(rows), 3))
 
 
 def places_of(model: ContactMethods, number: np.ndarray, nodes: Nodes) -> np.ndarray:
@@ -430,7 +449,8 @@ def contact_forces(model: ContactMethods, rows: np.ndarray) -> ContactForces:
     names, told = model._contact_names, signed(model, rows[:, :9])
     pairs = [names[k] for k in rows[:, 1].astype(int).tolist()]
     a, b = zip(*pairs, strict=True) if pairs else ((), ())
-    return ContactForces(a, b, told[:, 2:5], rows[:, 9:12], rows[:, 12:], told[:, 5:8], told[:, 8])
+    return ContactForces(a, b, told[:, 2:5], rows[:, 9:12], rows[:, 12:15], told[:, 5:8], told[:, 8],
+                         rows[:, 15:18], rows[:, 18:])
 
 
 def late_pushes(
@@ -465,12 +485,13 @@ def late_pushes(
 
 
 def kicks_of(
-    model: ContactMethods, number: np.ndarray, impulse: np.ndarray, places: np.ndarray, nodes: Nodes
-) -> np.ndarray:
+    model: ContactMethods, number: np.ndarray, impulse: np.ndarray, places: np.ndarray, nodes: Nodes,
+    torques: np.ndarray | None = None,
+) -> np.ndarray:  # fmt: skip
     """Return what contacts give to the momenta of the coordinates at each node, (m, nv) [kg m/s or kg m^2/s].
 
     ``impulse`` (n, 3) [N s] is on the first of the two, in world axes; of a limit it is the first entry. ``places`` are
-    as of :func:`places_of`. The model is not a reduced one.
+    as of :func:`places_of`, ``torques`` (n, 3) [N m s] as of :func:`torques_in`. The model is not a reduced one.
     """
     first, second, coordinate = ends_of(model)
     kicks = np.zeros((len(nodes.q), model.nv))
@@ -485,7 +506,8 @@ def kicks_of(
             arm = at[some] - model._pose_rows(q)[row, i, :, 3]
             f = sign * impulse[some]
             wrench = np.zeros((len(used), 6))
-            np.add.at(wrench, row, np.hstack([np.cross(arm, f), f]))
+            turn = np.cross(arm, f) if torques is None else np.cross(arm, f) + sign * torques[some]
+            np.add.at(wrench, row, np.hstack([turn, f]))
             J = np.empty((len(used), 6 * model.nv))
             core.batch_jacobian(model.core, q, int(i), np.zeros(3), J)
             kicks[used] += np.einsum("nk,nkj->nj", wrench, J.reshape(len(used), 6, model.nv))

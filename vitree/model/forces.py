@@ -282,13 +282,14 @@ def wrenches_of(model: DynamicsMethods, q: np.ndarray, given: ContactForces | No
                 pushes: Sequence[FrameWrench] = ()) -> np.ndarray:  # fmt: skip
     """Return what contacts and pushes put on bodies, (nbody, 6): about the bodies' origins in world axes."""
     out, poses = np.zeros((model.nbody, 6)), model._pose_rows(q[None])[0]
-    for name, other, f, point in zip(given.a, given.b, given.force, given.point, strict=True) if given else ():
+    rows = zip(given.a, given.b, given.force, given.torque, given.point, strict=True) if given else ()
+    for name, other, f, n, point in rows:
         if np.isnan(point[0]):
             continue
         for frame, sign in ((name, 1.0), (other, -1.0)):
             body = -1 if frame == GROUND else model.index.place(frame)[0]
             if body >= 0:
-                out[body, :3] += sign * cross(point - poses[body, :, 3], f)
+                out[body, :3] += sign * (cross(point - poses[body, :, 3], f) + n)
                 out[body, 3:] += sign * f
     for frame, wrench in pushes:
         body, _, p = model.index.place(frame)

@@ -350,9 +350,12 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
 
 
 def _surface(numbers: np.ndarray) -> CoreRow:
-    friction, restitution, stiffness, damping = numbers.tolist()
-    return {"dim": 3 if friction else 1, "friction": friction, "restitution": restitution, "stiffness": stiffness,
-            "damping": damping}  # fmt: skip
+    friction, restitution, stiffness, damping, spin, roll = numbers.tolist()
+    surface: CoreRow = {"dim": 3 if friction else 1, "friction": friction, "restitution": restitution,
+                        "stiffness": stiffness, "damping": damping}  # fmt: skip
+    if spin or roll:
+        surface |= {"dim": 3 + bool(spin) + 2 * bool(roll), "spin": spin / friction, "roll": roll / friction}
+    return surface
 
 
 def limit_rows(flat: Flat) -> list[CoreRow]:

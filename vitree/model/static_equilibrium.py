@@ -121,7 +121,8 @@ def static_equilibrium(
     """Return joint torques and contact forces that hold a posture still, or why there are none.
 
     Of the many that there may be they are those of the least sum of squares of torques [N m or N] and of forces [N]
-    times 0.1 m. Friction is within its circular cone, not within a pyramid.
+    times 0.1 m. Friction is within its circular cone, not within a pyramid; torsional and rolling friction do not
+    count.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.model.contacts import PLACES, WIDTH, Nodes
+from vitree.model.contacts import PLACES, TURNED, WIDTH, Nodes, torques_in
 from vitree.results.plain import nothing, read_only
 
 #: What acts on a coordinate instead of a frame.
@@ -24,8 +24,9 @@ class ContactLog:
 
     Parameters
     ----------
-    rows : (n, 9) array
-        Record, number of the contact, impulse, slip velocity and gap.
+    rows : (n, 9) or (n, 15) array
+        Record, number of the contact, impulse, slip velocity and gap; with torsional or rolling friction angular
+        impulse and angular slip as well.
     names : sequence of (str, str)
         The two that each number stands for; "ground", and of joints "limit" and "dry friction".
     places : (n, 7) array, or function that returns it, optional
@@ -56,6 +57,13 @@ class ContactLog:
         Mean velocity of the first against the second across the normal; of dry friction the first entry [m/s or rad/s].
     gap : (n,) array [m]
         Where the step ended.
+    angular_impulse : (n, 3) array [N m s]
+        Of torsional and rolling friction, on the first of the two, in world axes, at the step's start; zeros without.
+    torque : (n, 3) array [N m]
+        Angular impulse over dt.
+    angular_slip : (n, 3) array [rad/s]
+        Mean angular velocity of the first relative to the second, about the axes of this friction: the normal for
+        torsional friction, and those across it for rolling friction.
 
     Raises
     ------
@@ -79,8 +87,11 @@ class ContactLog:
     def __post_init__(self) -> None:
         rows = numbers_of(self.rows, "rows of contacts")
         names = tuple((str(a), str(b)) for a, b in several(self.names, "names of contacts", "pairs of names"))
-        if rows.ndim != 2 or rows.shape[1] != WIDTH:
-            raise InputError(f"rows of contacts have shape {rows.shape}; it must be (n, {WIDTH})")
+        if rows.ndim != 2 or rows.shape[1] not in (WIDTH, WIDTH + TURNED):
+            raise InputError(
+                f"rows of contacts have shape {rows.shape}; it must be (n, {WIDTH}), or (n, {WIDTH + TURNED}) with "
+                "torsional or rolling friction"
+            )
         if len(rows) and not (0 <= rows[:, 1].min() and rows[:, 1].max() < len(names)):
             raise InputError(f"contacts have numbers up to {rows[:, 1].max():g} and {len(names)} names")
         object.__setattr__(self, "rows", read_only(rows))
@@ -207,6 +218,27 @@ class ContactLog:
         """Gaps (n,) [m]."""
         return self.rows[:, 8]
 
+    @property
+    def turns(self) -> bool:
+        """Whether contacts have torsional or rolling friction."""
+        return bool(self.rows.shape[1] > WIDTH)
+
+    @property
+    def angular_impulse(self) -> np.ndarray:
+        """Impulses of the torques of friction, (n, 3) [N m s]."""
+        return torques_in(self.rows)
+
+    @property
+    def torque(self) -> np.ndarray:
+        """These over the lengths of their steps, (n, 3) [N m]."""
+        found: np.ndarray = self.angular_impulse / np.reshape(self.dt, (-1, 1))
+        return found
+
+    @property
+    def angular_slip(self) -> np.ndarray:
+        """Angular velocities that these oppose, (n, 3) [rad/s]."""
+        return self.rows[:, WIDTH + 3 :] if self.turns else np.zeros((len(self), 3))
+
     def of(self, record: int) -> ContactLog:
         """Return the contacts of the step that led to a ``record``."""
         return self._rows(np.flatnonzero(self.rows[:, 0] == record))
@@ -248,7 +280,10 @@ class ContactLog:
         at = self.point[some] - about
         force = sign[some, None] * self.force[some]
         out = np.zeros((count, 6))
-        np.add.at(out, self.record[some], np.hstack([np.cross(at, force), force]))
+        torque = np.cross(at, force)
+        if self.turns:
+            torque += sign[some, None] * self.torque[some]
+        np.add.at(out, self.record[some], np.hstack([torque, force]))
         return out
 
     def center_of_pressure(self, count: int, *names: str) -> np.ndarray:

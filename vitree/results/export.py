@@ -15,7 +15,18 @@ from vitree.arguments import of_kind, path_of
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.plain import no_nan, plain, versions
 from vitree.results.recording import Recording
-from vitree.results.units import CERTIFICATE, CONTACT, PARTS, UNITS, columns, contact_columns, distinct, made, units_of
+from vitree.results.units import (
+    CERTIFICATE,
+    CONTACT,
+    PARTS,
+    TURNING,
+    UNITS,
+    columns,
+    contact_columns,
+    distinct,
+    made,
+    units_of,
+)
 from vitree.writing import replacing, write_text
 
 if TYPE_CHECKING:
@@ -124,7 +135,7 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
         for name, (values, unit) in found.items():
             if "." not in name:
                 rows[f"contact_{name}"] = "contact", values, {"units": unit} if unit else {}
-        for name, unit in CONTACT.items():
+        for name, unit in (CONTACT | (TURNING if traj.contacts.turns else {})).items():
             values = np.column_stack([found[f"{name}.{axis}"][0] for axis in "xyz"])
             rows[f"contact_{name}"] = ("contact", "axis"), values, {"units": unit}
         given["axis"] = list("xyz")

@@ -32,6 +32,8 @@ UNITS = {
 }
 #: The columns of three numbers of the table of contacts, and their units.
 CONTACT = {"point": "m", "normal": "1", "impulse": "N s", "force": "N", "slip": "m/s"}  # fmt: skip
+#: The same of torsional and rolling friction.
+TURNING = {"angular_impulse": "N m s", "torque": "N m", "angular_slip": "rad/s"}
 
 
 def units_of(traj: Recording) -> dict[str, tuple[str, ...]]:
@@ -192,7 +194,8 @@ def contact_columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
     dict of str to ((n,) array, str)
         ``t``, when the impulse acts, ``record``, ``a`` and ``b``, the two that touch, ``point.x`` to ``.z``, where it
         acts on a, ``normal.x``, ``impulse.x``, ``force.x``, ``slip.x`` and so on, and ``gap``, where the step ended. Of
-        limits of joints impulse and force are of the joint and have one number.
+        limits of joints impulse and force are of the joint and have one number. Where contacts have torsional or
+        rolling friction ``angular_impulse.x``, ``torque.x`` and ``angular_slip.x`` to ``.z`` as well.
 
     Raises
     ------
@@ -206,6 +209,8 @@ def contact_columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
     rows = {name: getattr(log, name) for name in CONTACT if name != "point"} | {"point": log.point_a}
     for name, unit in CONTACT.items():
         found |= {f"{name}.{axis}": (rows[name][:, k], unit) for k, axis in enumerate("xyz")}
+    for name, unit in TURNING.items() if log.turns else ():
+        found |= {f"{name}.{axis}": (getattr(log, name)[:, k], unit) for k, axis in enumerate("xyz")}
     return found | {"gap": (log.gap, "m")}
 
 

@@ -500,22 +500,29 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
     impulses = np.where(stops[log.number][:, None], np.abs(log.impulse), log.impulse)
     moves = np.array([_moving(model, *names) for names in log.names]).reshape(-1, model.nv)
     found: list[Touched | None] = []
-    ways = np.zeros((count, 3))
+    ways, turns = np.zeros((count, 3)), np.zeros((count, 3))
+    lengths = model.contact_list.lengths
+    # of friction of turning, rotations in the measure of their rows
+    along = (log.angular_slip * log.normal).sum(axis=1, keepdims=True) * log.normal
+    spin, roll = lengths[log.number].T[..., None]
+    some = lengths[log.number].any(axis=1, keepdims=True)
+    turned = np.where(some, spin * along + roll * (log.angular_slip - along), 0.0)
     bounds = np.searchsorted(log.record, np.arange(1, len(run) + 1))
     for k in range(len(run) - 1):
         at = slice(bounds[k], bounds[k + 1])
         numbers, slips = log.number[at], log.slip[at]
         there = moves[numbers].any(axis=0)
         own = None if facets is None else np.ascontiguousarray(facets[at])
-        found.append(Touched(tuple(numbers.tolist()), impulses[at], ways, there, own) if len(numbers) else None)
-        ways = np.zeros((count, 3))
-        for number, slip in zip(numbers.tolist(), slips, strict=True):
-            size = np.linalg.norm(slip)
+        one = Touched(tuple(numbers.tolist()), impulses[at], ways, there, own, log.angular_impulse[at], turns)
+        found.append(one if len(numbers) else None)
+        ways, turns = np.zeros((count, 3)), np.zeros((count, 3))
+        for number, slip, turn in zip(numbers.tolist(), slips, turned[at], strict=True):
+            size = np.linalg.norm([*slip, *turn])
             if rubs[number]:
                 # which way, and the length of the step
                 ways[number] = np.sign(slip[0]) if size > SLIDING else 0.0, h, 0.0
             elif size > SLIDING:
-                ways[number] = slip / size
+                ways[number], turns[number] = slip / size, turn / size
     return found
 
 

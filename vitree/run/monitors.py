@@ -13,7 +13,17 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.memory import require_memory
-from vitree.model.contacts import Nodes, facets_in, kicks_of, late_pushes, least_gaps, places_of, signed
+from vitree.model.contacts import (
+    WIDTH,
+    Nodes,
+    kicks_of,
+    late_pushes,
+    least_gaps,
+    places_of,
+    signed,
+    split_rows,
+    torques_in,
+)
 from vitree.model.kinematics import carried
 from vitree.model.model import Model
 from vitree.results.contacts import ContactLog
@@ -203,7 +213,7 @@ class _Steps:
         self.rows = signed(of.model, rows) if self.touches else rows
         at, self.number = self.rows[:, 0].astype(int), self.rows[:, 1].astype(int)
         before = [np.column_stack([np.zeros(len(of._pushed), int), of._pushed]), np.column_stack([at + 1, self.number])]
-        self.nodes = Nodes(self.q, at, np.concatenate(before), facets_in(self.rows))
+        self.nodes = Nodes(self.q, at, np.concatenate(before), split_rows(self.rows)[1])
 
     def _part(self, integrator: Integrator, inner: np.ndarray, pushed: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Have nodes where steps were parted as well, and return the contacts of each part.
@@ -230,6 +240,8 @@ class _Steps:
         rows, step = rows[order], step[order]
         again = np.flatnonzero((np.diff(step) == 0) & (np.diff(rows[:, 1]) == 0)) + 1
         rows[again, 2:5] -= rows[again - 1, 2:5]
+        if split_rows(rows)[0].shape[1] > WIDTH:
+            rows[again, WIDTH : WIDTH + 3] -= rows[again - 1, WIDTH : WIDTH + 3]
         rows = rows[rows[:, 2:5].any(axis=1)]
         return rows[np.argsort(rows[:, 0], kind="stable")]
 
@@ -275,16 +287,17 @@ class _Steps:
         """lam . J (v1 + v1+)/2, where the steps start and, of springs, where they end."""
         at, impulses = self.nodes.at, self.rows[:, 2:5]
         if self.late is None:
-            return self._whole(self._work(impulses, self.places, at, 1.0)[:-1])
+            return self._whole(self._work(impulses, self.places, at, 1.0, torques_in(self.rows))[:-1])
         late, places = self.late
-        work = self._work(impulses - late, self.places, at, 1.0)[:-1]
+        work = self._work(impulses - late, self.places, at, 1.0, torques_in(self.rows))[:-1]
         return self._whole(work + self._work(late, places, at + 1, -1.0)[1:])
 
-    def _work(self, impulses: np.ndarray, places: np.ndarray, at: np.ndarray, sense: float) -> np.ndarray:
+    def _work(self, impulses: np.ndarray, places: np.ndarray, at: np.ndarray, sense: float,
+              torques: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
         """Of impulses at nodes, whose momenta are those before them (``sense`` 1) or behind them (-1)."""
         work, some = np.zeros(len(self.q)), np.unique(at)
         if len(some):
-            kicks = kicks_of(self.model, self.number, impulses, places, self.nodes._replace(at=at))[some]
+            kicks = kicks_of(self.model, self.number, impulses, places, self.nodes._replace(at=at), torques)[some]
             t, q = self.t[some], self.q[some]
             other = self.integrator.velocities(t, q, self.integrator.kicked(t, q, self.x[some], sense * kicks))
             work[some] = 0.5 * ((self.velocities[some] + other) * kicks).sum(axis=1)
@@ -318,7 +331,7 @@ class _Steps:
         weight = float(model.total_mass) * h[:, None] * np.asarray(model.gravity)
         change = np.diff(found[:, 2:8], axis=0) - np.hstack([np.cross(c, weight), weight])
         if self.touches:
-            log = ContactLog(self.rows, model._contact_names, self.places, 1.0)
+            log = ContactLog(split_rows(self.rows)[0], model._contact_names, self.places, 1.0)
             change -= log.wrench(len(change))
             if self.late is not None:
                 late, places = self.late

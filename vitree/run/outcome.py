@@ -22,7 +22,7 @@ from vitree.integrators.explicit import solved_by
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, Damper, JointForce
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.contacts import WIDTH, Nodes, facets_in, places_of, signed
+from vitree.model.contacts import Nodes, places_of, signed, split_rows
 from vitree.model.dynamics import spring_rate
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -339,7 +339,8 @@ class Outcome:
         rows, dt = signed(model, records.contacts), schedule.dt
         record, number = rows[:, 0].astype(int), rows[:, 1].astype(int)
         nodes = nodes_of(records, record, number, dt if schedule.spans is None else float(schedule.spans.max()))
-        nodes, rows = nodes._replace(facets=facets_in(rows)), rows[:, :WIDTH]
+        rows, facets = split_rows(rows)
+        nodes = nodes._replace(facets=facets)
         if schedule.spans is not None:
             dt = schedule.spans[self._of_steps[1] * record - 1]
         return ContactLog(rows, model._contact_names, partial(places_of, model, number, nodes), dt, nodes)

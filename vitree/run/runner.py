@@ -20,7 +20,7 @@ from vitree.integrators.gauss import Gauss
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.configurations import brought_together, require_clear, require_consistent
-from vitree.model.contacts import WIDTH, Nodes, facets_in, origins_of, places_of
+from vitree.model.contacts import Nodes, origins_of, places_of, split_rows
 from vitree.model.dynamics import require_rolling
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -57,7 +57,8 @@ class Touched:
     def contacts(self) -> ContactLog:
         """Return the contacts that pushed in the step just taken; places are worked out when they are asked for."""
         rows, start = core.step_contacts(self.stepper)
-        return ContactLog._of_step(rows[:, :WIDTH], self.names, self.dt, self, start, facets_in(rows))
+        own, facets = split_rows(rows)
+        return ContactLog._of_step(own, self.names, self.dt, self, start, facets)
 
     def nodes(self, rows: np.ndarray, start: bytes, facets: np.ndarray | None) -> Nodes:
         """Return where contacts (n, 9) of a step acted, which began as the ``start`` says."""

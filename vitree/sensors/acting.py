@@ -219,7 +219,9 @@ class Acting:
         point, gap = log.point[some], log.gap[some]
         if any(np.isnan(x[0]) for x, other in zip(point, b, strict=True) if other not in ("limit", "dry friction")):
             return True
-        return ContactForces(tuple(a), tuple(b), force, point, log.normal[some], log.slip[some], gap)
+        torque = log.angular_impulse[some] / (0.5 * (t[k + 1] - t[k - 1]))
+        return ContactForces(tuple(a), tuple(b), force, point, log.normal[some], log.slip[some], gap, torque,
+                             log.angular_slip[some])  # fmt: skip
 
     def impulses_on(self, model: ContactMethods, bodies: np.ndarray) -> np.ndarray:
         """Return what contacts gave to some bodies in the step to each record but the first, (n - 1, 6) [N m s, N s].
@@ -242,7 +244,8 @@ class Acting:
         sign = np.array([float(on[a]) - float(on[b]) if b not in OF_JOINTS else 0.0 for a, b in pairs])
         some = np.flatnonzero(sign)
         f = sign[some, None] * log.impulse[some]
-        np.add.at(out, log.record[some] - 1, np.hstack([np.cross(log.point[some], f), f]))
+        turn = np.cross(log.point[some], f) + sign[some, None] * log.angular_impulse[some]
+        np.add.at(out, log.record[some] - 1, np.hstack([turn, f]))
         if self.full._has_contact_springs:
             # what springs give where the steps end acts there
             record, q = log.record[some], self.model.expand(self.course.q)

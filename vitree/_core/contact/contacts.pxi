@@ -46,10 +46,11 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
             raise ValueError(f"{self.ntouch} contacts without their spans")
         touching_make(&self.contact, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
                       self.shared.count, self.contacts)
-        self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
-                                          self.memory.scratch_reals(3 * self.ntouch))
+        self.lam_start, self.way_start = (self.memory.scratch_reals(self.contact.reals),
+                                          self.memory.scratch_reals(self.contact.reals))
+        self.turn_start = self.memory.scratch_reals(TURNED * self.ntouch if self.contact.turns else 0)
         self.hold_start, self.gap_start = self.memory.scratch_reals(self.ntouch), self.memory.scratch_reals(self.ntouch)
-        self.way_beside = self.memory.scratch_reals(3 * self.ntouch)
+        self.way_beside = self.memory.scratch_reals(self.contact.reals)
         self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
         # where contacts may bounce, the speed at which each closes matters
         self.contact.balls = not (self.elastic or self.events)
@@ -77,17 +78,25 @@ cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
 
 cdef inline int told_width(ModelStepper self) noexcept nogil:
     # numbers of a contact in records
-    return TOUCHED + (FACET_ROW if self.contact.slots else 0)
+    return TOUCHED + (TURNED if self.contact.turns else 0) + (FACET_ROW if self.contact.slots else 0)
+
+
+cdef inline int facet_column(ModelStepper self) noexcept nogil:
+    # the first that records a facet
+    return TOUCHED + (TURNED if self.contact.turns else 0)
 
 
 cdef void write_told(ModelStepper self, int c, double row, double* to) noexcept nogil:
     cdef const Touching* x = &self.contact
     to[0], to[1] = row, c
     memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
+    if x.turns:
+        memcpy(to + TOUCHED, x.told_turn + TURNED * c, TURNED * sizeof(double))
+    to += facet_column(self)
     if self.touch[c].slot >= 0:
-        memcpy(to + TOUCHED, x.facet_told + FACET_ROW * self.touch[c].slot, FACET_ROW * sizeof(double))
+        memcpy(to, x.facet_told + FACET_ROW * self.touch[c].slot, FACET_ROW * sizeof(double))
     elif x.slots:
-        memset(to + TOUCHED, 0, FACET_ROW * sizeof(double))
+        memset(to, 0, FACET_ROW * sizeof(double))
 
 
 cdef void keep_facet(ModelStepper self, int c) noexcept nogil:
@@ -143,7 +152,9 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
             told[j] += x.lam[3 * c + j]
             if self.touch[c].stiffness != INFINITY:
                 told[j] += x.late_of[3 * c + j]
-        if x.cones.dim[k] == 3:
+        if x.cones.dim[k] > 3:
+            keep_turning(self, k)
+        elif x.cones.dim[k] == 3:
             way = axpy(x.w[o + 1], x.here[c].t1, scale(x.w[o + 2], x.here[c].t2))
             store3(told + 3, way)
             size = vt_sqrt(dot(way, way))
@@ -166,6 +177,8 @@ cdef void keep_gaps(ModelStepper self) noexcept nogil:
             x.active[c] = 0
             if x.leading:
                 memset(told, 0, TOLD * sizeof(double))
+            if x.turns:
+                begin_turning(x, c)
             told[6] = INFINITY if x.far_there[k] and not acted(x, c) else x.there[c].gap + 0.0  # avoid negative zeros
             x.gap_before[c] = INFINITY if x.far_there[k] else x.here[c].gap
             for j in range(3 if x.opened else 0):
@@ -265,7 +278,7 @@ cdef Vec3 world_impulse(ModelStepper self, int k, const double* lam) noexcept no
             f = axpy(lam[j], way_of(at, way_at(e, j)), f)
         return f
     f = scale(lam[0], at.n)
-    if self.contact.cones.dim[k] == 3:
+    if self.contact.cones.dim[k] >= 3:
         f = axpy(lam[1], at.t1, axpy(lam[2], at.t2, f))
     return f
 
@@ -477,6 +490,9 @@ cdef void leave_far(ModelStepper self, int k) noexcept nogil:
         store3(x.lam + 3 * c, zero3())
         store3(x.way + 3 * c, zero3())
         store3(x.guess + 3 * c, zero3())
+        if x.turns:
+            forget_turning(x, c)
+            memset(x.told_turn + TURNED * c, 0, TURNED * sizeof(double))
         memset(x.told + TOLD * c, 0, TOLD * sizeof(double))
         x.told[TOLD * c + 6] = INFINITY
         x.target[c], x.within[c], x.arrives[c], x.own_slip[c] = 0.0, OUTSIDE, 0, False
@@ -525,6 +541,8 @@ cdef void contact_remember(ModelStepper self) noexcept nogil:
     cdef int k
     for k in range(x.count):
         store3(x.guess + 3 * x.member[k], world_impulse(self, k, x.cones.lam + x.cones.row[k]))
+        if x.cones.dim[k] > 3:
+            store3(turning_of(x, x.guess, x.member[k]), world_turn(self, k, x.cones.lam + x.cones.row[k]))
 
 
 # ---- the contacts in the solve -----------------------------------------------------------------------
@@ -557,7 +575,7 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
         c = x.member[k]
         e, at = &self.touch[c], &x.here[c]
         y.dim[k], y.row[k], y.mu[k] = e.dim, n, e.friction
-        y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
+        memset(y.lead + LEADS * k, 0, LEADS * sizeof(double))
         y.law[k] = HOLD if e.kind == ROLLS else RUB if e.kind == RUBS else CONE
         if on_coordinate(e):
             y.lam[n] = x.guess[3 * c]
@@ -565,7 +583,7 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
                 # for dry friction the last step's part at its node 2 opposes the motion of that step; where the joint
                 # stuck, the direction is open
                 y.mu[k] = share * e.friction * fabs(self.lane.now.h)
-                y.lead[2 * k] = x.way[3 * c + 2] - (1.0 - share) * e.friction * x.way[3 * c + 1] * x.way[3 * c]
+                y.lead[LEADS * k] = x.way[3 * c + 2] - (1.0 - share) * e.friction * x.way[3 * c + 1] * x.way[3 * c]
                 if x.way[3 * c] == 0.0:
                     y.mu[k] += (1.0 - share) * e.friction * x.way[3 * c + 1]
         elif e.kind == ROLLS:
@@ -574,8 +592,10 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
         else:
             lam = load3(x.guess + 3 * c)
             y.lam[n] = dot(lam, at.n)
-            if e.dim == 3:
+            if e.dim >= 3:
                 y.lam[n + 1], y.lam[n + 2] = dot(lam, at.t1), dot(lam, at.t2)
+                if e.dim > 3:
+                    guess_turning(self, k, y.lam + n)
                 bound_friction(self, k, 1.0)
         n += e.dim
     return place_ports(self)
@@ -588,9 +608,12 @@ cdef void bound_friction(ModelStepper self, int k, double share) noexcept nogil:
     cdef const Touch* at = &x.here[x.member[k]]
     cdef Vec3 way = load3(x.way + 3 * x.member[k])
     y.mu[k] = share * self.touch[x.member[k]].friction
+    if y.dim[k] > 3:
+        lead_turning(self, k)
+        return
     if not x.own_slip[x.member[k]] and (way.x != 0.0 or way.y != 0.0 or way.z != 0.0):
         y.mu[k] *= 0.5
-        y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * dot(way, at.t1), -y.mu[k] * dot(way, at.t2)
+        y.lead[LEADS * k], y.lead[LEADS * k + 1] = -y.mu[k] * dot(way, at.t1), -y.mu[k] * dot(way, at.t2)
 
 
 cdef inline int tree_of(ModelStepper self, int c) noexcept nogil:
@@ -807,8 +830,10 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
             continue
         to.a = x.port_of_body[e.body_a] if e.body_a >= 0 else -1
         to.b = x.port_of_body[e.body_b] if e.body_b >= 0 else -1
+        if e.dim > 3:
+            turning_rows(self, e, before, pose, end, to)
         if on_wheel(e):
-            for j in range(e.dim):
+            for j in range(min(e.dim, 3)):
                 way = way_at(e, j)
                 to[j].a, to[j].b, to[j].size = to.a, -1, 6
                 if way > 0 and end:
@@ -948,14 +973,14 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
         part.price *= max(1.0, <double>g.n / DENSE_ROWS)
     elif g.n < CHEAP_ROWS:
         part.price *= g.n * g.n / (CHEAP_ROWS * CHEAP_ROWS)
-    part.law, part.dim, part.mu, part.lead, part.give = y.law + k, y.dim + k, y.mu + k, y.lead + 2 * k, y.give + k
+    part.law, part.dim, part.mu, part.lead, part.give = y.law + k, y.dim + k, y.mu + k, y.lead + LEADS * k, y.give + k
     part.row = y.own_row + k
     for i in range(g.count):
         part.row[i] = y.row[k + i] - o
     part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
     part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
-    part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + 3 * o, y.by_lam + 3 * o
-    part.d, part.least, part.own_block = y.d + o, y.least + o, y.own_block + 3 * o
+    part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + WIDE * o, y.by_lam + WIDE * o
+    part.d, part.least, part.own_block = y.d + o, y.least + o, y.own_block + WIDE * o
     on.count, on.first, on.size, on.of_port = g.parts, x.part + g.part, x.part_size + g.part, x.part_of_port
     on.base, on.whole, on.at = g.part, g.whole, x.block_at + g.part
     cones_product(part, x.W1 + o, x.coupled + o, x.coupling, &on, g.port, g.ports)
@@ -1007,9 +1032,9 @@ cdef bint turn_to_own_slip(ModelStepper self, ContactProblem* part, int member) 
     cdef int k
     cdef bint differs = False
     for k in range(part.count):
-        if part.law[k] == CONE and (part.lead[2 * k] != 0.0 or part.lead[2 * k + 1] != 0.0):
+        if part.law[k] == CONE and largest(part.lead + LEADS * k, LEADS) != 0.0:
             part.mu[k] *= 2.0
-            part.lead[2 * k] = part.lead[2 * k + 1] = 0.0
+            memset(part.lead + LEADS * k, 0, LEADS * sizeof(double))
             self.contact.own_slip[self.contact.member[member + k]] = differs = True
     return differs
 
@@ -1103,6 +1128,8 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
             yield_member(self, k)
         if e.dim == 1:
             continue
+        if e.dim > 3:
+            measure_turning(self, k)
         if on_patch(self, c):
             s = mul(x.pose1[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))
             s = add(s, mul(x.pose2[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch])))
@@ -1125,7 +1152,7 @@ cdef void yield_member(ModelStepper self, int k) noexcept nogil:
     spring_impulses(e, h, x.here[x.member[k]].gap, x.there[x.member[k]].gap, &A, &B, &slope)
     x.w[x.cones.row[k]] = A / (h * slope)
     x.cones.give[k] = -1.0 / (h * slope)
-    if e.dim == 3:
+    if e.dim >= 3:
         bound_friction(self, k, 1.0 + B / A if A > 0.0 else 1.0)
 
 

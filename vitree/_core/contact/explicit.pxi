@@ -129,7 +129,7 @@ cdef void explicit_first_guess(ModelStepper self, bint joined) noexcept nogil:
 
 
 cdef void explicit_guess_again(ModelStepper self) noexcept nogil:
-    memset(self.contact.guess, 0, 3 * self.ntouch * sizeof(double))
+    memset(self.contact.guess, 0, self.contact.reals * sizeof(double))
     self.contact.have_ports[0] = False
 
 

@@ -3,6 +3,9 @@
 
 from libc.math cimport remainder
 
+cdef enum:
+    MOVING_JOINS = 40       # times that contacts join a step, after which points that were added stay
+
 #: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
 #: [m] a pair that moves by less keeps its facets
@@ -199,7 +202,8 @@ cdef void ahead_on_rim(const vt_shape* s, const Feature* before, Feature* f, dou
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
     # there. A material point that was added before, such as the lowest one of a rim, moves to a place beside it, or to any if
-    # there is no room for both: points nearly at one place make problems ill-conditioned
+    # there is no room for both: points nearly at one place make problems ill-conditioned. Where such points do not come to
+    # rest, as friction of turning lets them alternate, both are kept
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
     cdef bint moves = False
@@ -216,7 +220,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
                          and beside(&f.fb, &x.facet[slot + j].fb, self.touch[first].shape_b))
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = moves or free < 0
+    moves = (moves and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
     if moves:
         free = other
     if free < 0:
@@ -238,6 +242,8 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
         store3(x.lam + 3 * c, zero3())
         store3(x.way + 3 * c, zero3())
         store3(x.guess + 3 * c, zero3())
+        if x.turns:
+            forget_turning(x, c)
 
 
 cdef void renew_facets(ModelStepper self) noexcept nogil:
@@ -308,6 +314,8 @@ cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
             x.active[c], x.hold[c], x.gap_before[c] = 0, 0.0, INFINITY
             store3(x.lam + 3 * c, zero3())
             store3(x.way + 3 * c, zero3())
+            if x.turns:
+                forget_turning(x, c)
     j = 0
     for i in range(count):
         if taken[i]:

@@ -18,7 +18,7 @@ cdef double BIAS_SPAN = 1e-3
 cdef double SOFTER = 1e3
 cdef enum:
     SOFT_PASSES = 6
-    STATE_ROW = TOUCHED + 6     # numbers of a contact of a state
+    STATE_ROW = TOUCHED + 6 + TURNED    # numbers of a contact of a state
 #: Forces are solved for relative to the accelerations without them; above LEAST_FOUND they do not exist
 cdef double FOUND = 1e-13
 cdef double LEAST_FOUND = 1e-8
@@ -32,8 +32,8 @@ cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept 
     cdef const vt_contact* e
     cdef double speed
     cdef int c
-    memset(x.guess, 0, 3 * s.ntouch * sizeof(double))
-    memset(x.way, 0, 3 * s.ntouch * sizeof(double))
+    memset(x.guess, 0, x.reals * sizeof(double))
+    memset(x.way, 0, x.reals * sizeof(double))
     memset(x.active, 0, s.ntouch * sizeof(int))
     for c in range(s.ntouch):
         x.within[c] = OUTSIDE
@@ -86,6 +86,8 @@ cdef void row_rates(ModelStepper s, const Touch* list, double* out) noexcept nog
         rate = sub(point_rate(s, e.body_a, axpy(-more, at.n, at.arm_a)),
                    point_rate(s, e.body_b, axpy(more, at.n, at.arm_b)))
         out[o + 1], out[o + 2] = dot(x.here[c].t1, rate), dot(x.here[c].t2, rate)
+        if e.dim > 3:
+            turning_rates(s, k, out + o)
 
 
 cdef inline Vec3 point_rate(ModelStepper s, int body, Vec3 arm) noexcept nogil:
@@ -135,28 +137,34 @@ cdef void state_laws(ModelStepper s, const double* v, double slow) noexcept nogi
     cdef Touching* x = &s.contact
     cdef ContactProblem* y = &x.cones
     cdef const vt_contact* e
-    cdef double one, other, size
-    cdef int k, o
+    cdef double rates[LEADS]
+    cdef int k, o, j
     port_rates(s, v, x.T)
     for k in range(x.count):
         e, o = &s.touch[x.member[k]], y.row[k]
-        y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
+        memset(y.lead + LEADS * k, 0, LEADS * sizeof(double))
         y.mu[k] = e.friction
         if y.law[k] == RUB:
             if fabs(v[e.iv]) > slow:
-                y.lead[2 * k] = -e.friction if e.sign * v[e.iv] > 0.0 else e.friction
+                y.lead[LEADS * k] = -e.friction if e.sign * v[e.iv] > 0.0 else e.friction
                 y.mu[k] = 0.0
-        elif y.law[k] == CONE and y.dim[k] == 3:
-            one, other = along_row(&x.W1[o + 1], x.T), along_row(&x.W1[o + 2], x.T)
-            size = vt_sqrt(one * one + other * other)
-            if size > slow:
-                lead_against(y, k, one / size, other / size)
+        elif y.law[k] == CONE and y.dim[k] > 1:
+            for j in range(y.dim[k] - 1):
+                rates[j] = along_row(&x.W1[o + 1 + j], x.T)
+            lead_against(y, k, rates, slow)
 
 
-cdef inline void lead_against(ContactProblem* y, int k, double one, double other) noexcept nogil:
-    # friction is known: against a unit direction
-    y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * one, -y.mu[k] * other
-    y.mu[k] = 0.0
+cdef inline void lead_against(ContactProblem* y, int k, const double* rates, double slow) noexcept nogil:
+    # where slips are faster than `slow` friction is known: against their direction
+    cdef int j, n = y.dim[k] - 1
+    cdef double size = rates[0] * rates[0] + rates[1] * rates[1]
+    for j in range(2, n):
+        size += rates[j] * rates[j]
+    size = vt_sqrt(size)
+    if size > slow:
+        for j in range(n):
+            y.lead[LEADS * k + j] = -y.mu[k] * (rates[j] / size)
+        y.mu[k] = 0.0
 
 
 cdef double solve_forces(ModelStepper s, const double* v) noexcept nogil:
@@ -324,11 +332,12 @@ cdef void hold_again(ModelStepper s, double t, const double* q, const double* v,
 
 cdef object member_rows(ModelStepper s, const double* v):
     # (members, STATE_ROW): 0, number, force on the first in world axes, slip velocity there, gap; then the point of
-    # action and the normal, NaN for coordinates
+    # action and the normal, NaN for coordinates; then the torque of its friction and the angular velocity that it opposes
     cdef Touching* x = &s.contact
     cdef const vt_contact* e
     cdef double[:, ::1] view
     cdef Vec3 f
+    cdef double rates[LEADS]
     cdef double one
     cdef int k, j, c, o
     out = np.zeros((x.count, STATE_ROW))
@@ -345,7 +354,7 @@ cdef object member_rows(ModelStepper s, const double* v):
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
         e = &s.touch[c]
-        for j in range(TOUCHED, STATE_ROW):
+        for j in range(TOUCHED, TOUCHED + 6):
             view[k, j] = NAN
         if not on_coordinate(e):
             store3(&view[k, TOUCHED], acting_point(x, e, &x.here[c]))
@@ -354,13 +363,18 @@ cdef object member_rows(ModelStepper s, const double* v):
         view[k, 1], view[k, 2], view[k, 3], view[k, 4], view[k, 8] = c, f.x, f.y, f.z, x.here[c].gap
         if s.touch[c].kind == RUBS:
             view[k, 5] = v[s.touch[c].iv]
-        elif x.cones.law[k] == CONE and x.cones.dim[k] == 3:
+        elif x.cones.law[k] == CONE and x.cones.dim[k] >= 3:
             for j in range(1, 3):
                 one = along_row(&x.W1[o + j], x.T)
                 f = scale(one, x.here[c].t1 if j == 1 else x.here[c].t2)
                 view[k, 5] += f.x
                 view[k, 6] += f.y
                 view[k, 7] += f.z
+        if x.cones.dim[k] > 3:
+            store3(&view[k, TOUCHED + 6], world_turn(s, k, x.cones.lam + o))
+            for j in range(3, x.cones.dim[k]):
+                rates[j - 1] = along_row(&x.W1[o + j], x.T)
+            store3(&view[k, TOUCHED + 9], turning_velocity(s, k, rates + 2))
     return out
 
 
@@ -429,11 +443,9 @@ cdef int forces_for(ModelStepper s, double t, const double* q, const double* v, 
             if fabs(rate[o]) > size or (y.law[k] == HOLD and largest(rate + o, y.dim[k]) > size):
                 return NOT_CONVERGED
         if y.law[k] == RUB and y.mu[k] > 0.0 and fabs(rate[o]) > size:
-            y.lead[2 * k], y.mu[k] = -y.mu[k] if rate[o] > 0.0 else y.mu[k], 0.0
-        elif y.law[k] == CONE and y.dim[k] == 3 and y.mu[k] > 0.0:
-            one = vt_sqrt(rate[o + 1] * rate[o + 1] + rate[o + 2] * rate[o + 2])
-            if one > size:
-                lead_against(y, k, rate[o + 1] / one, rate[o + 2] / one)
+            y.lead[LEADS * k], y.mu[k] = -y.mu[k] if rate[o] > 0.0 else y.mu[k], 0.0
+        elif y.law[k] == CONE and y.dim[k] > 1 and y.mu[k] > 0.0:
+            lead_against(y, k, rate + o + 1, size)
     x.worst = -1
     if not solve_forces(s, v) <= LEAST_FOUND:
         return NOT_CONVERGED
@@ -649,5 +661,6 @@ def contacts_on(const double[:, ::1] rows, const double[::1] signs, const double
             normal += dot(one, load3(&rows[k, TOUCHED + 3]))
             one = scale(signs[c], one)
             n, f = add(n, cross(sub(load3(&rows[k, TOUCHED]), o), one)), add(f, one)
+            n = axpy(signs[c], load3(&rows[k, TOUCHED + 6]), n)
     n, f = tmul(R, n), tmul(R, f)
     return np.array([n.x, n.y, n.z, f.x, f.y, f.z, normal])

@@ -56,10 +56,12 @@ cdef int open_touches(ModelStepper self, bint* pushed, bint* free) noexcept nogi
     cdef Touching* x = &self.contact
     cdef int c, k
     place_start(self, self.lane.state.q)
-    x.count, x.opened, x.solved, x.worst, x.fresh, x.cut = 0, False, False, -1, False, 0
+    x.count, x.opened, x.solved, x.worst, x.fresh, x.cut, x.joins = 0, False, False, -1, False, 0, 0
     for k in range(x.asked_count):
         c = x.asked[k]
         memcpy(x.guess + 3 * c, x.lam + 3 * c, 3 * sizeof(double))
+        if x.turns:
+            memcpy(turning_of(x, x.guess, c), turning_of(x, x.lam, c), 3 * sizeof(double))
         x.arrives[c] = x.own_slip[c] = 0
         admit(self, c)
         if x.within[c] == INSIDE or self.elastic or self.events:
@@ -114,9 +116,9 @@ cdef int impact_rebound(ModelStepper self, double* v) noexcept nogil:
     for c in range(self.ntouch):
         face(self, c)
     memcpy(x.v, v, self.nv * sizeof(double))
-    memcpy(x.guess_beside, x.guess, 3 * self.ntouch * sizeof(double))
+    memcpy(x.guess_beside, x.guess, x.reals * sizeof(double))
     status = strike_node(self, True)
-    memcpy(x.guess, x.guess_beside, 3 * self.ntouch * sizeof(double))
+    memcpy(x.guess, x.guess_beside, x.reals * sizeof(double))
     memcpy(v, x.v, self.nv * sizeof(double))
     x.opened = False
     for c in range(self.ntouch):
@@ -133,13 +135,13 @@ cdef int gather_at_rest(ModelStepper self, const double* q) noexcept nogil:
     for k in range(self.ntouch):
         if x.within[k] == INSIDE:
             face(self, k)
-    memcpy(self.way_beside, x.way, 3 * self.ntouch * sizeof(double))
-    memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+    memcpy(self.way_beside, x.way, x.reals * sizeof(double))
+    memset(x.way, 0, x.reals * sizeof(double))
     self.at_node = True
     x.cones.budget = x.hit.budget = STEP_BUDGET
     status = contact_gather(self)
     self.at_node = False
-    memcpy(x.way, self.way_beside, 3 * self.ntouch * sizeof(double))
+    memcpy(x.way, self.way_beside, x.reals * sizeof(double))
     if status == OK:
         answer_at_rest(self, q)
         memset(x.cones.give, 0, x.count * sizeof(double))
@@ -172,7 +174,7 @@ cdef void choose_frictionless(ModelStepper self) noexcept nogil:
         z.dim[k], z.law[k], z.mu[k], z.row[k] = 1 if y.law[k] == CONE else y.dim[k], y.law[k], 0.0, n
         if y.law[k] == RUB:
             z.mu[k] = y.mu[k]
-        z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
+        memset(z.lead + LEADS * k, 0, LEADS * sizeof(double))
         n += z.dim[k]
     z.n = n
     for k in range(y.count):
@@ -417,13 +419,15 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
             closed_here(self, c) or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED
             or x.within[c] == FOLLOWS) else INSIDE
         arrived = arrived or x.active[c] == ARRIVED
-    memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
+    memcpy(x.guess, x.lam, x.reals * sizeof(double))
     for c in range(self.ntouch):
         # where some were stopped in the last step, the impulses of those that acted there
         if not arrived or not x.active[c] or self.touch[c].stiffness != INFINITY:
             x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
+            if x.turns:
+                store3(turning_of(x, x.guess, c), zero3())
     status = contact_gather(self)
-    memset(x.guess, 0, 3 * self.ntouch * sizeof(double))
+    memset(x.guess, 0, x.reals * sizeof(double))
     if status == OK:
         status = room_at_node(self)
     for c in range(self.ntouch):
@@ -471,9 +475,11 @@ cdef int strike_node(ModelStepper self, bint bounces) noexcept nogil:
                     x.total[o + j] += x.hit.lam[x.hit.row[k] + j]
                     add_column(y.n, x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
     # the impulse of the impact, and the velocity after it
-    memset(x.impact_impulses, 0, 3 * self.ntouch * sizeof(double))
+    memset(x.impact_impulses, 0, x.reals * sizeof(double))
     for k in range(y.count):
         store3(x.impact_impulses + 3 * x.member[k], world_impulse(self, k, x.total + y.row[k]))
+        if y.dim[k] > 3:
+            store3(turning_of(x, x.impact_impulses, x.member[k]), world_turn(self, k, x.total + y.row[k]))
     sum_wrenches(self, x.total, x.u)
     memset(x.impact, 0, nv * sizeof(double))
     for k in range(x.ports):
@@ -587,7 +593,7 @@ cdef void choose_hit(ModelStepper self, const int* chosen, int count) noexcept n
     for k in range(count):
         z.dim[k], z.row[k], z.mu[k] = y.dim[chosen[k]], n, self.touch[x.member[chosen[k]]].friction
         z.law[k] = y.law[chosen[k]]
-        z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
+        memset(z.lead + LEADS * k, 0, LEADS * sizeof(double))
         n += z.dim[k]
     z.n = n
     for k in range(count):

@@ -6,7 +6,6 @@
 
 cdef enum:
     TOLD = 7                # numbers of a contact in a step
-    FACET_ROW = 31          # numbers of a facet in records: point, normal, gap, and what it consists of
     KEPT_PORTS = 256        # of these ports P is kept from step to step,
     KEPT_BLOCKS = 72        # and of so many more numbers for each body
 
@@ -50,8 +49,10 @@ cdef struct TouchGroup:     # contacts in the solve that are coupled by the tree
 
 cdef struct Touching:
     # kept
-    double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first
+    double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first. Where contacts
+                            # have friction of turning, as many more in all arrays of these: see turning.pxi
     double* way             # (contacts, 3) unit direction in which each slid in the last step, or zeros
+    double* told_turn       # (contacts, TURNED) of the last step, where contacts have friction of turning
     double* hold            # (contacts,) [m] the gap that active contacts keep: zero, or that of a start with overlap
     int* active             # (contacts,) whether it acted in the last step: 0, PUSHED or ARRIVED
     double* gap_before      # (contacts,) [m] the gap at the start of the last step; of those far away at its end infinite
@@ -63,6 +64,9 @@ cdef struct Touching:
     int* owner_past         # (most_ports,) what each of their rows belonged to
     Guess past              # (most_ports,) the wrenches of past steps' impulses in the ports
     # of the model
+    int contacts
+    bint turns              # contacts have friction of turning
+    int reals               # numbers of an array of impulses
     const TouchSpan* span   # (spans,)
     int spans
     bint balls              # contacts may be far away
@@ -196,6 +200,7 @@ cdef struct Touching:
     Facet* facet_start
     Near* near_start
     Vec3* axis              # (pairs,) by which each was last found apart
+    int joins               # times that contacts joined the current step
     int* added              # (slots,) whether it was added in the current step
     double* rim_angle       # (slots, 2) of a point of a rim that moved in the current step: its last angle, and by which
                             # the lowest point of the trial was ahead of it; NaN at first
@@ -257,7 +262,13 @@ cdef bint slides_flat(const Touching* x, const vt_contact* e) noexcept nogil:
 
 cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contacts, int patches, int count,
                        ContactList list) except -1:
-    x.lam, x.way = memory.kept_reals(3 * contacts), memory.kept_reals(3 * contacts)
+    cdef int k
+    x.contacts, x.turns = contacts, False
+    for k in range(contacts):
+        x.turns = x.turns or list.list[k].dim > 3
+    x.reals = (6 if x.turns else 3) * contacts
+    x.lam, x.way = memory.kept_reals(x.reals), memory.kept_reals(x.reals)
+    x.told_turn = memory.kept_reals(TURNED * contacts if x.turns else 0)
     x.hold, x.target = memory.kept_reals(contacts), memory.scratch_reals(contacts)
     x.active = memory.kept_ints(contacts, 0, ARRIVED)
     x.gap_before = memory.kept_reals(contacts)
@@ -274,9 +285,9 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.at1, x.at2 = memory.scratch_reals(m.nq), memory.scratch_reals(m.nq)
     x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
-    x.guess_beside = memory.scratch_reals(3 * contacts)
-    x.guess, x.told = memory.scratch_reals(3 * contacts), memory.kept_reals(TOLD * contacts)
-    x.impact_impulses = memory.scratch_reals(3 * contacts)
+    x.guess_beside = memory.scratch_reals(x.reals)
+    x.guess, x.told = memory.scratch_reals(x.reals), memory.kept_reals(TOLD * contacts)
+    x.impact_impulses = memory.scratch_reals(x.reals)
     x.member, x.listed = <int*>memory.scratch(contacts * sizeof(int)), <int*>memory.scratch(contacts * sizeof(int))
     x.within = <int*>memory.scratch(contacts * sizeof(int))
     x.speed, x.fall = memory.scratch_reals(contacts), memory.scratch_reals(contacts)

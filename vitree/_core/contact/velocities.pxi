@@ -54,11 +54,13 @@ cdef void begin_contacts(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     if not self.ntouch:
         return
-    memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
-    memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+    memset(x.lam, 0, x.reals * sizeof(double))
+    memset(x.way, 0, x.reals * sizeof(double))
     memset(x.hold, 0, self.ntouch * sizeof(double))
     memset(x.active, 0, self.ntouch * sizeof(int))
     memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
+    if x.turns:
+        memset(x.told_turn, 0, TURNED * self.ntouch * sizeof(double))
     memset(x.facet_kept, 0, x.slots * sizeof(Facet))
     memset(x.near_kept, 0, x.pairs * sizeof(Near))
     x.have_list = False
@@ -73,8 +75,8 @@ cdef void begin_contacts(ModelStepper self) noexcept nogil:
 
 cdef void note_touch(ModelStepper self) noexcept nogil:
     # the state of contacts at the start of a step
-    memcpy(self.lam_start, self.contact.lam, 3 * self.ntouch * sizeof(double))
-    memcpy(self.way_start, self.contact.way, 3 * self.ntouch * sizeof(double))
+    memcpy(self.lam_start, self.contact.lam, self.contact.reals * sizeof(double))
+    memcpy(self.way_start, self.contact.way, self.contact.reals * sizeof(double))
     memcpy(self.hold_start, self.contact.hold, self.ntouch * sizeof(double))
     memcpy(self.gap_start, self.contact.gap_before, self.ntouch * sizeof(double))
     self.moved_start = self.contact.moved[0]
@@ -83,12 +85,14 @@ cdef void note_touch(ModelStepper self) noexcept nogil:
     memcpy(self.contact.facet_told_start, self.contact.facet_told, FACET_ROW * self.contact.slots * sizeof(double))
     memcpy(self.active_start, self.contact.active, self.ntouch * sizeof(int))
     memcpy(self.post_contact.told_start, self.contact.told, TOLD * self.ntouch * sizeof(double))
+    if self.contact.turns:
+        memcpy(self.turn_start, self.contact.told_turn, TURNED * self.ntouch * sizeof(double))
     self.post_contact.jumped_start = self.post_contact.jumped[0]
 
 
 cdef void put_back_touch(ModelStepper self) noexcept nogil:
-    memcpy(self.contact.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
-    memcpy(self.contact.way, self.way_start, 3 * self.ntouch * sizeof(double))
+    memcpy(self.contact.lam, self.lam_start, self.contact.reals * sizeof(double))
+    memcpy(self.contact.way, self.way_start, self.contact.reals * sizeof(double))
     memcpy(self.contact.hold, self.hold_start, self.ntouch * sizeof(double))
     memcpy(self.contact.gap_before, self.gap_start, self.ntouch * sizeof(double))
     self.contact.moved[0] = self.moved_start
@@ -97,6 +101,8 @@ cdef void put_back_touch(ModelStepper self) noexcept nogil:
     memcpy(self.contact.facet_told, self.contact.facet_told_start, FACET_ROW * self.contact.slots * sizeof(double))
     memcpy(self.contact.active, self.active_start, self.ntouch * sizeof(int))
     memcpy(self.contact.told, self.post_contact.told_start, TOLD * self.ntouch * sizeof(double))
+    if self.contact.turns:
+        memcpy(self.contact.told_turn, self.turn_start, TURNED * self.ntouch * sizeof(double))
     self.post_contact.jumped[0] = self.post_contact.jumped_start
 
 
@@ -158,6 +164,8 @@ cdef int post_contact_velocity_here(ModelStepper self, double* v) noexcept nogil
         if settled_pushed(self, c) and self.touch[c].stiffness == INFINITY:
             x.within[c] = INSIDE
             memcpy(x.guess + 3 * c, x.told + TOLD * c, 3 * sizeof(double))
+            if x.turns:
+                memcpy(turning_of(x, x.guess, c), x.told_turn + TURNED * c, 3 * sizeof(double))
             if self.touch[c].kind == RUBS:
                 x.guess[3 * c + 1] = x.told[TOLD * c + 5]
     status = impact_rebound(self, v) if rebounds else OK
@@ -182,7 +190,7 @@ cdef int post_contact_velocity_ahead(ModelStepper self, double* v, bint* some) n
     some[0] = False
     if not (self.ntouch and half > 0.0):
         return OK
-    memset(x.guess, 0, 3 * self.ntouch * sizeof(double))
+    memset(x.guess, 0, x.reals * sizeof(double))
     place_start(self, self.lane.state.q)
     for c in range(self.ntouch):
         x.within[c] = OUTSIDE

@@ -45,6 +45,7 @@ cdef class ModelStepper(Stepper):
     cdef double* way_beside
     cdef double* lam_start              # the kept arrays at the start of the step
     cdef double* way_start
+    cdef double* turn_start
     cdef double* hold_start
     cdef double* gap_start
     cdef double moved_start
@@ -191,12 +192,16 @@ cdef class ModelStepper(Stepper):
         for k in range(self.shared.ndrive):
             row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
 
-    def between(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] ways, facets=None):
+    def between(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] ways, facets=None,
+                turns=None):
         """The laws and rows of some contacts in a step from q to q2; the state is lost.
 
-        members: numbers of contacts. ways: (contacts, 3) previous direction of slip of each. facets: (members, FACET_ROW)
-        as :meth:`take_contacts` has them, or None where no convex shapes may touch. Returns the order of the members, their laws, dims, bounds of friction and leads (k, 2); the rows (n, nv) by which impulses act at node
-        1, and their velocities (n,), of targets of zero; and directions (k, 3, 3) of impulses. For compliant contacts
+        members: numbers of contacts. ways: (contacts, 3) previous direction of slip of each, and turns (contacts, 3) of
+        its rotation, in the measure of its rows, or None. facets: (members, FACET_ROW) as :meth:`take_contacts` has
+        them, or None where no convex shapes may touch. Returns the order of the members, their laws, dims, bounds of
+        friction and leads (k, LEADS); the rows (n, nv) by which impulses act at node 1, and their velocities (n,), of
+        targets of zero; and directions (k, WIDE, 3): their products with impulses, of rows of rotation with those of
+        torques, are the impulses of the rows. For compliant contacts
         also: the normal impulse at the end of the step, and the derivatives of the impulses at start and end by the
         gaps at both, (k, 5); the normals there (k, 3), and the rows (k, nv) by which impulses act there.
         """
@@ -215,11 +220,18 @@ cdef class ModelStepper(Stepper):
         cdef const double[:, ::1] places = np.zeros((len(members), FACET_ROW)) if facets is None else facets
         require_size(places.shape[0], len(members), "rows of facets")
         require_size(places.shape[1], FACET_ROW, "columns of facets")
+        cdef const double[:, ::1] spins = np.zeros((self.ntouch, 3)) if turns is None else turns
+        cdef double length
+        cdef Vec3 axis
+        require_size(spins.shape[0], self.ntouch, "rows of turns")
+        require_size(spins.shape[1], 3, "columns of turns")
         memset(x.facet_read, 0, x.slots * sizeof(Facet))
+        memset(x.guess, 0, x.reals * sizeof(double))
         for c in range(self.ntouch):
             x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, 0.0
             store3(x.way + 3 * c, load3(&ways[c, 0]))
-            store3(x.guess + 3 * c, zero3())
+            if x.turns:
+                store3(turning_of(x, x.way, c), load3(&spins[c, 0]))
         for k, c in enumerate(members):
             if not 0 <= c < self.ntouch:
                 raise ValueError(f"contact {c} of {self.ntouch}")
@@ -238,25 +250,29 @@ cdef class ModelStepper(Stepper):
         stand_trial(self)
         measure_touches(self)
         order, laws = np.empty(x.count, dtype=int), np.empty(x.count, dtype=int)
-        dims, bounds, leads = np.empty(x.count, dtype=int), np.empty(x.count), np.empty((x.count, 2))
-        axes, normals = np.zeros((x.count, 3, 3)), np.zeros((x.count, 3))
+        dims, bounds, leads = np.empty(x.count, dtype=int), np.empty(x.count), np.empty((x.count, LEADS))
+        axes, normals = np.zeros((x.count, WIDE, 3)), np.zeros((x.count, 3))
         springs, ends = np.zeros((x.count, 5)), np.zeros((x.count, nv))
         for k in range(x.count):
             c = x.member[k]
             if self.touch[c].stiffness != INFINITY:
                 gap = x.there[c].gap
                 x.w[y.row[k]] = gap / self.lane.now.h
-                if y.dim[k] == 3:
+                if y.dim[k] >= 3:
                     bound_friction(self, k, 1.0)
                 spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, &springs[k, 0], &slope)
                 spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &springs[k, 1])
                 normals[k] = x.there[c].n.x, x.there[c].n.y, x.there[c].n.z
                 push_normal(self, c, 1.0, &ends[k, 0])
             order[k], laws[k], dims[k], bounds[k] = c, y.law[k], y.dim[k], y.mu[k]
-            leads[k] = y.lead[2 * k], y.lead[2 * k + 1]
+            for j in range(LEADS):
+                leads[k, j] = y.lead[LEADS * k + j]
             for j in range(y.dim[k]):
                 if on_coordinate(&self.touch[c]):
                     axes[k, 0, 0] = 1.0
+                elif j >= 3:
+                    axis = turn_axis(&self.touch[c], &x.here[c], j - 3, &length)
+                    axes[k, j] = (axis.x / length, axis.y / length, axis.z / length)
                 else:
                     o = way_at(&self.touch[c], j)
                     axes[k, j] = (way_of(&x.here[c], o).x, way_of(&x.here[c], o).y, way_of(&x.here[c], o).z)
@@ -302,7 +318,7 @@ cdef class ModelStepper(Stepper):
                 raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
             rebounds = x.have_list = False
             memset(x.facet_read, 0, x.slots * sizeof(Facet))
-            memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
+            memset(x.lam, 0, x.reals * sizeof(double))
             memset(x.active, 0, self.ntouch * sizeof(int))
             for c in range(self.ntouch):
                 x.within[c] = OUTSIDE
@@ -317,8 +333,11 @@ cdef class ModelStepper(Stepper):
                 if stops(&self.touch[c]) and log[k, 8] == 0.0 and signbit(log[k, 8]):
                     x.active[c], rebounds = ARRIVED, True
                 memcpy(x.lam + 3 * c, x.guess + 3 * c, 3 * sizeof(double))
+                if x.turns:
+                    store3(turning_of(x, x.guess, c), load3(&log[k, TOUCHED]))
+                    store3(turning_of(x, x.lam, c), load3(&log[k, TOUCHED]))
                 if self.touch[c].slot >= 0:
-                    read_facet(&log[k, TOUCHED + 7], &x.facet_read[self.touch[c].slot])
+                    read_facet(&log[k, facet_column(self) + 7], &x.facet_read[self.touch[c].slot])
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = log[k, 7]
                 k += 1

@@ -20,8 +20,10 @@ cdef enum:
 cdef enum:
     WATCHED = 4         # numbers of a step in its records, before those of the specific kind of stepper
     TOUCHED = 9         # numbers of a contact in a recorded step
+    TURNED = 6          # and of its torsional and rolling friction: the impulse of torques, the angular velocity
+    FACET_ROW = 31      # and of a facet: point, normal, gap, and what it consists of
 
-CONTACT_COLUMNS = TOUCHED
+CONTACT_COLUMNS, TURNING_COLUMNS, FACET_COLUMNS = TOUCHED, TURNED, FACET_ROW
 #: [m, rad, per s, or units of momentum] states beyond it have diverged
 LARGEST = 1e100
 cdef double MOST = LARGEST

@@ -97,7 +97,7 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         if status != OK:
             return status
         contact_remember(self)
-        x.stuck = 0.0
+        x.stuck, x.joins = 0.0, k
         more = join(self)
         if more and k == most - 1 and (x.lenient or x.as_found):
             x.accepted, more = max(x.accepted, overlap_speed(self)), False

@@ -1,11 +1,15 @@
 # Contact with friction as a complementarity problem. Each contact has an impulse (n, t1, t2), or n alone, with
 #     w = G lam + b,    0 <= lam_n  _|_  w_n >= 0,    lam_t = lead lam_n + beta,  |beta| <= mu lam_n,  beta against w_t.
+# With friction of turning lam_t has up to three rows more, of relative rotations times the lengths mu_turn/mu: in these
+# rows the cone of all its friction is a ball as well.
 # Other rows have the laws of rows.pxi.
 # The natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F with a line
 # search converges from most guesses. Where |F| has other minima, at the edges of sticking and sliding and in jams, the
 # proximal point iteration follows (Rockafellar 1976). The corrections of a step are bounded. One lane.
 
 cdef enum:
+    WIDE = 6                # most rows of a contact: the width of its blocks
+    LEADS = WIDE - 1        # and of its friction
     CONE_PASSES = 60        # most corrections
     CONE_PATIENCE = 5       # so many corrections must halve the least |F|^2
     CONE_LENGTHS = 6        # most lengths of a correction
@@ -20,6 +24,7 @@ cdef enum:
     LAST_RESORT = 15        # and sweeps, until so many more are used
     SWEEPS_OF_CORRECTION = 10   # sweeps that cost about as much as a correction
     ALONE_PASSES = 20       # most passes for a contact that slides alone
+    BALL_PASSES = 50        # and of a projection
 
 #: The first, the least and the largest regularisation relative to the diagonal of G, the least relative diagonal, the
 #: fraction of |F| to which a regularised problem is solved, and the shift of its corrections
@@ -43,6 +48,10 @@ cdef double REDUNDANT_MOST = 1e-2
 cdef double ALONE_LEFT = 1e-9
 #: Planar mechanisms have tangential rows of zeros: this fraction of the other's magnitude is added
 cdef double CONE_SHIFT = 1e-13
+#: Least response of a row of rotation relative to that of slips that counts
+cdef double LEAST_TURN = 1e-10
+#: Least radius of the ball of friction relative to a point outside of it that is projected
+cdef double LEAST_BALL = 1e-30
 
 
 cdef struct ConeStore:      # memory that the problems of a step share, of the size that they have had so far
@@ -60,7 +69,7 @@ cdef struct ContactProblem:
     ConeStore* store
     double* memory          # all arrays but those of the store
     int* law                # (count,) CONE, HOLD or RUB
-    int* dim                # (count,) rows of a contact: 1 or 3; of bilateral ones also 2
+    int* dim                # (count,) rows of a contact: 1, 3, or up to WIDE; of bilateral ones also 2
     int* row                # (count,) its first
     int* own_row            # (count,) and among those of a part
     int* order              # (n,) pivots
@@ -82,7 +91,7 @@ cdef struct ContactProblem:
     double least_held       # bilateral rows are shifted as if their response were at least this
     double* b               # (n,)
     double* mu              # (count,) the bound of dry friction rows
-    double* lead            # (count, 2)
+    double* lead            # (count, LEADS)
     double* give            # (count,) [1/kg] contribution of a compliant contact to G
     const double* shift     # (n,) [1/kg] that of a regularisation, or NULL
     double share            # factor of the rho of F: the zeros of F are the same for all
@@ -90,8 +99,8 @@ cdef struct ContactProblem:
     double* lam             # (n,) the impulses: the guess, then the solution
     double* w               # (n,) their velocities
     double* F               # (n,)
-    double* own_block       # (n, 3) G of the rows of the same contact, in sweeps
-    double* by_w            # (n, 3) a generalised derivative of F by w and lam of the same contact
+    double* own_block       # (n, WIDE) G of the rows of the same contact, in sweeps
+    double* by_w            # (n, WIDE) a generalised derivative of F by w and lam of the same contact
     double* by_lam
     double* d               # (n,) a correction
     double* kept            # (n,) the best lam so far
@@ -115,7 +124,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = 27 * rows + 2 * most
+    reals = (16 + LEADS + 3 * WIDE) * rows + 2 * most
     at = <double*>realloc(x.memory, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -124,13 +133,13 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     x.memory = at
     x.b, x.lam, x.w, x.F, x.d = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
     x.trial, x.trial_w, x.trial_F = at + 5 * rows, at + 6 * rows, at + 7 * rows
-    x.kept, x.mu, x.lead = at + 8 * rows, at + 9 * rows, at + 10 * rows
-    x.give, x.diagonal = at + 12 * rows, at + 13 * rows
-    x.by_w, x.by_lam = at + 14 * rows, at + 17 * rows
-    x.own = at + 20 * rows
-    x.own_block = at + 23 * rows
-    x.least = at + 26 * rows
-    x.port, x.answer = at + 27 * rows, at + 27 * rows + most
+    x.kept, x.mu, x.give, x.diagonal = at + 8 * rows, at + 9 * rows, at + 10 * rows, at + 11 * rows
+    x.own, x.lead = at + 12 * rows, at + 15 * rows
+    x.by_w = x.lead + LEADS * rows
+    x.by_lam = x.by_w + WIDE * rows
+    x.own_block = x.by_lam + WIDE * rows
+    x.least = x.own_block + WIDE * rows
+    x.port, x.answer = x.least + rows, x.least + rows + most
     x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
     x.own_row = x.port_order + most
     memset(x.law, 0, rows * sizeof(int))
@@ -310,7 +319,8 @@ cdef double cone_judge(ContactProblem* x, const double* lam, const double* w, do
     cdef double most = 0.0
     for i in range(x.count):
         o = x.row[i]
-        cone_law(x, i, lam + o, w + o, F + o, x.by_w + 3 * o if derive else NULL, x.by_lam + 3 * o if derive else NULL)
+        cone_law(x, i, lam + o, w + o, F + o, x.by_w + WIDE * o if derive else NULL,
+                 x.by_lam + WIDE * o if derive else NULL)
         for j in range(x.dim[i]):
             most = vt_max_nan(most, fabs(F[o + j]))
     return most
@@ -318,14 +328,14 @@ cdef double cone_judge(ContactProblem* x, const double* lam, const double* w, do
 
 cdef inline void cone_law(const ContactProblem* x, int i, const double* lam, const double* w, double* F, double* S,
                           double* L) noexcept nogil:
-    # F of one contact and, unless they are NULL, its derivatives S by w and L by lam, (3, 3); of one row the first entries
+    # F of one contact and, unless they are NULL, its derivatives S by w and L by lam, by rows of WIDE
     cdef int o = x.row[i]
     cdef double rho = x.share * x.diagonal[o], rt, R, z0, z1, size, u0, u1, b0, b1, s
     if S != NULL:
-        memset(S, 0, 3 * x.dim[i] * sizeof(double))
-        memset(L, 0, 3 * x.dim[i] * sizeof(double))
+        memset(S, 0, WIDE * x.dim[i] * sizeof(double))
+        memset(L, 0, WIDE * x.dim[i] * sizeof(double))
     if x.law[i] != CONE:
-        row_law(x.law[i], x.dim[i], rho, x.mu[i], x.lead[2 * i], lam, w, F, S, L)
+        row_law(x.law[i], x.dim[i], rho, x.mu[i], x.lead[LEADS * i], lam, w, F, S, L)
         return
     # min(w_n, rho lam_n)
     if w[0] < rho * lam[0]:
@@ -338,16 +348,19 @@ cdef inline void cone_law(const ContactProblem* x, int i, const double* lam, con
             L[0] = rho
     if x.dim[i] == 1:
         return
+    if x.dim[i] > 3:
+        wide_law(x, i, lam, w, F, S, L)
+        return
     # rt beta - (z projected to the disk of radius R = rt mu lam_n), z = rt beta - w_t
     rt = x.share * 0.5 * (x.diagonal[o + 1] + x.diagonal[o + 2])
-    b0, b1 = rt * (lam[1] - x.lead[2 * i] * lam[0]), rt * (lam[2] - x.lead[2 * i + 1] * lam[0])
+    b0, b1 = rt * (lam[1] - x.lead[LEADS * i] * lam[0]), rt * (lam[2] - x.lead[LEADS * i + 1] * lam[0])
     z0, z1 = b0 - w[1], b1 - w[2]
     R = rt * x.mu[i] * max(lam[0], 0.0)
     size = vt_sqrt(z0 * z0 + z1 * z1)
     if size <= R:
         F[1], F[2] = w[1], w[2]
         if S != NULL:
-            S[4] = S[8] = 1.0
+            S[WIDE + 1] = S[2 * WIDE + 2] = 1.0
         return
     u0, u1 = z0 / size, z1 / size
     F[1], F[2] = b0 - R * u0, b1 - R * u1
@@ -355,15 +368,115 @@ cdef inline void cone_law(const ContactProblem* x, int i, const double* lam, con
         return
     # B - (R/|z|)(1 - u u^T)(B - dw_t) - rt mu u e_n^T,  B = rt dbeta/dlam
     s = R / size
-    S[4], S[5] = s * (1.0 - u0 * u0), -s * u0 * u1
-    S[7], S[8] = S[5], s * (1.0 - u1 * u1)
-    L[4], L[5] = rt * (1.0 - S[4]), -rt * S[5]
-    L[7], L[8] = L[5], rt * (1.0 - S[8])
-    L[3] = -L[4] * x.lead[2 * i] - L[5] * x.lead[2 * i + 1]
-    L[6] = -L[7] * x.lead[2 * i] - L[8] * x.lead[2 * i + 1]
+    S[WIDE + 1], S[WIDE + 2] = s * (1.0 - u0 * u0), -s * u0 * u1
+    S[2 * WIDE + 1], S[2 * WIDE + 2] = S[WIDE + 2], s * (1.0 - u1 * u1)
+    L[WIDE + 1], L[WIDE + 2] = rt * (1.0 - S[WIDE + 1]), -rt * S[WIDE + 2]
+    L[2 * WIDE + 1], L[2 * WIDE + 2] = L[WIDE + 2], rt * (1.0 - S[2 * WIDE + 2])
+    L[WIDE] = -L[WIDE + 1] * x.lead[LEADS * i] - L[WIDE + 2] * x.lead[LEADS * i + 1]
+    L[2 * WIDE] = -L[2 * WIDE + 1] * x.lead[LEADS * i] - L[2 * WIDE + 2] * x.lead[LEADS * i + 1]
     if lam[0] > 0.0:
-        L[3] -= rt * x.mu[i] * u0
-        L[6] -= rt * x.mu[i] * u1
+        L[WIDE] -= rt * x.mu[i] * u0
+        L[2 * WIDE] -= rt * x.mu[i] * u1
+
+
+cdef void wide_law(const ContactProblem* x, int i, const double* lam, const double* w, double* F, double* S,
+                   double* L) noexcept nogil:
+    # of all rows of friction of a contact with more than two. Rotations respond much less than slips, so that each row
+    # has its own rho, and the projection to the ball |beta| <= B = mu lam_n is the one in the metric of these:
+    #     y = beta - w/rho,    beta* = B u = rho y/(rho + tau),  |u| = 1,    F = weight rho (beta - beta*),
+    # with the derivatives d = rho/(rho + tau), c = u/(rho + tau), q = c.u:
+    #     dbeta*_j/dy_k = d_j (j = k) - c_j rho_k c_k/q,    dbeta*_j/dB = c_j/q
+    cdef int n = x.dim[i] - 1, j, k
+    cdef const double* lead = x.lead + LEADS * i
+    cdef double B = x.mu[i] * max(lam[0], 0.0), size = 0.0, tau, q, by_y, by_beta, weight
+    cdef double rho[LEADS]
+    cdef double beta[LEADS]
+    cdef double y[LEADS]
+    cdef double u[LEADS]
+    cdef double c[LEADS]
+    cdef bint point
+    wide_responses(x, i, rho)
+    for j in range(n):
+        rho[j] *= x.share
+        beta[j] = lam[1 + j] - lead[j] * lam[0]
+        y[j] = beta[j] - w[1 + j] / rho[j]
+        size += y[j] * y[j]
+    size = vt_sqrt(size)
+    if size <= B:
+        for j in range(n):
+            weight = row_weight(rho, j)
+            F[1 + j] = weight * w[1 + j]
+            if S != NULL:
+                S[(WIDE + 1) * (1 + j)] = weight
+        return
+    # a ball of which nothing but its centre is to be told apart has the directions of the limit
+    point = not B > LEAST_BALL * size
+    tau = 0.0 if point else ball_multiplier(n, rho, y, B)
+    size = 0.0
+    for j in range(n):
+        u[j] = rho[j] * y[j] if point else rho[j] / (rho[j] + tau) * y[j]
+        size += u[j] * u[j]
+    size = vt_sqrt(size)
+    q = 0.0
+    for j in range(n):
+        u[j] /= size
+        c[j] = u[j] if point else u[j] / (rho[j] + tau)
+        q += c[j] * u[j]
+    for j in range(n):
+        weight = row_weight(rho, j)
+        F[1 + j] = weight * rho[j] * (beta[j] - B * u[j])
+        if S == NULL:
+            continue
+        for k in range(n):
+            by_y = 0.0
+            if not point:
+                by_y = (rho[j] / (rho[j] + tau) if j == k else 0.0) - c[j] * rho[k] * c[k] / q
+            by_beta = weight * rho[j] * ((1.0 if j == k else 0.0) - by_y)
+            S[WIDE * (1 + j) + 1 + k] = weight * rho[j] * by_y / rho[k]
+            L[WIDE * (1 + j) + 1 + k] = by_beta
+            L[WIDE * (1 + j)] -= by_beta * lead[k]
+        if lam[0] > 0.0:
+            L[WIDE * (1 + j)] -= weight * rho[j] * c[j] / q * x.mu[i]
+
+
+cdef inline void wide_responses(const ContactProblem* x, int i, double* rho) noexcept nogil:
+    # the responses of a contact's rows of friction, means of rows that are alike; in planar mechanisms some are zero
+    cdef const double* own = x.diagonal + x.row[i]
+    cdef int n = x.dim[i] - 1, j
+    rho[0] = rho[1] = 0.5 * (own[1] + own[2])
+    if not rho[0] > LEAST_TURN * own[0]:
+        rho[0] = rho[1] = own[0]
+    for j in range(2, n):
+        rho[j] = own[1 + j]
+    if n > 3:
+        rho[n - 2] = rho[n - 1] = 0.5 * (own[n - 1] + own[n])
+    for j in range(2, n):
+        rho[j] = max(rho[j], LEAST_TURN * rho[0])
+
+
+cdef inline double row_weight(const double* rho, int j) noexcept nogil:
+    # of a row of F: those of rotations count as much as those of slips
+    return vt_sqrt(rho[0] / rho[j]) if j > 1 else 1.0
+
+
+cdef double ball_multiplier(int n, const double* rho, const double* y, double B) noexcept nogil:
+    # tau > 0 at which |rho y/(rho + tau)| = B < |y|, by Newton's method for 1/|.| (More & Sorensen 1983), which increases
+    # towards it from a lower bound
+    cdef double tau = 0.0, more, g, slope, one
+    cdef int j, k
+    for j in range(n):
+        tau = max(tau, rho[j] * (fabs(y[j]) / B - 1.0))
+    for k in range(BALL_PASSES):
+        g = slope = 0.0
+        for j in range(n):
+            one = rho[j] / (rho[j] + tau) * y[j]
+            g += one * one
+            slope += one * one / (rho[j] + tau)
+        more = g / slope * (vt_sqrt(g) / B - 1.0)
+        if not more > 1e-16 * tau:
+            break
+        tau += more
+    return tau
 
 
 # ---- corrections ---------------------------------------------------------------------------------------
@@ -392,12 +505,12 @@ cdef bint cone_by_rows(ContactProblem* x) noexcept nogil:
             H = x.G + (n + o + j) * n
             memset(H, 0, n * sizeof(double))
             for k in range(x.dim[i]):
-                if x.by_w[3 * (o + j) + k] != 0.0:
-                    vt_add_row(n, x.by_w[3 * (o + j) + k], x.G + (o + k) * n, H)
+                if x.by_w[WIDE * (o + j) + k] != 0.0:
+                    vt_add_row(n, x.by_w[WIDE * (o + j) + k], x.G + (o + k) * n, H)
             for k in range(x.dim[i]):
-                H[o + k] += x.by_lam[3 * (o + j) + k]
+                H[o + k] += x.by_lam[WIDE * (o + j) + k]
                 if x.shift != NULL:
-                    H[o + k] += x.by_w[3 * (o + j) + k] * x.shift[o + k]
+                    H[o + k] += x.by_w[WIDE * (o + j) + k] * x.shift[o + k]
             H[o + j] += proximal(x, i, j)
     H = x.G + n * n
     if lu_factor(H, n, x.order) != OK:
@@ -412,7 +525,16 @@ cdef inline double proximal(const ContactProblem* x, int i, int j) noexcept nogi
     cdef const double* diagonal = x.diagonal + x.row[i]
     if x.law[i] == HOLD:
         return x.proximal * max(diagonal[j], x.least_held)
+    if x.dim[i] > 3 and j > 2:
+        return wide_proximal(x, i, j)
     return x.proximal * (diagonal[j] if diagonal[j] > 0.0 else diagonal[0])
+
+
+cdef double wide_proximal(const ContactProblem* x, int i, int j) noexcept nogil:
+    # of a row of rotation
+    cdef double rho[LEADS]
+    wide_responses(x, i, rho)
+    return x.proximal * rho[j - 1] * row_weight(rho, j - 1)
 
 
 cdef inline double compliance(const ContactProblem* x, int i, int j) noexcept nogil:
@@ -424,16 +546,16 @@ cdef inline double compliance(const ContactProblem* x, int i, int j) noexcept no
 cdef bint cone_block(const ContactProblem* x, int i, double* D) noexcept nogil:
     # D^-1 of one contact, D = L + S (compliance) + (the shift). The first rows of L and S have one entry
     cdef int o = x.row[i], j
-    cdef const double* L = x.by_lam + 3 * o
-    cdef const double* S = x.by_w + 3 * o
+    cdef const double* L = x.by_lam + WIDE * o
+    cdef const double* S = x.by_w + WIDE * o
     cdef double first, second, third, a, b, c, d, det, p, q
     if x.law[i] == HOLD:
-        memset(D, 0, 9 * sizeof(double))
+        memset(D, 0, 3 * WIDE * sizeof(double))
         for j in range(x.dim[i]):
             first = compliance(x, i, j) + proximal(x, i, j)
             if not first > 0.0:
                 return False
-            D[4 * j] = 1.0 / first
+            D[(WIDE + 1) * j] = 1.0 / first
         return True
     first = L[0] + S[0] * compliance(x, i, 0) + proximal(x, i, 0)
     if not first > 0.0:
@@ -441,41 +563,71 @@ cdef bint cone_block(const ContactProblem* x, int i, double* D) noexcept nogil:
     D[0] = 1.0 / first
     if x.dim[i] == 1:
         return True
+    if x.dim[i] > 3:
+        return wide_block(x, i, D)
     first, second, third = compliance(x, i, 0), compliance(x, i, 1), compliance(x, i, 2)
-    a, b = L[4] + S[4] * second + proximal(x, i, 1), L[5] + S[5] * third
-    c, d = L[7] + S[7] * second, L[8] + S[8] * third + proximal(x, i, 2)
-    p, q = L[3] + S[3] * first, L[6] + S[6] * first
+    a, b = L[WIDE + 1] + S[WIDE + 1] * second + proximal(x, i, 1), L[WIDE + 2] + S[WIDE + 2] * third
+    c, d = L[2 * WIDE + 1] + S[2 * WIDE + 1] * second, L[2 * WIDE + 2] + S[2 * WIDE + 2] * third + proximal(x, i, 2)
+    p, q = L[WIDE] + S[WIDE] * first, L[2 * WIDE] + S[2 * WIDE] * first
     det = a * d - b * c
     if not det > 0.0:
         return False
     D[1] = D[2] = 0.0
-    D[4], D[5], D[7], D[8] = d / det, -b / det, -c / det, a / det
-    D[3], D[6] = -(D[4] * p + D[5] * q) * D[0], -(D[7] * p + D[8] * q) * D[0]
+    D[WIDE + 1], D[WIDE + 2], D[2 * WIDE + 1], D[2 * WIDE + 2] = d / det, -b / det, -c / det, a / det
+    D[WIDE], D[2 * WIDE] = -(D[WIDE + 1] * p + D[WIDE + 2] * q) * D[0], -(D[2 * WIDE + 1] * p + D[2 * WIDE + 2] * q) * D[0]
+    return True
+
+
+cdef bint wide_block(const ContactProblem* x, int i, double* D) noexcept nogil:
+    # D^-1 of a contact with more than two rows of friction, column by column; rows may have different magnitudes
+    cdef int o = x.row[i], n = x.dim[i], j, k
+    cdef double A[WIDE * WIDE]
+    cdef double column[WIDE]
+    cdef double scales[WIDE]
+    cdef int order[WIDE]
+    for j in range(n):
+        for k in range(n):
+            A[n * j + k] = x.by_lam[WIDE * (o + j) + k] + x.by_w[WIDE * (o + j) + k] * compliance(x, i, k)
+        A[(n + 1) * j] += proximal(x, i, j)
+        scales[j] = largest(A + n * j, n)
+        if not scales[j] > 0.0:
+            return False
+        scales[j] = 1.0 / scales[j]
+        for k in range(n):
+            A[n * j + k] *= scales[j]
+    if lu_factor(A, n, order) != OK:
+        return False
+    for k in range(n):
+        memset(column, 0, n * sizeof(double))
+        column[k] = scales[k]
+        lu_solve(A, n, order, column)
+        for j in range(n):
+            D[WIDE * j + k] = column[j]
     return True
 
 
 cdef bint cone_blocks(const ContactProblem* x, int i, double* D, double* T, double* e) noexcept nogil:
     # D^-1, T = D^-1 S and e = D^-1 F of one contact
     cdef int j, k, l, o = x.row[i], dim = x.dim[i]
-    cdef const double* S = x.by_w + 3 * o
+    cdef const double* S = x.by_w + WIDE * o
     if not cone_block(x, i, D):
         return False
     for j in range(dim):
         e[j] = 0.0
         for k in range(dim):
-            e[j] += D[3 * j + k] * x.F[o + k]
-            T[3 * j + k] = 0.0
+            e[j] += D[WIDE * j + k] * x.F[o + k]
+            T[WIDE * j + k] = 0.0
             for l in range(dim):
-                T[3 * j + k] += D[3 * j + l] * S[3 * l + k]
+                T[WIDE * j + k] += D[WIDE * j + l] * S[WIDE * l + k]
     return True
 
 
 cdef void cone_from_ports(ContactProblem* x) noexcept nogil:
     # d = D^-1 (F - S W2^T y) of y in `answer`
     cdef int i, j, k, o
-    cdef double D[9]
-    cdef double v[3]
-    cdef double t[3]
+    cdef double D[WIDE * WIDE]
+    cdef double v[WIDE]
+    cdef double t[WIDE]
     for i in range(x.count):
         o = x.row[i]
         for j in range(x.dim[i]):
@@ -484,11 +636,11 @@ cdef void cone_from_ports(ContactProblem* x) noexcept nogil:
         for j in range(x.dim[i]):
             t[j] = x.F[o + j]
             for k in range(x.dim[i]):
-                t[j] -= x.by_w[3 * (o + j) + k] * v[k]
+                t[j] -= x.by_w[WIDE * (o + j) + k] * v[k]
         for j in range(x.dim[i]):
             x.d[o + j] = 0.0
             for k in range(x.dim[i]):
-                x.d[o + j] += D[3 * j + k] * t[k]
+                x.d[o + j] += D[WIDE * j + k] * t[k]
 
 
 cdef inline void six_columns(const double* a, const double* B, int width, double* to) noexcept nogil:
@@ -503,9 +655,9 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
     # d = (D + S W2^T P W1)^-1 F, block by block:
     #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   d = D^-1 (F - S W2^T y)
     cdef int i, j, k, o, dim, m = x.ports
-    cdef double D[9]
-    cdef double T[9]
-    cdef double e[3]
+    cdef double D[WIDE * WIDE]
+    cdef double T[WIDE * WIDE]
+    cdef double e[WIDE]
     cdef double* A
     cdef double* K
     cdef const double* P
@@ -529,8 +681,8 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
         apart = apart and W.b < 0
         for j in range(dim):
             for k in range(dim):
-                if T[3 * j + k] != 0.0:
-                    add_outer(&x.W1[o + j], T[3 * j + k], &x.W2[o + k], K, x.first, m)
+                if T[WIDE * j + k] != 0.0:
+                    add_outer(&x.W1[o + j], T[WIDE * j + k], &x.W2[o + k], K, x.first, m)
     # A = 1 + P K. K has blocks of bodies, or of a limit, where no bodies are in contact with each other
     for i in range(m):
         P = port_answer(x, x.first) + x.first + i * m
@@ -610,10 +762,10 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
     # as `cone_through_ports`, with 1 + P K by blocks of trees: (P W1) T W2^T of each contact
     cdef PortBlocks* z = &x.store.blocks
     cdef int i, j, k, l, o, dim, s, t, to, by, at, size, one, other
-    cdef double D[9]
-    cdef double T[9]
-    cdef double e[3]
-    cdef double Y[18]
+    cdef double D[WIDE * WIDE]
+    cdef double T[WIDE * WIDE]
+    cdef double e[WIDE]
+    cdef double Y[6 * WIDE]
     cdef double* A
     cdef const double* pushed
     cdef bint idle
@@ -631,8 +783,9 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
         if not cone_blocks(x, i, D, T, e):
             return False
         idle = True
-        for k in range(9 if dim == 3 else dim * dim):
-            idle = idle and T[k] == 0.0
+        for j in range(dim):
+            for k in range(dim):
+                idle = idle and T[WIDE * j + k] == 0.0
         # contacts that are open do not couple
         for by in range(0 if idle else 2):
             at = port_on_side(&x.W2[o], by)
@@ -644,7 +797,7 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
                 for l in range(size):
                     Y[6 * j + l] = 0.0
                 for k in range(dim):
-                    vt_add_row(size, T[3 * j + k], wrench_on_side(&x.W2[o + k], by), Y + 6 * j)
+                    vt_add_row(size, T[WIDE * j + k], wrench_on_side(&x.W2[o + k], by), Y + 6 * j)
             for to in range(2):
                 at = port_on_side(&x.W1[o], to)
                 if at < 0:
@@ -834,7 +987,7 @@ cdef void cone_sweep(ContactProblem* x, int sweeps) noexcept nogil:
     # each contact solved exactly in turn, with the others fixed (Jourdan, Alart & Jean 1998)
     cdef int sweep, i, j, o, side
     cdef bint trees = x.W1 != NULL and x.on.count > 1
-    cdef double before[3]
+    cdef double before[WIDE]
     if not sweeps_begin(x, trees):
         return
     for sweep in range(sweeps):
@@ -862,7 +1015,7 @@ cdef bint sweeps_begin(ContactProblem* x, bint trees) noexcept nogil:
             o = x.row[i]
             for j in range(x.dim[i]):
                 for k in range(x.dim[i]):
-                    x.own_block[3 * (o + j) + k] = x.G[(o + j) * x.n + o + k]
+                    x.own_block[WIDE * (o + j) + k] = x.G[(o + j) * x.n + o + k]
         return True
     if not x.planned and not plan_trees(x):
         return False
@@ -883,7 +1036,7 @@ cdef bint sweeps_begin(ContactProblem* x, bint trees) noexcept nogil:
                         if port_on_side(&x.W1[o + k], side) >= 0 and tree_on_side(x, W, by) == tree_on_side(x, &x.W1[o + k], side):
                             s += vt_inner(6 if by else W.size, wrench_on_side(W, by), z.pushed
                                           + z.pushed_at[2 * (o + k) + side] + at - x.on.first[tree_on_side(x, W, by)])
-                x.own_block[3 * (o + j) + k] = s
+                x.own_block[WIDE * (o + j) + k] = s
     return True
 
 
@@ -899,8 +1052,8 @@ cdef inline void push_tree(ContactProblem* x, int k, int side, double size) noex
 cdef void cone_alone(const ContactProblem* x, int i, bint trees, double* lam) noexcept nogil:
     # the exact impulse of one contact with the others fixed; unchanged where no impulse separates
     cdef int n = x.n, o = x.row[i], j, k, side = 0
-    cdef double own[9]
-    cdef double c[3]
+    cdef double own[WIDE * WIDE]
+    cdef double c[WIDE]
     cdef double S00, S01, S10, S11, gn, g0, g1, r0, r1, b0, b1, ln, low, high, f, f_low, f_high, s, z, unit, shift
     # its own block, and its velocity without its own impulse
     for j in range(x.dim[i]):
@@ -912,27 +1065,30 @@ cdef void cone_alone(const ContactProblem* x, int i, bint trees, double* lam) no
         else:
             c[j] += vt_inner(n, x.G + (o + j) * n, lam)
         for k in range(x.dim[i]):
-            own[3 * j + k] = x.own_block[3 * (o + j) + k]
-            c[j] -= own[3 * j + k] * lam[o + k]
+            own[WIDE * j + k] = x.own_block[WIDE * (o + j) + k]
+            c[j] -= own[WIDE * j + k] * lam[o + k]
         if x.shift != NULL:
-            own[4 * j] += x.shift[o + j]
+            own[(WIDE + 1) * j] += x.shift[o + j]
     if x.law[i] != CONE:
-        row_alone(x.law[i], x.dim[i], own, c, x.mu[i], x.lead[2 * i], lam + o)
+        row_alone(x.law[i], x.dim[i], own, c, x.mu[i], x.lead[LEADS * i], lam + o)
         return
     if x.dim[i] == 1 or c[0] >= 0.0:
         ln = max(-c[0] / own[0], 0.0) if own[0] > 0.0 else lam[o]
         lam[o] = ln
-        if x.dim[i] == 3:
-            lam[o + 1] = lam[o + 2] = 0.0
+        for j in range(1, x.dim[i]):
+            lam[o + j] = 0.0
+        return
+    if x.dim[i] > 3:
+        wide_alone(x, i, own, c, lam + o)
         return
     # lam = ln (1, lead) + (0, beta), w_n = 0: ln = -(c_n + G_nt beta)/gn, and S beta = r where it sticks
-    gn = own[0] + own[1] * x.lead[2 * i] + own[2] * x.lead[2 * i + 1]
+    gn = own[0] + own[1] * x.lead[LEADS * i] + own[2] * x.lead[LEADS * i + 1]
     if not gn > 0.0:
         return
-    g0 = own[3] + own[4] * x.lead[2 * i] + own[5] * x.lead[2 * i + 1]
-    g1 = own[6] + own[7] * x.lead[2 * i] + own[8] * x.lead[2 * i + 1]
-    S00, S01 = own[4] - g0 * own[1] / gn, own[5] - g0 * own[2] / gn
-    S10, S11 = own[7] - g1 * own[1] / gn, own[8] - g1 * own[2] / gn
+    g0 = own[WIDE] + own[WIDE + 1] * x.lead[LEADS * i] + own[WIDE + 2] * x.lead[LEADS * i + 1]
+    g1 = own[2 * WIDE] + own[2 * WIDE + 1] * x.lead[LEADS * i] + own[2 * WIDE + 2] * x.lead[LEADS * i + 1]
+    S00, S01 = own[WIDE + 1] - g0 * own[1] / gn, own[WIDE + 2] - g0 * own[2] / gn
+    S10, S11 = own[2 * WIDE + 1] - g1 * own[1] / gn, own[2 * WIDE + 2] - g1 * own[2] / gn
     shift = CONE_SHIFT * (fabs(S00) + fabs(S11))
     S00, S11 = S00 + shift, S11 + shift
     r0, r1 = -c[1] + g0 * c[0] / gn, -c[2] + g1 * c[0] / gn
@@ -962,7 +1118,77 @@ cdef void cone_alone(const ContactProblem* x, int i, bint trees, double* lam) no
             ln = -c[0] / gn
             break
     if ln > 0.0:
-        lam[o], lam[o + 1], lam[o + 2] = ln, x.lead[2 * i] * ln + b0, x.lead[2 * i + 1] * ln + b1
+        lam[o], lam[o + 1], lam[o + 2] = ln, x.lead[LEADS * i] * ln + b0, x.lead[LEADS * i + 1] * ln + b1
+
+
+cdef void wide_alone(const ContactProblem* x, int i, const double* own, const double* c, double* lam) noexcept nogil:
+    # the same of a contact with more than two rows of friction
+    cdef const double* lead = x.lead + LEADS * i
+    cdef int n = x.dim[i] - 1, j, k, side = 0
+    cdef double S[LEADS * LEADS]
+    cdef double r[LEADS]
+    cdef double beta[LEADS]
+    cdef double gn = own[0], g, unit = 0.0, ln = 0.0, low = 0.0, high = 1.0, f, f_low = 0.0, f_high, z = 0.0
+    for j in range(n):
+        gn += own[1 + j] * lead[j]
+    if not gn > 0.0:
+        return
+    for j in range(n):
+        g = own[WIDE * (1 + j)]
+        for k in range(n):
+            g += own[WIDE * (1 + j) + 1 + k] * lead[k]
+        for k in range(n):
+            S[n * j + k] = own[WIDE * (1 + j) + 1 + k] - g * own[1 + k] / gn
+        r[j] = -c[1 + j] + g * c[0] / gn
+        unit += fabs(S[(n + 1) * j])
+    for j in range(n):
+        S[(n + 1) * j] += CONE_SHIFT * unit
+    unit /= n
+    f_high = x.mu[i] * c[0] / gn
+    for k in range(ALONE_PASSES):
+        f = beyond_bound(S, n, unit * z / (1.0 - z), r, own, c[0], gn, x.mu[i], beta, &ln)
+        if fabs(f) <= ALONE_LEFT * x.mu[i] * ln or (k == 0 and f <= 0.0):
+            break
+        if f > 0.0:
+            low, f_low = z, f
+            f_high *= 0.5 if side > 0 else 1.0
+            side = 1
+        else:
+            high, f_high = z, f
+            f_low *= 0.5 if side < 0 else 1.0
+            side = -1
+        z = (low * f_high - high * f_low) / (f_high - f_low) if f_high < 0.0 else 1.0
+        if not z < 1.0:
+            memset(beta, 0, n * sizeof(double))
+            ln = -c[0] / gn
+            break
+    if ln > 0.0:
+        lam[0] = ln
+        for j in range(n):
+            lam[1 + j] = lead[j] * ln + beta[j]
+
+
+cdef double beyond_bound(const double* S, int n, double s, const double* r, const double* own, double closing, double gn,
+                         double mu, double* beta, double* ln) noexcept nogil:
+    # (S + s) beta = r, and |beta| - mu lam_n there
+    cdef double A[LEADS * LEADS]
+    cdef int order[LEADS]
+    cdef int j
+    cdef double size = 0.0
+    memcpy(A, S, n * n * sizeof(double))
+    memcpy(beta, r, n * sizeof(double))
+    for j in range(n):
+        A[(n + 1) * j] += s
+    if lu_factor(A, n, order) == OK:
+        lu_solve(A, n, order, beta)
+    else:
+        memset(beta, 0, n * sizeof(double))
+    ln[0] = closing
+    for j in range(n):
+        ln[0] += own[1 + j] * beta[j]
+        size += beta[j] * beta[j]
+    ln[0] *= -1.0 / gn
+    return vt_sqrt(size) - mu * ln[0]
 
 
 cdef inline void solve_two(double a, double b, double c, double d, double r, double s, double* x, double* y) noexcept nogil:
@@ -988,7 +1214,7 @@ memset(&problem_log, 0, sizeof(ProblemLog))
 
 cdef void log_problem(ContactProblem* x, double goal) noexcept nogil:
     # count, n, goal, law, dim, mu, lead, b, lam, G; nothing where it does not fit
-    cdef size_t size = 3 + 5 * x.count + 2 * x.n + x.n * x.n
+    cdef size_t size = 3 + (3 + LEADS) * x.count + 2 * x.n + x.n * x.n
     cdef double* to
     cdef int k
     if x.n < <int>problem_log.least or problem_log.used + size > problem_log.room:
@@ -1001,8 +1227,8 @@ cdef void log_problem(ContactProblem* x, double goal) noexcept nogil:
     to += 3
     for k in range(x.count):
         to[k], to[x.count + k], to[2 * x.count + k] = x.law[k], x.dim[k], x.mu[k]
-    memcpy(to + 3 * x.count, x.lead, 2 * x.count * sizeof(double))
-    to += 5 * x.count
+    memcpy(to + 3 * x.count, x.lead, LEADS * x.count * sizeof(double))
+    to += (3 + LEADS) * x.count
     memcpy(to, x.b, x.n * sizeof(double))
     memcpy(to + x.n, x.lam, x.n * sizeof(double))
     memcpy(to + 2 * x.n, x.G, x.n * x.n * sizeof(double))
@@ -1017,10 +1243,10 @@ def record_problems(size_t room, size_t least=1):
     found = []
     while to < problem_log.at + problem_log.used:
         count, n, goal = int(to[0]), int(to[1]), to[2]
-        size = 3 + 5 * count + 2 * n + n * n
-        sizes = np.cumsum([count, count, count, 2 * count, n, n])
+        size = 3 + (3 + LEADS) * count + 2 * n + n * n
+        sizes = np.cumsum([count, count, count, LEADS * count, n, n])
         law, dim, mu, lead, b, lam, G = np.split(np.array(<double[:size]>to)[3:], sizes)
-        found.append([dim.astype(int), G.reshape(n, n), b, mu, lead.reshape(count, 2), lam, goal, law.astype(int)])
+        found.append([dim.astype(int), G.reshape(n, n), b, mu, lead.reshape(count, LEADS), lam, goal, law.astype(int)])
         to += <size_t>size
     to = NULL
     free(problem_log.at)
@@ -1036,13 +1262,14 @@ def record_problems(size_t room, size_t least=1):
 def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     """Solve a complementarity problem of contacts from a guess of the impulses.
 
-    Parameters: rows of each contact (1 or 3), G (n, n), b (n,), friction (count,), lead (count, 2), lam (n,), the
+    Parameters: rows of each contact (1, 3, or up to 6 with friction of turning), G (n, n), b (n,), friction (count,), lead
+    (count, up to 5), lam (n,), the
     tolerance of the natural residual [m/s], and laws (0: contact, 1: bilateral rows, 2: a row of dry friction). Returns
     lam, w, the natural residual, corrections and sweeps.
     """
     cdef ContactProblem x
     cdef ConeStore store
-    cdef int k, n = sum(dim), count = len(dim)
+    cdef int k, j, n = sum(dim), count = len(dim)
     cdef const double[:, ::1] given = np.ascontiguousarray(G, dtype=float)
     memset(&x, 0, sizeof(x))
     memset(&store, 0, sizeof(store))
@@ -1060,7 +1287,8 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
         row = 0
         for k in range(count):
             x.dim[k], x.row[k], x.mu[k], x.law[k] = dim[k], row, mu[k], 0 if law is None else law[k]
-            x.lead[2 * k], x.lead[2 * k + 1] = lead[k]
+            for j in range(LEADS):
+                x.lead[LEADS * k + j] = lead[k][j] if j < len(lead[k]) else 0.0
             row += dim[k]
         for k in range(n):
             x.b[k], x.lam[k] = b[k], lam[k]

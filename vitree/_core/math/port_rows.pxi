@@ -55,12 +55,13 @@ cdef inline void add_outer(const TouchRow* A, double size, const TouchRow* B, do
 
 
 cdef inline void add_blocks(const TouchRow* A, const double* T, const TouchRow* B, double* K, int width) noexcept nogil:
-    # the same of three rows A T B^T of one body each, K at that body's block
+    # the same of three rows A T B^T of one body each, T by rows of WIDE, K at that body's block
     cdef double Y[18]
     cdef int j, k
     for j in range(3):
         for k in range(6):
-            Y[6 * j + k] = T[3 * j] * B[0].on_a[k] + T[3 * j + 1] * B[1].on_a[k] + T[3 * j + 2] * B[2].on_a[k]
+            Y[6 * j + k] = (T[WIDE * j] * B[0].on_a[k] + T[WIDE * j + 1] * B[1].on_a[k]
+                            + T[WIDE * j + 2] * B[2].on_a[k])
     for k in range(6):
         for j in range(6):
             K[k * width + j] += A[0].on_a[k] * Y[j] + A[1].on_a[k] * Y[6 + j] + A[2].on_a[k] * Y[12 + j]

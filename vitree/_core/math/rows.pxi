@@ -6,7 +6,7 @@
 # Rows that hold may depend on each other. One lane.
 
 cdef enum:
-    CONE = 0                # a contact: one unilateral row, or three with friction
+    CONE = 0                # a contact: one unilateral row, or more with friction
     HOLD = 1                # one to three rows
     RUB = 2                 # one row
 
@@ -24,7 +24,7 @@ cdef inline void row_law(int law, int dim, double rho, double bound, double lead
         for j in range(dim):
             F[j] = w[j]
             if S != NULL:
-                S[4 * j] = 1.0
+                S[(WIDE + 1) * j] = 1.0
         return
     beta = rho * (lam[0] - lead)
     bound *= rho
@@ -44,11 +44,11 @@ cdef void row_alone(int law, int dim, const double* own, const double* c, double
     cdef int j, k
     cdef double w
     for j in range(dim):
-        if not own[4 * j] > 0.0:
+        if not own[(WIDE + 1) * j] > 0.0:
             continue
         w = c[j]
         for k in range(dim):
-            w += own[3 * j + k] * lam[k]
-        lam[j] -= w / own[4 * j]
+            w += own[WIDE * j + k] * lam[k]
+        lam[j] -= w / own[(WIDE + 1) * j]
         if law == RUB:
             lam[0] = lead + min(max(lam[0] - lead, -bound), bound)

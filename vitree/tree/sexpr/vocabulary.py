@@ -59,15 +59,47 @@ def _half_spaces(numbers: Numbers) -> tuple[tuple[Numbers, float], ...]:
     return tuple((numbers[k : k + 3], numbers[k + 3]) for k in range(0, len(numbers), 4))
 
 
+class _Torsional(NamedTuple):
+    """Torsional friction [m]."""
+
+    coefficient: float
+
+
+class _Rolling(NamedTuple):
+    """Rolling friction [m]."""
+
+    coefficient: float
+
+
+_Turning = _Torsional | _Rolling
+
+
+def _frictions(friction: float | None, made: Sequence[Any]) -> tuple[contacts.Friction | None, list[Any]]:
+    """The friction of a ground or a contact, and what else is within it."""
+    found = [[x.coefficient for x in made if isinstance(x, kind)] for kind in (_Torsional, _Rolling)]
+    others = [x for x in made if not isinstance(x, _Turning)]
+    if not any(found):
+        return friction, others
+    for name, given in zip(("torsional", "rolling"), found, strict=True):
+        if len(given) > 1:
+            raise ModelError(f"{name}-friction is there {len(given)} times; it must be one")
+    if friction is None:
+        raise ModelError("torsional and rolling friction need the sliding friction before them")
+    spin, roll = (given[0] if given else 0.0 for given in found)
+    return (friction, spin, roll), others
+
+
 def _ground(
     friction: float = contacts.FRICTION, restitution: float = contacts.RESTITUTION, stiffness: float = math.inf,
     damping: float = 0.0, height: float = 0.0, normal: Vector = (0.0, 0.0, 1.0), planes: Numbers = (), *,
-    made: Sequence[HeightField] = (),
+    made: Sequence[HeightField | _Turning] = (),
 ) -> contacts.Ground:  # fmt: skip
-    if len(made) > 1:
+    given, others = _frictions(friction, made)
+    if len(others) > 1:
         raise ModelError("a ground has one terrain")
-    terrain = made[0] if made else None
-    return contacts.Ground(height, normal, friction, restitution, stiffness, damping, _half_spaces(planes), terrain)
+    terrain = others[0] if others else None
+    assert given is not None
+    return contacts.Ground(height, normal, given, restitution, stiffness, damping, _half_spaces(planes), terrain)
 
 
 def _terrain(
@@ -81,12 +113,13 @@ def _terrain(
 def _contact(
     frame: str, friction: float | None = None, restitution: float | None = None, stiffness: float | None = None,
     damping: float | None = None, radius: float = 0.0, points: Numbers | None = None, *,
-    made: Sequence[shapes.Shape] = (),
+    made: Sequence[shapes.Shape | _Turning] = (),
 ) -> contacts.Contact:  # fmt: skip
+    given, others = _frictions(friction, made)
     if points is not None and len(points) % 3:
         raise ModelError(f"points are {len(points)} numbers; they must be x y z of each")
     at = None if points is None else np.reshape(points, (-1, 3))
-    return contacts.Contact(frame, at, radius, tuple(made), friction, restitution, stiffness, damping)
+    return contacts.Contact(frame, at, radius, tuple(others), given, restitution, stiffness, damping)
 
 
 def _placed(position: Vector, rotation: Numbers) -> shapes.Place:
@@ -160,10 +193,13 @@ def _triangle_mesh(
 
 
 _ONE = 'number|"name"'
+_TURNING: dict[str, tuple[Make, str]] = {"torsional-friction": (_Torsional, "coefficient"),
+                                         "rolling-friction": (_Rolling, "coefficient")}  # fmt: skip
 _PLACE = " (x y z)? (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"
 #: Expressions within components: the function that makes each, and its arguments.
 INNER: dict[str, dict[str, tuple[Make, str]]] = {
     "contact": {
+        **_TURNING,
         "sphere": (_sphere, "radius" + _PLACE),
         "capsule": (_capsule, "radius length" + _PLACE),
         "box": (_box, "(x y z)" + _PLACE),
@@ -174,7 +210,7 @@ INNER: dict[str, dict[str, tuple[Make, str]]] = {
         "hull": (_hull, "(vertices ...) lost?" + _PLACE),
         "triangle-mesh": (_triangle_mesh, "(vertices ...) (faces ...)" + _PLACE),
     },
-    "ground": {"terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
+    "ground": {**_TURNING, "terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
 }
 _SURFACE = "friction|'own? restitution|'own? stiffness|'own? damping|'own?"
 PRIMITIVES: dict[str, Make] = {"tx": tx, "ty": ty, "tz": tz, "rx": rx, "ry": ry, "rz": rz}

@@ -145,10 +145,14 @@ def _touching(item: Ground | Contact | NoContact) -> str:
     """The text of a ground, a contact or a pair that does not touch."""
     if isinstance(item, NoContact):
         return f"(no-contact {_written(item.a)} {_written(item.b)}{'' if item.bodies else ' frames'})"
-    numbers = " ".join(_written(x) for x in (item.friction, item.restitution, item.stiffness, item.damping))
+    friction, *turning = item.friction if isinstance(item.friction, tuple) else (item.friction,)
+    numbers = " ".join(_written(x) for x in (friction, item.restitution, item.stiffness, item.damping))
+    kinds = zip(("torsional", "rolling"), turning, strict=bool(turning))
+    turned = [f"({kind}-friction {_written(x)})" for kind, x in kinds if x]
     if isinstance(item, Ground):
         planes = tuple(x for normal, height in item.planes for x in (*normal, height))
-        words = ["ground", numbers, _written(item.height), _written(item.normal), *[_written(planes)] * bool(planes)]
+        words = ["ground", numbers, _written(item.height), _written(item.normal)]
+        words += [*[_written(planes)] * bool(planes), *turned]
         if (field := item.terrain) is not None:
             parts = (*field.shape, field.heights.ravel(), field.spacing, field.origin)
             words.append(f"(terrain {' '.join(map(_written, parts))})")
@@ -156,6 +160,7 @@ def _touching(item: Ground | Contact | NoContact) -> str:
     words = ["contact", _written(item.frame), numbers]
     if item.points is not None:
         words += [_written(item.radius), _written(np.ravel(item.points))]
+    words += turned
     for shape in item.shapes:
         own = (*_SIZES[type(shape)](shape), shape.position, np.ravel(shape.rotation))
         head = re.sub("(?<=[a-z])(?=[A-Z])", "-", type(shape).__name__).lower()
