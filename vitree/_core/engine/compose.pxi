@@ -132,8 +132,8 @@ cdef bint again(ModelStepper self, int count, bint best, int* spent) noexcept no
     # whether the step is solved in so many equal parts. best: with the best impulses that are found
     cdef bint solved
     self.contact.lenient, self.contact.planes = best, True
-    if few_rows(self):
-        refill(self, 0.5)
+    if few_rows(self) or self.contact.as_found:
+        refill(self, 1.0 if self.contact.as_found else 0.5)
     solved = in_parts(self, count) == OK
     self.contact.lenient = self.contact.planes = False
     spent[0] += self.lane.now.iterations
