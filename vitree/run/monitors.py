@@ -13,7 +13,7 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.memory import require_memory
-from vitree.model.contacts import Nodes, facets_in, kicks_of, late_pushes, least_gaps, places_of, signed
+from vitree.model.contacts import WIDTH, Nodes, facets_in, kicks_of, late_pushes, least_gaps, places_of, signed
 from vitree.model.kinematics import carried
 from vitree.model.model import Model
 from vitree.results.contacts import ContactLog
@@ -318,7 +318,7 @@ class _Steps:
         weight = float(model.total_mass) * h[:, None] * np.asarray(model.gravity)
         change = np.diff(found[:, 2:8], axis=0) - np.hstack([np.cross(c, weight), weight])
         if self.touches:
-            log = ContactLog(self.rows, model._contact_names, self.places, 1.0)
+            log = ContactLog(self.rows[:, :WIDTH], model._contact_names, self.places, 1.0)
             change -= log.wrench(len(change))
             if self.late is not None:
                 late, places = self.late
