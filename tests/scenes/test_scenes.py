@@ -44,6 +44,7 @@ CLAIMS = {
     "cube-on-cube": {"motion": 1e-12, "penetration": 1e-12},
     "balls-666": {"energy gained": 1e-12, "penetration": 1e-11},
     "boxes-444": {"energy gained": 1e-12, "penetration": 1e-11},
+    "gripper": {"slip": 1e-11, "penetration": 1e-11}, "hand": {"slip": 1e-11, "penetration": 1e-11},
     "incline": {"motion": 1e-12, "error of what slides": 1e-10, "penetration": 1e-12},
     "rolling-cone": {"angle after": 1e-10, "apex": 1e-11, "energy": 1e-7, "penetration": 1e-12},
     "coin": {"error of the tilt": 3e-5, "error of the rate": 1e-5, "energy": 1e-8, "centre": 1e-6,
