@@ -45,6 +45,7 @@ CLAIMS = {
     "balls-666": {"energy gained": 1e-12, "penetration": 1e-11},
     "boxes-444": {"energy gained": 1e-12, "penetration": 1e-11},
     "gripper": {"slip": 1e-11, "penetration": 1e-11}, "hand": {"slip": 1e-11, "penetration": 1e-11},
+    **{f"{name}-soles": {"creep": 5e-3, "penetration": 1e-11} for name in ("talos", "romeo", "icub")},
     "incline": {"motion": 1e-12, "error of what slides": 1e-10, "penetration": 1e-12},
     "rolling-cone": {"angle after": 1e-10, "apex": 1e-11, "energy": 1e-7, "penetration": 1e-12},
     "coin": {"error of the tilt": 3e-5, "error of the rate": 1e-5, "energy": 1e-8, "centre": 1e-6,
