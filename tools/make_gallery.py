@@ -238,6 +238,19 @@ def step() -> Figure:
     return figure
 
 
+def stairs() -> Figure:
+    """31_climbing_stairs.py: a humanoid on its way up three stairs."""
+    run = of_example("31_climbing_stairs")
+    figure, at = axes(height=2.9, xlabel="x [m]", ylabel="z [m]")
+    strobe(at, run, [0.0, 15.0, run.t[-1]], pale=0.6)
+    floor(at)
+    for k in range(3):
+        at.fill_between([0.16 + 0.24 * k, 3.0], 0.08 * k, 0.08 * (k + 1), color="0.8", zorder=1)
+    at.set_xlim(-0.5, 1.4)
+    at.set_ylim(-0.1, 1.6)
+    return figure
+
+
 def parking() -> Figure:
     """10_parking.py: a car parks with the least effort."""
     run = of_task("10_parking")["run"]
@@ -249,7 +262,7 @@ def parking() -> Figure:
     return figure
 
 
-ALL = (somersault, reaching, energies, four_bar, puppet, walk, fall, swing_up, step, parking)
+ALL = (somersault, reaching, energies, four_bar, puppet, walk, fall, swing_up, step, stairs, parking)
 PICTURES = {made.__name__: made for made in ALL}
 
 

@@ -307,6 +307,17 @@ def marionette_strings(run, text):
     assert np.abs(run.system.constraint_errors(run.q)).max() < 1e-10
 
 
+def climbing_stairs(run, text):
+    """Both feet are on the third stair, flat, and nothing came below its gap."""
+    stairs = importlib.import_module("stairs")
+    for name in stairs.FEET:
+        pose = run.system.frame_pose(name, run.q[-1])
+        assert pose[2, 3] == pytest.approx(3 * stairs.RISE + stairs.SOLE, abs=1e-4) and pose[2, 2] > 1 - 1e-5
+        assert pose[0, 3] == pytest.approx(stairs.FIRST + 2 * stairs.TREAD + 0.08, abs=5e-3)
+    assert run.monitors["gap"].min() > -1e-10 and "inexact_contacts" not in run.settings
+    assert int(re.search(r"(\d+) mm off", text)[1]) < 5
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

@@ -156,6 +156,15 @@ def test_falls(one, other, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_monitors_of_pairs(method):
+    """Momentum by impulses to rounding, and the least gap, where convex shapes touch each other and where none does."""
+    model, q = pile()
+    run = vt.simulate(model, q, duration=0.6, dt=2e-3, method=method, monitors=("gap", "momentum_balance"))
+    assert np.abs(run.monitors["momentum_balance"][:, 3:]).max() < 1e-10
+    assert run.monitors["gap"][1::25] == pytest.approx([least(model, q) for q in run.q[2::25]], abs=1e-14)
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("shape", [vt.Box((0.2, 0.2, 0.2)), vt.Cylinder(0.1, 0.2)], ids=["boxes", "cylinders"])
 def test_a_tower_stands(shape, method):
     model = bodies([shape] * 10, inertia=[solid(shape, 1.0)] * 10)

@@ -41,6 +41,17 @@ CLAIMS = {
     "tower": {"motion": 1e-12, "penetration": 1e-12}, "card-house": {"motion": 1e-12, "penetration": 1e-12},
     "arch": {"motion": 1e-12, "penetration": 1e-12},
     "dominoes": {"energy gained": 1e-6, "penetration": 1e-10, "speed": 2.0},
+    "cube-on-cube": {"motion": 1e-12, "penetration": 1e-12},
+    "balls-666": {"energy gained": 1e-12, "penetration": 1e-11},
+    "boxes-444": {"energy gained": 1e-12, "penetration": 1e-11},
+    "gripper": {"slip": 1e-11, "penetration": 1e-11}, "hand": {"slip": 1e-11, "penetration": 1e-11},
+    **{f"{name}-soles": {"creep": 5e-3, "penetration": 1e-11} for name in ("talos", "romeo", "icub")},
+    "incline": {"motion": 1e-12, "error of what slides": 1e-10, "penetration": 1e-12},
+    "rolling-cone": {"angle after": 1e-10, "apex": 1e-11, "energy": 1e-7, "penetration": 1e-12},
+    "coin": {"error of the tilt": 3e-5, "error of the rate": 1e-5, "energy": 1e-8, "centre": 1e-6,
+             "penetration": 1e-12},
+    "spinning-egg": {"Jellett": 1e-3, "energy gained": 1e-9, "error of the axis": 3e-5, "penetration": 1e-12},
+    "celt": {"energy error": 3e-6, "penetration": 1e-12},
 }  # fmt: skip
 
 #: The same of midpoint, whose mean poses of free bodies are of second order: momentum is kept to that order.

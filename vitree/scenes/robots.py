@@ -30,6 +30,7 @@ from vitree.scenes.base import (
     share,
 )
 from vitree.tree.elements import body, free
+from vitree.tree.tree import Tree
 from vitree.urdf.reader import UrdfOptions, load_urdf, read_urdf
 from vitree.urdf.robots import find_robot
 
@@ -47,6 +48,11 @@ def _path(name: str) -> Path:
 def robot(name: str, /, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Model:
     """Return a robot by name; SkippedError if it is not installed."""
     return load_urdf(_path(name), base, **options)
+
+
+def robot_tree(name: str, /, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Tree:
+    """Return the tree of a robot by name, to be extended; SkippedError if it is not installed."""
+    return read_urdf(_path(name), base, **options)
 
 
 def _anymal_posture(model: Model) -> np.ndarray:
@@ -85,7 +91,7 @@ def anymal_falls(quick: bool) -> Stage:
 @scene("anymal-hit", "SimBenchmark", "a ball of 10 kg hits ANYmal at 5 m/s without gravity; momentum is conserved")
 def anymal_is_hit(quick: bool) -> Stage:
     mass, radius, speed = 10.0, 0.2, 5.0
-    tree = read_urdf(_path("anymal"), base="free", gravity=(0, 0, 0))
+    tree = robot_tree("anymal", base="free", gravity=(0, 0, 0))
     tree.world.add(free("flight"), body("hitting ball", mass, ball_inertia(mass, radius)))
     tree.contact(Contact("hitting ball", shapes=(Sphere(radius),)), Contact("base", shapes=(Box((0.531, 0.27, 0.24)),)))
     model = tree.compile()

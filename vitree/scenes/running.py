@@ -17,7 +17,7 @@ from vitree.results.plain import no_nan, plain, versions
 from vitree.run.bench import machine
 from vitree.run.controller import Control
 from vitree.run.simulate import simulate
-from vitree.scenes import balls, blocks, flight, peer, robots, stacks  # noqa: F401 (they enter their scenes)
+from vitree.scenes import balls, blocks, flight, grasps, peer, robots, soles, solids, stacks  # noqa: F401 (they enter their scenes)
 from vitree.scenes.base import SCENES, Motion, Scene, SkippedError, Stage
 
 #: Methods that solve for contacts.

@@ -6,10 +6,20 @@ import math
 
 import numpy as np
 
-from vitree.geometry.shapes import Box, Hull, Shape
+from vitree.geometry.shapes import Box, Hull, Shape, Sphere
 from vitree.mechanism.contacts import Contact, Ground
 from vitree.model.model import Model
-from vitree.scenes.base import G, Motion, Stage, box_inertia, depth, energy, largest, scene
+from vitree.scenes.base import (
+    G,
+    Motion,
+    Stage,
+    ball_inertia,
+    box_inertia,
+    depth,
+    energy,
+    largest,
+    scene,
+)
 from vitree.tree.elements import body, free
 from vitree.tree.tree import Tree
 
@@ -57,6 +67,48 @@ def tower(quick: bool) -> Stage:
     for k in range(10):
         pile.put_box((0.2, 0.2, 0.2), 1.0, (0.0, 0.0, 0.1 + 0.2 * k))
     return pile.stage(0.2 if quick else 600.0, 2e-3, 1 if quick else 100)
+
+
+@scene("cube-on-cube", "ContactBench",
+       "a cube on one of 1e4 its mass, and one of 1e4 on it; nothing moves")  # fmt: skip
+def cube_on_cube(quick: bool) -> Stage:
+    pile, size = Pile("cubes", 0.5), (0.2, 0.2, 0.2)
+    for x, masses in enumerate(((1e4, 1.0), (1.0, 1e4))):
+        for k, mass in enumerate(masses):
+            pile.put_box(size, mass, (float(x), 0.0, 0.1 + 0.2 * k))
+    return pile.stage(0.1 if quick else 60.0, 1e-3, 1 if quick else 100)
+
+
+def falling(shape: Shape, moments: tuple[float, float, float], count: int, duration: float, dt: float) -> Stage:
+    """A grid of count^3 bodies of 1 kg and 0.2 m, each up to 1 mm off its place, that falls on the ground."""
+    tree, q, rng = Tree("grid", gravity=(0, 0, -G)), list[float](), np.random.default_rng(0)
+    tree.contact(Ground(friction=0.5))
+    for k, place in enumerate(np.ndindex(count, count, count)):
+        tree.world.add(free(f"joint {k}"), body(f"body {k}", 1.0, moments))
+        tree.contact(Contact(f"body {k}", shapes=(shape,), friction=0.5))
+        middle = 0.21 * (np.array(place) - (*((count - 1) / 2,) * 2, 0)) + (0, 0, 0.25)
+        q += [*(middle + 1e-3 * rng.uniform(-1, 1, 3)), 0, 0, 0, 1]
+    model = tree.compile()
+
+    def measure(motion: Motion) -> dict[str, float]:
+        total = energy(model, motion).sum(axis=1)
+        return {
+            "energy gained, of that of the start [1]": max(0.0, float((total - total[0]).max() / total[0])),
+            "penetration [m]": depth(model, motion),
+        }
+
+    return Stage(model=model, q=np.array(q), v=model.zero_velocity(), duration=duration, dt=dt, measure=measure)
+
+
+@scene("balls-666", "SimBenchmark", "216 balls in a cube fall on the ground and scatter; energy never grows")
+def balls_666(quick: bool) -> Stage:
+    return falling(Sphere(0.1), ball_inertia(1.0, 0.1), 2 if quick else 6, 0.5 if quick else 1.5, 1e-2)
+
+
+@scene("boxes-444", "SimBenchmark", "64 cubes in a cube fall on the ground and pile up; energy never grows")
+def boxes_444(quick: bool) -> Stage:
+    edges = (0.2, 0.2, 0.2)
+    return falling(Box(edges), box_inertia(1.0, edges), 2 if quick else 4, 0.5 if quick else 1.5, 5e-3)
 
 
 @scene("card-house", "stacks",
