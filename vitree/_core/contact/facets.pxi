@@ -52,13 +52,29 @@ cdef bint shapes_apart(const Touching* x, const vt_contact* e, const Pose* pose,
 
 
 cdef void flatten(const Placed* A, const Placed* B, Facet* f) noexcept nogil:
-    # a plane in the place of features that are both curved, whose gap may be no function over a long step
-    cdef Vec3 n = f.n, a, b
-    cdef double gap
-    if f.kind == FIXED and is_curved(&f.fa) and is_curved(&f.fb) and touch_features(
-            A, &f.fa, B, &f.fb, &n, &gap, &a, &b):
-        hold_plane(A, B, n, a, b, &f.fa, &f.fb)
-        f.n = n
+    # a plane in the place of features whose gap may be no function over a long step: closest ones, and pairs that are both
+    # curved. Balls and ellipsoids stay what they are over the plane of the other shape
+    cdef Near x
+    if f.kind == CLOSEST:
+        nearest_features(A, B, f.n, &x)
+    elif f.kind == FIXED and is_curved(&f.fa) and is_curved(&f.fb):
+        x.n, x.fa, x.fb = f.n, f.fa, f.fb
+        if not touch_features(A, &x.fa, B, &x.fb, &x.n, &x.gap, &x.a, &x.b):
+            return
+    else:
+        return
+    if x.fa.kind != FACE and x.fb.kind != FACE:
+        if keeps_shape(&x.fa):
+            plane_through(B, x.n, x.b, &x.fb)
+        elif keeps_shape(&x.fb):
+            plane_through(A, neg(x.n), x.a, &x.fa)
+        else:
+            hold_plane(A, B, x.n, x.a, x.b, &x.fa, &x.fb)
+    f.kind, f.n, f.fa, f.fb = FIXED, x.n, x.fa, x.fb
+
+
+cdef inline bint keeps_shape(const Feature* f) noexcept nogil:
+    return f.kind == ROUND or (f.kind == VERTEX and f.size > 0.0)
 
 
 cdef void face_each_other(ModelStepper self, int k) noexcept nogil:

@@ -15,7 +15,9 @@ cdef double TOUCH_ENOUGH = 0.1
 cdef double BLOWN_UP = 100.0
 #: Steps in which normals turn by more than the angle of this cosine are repeated in parts where they gain more
 cdef double TURNED_NORMAL = 0.99
-cdef double MOST_GAIN = 1.5
+cdef double MOST_GAIN = 1.02
+#: The same for points of rims that run over this fraction of their distance from the origin of the body
+cdef double RUN_AROUND = 0.3
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -529,19 +531,31 @@ cdef bint blows_up(ModelStepper self) noexcept nogil:
     return not after <= BLOWN_UP * before
 
 
+cdef bint runs_around(ModelStepper self, int c) noexcept nogil:
+    # whether the lowest point of a rim moves far over its body
+    cdef Touching* x = &self.contact
+    cdef int body = self.touch[c].body_a
+    cdef Vec3 before = tmul(x.pose1[body].R, sub(x.here[c].a, x.pose1[body].o))
+    cdef Vec3 after = tmul(x.pose2[body].R, sub(x.there[c].a, x.pose2[body].o))
+    return square_of(sub(after, before)) > RUN_AROUND * RUN_AROUND * square_of(before)
+
+
 cdef bint gains_by_turning(ModelStepper self) noexcept nogil:
-    # whether impulses of facets whose normals turn within the step raise the kinetic energy at node 1: where the impulse
-    # acts along another direction than the gap of node 2 changes, it may do so
+    # whether impulses of facets whose normals turn within the step, or of rims whose lowest points run around, raise the
+    # kinetic energy at node 1: where the impulse acts along another direction than the gap of node 2 changes, it may do so
     cdef Touching* x = &self.contact
     cdef Newton* newton = &self.lane.newton
     cdef const double* g = self.shared.m.g
     cdef double before, after, mass = 0.0
     cdef int k, i
     cdef bint turns = False
-    for k in range(x.count if x.slots else 0):
+    for k in range(x.count):
         i = x.member[k]
-        turns = turns or (self.touch[i].kind == ON_FACET and x.cones.lam[x.cones.row[k]] > 0.0
-                          and dot(x.here[i].n, x.there[i].n) < TURNED_NORMAL)
+        if x.cones.lam[x.cones.row[k]] > 0.0:
+            if self.touch[i].kind == ON_FACET:
+                turns = turns or dot(x.here[i].n, x.there[i].n) < TURNED_NORMAL
+            elif self.touch[i].kind == ON_RIM:
+                turns = turns or runs_around(self, i)
     if not turns:
         return False
     for i in range(self.shared.m.nbody):
