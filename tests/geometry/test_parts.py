@@ -68,7 +68,8 @@ def test_each_part_has_few_points_and_says_what_it_lost():
 
 def test_a_convex_mesh_is_its_hull_and_needs_no_package(monkeypatch):
     monkeypatch.setattr(parts.importlib.util, "find_spec", lambda name: None)
-    assert vt.convex_parts(CUBE, FACES) == (vt.Hull(CUBE),)
+    (whole,) = vt.convex_parts(CUBE, FACES)
+    assert whole.vertices == vt.Hull(CUBE).vertices and isinstance(whole, vt.Hull)
     assert vt.parts_deviation([vt.Hull(CUBE)], CUBE, FACES) == (0.0, 0.0)
     with pytest.raises(MissingExtraError, match=r"coacd.*pip install 'vitree\[parts\]'"):
         vt.convex_parts(*MUG)
