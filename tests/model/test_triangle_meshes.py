@@ -8,6 +8,7 @@ from surfaces import MUG, hills, stairs, tray
 
 import vitree as vt
 from vitree.errors import InputError, ModelError
+from vitree.geometry.shapes import ConvexPart
 from vitree.model import lower
 from vitree.spatial.rotations import rotation_rpy
 
@@ -195,3 +196,21 @@ def test_a_ball_stays_in_a_mug_of_parts_that_moves():
     run = vt.simulate(model, run.q[-1], None, duration=0.3, dt=2e-3, wrenches=[push])
     assert run.warnings == () and run.q[-1, 0] > 0.05
     assert np.hypot(*(run.q[-1, 7:9] - run.q[-1, :2])) < 0.03 - BALL + 1e-6
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("kind", [vt.Hull, ConvexPart])
+def test_parts_of_near_bodies_touch_unless_some_overlap_at_neutral(kind, overlap):
+    """Two links with one between them; hulls of these do not touch."""
+    cube = np.array([(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
+    tree = vt.Tree("arm")
+    one = tree.world.add(vt.ry("a"), vt.body("one", 1.0, (0.1, 0.1, 0.1)))
+    two = one.add(vt.tx(0.5), vt.rx("b"), vt.body("two", 1.0, (0.1, 0.1, 0.1)))
+    two.add(vt.tx(0.5), vt.ry("c"), vt.body("three", 1.0, (0.1, 0.1, 0.1)))
+    near = cube + np.array((0.9 if overlap else 0.6, 0, 0))
+    tree.contact(vt.Contact("one", shapes=[kind(cube), kind(near)]), vt.Contact("three", shapes=[kind(cube)]))
+    model = tree.compile()
+    count = 2 if kind is ConvexPart and not overlap else 0
+    assert len(model.contact_gaps(model.neutral()).gap) == count
+    told = 'do not touch each other: "one" - "three"' in str(model.report)
+    assert told == (kind is ConvexPart and overlap)

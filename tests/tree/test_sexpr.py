@@ -196,9 +196,11 @@ EVERYTHING = """
     (terrain 2 3 (0 1 2 3 4 5) (0.5 1) (0 0 -1))) (limits ignore)
   (contact "tip" own 0.3 inf own 0.1 (0 0 0 1 2 3) (sphere 0.1) (capsule 0.1 0.2 (1 0 0)) (box (1 2 3))
     (cylinder 0.1 0.2 6 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (hull (0 0 0 1 0 0 0 1 0 0 0 1))
+    (convex-part (0 0 0 1 0 0 0 1 0 0 0 1) 0.01)
     (cone 0.1 0.2) (cone 0.1 0.3 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (ellipsoid (0.1 0.2 0.3))
     (ellipsoid (0.1 0.2 0.4) (1 0 0) (0.6 -0.8 0 0.8 0.6 0 0 0 1)))
   (contact "hull" (sphere 0.3)) (contact "arm") (no-contact "arm" "hull") (no-contact "tip" "arm" frames)
+  (contact "world" (triangle-mesh (0 0 0 1 0 0 0 1 0) (0 1 2) (0 0 0.1)))
   (rolling "cart" 0.3 (0 1 0) (0 0 0.1) 1 0 1 (0 0 1 -2)) (rolling "bit" 0.1 (0 0 0) (0 0 0) 1 1 0 (0 1 0 0.5)))
 """
 

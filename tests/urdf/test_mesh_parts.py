@@ -61,6 +61,7 @@ def none(*_):
     raise AssertionError("it is made again")
 
 
+@pytest.mark.slow
 def test_parts_are_kept_by_the_content_and_are_those_of_the_function(places, cache, monkeypatch):
     file = str(places / "mug.stl")
     made = again(file, (1.0, 1.0, 1.0), 64, 0.01)
@@ -82,6 +83,7 @@ def test_parts_are_kept_by_the_content_and_are_those_of_the_function(places, cac
             again(file, (1.0, 1.0, 1.0), 64, 0.01)
 
 
+@pytest.mark.slow
 def test_damaged_files_and_no_cache(places, cache, monkeypatch):
     file = str(places / "mug.stl")
     made = again(file, (1.0, 1.0, 1.0), 64, 0.01)
@@ -99,6 +101,7 @@ def test_damaged_files_and_no_cache(places, cache, monkeypatch):
     place.write_bytes(whole)
 
 
+@pytest.mark.slow
 def test_meshes_in_numbers_are_kept_as_well(cache, monkeypatch):
     made = array_parts(*MUG, 64, 0.01)
     monkeypatch.setattr(hulls, "convex_parts", none)
@@ -143,6 +146,7 @@ def test_faults_of_the_option_and_of_parts(places, monkeypatch):
         vt.load_urdf(places / "r.urdf", ground=vt.Ground(), meshes=vt.Meshes("parts", points=13))
 
 
+@pytest.mark.slow
 def test_meshes_of_mjcf(monkeypatch):
     pytest.importorskip("mujoco")
     points, faces = tray()

@@ -19,7 +19,7 @@ from vitree.arguments import explain_calls, of_kind, real, several, shown
 from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.geometry.hull import HULL_POINTS, facet_distances, hull_points
 from vitree.geometry.numbers import array_of, points_of
-from vitree.geometry.shapes import Hull
+from vitree.geometry.shapes import ConvexPart, Hull
 
 #: The largest concavity of a part, if not said otherwise, and the least that can be asked for, as shares of the longest
 #: edge of the box about the mesh. CoACD scales that edge to 2, and takes thresholds of 0.01 and more.
@@ -71,7 +71,7 @@ class PartsDeviation(NamedTuple):
 @explain_calls
 def convex_parts(
     vertices: ArrayLike, faces: ArrayLike, error: float | None = None, most: int = HULL_POINTS
-) -> tuple[Hull, ...]:
+) -> tuple[ConvexPart, ...]:
     """Return convex hulls whose union is nearly a mesh: a hollow body touches as it is, and not as its hull.
 
     Bodies in the mesh that are not joined are taken one by one. One whose own hull is within ``error`` is that hull.
@@ -92,8 +92,8 @@ def convex_parts(
 
     Returns
     -------
-    tuple of Hull
-        ``shapes`` of a :class:`Contact`. :func:`parts_deviation` says how far they are from the mesh.
+    tuple of ConvexPart
+        Hulls, ``shapes`` of a :class:`Contact`. :func:`parts_deviation` says how far they are from the mesh.
 
     Raises
     ------
@@ -116,14 +116,14 @@ def convex_parts(
         raise InputError("error", error, f"must be a length of at least {LEAST_ERROR * longest:.3g} m, which is "
                          f"{100 * LEAST_ERROR:g} % of the longest edge of the box about the mesh")  # fmt: skip
     surface = _Surface(_outwards(x[triangles]))
-    found = list[Hull]()
+    found = list[ConvexPart]()
     for own in _shells(x, triangles):
-        hull = Hull(x[np.unique(own)], most)
+        hull = ConvexPart(x[np.unique(own)], most)
         if _outside(_Surface(_boundary(hull)[0]).samples, surface, allowed) == 0.0:
             found.append(hull)
             continue
         # slivers of the cuts have no volume, and some of them are lines
-        found += [Hull(points, most) for points in _decomposed(x, own, 2.0 * allowed / _longest(x, own))
+        found += [ConvexPart(points, most) for points in _decomposed(x, own, 2.0 * allowed / _longest(x, own))
                   if len(hull_points(points, 4).points) > 2]  # fmt: skip
     if not found:
         raise ModelError("CoACD finds no convex parts in the mesh; give its hull, vt.Hull(vertices)")

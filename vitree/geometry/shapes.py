@@ -420,6 +420,15 @@ class Hull(Shape):
         return array_of(self.vertices)
 
 
+@dataclass(frozen=True)
+class ConvexPart(Hull):
+    """A hull that is nearly a mesh, or one of several whose union is: :func:`vitree.convex_parts` makes them.
+
+    It has the arguments of :class:`Hull`, from which it differs between near bodies of one mechanism: hulls of these
+    overlap in ordinary motions and do not touch, and parts do.
+    """
+
+
 def _circle(radius: float, count: int) -> np.ndarray:
     """Points (count, 3) [m] of a circle about z."""
     angles = 2 * np.pi / count * np.arange(count)

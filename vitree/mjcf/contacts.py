@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from vitree.geometry.meshes import Meshes, TriangleMesh, meshes_by
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Hull, Place, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, ConvexPart, Cylinder, Ellipsoid, Hull, Place, Shape, Sphere
 from vitree.mechanism.contacts import Contact, Friction, Ground, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.mjcf.names import Findings, Names, listed, matrix
@@ -59,7 +59,7 @@ def solids_of(model: MjModel, k: int, meshes: Meshes, told: list[MeshParts]) -> 
         found = array_parts(points, triangles, meshes.points, meshes.error)
         told.append(found)
         # which are hulls that are made already, and are taken as they are
-        return [Hull(cast("np.ndarray", part), meshes.points, **place) for part in found.parts]
+        return [ConvexPart(cast("np.ndarray", part), meshes.points, **place) for part in found.parts]
     return []
 
 

@@ -26,7 +26,7 @@ from vitree.geometry.distances import (
     square_sines,
 )
 from vitree.geometry.meshes import TriangleMesh
-from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cone, ConvexPart, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.solids import half_space, solids_of
 from vitree.mechanism.contacts import SURFACE, Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 SMALL = 0.1
 #: [m] a capsule lies along a face if the gaps at its ends are this near to the least one.
 LEVEL = 1e-9
-#: Hulls of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch.
+#: Hulls of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch; convex parts
+#: do, of bodies that are clear of each other at neutral.
 BESIDE = 3
 #: How many pairs a text names, and pairs with faces of meshes from which on they are told.
 NAMED, MANY_PAIRS = 4, 2000
@@ -316,6 +317,7 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     out = np.zeros((len(open_), 11))
     scalar().shape_gaps(ShapeList(made), open_, _columns(poses), out)
     overlap = _of_meshes((out[:, 0] <= 0) & whole[body[open_[:, 0]], body[open_[:, 1]]], open_, shapes)
+    overlap = _of_parts(overlap, open_, body, shapes, beside)
     pairs = list[tuple[int, int]](map(tuple, open_[~overlap].tolist()))
     numbers = [between(flat.contacts[source[i]], flat.contacts[source[j]], ground) for i, j in pairs]
     for i, one in enumerate(made):
@@ -342,6 +344,18 @@ def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape]) -> n
     return found
 
 
+def _of_parts(
+    overlap: np.ndarray, pairs: np.ndarray, body: np.ndarray, shapes: list[Shape], beside: np.ndarray
+) -> np.ndarray:
+    """The same of convex parts of near bodies: with all parts of the two if one overlaps one."""
+    part = np.array([isinstance(shape, ConvexPart) for shape in shapes], bool)
+    one, other = body[pairs].T
+    near = part[pairs].all(axis=1) & beside[one, other]
+    both = np.minimum(one, other) * len(beside) + np.maximum(one, other)
+    found: np.ndarray = overlap | (near & np.isin(both, both[overlap & near]))
+    return found
+
+
 def _open_pairs(
     body: np.ndarray, source: np.ndarray, shapes: list[Shape], shut: np.ndarray, beside: np.ndarray
 ) -> np.ndarray:
@@ -349,15 +363,15 @@ def _open_pairs(
 
     Left out are those that are a pair of their own kind, two rods, or a rod and a box.
     """
-    rod, box, hull = (np.array([isinstance(shape, kind) for shape in shapes], bool)
-                      for kind in (Sphere | Capsule, Box, Hull))  # fmt: skip
+    rod, box, hull, part = (np.array([isinstance(shape, kind) for shape in shapes], bool)
+                            for kind in (Sphere | Capsule, Box, Hull, ConvexPart))  # fmt: skip
     moving, every = np.flatnonzero(body >= 0), np.arange(len(body))
     found = [np.zeros((0, 2), np.int32)]
     for i in range(len(body)):
         j = (moving if body[i] < 0 else every)
         j = j[np.searchsorted(j, i, side="right") :]
         own = (rod[i] & (rod[j] | box[j])) | (box[i] & rod[j])
-        near = hull[i] & hull[j] & beside[body[i], body[j]]
+        near = hull[i] & hull[j] & ~(part[i] & part[j]) & beside[body[i], body[j]]
         j = j[~(own | shut[source[i], source[j]] | near)]
         rows = np.column_stack([np.full(len(j), i), j])
         found.append((rows if body[i] >= 0 else rows[:, ::-1]).astype(np.int32))

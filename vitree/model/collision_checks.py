@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree.findings import Finding
 from vitree.geometry.meshes import TriangleMesh
-from vitree.geometry.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Sphere
+from vitree.geometry.shapes import RIM_POINTS, Box, Capsule, Cone, ConvexPart, Cylinder, Disk, Ellipsoid, Hull, Sphere
 from vitree.geometry.solids import HALF_SPACE, circle_across, planes_about, points_within, solids_of
 from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat, limits_of
@@ -25,8 +25,8 @@ SHRUNK = 1e-3
 #: Directions that are tried to separate two shapes, and the weight of sums of shares in the search for nearest points.
 TRIES, HEAVY = 20, 1e3
 #: Words for kinds of shapes.
-_WORDS = {Box: "box", Cylinder: "cylinder", Hull: "hull", Sphere: "sphere", Capsule: "capsule", Disk: "disk",
-          Cone: "cone", Ellipsoid: "ellipsoid"}  # fmt: skip
+_WORDS = {Box: "box", Cylinder: "cylinder", Hull: "hull", ConvexPart: "convex part", Sphere: "sphere",
+          Capsule: "capsule", Disk: "disk", Cone: "cone", Ellipsoid: "ellipsoid"}  # fmt: skip
 
 
 class Part(NamedTuple):

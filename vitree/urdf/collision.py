@@ -10,9 +10,8 @@ from xml.etree.ElementTree import Element as Node
 import numpy as np
 
 from vitree.errors import InputError, ModelError, UrdfError
-from vitree.geometry.hull import Thinned
 from vitree.geometry.meshes import Meshes, TriangleMesh, meshes_by
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Place, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, ConvexPart, Cylinder, Hull, Place, Shape, Sphere
 from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.urdf.hulls import MeshParts, mesh_hull, mesh_parts
@@ -80,12 +79,9 @@ def _mesh_solids(shape: Geometry, meshes: Meshes, told: _Told | None, place: Pla
         found = mesh_parts(filename, scale, most, meshes.error)
         if told is not None:
             told.add(shape.frame, found)
-        return [_hull(part, most, place) for part in found.parts]
-    return [_hull(mesh_hull(filename, scale, most), most, place)]
-
-
-def _hull(found: Thinned, most: int, place: Place) -> Hull:
-    return Hull(cast("np.ndarray", found), most, **place)  # which takes a hull that is made as it is
+        return [ConvexPart(cast("np.ndarray", part), most, **place) for part in found.parts]
+    # a hull that is made already is taken as it is
+    return [Hull(cast("np.ndarray", mesh_hull(filename, scale, most)), most, **place)]
 
 
 def contacts_of(

@@ -108,8 +108,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     cdef Facet found[FOUND_FACETS]
     cdef Placed A, B
     cdef Near* at = &x.at[e.pair]
-    cdef Near other, best
-    cdef Vec3 n = at.n
+    cdef Near other
+    cdef Vec3 n = at.n, across
     cdef double gap = -INFINITY, least = min(0.0, at.gap) - MISSING
     cdef bint along, missing = False
     if x.facet[e.slot].kind == CLOSEST:
@@ -126,8 +126,7 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
             n = other.n
         if gap < least:
             # the search is among the directions about the first one; faces side by side are separated across them
-            deepest_features(&A, &B, &best)
-            gap = best.gap if best.gap >= least else gap
+            gap = max(gap, separating_face(&A, &B, least, &across))
     if gap >= least:
         for c in range(first, first + MOST_FACETS):
             if x.within[c] == OUTSIDE:

@@ -15,7 +15,8 @@ cdef double TOUCH_ENOUGH = 0.1
 cdef double BLOWN_UP = 100.0
 #: Steps in which normals turn by more than the angle of this cosine are repeated in parts where they gain more
 cdef double TURNED_NORMAL = 0.99
-cdef double MOST_GAIN = 1.02
+cdef double MOST_GAIN = 1.5
+cdef double GAIN_BY_NORMALS = 1.02
 #: The same for points of rims that run over this fraction of their distance from the origin of the body
 cdef double RUN_AROUND = 0.3
 #: A correction that leaves more than this fraction requests another operator
@@ -563,6 +564,16 @@ cdef bint gains_by_turning(ModelStepper self) noexcept nogil:
     model_velocity(self, self.lane.state.q, self.lane.state.x, newton.v)
     before = vt_inner(self.nv, self.lane.state.x, newton.v)
     before += mass * (g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * self.lane.now.h * self.lane.now.h
+    # by the normal impulses alone: tangential ones of driven wheels accelerate
+    memset(x.T, 0, x.ports * sizeof(double))
+    for k in range(x.count):
+        add_touch_row(&x.W1[x.cones.row[k]], x.cones.lam[x.cones.row[k]], x.T)
+    memcpy(newton.spare, self.lane.state.x, self.nv * sizeof(double))
+    for k in range(x.ports):
+        push_port(x, k, x.T[k], newton.spare)
+    model_velocity(self, self.lane.state.q, newton.spare, newton.v)
+    if not vt_inner(self.nv, newton.spare, newton.v) <= GAIN_BY_NORMALS * before:
+        return True
     for i in range(self.nv):
         newton.spare[i] = self.lane.state.x[i] + x.impulse[i]
     model_velocity(self, self.lane.state.q, newton.spare, newton.v)

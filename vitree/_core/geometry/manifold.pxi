@@ -544,13 +544,15 @@ cdef double TOUCHING = 1e-10
 cdef int facets_of(const Placed* A, const Placed* B, Vec3 start, Near* x, Facet* list) noexcept nogil:
     # the facets of two shapes, at most MOST_FACETS; x: the features that keep them apart, or the closest ones
     cdef Near best
+    cdef Vec3 n
     cdef int count
     nearest_features(A, B, start, x)
     if x.gap < -TOUCHING:
         # the search is among the directions about the first one, which separated the shapes before they slid on
-        deepest_features(A, B, &best)
-        if best.gap >= -TOUCHING:
-            x[0] = best
+        if separating_face(A, B, -TOUCHING, &n) >= -TOUCHING:
+            nearest_features(A, B, n, &best)
+            if best.gap >= -TOUCHING:
+                x[0] = best
     if not is_round(A.s) and not is_round(B.s):
         keeping_apart(A, B, x)
         count = facets_about(A, B, x.n, list)

@@ -367,6 +367,23 @@ cdef void deepest_features(const Placed* A, const Placed* B, Near* x) noexcept n
         better_from(A, B, best, x)
 
 
+cdef double separating_face(const Placed* A, const Placed* B, double least, Vec3* n) noexcept nogil:
+    # the gap along the normal of a face, the first along which the shapes are as far apart as least; -INFINITY of none
+    cdef Vec3 e
+    cdef double value
+    cdef int i, k
+    if B.s.kind == HALF_SPACE:
+        return -INFINITY
+    for i in range(2):
+        for k in range(A.s.faces if i else B.s.faces):
+            e = neg(rotated(A, constant3(A.s.face + 4 * k))) if i else rotated(B, constant3(B.s.face + 4 * k))
+            value = separation(A, B, e)
+            if value >= least:
+                n[0] = e
+                return value
+    return -INFINITY
+
+
 cdef void better_from(const Placed* A, const Placed* B, Vec3 start, Near* x) noexcept nogil:
     cdef Near other
     nearest_features(A, B, start, &other)

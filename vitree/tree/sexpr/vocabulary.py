@@ -183,6 +183,13 @@ def _hull(
     return shapes.Hull(given, max(4, len(given)), thinned=lost, **_placed(position, rotation))
 
 
+def _convex_part(
+    vertices: Numbers, lost: float = 0.0, position: Vector = _ORIGIN, rotation: Numbers = _EYE
+) -> shapes.ConvexPart:
+    hull = _hull(vertices, lost, position, rotation)
+    return shapes.ConvexPart(hull.vertices, hull.most, thinned=lost, position=hull.position, rotation=hull.rotation)
+
+
 def _triangle_mesh(
     vertices: Numbers, faces: Numbers, position: Vector = _ORIGIN, rotation: Numbers = _EYE
 ) -> TriangleMesh:
@@ -208,6 +215,7 @@ INNER: dict[str, dict[str, tuple[Make, str]]] = {
         "ellipsoid": (_ellipsoid, "(a b c)" + _PLACE),
         "disk": (_disk, "radius (ax ay az)?" + _PLACE),
         "hull": (_hull, "(vertices ...) lost?" + _PLACE),
+        "convex-part": (_convex_part, "(vertices ...) lost?" + _PLACE),
         "triangle-mesh": (_triangle_mesh, "(vertices ...) (faces ...)" + _PLACE),
     },
     "ground": {**_TURNING, "terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import of_kind
 from vitree.errors import ModelError
 from vitree.geometry.meshes import TriangleMesh
-from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cone, ConvexPart, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 from vitree.mechanism import constraints
 from vitree.mechanism.constraints import Constraint
 from vitree.mechanism.contacts import LIMITS as OF_JOINTS
@@ -35,7 +35,8 @@ _SIZES: dict[type[Shape], Callable[..., tuple[object, ...]]] = {
     Box: lambda x: (x.size,), Sphere: lambda x: (x.radius,), Capsule: lambda x: (x.radius, x.length),
     Cylinder: lambda x: (x.radius, x.length, x.rim_points), Disk: lambda x: (x.radius, x.axis),
     Cone: lambda x: (x.radius, x.length), Ellipsoid: lambda x: (x.semi_axes,),
-    Hull: lambda x: (np.ravel(x.vertices), x.lost), TriangleMesh: lambda x: (np.ravel(x.vertices), np.ravel(x.faces)),
+    Hull: lambda x: (np.ravel(x.vertices), x.lost), ConvexPart: lambda x: (np.ravel(x.vertices), x.lost),
+    TriangleMesh: lambda x: (np.ravel(x.vertices), np.ravel(x.faces)),
 }  # fmt: skip
 
 
