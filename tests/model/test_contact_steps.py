@@ -187,11 +187,11 @@ def friction_of(log, mu):
 def test_friction_is_against_the_slip_of_the_step_where_no_impulses_are_found_otherwise():
     """Of balls that jam, each contact that slides has one of the two laws of friction, and some turn to the other."""
     turned = solved = 0
-    for seed in range(1, 7):
+    for seed in range(9):
         model, q = pit(0.5, seed)
         run = vt.simulate(model, q, duration=1.0, dt=5e-3)
-        if run.settings.get("inexact_contacts", (0, 0.0))[1] > 1e-6:
-            continue  # the laws are satisfied up to that residual
+        if run.settings.get("inexact_contacts", (0, 0.0))[1] > 1e-6 or run.settings["halved"]:
+            continue  # the laws are satisfied up to that residual, and of a step in parts in each part
         solved += 1
         own, half = friction_of(run.contacts, 0.5)
         assert np.nanmin([own, half], axis=0).max() < 1e-5
