@@ -131,6 +131,59 @@ def test_gaps_change_as_their_normals_say(one, other):
 # ---- motion ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_gaps_are_exact_however_near_shapes_are(one, other):
+    """Along the normal of two shapes that are apart the gap is what is left of the way, to 1e-13 m."""
+    rng = np.random.default_rng(len(one) + 10 * len(other))
+    for _ in range(6):
+        model = bodies([shaped(rng, one), shaped(rng, other)], ground=False)
+        q = model.neutral()
+        for k in range(2):
+            q = turned(rng, model, q, k)
+        way = rng.normal(size=3)
+        q[:3] = way / np.linalg.norm(way)
+        start = model.contact_gaps(q)
+        k = int(start.gap.argmin())
+        first = start.normal[k] * (1 if start.a[k] == "body 0" else -1)
+        for left in (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 0.0):
+            near = q.copy()
+            near[:3] -= (start.gap[k] - left) * first
+            assert abs(model.contact_gaps(near).gap.min() - left) < 1e-13
+
+
+@pytest.mark.parametrize("step", [1e-3, 5e-3, 1e-2])
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_no_fall_ends_below_zero(one, other, step):
+    """Of thrown bodies no node has a gap below -1e-10 m, and the energy never exceeds its start."""
+    for seed, friction in enumerate((0.0, 0.3, 3.0)):
+        rng = np.random.default_rng(1000 * len(one) + 100 * len(other) + seed)
+        inertia = [np.diag(rng.uniform(0.005, 0.01, 3) + 0.003) for _ in range(2)]
+        model = bodies([shaped(rng, one), shaped(rng, other)], friction=friction, inertia=inertia)
+        q, v = model.neutral(), rng.normal(size=12) * np.tile([0.3, 0.3, 0.5, 2, 2, 2], 2)
+        for k in range(2):
+            q[7 * k : 7 * k + 3] = *rng.uniform(-0.1, 0.1, 2), 0.35 + 0.6 * k
+            q = turned(rng, model, q, k)
+        run = vt.simulate(model, q, v, duration=0.8, dt=step, method=METHODS[seed % 2], monitors="gap")
+        assert run.monitors["gap"].min() > -1e-10
+        assert (run.energy - run.energy[0]).max() < 1e-5
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shape", [vt.Disk(0.15), vt.Cylinder(0.15, 0.1)], ids=["disk", "cylinder"])
+def test_what_lands_flat_gains_no_energy(shape, method):
+    """Its lowest point runs around the rim within a step."""
+    for seed, friction in enumerate((0.0, 0.3, 1.0)):
+        rng = np.random.default_rng(seed)
+        model = bodies([shape], friction=friction)
+        q = model.neutral()
+        q[2] = 0.5
+        q = model.integrate(q, np.r_[0, 0, 0, 0.02 * rng.normal(size=2), 0])
+        v = np.r_[0, 0, 0, 0.3 * rng.normal(size=3)]
+        for step in (1e-3, 2e-3):
+            run = vt.simulate(model, q, v, duration=0.6, dt=step, method=method, monitors="gap")
+            assert run.monitors["gap"].min() > -1e-10 and np.diff(run.energy).max() < 1e-3
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_falls(one, other, method):

@@ -66,7 +66,7 @@ _Rod = tuple[int, np.ndarray, float, int]
 #: A convex shape: as the core takes it, row, itself.
 _Solid = tuple[Mapping[str, Any], int, Shape]
 #: Shapes whose pairs with planes are pairs of convex shapes; the others meet planes by points.
-EXACT_ON_PLANES = (Cylinder, Cone, Ellipsoid)
+EXACT_ON_PLANES = (Cylinder, Cone, Ellipsoid, Disk)
 #: A box: body, rotation, middle, half the edges, row.
 _Box = tuple[int, np.ndarray, np.ndarray, np.ndarray, int]
 

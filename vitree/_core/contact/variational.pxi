@@ -322,7 +322,8 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             if x.foretold:
                 found = INFINITY
             elif e <= p.goal and (found <= max(goal, 2.0 * x.residue) or (
-                    k > TOUCH_LAST and (x.residue > 0.0 or found <= TOUCH_LEFT * touch_speed(self)))):
+                    k > TOUCH_LAST and (x.residue > 0.0 or x.lenient or x.as_found
+                                        or found <= TOUCH_LEFT * touch_speed(self)))):
                 if found > goal:
                     x.accepted = max(x.accepted, found)
                 x.passes += k

@@ -223,7 +223,7 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
     apart.gap = -INFINITY
     if d > 0.0:
         features_of(A, B, &at, moved, n, &apart, &a, &b)
-        if apart.exact and d > PULLED * size:
+        if apart.exact and apart.gap > PULLED * size:
             x[0] = apart
             return
     moved = pulled_apart(A, B, start, &at, &n)
@@ -333,7 +333,7 @@ cdef void over_face(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, bi
         face_feature(B.s, facing(B, n), &y.fb)
         material_point(A, a, -1, A.s.radius, &y.fa)
     y.exact = touch_features(A, &y.fa, B, &y.fb, &y.n, &y.gap, &y.a, &y.b)
-    if y.gap > gap + BEYOND * (A.s.reach + B.s.reach):
+    if not fabs(y.gap - gap) <= BEYOND * (A.s.reach + B.s.reach):
         # the point is not where the shapes meet
         if own:
             support_feature(B, n, &y.fb)
