@@ -116,7 +116,8 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
         if solved:
             note_halves(self)
             break
-    if not solved and not best and touch.cut >= TOUCH_CUTS and now.cause == OK:
+    if not solved and not best and now.cause == OK and self.ntouch and (
+            touch.cut >= TOUCH_CUTS or not self.method.explicit):
         solved = again(self, 1, True, &spent)
     now.iterations = spent
     if solved:
