@@ -12,7 +12,6 @@ cdef double MISSING = 1e-12
 cdef double STILL_PLACE = 1e-7
 #: Angles on rims by which points are ahead fall at least so fast for the secant method
 cdef double STEEP_RIM = -0.2
-cdef double TURN = 6.283185307179586
 #: Points nearer to each other than this fraction of the size of a shape are beside each other
 cdef double BESIDE = 0.1
 

@@ -17,8 +17,6 @@ cdef double BLOWN_UP = 100.0
 cdef double TURNED_NORMAL = 0.99
 cdef double MOST_GAIN = 1.5
 cdef double GAIN_BY_NORMALS = 1.02
-#: The same for points of rims that run over this fraction of their distance from the origin of the body
-cdef double RUN_AROUND = 0.3
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -517,69 +515,57 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     return OK
 
 
-cdef bint blows_up(ModelStepper self) noexcept nogil:
-    # whether impulses that do not satisfy the laws multiply the kinetic energy: no contact does
+cdef double doubled_energy(ModelStepper self, const double* q, const double* p) noexcept nogil:
+    # p.v, twice the kinetic energy
     cdef Newton* newton = &self.lane.newton
+    model_velocity(self, q, p, newton.v)
+    return vt_inner(self.nv, p, newton.v)
+
+
+cdef double doubled_energy_before(ModelStepper self) noexcept nogil:
+    # the same at node 1, with what gravity adds in the step to bodies at rest
     cdef const double* g = self.shared.m.g
-    cdef double before, after, mass = 0.0
+    cdef double mass = 0.0
     cdef int i
     for i in range(self.shared.m.nbody):
         mass += self.shared.m.body[i].mass
-    model_velocity(self, self.lane.state.q, self.lane.state.x, newton.v)
-    before = vt_inner(self.nv, self.lane.state.x, newton.v)
-    before += mass * (g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * self.lane.now.h * self.lane.now.h
-    model_velocity(self, self.lane.state.q2, self.lane.state.x2, newton.v)
-    after = vt_inner(self.nv, self.lane.state.x2, newton.v)
-    return not after <= BLOWN_UP * before
+    return doubled_energy(self, self.lane.state.q, self.lane.state.x) + mass * (
+        g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * self.lane.now.h * self.lane.now.h
 
 
-cdef bint runs_around(ModelStepper self, int c) noexcept nogil:
-    # whether the lowest point of a rim moves far over its body
-    cdef Touching* x = &self.contact
-    cdef int body = self.touch[c].body_a
-    cdef Vec3 before = tmul(x.pose1[body].R, sub(x.here[c].a, x.pose1[body].o))
-    cdef Vec3 after = tmul(x.pose2[body].R, sub(x.there[c].a, x.pose2[body].o))
-    return square_of(sub(after, before)) > RUN_AROUND * RUN_AROUND * square_of(before)
+cdef bint blows_up(ModelStepper self) noexcept nogil:
+    # whether impulses that do not satisfy the laws multiply the kinetic energy: no contact does
+    cdef double before = doubled_energy_before(self)
+    return not doubled_energy(self, self.lane.state.q2, self.lane.state.x2) <= BLOWN_UP * before
 
 
 cdef bint gains_by_turning(ModelStepper self) noexcept nogil:
-    # whether impulses of facets whose normals turn within the step, or of rims whose lowest points run around, raise the
-    # kinetic energy at node 1: where the impulse acts along another direction than the gap of node 2 changes, it may do so
+    # whether impulses of facets whose normals turn within the step raise the kinetic energy at node 1: where the impulse
+    # acts along another direction than the gap of node 2 changes, it may do so
     cdef Touching* x = &self.contact
-    cdef Newton* newton = &self.lane.newton
-    cdef const double* g = self.shared.m.g
-    cdef double before, after, mass = 0.0
+    cdef double* p = self.lane.newton.spare
+    cdef double before
     cdef int k, i
     cdef bint turns = False
-    for k in range(x.count):
+    for k in range(x.count if x.slots else 0):
         i = x.member[k]
-        if x.cones.lam[x.cones.row[k]] > 0.0:
-            if self.touch[i].kind == ON_FACET:
-                turns = turns or dot(x.here[i].n, x.there[i].n) < TURNED_NORMAL
-            elif self.touch[i].kind == ON_RIM:
-                turns = turns or runs_around(self, i)
+        turns = turns or (self.touch[i].kind == ON_FACET and x.cones.lam[x.cones.row[k]] > 0.0
+                          and dot(x.here[i].n, x.there[i].n) < TURNED_NORMAL)
     if not turns:
         return False
-    for i in range(self.shared.m.nbody):
-        mass += self.shared.m.body[i].mass
-    model_velocity(self, self.lane.state.q, self.lane.state.x, newton.v)
-    before = vt_inner(self.nv, self.lane.state.x, newton.v)
-    before += mass * (g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * self.lane.now.h * self.lane.now.h
+    before = doubled_energy_before(self)
     # by the normal impulses alone: tangential ones of driven wheels accelerate
     memset(x.T, 0, x.ports * sizeof(double))
     for k in range(x.count):
         add_touch_row(&x.W1[x.cones.row[k]], x.cones.lam[x.cones.row[k]], x.T)
-    memcpy(newton.spare, self.lane.state.x, self.nv * sizeof(double))
+    memcpy(p, self.lane.state.x, self.nv * sizeof(double))
     for k in range(x.ports):
-        push_port(x, k, x.T[k], newton.spare)
-    model_velocity(self, self.lane.state.q, newton.spare, newton.v)
-    if not vt_inner(self.nv, newton.spare, newton.v) <= GAIN_BY_NORMALS * before:
+        push_port(x, k, x.T[k], p)
+    if not doubled_energy(self, self.lane.state.q, p) <= GAIN_BY_NORMALS * before:
         return True
     for i in range(self.nv):
-        newton.spare[i] = self.lane.state.x[i] + x.impulse[i]
-    model_velocity(self, self.lane.state.q, newton.spare, newton.v)
-    after = vt_inner(self.nv, newton.spare, newton.v)
-    return not after <= MOST_GAIN * before
+        p[i] = self.lane.state.x[i] + x.impulse[i]
+    return not doubled_energy(self, self.lane.state.q, p) <= MOST_GAIN * before
 
 
 cdef bint turns_little(ModelStepper self) noexcept nogil:

@@ -19,6 +19,7 @@ cdef enum:                  # kinds of features
     ROUND = 6               # of an ellipsoid
     FACE = 7                # n = e; size: e.x on it
 
+cdef double TURN = 6.283185307179586
 #: Sine of the angle within which a cap lies flat
 cdef double FLATTISH = 0.1
 #: Sine of the angle to an axis below which a direction is along it

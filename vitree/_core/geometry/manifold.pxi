@@ -84,7 +84,7 @@ cdef void near_plane(const Placed* P, Vec3 m, Vec3 t1, Vec3 t2, Patch* out) noex
             f = cross(P.axis, e)
             out.center[0], out.center[1] = dot(P.rim[j], t1), dot(P.rim[j], t2)
             for k in range(CAP_POINTS):
-                vt_sincos(6.283185307179586 * k / CAP_POINTS, &sine, &cosine)
+                vt_sincos(TURN * k / CAP_POINTS, &sine, &cosine)
                 x = add(P.rim[j], axpy(s.rim * cosine, e, scale(s.rim * sine, f)))
                 material_point(P, x, CAP_POINTS * j + k, 0.0, &out.spot[k].f)
                 out.spot[k].x = x

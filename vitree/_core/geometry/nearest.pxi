@@ -56,6 +56,11 @@ cdef inline void rim_feature(const vt_shape* s, int k, Feature* f) noexcept nogi
     f.p, f.e = constant3(s.center + 3 * k), constant3(s.axis)
 
 
+cdef inline int rim_of_cap(const vt_shape* s, const Feature* f) noexcept nogil:
+    # the number of the rim about a face of a cylinder, a cone or a disk
+    return 1 if s.rims == 2 and dot(f.e, constant3(s.axis)) > 0.0 else 0
+
+
 cdef inline void side_feature(const vt_shape* s, Feature* f) noexcept nogil:
     # of a cylinder or a cone
     f.kind, f.id, f.other, f.e = SIDE if s.rims == 2 else SLANT, 0, -1, constant3(s.axis)
@@ -149,10 +154,10 @@ cdef bint holds(const Placed* P, Feature* f, Vec3 m, Vec3 x) noexcept nogil:
         return True
     c = dot(P.axis, m)
     if f.kind == FACE:
-        d = sub(own, constant3(s.center + 3 * (1 if s.rims == 2 and dot(f.e, constant3(s.axis)) > 0.0 else 0)))
+        d = sub(own, constant3(s.center + 3 * rim_of_cap(s, f)))
         d = axpy(-dot(f.e, d), f.e, d)
         if dot(d, d) > s.rim * s.rim:
-            rim_feature(s, 1 if s.rims == 2 and dot(f.e, constant3(s.axis)) > 0.0 else 0, f)
+            rim_feature(s, rim_of_cap(s, f), f)
             return False
     elif f.kind == RIM:
         if (s.rims == 2 and (c > AT_KINK if f.id == 0 else c < -AT_KINK)) or (s.count and c > s.slope + AT_KINK):
@@ -229,8 +234,8 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
     moved = pulled_apart(A, B, start, &at, &n)
     features_of(A, B, &at, moved, n, x, &a, &b)
     # where shapes touch, points and edges have no direction of their own: the normals of faces beside the found one
-    over_face(A, B, neg(rotated(A, constant3(A.s.face + 4 * facing(A, neg(n))))) if A.s.faces else n, a, b, True, x)
-    over_face(A, B, rotated(B, constant3(B.s.face + 4 * facing(B, n))) if B.s.faces else n, a, b, False, x)
+    over_face(A, B, n, a, b, True, x)
+    over_face(A, B, n, a, b, False, x)
     if apart.gap > x.gap + FACE_GAIN * size:
         x[0] = apart
 
@@ -260,7 +265,7 @@ cdef inline bint cap_tilts(const Placed* P, Feature* f) noexcept nogil:
     # in the place of a cap, its rim
     cdef bint cap = f.kind == FACE and P.s.rims > 0
     if cap:
-        rim_feature(P.s, 1 if P.s.rims == 2 and dot(f.e, constant3(P.s.axis)) > 0.0 else 0, f)
+        rim_feature(P.s, rim_of_cap(P.s, f), f)
     return cap
 
 
@@ -319,18 +324,26 @@ cdef void features_of(const Placed* A, const Placed* B, const Simplex* at, Vec3 
 
 
 cdef void over_face(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, bint own, Near* x) noexcept nogil:
-    # the face of a (own) or of b across n, if the shapes are farther apart along it than found so far, with the point a or
-    # b (without radii) on it
+    # the face of a (own) or of b that is nearest to across n, if the shapes are farther apart along its normal than found so
+    # far, with the point b or a (without radii) on it
+    cdef const Placed* P = A if own else B
     cdef Near y
-    cdef double gap = separation(A, B, n)
-    if not ((A.s.faces if own else B.s.faces) and gap > x.gap + FACE_GAIN * (A.s.reach + B.s.reach)):
+    cdef double gap
+    cdef int face
+    if not P.s.faces:
+        return
+    face = facing(P, neg(n) if own else n)
+    n = rotated(P, constant3(P.s.face + 4 * face))
+    n = neg(n) if own else n
+    gap = separation(A, B, n)
+    if not gap > x.gap + FACE_GAIN * (A.s.reach + B.s.reach):
         return
     y.n = n
     if own:
-        face_feature(A.s, facing(A, neg(n)), &y.fa)
+        face_feature(A.s, face, &y.fa)
         material_point(B, b, -1, B.s.radius, &y.fb)
     else:
-        face_feature(B.s, facing(B, n), &y.fb)
+        face_feature(B.s, face, &y.fb)
         material_point(A, a, -1, A.s.radius, &y.fa)
     y.exact = touch_features(A, &y.fa, B, &y.fb, &y.n, &y.gap, &y.a, &y.b)
     if not fabs(y.gap - gap) <= BEYOND * (A.s.reach + B.s.reach):
