@@ -25,6 +25,8 @@ cdef double CHEAP_ROWS = 48.0
 cdef double EXPLICIT_PRICE = 0.2
 #: A contact is in the solve from the beginning if so many changes of its gap in the last step close it
 cdef double FORESEEN = 1.5
+#: [m] a trial closes a contact whose gap it brings below its bound by more
+cdef double CLOSES = 1e-13
 #: [m] farther apart than where contacts count as closed
 cdef double AWAY = 2e-6
 #: The list of what is near is made anew so much earlier where there are convex shapes
@@ -502,7 +504,7 @@ cdef void leave_far(ModelStepper self, int k) noexcept nogil:
 
 cdef inline bint comes_in(ModelStepper self, int c) noexcept nogil:
     # whether the trial closes it beyond its gap at the start
-    return self.contact.within[c] == OUTSIDE and self.contact.there[c].gap < self.contact.target[c] - 1e-13
+    return self.contact.within[c] == OUTSIDE and self.contact.there[c].gap < self.contact.target[c] - CLOSES
 
 
 cdef bint join(ModelStepper self) noexcept nogil:
@@ -946,6 +948,22 @@ cdef void gather_push(ModelStepper self) noexcept nogil:
     self.contact.foretold = False
 
 
+cdef bint normals_turn_back(ModelStepper self, int group) noexcept nogil:
+    # whether contacts respond to their own impulses with the opposite sign, since their normals turn within the step: their
+    # rows at node 2 become those at node 1
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef const TouchGroup* g = &x.group[group]
+    cdef int k, o
+    cdef bint found = False
+    for k in range(g.member, g.member + g.count):
+        o = y.row[k]
+        if y.law[k] == CONE and not y.diagonal[o] > 0.0 and x.coupled == x.W2:
+            memcpy(x.W2 + o, x.W1 + o, y.dim[k] * sizeof(TouchRow))
+            found = True
+    return found
+
+
 cdef void couple_contacts(ModelStepper self, const double* P, const TouchRow* W2) noexcept nogil:
     # G = W2^T P W1
     cdef Touching* x = &self.contact
@@ -955,6 +973,8 @@ cdef void couple_contacts(ModelStepper self, const double* P, const TouchRow* W2
     for k in range(x.groups):
         cut_cones(self, k, &part)
         cones_diagonal(&part)
+        if normals_turn_back(self, k):
+            cones_diagonal(&part)
         x.cones.least_held = max(part.least_held, x.cones.least_held if k else 0.0)
 
 
@@ -978,6 +998,7 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
     for i in range(g.count):
         part.row[i] = y.row[k + i] - o
     part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
+    part.given = y.given + o
     part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
     part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + WIDE * o, y.by_lam + WIDE * o
     part.d, part.least, part.own_block = y.d + o, y.least + o, y.own_block + WIDE * o
@@ -1039,6 +1060,19 @@ cdef bint turn_to_own_slip(ModelStepper self, ContactProblem* part, int member) 
     return differs
 
 
+cdef bint relax_targets(ModelStepper self) noexcept nogil:
+    # of rigid contacts whose gap at node 1 is below the bound that they hold, the bound becomes that gap: what is jammed
+    # may have no other motion than none. Whether there are any
+    cdef Touching* x = &self.contact
+    cdef int k, c
+    cdef bint found = False
+    for k in range(x.count):
+        c = x.member[k]
+        if not stands(&self.touch[c]) and self.touch[c].stiffness == INFINITY and x.here[c].gap < x.target[c]:
+            x.target[c], found = x.here[c].gap, True
+    return found
+
+
 cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
     # whether the passes go on with impulses that leave a residual: a small one that cannot be reduced, or any, if neither
     # the step's corrections nor shorter steps have found others
@@ -1049,6 +1083,8 @@ cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
     if left <= goal:
         return True
     x.cut += 1
+    if relax_targets(self):
+        return True
     if left <= (TOUCH_LENIENT if spent else TOUCH_LEFT) * touch_speed(self) or (spent and not self.method.explicit):
         x.residue = left
         return True

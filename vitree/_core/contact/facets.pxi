@@ -12,6 +12,10 @@ cdef double MISSING = 1e-12
 cdef double STILL_PLACE = 1e-7
 #: Angles on rims by which points are ahead fall at least so fast for the secant method
 cdef double STEEP_RIM = -0.2
+#: [m] facets whose gaps are no more beyond their bounds push
+cdef double PUSHING_GAP = 1e-10
+#: The rank among facets that may be replaced of those that pushed in a previous trial, relative to the others
+cdef double PUSHED_RANK = 1e-3
 #: Points nearer to each other than this fraction of the size of a shape are beside each other
 cdef double BESIDE = 0.1
 
@@ -171,20 +175,23 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
         material_point(A, support(A, neg(rotated(B, f.fb.e)), &id), PLANE_ID, 0.0, &f.fa)
 
 
-cdef inline bint beside(const Feature* f, const Feature* g, const vt_shape* s) noexcept nogil:
-    # whether two points of a shape are near each other
+cdef inline double apart_on(const Feature* f, const Feature* g, const vt_shape* s) noexcept nogil:
+    # the squared distance of two points of a shape, relative to its size
     cdef Vec3 d = sub(f.p, g.p)
-    return s.kind == HALF_SPACE or dot(d, d) < BESIDE * BESIDE * s.reach * s.reach
+    return 0.0 if s.kind == HALF_SPACE else dot(d, d) / (s.reach * s.reach)
 
 
 cdef double rank_of(ModelStepper self, int c) noexcept nogil:
-    # how well the place of a facet may be taken by another one: those that push have zero
+    # how well the place of a facet may be taken by another one: those that push at the end of the trial have zero
     cdef const Touching* x = &self.contact
+    cdef double open = x.there[c].gap - x.target[c]
     if x.facet[self.touch[c].slot].kind == NO_FACET:
         return INFINITY
-    if acted(x, c) or x.guess[3 * c] != 0.0 or x.guess[3 * c + 1] != 0.0 or x.guess[3 * c + 2] != 0.0:
+    if acted(x, c) or not open > PUSHING_GAP:
         return 0.0
-    return max(x.there[c].gap, 0.0)
+    if x.guess[3 * c] != 0.0 or x.guess[3 * c + 1] != 0.0 or x.guess[3 * c + 2] != 0.0:
+        return PUSHED_RANK * open
+    return open
 
 
 cdef inline double angle_on_rim(const vt_shape* s, int j, Vec3 p) noexcept nogil:
@@ -213,6 +220,13 @@ cdef void ahead_on_rim(const vt_shape* s, const Feature* before, Feature* f, dou
     f.p = add(constant3(s.center + 3 * j), axpy(s.rim * cosine, e, scale(s.rim * sine, cross(u, e))))
 
 
+cdef inline void facet_at_nodes(ModelStepper self, int c, const Facet* f, Touch* here, Touch* there) noexcept nogil:
+    # a facet at both nodes
+    cdef Touching* x = &self.contact
+    touch_at(&self.touch[c], x.at1, x.pose1, NULL, f, here)
+    touch_at(&self.touch[c], x.at2, x.pose2, here, f, there)
+
+
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
     # there. A material point that was added before, such as the lowest one of a rim, moves to a place beside it, or to any if
@@ -220,21 +234,21 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     # rest, as friction of turning lets them alternate, both are kept
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
-    cdef bint moves = False
-    cdef double rank = 0.0
+    cdef bint moves
+    cdef double rank = 0.0, away, least_away = INFINITY
     cdef Facet g = f[0]
-    cdef Touch here
+    cdef Touch here, there
     for j in range(MOST_FACETS):
         if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
             if same_place(&f.fa, &x.facet[slot + j].fa) and same_place(&f.fb, &x.facet[slot + j].fb):
                 return
-            if x.added[slot + j] and not moves:
-                other = j
-                moves = (beside(&f.fa, &x.facet[slot + j].fa, self.touch[first].shape_a)
-                         and beside(&f.fb, &x.facet[slot + j].fb, self.touch[first].shape_b))
+            away = max(apart_on(&f.fa, &x.facet[slot + j].fa, self.touch[first].shape_a),
+                       apart_on(&f.fb, &x.facet[slot + j].fb, self.touch[first].shape_b))
+            if x.added[slot + j] and away < least_away:
+                other, least_away = j, away
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = (moves and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
+    moves = (least_away < BESIDE * BESIDE and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
     if moves:
         free = other
     if free < 0:
@@ -245,12 +259,15 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
         ahead_on_rim(self.touch[c].shape_b, &x.facet[slot + free].fb, &g.fb, x.rim_angle + 2 * (slot + free))
     else:
         x.rim_angle[2 * (slot + free)] = NAN
-    touch_at(&self.touch[c], x.at1, x.pose1, NULL, &g, &here)
+    facet_at_nodes(self, c, &g, &here, &there)
+    if moves and not there.gap < min(0.0, here.gap) - CLOSES:
+        # the trial does not close the point ahead
+        g = f[0]
+        facet_at_nodes(self, c, &g, &here, &there)
     if here.gap < least:
         return
-    x.facet[slot + free], x.here[c] = g, here
+    x.facet[slot + free], x.here[c], x.there[c] = g, here, there
     x.added[slot + free] = 1
-    touch_at(&self.touch[c], x.at2, x.pose2, &x.here[c], &x.facet[slot + free], &x.there[c])
     x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, min(0.0, x.here[c].gap)
     if not moves:
         store3(x.lam + 3 * c, zero3())

@@ -23,6 +23,8 @@ cdef enum:
     CONE_SPARE = 4          # a problem has so many
     LAST_RESORT = 15        # and sweeps, until so many more are used
     SWEEPS_OF_CORRECTION = 10   # sweeps that cost about as much as a correction
+    CREEPS = 3              # most coefficients of a creep that are tried
+    CREEP_BUDGET = 40       # corrections with each
     ALONE_PASSES = 20       # most passes for a contact that slides alone
     BALL_PASSES = 50        # and of a projection
 
@@ -34,6 +36,11 @@ cdef double PROXIMAL_MOST = 100.0
 cdef double PROXIMAL_LEAST = 1e-9
 cdef double PROXIMAL_SHARE = 1e-2
 cdef double PROXIMAL_SHIFT = 1e-12
+#: The first coefficient of a creep relative to the diagonal of G, the factor to the next, and by how much the residual may
+#: be larger than without
+cdef double CREEP_FIRST = 1e-6
+cdef double CREEP_MORE = 100.0
+cdef double CREEP_WORSE = 10.0
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
 #: The shift of a correction, as a fraction of the diagonal of G
@@ -103,6 +110,7 @@ cdef struct ContactProblem:
     double* by_w            # (n, WIDE) a generalised derivative of F by w and lam of the same contact
     double* by_lam
     double* d               # (n,) a correction
+    double* given           # (n,) the guess
     double* kept            # (n,) the best lam so far
     double* least           # (n,) and of a descent
     double* own             # (3, n) diagonal and b without regularisation, and the regularisation
@@ -124,7 +132,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = (16 + LEADS + 3 * WIDE) * rows + 2 * most
+    reals = (17 + LEADS + 3 * WIDE) * rows + 2 * most
     at = <double*>realloc(x.memory, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -139,7 +147,8 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     x.by_lam = x.by_w + WIDE * rows
     x.own_block = x.by_lam + WIDE * rows
     x.least = x.own_block + WIDE * rows
-    x.port, x.answer = x.least + rows, x.least + rows + most
+    x.given = x.least + rows
+    x.port, x.answer = x.given + rows, x.given + rows + most
     x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
     x.own_row = x.port_order + most
     memset(x.law, 0, rows * sizeof(int))
@@ -875,13 +884,56 @@ cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept n
     if problem_log.room:
         log_problem(x, goal)
     x.planned = False
+    memcpy(x.given, x.lam, x.n * sizeof(double))
     e = cone_descend(x, goal, CONE_PASSES, False)
-    if e <= enough or not isfinite(e) or x.budget <= -LAST_RESORT:
+    if e <= enough or not isfinite(e):
         return e
     memcpy(x.kept, x.lam, x.n * sizeof(double))
-    x.budget -= x.price * CONE_SWEEPS / SWEEPS_OF_CORRECTION
-    cone_sweep(x, CONE_SWEEPS)
-    return cone_proximal(x, e, enough)
+    if x.budget > -LAST_RESORT:
+        x.budget -= x.price * CONE_SWEEPS / SWEEPS_OF_CORRECTION
+        cone_sweep(x, CONE_SWEEPS)
+        e = cone_proximal(x, e, enough)
+    return cone_creep(x, e, goal) if e > enough else e
+
+
+cdef double cone_creep(ContactProblem* x, double best, double goal) noexcept nogil:
+    # Of what is jammed w may be in the range of no impulses: G = W2^T P W1 has a null space, impulses along a line between
+    # two contacts within the cones of both, and b is a little outside of its range, as the rows turn within the step. Here
+    # contacts that stick creep,
+    #     w_t = (G lam + b)_t + a diag_t (lam - lam of the guess)_t,
+    # so that there are impulses of ordinary size, with no error of w_n. `kept` has the best lam so far. Returns the
+    # largest |F|
+    cdef double budget = x.budget, e = best, a = CREEP_FIRST
+    cdef double* diagonal = x.own
+    cdef double* b = x.own + x.n
+    cdef double* shift = x.own + 2 * x.n
+    cdef int i, j, k, o
+    cdef bint solved = False
+    memcpy(diagonal, x.diagonal, x.n * sizeof(double))
+    memcpy(b, x.b, x.n * sizeof(double))
+    for k in range(CREEPS):
+        memcpy(x.lam, x.given, x.n * sizeof(double))
+        memset(shift, 0, x.n * sizeof(double))
+        for i in range(x.count):
+            o = x.row[i]
+            for j in range(1, x.dim[i] if x.law[i] == CONE else 1):
+                shift[o + j] = a * diagonal[o + j]
+                x.diagonal[o + j] += shift[o + j]
+                x.b[o + j] -= shift[o + j] * x.given[o + j]
+        x.shift, x.budget = shift, CREEP_BUDGET
+        solved = cone_descend(x, goal, CONE_PASSES, False) <= goal
+        x.shift = NULL
+        memcpy(x.diagonal, diagonal, x.n * sizeof(double))
+        memcpy(x.b, b, x.n * sizeof(double))
+        if solved:
+            break
+        a *= CREEP_MORE
+    x.budget = budget
+    e = cone_map(x, x.lam, x.w, x.F, False)
+    if solved and e <= CREEP_WORSE * best:
+        return e
+    memcpy(x.lam, x.kept, x.n * sizeof(double))
+    return cone_map(x, x.lam, x.w, x.F, False)
 
 
 cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept nogil:
@@ -1217,10 +1269,12 @@ cdef void log_problem(ContactProblem* x, double goal) noexcept nogil:
     cdef size_t size = 3 + (3 + LEADS) * x.count + 2 * x.n + x.n * x.n
     cdef double* to
     cdef int k
+    cdef bint formed = x.formed
     if x.n < <int>problem_log.least or problem_log.used + size > problem_log.room:
         return
     if cones_form(x) != OK:
         return
+    x.formed = formed
     to = problem_log.at + problem_log.used
     problem_log.used += size
     to[0], to[1], to[2] = x.count, x.n, goal
