@@ -819,8 +819,10 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
     cdef const Touch* before
     cdef TouchRow* to
     cdef Vec3 arm_a, arm_b, t, couple
+    cdef PatchFrame patch
     cdef double more
     cdef int k, c, j, way
+    patch.patch = -1
     for k in range(x.count):
         c = x.member[k]
         e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
@@ -847,7 +849,7 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
         if e.dim == 1:
             continue
         if on_patch(self, c):
-            patch_rows(self, e, c, before, pose, end, to + 1)
+            patch_rows(self, e, c, before, pose, end, &patch, to + 1)
             continue
         more = halfway(e, before)
         arm_a, arm_b = axpy(-more, before.n, before.arm_a), axpy(more, before.n, before.arm_b)
@@ -872,37 +874,63 @@ cdef inline Vec3 patch_place(const Touching* x, const vt_contact* e) noexcept no
     return add(x.pose1[e.body_a].o, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
 
 
+cdef struct PatchFrame:     # of the rows of a patch's points, what they have in common
+    int patch               # or -1
+    Vec3 centre             # from the origin of body a, at node 1 and at the rows' node
+    Vec3 centre1
+    Vec3 arm                # the same point of body b
+    Vec3 turn_a             # minus the rotations of the bodies in the step
+    Vec3 turn_b
+    Vec3 n                  # a normal, and dlog of each of these along it
+    Vec3 axis
+    Vec3 other
+
+
+cdef void place_patch(ModelStepper self, const vt_contact* e, const Pose* pose, bint end, PatchFrame* to) noexcept nogil:
+    cdef Touching* x = &self.contact
+    to.patch, to.n = e.patch, zero3()
+    to.centre1, to.centre = mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]), mul(pose[e.body_a].R, x.patch_centre[e.patch])
+    if end:
+        to.turn_a = neg(turn_between(&x.pose1[e.body_a].R, &pose[e.body_a].R))
+    if e.body_b >= 0:
+        to.arm = sub(patch_place(x, e), x.pose1[e.body_b].o)
+        if end:
+            to.arm = mul(pose[e.body_b].R, tmul(x.pose1[e.body_b].R, to.arm))
+            to.turn_b = neg(turn_between(&x.pose1[e.body_b].R, &pose[e.body_b].R))
+
+
 cdef void patch_rows(ModelStepper self, const vt_contact* e, int c, const Touch* before, const Pose* pose, bint end,
-                     TouchRow* to) noexcept nogil:
+                     PatchFrame* on, TouchRow* to) noexcept nogil:
     # all points of a patch slide with its centre and rotate about it, by t.s = t.s_c + (n.rho)(t.(n x d)), d = (d1 + d2)/2
     # with the arm d from the centre. The derivative by displacements at node 2, as a force at the centre and a couple:
     #     t.dc + (t.(n x d))(n.drho) + (n.rho) t.(n x (dtheta x d2))/2,    drho = dlog_rho dtheta
     # Of a second body, s_c and rho are less those of its point that is at the centre at node 1
     cdef Touching* x = &self.contact
-    cdef Vec3 centre = mul(pose[e.body_a].R, x.patch_centre[e.patch]), n = before.n, d2 = zero3(), axis = n, d, t, couple
-    cdef Vec3 arm = zero3(), other = n
+    cdef Vec3 n = before.n, d2 = zero3(), d, t, couple
     cdef int j
-    d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
+    if on.patch != e.patch:
+        place_patch(self, e, pose, end, on)
+    if on.n.x != n.x or on.n.y != n.y or on.n.z != n.z:
+        on.n = on.axis = on.other = n
+        if end:
+            on.axis = dlog(on.turn_a, n)
+            if e.body_b >= 0:
+                on.other = dlog(on.turn_b, n)
+    d = sub(before.arm_a, on.centre1)
     if end:
         d2 = mul(pose[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))
         d = scale(0.5, add(d, d2))
-        axis = dlog(neg(turn_between(&x.pose1[e.body_a].R, &pose[e.body_a].R)), n)
-    if e.body_b >= 0:
-        arm = sub(patch_place(x, e), x.pose1[e.body_b].o)
-        if end:
-            arm = mul(pose[e.body_b].R, tmul(x.pose1[e.body_b].R, arm))
-            other = dlog(neg(turn_between(&x.pose1[e.body_b].R, &pose[e.body_b].R)), n)
     d = cross(n, d)
     for j in range(2):
         t = before.t2 if j else before.t1
-        couple = scale(dot(d, t), axis)
+        couple = scale(dot(d, t), on.axis)
         if end:
             couple = axpy(0.5 * x.patch_turn[e.patch], cross(d2, cross(t, n)), couple)
         to[j].a, to[j].b, to[j].size = x.port_of_body[e.body_a], -1, 6
-        put_wrench(to[j].on_a, centre, t, couple)
+        put_wrench(to[j].on_a, on.centre, t, couple)
         if e.body_b >= 0:
             to[j].b = x.port_of_body[e.body_b]
-            put_wrench(to[j].on_b, arm, neg(t), scale(-dot(d, t), other))
+            put_wrench(to[j].on_b, on.arm, neg(t), scale(-dot(d, t), on.other))
 
 
 cdef void slip_row(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius, Vec3 t,
@@ -1106,10 +1134,20 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
     cdef const Touch* at
     cdef double inverse = 1.0 / self.lane.now.h, hold
     cdef Vec3 s
-    cdef int k, c, o, j, way
+    cdef Placed A, B
+    cdef int k, c, o, j, way, pair = -1
     for k in range(x.count):
         c = x.member[k]
-        touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], facet_for(x, &self.touch[c]), &x.there[c])
+        e = &self.touch[c]
+        if e.kind != ON_FACET or x.facet[e.slot].kind == NO_FACET:
+            touch_at(e, self.lane.state.q2, x.pose2, &x.here[c], facet_for(x, e), &x.there[c])
+            continue
+        # shapes of facets one after the other are placed once
+        if e.pair != pair:
+            pair = e.pair
+            place_shape(e.shape_a, x.pose2, &A)
+            place_shape(e.shape_b, x.pose2, &B)
+        touch_placed(&x.facet[e.slot], &A, &B, &x.here[c], &x.there[c])
     slide_patches(self)
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
@@ -1200,6 +1238,10 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
     for k in range(x.count):
         c = x.member[k]
         e = &self.touch[c]
+        # of a patch the last of points one after the other
+        if e.patch >= 0 and k + 1 < x.count and self.touch[x.member[k + 1]].patch == e.patch and on_patch(
+                self, x.member[k + 1]):
+            continue
         if on_patch(self, c):
             before, after = &x.pose1[e.body_a], &x.pose2[e.body_a]
             x.patch_slip[e.patch] = sub(add(after.o, mul(after.R, x.patch_centre[e.patch])),

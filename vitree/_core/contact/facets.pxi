@@ -34,19 +34,26 @@ cdef void begin_facets(ModelStepper self, const double* q) noexcept nogil:
 
 
 cdef bint shapes_apart(const Touching* x, const vt_contact* e, const Pose* pose, double away) noexcept nogil:
-    # whether two shapes are farther apart than away. The axis of the last search is tried first: whatever it is, shapes
-    # that it separates are apart
+    # whether two shapes are farther apart than away. The last search is tried first: wherever its two points are, the shapes
+    # are no farther apart than these, and whatever its direction is, shapes that it separates are apart
     cdef Placed A, B
     cdef Near found
+    cdef Search* last = &x.search[e.pair]
+    cdef Vec3 d
+    if dot(last.n, last.n) > 0.0 and e.shape_b.kind != HALF_SPACE:
+        d = sub(add(origin_of(pose, e.body_a), mul(axes_of(pose, e.body_a), last.a)),
+                add(origin_of(pose, e.body_b), mul(axes_of(pose, e.body_b), last.b)))
+        if dot(d, d) <= away * away:
+            return False
     place_shape(e.shape_a, pose, &A)
     place_shape(e.shape_b, pose, &B)
-    if separation(&A, &B, x.axis[e.pair]) > away:
+    if separation(&A, &B, last.n) > away:
         return True
     if e.shape_b.kind == HALF_SPACE:
-        x.axis[e.pair] = constant3(e.shape_b.face)
-        return separation(&A, &B, x.axis[e.pair]) > away
+        last.n = constant3(e.shape_b.face)
+        return separation(&A, &B, last.n) > away
     nearest_features(&A, &B, first_direction(&A, &B), &found)
-    x.axis[e.pair] = found.n
+    last.n, last.a, last.b = found.n, in_body(&A, found.a), in_body(&B, found.b)
     return found.gap > away
 
 

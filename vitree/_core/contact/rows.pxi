@@ -47,6 +47,12 @@ cdef struct TouchGroup:     # contacts in the solve that are coupled by the tree
     int arrived             # a member that was stopped in the last step is to rebound
 
 
+cdef struct Search:         # of two convex shapes, the last search for their distance
+    Vec3 n                  # its direction, unit; zero before the first
+    Vec3 a                  # and a point of each that is near the other, in the core frames
+    Vec3 b
+
+
 cdef struct Touching:
     # kept
     double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first. Where contacts
@@ -199,7 +205,7 @@ cdef struct Touching:
     Near* near_read
     Facet* facet_start
     Near* near_start
-    Vec3* axis              # (pairs,) by which each was last found apart
+    Search* search          # (pairs,)
     int joins               # times that contacts joined the current step
     int* added              # (slots,) whether it was added in the current step
     double* rim_angle       # (slots, 2) of a point of a rim that moved in the current step: its last angle, and by which
@@ -238,7 +244,7 @@ cdef int facets_make(Touching* x, Memory memory, ContactList list) except -1:
                                    <Near*>memory.scratch(list.pairs * sizeof(Near)))
     x.added = <int*>memory.scratch(list.slots * sizeof(int))
     x.rim_angle = memory.scratch_reals(2 * list.slots)
-    x.axis = <Vec3*>memory.scratch(list.pairs * sizeof(Vec3))
+    x.search = <Search*>memory.scratch(list.pairs * sizeof(Search))
     x.facet_told = memory.kept_reals(FACET_ROW * list.slots)
     x.facet_told_start = memory.scratch_reals(FACET_ROW * list.slots)
     x.facet, x.at = x.facet_kept, x.near_kept

@@ -362,13 +362,20 @@ cdef void touch_wheel(const vt_contact* e, const Pose* pose, Touch* x) noexcept 
 cdef void touch_shapes(const vt_contact* e, const Facet* f, const Pose* pose, const Touch* before, Touch* x) noexcept nogil:
     # a facet of two shapes; without one nothing touches
     cdef Placed A, B
-    x.gap = INFINITY
     if f.kind != NO_FACET:
         place_shape(e.shape_a, pose, &A)
         place_shape(e.shape_b, pose, &B)
-        touch_facet(f, &A, &B, &before.n if before != NULL else NULL, &x.n, &x.gap, &x.a, &x.b)
+        touch_placed(f, &A, &B, before, x)
         return
     x.gap, x.n, x.a, x.b = INFINITY, vec3(0.0, 0.0, 1.0), origin_of(pose, e.body_a), origin_of(pose, e.body_b)
+    x.arm_a = x.arm_b = zero3()
+
+
+cdef inline void touch_placed(const Facet* f, const Placed* A, const Placed* B, const Touch* before, Touch* x) noexcept nogil:
+    # the same of placed shapes
+    touch_facet(f, A, B, &before.n if before != NULL else NULL, &x.n, &x.gap, &x.a, &x.b)
+    x.arm_a = sub(x.a, A.o) if A.s.body >= 0 else x.a
+    x.arm_b = sub(x.b, B.o) if B.s.body >= 0 else x.b
 
 
 cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const Touch* before, const Facet* facet,
@@ -421,6 +428,7 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
         touch_wheel(e, pose, x)
     elif e.kind == ON_FACET:
         touch_shapes(e, facet, pose, before, x)
+        return
     else:
         on_box(e, pose, before, x)
     x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
