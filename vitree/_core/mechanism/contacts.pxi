@@ -492,7 +492,7 @@ def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::
     for row in range(q.shape[0]):
         PyErr_CheckSignals()
         forward_kinematics(&model.m, &q[row, 0], pose)
-        for c in range(contacts.count):
+        for c in range(contacts.plain):
             if contacts.list[c].stiffness != INFINITY:
                 touch_at(&contacts.list[c], &q[row, 0], pose, NULL, NULL, &at)
                 out[row] += 0.5 * contacts.list[c].stiffness * min(at.gap, 0.0) ** 2
@@ -503,13 +503,20 @@ def late_impulses(ContactList contacts, const Py_ssize_t[::1] number, const doub
                   const double[::1] after):
     """Normal impulses (n,) [N s] of compliant contacts at the ends of steps of h [s] between two gaps [m]."""
     cdef double[::1] out = np.zeros(number.shape[0])
+    cdef const vt_pair* pair
+    cdef vt_contact e
     cdef double A, slope
     cdef Py_ssize_t k
     for k in range(number.shape[0]):
         if not 0 <= number[k] < contacts.count:
             raise ValueError(f"contact {number[k]} of {contacts.count}")
-        if contacts.list[number[k]].stiffness != INFINITY:
-            spring_impulses(&contacts.list[number[k]], h[k], before[k], after[k], &A, &out[k], &slope)
+        pair = contacts.pair_of(number[k])
+        if pair != NULL:
+            e.stiffness, e.damping = pair.stiffness, pair.damping
+        else:
+            e = contacts.list[number[k] if number[k] < contacts.facets else number[k] - MOST_FACETS * contacts.pairs]
+        if e.stiffness != INFINITY:
+            spring_impulses(&e, h[k], before[k], after[k], &A, &out[k], &slope)
     return np.asarray(out)
 
 
