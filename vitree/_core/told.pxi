@@ -80,6 +80,28 @@ def gaps_here(ModelStepper stepper, double[::1] gaps):
         gaps[k] = at.gap
 
 
+def contacts_within(ModelStepper stepper, const double[:, ::1] q):
+    """Return how many contacts are found at rows of q (n, nq) that are closed or nearly, (n,): the work of a step's node.
+
+    Facets of convex shapes are chosen anew at each. The state is lost.
+    """
+    cdef Busy busy = stepper.busy()
+    cdef Touching* x = &stepper.contact
+    cdef Py_ssize_t row
+    cdef int k
+    require_size(q.shape[1], stepper.nq, "columns of q")
+    out = np.zeros(q.shape[0], dtype=np.intp)
+    cdef Py_ssize_t[::1] found = out
+    with nogil:
+        for row in range(q.shape[0] if stepper.ntouch else 0):
+            memset(x.facet_read, 0, x.slots * sizeof(Facet))
+            x.placed1 = x.placed2 = False
+            place_start(stepper, &q[row, 0])
+            for k in range(x.asked_count):
+                found[row] += x.here[x.asked[k]].gap <= x.away
+    return out
+
+
 cdef double pair_gap(const vt_pair* p, const Pose* pose) noexcept nogil:
     cdef Placed A, B
     cdef Near x
