@@ -47,7 +47,7 @@ CoreRow = dict[str, Any]
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
 #: Codes of contacts of ``_core/types.pxd``.
-_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM, _ROLLS, _RUBS, _FACET = range(9)
+_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM, _ROLLS, _RUBS = range(8)
 #: Codes of constraints of ``_core/types.pxd``.
 _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
 _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
@@ -280,8 +280,8 @@ def _constraint(index: Index, constraint: object) -> CoreRow:
             "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip
 
 
-#: Memory of a pair of convex shapes [bytes], measured.
-PAIR = 31_000
+#: Memory of a pair of convex shapes that is far away [bytes], measured; those that are near have more.
+PAIR = 300
 #: What to do against many of them.
 OF_PAIRS = "take triangle meshes of fewer triangles, convex parts of larger error=, or leave pairs out by vt.NoContact"
 
@@ -318,15 +318,11 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
             row |= {"kind": _SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
-    patches = count * len(grounds)
+    before = len(rows)
     require_memory(f"contacts of {len(found.facing)} pairs of convex shapes", PAIR * len(found.facing), OF_PAIRS)
-    for k, ((one, other), numbers) in enumerate(zip(found.facing, found.facing_numbers, strict=True)):
-        bodies = {"body_a": found.solids[one]["body"], "body_b": found.solids[other].get("body", -1)}
-        row = {"kind": _FACET, **_surface(numbers), **bodies, "shape_a": int(one), "shape_b": int(other), "pair": k,
-               "patch": patches + k}  # fmt: skip
-        rows += [row] * FACETS
     rows += rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat)
-    return ContactList(rows, found.terrain, spans_of(rows, found.solids), found.shapes)
+    spans = spans_of(rows, found.solids, found.facing, before)
+    return ContactList(rows, found.terrain, spans, found.shapes, found.facing, _surfaces(found.facing_numbers), before)
 
 
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
@@ -356,6 +352,14 @@ def _surface(numbers: np.ndarray) -> CoreRow:
     if spin or roll:
         surface |= {"dim": 3 + bool(spin) + 2 * bool(roll), "spin": spin / friction, "roll": roll / friction}
     return surface
+
+
+def _surfaces(numbers: np.ndarray) -> np.ndarray:
+    """The same of pairs (n, 6): friction, restitution, stiffness, damping, and spin and roll over the friction."""
+    result = np.array(numbers, float)
+    turning = result[:, 4:].any(axis=1)
+    result[turning, 4:] /= result[turning, :1]
+    return result
 
 
 def limit_rows(flat: Flat) -> list[CoreRow]:

@@ -37,20 +37,30 @@ cdef void begin_facets(ModelStepper self, const double* q) noexcept nogil:
         memset(x.added, 0, x.slots * sizeof(int))
 
 
-cdef bint shapes_apart(const Touching* x, const vt_contact* e, const Pose* pose, double away) noexcept nogil:
-    # whether two shapes are farther apart than away. The axis of the last search is tried first: whatever it is, shapes
-    # that it separates are apart
+cdef bint shapes_apart(const Touching* x, int pair, const Pose* pose, double away) noexcept nogil:
+    # whether two shapes are farther apart than away. The last search is tried first: wherever its two points are, the shapes
+    # are no farther apart than these, and whatever its direction is, shapes that it separates are apart
     cdef Placed A, B
     cdef Near found
-    place_shape(e.shape_a, pose, &A)
-    place_shape(e.shape_b, pose, &B)
-    if separation(&A, &B, x.axis[e.pair]) > away:
+    cdef const vt_pair* p = &x.pair[pair]
+    cdef int s = x.seat_of[pair]
+    cdef Vec3 d
+    if s >= 0 and p.shape_b.kind != HALF_SPACE:
+        d = sub(add(origin_of(pose, p.shape_a.body), mul(axes_of(pose, p.shape_a.body), x.near_a[s])),
+                add(origin_of(pose, p.shape_b.body), mul(axes_of(pose, p.shape_b.body), x.near_b[s])))
+        if dot(d, d) <= away * away:
+            return False
+    place_shape(p.shape_a, pose, &A)
+    place_shape(p.shape_b, pose, &B)
+    if separation(&A, &B, x.axis[pair]) > away:
         return True
-    if e.shape_b.kind == HALF_SPACE:
-        x.axis[e.pair] = constant3(e.shape_b.face)
-        return separation(&A, &B, x.axis[e.pair]) > away
+    if p.shape_b.kind == HALF_SPACE:
+        x.axis[pair] = constant3(p.shape_b.face)
+        return separation(&A, &B, x.axis[pair]) > away
     nearest_features(&A, &B, first_direction(&A, &B), &found)
-    x.axis[e.pair] = found.n
+    x.axis[pair] = found.n
+    if s >= 0:
+        x.near_a[s], x.near_b[s] = in_body(&A, found.a), in_body(&B, found.b)
     return found.gap > away
 
 
@@ -83,7 +93,7 @@ cdef inline bint keeps_shape(const Feature* f) noexcept nogil:
 cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
     # the facets of a pair at node 1, if they are not there yet
     cdef Touching* x = &self.contact
-    cdef const vt_contact* e = &self.touch[x.span[k].first]
+    cdef const vt_contact* e = &self.touch[first_in(x, k)]
     cdef Facet found[FOUND_FACETS]
     cdef Placed A, B
     cdef int i
@@ -98,7 +108,7 @@ cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
         for i in range(MOST_FACETS):
             flatten(&A, &B, &x.facet[e.slot + i])
         return
-    for i in range(facets_of(&A, &B, first_direction(&A, &B), &x.at[e.pair], found)):
+    for i in range(facets_of(&A, &B, first_direction(&A, &B), &x.at[e.seat], found)):
         x.facet[e.slot + i] = found[i]
 
 
@@ -106,11 +116,11 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     # of a trial: the facets that are missing, where it brings shapes into each other, farther than they were at node 1.
     # Facets that are not in the solve do not count where a direction separates the shapes
     cdef Touching* x = &self.contact
-    cdef int first = x.span[k].first, c, i, count
+    cdef int first = first_in(x, k), c, i, count
     cdef const vt_contact* e = &self.touch[first]
     cdef Facet found[FOUND_FACETS]
     cdef Placed A, B
-    cdef Near* at = &x.at[e.pair]
+    cdef Near* at = &x.at[e.seat]
     cdef Near other
     cdef Vec3 n = at.n, across
     cdef double gap = -INFINITY, least = min(0.0, at.gap) - MISSING
@@ -167,7 +177,7 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
     cdef Placed before
     cdef int id
     place_shape(e.shape_b, x.pose1, &before)
-    f.kind, f.n = FIXED, x.at[e.pair].n
+    f.kind, f.n = FIXED, x.at[e.seat].n
     plane_through(&before, f.n, support(&before, f.n, &id), &f.fb)
     f.fb.size += e.shape_b.radius
     support_feature(A, neg(rotated(B, f.fb.e)), &f.fa)
@@ -283,7 +293,7 @@ cdef void renew_facets(ModelStepper self) noexcept nogil:
     cdef int k, i
     for i in range(x.near_count if x.slots else 0):
         k = x.near[i]
-        if self.touch[x.span[k].first].kind == ON_FACET:
+        if x.span[k].pair >= 0 and x.seat_of[x.span[k].pair] >= 0:
             renew_pair(self, k)
 
 
@@ -296,8 +306,8 @@ cdef inline void seen_from(const Pose* a, const Pose* pose, int b, Vec3* place, 
 cdef bint lasts(ModelStepper self, int k) noexcept nogil:
     # whether the shapes of a pair have hardly moved against each other since its facets were chosen, and none was added
     cdef Touching* x = &self.contact
-    cdef const vt_contact* e = &self.touch[x.span[k].first]
-    cdef const Near* at = &x.at[e.pair]
+    cdef const vt_contact* e = &self.touch[first_in(x, k)]
+    cdef const Near* at = &x.at[e.seat]
     cdef Vec3 place
     cdef Mat3 turn
     cdef double reach = e.shape_a.reach + (e.shape_b.reach if e.shape_b.kind != HALF_SPACE else 0.0)
@@ -316,7 +326,7 @@ cdef bint lasts(ModelStepper self, int k) noexcept nogil:
 
 cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
     cdef Touching* x = &self.contact
-    cdef int first = x.span[k].first, c, i, j, count = 0
+    cdef int first = first_in(x, k), c, i, j, count = 0
     cdef const vt_contact* e = &self.touch[first]
     cdef Facet found[FOUND_FACETS]
     cdef bint taken[FOUND_FACETS]
@@ -327,9 +337,9 @@ cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
             return
         place_shape(e.shape_a, x.pose2, &A)
         place_shape(e.shape_b, x.pose2, &B)
-        count = facets_of(&A, &B, x.at[e.pair].n if x.facet[e.slot].kind != NO_FACET else first_direction(&A, &B),
-                          &x.at[e.pair], found)
-        seen_from(&x.pose2[e.body_a], x.pose2, e.body_b, &x.at[e.pair].place, &x.at[e.pair].turn)
+        count = facets_of(&A, &B, x.at[e.seat].n if x.facet[e.slot].kind != NO_FACET else first_direction(&A, &B),
+                          &x.at[e.seat], found)
+        seen_from(&x.pose2[e.body_a], x.pose2, e.body_b, &x.at[e.seat].place, &x.at[e.seat].turn)
     for i in range(count):
         taken[i] = False
     for j in range(MOST_FACETS):

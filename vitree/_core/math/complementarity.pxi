@@ -106,7 +106,7 @@ cdef struct ContactProblem:
     double* lam             # (n,) the impulses: the guess, then the solution
     double* w               # (n,) their velocities
     double* F               # (n,)
-    double* own_block       # (n, WIDE) G of the rows of the same contact, in sweeps
+    double* own_block       # (n, WIDE) of the rows of the same contact G in sweeps, and D^-1 in corrections: see `cone_block`
     double* by_w            # (n, WIDE) a generalised derivative of F by w and lam of the same contact
     double* by_lam
     double* d               # (n,) a correction
@@ -247,6 +247,10 @@ cdef inline double port_block(const ContactProblem* x, const double* a, int rows
     cdef double s = 0.0
     cdef int i, width = x.on.size[x.on.of_port[row] - x.on.base]
     cdef const double* P = port_answer(x, row) + column
+    if rows == 6 and columns == 6:
+        for i in range(6):
+            s += a[i] * vt_inner(6, P + i * width, b)
+        return s
     for i in range(rows):
         s += a[i] * vt_inner(columns, P + i * width, b)
     return s
@@ -290,6 +294,9 @@ cdef void answer_of(const ContactProblem* x, const double* port, double* answer)
     for s in range(x.on.count):
         o, width = x.on.first[s] - x.first, x.on.size[s]
         P = port_answer(x, x.on.first[s]) + x.on.first[s]
+        if width == 6:
+            vt_times_six(P, 6, port + o, answer + o)
+            continue
         for k in range(width):
             answer[o + k] = vt_inner(width, P + k * width, port + o)
 
@@ -615,10 +622,11 @@ cdef bint wide_block(const ContactProblem* x, int i, double* D) noexcept nogil:
     return True
 
 
-cdef bint cone_blocks(const ContactProblem* x, int i, double* D, double* T, double* e) noexcept nogil:
+cdef bint cone_blocks(const ContactProblem* x, int i, double* T, double* e) noexcept nogil:
     # D^-1, T = D^-1 S and e = D^-1 F of one contact
     cdef int j, k, l, o = x.row[i], dim = x.dim[i]
     cdef const double* S = x.by_w + WIDE * o
+    cdef double* D = x.own_block + WIDE * o
     if not cone_block(x, i, D):
         return False
     for j in range(dim):
@@ -634,14 +642,14 @@ cdef bint cone_blocks(const ContactProblem* x, int i, double* D, double* T, doub
 cdef void cone_from_ports(ContactProblem* x) noexcept nogil:
     # d = D^-1 (F - S W2^T y) of y in `answer`
     cdef int i, j, k, o
-    cdef double D[WIDE * WIDE]
+    cdef const double* D
     cdef double v[WIDE]
     cdef double t[WIDE]
     for i in range(x.count):
         o = x.row[i]
         for j in range(x.dim[i]):
             v[j] = along_row(&x.W2[o + j], x.answer - x.first)
-        cone_block(x, i, D)
+        D = x.own_block + WIDE * o
         for j in range(x.dim[i]):
             t[j] = x.F[o + j]
             for k in range(x.dim[i]):
@@ -664,7 +672,6 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
     # d = (D + S W2^T P W1)^-1 F, block by block:
     #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   d = D^-1 (F - S W2^T y)
     cdef int i, j, k, o, dim, m = x.ports
-    cdef double D[WIDE * WIDE]
     cdef double T[WIDE * WIDE]
     cdef double e[WIDE]
     cdef double* A
@@ -679,7 +686,7 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
     memset(x.port, 0, m * sizeof(double))
     for i in range(x.count):
         o, dim = x.row[i], x.dim[i]
-        if not cone_blocks(x, i, D, T, e):
+        if not cone_blocks(x, i, T, e):
             return False
         for j in range(dim):
             add_touch_row(&x.W1[o + j], e[j], x.port - x.first)
@@ -761,6 +768,9 @@ cdef bint plan_trees(ContactProblem* x) noexcept nogil:
                 continue
             s = tree_on_side(x, W, side)
             o = x.on.first[s]
+            if x.on.size[s] == 6 and (side or W.size == 6):
+                vt_times_six(port_answer(x, o) + o, 6, wrench_on_side(W, side), z.pushed + z.pushed_at[2 * k + side])
+                continue
             for i in range(x.on.size[s]):
                 z.pushed[z.pushed_at[2 * k + side] + i] = vt_inner(6 if side else W.size, port_answer(x, o + i) + at,
                                                                    wrench_on_side(W, side))
@@ -771,7 +781,6 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
     # as `cone_through_ports`, with 1 + P K by blocks of trees: (P W1) T W2^T of each contact
     cdef PortBlocks* z = &x.store.blocks
     cdef int i, j, k, l, o, dim, s, t, to, by, at, size, one, other
-    cdef double D[WIDE * WIDE]
     cdef double T[WIDE * WIDE]
     cdef double e[WIDE]
     cdef double Y[6 * WIDE]
@@ -789,7 +798,7 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
             z.data[z.at[s * z.trees + s] + k * (x.on.size[s] + 1)] = 1.0
     for i in range(x.count):
         o, dim = x.row[i], x.dim[i]
-        if not cone_blocks(x, i, D, T, e):
+        if not cone_blocks(x, i, T, e):
             return False
         idle = True
         for j in range(dim):
@@ -802,7 +811,10 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
                 continue
             t, size = tree_on_side(x, &x.W2[o], by), 6 if by else x.W2[o].size
             other = at - x.on.first[t]
-            for j in range(dim):
+            if dim == 3 and size == 6:
+                vt_three_sixes(T, WIDE, wrench_on_side(&x.W2[o], by), wrench_on_side(&x.W2[o + 1], by),
+                               wrench_on_side(&x.W2[o + 2], by), Y)
+            for j in range(dim if dim != 3 or size != 6 else 0):
                 for l in range(size):
                     Y[6 * j + l] = 0.0
                 for k in range(dim):
@@ -1097,6 +1109,10 @@ cdef inline void push_tree(ContactProblem* x, int k, int side, double size) noex
     cdef int s
     if port_on_side(&x.W1[k], side) >= 0:
         s = tree_on_side(x, &x.W1[k], side)
+        if x.on.size[s] == 6:
+            vt_add_row(6, size, x.store.blocks.pushed + x.store.blocks.pushed_at[2 * k + side],
+                       x.answer + x.on.first[s] - x.first)
+            return
         vt_add_row(x.on.size[s], size, x.store.blocks.pushed + x.store.blocks.pushed_at[2 * k + side],
                    x.answer + x.on.first[s] - x.first)
 
