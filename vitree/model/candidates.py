@@ -59,8 +59,8 @@ ENDS = {ROD_ROD: (1, 2, 3, 4), ROD_BOX: (1, 2)}
 Gaps = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 #: Columns of :class:`Candidates`, by name.
 Columns = dict[str, Any]
-#: A point of a body: body, place, radius, whether it may roll, row of ``flat.contacts``, axle of a disk.
-_Point = tuple[int, np.ndarray, float, bool, int, np.ndarray | None]
+#: A point of a body: body, place, radius, whether it may roll, row of ``flat.contacts``.
+_Point = tuple[int, np.ndarray, float, bool, int]
 #: A rod: body, ends, radius, row.
 _Rod = tuple[int, np.ndarray, float, int]
 #: A convex shape: as the core takes it, row, itself.
@@ -86,9 +86,7 @@ class Candidates:
         ``patch``, from zero, are of one body and slide and spin as one on a plane; -1: a ball that may roll.
     point : (n, 3) array
     radius : (n,) array
-        Of a ball about the point, or of a disk; zero for a point.
-    axis : (n, 3) array
-        Across a disk, in core frames; zero of what is none.
+        Of a ball about the point; zero for a point.
     numbers : (n, 6) array
         Against the ground.
     group_body : (g,) array of int32
@@ -135,7 +133,6 @@ class Candidates:
     patch: np.ndarray
     point: np.ndarray
     radius: np.ndarray
-    axis: np.ndarray
     numbers: np.ndarray
     group_body: np.ndarray
     group_first: np.ndarray
@@ -393,12 +390,9 @@ def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_B
             if isinstance(shaped, EXACT_ON_PLANES) and not hilly:
                 continue
             x = own @ E.T + p
-            axle = None
-            if isinstance(shaped, Disk):
-                axle = E @ shaped.axle
             capsule = shaped is not None and radius > 0 and len(x) == 2
-            points += [(body, at, radius, capsule or axle is not None, row, axle) for at in x]
-            if radius and axle is None:
+            points += [(body, at, radius, capsule, row) for at in x]
+            if radius:
                 rods += [(body, x, radius, row)] if capsule else [(body, np.array([at, at]), radius, row) for at in x]
         for shape in contact.shapes:
             solids += [(solid, row, shape) for solid in solids_of(shape, body, E, p)]
@@ -413,7 +407,6 @@ def _ground_rows(points: list[_Point], flat: Flat) -> Columns:
     moving = [] if ground is None else sorted((x for x in points if x[0] >= 0), key=lambda x: x[0])
     numbers = [] if ground is None else [against_ground(flat.contacts[x[4]], ground) for x in moving]
     body, radius = np.array([x[0] for x in moving], np.int32), np.array([x[2] for x in moving], float)
-    axis = np.array([np.zeros(3) if x[5] is None else x[5] for x in moving], float).reshape(-1, 3)
     point = np.array([x[1] for x in moving], float).reshape(-1, 3)
     patch = np.full(len(moving), -1, np.int32)
     bodies, first = np.unique(body, return_index=True)
@@ -431,7 +424,7 @@ def _ground_rows(points: list[_Point], flat: Flat) -> Columns:
             number += 1
     return {
         "body": body, "source": np.array([x[4] for x in moving], np.int32), "patch": patch, "point": point,
-        "radius": radius, "axis": axis,
+        "radius": radius,
         "numbers": np.array(numbers, float).reshape(-1, SURFACE), "group_body": bodies.astype(np.int32),
         "group_first": first.astype(np.int32), "group_center": center, "group_radius": around,
         "planes": np.array(() if ground is None else ground.half_spaces, float).reshape(-1, 4),
@@ -556,14 +549,6 @@ def in_world(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
     return found
 
 
-def along_axes(body: np.ndarray, a: np.ndarray, poses: np.ndarray) -> np.ndarray:
-    """Vectors (n, 3) of bodies along the axes of the world."""
-    if not a.any():
-        return np.zeros_like(a)
-    turned: np.ndarray = np.einsum("nij,nj->ni", np.concatenate([poses, np.eye(3, 4)[None]])[body][:, :, :3], a)
-    return turned
-
-
 def _of(columns: Columns | Candidates, name: str) -> np.ndarray:
     found: np.ndarray = columns[name] if isinstance(columns, dict) else getattr(columns, name)
     return found
@@ -637,15 +622,11 @@ def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray, end: 
     return gap + more, n, on_a, on_b
 
 
-def plane_gaps(c: np.ndarray, radius: np.ndarray, axle: np.ndarray, plane: np.ndarray) -> Gaps:
-    """The same of balls about c (n, 3), or disks across axles (n, 3) in the world, against planes (n, 4)."""
+def plane_gaps(c: np.ndarray, radius: np.ndarray, plane: np.ndarray) -> Gaps:
+    """The same of balls about c (n, 3) against planes (n, 4)."""
     n = plane[:, :3]
     gap = (c * n).sum(axis=1) - plane[:, 3] - radius
     x = c - radius[:, None] * n
-    if axle.any():
-        disk = axle.any(axis=1)
-        x[disk] = (c + rim_levers(n, axle, radius))[disk]
-        gap[disk] = ((x * n).sum(axis=1) - plane[:, 3])[disk]
     return gap, n, x, x - gap[:, None] * n
 
 
@@ -701,8 +682,8 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     a: list[str] = []
     b: list[str] = []
     parts: list[Gaps] = []
-    c, axle = in_world(found.body, found.point, poses), along_axes(found.body, found.axis, poses)
-    parts += [plane_gaps(c, found.radius, axle, np.broadcast_to(plane, (len(c), 4))) for plane in found.planes]
+    c = in_world(found.body, found.point, poses)
+    parts += [plane_gaps(c, found.radius, np.broadcast_to(plane, (len(c), 4))) for plane in found.planes]
     if found.terrain is not None:
         parts.append(terrain_gaps(c, found.radius, found.terrain))
     for _ in parts:

@@ -22,7 +22,6 @@ from vitree.model.candidates import (
     ContactGaps,
     Gaps,
     Wheels,
-    along_axes,
     box_gaps,
     candidate_findings,
     candidates_of,
@@ -326,15 +325,11 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
         own = number[some] % points
         return in_world(bodies(found.body[own], some), found.point[own], poses), found.radius[own]
 
-    def axles(some: np.ndarray) -> np.ndarray:
-        own = number[some] % points
-        return along_axes(bodies(found.body[own], some), found.axis[own], poses)
-
     def rods(which: np.ndarray, some: np.ndarray) -> np.ndarray:
         return in_world(bodies(found.rod_body[which], some), found.rod_ends[which], poses)
 
     def on_planes(some: np.ndarray) -> Gaps:
-        return plane_gaps(*balls(some), axles(some), found.planes[surface[some]])
+        return plane_gaps(*balls(some), found.planes[surface[some]])
 
     def on_terrain(some: np.ndarray) -> Gaps:
         assert found.terrain is not None
