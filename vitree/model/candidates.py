@@ -26,8 +26,9 @@ from vitree.geometry.distances import (
     square_sines,
 )
 from vitree.geometry.meshes import TriangleMesh
+from vitree.geometry.numbers import array_of
 from vitree.geometry.shapes import Box, Capsule, Cone, ConvexPart, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
-from vitree.geometry.solids import half_space, solids_of
+from vitree.geometry.solids import half_space, point_of, solid_of, solids_of
 from vitree.mechanism.contacts import SURFACE, Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
 from vitree.mechanism.floating import roots_of
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 SMALL = 0.1
 #: [m] a capsule lies along a face if the gaps at its ends are this near to the least one.
 LEVEL = 1e-9
-#: Hulls of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch; convex parts
-#: do, of bodies that are clear of each other at neutral.
+#: Hulls and points of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch;
+#: convex parts do, of bodies that are clear of each other at neutral.
 BESIDE = 3
 #: How many pairs a text names, and pairs with faces of meshes from which on they are told.
 NAMED, MANY_PAIRS = 4, 2000
@@ -63,8 +64,8 @@ Columns = dict[str, Any]
 _Point = tuple[int, np.ndarray, float, bool, int]
 #: A rod: body, ends, radius, row.
 _Rod = tuple[int, np.ndarray, float, int]
-#: A convex shape: as the core takes it, row, itself.
-_Solid = tuple[Mapping[str, Any], int, Shape]
+#: A convex shape: as the core takes it, row, itself; None for a point without a radius.
+_Solid = tuple[Mapping[str, Any], int, Shape | None]
 #: Shapes whose pairs with planes are pairs of convex shapes; the others meet planes by points.
 EXACT_ON_PLANES = (Cylinder, Cone, Ellipsoid, Disk)
 #: A box: body, rotation, middle, half the edges, row.
@@ -234,6 +235,12 @@ def require_contacts(index: Index, flat: Flat) -> None:
             f'the {name} of "{flat.name}" has no counterpart: there is no ground, and no other body has a contact; add '
             "vt.Ground(), or a vt.Contact of another body"
         )
+    if flat.ground is None and bodies and not any(
+            contact.shapes or contact.radius for contact in flat.contacts if isinstance(contact, Contact)):  # fmt: skip
+        raise ModelError(
+            f'all contacts of "{flat.name}" are points without a radius, which do not touch each other: two points '
+            "have no normal. Add vt.Ground(), or give the contacts of one body a radius= or shapes="
+        )
     if flat.ground is not None and not meets and not flat.rolling:
         raise ModelError(
             f'"{flat.name}" has a ground and nothing that can meet it: no moving body has collision shapes or points; '
@@ -329,7 +336,7 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     }, np.array(source, np.int32)[open_[overlap]].reshape(-1, 2)  # fmt: skip
 
 
-def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape]) -> np.ndarray:
+def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape | None]) -> np.ndarray:
     """Which of pairs (n, 2) overlap, (n,) bool: with all faces of a triangle mesh if with one."""
     mesh = {id(shape): k for k, shape in enumerate(shapes) if isinstance(shape, TriangleMesh)}
     if not mesh or not overlap.any():
@@ -342,7 +349,7 @@ def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape]) -> n
 
 
 def _of_parts(
-    overlap: np.ndarray, pairs: np.ndarray, body: np.ndarray, shapes: list[Shape], beside: np.ndarray
+    overlap: np.ndarray, pairs: np.ndarray, body: np.ndarray, shapes: list[Shape | None], beside: np.ndarray
 ) -> np.ndarray:
     """The same of convex parts of near bodies: with all parts of the two if one overlaps one."""
     part = np.array([isinstance(shape, ConvexPart) for shape in shapes], bool)
@@ -354,12 +361,13 @@ def _of_parts(
 
 
 def _open_pairs(
-    body: np.ndarray, source: np.ndarray, shapes: list[Shape], shut: np.ndarray, beside: np.ndarray
+    body: np.ndarray, source: np.ndarray, shapes: list[Shape | None], shut: np.ndarray, beside: np.ndarray
 ) -> np.ndarray:
     """Rows (n, 2) of int32 of convex shapes that may touch, the first of which moves.
 
-    Left out are those that are a pair of their own kind, two rods, or a rod and a box.
+    Left out are those that are a pair of their own kind, two rods, or a rod and a box, and two points.
     """
+    point = np.array([shape is None for shape in shapes], bool)
     rod, box, hull, part = (np.array([isinstance(shape, kind) for shape in shapes], bool)
                             for kind in (Sphere | Capsule, Box, Hull, ConvexPart))  # fmt: skip
     moving, every = np.flatnonzero(body >= 0), np.arange(len(body))
@@ -368,7 +376,9 @@ def _open_pairs(
         j = (moving if body[i] < 0 else every)
         j = j[np.searchsorted(j, i, side="right") :]
         own = (rod[i] & (rod[j] | box[j])) | (box[i] & rod[j])
-        near = hull[i] & hull[j] & ~(part[i] & part[j]) & beside[body[i], body[j]]
+        own |= point[i] & point[j]
+        cornered = (hull[i] | point[i]) & (hull[j] | point[j])
+        near = cornered & ~(part[i] & part[j]) & beside[body[i], body[j]]
         j = j[~(own | shut[source[i], source[j]] | near)]
         rows = np.column_stack([np.full(len(j), i), j])
         found.append((rows if body[i] >= 0 else rows[:, ::-1]).astype(np.int32))
@@ -394,6 +404,9 @@ def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_B
             points += [(body, at, radius, capsule, row) for at in x]
             if radius:
                 rods += [(body, x, radius, row)] if capsule else [(body, np.array([at, at]), radius, row) for at in x]
+        for at in () if contact.points is None else array_of(contact.points):
+            ball = Sphere(contact.radius, position=tuple(at.tolist())) if contact.radius else None
+            solids.append((point_of(body, E @ at + p) if ball is None else solid_of(ball, body, E, p), row, ball))
         for shape in contact.shapes:
             solids += [(solid, row, shape) for solid in solids_of(shape, body, E, p)]
             if isinstance(shape, Box):

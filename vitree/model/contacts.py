@@ -34,7 +34,7 @@ from vitree.model.candidates import (
     terrain_gaps,
     wheels_of,
 )
-from vitree.model.collision_checks import Unmet, unmet_of
+from vitree.model.collision_checks import idle_contacts, idle_text
 from vitree.model.kinematics import KinematicsMethods
 from vitree.model.lower import contact_names, friction_rows, limit_rows, lower_contacts
 
@@ -152,17 +152,17 @@ class ContactMethods(KinematicsMethods):
 
     @functools.cached_property
     @of_full
-    def unsupported_contacts(self) -> Unmet:
-        """Points in reach of bodies that they cannot touch, and contacts that meet nothing; bodies of ``full``."""
-        poses = self._pose_rows(self.neutral()[None])[0]
-        return unmet_of(self.index, self.flat, self.contact_candidates, poses)
+    def _idle_contacts(self) -> tuple[str, ...]:
+        """Names of contacts that can meet nothing."""
+        return idle_contacts(self.index, self.flat, self.contact_candidates)
 
     @functools.cached_property
     @of_full
     def _contact_findings(self) -> list[Finding]:
         if not any(isinstance(each, Contact) for each in self.contacts):
             return []
-        return self.unsupported_contacts.findings() + candidate_findings(self.flat, self.contact_candidates)
+        idle = [Finding("contact-idle", "warning", idle_text(self._idle_contacts))] if self._idle_contacts else []
+        return idle + candidate_findings(self.flat, self.contact_candidates)
 
     @property
     def report(self) -> Report:

@@ -181,8 +181,12 @@ cdef void keep_gaps(ModelStepper self) noexcept nogil:
                 begin_turning(x, c)
             told[6] = INFINITY if x.far_there[k] and not acted(x, c) else x.there[c].gap + 0.0  # avoid negative zeros
             x.gap_before[c] = INFINITY if x.far_there[k] else x.here[c].gap
-            for j in range(3 if x.opened else 0):
+            if not x.opened:
+                continue
+            for j in range(3):
                 told[j] += x.impact_impulses[3 * c + j]
+            if self.touch[c].slot >= 0 and acted(x, c):
+                keep_facet(self, c)
 
 
 cdef void keep_standing(ModelStepper self, int k) noexcept nogil:
