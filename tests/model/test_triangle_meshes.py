@@ -144,14 +144,6 @@ def test_a_mesh_of_what_moves_is_an_error_with_a_remedy():
         tree.compile()
 
 
-def test_points_without_a_radius_are_told_not_to_touch_a_mesh():
-    tree = vt.Tree("t")
-    tree.world.add(vt.free("joint"), vt.body("body", 1.0, (0.1, 0.1, 0.1)))
-    tree.contact(vt.Contact("body", points=[(0, 0, 0)]), vt.Ground())
-    tree.contact(vt.Contact("world", shapes=vt.TriangleMesh(*tray())))
-    assert '"body" (point) - "world" (triangle mesh)' in str(tree.compile().report)
-
-
 def test_many_pairs_are_told_and_too_many_are_an_error(monkeypatch):
     tree = scene(vt.TriangleMesh(*hills(lambda x, y: x * y, 32, 4.0)), at=(0, 0, 1.0))
     model = tree.compile()

@@ -1,4 +1,4 @@
-"""Shapes that cannot touch each other, contacts that meet nothing, and bodies that pass others in one step."""
+"""Pairs that touch or are left out, contacts that meet nothing, and bodies that pass others in one step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import vitree as vt
-from vitree.model.collision_checks import Part, overlaps, passes
+from vitree.model.collision_checks import passes
 
 BOX = vt.Box((0.2, 0.2, 0.2))
 CORNERS = np.array([(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
@@ -38,24 +38,6 @@ def test_all_pairs_meet_and_nothing_is_told(a, b):
     assert vt.simulate(apart, duration=0.4, dt=2e-3).q[-1, 2] < -0.5
     # where "world" meets nothing because it is left out nothing is told, nor of what meets the ground alone
     assert not apart.report
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_points_touch_no_bodies_and_that_is_told(shape):
-    tree = vt.Tree("two")
-    tree.world.add(vt.tz(0.5), vt.free("upper joint"), vt.body("upper", 1.0, (0.1,) * 3))
-    tree.contact(vt.Contact("upper", points=(0.0, 0.0, 0.0)), vt.Contact("world", shapes=[SHAPES[shape]]))
-    model = tree.compile()
-    (told,) = model.report
-    assert told.id == "contact-pair" and told.severity == "warning" and "give them a radius" in told.text
-    assert f'"upper" (point) - "world" ({shape})' in told.text
-    # at the last record the point is within the shape
-    run = vt.simulate(model, duration=0.32, dt=2e-3)
-    assert [text.partition(":")[0] for text in run.warnings] == ["Shapes that cannot touch each other overlap"]
-    # before they overlap nothing is told of the run, nor after the pair was left out, or the point has a radius
-    assert vt.simulate(model, duration=0.02, dt=2e-3).warnings == ()
-    tree.contact(vt.NoContact("upper", "world"), vt.Ground(-5.0))
-    assert not tree.compile().report
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -90,20 +72,6 @@ def test_a_pair_of_frames_is_left_out_alone_or_with_all_that_is_fixed_to_their_b
         vt.NoContact("a", "b", 1)
 
 
-def test_pairs_out_of_reach_are_not_told():
-    def arms(distance):
-        tree = vt.Tree("arms")
-        for name, x, own in (("a", 0.0, {"shapes": [BOX]}), ("b", distance, {"points": CORNERS})):
-            tree.world.add(vt.tx(x), vt.ry(name), vt.tz(-0.5), vt.body(f"hand {name}", 1.0, (0.1,) * 3))
-            tree.contact(vt.Contact(f"hand {name}", **own))
-        tree.contact(vt.Ground(-3.0))
-        return tree.compile()
-
-    assert not [f for f in arms(2.0).report if f.id == "contact-pair"]
-    (told,) = [f for f in arms(1.0).report if f.id == "contact-pair"]
-    assert told.severity == "warning"
-
-
 def test_a_contact_that_meets_nothing_is_refused_or_told():
     tree = vt.Tree("alone")
     tree.world.add(vt.free("joint"), vt.body("ball", 1.0, (0.1,) * 3))
@@ -122,6 +90,17 @@ def test_a_contact_that_meets_nothing_is_refused_or_told():
     tree.contact(vt.Ground(-1.0))  # the remedy
     model = tree.compile()
     assert not model.report and vt.simulate(model, duration=0.01, dt=1e-3).warnings == ()
+
+
+def test_points_alone_have_no_counterpart():
+    tree = vt.Tree("points")
+    for name, x in (("a", 0.0), ("b", 1.0)):
+        tree.world.add(vt.tx(x), vt.free(f"{name} joint"), vt.body(name, 1.0, (0.1,) * 3))
+        tree.contact(vt.Contact(name))
+    with pytest.raises(vt.ModelError, match=r'all contacts of "points" are points without a radius.*Add vt.Ground\(\)'):
+        tree.compile()
+    tree.contact(vt.Ground(-1.0))
+    assert not tree.compile().report
 
 
 @pytest.mark.parametrize("thing", [vt.Box((1.0, 1.0, 0.02)), vt.Sphere(0.02)], ids=["plate", "ball"])
@@ -167,25 +146,6 @@ def test_fast_bodies_that_pass_convex_ones_are_told(upper, lower):
     aside = model.neutral()
     aside[0] = 0.9
     assert vt.simulate(model, aside, v, duration=4e-3, dt=2e-3).warnings == ()
-
-
-def test_overlaps_agree_with_closed_forms():
-    rng = np.random.default_rng(0)
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
-    size_a, size_b = np.array([0.3, 0.5, 0.2]), np.array([0.4, 0.1, 0.6])
-    a = Part(0, 0, "box", corners * size_a, 0.0)
-    b = Part(1, 1, "box", corners * size_b, 0.0)
-    ball = Part(1, 1, "sphere", np.zeros((1, 3)), 0.25)
-    poses = np.zeros((400, 2, 3, 4))
-    poses[:, :, :, :3] = np.eye(3)
-    poses[:, 1, :, 3] = rng.uniform(-1.2, 1.2, size=(400, 3))
-    x = np.abs(poses[:, 1, :, 3])
-    gap = (x - size_a - size_b).max(axis=1)
-    sure = np.abs(gap) > 2e-3
-    np.testing.assert_array_equal(overlaps(a, b, poses)[sure], (gap < 0)[sure])
-    gap = np.linalg.norm(np.maximum(x - size_a, 0.0), axis=1) - 0.25
-    sure = np.abs(gap) > 2e-3
-    np.testing.assert_array_equal(overlaps(a, ball, poses)[sure], (gap < 0)[sure])
 
 
 @pytest.mark.parametrize("thing", [vt.Box((0.6, 0.6, 0.02), position=(0.1, 0.2, -0.1)),

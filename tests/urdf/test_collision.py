@@ -198,11 +198,17 @@ def chain_of(folder, srdf=None):
 
 
 def test_links_touch_but_for_those_that_an_srdf_file_disables(tmp_path):
-    """What is fixed to a link that is left out still touches."""
+    """What is fixed to a link that is left out still touches; a pair that is disabled and enabled does not."""
     for k, (srdf, left) in enumerate((
         (None, {"ac", "lid c"}), ('<robot name="chain"><disable_collisions link1="c" link2="a"/></robot>', {"lid c"}),
         ('<robot name="chain"><disable_collisions link1="lid" link2="c" reason="Never"/>'
          '<disable_collisions link1="a" link2="c"/><disable_collisions link1="x" link2="c"/></robot>', set()),
+        ('<robot name="chain"><disable_default_collisions link="c"/></robot>', set()),
+        ('<robot name="chain"><disable_default_collisions link="lid"/></robot>', {"ac"}),
+        ('<robot name="chain"><enable_collisions link1="c" link2="a"/><disable_default_collisions link="c"/>'
+         '<disable_default_collisions link="a"/></robot>', {"ac"}),
+        ('<robot name="chain"><disable_default_collisions link="c"/><disable_collisions link1="a" link2="c"/>'
+         '<enable_collisions link1="a" link2="c"/><enable_collisions link1="lid" link2="c"/></robot>', {"lid c"}),
     )):  # fmt: skip
         (tmp_path / str(k)).mkdir()
         pairs, notes = chain_of(tmp_path / str(k), srdf)

@@ -141,7 +141,7 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     double half_b[3]    # [m] its half lengths
     double radius_a     # [m]
     double radius_b
-    double axis_a[3]    # unit, of a disk, in body a's core frame; zero of a ball
+    double axis_a[3]    # unit, of a disk that rolls, in body a's core frame; zero of a ball
     int holds[3]        # whether rolling is constrained: the normal, along, across
     double normal[3]    # of a plane in the world, unit
     double offset       # [m] the plane is normal . x = offset
@@ -220,10 +220,9 @@ cdef enum:
     ON_BOX = 2          # a sphere or a capsule on a box
     AT_LIMIT = 3        # a coordinate at its limit
     ON_FIELD = 4        # a point or a sphere on a surface of the world
-    ON_RIM = 5          # the rim of a disk on a plane of the world
-    ROLLS = 6           # a disk or a ball that rolls without slip on such a plane
-    RUBS = 7            # dry friction of a coordinate
-    ON_FACET = 8        # one of several places where two convex shapes touch
+    ROLLS = 5           # a disk or a ball that rolls without slip on a plane of the world
+    RUBS = 6            # dry friction of a coordinate
+    ON_FACET = 7        # one of several places where two convex shapes touch
 
 # How constraints are solved (mechanism/plans.py): islands, fronts and trains of gears.
 

@@ -107,6 +107,7 @@ class _Geoms:
                 continue
             for at in points:
                 name = self._add_geom(contact, "SPHERE", [radius or POINT], np.eye(3), at)
+                self.solids.append(name)
                 self.rods += [name] * (radius > 0)
 
     def _add_shape(self, contact: Contact, shape: Shape) -> str:

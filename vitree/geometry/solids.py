@@ -51,6 +51,11 @@ def solids_of(shape: Shape, body: int, E: np.ndarray, p: np.ndarray) -> list[Map
     return [_face(corners @ R.T + x0, body) for corners in shape.convex_faces]
 
 
+def point_of(body: int, x: np.ndarray) -> Mapping[str, Any]:
+    """Return a point (3,) [m] in the core frame of a ``body``: a shape of one vertex."""
+    return _bounded({"kind": SOLID, "body": body, "x": x[None]})
+
+
 def half_space(normal: ArrayLike, offset: float) -> Mapping[str, Any]:
     """Return the half-space n . x <= offset [m] of the world; its vertex is the support along n."""
     at = offset * np.asarray(normal, dtype=float)

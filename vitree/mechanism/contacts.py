@@ -175,8 +175,8 @@ class Contact:
 
     Notes
     -----
-    Shapes of any kind, and points with a radius, touch each other and the planes of the ground. Points without a radius
-    touch the ground only. On a height field spheres, capsules and points are as on a plane; boxes, hulls, cylinders,
+    Shapes of any kind and points touch each other and the planes of the ground, except that points without a radius do
+    not touch each other. On a height field spheres, capsules and points are as on a plane; boxes, hulls, cylinders,
     cones and ellipsoids meet it by their points, and disks do not meet it.
 
     Raises

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import Keywords
 
-#: Kinds of contacts of ``_core/types.pxd``: a point on a plane; two of two bodies; a limit, and dry friction, of a
-#: coordinate. Numbers of contacts of two convex shapes there.
-ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, RUBS, MOST_FACETS = 0, 1, 2, 3, 7, 8
+#: Kinds of contacts of ``_core/types.pxd``.
+ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, ON_FIELD, ROLLS, RUBS, ON_FACET = range(8)
+#: Numbers of contacts of two convex shapes there.
+MOST_FACETS = 8
 #: The radius of a ball is larger by this share, for the rounding of where it is.
 ROUNDING = 1e-12
 #: A ball by its body and what it is about.

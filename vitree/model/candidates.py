@@ -26,8 +26,9 @@ from vitree.geometry.distances import (
     square_sines,
 )
 from vitree.geometry.meshes import TriangleMesh
+from vitree.geometry.numbers import array_of
 from vitree.geometry.shapes import Box, Capsule, Cone, ConvexPart, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
-from vitree.geometry.solids import half_space, solids_of
+from vitree.geometry.solids import half_space, point_of, solid_of, solids_of
 from vitree.mechanism.contacts import SURFACE, Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
 from vitree.mechanism.floating import roots_of
@@ -42,13 +43,11 @@ if TYPE_CHECKING:
 SMALL = 0.1
 #: [m] a capsule lies along a face if the gaps at its ends are this near to the least one.
 LEVEL = 1e-9
-#: Hulls of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch; convex parts
-#: do, of bodies that are clear of each other at neutral.
+#: Hulls and points of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch;
+#: convex parts do, of bodies that are clear of each other at neutral.
 BESIDE = 3
 #: How many pairs a text names, and pairs with faces of meshes from which on they are told.
 NAMED, MANY_PAIRS = 4, 2000
-#: Slots of a pair of convex shapes, ``MOST_FACETS`` of the core.
-FACETS = 8
 #: Kinds of pairs.
 ROD_ROD, ROD_BOX = 0, 1
 #: Places at ends of what lies along: of rods those of the one and of the other, and along a box those of the rod.
@@ -59,12 +58,12 @@ ENDS = {ROD_ROD: (1, 2, 3, 4), ROD_BOX: (1, 2)}
 Gaps = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 #: Columns of :class:`Candidates`, by name.
 Columns = dict[str, Any]
-#: A point of a body: body, place, radius, whether it may roll, row of ``flat.contacts``, axle of a disk.
-_Point = tuple[int, np.ndarray, float, bool, int, np.ndarray | None]
+#: A point of a body: body, place, radius, whether it may roll, row of ``flat.contacts``.
+_Point = tuple[int, np.ndarray, float, bool, int]
 #: A rod: body, ends, radius, row.
 _Rod = tuple[int, np.ndarray, float, int]
-#: A convex shape: as the core takes it, row, itself.
-_Solid = tuple[Mapping[str, Any], int, Shape]
+#: A convex shape: as the core takes it, row, itself; None for a point without a radius.
+_Solid = tuple[Mapping[str, Any], int, Shape | None]
 #: Shapes whose pairs with planes are pairs of convex shapes; the others meet planes by points.
 EXACT_ON_PLANES = (Cylinder, Cone, Ellipsoid, Disk)
 #: A box: body, rotation, middle, half the edges, row.
@@ -86,9 +85,7 @@ class Candidates:
         ``patch``, from zero, are of one body and slide and spin as one on a plane; -1: a ball that may roll.
     point : (n, 3) array
     radius : (n,) array
-        Of a ball about the point, or of a disk; zero for a point.
-    axis : (n, 3) array
-        Across a disk, in core frames; zero of what is none.
+        Of a ball about the point; zero for a point.
     numbers : (n, 6) array
         Against the ground.
     group_body : (g,) array of int32
@@ -135,7 +132,6 @@ class Candidates:
     patch: np.ndarray
     point: np.ndarray
     radius: np.ndarray
-    axis: np.ndarray
     numbers: np.ndarray
     group_body: np.ndarray
     group_first: np.ndarray
@@ -237,6 +233,12 @@ def require_contacts(index: Index, flat: Flat) -> None:
             f'the {name} of "{flat.name}" has no counterpart: there is no ground, and no other body has a contact; add '
             "vt.Ground(), or a vt.Contact of another body"
         )
+    if flat.ground is None and bodies and not any(
+            contact.shapes or contact.radius for contact in flat.contacts if isinstance(contact, Contact)):  # fmt: skip
+        raise ModelError(
+            f'all contacts of "{flat.name}" are points without a radius, which do not touch each other: two points '
+            "have no normal. Add vt.Ground(), or give the contacts of one body a radius= or shapes="
+        )
     if flat.ground is not None and not meets and not flat.rolling:
         raise ModelError(
             f'"{flat.name}" has a ground and nothing that can meet it: no moving body has collision shapes or points; '
@@ -332,7 +334,7 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     }, np.array(source, np.int32)[open_[overlap]].reshape(-1, 2)  # fmt: skip
 
 
-def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape]) -> np.ndarray:
+def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape | None]) -> np.ndarray:
     """Which of pairs (n, 2) overlap, (n,) bool: with all faces of a triangle mesh if with one."""
     mesh = {id(shape): k for k, shape in enumerate(shapes) if isinstance(shape, TriangleMesh)}
     if not mesh or not overlap.any():
@@ -345,7 +347,7 @@ def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape]) -> n
 
 
 def _of_parts(
-    overlap: np.ndarray, pairs: np.ndarray, body: np.ndarray, shapes: list[Shape], beside: np.ndarray
+    overlap: np.ndarray, pairs: np.ndarray, body: np.ndarray, shapes: list[Shape | None], beside: np.ndarray
 ) -> np.ndarray:
     """The same of convex parts of near bodies: with all parts of the two if one overlaps one."""
     part = np.array([isinstance(shape, ConvexPart) for shape in shapes], bool)
@@ -357,12 +359,13 @@ def _of_parts(
 
 
 def _open_pairs(
-    body: np.ndarray, source: np.ndarray, shapes: list[Shape], shut: np.ndarray, beside: np.ndarray
+    body: np.ndarray, source: np.ndarray, shapes: list[Shape | None], shut: np.ndarray, beside: np.ndarray
 ) -> np.ndarray:
     """Rows (n, 2) of int32 of convex shapes that may touch, the first of which moves.
 
-    Left out are those that are a pair of their own kind, two rods, or a rod and a box.
+    Left out are those that are a pair of their own kind, two rods, or a rod and a box, and two points.
     """
+    point = np.array([shape is None for shape in shapes], bool)
     ball, rod, box, hull, part = (np.array([isinstance(shape, kind) for shape in shapes], bool)
                                   for kind in (Sphere, Capsule, Box, Hull, ConvexPart))  # fmt: skip
     moving, every = np.flatnonzero(body >= 0), np.arange(len(body))
@@ -370,8 +373,9 @@ def _open_pairs(
     for i in range(len(body)):
         j = (moving if body[i] < 0 else every)
         j = j[np.searchsorted(j, i, side="right") :]
-        own = (ball[i] & (ball[j] | rod[j] | box[j])) | ((rod[i] | box[i]) & ball[j])
-        near = hull[i] & hull[j] & ~(part[i] & part[j]) & beside[body[i], body[j]]
+        own = (ball[i] & (ball[j] | rod[j] | box[j])) | ((rod[i] | box[i]) & ball[j]) | (point[i] & point[j])
+        cornered = (hull[i] | point[i]) & (hull[j] | point[j])
+        near = cornered & ~(part[i] & part[j]) & beside[body[i], body[j]]
         j = j[~(own | shut[source[i], source[j]] | near)]
         rows = np.column_stack([np.full(len(j), i), j])
         found.append((rows if body[i] >= 0 else rows[:, ::-1]).astype(np.int32))
@@ -393,13 +397,13 @@ def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_B
             if isinstance(shaped, EXACT_ON_PLANES) and not hilly:
                 continue
             x = own @ E.T + p
-            axle = None
-            if isinstance(shaped, Disk):
-                axle = E @ shaped.axle
             capsule = shaped is not None and radius > 0 and len(x) == 2
-            points += [(body, at, radius, capsule or axle is not None, row, axle) for at in x]
-            if radius and axle is None:
+            points += [(body, at, radius, capsule, row) for at in x]
+            if radius:
                 rods += [(body, x, radius, row)] if capsule else [(body, np.array([at, at]), radius, row) for at in x]
+        for at in () if contact.points is None else array_of(contact.points):
+            ball = Sphere(contact.radius, position=tuple(at.tolist())) if contact.radius else None
+            solids.append((point_of(body, E @ at + p) if ball is None else solid_of(ball, body, E, p), row, ball))
         for shape in contact.shapes:
             solids += [(solid, row, shape) for solid in solids_of(shape, body, E, p)]
             if isinstance(shape, Box):
@@ -413,7 +417,6 @@ def _ground_rows(points: list[_Point], flat: Flat) -> Columns:
     moving = [] if ground is None else sorted((x for x in points if x[0] >= 0), key=lambda x: x[0])
     numbers = [] if ground is None else [against_ground(flat.contacts[x[4]], ground) for x in moving]
     body, radius = np.array([x[0] for x in moving], np.int32), np.array([x[2] for x in moving], float)
-    axis = np.array([np.zeros(3) if x[5] is None else x[5] for x in moving], float).reshape(-1, 3)
     point = np.array([x[1] for x in moving], float).reshape(-1, 3)
     patch = np.full(len(moving), -1, np.int32)
     bodies, first = np.unique(body, return_index=True)
@@ -431,7 +434,7 @@ def _ground_rows(points: list[_Point], flat: Flat) -> Columns:
             number += 1
     return {
         "body": body, "source": np.array([x[4] for x in moving], np.int32), "patch": patch, "point": point,
-        "radius": radius, "axis": axis,
+        "radius": radius,
         "numbers": np.array(numbers, float).reshape(-1, SURFACE), "group_body": bodies.astype(np.int32),
         "group_first": first.astype(np.int32), "group_center": center, "group_radius": around,
         "planes": np.array(() if ground is None else ground.half_spaces, float).reshape(-1, 4),
@@ -556,14 +559,6 @@ def in_world(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
     return found
 
 
-def along_axes(body: np.ndarray, a: np.ndarray, poses: np.ndarray) -> np.ndarray:
-    """Vectors (n, 3) of bodies along the axes of the world."""
-    if not a.any():
-        return np.zeros_like(a)
-    turned: np.ndarray = np.einsum("nij,nj->ni", np.concatenate([poses, np.eye(3, 4)[None]])[body][:, :, :3], a)
-    return turned
-
-
 def _of(columns: Columns | Candidates, name: str) -> np.ndarray:
     found: np.ndarray = columns[name] if isinstance(columns, dict) else getattr(columns, name)
     return found
@@ -637,15 +632,11 @@ def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray, end: 
     return gap + more, n, on_a, on_b
 
 
-def plane_gaps(c: np.ndarray, radius: np.ndarray, axle: np.ndarray, plane: np.ndarray) -> Gaps:
-    """The same of balls about c (n, 3), or disks across axles (n, 3) in the world, against planes (n, 4)."""
+def plane_gaps(c: np.ndarray, radius: np.ndarray, plane: np.ndarray) -> Gaps:
+    """The same of balls about c (n, 3) against planes (n, 4)."""
     n = plane[:, :3]
     gap = (c * n).sum(axis=1) - plane[:, 3] - radius
     x = c - radius[:, None] * n
-    if axle.any():
-        disk = axle.any(axis=1)
-        x[disk] = (c + rim_levers(n, axle, radius))[disk]
-        gap[disk] = ((x * n).sum(axis=1) - plane[:, 3])[disk]
     return gap, n, x, x - gap[:, None] * n
 
 
@@ -701,8 +692,8 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     a: list[str] = []
     b: list[str] = []
     parts: list[Gaps] = []
-    c, axle = in_world(found.body, found.point, poses), along_axes(found.body, found.axis, poses)
-    parts += [plane_gaps(c, found.radius, axle, np.broadcast_to(plane, (len(c), 4))) for plane in found.planes]
+    c = in_world(found.body, found.point, poses)
+    parts += [plane_gaps(c, found.radius, np.broadcast_to(plane, (len(c), 4))) for plane in found.planes]
     if found.terrain is not None:
         parts.append(terrain_gaps(c, found.radius, found.terrain))
     for _ in parts:

@@ -16,8 +16,9 @@ from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstrai
 from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, limits_of
 from vitree.mechanism.floating import roots_of
+from vitree.mechanism.spans import MOST_FACETS
 from vitree.model.broadcasting import guarded, in_coordinates
-from vitree.model.candidates import FACETS, named_side
+from vitree.model.candidates import named_side
 from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of
 from vitree.model.dynamics import FACES
 from vitree.model.model import Model
@@ -669,7 +670,8 @@ def rebounds(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarra
     """
     found = model.contact_candidates
     e, stiffness = np.concatenate([
-        np.tile(found.numbers, (found.grounds, 1)), found.pair_numbers, np.repeat(found.facing_numbers, FACETS, axis=0)
+        np.tile(found.numbers, (found.grounds, 1)), found.pair_numbers,
+        np.repeat(found.facing_numbers, MOST_FACETS, axis=0),
     ])[:, 1:3].T  # fmt: skip
     out, which = np.where(np.isfinite(stiffness), np.inf, 0.0), np.flatnonzero((e >= BOUNCY) & np.isinf(stiffness))
     if len(which):

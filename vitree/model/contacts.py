@@ -13,16 +13,15 @@ from vitree._core.types import ContactList
 from vitree.arguments import entries
 from vitree.findings import Finding, Report
 from vitree.mechanism.contacts import Contact
+from vitree.mechanism.spans import MOST_FACETS
 from vitree.model.broadcasting import finite_result, of_full
 from vitree.model.candidates import (
-    FACETS,
     ROD_BOX,
     ROD_ROD,
     Candidates,
     ContactGaps,
     Gaps,
     Wheels,
-    along_axes,
     box_gaps,
     candidate_findings,
     candidates_of,
@@ -35,7 +34,7 @@ from vitree.model.candidates import (
     terrain_gaps,
     wheels_of,
 )
-from vitree.model.collision_checks import Unmet, unmet_of
+from vitree.model.collision_checks import idle_contacts, idle_text
 from vitree.model.kinematics import KinematicsMethods
 from vitree.model.lower import contact_names, friction_rows, limit_rows, lower_contacts
 
@@ -153,17 +152,17 @@ class ContactMethods(KinematicsMethods):
 
     @functools.cached_property
     @of_full
-    def unsupported_contacts(self) -> Unmet:
-        """Points in reach of bodies that they cannot touch, and contacts that meet nothing; bodies of ``full``."""
-        poses = self._pose_rows(self.neutral()[None])[0]
-        return unmet_of(self.index, self.flat, self.contact_candidates, poses)
+    def _idle_contacts(self) -> tuple[str, ...]:
+        """Names of contacts that can meet nothing."""
+        return idle_contacts(self.index, self.flat, self.contact_candidates)
 
     @functools.cached_property
     @of_full
     def _contact_findings(self) -> list[Finding]:
         if not any(isinstance(each, Contact) for each in self.contacts):
             return []
-        return self.unsupported_contacts.findings() + candidate_findings(self.flat, self.contact_candidates)
+        idle = [Finding("contact-idle", "warning", idle_text(self._idle_contacts))] if self._idle_contacts else []
+        return idle + candidate_findings(self.flat, self.contact_candidates)
 
     @property
     def report(self) -> Report:
@@ -280,13 +279,13 @@ def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:
 
 def count_of(found: Candidates) -> int:
     """Return how many contacts there are without wheels that roll, limits and friction of joints."""
-    return len(found.body) * found.grounds + len(found.pair) + FACETS * len(found.facing)
+    return len(found.body) * found.grounds + len(found.pair) + MOST_FACETS * len(found.facing)
 
 
 def is_facet(found: Candidates, number: np.ndarray) -> np.ndarray:
     """Return which contacts are places of pairs of convex shapes, (n,) bool."""
     before = len(found.body) * found.grounds + len(found.pair)
-    result: np.ndarray = (number >= before) & (number < before + FACETS * len(found.facing))
+    result: np.ndarray = (number >= before) & (number < before + MOST_FACETS * len(found.facing))
     return result
 
 
@@ -316,7 +315,7 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
     poses = np.concatenate([model._pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
     points, planes = len(found.body), len(found.planes)
     surface = number // points if points else np.full(len(number), found.grounds)
-    pair, facets = number - points * found.grounds, FACETS * len(found.facing)
+    pair, facets = number - points * found.grounds, MOST_FACETS * len(found.facing)
 
     def bodies(of: np.ndarray, some: np.ndarray) -> np.ndarray:
         # rows of the poses; the world is the last
@@ -326,15 +325,11 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
         own = number[some] % points
         return in_world(bodies(found.body[own], some), found.point[own], poses), found.radius[own]
 
-    def axles(some: np.ndarray) -> np.ndarray:
-        own = number[some] % points
-        return along_axes(bodies(found.body[own], some), found.axis[own], poses)
-
     def rods(which: np.ndarray, some: np.ndarray) -> np.ndarray:
         return in_world(bodies(found.rod_body[which], some), found.rod_ends[which], poses)
 
     def on_planes(some: np.ndarray) -> Gaps:
-        return plane_gaps(*balls(some), axles(some), found.planes[surface[some]])
+        return plane_gaps(*balls(some), found.planes[surface[some]])
 
     def on_terrain(some: np.ndarray) -> Gaps:
         assert found.terrain is not None
@@ -352,7 +347,7 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
         return box_gaps(rods(i, some), found.rod_radius[i], found.pair_end[pair[some]], at, *box, rows=True)
 
     def on_facets(some: np.ndarray) -> Gaps:
-        which, place = np.divmod(pair[some] - len(found.pair), FACETS)
+        which, place = np.divmod(pair[some] - len(found.pair), MOST_FACETS)
         first = np.flatnonzero(place == 0)
         gaps = np.inf, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         out = tuple(np.tile(np.asarray(x, float), (len(some), 1)) for x in gaps)
@@ -420,7 +415,7 @@ def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     box = found.pair_kind == ROD_BOX
     second = np.where(box, -1, 0)
     second[box], second[~box] = found.box_body[other[box]], found.rod_body[other[~box]]
-    own, others = (np.repeat([found.solids[k].get("body", -1) for k in side], FACETS) for side in found.facing.T)
+    own, others = (np.repeat([found.solids[k].get("body", -1) for k in side], MOST_FACETS) for side in found.facing.T)
     second = np.concatenate([second, others])
     entries = [row["iv"] for row in limit_rows(model.flat) + friction_rows(model.flat)]
     ground, none, wheels = found.grounds * len(found.body), [-1] * len(entries), model.wheels.body

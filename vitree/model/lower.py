@@ -30,10 +30,10 @@ from vitree.mechanism.loads import (
     input_names,
 )
 from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
-from vitree.mechanism.spans import spans_of
+from vitree.mechanism.spans import AT_LIMIT, MOST_FACETS, ON_BOX, ON_FIELD, ON_PLANE, ROLLS, RUBS, SEGMENTS, spans_of
 from vitree.mechanism.tables import pieces
 from vitree.memory import require_memory
-from vitree.model.candidates import FACETS, ROD_BOX, Candidates, Wheels
+from vitree.model.candidates import ROD_BOX, Candidates, Wheels
 from vitree.model.user_inputs import Constraint as WrittenConstraint
 from vitree.model.user_inputs import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
@@ -46,8 +46,6 @@ CoreRow = dict[str, Any]
 #: Codes of loads of ``_core/types.pxd``.
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
-#: Codes of contacts of ``_core/types.pxd``.
-_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM, _ROLLS, _RUBS = range(8)
 #: Codes of constraints of ``_core/types.pxd``.
 _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
 _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
@@ -293,18 +291,17 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
     """
     rows: list[CoreRow] = []
     count = int(found.patch.max(initial=-1)) + 1
-    grounds: list[CoreRow] = [{"kind": _PLANE, "normal": plane[:3], "offset": plane[3]} for plane in found.planes]
+    grounds: list[CoreRow] = [{"kind": ON_PLANE, "normal": plane[:3], "offset": plane[3]} for plane in found.planes]
     if found.terrain is not None:
-        grounds.append({"kind": _FIELD})
+        grounds.append({"kind": ON_FIELD})
     for k, ground in enumerate(grounds):
-        for body, point, radius, axis, patch, numbers in zip(
-            found.body, found.point, found.radius, found.axis, found.patch, found.numbers, strict=True
+        for body, point, radius, patch, numbers in zip(
+            found.body, found.point, found.radius, found.patch, found.numbers, strict=True
         ):
-            disk = {"kind": _RIM, "axis_a": axis} if axis.any() else {}
-            flat_ground = patch >= 0 and ground["kind"] == _PLANE
+            flat_ground = patch >= 0 and ground["kind"] == ON_PLANE
             rows.append({
                 **ground, **_surface(numbers), "body_a": body, "point_a": point, "radius_a": radius,
-                "patch": patch + k * count if flat_ground else -1, **disk,
+                "patch": patch + k * count if flat_ground else -1,
             })  # fmt: skip
     for kind, end, (one, other), numbers in zip(
         found.pair_kind, found.pair_end, found.pair, found.pair_numbers, strict=True
@@ -312,10 +309,10 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
         row = {"end": end, **_surface(numbers), "body_a": found.rod_body[one], "radius_a": found.rod_radius[one],
                "point_a": found.rod_ends[one, 0], "end_a": found.rod_ends[one, 1]}  # fmt: skip
         if kind == ROD_BOX:
-            row |= {"kind": _BOX, "body_b": found.box_body[other], "point_b": found.box_p[other],
+            row |= {"kind": ON_BOX, "body_b": found.box_body[other], "point_b": found.box_p[other],
                     "axes_b": found.box_E[other].T.ravel(), "half_b": found.box_half[other]}  # fmt: skip
         else:
-            row |= {"kind": _SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
+            row |= {"kind": SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
     before = len(rows)
@@ -337,7 +334,7 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
         names.append((frame[found.rod_source[one]], frame[source[other]]))
     for one, other in found.facing.tolist():
         below = int(found.solid_source[other])
-        names += [(frame[found.solid_source[one]], frame[below] if below >= 0 else "ground")] * FACETS
+        names += [(frame[found.solid_source[one]], frame[below] if below >= 0 else "ground")] * MOST_FACETS
     names += [(each.frame, "ground") for each in flat.rolling]
     at = {joint.v_slice.start + k: joint.name for joint in flat.joints
           for k in range(joint.v_slice.stop - joint.v_slice.start)}  # fmt: skip
@@ -367,7 +364,7 @@ def limit_rows(flat: Flat) -> list[CoreRow]:
     rows = []
     for joint, iq, iv, *bounds in limits_of(flat.joints, flat.constraints) if flat.limits == "enforce" else ():
         if not flat.kinematic[joint.v_slice].any():
-            rows += [{"kind": _LIMIT, "dim": 1, "iq": iq, "iv": iv, "sign": sign, "bound": bound,
+            rows += [{"kind": AT_LIMIT, "dim": 1, "iq": iq, "iv": iv, "sign": sign, "bound": bound,
                       "restitution": float(flat.limit_restitution[iv])}
                      for sign, bound in zip((1.0, -1.0), bounds, strict=True) if np.isfinite(bound)]  # fmt: skip
     return rows
@@ -376,7 +373,7 @@ def limit_rows(flat: Flat) -> list[CoreRow]:
 def rolling_rows(found: Wheels) -> list[CoreRow]:
     """Return what rolls as the core takes it."""
     return [
-        {"kind": _ROLLS, "dim": int(found.holds[k].sum()), "holds": found.holds[k].astype(int),
+        {"kind": ROLLS, "dim": int(found.holds[k].sum()), "holds": found.holds[k].astype(int),
          "body_a": found.body[k], "point_a": found.center[k], "radius_a": found.radius[k], "axis_a": found.axis[k],
          "normal": found.plane[k, :3], "offset": found.plane[k, 3]}
         for k in range(len(found))
@@ -387,7 +384,7 @@ def friction_rows(flat: Flat) -> list[CoreRow]:
     """Return the dry friction of joints as the core takes it."""
     starts = Index(flat)
     places = dict(zip(starts.iv.tolist(), starts.iq.tolist(), strict=True))
-    return [{"kind": _RUBS, "dim": 1, "iq": places[iv], "iv": iv, "friction": flat.dry_friction[iv]}
+    return [{"kind": RUBS, "dim": 1, "iq": places[iv], "iv": iv, "friction": flat.dry_friction[iv]}
             for iv in np.flatnonzero((flat.dry_friction > 0) & ~flat.kinematic).tolist()]  # fmt: skip
 
 

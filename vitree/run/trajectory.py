@@ -18,7 +18,7 @@ from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact
 from vitree.model.candidates import Candidates
-from vitree.model.collision_checks import REMEDY, Unmet, near, overlaps, passes, sources_of_pair
+from vitree.model.collision_checks import idle_text, passes, sources_of_pair
 from vitree.model.facts import Limited
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -72,8 +72,8 @@ OF_SPEEDS = (
 UNRESOLVED = 0.1
 #: [m/s] a residual of contacts that is not worth a warning
 NEGLIGIBLE = 1e-9
-#: Records at which shapes that cannot touch are looked at, and at most so many nodes at once.
-LOOKED_AT, CHUNK = 50, 500
+#: How many nodes are looked at together for bodies that pass others.
+CHUNK = 500
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
 EXPLODED = 0.5
 #: What rounding moves bodies by that are at rest, at most [m].
@@ -202,16 +202,14 @@ def leap_warnings(dt: float, v: np.ndarray) -> list[str]:
 
 
 def contact_warnings(model: System, t: np.ndarray, q: np.ndarray, nodes: bool) -> list[str]:
-    """Say which shapes overlap that cannot touch, and what has passed others in one step, at records q (n, nq).
+    """Say which contacts meet nothing, and what has passed others in one step, at records q (n, nq).
 
     ``nodes`` says whether the records have all nodes.
     """
     if not (isinstance(model, Model) and any(isinstance(each, Contact) for each in model.contacts)):
         return []
-    unmet, found = model.unsupported_contacts, model.contact_candidates
-    told = [f"Contacts without a counterpart: {', '.join(unmet.idle)}. Add a ground, vt.Ground(), or shapes that they "
-            "touch."] if unmet.idle else []  # fmt: skip
-    told += _overlap_warnings(model, unmet, t, q)
+    idle, found = model._idle_contacts, model.contact_candidates
+    told = [f"C{idle_text(idle)[1:]}."] if idle else []
     if nodes and len(found.pair) + len(found.facing):
         told += _passing_warnings(model, found, t, q)
     return told
@@ -234,28 +232,6 @@ def distance_warnings(run: Trajectory) -> list[str]:
             told.append(f"The {constraints[k].name} is in tension and in compression: it pushes with up to "
                         f"{force[:, k].max():.3g} N, first in the record at t = {first:.6g} s. " + OF_RODS)  # fmt: skip
     return told
-
-
-def _overlap_warnings(model: Model, unmet: Unmet, t: np.ndarray, q: np.ndarray) -> list[str]:
-    """Say which shapes overlap that cannot touch, at some of the records."""
-    pairs = unmet.pairs[~unmet.beside]
-    if not len(pairs):
-        return []
-    rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), LOOKED_AT)).round().astype(int))
-    poses = model._pose_rows(np.ascontiguousarray(q[rows]))
-    used, places = np.unique(pairs, return_inverse=True)
-    close = near([unmet.parts[k] for k in used], poses)
-    met, first = [], len(q)
-    for (i, j), (one, other) in zip(pairs.tolist(), places.reshape(-1, 2).tolist(), strict=True):
-        at = np.flatnonzero(close[:, one, other])
-        at = at[overlaps(unmet.parts[i], unmet.parts[j], poses[at])] if len(at) else at
-        if len(at):
-            met.append((i, j))
-            first = min(first, int(rows[at[0]]))
-    if not met:
-        return []
-    return ["Shapes that cannot touch each other overlap: " + unmet.told(met)
-            + f", first at t = {t[first]:.6g} s" + REMEDY + "."]  # fmt: skip
 
 
 def _passing_warnings(model: Model, found: Candidates, t: np.ndarray, q: np.ndarray) -> list[str]:

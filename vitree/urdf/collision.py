@@ -16,7 +16,7 @@ from vitree.mechanism.contacts import Contact, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.urdf.hulls import MeshParts, mesh_hull, mesh_parts
 from vitree.urdf.meshes import read_mesh
-from vitree.urdf.srdf import disabled_pairs
+from vitree.urdf.srdf import link_pairs
 from vitree.urdf.xml import Source
 
 
@@ -130,15 +130,15 @@ def apart_of(file: Source, contacts: list[Contact], path: Path | None) -> list[N
     if path is None or not contacts:
         return []
     try:
-        name, disabled = disabled_pairs(path)
+        allowed = link_pairs(path)
     except UrdfError as error:
         file.say("contact-points", f"pairs of links that do not touch are not read: {error.args[0]}")
         return []
     links = [contact.frame for contact in contacts]
     found = [NoContact(a, b, bodies=False) for i, a in enumerate(links) for b in links[i + 1 :]
-             if frozenset((a, b)) in disabled]  # fmt: skip
+             if not allowed.touch(a, b)]  # fmt: skip
     if found:
-        file.say("contact-points", f"pairs of links that do not touch, by {name}: {len(found)}")
+        file.say("contact-points", f"pairs of links that do not touch, by {allowed.file}: {len(found)}")
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Set
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -23,8 +25,9 @@ FALLING = ("bolt",)
 #: Coordinates of a free joint.
 FREE = 7
 #: What is read of an SRDF file.
-_SRDF = Tag(children={"group_state": Tag(children={"joint": Tag()}, many=("joint",)), "disable_collisions": Tag()},
-            many=("group_state", "disable_collisions"))  # fmt: skip
+_PAIRS = {name: Tag() for name in ("disable_collisions", "enable_collisions", "disable_default_collisions")}
+_SRDF = Tag(children={"group_state": Tag(children={"joint": Tag()}, many=("joint",)), **_PAIRS},
+            many=("group_state", *_PAIRS))  # fmt: skip
 
 
 @explain_calls
@@ -103,15 +106,43 @@ def standing_posture(path: Path) -> dict[str, tuple[float, ...]] | None:
     return next((states[name] for name in STANDING if name in states), None)
 
 
-def disabled_pairs(path: Path) -> tuple[str, set[frozenset[str]]]:
-    """Return the name of the SRDF file beside a URDF file, "" without one, and the pairs of links that it disables.
+@dataclass(frozen=True)
+class LinkPairs:
+    """Which pairs of links an SRDF file lets touch, as MoveIt reads it.
+
+    Attributes
+    ----------
+    file : str
+        The name of the SRDF file, "" without one.
+    links : set of str
+        No pair of these touches, unless it is enabled (``<disable_default_collisions>``).
+    enabled, disabled : sets of frozenset of str
+        Pairs of links (``<enable_collisions>``, ``<disable_collisions>``). A pair in both does not touch.
+    """
+
+    file: str = ""
+    links: Set[str] = frozenset()
+    enabled: Set[frozenset[str]] = frozenset()
+    disabled: Set[frozenset[str]] = frozenset()
+
+    def touch(self, a: str, b: str) -> bool:
+        """Return whether two links may touch."""
+        pair = frozenset((a, b))
+        return pair not in self.disabled and (pair in self.enabled or not pair & self.links)
+
+
+def link_pairs(path: Path) -> LinkPairs:
+    """Return which pairs of links touch by the SRDF file beside a URDF file; without one all do.
 
     Raises a UrdfError if the file cannot be read.
     """
     if (file := _file_beside(path)) is None:
-        return "", set()
-    found = _root(file).findall("disable_collisions")
-    return file.name, {frozenset((pair.get("link1", ""), pair.get("link2", ""))) for pair in found}
+        return LinkPairs()
+    root = _root(file)
+    links = {each.get("link", "") for each in root.findall("disable_default_collisions")}
+    enabled, disabled = ({frozenset((each.get("link1", ""), each.get("link2", ""))) for each in root.findall(name)}
+                         for name in ("enable_collisions", "disable_collisions"))  # fmt: skip
+    return LinkPairs(file.name, links, enabled, disabled)
 
 
 def _file_beside(path: Path) -> Path | None:

@@ -185,8 +185,12 @@ cdef void keep_gaps(ModelStepper self) noexcept nogil:
                 begin_turning(x, c)
             told[6] = INFINITY if x.far_there[k] and not acted(x, c) else x.there[c].gap + 0.0  # avoid negative zeros
             x.gap_before[c] = INFINITY if x.far_there[k] else x.here[c].gap
-            for j in range(3 if x.opened else 0):
+            if not x.opened:
+                continue
+            for j in range(3):
                 told[j] += x.impact_impulses[3 * c + j]
+            if self.touch[c].slot >= 0 and acted(x, c):
+                keep_facet(self, c)
 
 
 cdef void keep_standing(ModelStepper self, int k) noexcept nogil:
@@ -856,8 +860,8 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
         to.b = x.port_of_body[e.body_b] if e.body_b >= 0 else -1
         if e.dim > 3:
             turning_rows(self, e, before, pose, end, to)
-        if on_wheel(e):
-            for j in range(min(e.dim, 3)):
+        if e.kind == ROLLS:
+            for j in range(e.dim):
                 way = way_at(e, j)
                 to[j].a, to[j].b, to[j].size = to.a, -1, 6
                 if way > 0 and end:
@@ -1215,7 +1219,7 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
             for j in range(e.dim):
                 way = way_at(e, j)
                 x.w[o + j] = inverse * (x.there[c].gap - hold if way == 0 else
-                                        dot(way_between(e, at, &x.there[c], way), s))
+                                        dot(way_between(at, &x.there[c], way), s))
             continue
         x.w[o] = (x.there[c].gap - hold) * inverse
         if e.stiffness != INFINITY:
@@ -1228,8 +1232,6 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
             s = mul(x.pose1[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))
             s = add(s, mul(x.pose2[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch])))
             s = axpy(0.5 * x.patch_turn[e.patch], cross(at.n, s), x.patch_slip[e.patch])
-        elif e.kind == ON_RIM:
-            s = rolled(e, at, &x.there[c], x.pose1, x.pose2)
         elif e.kind == ON_FACET:
             s = facet_slid(e, facet_for(x, e), at, &x.there[c], x.pose1, x.pose2)
         else:

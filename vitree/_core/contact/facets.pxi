@@ -16,6 +16,9 @@ cdef double STEEP_RIM = -0.2
 cdef double PUSHING_GAP = 1e-10
 #: The rank among facets that may be replaced of those that pushed in a previous trial, relative to the others
 cdef double PUSHED_RANK = 1e-3
+#: Points beyond the edge of a plate, or below it, by less than these fractions of its size are on it
+cdef double WITHIN = 1e-12
+cdef double AT_PLATE = 1e-9
 #: Points nearer to each other than this fraction of the size of a shape are beside each other
 cdef double BESIDE = 0.1
 
@@ -112,6 +115,60 @@ cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
         x.facet[e.slot + i] = found[i]
 
 
+cdef inline bint is_point(const vt_shape* s) noexcept nogil:
+    return s.kind == SOLID and s.count == 1 and s.rims == 0 and s.radius == 0.0
+
+
+cdef inline bint is_plate(const vt_shape* s) noexcept nogil:
+    return s.kind == SOLID and s.faces == 2 and s.rims < 2
+
+
+cdef bint within_plate(const vt_shape* s, Vec3 e, Vec3 p) noexcept nogil:
+    # whether a point of the plane across e lies within the edge of a plate
+    cdef Vec3 middle = zero3(), a, b, m, d
+    cdef double side
+    cdef int k
+    if s.rims:
+        d = sub(p, constant3(s.center))
+        return dot(d, d) <= s.rim * s.rim
+    for k in range(s.count):
+        middle = axpy(1.0 / s.count, vertex_of(s, k), middle)
+    for k in range(s.edges):
+        a, b = vertex_of(s, s.edge[2 * k]), vertex_of(s, s.edge[2 * k + 1])
+        m = cross(e, sub(b, a))
+        side = 1.0 if dot(m, sub(middle, a)) > 0.0 else -1.0
+        if side * dot(m, sub(p, a)) < -WITHIN * s.reach * vt_sqrt(dot(m, m)):
+            return False
+    return True
+
+
+cdef bint goes_through(const Touching* x, const vt_contact* e, Vec3 n) noexcept nogil:
+    # whether a trial brings a point to the other side of a plate, other than where n points, through it. Neither of them
+    # has anything inside, so that shapes are apart at both nodes. In the axes of the plate the point moves from p to q,
+    #     h(p) = f.p - d,    p + s (q - p) on the plate with s = h(p)/(h(p) - h(q))
+    cdef bint of_b = is_point(e.shape_a) and is_plate(e.shape_b)
+    cdef const vt_shape* plate = e.shape_b if of_b else e.shape_a
+    cdef const vt_shape* point = e.shape_a if of_b else e.shape_b
+    cdef Placed P, Q
+    cdef Vec3 p, q, f
+    cdef double hp, hq
+    cdef int k
+    if not (of_b or (is_point(e.shape_b) and is_plate(e.shape_a))):
+        return False
+    place_shape(plate, x.pose1, &P)
+    place_shape(point, x.pose1, &Q)
+    k = facing(&P, n if of_b else neg(n))
+    p = in_body(&P, in_space(&Q, vertex_of(point, 0)))
+    place_shape(plate, x.pose2, &P)
+    place_shape(point, x.pose2, &Q)
+    q = in_body(&P, in_space(&Q, vertex_of(point, 0)))
+    f = constant3(plate.face + 4 * k)
+    hp, hq = dot(f, p) - plate.face[4 * k + 3], dot(f, q) - plate.face[4 * k + 3]
+    if not hq < min(0.0, hp) or hp < -AT_PLATE * plate.reach:
+        return False
+    return within_plate(plate, f, axpy(max(hp, 0.0) / (max(hp, 0.0) - hq), sub(q, p), p))
+
+
 cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     # of a trial: the facets that are missing, where it brings shapes into each other, farther than they were at node 1.
     # Facets that are not in the solve do not count where a direction separates the shapes
@@ -141,6 +198,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
             # the search is among the directions about the first one; faces side by side are separated across them
             gap = max(gap, separating_face(&A, &B, least, &across))
     if gap >= least:
+        if goes_through(x, e, at.n):
+            return
         for c in range(first, first + MOST_FACETS):
             if x.within[c] == OUTSIDE:
                 x.there[c].gap = max(x.there[c].gap, max(gap, x.target[c]))

@@ -57,10 +57,6 @@ cdef inline bint stands(const vt_contact* e) noexcept nogil:
     return e.kind == ROLLS or e.kind == RUBS
 
 
-cdef inline bint on_wheel(const vt_contact* e) noexcept nogil:
-    return e.kind == ROLLS or e.kind == ON_RIM
-
-
 cdef inline void across(Touch* x) noexcept nogil:
     # t1 and t2
     x.t1 = tangent_to(x.n)
@@ -330,15 +326,14 @@ cdef inline double steepness(Vec3 n, Vec3 a, Vec3* p) noexcept nogil:
 
 
 cdef void touch_wheel(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil:
-    # the point of the rim that is nearest to the plane, c - R p/|p|; for a ball c - R n. For rolling, t1 is the
-    # direction of rolling, and t2 that of the axle on the plane
+    # the point of the rim that is nearest to the plane, c - R p/|p|; for a ball c - R n. t1 is the direction of rolling,
+    # and t2 that of the axle on the plane
     cdef Vec3 c = placed(pose, e.body_a, e.point_a), a, p
     cdef double size
     x.n = constant3(e.normal)
     if is_ball(e):
         x.a = axpy(-e.radius_a, x.n, c)
-        if e.kind == ROLLS:
-            across(x)
+        across(x)
     else:
         a = axle(e, pose)
         size = steepness(x.n, a, &p)
@@ -347,14 +342,13 @@ cdef void touch_wheel(const vt_contact* e, const Pose* pose, Touch* x) noexcept 
             p = axpy(-dot(p, a), a, p)
             size = vt_sqrt(dot(p, p))
         x.a = axpy(-e.radius_a / size, p, c)
-        if e.kind == ROLLS:
-            p = axpy(-dot(x.n, a), x.n, a)
-            size = vt_sqrt(dot(p, p))
-            if size < FLAT:
-                across(x)
-            else:
-                x.t2 = scale(1.0 / size, p)
-                x.t1 = cross(x.t2, x.n)
+        p = axpy(-dot(x.n, a), x.n, a)
+        size = vt_sqrt(dot(p, p))
+        if size < FLAT:
+            across(x)
+        else:
+            x.t2 = scale(1.0 / size, p)
+            x.t1 = cross(x.t2, x.n)
     x.gap = dot(x.n, x.a) - e.offset
     x.b = axpy(-x.gap, x.n, x.a)
 
@@ -424,7 +418,7 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
                     at_end(e, k, from_a, way_a, from_b, way_b, &end)
                     least = min(least, end.gap)
                 spare(least, 1.0 - square / (NEARLY * whole), e.radius_a + e.radius_b, before, x)
-    elif on_wheel(e):
+    elif e.kind == ROLLS:
         touch_wheel(e, pose, x)
     elif e.kind == ON_FACET:
         touch_shapes(e, facet, pose, before, x)
@@ -564,7 +558,7 @@ cdef Vec3 slid(const vt_contact* e, const Touch* x, const Pose* before, const Po
                slid_end(before, after, e.body_b, axpy(more, x.n, x.b), scale(rolling_lever(e, e.radius_b, more), x.n)))
 
 
-# ---- disks and balls on a plane ----------------------------------------------------------------------------
+# ---- disks and balls that roll on a plane ----------------------------------------------------------------------------
 
 cdef Vec3 rolled(const vt_contact* e, const Touch* x1, const Touch* x2, const Pose* before, const Pose* after) noexcept nogil:
     # slip of a step: c2 - c1 + rho x (l1 + l2)/2, with l from the centre c to the plane and the rotation vector rho. It
@@ -590,10 +584,8 @@ cdef inline Vec3 way_of(const Touch* x, int way) noexcept nogil:
     return x.n if way == 0 else x.t1 if way == 1 else x.t2
 
 
-cdef inline Vec3 way_between(const vt_contact* e, const Touch* x1, const Touch* x2, int way) noexcept nogil:
-    # the direction of a slip: for rolling it rotates with the axle
-    if e.kind != ROLLS:
-        return way_of(x1, way)
+cdef inline Vec3 way_between(const Touch* x1, const Touch* x2, int way) noexcept nogil:
+    # the direction of a slip of rolling: it rotates with the axle
     return scale(0.5, add(way_of(x1, way), way_of(x2, way)))
 
 
@@ -605,7 +597,7 @@ cdef void rolled_row(const vt_contact* e, const Touch* x1, const Touch* x2, cons
     #     dl2 = (R/s) (1 - e e^T)((n.da) a + (n.a) da),    dt2 = (1 - n n^T - t2 t2^T) da/s across, and dt2 x n along
     cdef Vec3 c1 = placed(before, e.body_a, e.point_a), c2 = placed(after, e.body_a, e.point_a)
     cdef Vec3 rho = turn_between(&before[e.body_a].R, &after[e.body_a].R)
-    cdef Vec3 l2 = sub(x2.a, c2), lever = scale(0.5, add(sub(x1.a, c1), l2)), t = way_between(e, x1, x2, way), a, p, u, y
+    cdef Vec3 l2 = sub(x2.a, c2), lever = scale(0.5, add(sub(x1.a, c1), l2)), t = way_between(x1, x2, way), a, p, u, y
     cdef double size, square
     force[0] = t
     couple[0] = dlog(neg(rho), cross(lever, t))
@@ -622,8 +614,6 @@ cdef void rolled_row(const vt_contact* e, const Touch* x1, const Touch* x2, cons
         u = axpy(-dot(u, l2) / square, l2, u)
     y = axpy(dot(x2.n, a), u, y)
     couple[0] = axpy(0.5 * e.radius_a / size, cross(a, y), couple[0])
-    if e.kind != ROLLS:
-        return
     y = add(sub(c2, c1), cross(rho, lever))
     if way == 1:
         y = cross(x2.n, y)
