@@ -222,6 +222,9 @@ cdef void admit(ModelStepper self, int c) noexcept nogil:
     else:
         # a compliant contact acts wherever it is compressed
         x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
+        if e.kind == ON_FACET and x.target[c] < min(0.0, x.at[e.seat].gap) - MISSING:
+            # a facet that does not keep its shapes apart, as the plane along a line of a cone may not
+            x.target[c] = min(0.0, x.at[e.seat].gap)
         x.within[c] = INSIDE if x.active[c] or (e.stiffness != INFINITY and x.here[c].gap < 0.0) else OUTSIDE
         if x.within[c] == OUTSIDE and (rests(self, c) or closes_soon(self, c)):
             x.within[c] = INSIDE

@@ -23,18 +23,23 @@ cdef double AT_PLATE = 1e-9
 cdef double BESIDE = 0.1
 
 
+cdef void drop_added(Touching* x) noexcept nogil:
+    # the facets that a trial has added
+    cdef int k
+    for k in range(x.slots):
+        if x.added[k] > 0:
+            x.facet_kept[k].kind = NO_FACET
+        x.added[k] = 0
+
+
 cdef void begin_facets(ModelStepper self, const double* q) noexcept nogil:
     # the state has the facets of its history, other configurations those that are given, or follow from them alone
     cdef Touching* x = &self.contact
-    cdef int k
     if x.slots == 0:
         return
     if q == self.lane.state.q:
         x.facet, x.at = x.facet_kept, x.near_kept
-        for k in range(x.slots):
-            if x.added[k] > 0:
-                x.facet[k].kind = NO_FACET
-            x.added[k] = 0
+        drop_added(x)
     else:
         x.facet, x.at = x.facet_read, x.near_read
         memset(x.added, 0, x.slots * sizeof(int))

@@ -81,6 +81,7 @@ cdef void note_touch(ModelStepper self) noexcept nogil:
     memcpy(self.hold_start, self.contact.hold, self.ntouch * sizeof(double))
     memcpy(self.gap_start, self.contact.gap_before, self.ntouch * sizeof(double))
     self.moved_start = self.contact.moved[0]
+    drop_added(&self.contact)
     memcpy(self.contact.facet_start, self.contact.facet_kept, self.contact.slots * sizeof(Facet))
     memcpy(self.contact.near_start, self.contact.near_kept, self.memory.seats.count * sizeof(Near))
     memcpy(self.contact.pair_start, self.contact.pair_on, self.memory.seats.count * sizeof(int))
@@ -100,6 +101,7 @@ cdef void put_back_touch(ModelStepper self) noexcept nogil:
     memcpy(self.contact.gap_before, self.gap_start, self.ntouch * sizeof(double))
     self.contact.moved[0] = self.moved_start
     memcpy(self.contact.facet_kept, self.contact.facet_start, self.contact.slots * sizeof(Facet))
+    memset(self.contact.added, 0, self.contact.slots * sizeof(int))
     memcpy(self.contact.near_kept, self.contact.near_start, self.memory.seats.count * sizeof(Near))
     memcpy(self.contact.facet_told, self.contact.facet_told_start, FACET_ROW * self.contact.slots * sizeof(double))
     memcpy(self.contact.active, self.active_start, self.ntouch * sizeof(int))

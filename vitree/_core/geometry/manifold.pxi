@@ -20,7 +20,7 @@ cdef double MERGED = 1e-7
 #: [m] material points nearer to each other are the same
 cdef double SAME_PLACE = 1e-12
 #: [m] facets with a gap that is less by more do not keep shapes apart
-cdef double NOT_APART = 1e-9
+cdef double NOT_APART = 1e-12
 #: Sine of the angle between lines from which on they cross
 cdef double CROSSING = 1e-5
 
@@ -477,7 +477,8 @@ cdef void keeping_apart(const Placed* A, const Placed* B, Near* x) noexcept nogi
             if value > most + slack or (value > most - slack and (own[i].kind == FACE or other[j].kind == FACE)
                                         and not (best.fa.kind == FACE or best.fb.kind == FACE)):
                 most, best = value, now
-    if most > -INFINITY:
+    # along the normal of a face what is beside the face counts as well
+    if most >= x.gap - slack:
         best.gap, best.exact = most, x.exact
         x[0] = best
         if x.fb.kind == FACE:
