@@ -495,6 +495,26 @@ VT_INLINE vt_real vt_max(vt_real a, vt_real b) { return vt_select(vt_lt(a, b), b
 /* the larger of two sizes; a NaN on either side comes through */
 VT_INLINE vt_real vt_max_nan(vt_real a, vt_real b) { return vt_select(vt_le(b, a), a, vt_select(vt_le(a, b), b, a + b)); }
 
+/* The largest |x|, NaN if there is one. As integers, the bits of numbers without signs are in the order of these, and those of
+   NaN behind all of them */
+VT_INLINE vt_real vt_largest(const vt_real *x, int n)
+{
+    vt_real most = vt_set1(0.0);
+    int k = 0;
+#if VT_WIDTH == 1 && defined(VT_ROWS)
+    typedef long long vt_counts __attribute__((vector_size(32)));
+    vt_counts top = {0, 0, 0, 0}, now, larger;
+    for (; k < n - 3; k += 4) {
+        now = (vt_counts) * (const vt_four *)(x + k) & 0x7fffffffffffffffLL;
+        larger = now > top;
+        top = (larger & now) | (~larger & top);
+    }
+    for (int j = 0; j < 4; j++) most = vt_max_nan(most, ((vt_four)top)[j]);
+#endif
+    for (; k < n; k++) most = vt_max_nan(most, vt_abs(x[k]));
+    return most;
+}
+
 /* ---- sine and cosine ------------------------------------------------------------------------ */
 
 /* x mod pi/2 for |x| >= 2^20 (Payne and Hanek 1983): multiply the 53 bits of x by the 192 bits of
