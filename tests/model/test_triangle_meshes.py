@@ -149,7 +149,7 @@ def test_many_pairs_are_told_and_too_many_are_an_error(monkeypatch):
     model = tree.compile()
     assert "faces of triangle meshes: 2048, which make 2048 pairs" in str(model.report)
     assert "triangle meshes" not in str(scene(vt.TriangleMesh(*tray())).compile().report)
-    monkeypatch.setattr(lower, "PAIR", 1e12)
+    monkeypatch.setattr(lower, "FAR_PAIR", 1e12)
     with pytest.raises(InputError, match=r"contacts of 2048 pairs of convex shapes take about .* fewer"):
         vt.simulate(tree.compile(), duration=0.01, dt=1e-3)
 

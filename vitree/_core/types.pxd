@@ -106,6 +106,8 @@ cdef struct vt_shape:   # convex; in the core frame of its body
     int body            # -1: the world
     int count
     const double* x     # (count, 3) [m] vertices
+    const double* rows  # (3, stride) the same, by coordinates; those behind the last are the first one
+    int stride          # a multiple of four
     int rims            # circles: none, one of a disk or a cone, two of a cylinder
     double center[6]    # [m] theirs; along the axis
     double axis[3]      # unit; of a cone from its base to its apex

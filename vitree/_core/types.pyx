@@ -222,6 +222,12 @@ cdef class ShapeList:
             s.kind, s.body, s.radius = one["kind"], one.get("body", -1), one.get("radius", 0.0)
             s.count, s.rims, s.faces, s.edges = len(x), len(center), len(face), len(edge)
             s.x, s.face = copied_reals(self.memory, x), copied_reals(self.memory, face)
+            s.stride = (s.count + 3) // 4 * 4
+            rows = np.zeros((3, s.stride))
+            if s.count:
+                rows[:] = np.reshape(x, (-1, 3))[0][:, None]
+                rows[:, :s.count] = np.reshape(x, (-1, 3)).T
+            s.rows = copied_reals(self.memory, rows)
             s.edge = copied_ints(self.memory, edge)
             s.rim, s.slope, s.reach = one.get("rim", 0.0), one.get("slope", 0.0), one.get("reach", 0.0)
             if s.rims > 2 or (s.rims and s.count > 1):

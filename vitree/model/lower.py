@@ -278,8 +278,9 @@ def _constraint(index: Index, constraint: object) -> CoreRow:
             "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip
 
 
-#: Memory of a pair of convex shapes that is far away [bytes], measured; those that are near have more.
-PAIR = 300
+#: Memory of a pair of convex shapes that is far away, and of one that is near [bytes], measured. All are near where
+#: contacts bounce.
+FAR_PAIR, PAIR = 300, 26_000
 #: What to do against many of them.
 OF_PAIRS = "take triangle meshes of fewer triangles, convex parts of larger error=, or leave pairs out by vt.NoContact"
 
@@ -316,7 +317,9 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
     before = len(rows)
-    require_memory(f"contacts of {len(found.facing)} pairs of convex shapes", PAIR * len(found.facing), OF_PAIRS)
+    bounces = any((numbers[:, 1] > 0).any() for numbers in (found.numbers, found.pair_numbers, found.facing_numbers))
+    require_memory(f"contacts of {len(found.facing)} pairs of convex shapes",
+                   (PAIR if bounces else FAR_PAIR) * len(found.facing), OF_PAIRS)  # fmt: skip
     rows += rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat)
     spans = spans_of(rows, found.solids, found.facing, before)
     return ContactList(rows, found.terrain, spans, found.shapes, found.facing, _surfaces(found.facing_numbers), before)

@@ -53,6 +53,8 @@ cdef int solve_with_contacts(ModelStepper self) noexcept nogil:
     cdef int status = open_touches(self, &pushed, &free)
     if status == OK:
         status = solve_opened(self, pushed, free)
+    if self.contact.no_memory:
+        return NO_MEMORY
     return locate(self, pushed) if status == OK and self.contact.left else status
 
 

@@ -109,15 +109,9 @@ cdef inline Vec3 vertex_of(const vt_shape* s, int k) noexcept nogil:
     return constant3(s.x + 3 * k)
 
 
-cdef int extreme_vertex(const vt_shape* s, Vec3 m) noexcept nogil:
+cdef inline int extreme_vertex(const vt_shape* s, Vec3 m) noexcept nogil:
     # the vertex that is farthest along m, in the core frame
-    cdef double most = -INFINITY, value
-    cdef int k, best = 0
-    for k in range(s.count):
-        value = s.x[3 * k] * m.x + s.x[3 * k + 1] * m.y + s.x[3 * k + 2] * m.z
-        if value > most:
-            most, best = value, k
-    return best
+    return vt_farthest(s.count, s.stride, s.rows, &m.x)
 
 
 cdef Vec3 ellipsoid_support(const Placed* P, Vec3 m, double* size) noexcept nogil:

@@ -130,6 +130,40 @@ VT_INLINE double vt_inner(ptrdiff_t n, const double *a, const double *b)
 #endif
 }
 
+/* The first of n points whose product with m is the largest; x: their numbers along x, those along y `stride` further, those
+   along z as far again. `stride` is a multiple of four, and numbers behind the last point are those of the first */
+VT_INLINE int vt_farthest(int n, ptrdiff_t stride, const double *x, const double *m)
+{
+    const double *y = x + stride, *z = y + stride;
+    double most = -HUGE_VAL;
+    int best = 0;
+#ifdef VT_ROWS
+    typedef long long vt_counts __attribute__((vector_size(32)));
+    vt_four value, top = {most, most, most, most};
+    vt_counts larger, at = {0, 0, 0, 0}, now = {0, 1, 2, 3};
+    for (int k = 0; k < n; k += 4, now += 4) {
+        value = *(const vt_four *)(x + k) * m[0] + *(const vt_four *)(y + k) * m[1] + *(const vt_four *)(z + k) * m[2];
+        larger = value > top;
+        top = (vt_four)((larger & (vt_counts)value) | (~larger & (vt_counts)top));
+        at = (larger & now) | (~larger & at);
+    }
+    for (int k = 0; k < 4; k++)
+        if (top[k] > most || (top[k] == most && at[k] < best)) {
+            most = top[k];
+            best = (int)at[k];
+        }
+#else
+    for (int k = 0; k < n; k++) {
+        double value = x[k] * m[0] + y[k] * m[1] + z[k] * m[2];
+        if (value > most) {
+            most = value;
+            best = k;
+        }
+    }
+#endif
+    return best;
+}
+
 /* C -= A B of six rows and columns */
 VT_INLINE void vt_less_six(const double *A, const double *B, double *C)
 {
@@ -460,6 +494,26 @@ VT_INLINE void vt_scatter(const vt_real *from, double *a, ptrdiff_t stride, int 
 VT_INLINE vt_real vt_max(vt_real a, vt_real b) { return vt_select(vt_lt(a, b), b, a); }
 /* the larger of two sizes; a NaN on either side comes through */
 VT_INLINE vt_real vt_max_nan(vt_real a, vt_real b) { return vt_select(vt_le(b, a), a, vt_select(vt_le(a, b), b, a + b)); }
+
+/* The largest |x|, NaN if there is one. As integers, the bits of numbers without signs are in the order of these, and those of
+   NaN behind all of them */
+VT_INLINE vt_real vt_largest(const vt_real *x, int n)
+{
+    vt_real most = vt_set1(0.0);
+    int k = 0;
+#if VT_WIDTH == 1 && defined(VT_ROWS)
+    typedef long long vt_counts __attribute__((vector_size(32)));
+    vt_counts top = {0, 0, 0, 0}, now, larger;
+    for (; k < n - 3; k += 4) {
+        now = (vt_counts) * (const vt_four *)(x + k) & 0x7fffffffffffffffLL;
+        larger = now > top;
+        top = (larger & now) | (~larger & top);
+    }
+    for (int j = 0; j < 4; j++) most = vt_max_nan(most, ((vt_four)top)[j]);
+#endif
+    for (; k < n; k++) most = vt_max_nan(most, vt_abs(x[k]));
+    return most;
+}
 
 /* ---- sine and cosine ------------------------------------------------------------------------ */
 

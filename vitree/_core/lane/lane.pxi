@@ -11,6 +11,7 @@ cdef extern from "lane.h" nogil:
     void vt_scatter(const vt_real* a, double* to, Py_ssize_t stride, int count) noexcept
     void vt_add_row(Py_ssize_t n, double s, const double* x, double* y) noexcept
     void vt_add_rows(Py_ssize_t n, double b, const double* x, double c, const double* z, double* y) noexcept
+    int vt_farthest(int n, Py_ssize_t stride, const double* x, const double* m) noexcept
     void vt_three_sixes(const double* T, Py_ssize_t stride, const double* w0, const double* w1, const double* w2,
                         double* Y) noexcept
     void vt_times_six(const double* A, Py_ssize_t stride, const double* b, double* out) noexcept
@@ -39,6 +40,7 @@ cdef extern from "lane.h" nogil:
     vt_real vt_abs(vt_real a) noexcept
     vt_real vt_max(vt_real a, vt_real b) noexcept
     vt_real vt_max_nan(vt_real a, vt_real b) noexcept
+    vt_real vt_largest(const vt_real* x, int n) noexcept
     void vt_sincos(vt_real x, vt_real* sine, vt_real* cosine) noexcept
     vt_real vt_half_angle_ratio(vt_real uu, vt_real c) noexcept
     vt_real vt_gamma(vt_real s, vt_real g) noexcept
@@ -71,8 +73,4 @@ cdef inline vt_mask where(const bint* asked) noexcept nogil:
 
 cdef inline vt_real largest(const vt_real* x, int n) noexcept nogil:
     # max |x_i|, or NaN if any is
-    cdef vt_real s = vt_set1(0.0)
-    cdef int i
-    for i in range(n):
-        s = vt_max_nan(s, vt_abs(x[i]))
-    return s
+    return vt_largest(x, n)
