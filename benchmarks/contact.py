@@ -1,6 +1,6 @@
 """Humanoids that stand on their feet, beside MuJoCo; and what a step costs with more links and more contacts.
 
-    python benchmarks/contact.py [--smoke] [--stand SECONDS] [--growth]
+    python benchmarks/contact.py [--smoke] [--stand SECONDS] [--growth] [--pairs]
 
 Talos half sitting, the G1 on bent knees and the human figure stand on the four corners of each foot, held by servos of
 kp 1500, kd 60 (legs and trunk) and 200, 10 (the others) about the start. MuJoCo has the same robot, servos as position
@@ -13,21 +13,30 @@ mean, and of the worst record, one each 50 ms. MuJoCo runs a second time with ar
 do not have, as many of its models do.
 ``--growth``: microseconds a step against the number of links at eight contacts, and against that of contacts: points of
 one plate, one foot each on a chain of 64 links, bodies of their own. The exponents are of least squares.
+``--pairs``: microseconds to find all contacts of a G1 with the convex hulls of all its meshes, where all pairs of links
+may touch: with nothing near, and with the hands on each other and the upper arms on the trunk. It is the work of a step
+at one node: the bodies are placed, and facets of near hulls are chosen anew. Of MuJoCo it is ``mj_kinematics`` and
+``mj_collision`` of the same pairs. The postures move by up to 1 mm and 1 mrad from one to the next.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import peers
 
 import vitree as vt
+from vitree._core import scalar
+from vitree.engines.mujoco import States, mujoco_model
+from vitree.scenes.robots import robot
 
 FRICTION, BALL, SETTLE, LOOK = 0.7, 1e-3, 1.0, 0.05
 DROP, STILL, ARMATURE = 0.02, 2.0, 0.01
+core = scalar()
 POSTURE = {
     **{f"leg_{side}_{k}_joint": x for side in ("left", "right")
        for k, x in zip(range(1, 7), (0.0, 0.0, -0.411354, 0.859395, -0.448041, -0.001708), strict=True)},
@@ -279,18 +288,87 @@ def growth(smoke: bool) -> None:
                   flush=True)  # fmt: skip
 
 
+def robot_of_hulls() -> tuple[vt.Model, np.ndarray, np.ndarray]:
+    """The G1 with all its hulls, with its arms beside it, and with its hands and arms 1 mm in what they meet."""
+    model = robot("g1", base="free", ground=vt.Ground(friction=0.8))
+    beside = model.neutral()
+    beside[2] = 1.5
+
+    def posture(fold: float, press: float) -> np.ndarray:
+        q = beside.copy()
+        for joint in model.joints:
+            side = 1.0 if joint.name.startswith("left") else -1.0
+            for part, angle in (("shoulder_pitch", -0.6 * fold), ("shoulder_yaw", -1.2 * side * fold),
+                                ("elbow", -0.3 * fold), ("shoulder_roll", -side * press)):  # fmt: skip
+                if part in joint.name:
+                    q[joint.q_slice] = angle
+        return q
+
+    def lowest(q: np.ndarray, *links: str) -> float:
+        gaps = model.contact_gaps(q)
+        some = [all(any(link in end for link in links) for end in ends) for ends in zip(gaps.a, gaps.b, strict=True)]
+        return float(gaps.gap[np.array(some)].min())
+
+    press = bisected(lambda x: lowest(posture(0.0, x), "torso", "shoulder_roll") + 1e-3, 0.0, 0.5)
+    fold = bisected(lambda x: lowest(posture(x, press), "wrist", "hand") + 1e-3, 0.2, 0.6)
+    return model, beside, posture(fold, press)
+
+
+def bisected(value: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that falls is zero."""
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if value(middle) > 0.0 else (low, middle)
+    return low
+
+
+def pairs(smoke: bool) -> None:
+    model, *postures = robot_of_hulls()
+    print(f"{model.contact_list.pairs} pairs of hulls, microseconds")
+    for title, q in zip(("nothing is near", "hands and arms touch"), postures, strict=True):
+        print(f"{title:22} {found_about(model, q, smoke)}", flush=True)
+
+
+def found_about(model: vt.Model, q: np.ndarray, smoke: bool) -> str:
+    """What it takes to find the contacts at configurations about one."""
+    import mujoco
+
+    count, rng = 10 if smoke else 200, np.random.default_rng(0)
+    way, theirs = States(model), mujoco_model(model, 2e-3)
+    data, stepper = mujoco.MjData(theirs), vt.METHODS["linear-time"](model, 2e-3).stepper
+    rows = np.array([model.integrate(q, rng.uniform(-1e-3, 1e-3, model.nv)) for _ in range(count)])
+    places, found = [way.to_mujoco(row, model.zero_velocity())[0] for row in rows], np.zeros(count, int)
+
+    def collide() -> None:
+        for k, place in enumerate(places):
+            data.qpos[:] = place
+            mujoco.mj_kinematics(theirs, data)
+            mujoco.mj_collision(theirs, data)
+            found[k] = data.ncon
+
+    closed, least = core.contacts_within(stepper, rows), [np.inf, np.inf]
+    for _ in range(2 if smoke else 40):
+        least[0] = min(least[0], peers.best_of(lambda: core.contacts_within(stepper, rows), count, repeats=1))
+        least[1] = min(least[1], peers.best_of(collide, count, repeats=1))
+    return (f"vitree {least[0]:6.1f} us, {closed.mean():.1f} contacts; MuJoCo {least[1]:6.1f} us, {found.mean():.1f} "
+            f"contacts ({least[0] / least[1]:.2f})")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="short runs, to see that it works")
     parser.add_argument("--stand", type=float, metavar="SECONDS", help="how still they stand, over so long")
     parser.add_argument("--growth", action="store_true", help="the time of a step against links and contacts")
+    parser.add_argument("--pairs", action="store_true", help="the time to find the contacts of a robot of hulls")
     chosen = parser.parse_args()
     print(f"{peers.machine()}\n")
     if chosen.stand is not None:
         stillness(chosen.stand)
     if chosen.growth:
         growth(chosen.smoke)
-    if chosen.stand is None and not chosen.growth:
+    if chosen.pairs:
+        pairs(chosen.smoke)
+    if chosen.stand is None and not (chosen.growth or chosen.pairs):
         times(chosen.smoke)
 
 

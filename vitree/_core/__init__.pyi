@@ -35,7 +35,7 @@ class Stepper(Field):
     arrived: bool
     halved: int
     halved_between: tuple[float, float] | None
-    facet_bytes: int
+    contact_bytes: int
     contact_columns: int
     inexact_contacts: tuple[int, float, float, float] | None
     exception: BaseException

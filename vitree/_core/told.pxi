@@ -15,10 +15,11 @@ def step_contacts(ModelStepper stepper):
     cdef Touching* x = &stepper.contact
     cdef const vt_contact* e
     cdef size_t size = stepper.nq * sizeof(double)
-    cdef bytes start = PyBytes_FromStringAndSize(NULL, size + stepper.ntouch * sizeof(int))
+    cdef bytes start = PyBytes_FromStringAndSize(NULL, size + stepper.contacts.count * sizeof(int))
     cdef char* to = PyBytes_AS_STRING(start)
+    cdef int* before = <int*>(to + size)
     cdef double* row
-    cdef int c, n = 0
+    cdef int c, k, n = 0, count = x.asked_count if x.have_list else stepper.ntouch
     cdef cnp.ndarray rows
     for c in range(stepper.ntouch):
         n += settled_pushed(stepper, c)
@@ -26,9 +27,12 @@ def step_contacts(ModelStepper stepper):
     row = data(rows)
     # before the first step there is none
     memcpy(to, stepper.post_contact.node_before if n else stepper.lane.state.q, size)
-    if stepper.ntouch:
-        memcpy(to + size, stepper.post_contact.pushed_before, stepper.ntouch * sizeof(int))
-    for c in range(stepper.ntouch if n else 0):
+    memset(before, 0, stepper.contacts.count * sizeof(int))
+    for c in range(stepper.ntouch):
+        if stepper.post_contact.pushed_before[c]:
+            before[number_of(x, c)] = True
+    for k in range(count if n else 0):
+        c = x.asked[k] if x.have_list else contact_in_turn(x, k)
         if not settled_pushed(stepper, c):
             continue
         e = &stepper.touch[c]
@@ -44,10 +48,11 @@ def step_contacts(ModelStepper stepper):
 
 cdef int meeting(ModelStepper stepper) noexcept nogil:
     # number of contacts with gaps: rolling wheels, limits and dry friction follow them
-    cdef int c = 0
-    while c < stepper.ntouch and not (stands(&stepper.touch[c]) or on_coordinate(&stepper.touch[c])):
+    cdef const Touching* x = &stepper.contact
+    cdef int c = x.facets if x.pairs else 0
+    while c < x.plain and not (stands(&stepper.touch[c]) or on_coordinate(&stepper.touch[c])):
         c += 1
-    return c
+    return c + MOST_FACETS * x.pairs
 
 
 def gap_count(ModelStepper stepper):
@@ -58,29 +63,50 @@ def gap_count(ModelStepper stepper):
 def gaps_here(ModelStepper stepper, double[::1] gaps):
     """Write the gaps (n,) [m] of all contacts at the state."""
     cdef Busy busy = stepper.busy()
+    cdef const Touching* x = &stepper.contact
     cdef const double* q = stepper.lane.state.q
     cdef const Pose* pose
     cdef Touch at
-    cdef int c, n = meeting(stepper)
+    cdef int k, n = meeting(stepper)
     require_size(gaps.shape[0], n, "gaps")
     if n:
         pose = poses_at(stepper, q)
-    for c in range(n):
-        if stepper.touch[c].slot >= 0:
-            gaps[c] = pair_gap(&stepper.touch[c], pose)
+    for k in range(n):
+        if x.facets <= k < x.facets + MOST_FACETS * x.pairs:
+            # at the first contact of a pair, infinite at others
+            gaps[k] = INFINITY if (k - x.facets) % MOST_FACETS else pair_gap(&x.pair[(k - x.facets) // MOST_FACETS], pose)
             continue
-        touch_at(&stepper.touch[c], q, pose, NULL, NULL, &at)
-        gaps[c] = at.gap
+        touch_at(&stepper.touch[contact_of(x, k)], q, pose, NULL, NULL, &at)
+        gaps[k] = at.gap
 
 
-cdef double pair_gap(const vt_contact* e, const Pose* pose) noexcept nogil:
-    # of two convex shapes, at the first of their facets; infinite at others
+def contacts_within(ModelStepper stepper, const double[:, ::1] q):
+    """Return how many contacts are found at rows of q (n, nq) that are closed or nearly, (n,): the work of a step's node.
+
+    Facets of convex shapes are chosen anew at each. The state is lost.
+    """
+    cdef Busy busy = stepper.busy()
+    cdef Touching* x = &stepper.contact
+    cdef Py_ssize_t row
+    cdef int k
+    require_size(q.shape[1], stepper.nq, "columns of q")
+    out = np.zeros(q.shape[0], dtype=np.intp)
+    cdef Py_ssize_t[::1] found = out
+    with nogil:
+        for row in range(q.shape[0] if stepper.ntouch else 0):
+            memset(x.facet_read, 0, x.slots * sizeof(Facet))
+            x.placed1 = x.placed2 = False
+            place_start(stepper, &q[row, 0])
+            for k in range(x.asked_count):
+                found[row] += x.here[x.asked[k]].gap <= x.away
+    return out
+
+
+cdef double pair_gap(const vt_pair* p, const Pose* pose) noexcept nogil:
     cdef Placed A, B
     cdef Near x
-    if e.slot % MOST_FACETS:
-        return INFINITY
-    place_shape(e.shape_a, pose, &A)
-    place_shape(e.shape_b, pose, &B)
+    place_shape(p.shape_a, pose, &A)
+    place_shape(p.shape_b, pose, &B)
     deepest_features(&A, &B, &x)
     return x.gap
 
@@ -100,12 +126,13 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
     cdef Vec3 point, force, torque, centre
     cdef cnp.ndarray made = new_array(1, 6)
     cdef double* out = data(made)
+    cdef double sign
     cdef int c
-    require_size(signs.shape[0], stepper.ntouch, "signs of contacts")
+    require_size(signs.shape[0], stepper.contacts.count, "signs of contacts")
     centre = vec3(about[0], about[1], about[2])
     memset(out, 0, 6 * sizeof(double))
-    memset(x.patch_count, 0, stepper.contacts.patches * sizeof(int))
-    memset(x.patch_turn, 0, stepper.contacts.patches * sizeof(double))
+    memset(x.patch_count, 0, x.patches * sizeof(int))
+    memset(x.patch_turn, 0, x.patches * sizeof(double))
     if not pushed_any(stepper):
         return made
     pose = poses_at(stepper, q)
@@ -120,7 +147,10 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
             x.patch_count[e.patch] += 1
             x.patch_turn[e.patch] += at.gap
     for c in range(stepper.ntouch):
-        if signs[c] == 0.0 or not settled_pushed(stepper, c):
+        if not settled_pushed(stepper, c):
+            continue
+        sign = signs[number_of(x, c)]
+        if sign == 0.0:
             continue
         e, told = &stepper.touch[c], x.told + TOLD * c
         if e.slot >= 0:
@@ -130,10 +160,10 @@ def step_wrench(ModelStepper stepper, const double[::1] signs, double dt, about)
         else:
             touch_at(e, q, pose, NULL, NULL, &at)
             point = sub(acting_point(x, e, &at), centre)
-        force = scale(signs[c], vec3(told[0] / dt, told[1] / dt, told[2] / dt))
+        force = scale(sign, vec3(told[0] / dt, told[1] / dt, told[2] / dt))
         torque = cross(point, force)
         if x.turns:
-            torque = axpy(signs[c] / dt, load3(x.told_turn + TURNED * c), torque)
+            torque = axpy(sign / dt, load3(x.told_turn + TURNED * c), torque)
         out[0], out[1], out[2] = out[0] + torque.x, out[1] + torque.y, out[2] + torque.z
         out[3], out[4], out[5] = out[3] + force.x, out[4] + force.y, out[5] + force.z
     return made

@@ -154,8 +154,22 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     const vt_field* field   # of a ground that is not a plane
     const vt_shape* shape_a # of a pair of convex shapes
     const vt_shape* shape_b
-    int slot            # of its facets, and the number of its pair
-    int pair
+    int slot            # of its facet, and the seat of its pair
+    int seat
+
+cdef enum:
+    MOST_FACETS = 8         # contacts of two convex shapes, at a step's start
+
+cdef struct vt_pair:        # two convex shapes that may touch; the first moves
+    const vt_shape* shape_a
+    const vt_shape* shape_b
+    int dim                 # and the surface of their contacts
+    double friction
+    double spin
+    double roll
+    double restitution
+    double stiffness
+    double damping
 
 cdef struct vt_constraint:  # one scalar equation h(q) = 0
     int kind
@@ -329,8 +343,9 @@ cdef struct TouchBall:  # about shapes of a body
     double radius           # [m]
 
 cdef struct TouchSpan:  # consecutive contacts that are as far away as the balls about what touches, or farther
-    int first
+    int first           # in the list; those of a pair of convex shapes exist where it is near
     int end
+    int pair            # or -1
     int ball                # the balls, of which the second is negative on a plane; negative: none is skipped
     int other
     double radius           # [m] of both
@@ -351,12 +366,19 @@ cdef class ContactList:
     cdef vt_field field
     cdef object field_owner
     cdef ShapeList shapes
-    cdef readonly int slots     # places of pairs of convex shapes, and their pairs
+    cdef vt_pair* pair          # (pairs,)
     cdef readonly int pairs
-    cdef readonly int count
-    cdef readonly int patches
+    cdef readonly int plain     # contacts in the list
+    cdef int facets             # of them, those before the pairs: by numbers, the contacts of these follow
+    cdef readonly int count     # all contacts, by numbers
+    cdef readonly int patches   # without those of pairs
+    cdef readonly bint turns    # some have friction of turning,
+    cdef readonly bint elastic  # bounce,
+    cdef readonly bint rolls    # or roll
     cdef bint yields           # some have springs
     cdef int take_spans(self, spans) except -1
+    cdef int take_pairs(self, facing, surfaces, int at) except -1
+    cdef const vt_pair* pair_of(self, Py_ssize_t number) noexcept nogil
 
 cdef class ConstraintList:
     cdef vt_constraint* list

@@ -2,6 +2,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.geometry.terrain import HeightField
 from vitree.mechanism.flat import Flat
@@ -34,8 +35,11 @@ class ContactList:
     count: int
     patches: int
     ports: int
-    slots: int
     pairs: int
+    plain: int
+    elastic: bool
+    rolls: bool
+    turns: bool
     @property
     def lengths(self) -> np.ndarray: ...
     def __init__(
@@ -44,4 +48,7 @@ class ContactList:
         field: HeightField | None = None,
         spans: Spans | None = None,
         shapes: ShapeList | None = None,
+        facing: ArrayLike = (),
+        surfaces: ArrayLike = (),
+        at: int = -1,
     ) -> None: ...

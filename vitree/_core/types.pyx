@@ -241,15 +241,17 @@ cdef class ShapeList:
 cdef class ContactList:
     """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface of some.
 
-    ``spans``: a ``Spans`` of mechanism/spans.py; steppers need it where there are contacts. ``shapes``: of pairs.
+    ``spans``: a ``Spans`` of mechanism/spans.py; steppers need it where there are contacts. ``facing``: (n, 2) numbers
+    of convex ``shapes`` that may touch, ``surfaces``: (n, 6) of each friction, restitution, stiffness, damping, and spin
+    and roll, lengths over the friction. By numbers each has MOST_FACETS contacts, behind the first ``at`` others.
     """
 
-    def __cinit__(self, contacts=(), field=None, spans=None, ShapeList shapes=None):
+    def __cinit__(self, contacts=(), field=None, spans=None, ShapeList shapes=None, facing=(), surfaces=(), int at=-1):
         cdef int k, j
         cdef const double[:, ::1] coefficients
         cdef vt_contact* e
-        self.count, self.shapes = len(contacts), shapes
-        self.list = <vt_contact*>calloc(max(self.count, 1), sizeof(vt_contact))
+        self.plain, self.shapes = len(contacts), shapes
+        self.list = <vt_contact*>calloc(max(self.plain, 1), sizeof(vt_contact))
         if self.list == NULL:
             raise MemoryError
         if field is not None:
@@ -285,28 +287,63 @@ cdef class ContactList:
                 e.end_b[j] = one.get("end_b", one.get("point_b", (0.0,) * 3))[j]
                 e.half_b[j], e.normal[j] = one.get("half_b", (0.0,) * 3)[j], one.get("normal", (0.0, 0.0, 1.0))[j]
                 e.axis_a[j], e.holds[j] = one.get("axis_a", (0.0,) * 3)[j], one.get("holds", (1, 1, 1))[j]
-            e.slot = e.pair = -1
+            e.slot = e.seat = -1
             if e.kind == ON_FACET:
-                e.shape_a, e.shape_b = &shapes.list[one["shape_a"]], &shapes.list[one["shape_b"]]
-                e.pair, e.slot = one["pair"], self.slots
-                self.slots += 1
-                self.pairs = max(self.pairs, e.pair + 1)
+                raise ValueError("contacts of convex shapes follow from the pairs")
             if e.kind == ROLLS and e.dim != e.holds[0] + e.holds[1] + e.holds[2]:
                 raise ValueError("what rolls has a row for each direction that it holds")
             self.patches = max(self.patches, e.patch + 1)
+            self.turns, self.elastic = self.turns or e.dim > 3, self.elastic or e.restitution > 0.0
+            self.rolls = self.rolls or e.kind == ROLLS
+        self.take_pairs(facing, surfaces, at)
         if spans is not None:
             self.take_spans(spans)
+
+    cdef int take_pairs(self, facing, surfaces, int at) except -1:
+        cdef int k
+        cdef vt_pair* p
+        cdef const int[:, ::1] rows = np.ascontiguousarray(facing, dtype=np.int32).reshape(-1, 2)
+        cdef const double[:, ::1] numbers = np.ascontiguousarray(surfaces, dtype=float).reshape(-1, 6)
+        self.pairs, self.facets = rows.shape[0], self.plain if at < 0 else at
+        self.count = self.plain + MOST_FACETS * self.pairs
+        if numbers.shape[0] != self.pairs or not 0 <= self.facets <= self.plain:
+            raise ValueError("surfaces of other pairs, or pairs behind contacts that there are not")
+        self.pair = <vt_pair*>calloc(max(self.pairs, 1), sizeof(vt_pair))
+        if self.pair == NULL:
+            raise MemoryError
+        for k in range(self.pairs):
+            if not (0 <= rows[k, 0] < self.shapes.count and 0 <= rows[k, 1] < self.shapes.count):
+                raise ValueError(f"a pair of shapes {rows[k, 0]} and {rows[k, 1]} of {self.shapes.count}")
+            p = &self.pair[k]
+            p.shape_a, p.shape_b = &self.shapes.list[rows[k, 0]], &self.shapes.list[rows[k, 1]]
+            p.friction, p.restitution, p.stiffness, p.damping = numbers[k, 0], numbers[k, 1], numbers[k, 2], numbers[k, 3]
+            p.spin, p.roll = numbers[k, 4], numbers[k, 5]
+            p.dim = 1 if p.friction == 0.0 else 3 + (p.spin > 0.0) + 2 * (p.roll > 0.0)
+            self.yields = self.yields or p.stiffness != float("inf")
+            self.turns, self.elastic = self.turns or p.dim > 3, self.elastic or p.restitution > 0.0
+        return 0
+
+    cdef const vt_pair* pair_of(self, Py_ssize_t number) noexcept nogil:
+        # of a contact of two convex shapes, or NULL
+        number -= self.facets
+        return &self.pair[number // MOST_FACETS] if 0 <= number < MOST_FACETS * self.pairs else NULL
 
     @property
     def lengths(self):
         """Torsional and rolling friction over the sliding one, (contacts, 2) [m]."""
-        out = np.zeros((self.count, 2))
-        for k in range(self.count):
-            out[k] = self.list[k].spin, self.list[k].roll
-        return out
+        cdef double[:, ::1] out = np.zeros((self.count, 2))
+        cdef const vt_pair* p
+        cdef int n, k
+        for n in range(self.count):
+            p = self.pair_of(n)
+            k = n if n < self.facets else n - MOST_FACETS * self.pairs
+            out[n, 0] = p.spin if p != NULL else self.list[k].spin
+            out[n, 1] = p.roll if p != NULL else self.list[k].roll
+        return np.asarray(out)
 
     cdef int take_spans(self, spans) except -1:
-        cdef int k, j
+        cdef int k, j, behind = self.facets + MOST_FACETS * self.pairs, less
+        cdef TouchSpan* to
         cdef const int[:, ::1] rows = spans.rows
         cdef const double[::1] radius = spans.radius
         cdef const int[:, ::1] ball = spans.ball
@@ -318,8 +355,12 @@ cdef class ContactList:
             raise ValueError("spans of other contacts")
         self.span = <TouchSpan*>room(self.memory, self.spans * sizeof(TouchSpan))
         for k in range(self.spans):
-            self.span[k].first, self.span[k].end, self.span[k].radius = rows[k, 0], rows[k, 1], radius[k]
-            self.span[k].ball, self.span[k].other = ball[k, 0], ball[k, 1]
+            to = &self.span[k]
+            less = behind - self.facets if rows[k, 0] >= behind else 0
+            to.first, to.end, to.pair, to.radius = rows[k, 0] - less, rows[k, 1] - less, -1, radius[k]
+            if self.facets <= rows[k, 0] < behind:
+                to.first, to.end, to.pair = -1, -1, (rows[k, 0] - self.facets) // MOST_FACETS
+            to.ball, to.other = ball[k, 0], ball[k, 1]
         self.ball = <TouchBall*>room(self.memory, self.balls * sizeof(TouchBall))
         for k in range(self.balls):
             self.ball[k].body, self.ball[k].radius = body[k], own[k]
@@ -329,6 +370,7 @@ cdef class ContactList:
 
     def __dealloc__(self):
         free(self.list)
+        free(self.pair)
 
 
 cdef class ConstraintPlan:

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.arguments import Keywords
 
-#: Kinds of contacts of ``_core/types.pxd``.
-ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, ON_FIELD, ROLLS, RUBS, ON_FACET = range(8)
+#: Kinds of contacts of ``_core/types.pxd``, and numbers of contacts of two convex shapes there.
+ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, ON_FIELD, ROLLS, RUBS = range(7)
+MOST_FACETS = 8
 #: The radius of a ball is larger by this share, for the rounding of where it is.
 ROUNDING = 1e-12
 #: A ball by its body and what it is about.
@@ -62,10 +64,14 @@ class Spans(NamedTuple):
     balls: Balls
 
 
-def spans_of(contacts: Sequence[Keywords], shapes: Sequence[Mapping[str, Any]] = ()) -> Spans:
+def spans_of(
+    contacts: Sequence[Keywords], shapes: Sequence[Mapping[str, Any]] = (),
+    facing: ArrayLike = (), at: int | None = None,
+) -> Spans:  # fmt: skip
     """Return the spans of contacts as the core takes them: points of one body on one plane, or the pairs of two bodies.
 
-    A body has one ball for its pairs; of the world each span has its own. Convex ``shapes`` have one each.
+    A body has one ball for its pairs; of the world each span has its own. Pairs ``facing`` (n, 2) of convex ``shapes``
+    have a span each, of MOST_FACETS contacts, behind the first ``at`` others; each shape has a ball.
     """
     spans = [list(own) for _, own in itertools.groupby(range(len(contacts)), key=lambda k: _place(contacts[k], k))]
     ends_of: dict[Key, list[tuple[np.ndarray, float]]] = {}
@@ -81,34 +87,52 @@ def spans_of(contacts: Sequence[Keywords], shapes: Sequence[Mapping[str, Any]] =
             keys[k] = tuple((body, f"world {k}" if body < 0 else "pairs") for body in bodies)
             for key, side in zip(keys[k], "ab", strict=True):
                 ends_of.setdefault(key, []).extend(end for c in own for end in _ends(contacts[c], side))
-        elif first["kind"] == ON_FACET:
-            sides = [(shapes[first[f"shape_{side}"]], first[f"shape_{side}"]) for side in "ab"]
-            # the reach of a half-space is infinite, and pairs with it are asked each time
-            keys[k] = tuple((int(shape.get("body", -1)), f"shape {n}") for shape, n in sides)
-            for key, (shape, _) in zip(keys[k], sides, strict=True):
-                ends_of[key] = [(np.asarray(shape.get("middle", np.zeros(3)), float), float(shape["reach"]))]
     made = {key: _ball(ends) for key, ends in ends_of.items()}
     keys = [key if all(np.isfinite(made[one][1]) for one in key) else () for key in keys]
     used = {one: n for n, one in enumerate(dict.fromkeys(one for key in keys for one in key))}
     body = [one[0] for one in used]
-    ball = [([used[one] for one in key] + [-1, -1])[:2] for key in keys]
+    rows = np.array([(own[0], own[-1] + 1) for own in spans], np.int32).reshape(-1, 2)
     touched = {each.get(side, -1) for each in contacts for side in ("body_a", "body_b")}
+    center = np.array([made[key[0]][0] if key else np.zeros(3) for key in keys], float).reshape(-1, 3)
+    radius = np.array([sum(made[one][1] for one in key) if key else -1.0 for key in keys], float)
+    ball = np.array([([used[one] for one in key] + [-1, -1])[:2] for key in keys], np.int32).reshape(-1, 2)
+    balls = Balls(np.array(body, np.int32), np.array([made[one][0] for one in used], float).reshape(-1, 3),
+                  np.array([made[one][1] for one in used], float))  # fmt: skip
+    pairs = np.asarray(facing, int).reshape(-1, 2)
+    if len(pairs):
+        touched |= {int(shapes[n].get("body", -1)) for n in np.unique(pairs)}
     single = sum(each["kind"] in (AT_LIMIT, RUBS) for each in contacts)
+    found = Spans(rows, center, radius, 6 * len(touched - {-1}) + single, ball, balls)
+    return _with_pairs(found, pairs, shapes, len(contacts) if at is None else at) if len(pairs) else found
+
+
+def _with_pairs(spans: Spans, pairs: np.ndarray, shapes: Sequence[Mapping[str, Any]], before: int) -> Spans:
+    """Spans of contacts, and those of pairs (n, 2) of convex shapes behind ``before`` of these."""
+    made = {n: _ball([(np.asarray(shapes[n].get("middle", np.zeros(3)), float), float(shapes[n]["reach"]))])
+            for n in np.unique(pairs).tolist()}  # fmt: skip
+    radius, center = np.zeros(len(shapes)), np.zeros((len(shapes), 3))
+    for n, one in made.items():
+        center[n], radius[n] = one
+    # the reach of a half-space is infinite, and pairs with it are asked each time
+    asked = ~np.isfinite(radius[pairs]).all(axis=1)
+    used = list(dict.fromkeys(pairs[~asked].ravel().tolist()))
+    ball = np.full(len(shapes), -1)
+    ball[used] = len(spans.balls.body) + np.arange(len(used))
+    first, k = before + MOST_FACETS * np.arange(len(pairs)), int(np.searchsorted(spans.rows[:, 0], before))
+    rows = np.column_stack([first, first + MOST_FACETS])
     return Spans(
-        np.array([(own[0], own[-1] + 1) for own in spans], np.int32).reshape(-1, 2),
-        np.array([made[key[0]][0] if key else np.zeros(3) for key in keys], float).reshape(-1, 3),
-        np.array([sum(made[one][1] for one in key) if key else -1.0 for key in keys], float),
-        6 * len(touched - {-1}) + single,
-        np.array(ball, np.int32).reshape(-1, 2),
-        Balls(np.array(body, np.int32), np.array([made[one][0] for one in used], float).reshape(-1, 3),
-              np.array([made[one][1] for one in used], float)),
+        np.concatenate([spans.rows[:k], rows, spans.rows[k:] + MOST_FACETS * len(pairs)]).astype(np.int32),
+        np.insert(spans.center, k, np.where(asked[:, None], 0.0, center[pairs[:, 0]]), axis=0),
+        np.insert(spans.radius, k, np.where(asked, -1.0, radius[pairs].sum(axis=1))),
+        spans.ports,
+        np.insert(spans.ball, k, np.where(asked[:, None], -1, ball[pairs]), axis=0),
+        Balls(np.append(spans.balls.body, [int(shapes[n].get("body", -1)) for n in used]).astype(np.int32),
+              np.concatenate([spans.balls.center, center[used]]), np.append(spans.balls.radius, radius[used])),
     )  # fmt: skip
 
 
 def _place(contact: Keywords, k: int) -> tuple[object, ...]:
     """What the contacts of a span have in common; only points on planes and pairs of bodies have anything."""
-    if contact["kind"] == ON_FACET:
-        return ("shapes", contact["pair"])
     if contact["kind"] in (SEGMENTS, ON_BOX):
         return ("pair", contact.get("body_a", -1), contact.get("body_b", -1))
     if contact["kind"] != ON_PLANE:

@@ -368,14 +368,14 @@ def _open_pairs(
     Left out are those that are a pair of their own kind, two rods, or a rod and a box, and two points.
     """
     point = np.array([shape is None for shape in shapes], bool)
-    rod, box, hull, part = (np.array([isinstance(shape, kind) for shape in shapes], bool)
-                            for kind in (Sphere | Capsule, Box, Hull, ConvexPart))  # fmt: skip
+    ball, rod, box, hull, part = (np.array([isinstance(shape, kind) for shape in shapes], bool)
+                                  for kind in (Sphere, Capsule, Box, Hull, ConvexPart))  # fmt: skip
     moving, every = np.flatnonzero(body >= 0), np.arange(len(body))
     found = [np.zeros((0, 2), np.int32)]
     for i in range(len(body)):
         j = (moving if body[i] < 0 else every)
         j = j[np.searchsorted(j, i, side="right") :]
-        own = (rod[i] & (rod[j] | box[j])) | (box[i] & rod[j])
+        own = (ball[i] & (ball[j] | rod[j] | box[j])) | ((rod[i] | box[i]) & ball[j])
         own |= point[i] & point[j]
         cornered = (hull[i] | point[i]) & (hull[j] | point[j])
         near = cornered & ~(part[i] & part[j]) & beside[body[i], body[j]]
@@ -471,11 +471,11 @@ def _pairs(
     rod_source, box_source = columns["rod_source"], columns["box_source"]
     shut = shut_pairs(index, flat)
     one, other = np.triu_indices(len(rod_body), 1)
-    open_ = ~shut[rod_source[one], rod_source[other]]
-    one, other = one[open_], other[open_]
     long = (columns["rod_ends"][:, 0] != columns["rod_ends"][:, 1]).any(axis=1)
+    open_ = ~shut[rod_source[one], rod_source[other]] & ~(long[one] & long[other])
+    one, other = one[open_], other[open_]
     ball, box = (x.ravel() for x in np.meshgrid(np.arange(len(rod_body)), np.arange(len(box_body)), indexing="ij"))
-    open_ = ~shut[rod_source[ball], box_source[box]]
+    open_ = ~shut[rod_source[ball], box_source[box]] & ~long[ball]
     ball, box = ball[open_], box[open_]
     whole = whole_pairs(flat)
     free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]

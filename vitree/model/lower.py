@@ -30,7 +30,7 @@ from vitree.mechanism.loads import (
     input_names,
 )
 from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
-from vitree.mechanism.spans import AT_LIMIT, ON_BOX, ON_FACET, ON_FIELD, ON_PLANE, ROLLS, RUBS, SEGMENTS, spans_of
+from vitree.mechanism.spans import AT_LIMIT, ON_BOX, ON_FIELD, ON_PLANE, ROLLS, RUBS, SEGMENTS, spans_of
 from vitree.mechanism.tables import pieces
 from vitree.memory import require_memory
 from vitree.model.candidates import FACETS, ROD_BOX, Candidates, Wheels
@@ -278,8 +278,8 @@ def _constraint(index: Index, constraint: object) -> CoreRow:
             "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip
 
 
-#: Memory of a pair of convex shapes [bytes], measured.
-PAIR = 31_000
+#: Memory of a pair of convex shapes that is far away [bytes], measured; those that are near have more.
+PAIR = 300
 #: What to do against many of them.
 OF_PAIRS = "take triangle meshes of fewer triangles, convex parts of larger error=, or leave pairs out by vt.NoContact"
 
@@ -315,15 +315,11 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
             row |= {"kind": SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
-    patches = count * len(grounds)
+    before = len(rows)
     require_memory(f"contacts of {len(found.facing)} pairs of convex shapes", PAIR * len(found.facing), OF_PAIRS)
-    for k, ((one, other), numbers) in enumerate(zip(found.facing, found.facing_numbers, strict=True)):
-        bodies = {"body_a": found.solids[one]["body"], "body_b": found.solids[other].get("body", -1)}
-        row = {"kind": ON_FACET, **_surface(numbers), **bodies, "shape_a": int(one), "shape_b": int(other), "pair": k,
-               "patch": patches + k}  # fmt: skip
-        rows += [row] * FACETS
     rows += rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat)
-    return ContactList(rows, found.terrain, spans_of(rows, found.solids), found.shapes)
+    spans = spans_of(rows, found.solids, found.facing, before)
+    return ContactList(rows, found.terrain, spans, found.shapes, found.facing, _surfaces(found.facing_numbers), before)
 
 
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
@@ -353,6 +349,14 @@ def _surface(numbers: np.ndarray) -> CoreRow:
     if spin or roll:
         surface |= {"dim": 3 + bool(spin) + 2 * bool(roll), "spin": spin / friction, "roll": roll / friction}
     return surface
+
+
+def _surfaces(numbers: np.ndarray) -> np.ndarray:
+    """The same of pairs (n, 6): friction, restitution, stiffness, damping, and spin and roll over the friction."""
+    result = np.array(numbers, float)
+    turning = result[:, 4:].any(axis=1)
+    result[turning, 4:] /= result[turning, :1]
+    return result
 
 
 def limit_rows(flat: Flat) -> list[CoreRow]:

@@ -25,6 +25,8 @@ cdef double CHEAP_ROWS = 48.0
 cdef double EXPLICIT_PRICE = 0.2
 #: A contact is in the solve from the beginning if so many changes of its gap in the last step close it
 cdef double FORESEEN = 1.5
+#: [m] a trial closes a contact whose gap it brings below its bound by more
+cdef double CLOSES = 1e-13
 #: [m] farther apart than where contacts count as closed
 cdef double AWAY = 2e-6
 #: The list of what is near is made anew so much earlier where there are convex shapes
@@ -34,26 +36,28 @@ cdef double SLIDING = 1e-7
 
 
 cdef int make_contacts(ModelStepper self, dict options) except -1:
-    cdef int k
+    cdef Touching* x = &self.contact
+    cdef Seats seats
     self.contacts = options.get("contacts", ContactList())
-    self.touch, self.ntouch = self.contacts.list, self.contacts.count
     self.slowest, self.events = options.get("slowest", 0.0), options.get("max_impacts", 0)
-    for k in range(self.ntouch):
-        self.elastic = self.elastic or self.touch[k].restitution > 0.0
-        self.rolls = self.rolls or self.touch[k].kind == ROLLS
-    if self.ntouch:
-        if self.contacts.span == NULL:
-            raise ValueError(f"{self.ntouch} contacts without their spans")
-        touching_make(&self.contact, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
-                      self.shared.count, self.contacts)
-        self.lam_start, self.way_start = (self.memory.scratch_reals(self.contact.reals),
-                                          self.memory.scratch_reals(self.contact.reals))
-        self.turn_start = self.memory.scratch_reals(TURNED * self.ntouch if self.contact.turns else 0)
-        self.hold_start, self.gap_start = self.memory.scratch_reals(self.ntouch), self.memory.scratch_reals(self.ntouch)
-        self.way_beside = self.memory.scratch_reals(self.contact.reals)
-        self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
-        # where contacts may bounce, the speed at which each closes matters
-        self.contact.balls = not (self.elastic or self.events)
+    self.elastic, self.rolls = self.contacts.elastic, self.contacts.rolls
+    if not self.contacts.count:
+        return 0
+    if self.contacts.span == NULL:
+        raise ValueError(f"{self.contacts.count} contacts without their spans")
+    make_seats(self)
+    seats = self.memory.seats
+    touching_make(x, self.memory, self.shared.m, self.shared.count, self.contacts)
+    self.ntouch = x.contacts
+    seated_impulses(x, seats, &self.lam_start, SCRATCH)
+    seated_impulses(x, seats, &self.way_start, SCRATCH)
+    seated_impulses(x, seats, &self.way_beside, SCRATCH)
+    seated(x, seats, &self.turn_start, TURNED * sizeof(double) if x.turns else 0, SCRATCH)
+    seated(x, seats, &self.hold_start, sizeof(double), SCRATCH)
+    seated(x, seats, &self.gap_start, sizeof(double), SCRATCH)
+    seated(x, seats, &self.active_start, sizeof(int), SCRATCH)
+    # where contacts may bounce, the speed at which each closes matters
+    x.balls = not (self.elastic or self.events)
     return 0
 
 
@@ -66,7 +70,7 @@ cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
     cdef double* to
     cdef int c, k
     for k in range(x.asked_count if x.have_list else self.ntouch):
-        c = x.asked[k] if x.have_list else k
+        c = x.asked[k] if x.have_list else contact_in_turn(x, k)
         if not acted(x, c) and not stands(&self.touch[c]):
             continue
         to = log_more(log, told_width(self))
@@ -78,7 +82,7 @@ cdef int log_told(ModelStepper self, Log* log, long row) noexcept nogil:
 
 cdef inline int told_width(ModelStepper self) noexcept nogil:
     # numbers of a contact in records
-    return TOUCHED + (TURNED if self.contact.turns else 0) + (FACET_ROW if self.contact.slots else 0)
+    return TOUCHED + (TURNED if self.contact.turns else 0) + (FACET_ROW if self.contact.pairs else 0)
 
 
 cdef inline int facet_column(ModelStepper self) noexcept nogil:
@@ -88,14 +92,14 @@ cdef inline int facet_column(ModelStepper self) noexcept nogil:
 
 cdef void write_told(ModelStepper self, int c, double row, double* to) noexcept nogil:
     cdef const Touching* x = &self.contact
-    to[0], to[1] = row, c
+    to[0], to[1] = row, number_of(x, c)
     memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
     if x.turns:
         memcpy(to + TOUCHED, x.told_turn + TURNED * c, TURNED * sizeof(double))
     to += facet_column(self)
     if self.touch[c].slot >= 0:
         memcpy(to, x.facet_told + FACET_ROW * self.touch[c].slot, FACET_ROW * sizeof(double))
-    elif x.slots:
+    elif x.pairs:
         memset(to, 0, FACET_ROW * sizeof(double))
 
 
@@ -170,7 +174,7 @@ cdef void keep_gaps(ModelStepper self) noexcept nogil:
     x.moved[0] = x.moved_there
     for i in range(x.near_count):
         k = x.near[i]
-        for c in range(x.span[k].first, x.span[k].end):
+        for c in range(first_in(x, k), end_in(x, k)):
             told = x.told + TOLD * c
             store3(x.lam + 3 * c, zero3())
             store3(x.way + 3 * c, zero3())
@@ -337,6 +341,8 @@ cdef void place_end(ModelStepper self, const double* q) noexcept nogil:
     list_spans(self, x.center2, x.pose2, away)
     for k in range(x.near_count):
         place_span_end(self, x.near[k], q, away)
+    if x.more_seats:
+        ask_near(x)
     x.told2 = True
 
 
@@ -350,16 +356,19 @@ cdef void place_touches(ModelStepper self, const double* q, bint told) noexcept 
     for i in range(x.near_count):
         k = x.near[i]
         on = &x.span[k]
-        if told and (x.far_here[k] or self.touch[on.first].kind == ON_PLANE):
+        if told and (x.far_here[k] or (on.pair < 0 and self.touch[on.first].kind == ON_PLANE)):
             continue
-        far = x.far_here[k] = lies_far(self, on, x.center1, x.pose1, x.away)
-        if self.touch[on.first].kind == ON_FACET and not far:
+        far = lies_far(self, on, x.center1, x.pose1, x.away)
+        far = x.far_here[k] = far or (on.pair >= 0 and not sit_down(self, k))
+        if on.pair >= 0 and not far:
             face_each_other(self, k)
-        for c in range(on.first, on.end):
+        for c in range(first_in(x, k), end_in(x, k)):
             if far and not is_busy(x, c):
                 x.here[c].gap = INFINITY
             else:
                 touch_at(&self.touch[c], q, x.pose1, NULL, facet_for(x, &self.touch[c]), &x.here[c])
+    if x.more_seats:
+        ask_near(x)
 
 
 cdef void place_span_end(ModelStepper self, int k, const double* q, double away) noexcept nogil:
@@ -369,20 +378,22 @@ cdef void place_span_end(ModelStepper self, int k, const double* q, double away)
     cdef Touching* x = &self.contact
     cdef const TouchSpan* on = &x.span[k]
     cdef bint far = lies_far(self, on, x.center2, x.pose2, away)
-    cdef int c
+    cdef int c, first, end
+    far = far or (on.pair >= 0 and not sit_down(self, k))
+    first, end = first_in(x, k), end_in(x, k)
     if x.far_here[k] and not far:
-        if self.touch[on.first].kind == ON_FACET:
+        if on.pair >= 0:
             face_each_other(self, k)
-        for c in range(on.first, on.end):
+        for c in range(first, end):
             touch_at(&self.touch[c], x.at1, x.pose1, NULL, facet_for(x, &self.touch[c]), &x.here[c])
         x.far_here[k] = False
     x.far_there[k] = far
-    for c in range(on.first, on.end):
+    for c in range(first, end):
         if far and not is_busy(x, c):
             x.there[c].gap = INFINITY
         else:
             touch_at(&self.touch[c], q, x.pose2, &x.here[c], facet_for(x, &self.touch[c]), &x.there[c])
-    if self.touch[on.first].kind == ON_FACET and not far:
+    if on.pair >= 0 and not far:
         stay_apart(self, k)
 
 
@@ -399,19 +410,20 @@ cdef inline bint lies_far(ModelStepper self, const TouchSpan* on, const Vec3* ce
                           double away) noexcept nogil:
     # whether the balls of a span are farther apart than away: |ca - cb| > ra + rb + away, or n.ca - offset > ra + away;
     # or the convex shapes
-    cdef const vt_contact* e = &self.touch[on.first]
+    cdef const vt_contact* e
     cdef Vec3 d
     if not self.contact.balls:
         return False
-    if e.kind == ON_FACET and on.ball < 0:
-        return shapes_apart(&self.contact, e, pose, away)
+    if on.pair >= 0 and on.ball < 0:
+        return shapes_apart(&self.contact, on.pair, pose, away)
     if on.ball < 0:
         return False
     if on.other >= 0:
         d = sub(center[on.ball], center[on.other])
         if dot(d, d) > (away + on.radius) * (away + on.radius):
             return True
-        return e.kind == ON_FACET and shapes_apart(&self.contact, e, pose, away)
+        return on.pair >= 0 and shapes_apart(&self.contact, on.pair, pose, away)
+    e = &self.touch[on.first]
     away += on.radius
     return dot(constant3(e.normal), center[on.ball]) - e.offset > away
 
@@ -461,16 +473,16 @@ cdef void list_spans(ModelStepper self, const Vec3* center, const Pose* pose, do
     if x.have_list and away + 2.0 * most <= x.skin:
         return
     # convex shapes are asked for their distance in each step, those of few pairs
-    x.skin = 3.0 * away + x.skin_least * (SHAPES_SKIN if x.slots else 1.0)
+    x.skin = 3.0 * away + x.skin_least * (SHAPES_SKIN if x.pairs else 1.0)
     memcpy(x.center_listed, center, x.ball_count * sizeof(Vec3))
     memcpy(x.pose_listed, pose, self.shared.m.nbody * sizeof(Pose))
-    x.near_count = x.asked_count = 0
+    x.near_count = 0
     for k in range(x.spans):
         on = &x.span[k]
         far = on.ball >= 0 and lies_far(self, on, center, pose, x.skin)
         if far and x.have_list and not x.is_near[k]:
             continue
-        for c in range(on.first, on.end):
+        for c in range(first_in(x, k), end_in(x, k)):
             far = far and not is_busy(x, c)
         x.is_near[k] = not far
         if far:
@@ -478,10 +490,27 @@ cdef void list_spans(ModelStepper self, const Vec3* center, const Pose* pose, do
             continue
         x.near[x.near_count] = k
         x.near_count += 1
-        for c in range(on.first, on.end):
+    ask_near(x)
+    x.have_list = True
+
+
+cdef void ask_near(Touching* x) noexcept nogil:
+    # list the contacts of the spans that are near
+    cdef int i, c
+    x.asked_count, x.more_seats = 0, False
+    for i in range(x.near_count):
+        for c in range(first_in(x, x.near[i]), end_in(x, x.near[i])):
             x.asked[x.asked_count] = c
             x.asked_count += 1
-    x.have_list = True
+
+
+cdef bint sit_down(ModelStepper self, int k) noexcept nogil:
+    # a seat for a pair that is not far away; returns whether it has one
+    cdef int pair = self.contact.span[k].pair
+    if self.contact.seat_of[pair] < 0:
+        self.contact.more_seats = True
+        return take_seat(self, pair) >= 0
+    return True
 
 
 cdef void leave_far(ModelStepper self, int k) noexcept nogil:
@@ -489,24 +518,16 @@ cdef void leave_far(ModelStepper self, int k) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef int c
     x.far_here[k] = x.far_there[k] = True
+    if x.span[k].pair >= 0:
+        leave_seat(self, x.span[k].pair)
+        return
     for c in range(x.span[k].first, x.span[k].end):
-        x.here[c].gap = x.there[c].gap = x.gap_before[c] = INFINITY
-        store3(x.lam + 3 * c, zero3())
-        store3(x.way + 3 * c, zero3())
-        store3(x.guess + 3 * c, zero3())
-        if x.turns:
-            forget_turning(x, c)
-            memset(x.told_turn + TURNED * c, 0, TURNED * sizeof(double))
-        memset(x.told + TOLD * c, 0, TOLD * sizeof(double))
-        x.told[TOLD * c + 6] = INFINITY
-        x.target[c], x.within[c], x.arrives[c], x.own_slip[c] = 0.0, OUTSIDE, 0, False
-        if self.post_contact.pushed_next != NULL:
-            self.post_contact.pushed_next[c] = False
+        forget_contact(self, c)
 
 
 cdef inline bint comes_in(ModelStepper self, int c) noexcept nogil:
     # whether the trial closes it beyond its gap at the start
-    return self.contact.within[c] == OUTSIDE and self.contact.there[c].gap < self.contact.target[c] - 1e-13
+    return self.contact.within[c] == OUTSIDE and self.contact.there[c].gap < self.contact.target[c] - CLOSES
 
 
 cdef bint join(ModelStepper self) noexcept nogil:
@@ -561,6 +582,8 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
     cdef Vec3 lam
     cdef double share = self.method.node_share(self)
     cdef int c, j, k = 0, n = 0, status
+    if x.no_memory:
+        return NO_MEMORY
     for j in range(x.asked_count):
         c = x.asked[j]
         if x.within[c] == INSIDE:
@@ -793,15 +816,14 @@ cdef void centre_patches(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef const vt_contact* e
     cdef int k, p
-    memset(x.patch_count, 0, self.contacts.patches * sizeof(int))
-    for p in range(self.contacts.patches):
-        x.patch_centre[p] = zero3()
+    memset(x.patch_count, 0, x.patches * sizeof(int))
     for k in range(x.count):
         e = &self.touch[x.member[k]]
         if slides_flat(x, e):
-            x.patch_count[e.patch] += 1
-            x.patch_centre[e.patch] = add(x.patch_centre[e.patch], body_point(self, x.member[k]))
-    for p in range(self.contacts.patches):
+            p = e.patch
+            x.patch_centre[p] = add(x.patch_centre[p] if x.patch_count[p] else zero3(), body_point(self, x.member[k]))
+            x.patch_count[p] += 1
+    for p in range(x.patches):
         if x.patch_count[p] > 1:
             x.patch_centre[p] = scale(1.0 / x.patch_count[p], x.patch_centre[p])
 
@@ -823,8 +845,10 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
     cdef const Touch* before
     cdef TouchRow* to
     cdef Vec3 arm_a, arm_b, t, couple
+    cdef PatchFrame patch
     cdef double more
     cdef int k, c, j, way
+    patch.patch = -1
     for k in range(x.count):
         c = x.member[k]
         e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
@@ -851,7 +875,7 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
         if e.dim == 1:
             continue
         if on_patch(self, c):
-            patch_rows(self, e, c, before, pose, end, to + 1)
+            patch_rows(self, e, c, before, pose, end, &patch, to + 1)
             continue
         more = halfway(e, before)
         arm_a, arm_b = axpy(-more, before.n, before.arm_a), axpy(more, before.n, before.arm_b)
@@ -876,37 +900,63 @@ cdef inline Vec3 patch_place(const Touching* x, const vt_contact* e) noexcept no
     return add(x.pose1[e.body_a].o, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
 
 
+cdef struct PatchFrame:     # of the rows of a patch's points, what they have in common
+    int patch               # or -1
+    Vec3 centre             # from the origin of body a, at node 1 and at the rows' node
+    Vec3 centre1
+    Vec3 arm                # the same point of body b
+    Vec3 turn_a             # minus the rotations of the bodies in the step
+    Vec3 turn_b
+    Vec3 n                  # a normal, and dlog of each of these along it
+    Vec3 axis
+    Vec3 other
+
+
+cdef void place_patch(ModelStepper self, const vt_contact* e, const Pose* pose, bint end, PatchFrame* to) noexcept nogil:
+    cdef Touching* x = &self.contact
+    to.patch, to.n = e.patch, zero3()
+    to.centre1, to.centre = mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]), mul(pose[e.body_a].R, x.patch_centre[e.patch])
+    if end:
+        to.turn_a = neg(turn_between(&x.pose1[e.body_a].R, &pose[e.body_a].R))
+    if e.body_b >= 0:
+        to.arm = sub(patch_place(x, e), x.pose1[e.body_b].o)
+        if end:
+            to.arm = mul(pose[e.body_b].R, tmul(x.pose1[e.body_b].R, to.arm))
+            to.turn_b = neg(turn_between(&x.pose1[e.body_b].R, &pose[e.body_b].R))
+
+
 cdef void patch_rows(ModelStepper self, const vt_contact* e, int c, const Touch* before, const Pose* pose, bint end,
-                     TouchRow* to) noexcept nogil:
+                     PatchFrame* on, TouchRow* to) noexcept nogil:
     # all points of a patch slide with its centre and rotate about it, by t.s = t.s_c + (n.rho)(t.(n x d)), d = (d1 + d2)/2
     # with the arm d from the centre. The derivative by displacements at node 2, as a force at the centre and a couple:
     #     t.dc + (t.(n x d))(n.drho) + (n.rho) t.(n x (dtheta x d2))/2,    drho = dlog_rho dtheta
     # Of a second body, s_c and rho are less those of its point that is at the centre at node 1
     cdef Touching* x = &self.contact
-    cdef Vec3 centre = mul(pose[e.body_a].R, x.patch_centre[e.patch]), n = before.n, d2 = zero3(), axis = n, d, t, couple
-    cdef Vec3 arm = zero3(), other = n
+    cdef Vec3 n = before.n, d2 = zero3(), d, t, couple
     cdef int j
-    d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
+    if on.patch != e.patch:
+        place_patch(self, e, pose, end, on)
+    if on.n.x != n.x or on.n.y != n.y or on.n.z != n.z:
+        on.n = on.axis = on.other = n
+        if end:
+            on.axis = dlog(on.turn_a, n)
+            if e.body_b >= 0:
+                on.other = dlog(on.turn_b, n)
+    d = sub(before.arm_a, on.centre1)
     if end:
         d2 = mul(pose[e.body_a].R, sub(body_point(self, c), x.patch_centre[e.patch]))
         d = scale(0.5, add(d, d2))
-        axis = dlog(neg(turn_between(&x.pose1[e.body_a].R, &pose[e.body_a].R)), n)
-    if e.body_b >= 0:
-        arm = sub(patch_place(x, e), x.pose1[e.body_b].o)
-        if end:
-            arm = mul(pose[e.body_b].R, tmul(x.pose1[e.body_b].R, arm))
-            other = dlog(neg(turn_between(&x.pose1[e.body_b].R, &pose[e.body_b].R)), n)
     d = cross(n, d)
     for j in range(2):
         t = before.t2 if j else before.t1
-        couple = scale(dot(d, t), axis)
+        couple = scale(dot(d, t), on.axis)
         if end:
             couple = axpy(0.5 * x.patch_turn[e.patch], cross(d2, cross(t, n)), couple)
         to[j].a, to[j].b, to[j].size = x.port_of_body[e.body_a], -1, 6
-        put_wrench(to[j].on_a, centre, t, couple)
+        put_wrench(to[j].on_a, on.centre, t, couple)
         if e.body_b >= 0:
             to[j].b = x.port_of_body[e.body_b]
-            put_wrench(to[j].on_b, arm, neg(t), scale(-dot(d, t), other))
+            put_wrench(to[j].on_b, on.arm, neg(t), scale(-dot(d, t), on.other))
 
 
 cdef void slip_row(ModelStepper self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius, Vec3 t,
@@ -950,6 +1000,22 @@ cdef void gather_push(ModelStepper self) noexcept nogil:
     self.contact.foretold = False
 
 
+cdef bint normals_turn_back(ModelStepper self, int group) noexcept nogil:
+    # whether contacts respond to their own impulses with the opposite sign, since their normals turn within the step: their
+    # rows at node 2 become those at node 1
+    cdef Touching* x = &self.contact
+    cdef ContactProblem* y = &x.cones
+    cdef const TouchGroup* g = &x.group[group]
+    cdef int k, o
+    cdef bint found = False
+    for k in range(g.member, g.member + g.count):
+        o = y.row[k]
+        if y.law[k] == CONE and not y.diagonal[o] > 0.0 and x.coupled == x.W2:
+            memcpy(x.W2 + o, x.W1 + o, y.dim[k] * sizeof(TouchRow))
+            found = True
+    return found
+
+
 cdef void couple_contacts(ModelStepper self, const double* P, const TouchRow* W2) noexcept nogil:
     # G = W2^T P W1
     cdef Touching* x = &self.contact
@@ -959,6 +1025,8 @@ cdef void couple_contacts(ModelStepper self, const double* P, const TouchRow* W2
     for k in range(x.groups):
         cut_cones(self, k, &part)
         cones_diagonal(&part)
+        if normals_turn_back(self, k):
+            cones_diagonal(&part)
         x.cones.least_held = max(part.least_held, x.cones.least_held if k else 0.0)
 
 
@@ -982,6 +1050,7 @@ cdef void cut_cones(ModelStepper self, int group, ContactProblem* part) noexcept
     for i in range(g.count):
         part.row[i] = y.row[k + i] - o
     part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
+    part.given = y.given + o
     part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
     part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + WIDE * o, y.by_lam + WIDE * o
     part.d, part.least, part.own_block = y.d + o, y.least + o, y.own_block + WIDE * o
@@ -1043,6 +1112,19 @@ cdef bint turn_to_own_slip(ModelStepper self, ContactProblem* part, int member) 
     return differs
 
 
+cdef bint relax_targets(ModelStepper self) noexcept nogil:
+    # of rigid contacts whose gap at node 1 is below the bound that they hold, the bound becomes that gap: what is jammed
+    # may have no other motion than none. Whether there are any
+    cdef Touching* x = &self.contact
+    cdef int k, c
+    cdef bint found = False
+    for k in range(x.count):
+        c = x.member[k]
+        if not stands(&self.touch[c]) and self.touch[c].stiffness == INFINITY and x.here[c].gap < x.target[c]:
+            x.target[c], found = x.here[c].gap, True
+    return found
+
+
 cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
     # whether the passes go on with impulses that leave a residual: a small one that cannot be reduced, or any, if neither
     # the step's corrections nor shorter steps have found others
@@ -1053,6 +1135,8 @@ cdef bint may_go_on(ModelStepper self, double left, double goal) noexcept nogil:
     if left <= goal:
         return True
     x.cut += 1
+    if relax_targets(self):
+        return True
     if left <= (TOUCH_LENIENT if spent else TOUCH_LEFT) * touch_speed(self) or (spent and not self.method.explicit):
         x.residue = left
         return True
@@ -1110,10 +1194,20 @@ cdef void measure_touches(ModelStepper self) noexcept nogil:
     cdef const Touch* at
     cdef double inverse = 1.0 / self.lane.now.h, hold
     cdef Vec3 s
-    cdef int k, c, o, j, way
+    cdef Placed A, B
+    cdef int k, c, o, j, way, seat = -1
     for k in range(x.count):
         c = x.member[k]
-        touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], facet_for(x, &self.touch[c]), &x.there[c])
+        e = &self.touch[c]
+        if e.kind != ON_FACET or x.facet[e.slot].kind == NO_FACET:
+            touch_at(e, self.lane.state.q2, x.pose2, &x.here[c], facet_for(x, e), &x.there[c])
+            continue
+        # shapes of facets one after the other are placed once
+        if e.seat != seat:
+            seat = e.seat
+            place_shape(e.shape_a, x.pose2, &A)
+            place_shape(e.shape_b, x.pose2, &B)
+        touch_placed(&x.facet[e.slot], &A, &B, &x.here[c], &x.there[c])
     slide_patches(self)
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
@@ -1202,6 +1296,10 @@ cdef void slide_patches(ModelStepper self) noexcept nogil:
     for k in range(x.count):
         c = x.member[k]
         e = &self.touch[c]
+        # of a patch the last of points one after the other
+        if e.patch >= 0 and k + 1 < x.count and self.touch[x.member[k + 1]].patch == e.patch and on_patch(
+                self, x.member[k + 1]):
+            continue
         if on_patch(self, c):
             before, after = &x.pose1[e.body_a], &x.pose2[e.body_a]
             x.patch_slip[e.patch] = sub(add(after.o, mul(after.R, x.patch_centre[e.patch])),

@@ -15,6 +15,10 @@ cdef double STEEP_RIM = -0.2
 #: Points beyond the edge of a plate, or below it, by less than these fractions of its size are on it
 cdef double WITHIN = 1e-12
 cdef double AT_PLATE = 1e-9
+#: [m] facets whose gaps are no more beyond their bounds push
+cdef double PUSHING_GAP = 1e-10
+#: The rank among facets that may be replaced of those that pushed in a previous trial, relative to the others
+cdef double PUSHED_RANK = 1e-3
 #: Points nearer to each other than this fraction of the size of a shape are beside each other
 cdef double BESIDE = 0.1
 
@@ -36,20 +40,30 @@ cdef void begin_facets(ModelStepper self, const double* q) noexcept nogil:
         memset(x.added, 0, x.slots * sizeof(int))
 
 
-cdef bint shapes_apart(const Touching* x, const vt_contact* e, const Pose* pose, double away) noexcept nogil:
-    # whether two shapes are farther apart than away. The axis of the last search is tried first: whatever it is, shapes
-    # that it separates are apart
+cdef bint shapes_apart(const Touching* x, int pair, const Pose* pose, double away) noexcept nogil:
+    # whether two shapes are farther apart than away. The last search is tried first: wherever its two points are, the shapes
+    # are no farther apart than these, and whatever its direction is, shapes that it separates are apart
     cdef Placed A, B
     cdef Near found
-    place_shape(e.shape_a, pose, &A)
-    place_shape(e.shape_b, pose, &B)
-    if separation(&A, &B, x.axis[e.pair]) > away:
+    cdef const vt_pair* p = &x.pair[pair]
+    cdef int s = x.seat_of[pair]
+    cdef Vec3 d
+    if s >= 0 and p.shape_b.kind != HALF_SPACE:
+        d = sub(add(origin_of(pose, p.shape_a.body), mul(axes_of(pose, p.shape_a.body), x.near_a[s])),
+                add(origin_of(pose, p.shape_b.body), mul(axes_of(pose, p.shape_b.body), x.near_b[s])))
+        if dot(d, d) <= away * away:
+            return False
+    place_shape(p.shape_a, pose, &A)
+    place_shape(p.shape_b, pose, &B)
+    if separation(&A, &B, x.axis[pair]) > away:
         return True
-    if e.shape_b.kind == HALF_SPACE:
-        x.axis[e.pair] = constant3(e.shape_b.face)
-        return separation(&A, &B, x.axis[e.pair]) > away
+    if p.shape_b.kind == HALF_SPACE:
+        x.axis[pair] = constant3(p.shape_b.face)
+        return separation(&A, &B, x.axis[pair]) > away
     nearest_features(&A, &B, first_direction(&A, &B), &found)
-    x.axis[e.pair] = found.n
+    x.axis[pair] = found.n
+    if s >= 0:
+        x.near_a[s], x.near_b[s] = in_body(&A, found.a), in_body(&B, found.b)
     return found.gap > away
 
 
@@ -82,7 +96,7 @@ cdef inline bint keeps_shape(const Feature* f) noexcept nogil:
 cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
     # the facets of a pair at node 1, if they are not there yet
     cdef Touching* x = &self.contact
-    cdef const vt_contact* e = &self.touch[x.span[k].first]
+    cdef const vt_contact* e = &self.touch[first_in(x, k)]
     cdef Facet found[FOUND_FACETS]
     cdef Placed A, B
     cdef int i
@@ -97,7 +111,7 @@ cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
         for i in range(MOST_FACETS):
             flatten(&A, &B, &x.facet[e.slot + i])
         return
-    for i in range(facets_of(&A, &B, first_direction(&A, &B), &x.at[e.pair], found)):
+    for i in range(facets_of(&A, &B, first_direction(&A, &B), &x.at[e.seat], found)):
         x.facet[e.slot + i] = found[i]
 
 
@@ -159,11 +173,11 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     # of a trial: the facets that are missing, where it brings shapes into each other, farther than they were at node 1.
     # Facets that are not in the solve do not count where a direction separates the shapes
     cdef Touching* x = &self.contact
-    cdef int first = x.span[k].first, c, i, count
+    cdef int first = first_in(x, k), c, i, count
     cdef const vt_contact* e = &self.touch[first]
     cdef Facet found[FOUND_FACETS]
     cdef Placed A, B
-    cdef Near* at = &x.at[e.pair]
+    cdef Near* at = &x.at[e.seat]
     cdef Near other
     cdef Vec3 n = at.n, across
     cdef double gap = -INFINITY, least = min(0.0, at.gap) - MISSING
@@ -222,7 +236,7 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
     cdef Placed before
     cdef int id
     place_shape(e.shape_b, x.pose1, &before)
-    f.kind, f.n = FIXED, x.at[e.pair].n
+    f.kind, f.n = FIXED, x.at[e.seat].n
     plane_through(&before, f.n, support(&before, f.n, &id), &f.fb)
     f.fb.size += e.shape_b.radius
     support_feature(A, neg(rotated(B, f.fb.e)), &f.fa)
@@ -230,20 +244,23 @@ cdef void separating_plane(ModelStepper self, int first, const Placed* A, const 
         material_point(A, support(A, neg(rotated(B, f.fb.e)), &id), PLANE_ID, 0.0, &f.fa)
 
 
-cdef inline bint beside(const Feature* f, const Feature* g, const vt_shape* s) noexcept nogil:
-    # whether two points of a shape are near each other
+cdef inline double apart_on(const Feature* f, const Feature* g, const vt_shape* s) noexcept nogil:
+    # the squared distance of two points of a shape, relative to its size
     cdef Vec3 d = sub(f.p, g.p)
-    return s.kind == HALF_SPACE or dot(d, d) < BESIDE * BESIDE * s.reach * s.reach
+    return 0.0 if s.kind == HALF_SPACE else dot(d, d) / (s.reach * s.reach)
 
 
 cdef double rank_of(ModelStepper self, int c) noexcept nogil:
-    # how well the place of a facet may be taken by another one: those that push have zero
+    # how well the place of a facet may be taken by another one: those that push at the end of the trial have zero
     cdef const Touching* x = &self.contact
+    cdef double open = x.there[c].gap - x.target[c]
     if x.facet[self.touch[c].slot].kind == NO_FACET:
         return INFINITY
-    if acted(x, c) or x.guess[3 * c] != 0.0 or x.guess[3 * c + 1] != 0.0 or x.guess[3 * c + 2] != 0.0:
+    if acted(x, c) or not open > PUSHING_GAP:
         return 0.0
-    return max(x.there[c].gap, 0.0)
+    if x.guess[3 * c] != 0.0 or x.guess[3 * c + 1] != 0.0 or x.guess[3 * c + 2] != 0.0:
+        return PUSHED_RANK * open
+    return open
 
 
 cdef inline double angle_on_rim(const vt_shape* s, int j, Vec3 p) noexcept nogil:
@@ -272,6 +289,13 @@ cdef void ahead_on_rim(const vt_shape* s, const Feature* before, Feature* f, dou
     f.p = add(constant3(s.center + 3 * j), axpy(s.rim * cosine, e, scale(s.rim * sine, cross(u, e))))
 
 
+cdef inline void facet_at_nodes(ModelStepper self, int c, const Facet* f, Touch* here, Touch* there) noexcept nogil:
+    # a facet at both nodes
+    cdef Touching* x = &self.contact
+    touch_at(&self.touch[c], x.at1, x.pose1, NULL, f, here)
+    touch_at(&self.touch[c], x.at2, x.pose2, here, f, there)
+
+
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
     # there. A material point that was added before, such as the lowest one of a rim, moves to a place beside it, or to any if
@@ -279,21 +303,21 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     # rest, as friction of turning lets them alternate, both are kept
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
-    cdef bint moves = False
-    cdef double rank = 0.0
+    cdef bint moves
+    cdef double rank = 0.0, away, least_away = INFINITY
     cdef Facet g = f[0]
-    cdef Touch here
+    cdef Touch here, there
     for j in range(MOST_FACETS):
         if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
             if same_place(&f.fa, &x.facet[slot + j].fa) and same_place(&f.fb, &x.facet[slot + j].fb):
                 return
-            if x.added[slot + j] and not moves:
-                other = j
-                moves = (beside(&f.fa, &x.facet[slot + j].fa, self.touch[first].shape_a)
-                         and beside(&f.fb, &x.facet[slot + j].fb, self.touch[first].shape_b))
+            away = max(apart_on(&f.fa, &x.facet[slot + j].fa, self.touch[first].shape_a),
+                       apart_on(&f.fb, &x.facet[slot + j].fb, self.touch[first].shape_b))
+            if x.added[slot + j] and away < least_away:
+                other, least_away = j, away
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = (moves and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
+    moves = (least_away < BESIDE * BESIDE and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
     if moves:
         free = other
     if free < 0:
@@ -304,12 +328,15 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
         ahead_on_rim(self.touch[c].shape_b, &x.facet[slot + free].fb, &g.fb, x.rim_angle + 2 * (slot + free))
     else:
         x.rim_angle[2 * (slot + free)] = NAN
-    touch_at(&self.touch[c], x.at1, x.pose1, NULL, &g, &here)
+    facet_at_nodes(self, c, &g, &here, &there)
+    if moves and not there.gap < min(0.0, here.gap) - CLOSES:
+        # the trial does not close the point ahead
+        g = f[0]
+        facet_at_nodes(self, c, &g, &here, &there)
     if here.gap < least:
         return
-    x.facet[slot + free], x.here[c] = g, here
+    x.facet[slot + free], x.here[c], x.there[c] = g, here, there
     x.added[slot + free] = 1
-    touch_at(&self.touch[c], x.at2, x.pose2, &x.here[c], &x.facet[slot + free], &x.there[c])
     x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, min(0.0, x.here[c].gap)
     if not moves:
         store3(x.lam + 3 * c, zero3())
@@ -325,7 +352,7 @@ cdef void renew_facets(ModelStepper self) noexcept nogil:
     cdef int k, i
     for i in range(x.near_count if x.slots else 0):
         k = x.near[i]
-        if self.touch[x.span[k].first].kind == ON_FACET:
+        if x.span[k].pair >= 0 and x.seat_of[x.span[k].pair] >= 0:
             renew_pair(self, k)
 
 
@@ -338,8 +365,8 @@ cdef inline void seen_from(const Pose* a, const Pose* pose, int b, Vec3* place, 
 cdef bint lasts(ModelStepper self, int k) noexcept nogil:
     # whether the shapes of a pair have hardly moved against each other since its facets were chosen, and none was added
     cdef Touching* x = &self.contact
-    cdef const vt_contact* e = &self.touch[x.span[k].first]
-    cdef const Near* at = &x.at[e.pair]
+    cdef const vt_contact* e = &self.touch[first_in(x, k)]
+    cdef const Near* at = &x.at[e.seat]
     cdef Vec3 place
     cdef Mat3 turn
     cdef double reach = e.shape_a.reach + (e.shape_b.reach if e.shape_b.kind != HALF_SPACE else 0.0)
@@ -358,7 +385,7 @@ cdef bint lasts(ModelStepper self, int k) noexcept nogil:
 
 cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
     cdef Touching* x = &self.contact
-    cdef int first = x.span[k].first, c, i, j, count = 0
+    cdef int first = first_in(x, k), c, i, j, count = 0
     cdef const vt_contact* e = &self.touch[first]
     cdef Facet found[FOUND_FACETS]
     cdef bint taken[FOUND_FACETS]
@@ -369,9 +396,9 @@ cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
             return
         place_shape(e.shape_a, x.pose2, &A)
         place_shape(e.shape_b, x.pose2, &B)
-        count = facets_of(&A, &B, x.at[e.pair].n if x.facet[e.slot].kind != NO_FACET else first_direction(&A, &B),
-                          &x.at[e.pair], found)
-        seen_from(&x.pose2[e.body_a], x.pose2, e.body_b, &x.at[e.pair].place, &x.at[e.pair].turn)
+        count = facets_of(&A, &B, x.at[e.seat].n if x.facet[e.slot].kind != NO_FACET else first_direction(&A, &B),
+                          &x.at[e.seat], found)
+        seen_from(&x.pose2[e.body_a], x.pose2, e.body_b, &x.at[e.seat].place, &x.at[e.seat].turn)
     for i in range(count):
         taken[i] = False
     for j in range(MOST_FACETS):

@@ -344,8 +344,8 @@ cdef object member_rows(ModelStepper s, const double* v):
     view = out
     port_rates(s, v, x.T)
     # a patch acts at the mean gap of its members
-    memset(x.patch_count, 0, s.contacts.patches * sizeof(int))
-    memset(x.patch_turn, 0, s.contacts.patches * sizeof(double))
+    memset(x.patch_count, 0, x.patches * sizeof(int))
+    memset(x.patch_turn, 0, x.patches * sizeof(double))
     for k in range(x.count):
         e = &s.touch[x.member[k]]
         if slides_flat(x, e):
@@ -360,7 +360,7 @@ cdef object member_rows(ModelStepper s, const double* v):
             store3(&view[k, TOUCHED], acting_point(x, e, &x.here[c]))
             store3(&view[k, TOUCHED + 3], x.here[c].n)
         f = world_impulse(s, k, x.cones.lam + o)
-        view[k, 1], view[k, 2], view[k, 3], view[k, 4], view[k, 8] = c, f.x, f.y, f.z, x.here[c].gap
+        view[k, 1], view[k, 2], view[k, 3], view[k, 4], view[k, 8] = number_of(x, c), f.x, f.y, f.z, x.here[c].gap
         if s.touch[c].kind == RUBS:
             view[k, 5] = v[s.touch[c].iv]
         elif x.cones.law[k] == CONE and x.cones.dim[k] >= 3:

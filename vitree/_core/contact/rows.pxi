@@ -63,8 +63,16 @@ cdef struct Touching:
     double* P               # (most_blocks,) by trees, each (ports, ports): -(rows2 (-dr/dy)^-1 rows^T)/h
     int* owner_past         # (most_ports,) what each of their rows belonged to
     Guess past              # (most_ports,) the wrenches of past steps' impulses in the ports
-    # of the model
+    # of the model. Contacts of two convex shapes have a seat where these are near (Seats): behind the others eight for each
+    # seat, of which those of free seats are at rest, far from anything. Here "contacts" counts all of these
     int contacts
+    int plain               # those without seats
+    int facets              # of them, those before the pairs by their numbers: see `number_of`
+    int* seat_of            # (pairs,) or -1
+    int* pair_on            # (seats,) or -1
+    int* pair_start         # (seats,) these at the start of the step
+    bint more_seats         # are taken than in the list of contacts
+    bint no_memory          # for a seat
     bint turns              # contacts have friction of turning
     int reals               # numbers of an array of impulses
     const TouchSpan* span   # (spans,)
@@ -133,6 +141,8 @@ cdef struct Touching:
     double* late            # (nv,) the impulse of compliant contacts at the end of the step, of momenta
     double* late_of         # (contacts, 3) and of each, world axes; of those in the solve
     int ends_pushed         # whether there is one
+    int plain_patches
+    int patches             # these, and one for each seat
     int* patch_count        # (patches,) members of a patch
     Vec3* patch_centre      # (patches,) their mean, in the body
     Vec3* patch_slip        # (patches,) of the centre, and the rotation about the normal
@@ -189,17 +199,20 @@ cdef struct Touching:
     bint closing            # contacts that are not in the solve may close, by the speed at which gaps change
     int* own_slip           # (contacts,) all friction of the step is against its own slip
     # pairs of convex shapes
-    int slots               # places of their facets
+    int slots               # places of facets, eight for each seat
     int pairs
     Facet* facet            # (slots,) of the current configuration: those of the state, or others
-    Near* at                # (pairs,) the features that keep each apart
+    Near* at                # (seats,) the features that keep each apart
     Facet* facet_kept
     Near* near_kept
     Facet* facet_read
     Near* near_read
     Facet* facet_start
     Near* near_start
-    Vec3* axis              # (pairs,) by which each was last found apart
+    const vt_pair* pair     # (pairs,)
+    Vec3* axis              # (pairs,) the direction of the last search for their distance
+    Vec3* near_a            # (seats,) and two points near each other, in the core frames, or NaN
+    Vec3* near_b
     int joins               # times that contacts joined the current step
     int* added              # (slots,) whether it was added in the current step
     double* rim_angle       # (slots, 2) of a point of a rim that moved in the current step: its last angle, and by which
@@ -228,21 +241,81 @@ cdef inline const Facet* facet_for(const Touching* x, const vt_contact* e) noexc
     return &x.facet[e.slot] if e.slot >= 0 else NULL
 
 
+cdef int seated(Touching* x, Seats seats, void* at, size_t size, int kind, int low=0, int high=0) except -1:
+    # an array for all contacts
+    return seats.add(<void**>at, x.plain * size, MOST_FACETS * size, kind, 1, low, high)
+
+
+cdef int seated_impulses(Touching* x, Seats seats, double** at, int kind) except -1:
+    # of vectors of contacts, and behind all of them those of turning
+    return seats.add(<void**>at, 3 * x.plain * sizeof(double), 3 * MOST_FACETS * sizeof(double), kind, 2 if x.turns else 1)
+
+
 cdef int facets_make(Touching* x, Memory memory, ContactList list) except -1:
-    x.slots, x.pairs = list.slots, list.pairs
-    x.facet_kept = <Facet*>memory.kept(list.slots * sizeof(Facet))
-    x.near_kept = <Near*>memory.kept(list.pairs * sizeof(Near))
-    x.facet_read, x.near_read = (<Facet*>memory.scratch(list.slots * sizeof(Facet)),
-                                 <Near*>memory.scratch(list.pairs * sizeof(Near)))
-    x.facet_start, x.near_start = (<Facet*>memory.scratch(list.slots * sizeof(Facet)),
-                                   <Near*>memory.scratch(list.pairs * sizeof(Near)))
-    x.added = <int*>memory.scratch(list.slots * sizeof(int))
-    x.rim_angle = memory.scratch_reals(2 * list.slots)
+    cdef Seats seats = memory.seats
+    cdef size_t facets = MOST_FACETS * sizeof(Facet), told = MOST_FACETS * FACET_ROW * sizeof(double)
+    x.pairs, x.pair = list.pairs, list.pair
+    seats.add(<void**>&x.facet_kept, 0, facets, KEPT)
+    seats.add(<void**>&x.near_kept, 0, sizeof(Near), KEPT)
+    seats.add(<void**>&x.facet_read, 0, facets, SCRATCH)
+    seats.add(<void**>&x.near_read, 0, sizeof(Near), SCRATCH)
+    seats.add(<void**>&x.facet_start, 0, facets, SCRATCH)
+    seats.add(<void**>&x.near_start, 0, sizeof(Near), SCRATCH)
+    seats.add(<void**>&x.added, 0, MOST_FACETS * sizeof(int), SCRATCH)
+    seats.add(<void**>&x.rim_angle, 0, 2 * MOST_FACETS * sizeof(double), SCRATCH)
+    seats.add(<void**>&x.facet_told, 0, told, KEPT)
+    seats.add(<void**>&x.facet_told_start, 0, told, SCRATCH)
+    seats.add(<void**>&x.near_a, 0, sizeof(Vec3), SCRATCH)
+    seats.add(<void**>&x.near_b, 0, sizeof(Vec3), SCRATCH)
+    seats.add(<void**>&x.pair_start, 0, sizeof(int), SCRATCH)
     x.axis = <Vec3*>memory.scratch(list.pairs * sizeof(Vec3))
-    x.facet_told = memory.kept_reals(FACET_ROW * list.slots)
-    x.facet_told_start = memory.scratch_reals(FACET_ROW * list.slots)
     x.facet, x.at = x.facet_kept, x.near_kept
     return 0
+
+
+cdef void count_seats(Touching* x, Seats seats) noexcept:
+    # what follows from the number of seats
+    x.slots = MOST_FACETS * seats.count
+    x.contacts = x.plain + x.slots
+    x.reals = (6 if x.turns else 3) * x.contacts
+    x.patches = x.plain_patches + seats.count
+    x.seat_of, x.pair_on = seats.seat_of, seats.key_of
+
+
+cdef inline int number_of(const Touching* x, int c) noexcept nogil:
+    # the number of a contact: pairs have as many as they may have contacts
+    if c < x.facets:
+        return c
+    if c < x.plain:
+        return c + MOST_FACETS * x.pairs
+    return x.facets + MOST_FACETS * x.pair_on[(c - x.plain) // MOST_FACETS] + (c - x.plain) % MOST_FACETS
+
+
+cdef inline int contact_of(const Touching* x, int number) noexcept nogil:
+    # the contact of a number, or -1 where the pair has no seat
+    cdef int k = number - x.facets, seat
+    if k < 0:
+        return number
+    if k >= MOST_FACETS * x.pairs:
+        return number - MOST_FACETS * x.pairs
+    seat = x.seat_of[k // MOST_FACETS]
+    return x.plain + MOST_FACETS * seat + k % MOST_FACETS if seat >= 0 else -1
+
+
+cdef inline int contact_in_turn(const Touching* x, int k) noexcept nogil:
+    # the k-th contact by numbers, where no list has been made since seats were taken
+    return k if k < x.facets else k + x.plain - x.facets if k < x.facets + x.slots else k - x.slots
+
+
+cdef inline int first_in(const Touching* x, int span) noexcept nogil:
+    # of the contacts of a span, consecutive ones; without a seat there are none
+    cdef const TouchSpan* on = &x.span[span]
+    return on.first if on.pair < 0 else x.plain + MOST_FACETS * x.seat_of[on.pair] if x.seat_of[on.pair] >= 0 else -1
+
+
+cdef inline int end_in(const Touching* x, int span) noexcept nogil:
+    cdef const TouchSpan* on = &x.span[span]
+    return on.end if on.pair < 0 else first_in(x, span) + MOST_FACETS if x.seat_of[on.pair] >= 0 else -1
 
 
 cdef inline bint rolls_at(const Feature* f) noexcept nogil:
@@ -260,73 +333,80 @@ cdef bint slides_flat(const Touching* x, const vt_contact* e) noexcept nogil:
     return f.kind == FIXED and not rolls_at(&f.fa) and not rolls_at(&f.fb)
 
 
-cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contacts, int patches, int count,
-                       ContactList list) except -1:
-    cdef int k
-    x.contacts, x.turns = contacts, False
-    for k in range(contacts):
-        x.turns = x.turns or list.list[k].dim > 3
-    x.reals = (6 if x.turns else 3) * contacts
-    x.lam, x.way = memory.kept_reals(x.reals), memory.kept_reals(x.reals)
-    x.told_turn = memory.kept_reals(TURNED * contacts if x.turns else 0)
-    x.hold, x.target = memory.kept_reals(contacts), memory.scratch_reals(contacts)
-    x.active = memory.kept_ints(contacts, 0, ARRIVED)
-    x.gap_before = memory.kept_reals(contacts)
+cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int count, ContactList list) except -1:
+    cdef Seats seats = memory.seats
+    x.plain, x.facets, x.turns, x.plain_patches = list.plain, list.facets, list.turns, list.patches
+    seated_impulses(x, seats, &x.lam, KEPT)
+    seated_impulses(x, seats, &x.way, KEPT)
+    seated(x, seats, &x.told_turn, TURNED * sizeof(double) if x.turns else 0, KEPT)
+    seated(x, seats, &x.hold, sizeof(double), KEPT)
+    seated(x, seats, &x.target, sizeof(double), SCRATCH)
+    seated(x, seats, &x.active, sizeof(int), KEPT, 0, ARRIVED)
+    seated(x, seats, &x.gap_before, sizeof(double), KEPT)
     x.moved = memory.kept_reals(1)
     x.most_ports = list.ports
     x.most_blocks = min(<size_t>list.ports * list.ports, KEPT_PORTS * KEPT_PORTS + KEPT_BLOCKS * <size_t>m.nbody)
     x.most_rows = min(<size_t>min(list.ports, KEPT_PORTS) * m.nv, KEPT_PORTS * KEPT_PORTS + KEPT_BLOCKS * <size_t>m.nbody)
     x.have_ports = memory.kept_ints(1, 0, 1)
-    x.owner_kept = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
+    x.owner_kept = memory.kept_ints(x.most_ports, -list.plain - 1, m.nbody)
     x.P = memory.kept_reals(x.most_blocks)
     x.answers = memory.kept_reals(x.most_rows)
-    x.owner_past = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
+    x.owner_past = memory.kept_ints(x.most_ports, -list.plain - 1, m.nbody)
     guess_make(&x.past, memory, x.most_ports, False)
     x.at1, x.at2 = memory.scratch_reals(m.nq), memory.scratch_reals(m.nq)
-    x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
+    seated(x, seats, &x.here, sizeof(Touch), SCRATCH)
+    seated(x, seats, &x.there, sizeof(Touch), SCRATCH)
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
-    x.guess_beside = memory.scratch_reals(x.reals)
-    x.guess, x.told = memory.scratch_reals(x.reals), memory.kept_reals(TOLD * contacts)
-    x.impact_impulses = memory.scratch_reals(x.reals)
-    x.member, x.listed = <int*>memory.scratch(contacts * sizeof(int)), <int*>memory.scratch(contacts * sizeof(int))
-    x.within = <int*>memory.scratch(contacts * sizeof(int))
-    x.speed, x.fall = memory.scratch_reals(contacts), memory.scratch_reals(contacts)
+    seated_impulses(x, seats, &x.guess_beside, SCRATCH)
+    seated_impulses(x, seats, &x.guess, SCRATCH)
+    seated(x, seats, &x.told, TOLD * sizeof(double), KEPT)
+    seated_impulses(x, seats, &x.impact_impulses, SCRATCH)
+    seated(x, seats, &x.member, sizeof(int), SCRATCH)
+    seated(x, seats, &x.listed, sizeof(int), SCRATCH)
+    seated(x, seats, &x.within, sizeof(int), SCRATCH)
+    seated(x, seats, &x.speed, sizeof(double), SCRATCH)
+    seated(x, seats, &x.fall, sizeof(double), SCRATCH)
     x.still, x.whole = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
-    x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
-    x.apart = memory.scratch_reals(contacts)
-    x.v2, x.arrives = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
-    x.late, x.late_of = memory.scratch_reals(m.nv), memory.scratch_reals(3 * contacts)
+    x.v = memory.scratch_reals(m.nv)
+    seated(x, seats, &x.bad, sizeof(int), SCRATCH)
+    seated(x, seats, &x.apart, sizeof(double), SCRATCH)
+    x.v2 = memory.scratch_reals(m.nv)
+    seated(x, seats, &x.arrives, sizeof(int), SCRATCH)
+    x.late = memory.scratch_reals(m.nv)
+    seated(x, seats, &x.late_of, 3 * sizeof(double), SCRATCH)
     x.impact, x.impulse, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.h = memory.scratch_reals(count)
     x.side = <SideBody*>memory.scratch(m.nbody * sizeof(SideBody))
-    x.patch_count = <int*>memory.scratch(patches * sizeof(int))
-    x.patch_centre = <Vec3*>memory.scratch(patches * sizeof(Vec3))
-    x.patch_slip, x.patch_turn = <Vec3*>memory.scratch(patches * sizeof(Vec3)), memory.scratch_reals(patches)
+    seats.add(<void**>&x.patch_count, x.plain_patches * sizeof(int), sizeof(int), SCRATCH)
+    seats.add(<void**>&x.patch_centre, x.plain_patches * sizeof(Vec3), sizeof(Vec3), SCRATCH)
+    seats.add(<void**>&x.patch_slip, x.plain_patches * sizeof(Vec3), sizeof(Vec3), SCRATCH)
+    seats.add(<void**>&x.patch_turn, x.plain_patches * sizeof(double), sizeof(double), SCRATCH)
     x.port_of_body = <int*>memory.scratch(m.nbody * sizeof(int))
     x.part = <int*>memory.scratch((m.nbody + 1) * sizeof(int))
     x.part_size = <int*>memory.scratch((m.nbody + 1) * sizeof(int))
     x.block_at = <Py_ssize_t*>memory.scratch((m.nbody + 1) * sizeof(Py_ssize_t))
-    x.port_of_member = <int*>memory.scratch(contacts * sizeof(int))
-    x.own_slip = <int*>memory.scratch(contacts * sizeof(int))
+    seated(x, seats, &x.port_of_member, sizeof(int), SCRATCH)
+    seated(x, seats, &x.own_slip, sizeof(int), SCRATCH)
     x.stands = <int*>memory.scratch(m.nbody * sizeof(int))
     facets_make(x, memory, list)
     touching_trees(x, memory, m)
-    touching_spans(x, memory, contacts, m.nbody, list)
+    touching_spans(x, memory, m.nbody, list)
+    count_seats(x, seats)
     return 0
 
 
-cdef int touching_spans(Touching* x, Memory memory, int contacts, int bodies, ContactList list) except -1:
+cdef int touching_spans(Touching* x, Memory memory, int bodies, ContactList list) except -1:
     cdef int k, c
     x.span, x.spans, x.ball, x.ball_count = list.span, list.spans, list.ball, list.balls
-    x.within_balls = <int*>memory.given(contacts * sizeof(int))
+    seated(x, memory.seats, &x.within_balls, sizeof(int), GIVEN)
     for k in range(x.spans):
-        for c in range(x.span[k].first, x.span[k].end):
+        for c in range(x.span[k].first, x.span[k].end if x.span[k].pair < 0 else -1):
             x.within_balls[c] = x.span[k].ball >= 0
     for k in range(x.ball_count):
         x.skin_least += 0.5 * x.ball[k].radius / x.ball_count
     x.far_here, x.far_there = (<int*>memory.scratch(x.spans * sizeof(int)), <int*>memory.scratch(x.spans * sizeof(int)))
     x.is_near, x.near = <int*>memory.scratch(x.spans * sizeof(int)), <int*>memory.scratch(x.spans * sizeof(int))
-    x.asked = <int*>memory.scratch(contacts * sizeof(int))
+    seated(x, memory.seats, &x.asked, sizeof(int), SCRATCH)
     x.center1, x.center2 = (<Vec3*>memory.scratch(x.ball_count * sizeof(Vec3)),
                             <Vec3*>memory.scratch(x.ball_count * sizeof(Vec3)))
     x.center_listed = <Vec3*>memory.scratch(x.ball_count * sizeof(Vec3))

@@ -319,7 +319,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                 settle_groups(self, goal)
             if x.foretold:
                 found = INFINITY
-            elif e <= p.goal and (found <= max(goal, 2.0 * x.residue) or (
+            elif e <= p.goal and (found <= goal or (found <= 2.0 * x.residue and gaps_hold(self, goal)) or (
                     k > TOUCH_LAST and (x.residue > 0.0 or x.lenient or x.as_found
                                         or found <= TOUCH_LEFT * touch_speed(self)))):
                 if found > goal:
@@ -352,6 +352,16 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
         before, found_before = e, x.before
     note_worst(self)
     return NOT_CONVERGED
+
+
+cdef bint gaps_hold(ModelStepper self, double goal) noexcept nogil:
+    # whether the normal rows satisfy their laws, where friction does not
+    cdef ContactProblem* y = &self.contact.cones
+    cdef int k
+    for k in range(y.count):
+        if y.law[k] == CONE and not fabs(y.F[y.row[k]]) <= goal:
+            return False
+    return True
 
 
 cdef bint foretell(ModelStepper self) noexcept nogil:

@@ -33,19 +33,21 @@ cdef int make_touching(ModelStepper self, dict options) except -1:
 
 
 cdef int make_post_contact(ModelStepper self, dict options) except -1:
-    cdef int n = self.ntouch
+    cdef Touching* x = &self.contact
+    cdef Seats seats = self.memory.seats
     self.post_contact.behind = options.get("behind", 0.5)
-    if not n:
+    if not self.ntouch:
         return 0
     self.post_contact.jumped = self.memory.kept_ints(1, 0, 1)
     self.post_contact.node_before = self.memory.kept_reals(self.nq)
     self.post_contact.node_next = self.memory.scratch_reals(self.nq)
-    self.post_contact.pushed_before = self.memory.kept_ints(n, 0, 1)
-    self.post_contact.pushed_next = <int*>self.memory.scratch(n * sizeof(int))
-    self.post_contact.told_start = self.memory.scratch_reals(TOLD * n)
-    self.post_contact.active_before = <int*>self.memory.scratch(n * sizeof(int))
+    seated(x, seats, &self.post_contact.pushed_before, sizeof(int), KEPT, 0, 1)
+    seated(x, seats, &self.post_contact.pushed_next, sizeof(int), SCRATCH)
+    seated(x, seats, &self.post_contact.told_start, TOLD * sizeof(double), SCRATCH)
+    seated(x, seats, &self.post_contact.active_before, sizeof(int), SCRATCH)
     self.post_contact.pose_told = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))
     self.post_contact.at_told = self.memory.scratch_reals(self.nq)
+    leave_seats(self)
     return 0
 
 
@@ -61,9 +63,8 @@ cdef void begin_contacts(ModelStepper self) noexcept nogil:
     memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
     if x.turns:
         memset(x.told_turn, 0, TURNED * self.ntouch * sizeof(double))
-    memset(x.facet_kept, 0, x.slots * sizeof(Facet))
-    memset(x.near_kept, 0, x.pairs * sizeof(Near))
-    x.have_list = False
+    leave_seats(self)
+    x.have_list = x.no_memory = False
     x.moved[0] = 0.0
     x.past.seen.count = 0
     x.passes = x.inexact = 0
@@ -81,7 +82,8 @@ cdef void note_touch(ModelStepper self) noexcept nogil:
     memcpy(self.gap_start, self.contact.gap_before, self.ntouch * sizeof(double))
     self.moved_start = self.contact.moved[0]
     memcpy(self.contact.facet_start, self.contact.facet_kept, self.contact.slots * sizeof(Facet))
-    memcpy(self.contact.near_start, self.contact.near_kept, self.contact.pairs * sizeof(Near))
+    memcpy(self.contact.near_start, self.contact.near_kept, self.memory.seats.count * sizeof(Near))
+    memcpy(self.contact.pair_start, self.contact.pair_on, self.memory.seats.count * sizeof(int))
     memcpy(self.contact.facet_told_start, self.contact.facet_told, FACET_ROW * self.contact.slots * sizeof(double))
     memcpy(self.active_start, self.contact.active, self.ntouch * sizeof(int))
     memcpy(self.post_contact.told_start, self.contact.told, TOLD * self.ntouch * sizeof(double))
@@ -91,19 +93,24 @@ cdef void note_touch(ModelStepper self) noexcept nogil:
 
 
 cdef void put_back_touch(ModelStepper self) noexcept nogil:
+    cdef int s
     memcpy(self.contact.lam, self.lam_start, self.contact.reals * sizeof(double))
     memcpy(self.contact.way, self.way_start, self.contact.reals * sizeof(double))
     memcpy(self.contact.hold, self.hold_start, self.ntouch * sizeof(double))
     memcpy(self.contact.gap_before, self.gap_start, self.ntouch * sizeof(double))
     self.contact.moved[0] = self.moved_start
     memcpy(self.contact.facet_kept, self.contact.facet_start, self.contact.slots * sizeof(Facet))
-    memcpy(self.contact.near_kept, self.contact.near_start, self.contact.pairs * sizeof(Near))
+    memcpy(self.contact.near_kept, self.contact.near_start, self.memory.seats.count * sizeof(Near))
     memcpy(self.contact.facet_told, self.contact.facet_told_start, FACET_ROW * self.contact.slots * sizeof(double))
     memcpy(self.contact.active, self.active_start, self.ntouch * sizeof(int))
     memcpy(self.contact.told, self.post_contact.told_start, TOLD * self.ntouch * sizeof(double))
     if self.contact.turns:
         memcpy(self.contact.told_turn, self.turn_start, TURNED * self.ntouch * sizeof(double))
     self.post_contact.jumped[0] = self.post_contact.jumped_start
+    # pairs that took a seat since then were far away
+    for s in range(self.memory.seats.count):
+        if self.contact.pair_on[s] != self.contact.pair_start[s]:
+            empty_seat(self, s)
 
 
 cdef void note_node(ModelStepper self) noexcept nogil:
@@ -111,7 +118,7 @@ cdef void note_node(ModelStepper self) noexcept nogil:
     cdef int c, k
     memcpy(self.post_contact.node_next, self.lane.state.q, self.nq * sizeof(double))
     for k in range(self.contact.asked_count if self.contact.have_list else self.ntouch):
-        c = self.contact.asked[k] if self.contact.have_list else k
+        c = self.contact.asked[k] if self.contact.have_list else contact_in_turn(&self.contact, k)
         self.post_contact.pushed_next[c] = settled_pushed(self, c)
 
 
@@ -144,7 +151,7 @@ cdef const Pose* poses_at(ModelStepper self, const double* q) noexcept nogil:
 cdef bint pushed_any(ModelStepper self) noexcept nogil:
     cdef int c, k
     for k in range(self.contact.asked_count if self.contact.have_list else self.ntouch):
-        c = self.contact.asked[k] if self.contact.have_list else k
+        c = self.contact.asked[k] if self.contact.have_list else contact_in_turn(&self.contact, k)
         if settled_pushed(self, c):
             return True
     return False

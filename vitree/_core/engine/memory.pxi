@@ -1,7 +1,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.float cimport DBL_MAX
 from libc.limits cimport INT_MAX
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, malloc, realloc
 
 # The memory of a stepper. The code that creates an array states, once, what happens to the array between two steps.
 
@@ -15,6 +15,227 @@ cdef class Piece:
     def __cinit__(self, size_t size):
         self.owner, self.size = Scratch(size + 8, 1), size
         self.at = <char*>self.owner.take(size + 8)
+
+
+cdef struct Seated:         # an array with numbers for each seat, behind others
+    void** at               # the pointer to it, where no other has been exchanged for it
+    size_t plain            # [bytes] the others
+    size_t each             # [bytes] of a seat
+    int parts               # so many arrays like this, one behind the other
+    int kind                # KEPT, SCRATCH or GIVEN
+    int low                 # bounds of integers, where low < high
+    int high
+
+
+cdef enum:
+    KEPT = 0
+    SCRATCH = 1
+    GIVEN = 2
+
+
+cdef class Seats:
+    """Memory of what is near, of much more that may be: a number of the latter, its key, takes a seat.
+
+    Each seat has a place in each of the arrays that :meth:`add` makes; a history has the seats that are taken, by keys.
+    Where no seat is free, :meth:`grow` makes more: the arrays move.
+    """
+
+    cdef readonly int count
+    cdef readonly int keys
+    cdef int* key_of            # (count,) or -1: free
+    cdef int* seat_of           # (keys,) or -1
+    cdef int* free_seat         # (free_count,)
+    cdef int free_count
+    cdef Seated* array          # (arrays,)
+    cdef int arrays
+    cdef list pieces            # of each array
+    cdef size_t kept_plain      # [bytes] of kept arrays without seats
+    cdef size_t kept_each       # and of a seat
+
+    def __cinit__(self, int keys, int count):
+        self.keys, self.pieces = keys, []
+        self.seat_of = <int*>malloc(max(keys, 1) * sizeof(int))
+        if self.seat_of == NULL:
+            raise MemoryError
+        self.more(count)
+        self.leave_all()
+
+    def __dealloc__(self):
+        free(self.key_of)
+        free(self.seat_of)
+        free(self.free_seat)
+        free(self.array)
+
+    cdef int more(self, int count) except -1:
+        cdef int* key_of = <int*>realloc(self.key_of, max(count, 1) * sizeof(int))
+        cdef int* free_seat
+        cdef int s
+        if key_of == NULL:
+            raise MemoryError
+        self.key_of = key_of
+        free_seat = <int*>realloc(self.free_seat, max(count, 1) * sizeof(int))
+        if free_seat == NULL:
+            raise MemoryError
+        self.free_seat = free_seat
+        for s in range(count - 1, self.count - 1, -1):
+            self.key_of[s], self.free_seat[self.free_count] = -1, s
+            self.free_count += 1
+        self.count = count
+        return 0
+
+    cdef int add(self, void** at, size_t plain, size_t each, int kind, int parts=1, int low=0, int high=0) except -1:
+        # make an array; parts: so many, one behind the other
+        cdef Seated* more
+        cdef Seated* x
+        cdef Piece piece = Piece(parts * (plain + each * self.count))
+        if self.arrays % 32 == 0:
+            more = <Seated*>realloc(self.array, (self.arrays + 32) * sizeof(Seated))
+            if more == NULL:
+                raise MemoryError
+            self.array = more
+        x = &self.array[self.arrays]
+        x.at, x.plain, x.each, x.parts, x.kind, x.low, x.high = at, plain, each, parts, kind, low, high
+        at[0] = piece.at
+        self.pieces.append(piece)
+        self.arrays += 1
+        if kind == KEPT:
+            self.kept_plain += parts * plain
+            self.kept_each += parts * each
+        return 0
+
+    cdef int grow(self, int count) except -1:
+        # so many seats; new ones have zeros
+        cdef Piece piece, one
+        cdef const Seated* x
+        cdef size_t before, now
+        cdef int k, j
+        cdef list made = []
+        for k in range(self.arrays):
+            x, piece = &self.array[k], self.pieces[k]
+            before, now = x.plain + x.each * self.count, x.plain + x.each * count
+            one = Piece(x.parts * now)
+            for j in range(x.parts):
+                memcpy(one.at + j * now, piece.at + j * before, min(before, now))
+            made.append(one)
+        self.more(count)
+        for k in range(self.arrays):
+            # pointers may have been exchanged for each other
+            for j in range(self.arrays):
+                piece = self.pieces[j]
+                if self.array[k].at[0] == piece.at:
+                    one = made[j]
+                    self.array[k].at[0] = one.at
+                    break
+        self.pieces = made
+        return 0
+
+    cdef int take(self, int key) noexcept nogil:
+        # a seat that was free, or -1
+        cdef int s
+        if self.free_count == 0:
+            return -1
+        self.free_count -= 1
+        s = self.free_seat[self.free_count]
+        self.key_of[s], self.seat_of[key] = key, s
+        return s
+
+    cdef void leave(self, int key) noexcept nogil:
+        cdef int s = self.seat_of[key]
+        self.key_of[s] = self.seat_of[key] = -1
+        self.free_seat[self.free_count] = s
+        self.free_count += 1
+
+    cdef void leave_all(self) noexcept nogil:
+        cdef int s
+        self.free_count = 0
+        for s in range(self.count - 1, -1, -1):
+            self.key_of[s], self.free_seat[self.free_count] = -1, s
+            self.free_count += 1
+        memset(self.seat_of, 0xFF, self.keys * sizeof(int))
+
+    cdef void fill(self, int kind, int value) noexcept:
+        cdef Piece piece
+        cdef int k
+        for k in range(self.arrays):
+            if self.array[k].kind == kind:
+                piece = self.pieces[k]
+                memset(piece.at, value, piece.size)
+
+    cdef Py_ssize_t size(self) noexcept:
+        # [bytes] of all arrays
+        cdef Piece piece
+        cdef Py_ssize_t found = (self.keys + 2 * self.count) * sizeof(int)
+        for piece in self.pieces:
+            found += piece.size
+        return found
+
+    cdef Py_ssize_t bytes_of_taken(self) noexcept:
+        # of a history, behind those that each has
+        return (self.count - self.free_count) * (sizeof(long) + self.kept_each)
+
+    cdef void write_to(self, char* to) noexcept:
+        # the kept numbers: those without seats, and the seats by keys
+        cdef const Seated* x
+        cdef Piece piece
+        cdef int k, j, key
+        cdef long told
+        for k in range(self.arrays):
+            x, piece = &self.array[k], self.pieces[k]
+            for j in range(x.parts if x.kind == KEPT else 0):
+                memcpy(to, piece.at + j * (x.plain + x.each * self.count), x.plain)
+                to += x.plain
+        for key in range(self.keys if self.free_count < self.count else 0):
+            if self.seat_of[key] < 0:
+                continue
+            told = key
+            memcpy(to, &told, sizeof(long))
+            to += sizeof(long)
+            for k in range(self.arrays):
+                x, piece = &self.array[k], self.pieces[k]
+                for j in range(x.parts if x.kind == KEPT else 0):
+                    memcpy(to, piece.at + j * (x.plain + x.each * self.count) + x.plain + x.each * self.seat_of[key],
+                           x.each)
+                    to += x.each
+
+    cdef int read_from(self, const char* source, Py_ssize_t size) except -1:
+        # the same; size: [bytes] of the seats
+        cdef const Seated* x
+        cdef Piece piece
+        cdef int k, j, s, n
+        cdef long key, last = -1
+        cdef Py_ssize_t each = sizeof(long) + self.kept_each
+        if size < 0 or size % each:
+            raise ValueError(f"{size} bytes for pairs of convex shapes; each has {each} bytes")
+        n = <int>(size // each)
+        if n > self.count:
+            self.grow(n)
+        self.leave_all()
+        for k in range(self.arrays):
+            x, piece = &self.array[k], self.pieces[k]
+            for j in range(x.parts if x.kind == KEPT else 0):
+                memcpy(piece.at + j * (x.plain + x.each * self.count), source, x.plain)
+                source += x.plain
+        for s in range(n):
+            memcpy(&key, source, sizeof(long))
+            source += sizeof(long)
+            if not last < key < self.keys:
+                raise ValueError(f"the pair {key} behind pair {last}; there are {self.keys}")
+            last = key
+            self.take(<int>key)
+            for k in range(self.arrays):
+                x, piece = &self.array[k], self.pieces[k]
+                for j in range(x.parts if x.kind == KEPT else 0):
+                    memcpy(piece.at + j * (x.plain + x.each * self.count) + x.plain + x.each * self.seat_of[key],
+                           source, x.each)
+                    source += x.each
+        for k in range(self.arrays):
+            x, piece = &self.array[k], self.pieces[k]
+            if x.kind != KEPT or x.low >= x.high:
+                continue
+            for s in range(<int>(piece.size // sizeof(int))):
+                if not x.low <= (<int*>piece.at)[s] <= x.high:
+                    raise ValueError(f"a number in it is not from {x.low} to {x.high}")
+        return 0
 
 
 cdef enum:              # kinds of numbers that have bounds
@@ -60,11 +281,12 @@ cdef class Memory:
 
     cdef list kept_pieces
     cdef Py_ssize_t kept_size           # [bytes] of all of them
-    cdef readonly Py_ssize_t size       # [bytes] of all pieces
+    cdef Py_ssize_t size                # [bytes] of all pieces but those with seats
     cdef Bound* bounds                  # (bound_count,)
     cdef int bound_count
     cdef list scratch_pieces
     cdef list given_pieces
+    cdef Seats seats                    # or None
 
     def __cinit__(self):
         self.kept_pieces, self.scratch_pieces, self.given_pieces = [], [], []
@@ -127,12 +349,19 @@ cdef class Memory:
     def content(self):
         """Return the bytes of the kept pieces."""
         cdef Piece piece
-        cdef bytes content = PyBytes_FromStringAndSize(NULL, self.kept_size)
+        cdef bytes content = PyBytes_FromStringAndSize(
+            NULL, self.always_kept() + (self.seats.bytes_of_taken() if self.seats is not None else 0))
         cdef char* to = PyBytes_AS_STRING(content)
         for piece in self.kept_pieces:
             memcpy(to, piece.at, piece.size)
             to += piece.size
+        if self.seats is not None:
+            self.seats.write_to(to)
         return content
+
+    cdef Py_ssize_t always_kept(self) noexcept:
+        # [bytes] of a history without seats
+        return self.kept_size + (self.seats.kept_plain if self.seats is not None else 0)
 
     cdef void clear(self):
         # all but the given pieces as they were created: zeros, so that not even unused bytes depend on earlier runs
@@ -141,15 +370,23 @@ cdef class Memory:
             memset(piece.at, 0, piece.size)
         for piece in self.scratch_pieces:
             memset(piece.at, 0, piece.size)
+        if self.seats is not None:
+            self.seats.leave_all()
+            self.seats.fill(KEPT, 0)
+            self.seats.fill(SCRATCH, 0)
 
     def restore(self, bytes content):
         """Restore the kept pieces from the :meth:`content` of a stepper with the same arguments."""
         cdef int k
-        if self.kept_size != len(content):
+        if len(content) < self.always_kept() or (self.seats is None and len(content) != self.kept_size):
             raise ValueError(
-                f"a history of {len(content)} bytes; the history of this stepper has {self.kept_size} bytes")
+                f"a history of {len(content)} bytes; the history of this stepper has {self.always_kept()} bytes")
         before = self.content()
-        self.write(content)
+        try:
+            self.write(content)
+        except ValueError:
+            self.write(before)
+            raise
         for k in range(self.bound_count):
             if not within(&self.bounds[k]):
                 self.write(before)
@@ -161,6 +398,8 @@ cdef class Memory:
         for piece in self.kept_pieces:
             memcpy(piece.at, source, piece.size)
             source += piece.size
+        if self.seats is not None:
+            self.seats.read_from(source, len(content) - self.always_kept())
         return 0
 
     def spoil(self):
@@ -168,3 +407,5 @@ cdef class Memory:
         cdef Piece piece
         for piece in self.scratch_pieces:
             memset(piece.at, 0xFF, piece.size)
+        if self.seats is not None:
+            self.seats.fill(SCRATCH, 0xFF)

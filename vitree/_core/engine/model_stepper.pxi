@@ -34,8 +34,8 @@ cdef class ModelStepper(Stepper):
     cdef object motion_owner
     cdef ModelStepper behind            # the next one of a chain
     cdef readonly ContactList contacts
-    cdef const vt_contact* touch
-    cdef int ntouch
+    cdef vt_contact* touch
+    cdef int ntouch                     # contacts, with those of free seats
     cdef readonly bint elastic
     cdef bint rolls                     # there are bilateral rows, which may be redundant
     cdef double slowest                 # [m/s] slower approaches do not rebound
@@ -215,33 +215,33 @@ cdef class ModelStepper(Stepper):
         cdef double[:, ::1] ends
         require_size(q.shape[0], self.nq, "entries of q")
         require_size(q2.shape[0], self.nq, "entries of q2")
-        require_size(ways.shape[0], self.ntouch, "rows of ways")
+        require_size(ways.shape[0], self.contacts.count, "rows of ways")
         require_size(ways.shape[1], 3, "columns of ways")
         cdef const double[:, ::1] places = np.zeros((len(members), FACET_ROW)) if facets is None else facets
         require_size(places.shape[0], len(members), "rows of facets")
         require_size(places.shape[1], FACET_ROW, "columns of facets")
-        cdef const double[:, ::1] spins = np.zeros((self.ntouch, 3)) if turns is None else turns
+        cdef const double[:, ::1] spins = np.zeros((self.contacts.count, 3)) if turns is None else turns
         cdef double length
         cdef Vec3 axis
-        require_size(spins.shape[0], self.ntouch, "rows of turns")
+        require_size(spins.shape[0], self.contacts.count, "rows of turns")
         require_size(spins.shape[1], 3, "columns of turns")
-        memset(x.facet_read, 0, x.slots * sizeof(Facet))
+        leave_seats(self)
+        chosen = [self.seated(number) for number in members]
         memset(x.guess, 0, x.reals * sizeof(double))
         for c in range(self.ntouch):
             x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, 0.0
-            store3(x.way + 3 * c, load3(&ways[c, 0]))
+            o = number_of(x, c) if c < x.plain or x.pair_on[self.touch[c].seat] >= 0 else -1
+            store3(x.way + 3 * c, load3(&ways[o, 0]) if o >= 0 else zero3())
             if x.turns:
-                store3(turning_of(x, x.way, c), load3(&spins[c, 0]))
-        for k, c in enumerate(members):
-            if not 0 <= c < self.ntouch:
-                raise ValueError(f"contact {c} of {self.ntouch}")
+                store3(turning_of(x, x.way, c), load3(&spins[o, 0]) if o >= 0 else zero3())
+        for k, c in enumerate(chosen):
             x.within[c] = INSIDE
             if self.touch[c].slot >= 0:
                 read_facet(&places[k, 7], &x.facet_read[self.touch[c].slot])
         self.lane.now.h = self.shared.schedule.span
         x.placed1 = x.placed2 = x.have_list = False
         place_start(self, &q[0])
-        for c in members:
+        for c in chosen:
             face(self, c)
         status = contact_gather(self)
         if status != OK:
@@ -264,7 +264,7 @@ cdef class ModelStepper(Stepper):
                 spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &springs[k, 1])
                 normals[k] = x.there[c].n.x, x.there[c].n.y, x.there[c].n.z
                 push_normal(self, c, 1.0, &ends[k, 0])
-            order[k], laws[k], dims[k], bounds[k] = c, y.law[k], y.dim[k], y.mu[k]
+            order[k], laws[k], dims[k], bounds[k] = number_of(x, c), y.law[k], y.dim[k], y.mu[k]
             for j in range(LEADS):
                 leads[k, j] = y.lead[LEADS * k + j]
             for j in range(y.dim[k]):
@@ -283,10 +283,36 @@ cdef class ModelStepper(Stepper):
         return (order, laws, dims, bounds, leads, rows, self.array(x.w, y.n), axes, np.asarray(springs), normals,
                 np.asarray(ends))
 
+    cdef int seated(self, long number) except -1:
+        # the contact of a number, whose pair takes a seat
+        cdef Touching* x = &self.contact
+        cdef long k = number - x.facets
+        if not 0 <= number < self.contacts.count:
+            raise ValueError(f"contact {number}; there are {self.contacts.count}")
+        if 0 <= k < MOST_FACETS * x.pairs and take_seat(self, <int>(k // MOST_FACETS)) < 0:
+            raise MemoryError
+        return contact_of(x, <int>number)
+
+    def set_history(self, bytes kept):
+        """Continue from the history of a stepper with the same arguments."""
+        cdef int s
+        try:
+            Stepper.set_history(self, kept)
+        finally:
+            if self.ntouch:
+                count_seats(&self.contact, self.memory.seats)
+                self.ntouch, self.contact.have_list = self.contact.contacts, False
+                self.contact.facet, self.contact.at = self.contact.facet_kept, self.contact.near_kept
+                for s in range(self.memory.seats.count):
+                    if self.contact.pair_on[s] >= 0:
+                        name_seat(self, s)
+                    else:
+                        empty_seat(self, s)
+
     @property
     def worst_contact(self):
-        """The contact that was not solved in the last step, or -1."""
-        return self.contact.worst if self.ntouch else -1
+        """The number of the contact that was not solved in the last step, or -1."""
+        return number_of(&self.contact, self.contact.worst) if self.ntouch and self.contact.worst >= 0 else -1
 
     @property
     def worst_residual(self):
@@ -317,15 +343,13 @@ cdef class ModelStepper(Stepper):
             if not 0 <= row < q.shape[0]:
                 raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
             rebounds = x.have_list = False
-            memset(x.facet_read, 0, x.slots * sizeof(Facet))
+            leave_seats(self)
             memset(x.lam, 0, x.reals * sizeof(double))
             memset(x.active, 0, self.ntouch * sizeof(int))
             for c in range(self.ntouch):
                 x.within[c] = OUTSIDE
             while k < end and <Py_ssize_t>log[k, 0] == row:
-                if not 0 <= log[k, 1] < self.ntouch:
-                    raise ValueError(f"contact {log[k, 1]:g}; there are {self.ntouch}")
-                c = <int>log[k, 1]
+                c = self.seated(<long>log[k, 1])
                 # a compliant contact contributes nothing: it closes at its current speed
                 x.within[c] = INSIDE if self.touch[c].stiffness == INFINITY else OUTSIDE
                 x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
@@ -552,9 +576,9 @@ cdef class ModelStepper(Stepper):
         return told_width(self)
 
     @property
-    def facet_bytes(self):
-        """Number of bytes of a history that keep the facets of convex shapes, behind what is told of contacts."""
-        return (self.contact.slots * (sizeof(Facet) + FACET_ROW * sizeof(double)) + self.contact.pairs * sizeof(Near))
+    def contact_bytes(self):
+        """Number of bytes at the end of a history that are of contacts."""
+        return self.memory.seats.kept_plain + self.memory.seats.bytes_of_taken() if self.ntouch else 0
 
     @property
     def contact_columns(self):

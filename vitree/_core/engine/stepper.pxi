@@ -389,7 +389,7 @@ cdef class Stepper:
     @property
     def size(self):
         """Size of its memory in bytes."""
-        return self.memory.size
+        return self.memory.size + (self.memory.seats.size() if self.memory.seats is not None else 0)
 
     # ---- defined by each kind of stepper -----------------------------------------------------------
 

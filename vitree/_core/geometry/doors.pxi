@@ -33,15 +33,22 @@ def facet_gaps(CoreModel model, ContactList contacts, const Py_ssize_t[::1] numb
     cdef Pose* pose = <Pose*>scratch.take(model.m.nbody * sizeof(Pose))
     cdef Facet f
     cdef Touch at
+    cdef Placed A, B
+    cdef const vt_pair* p
     cdef Py_ssize_t k
     require_size(q.shape[1], model.m.nq, "columns of q")
     require_size(facets.shape[1], FACET_ROW - 7, "columns of facets")
     for k in range(number.shape[0]):
-        if not 0 <= number[k] < contacts.count or contacts.list[number[k]].kind != ON_FACET:
+        p = contacts.pair_of(number[k])
+        if p == NULL:
             raise ValueError(f"contact {number[k]} is not of two convex shapes")
         forward_kinematics(&model.m, &q[k, 0], pose)
         read_facet(&facets[k, 0], &f)
-        touch_shapes(&contacts.list[number[k]], &f, pose, NULL, &at)
+        at.gap = INFINITY
+        if f.kind != NO_FACET:
+            place_shape(p.shape_a, pose, &A)
+            place_shape(p.shape_b, pose, &B)
+            touch_placed(&f, &A, &B, NULL, &at)
         out[k, 0] = at.gap
         store3(&out[k, 1], at.n)
         store3(&out[k, 4], at.a)

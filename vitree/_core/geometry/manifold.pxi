@@ -9,8 +9,7 @@
 
 cdef enum:
     PLANE_ID = -2           # in the place of the number of a face: a plane that separates
-    MOST_FACETS = 8         # of a pair, and at a step's start
-    FIRST_FACETS = 6
+    FIRST_FACETS = 6        # of a pair, of MOST_FACETS
     FOUND_FACETS = 40       # before some of them are chosen
     CAP_POINTS = 4          # material points on the rim of a cap
 

@@ -151,6 +151,29 @@ VT_INLINE void vt_less_six(const double *A, const double *B, double *C)
 #endif
 }
 
+/* Y = T W of three rows w of six columns; `stride` between the rows of T */
+VT_INLINE void vt_three_sixes(const double *T, ptrdiff_t stride, const double *w0, const double *w1, const double *w2,
+                              double *Y)
+{
+#ifdef VT_ROWS
+    const vt_four a = *(const vt_four *)w0, b = *(const vt_four *)w1, c = *(const vt_four *)w2;
+    const vt_two d = *(const vt_two *)(w0 + 4), e = *(const vt_two *)(w1 + 4), f = *(const vt_two *)(w2 + 4);
+    for (int k = 0; k < 3; k++, T += stride, Y += 6) {
+        *(vt_four *)Y = T[0] * a + T[1] * b + T[2] * c;
+        *(vt_two *)(Y + 4) = T[0] * d + T[1] * e + T[2] * f;
+    }
+#else
+    for (int k = 0; k < 3; k++, T += stride, Y += 6)
+        for (int j = 0; j < 6; j++) Y[j] = T[0] * w0[j] + T[1] * w1[j] + T[2] * w2[j];
+#endif
+}
+
+/* out = A b of six rows and columns, as vt_inner of each row */
+VT_INLINE void vt_times_six(const double *A, ptrdiff_t stride, const double *b, double *out)
+{
+    for (int k = 0; k < 6; k++, A += stride) out[k] = vt_inner(6, A, b);
+}
+
 /* C += p Y of so many rows p of three columns and six columns of Y; `stride` between the columns of p and the rows of C */
 VT_INLINE void vt_add_three(int rows, const double *p0, const double *p1, const double *p2, const double *Y, ptrdiff_t stride,
                             double *C)

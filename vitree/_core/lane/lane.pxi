@@ -11,6 +11,9 @@ cdef extern from "lane.h" nogil:
     void vt_scatter(const vt_real* a, double* to, Py_ssize_t stride, int count) noexcept
     void vt_add_row(Py_ssize_t n, double s, const double* x, double* y) noexcept
     void vt_add_rows(Py_ssize_t n, double b, const double* x, double c, const double* z, double* y) noexcept
+    void vt_three_sixes(const double* T, Py_ssize_t stride, const double* w0, const double* w1, const double* w2,
+                        double* Y) noexcept
+    void vt_times_six(const double* A, Py_ssize_t stride, const double* b, double* out) noexcept
     void vt_add_three(int rows, const double* p0, const double* p1, const double* p2, const double* Y, Py_ssize_t stride,
                       double* C) noexcept
     void vt_solve_six(const double* A, const int* order, double* B) noexcept

@@ -23,6 +23,8 @@ cdef enum:
     CONE_SPARE = 4          # a problem has so many
     LAST_RESORT = 15        # and sweeps, until so many more are used
     SWEEPS_OF_CORRECTION = 10   # sweeps that cost about as much as a correction
+    CREEPS = 3              # most coefficients of a creep that are tried
+    CREEP_BUDGET = 40       # corrections with each
     ALONE_PASSES = 20       # most passes for a contact that slides alone
     BALL_PASSES = 50        # and of a projection
 
@@ -34,6 +36,11 @@ cdef double PROXIMAL_MOST = 100.0
 cdef double PROXIMAL_LEAST = 1e-9
 cdef double PROXIMAL_SHARE = 1e-2
 cdef double PROXIMAL_SHIFT = 1e-12
+#: The first coefficient of a creep relative to the diagonal of G, the factor to the next, and by how much the residual may
+#: be larger than without
+cdef double CREEP_FIRST = 1e-6
+cdef double CREEP_MORE = 100.0
+cdef double CREEP_WORSE = 10.0
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
 #: The shift of a correction, as a fraction of the diagonal of G
@@ -99,10 +106,11 @@ cdef struct ContactProblem:
     double* lam             # (n,) the impulses: the guess, then the solution
     double* w               # (n,) their velocities
     double* F               # (n,)
-    double* own_block       # (n, WIDE) G of the rows of the same contact, in sweeps
+    double* own_block       # (n, WIDE) of the rows of the same contact G in sweeps, and D^-1 in corrections: see `cone_block`
     double* by_w            # (n, WIDE) a generalised derivative of F by w and lam of the same contact
     double* by_lam
     double* d               # (n,) a correction
+    double* given           # (n,) the guess
     double* kept            # (n,) the best lam so far
     double* least           # (n,) and of a descent
     double* own             # (3, n) diagonal and b without regularisation, and the regularisation
@@ -124,7 +132,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = (16 + LEADS + 3 * WIDE) * rows + 2 * most
+    reals = (17 + LEADS + 3 * WIDE) * rows + 2 * most
     at = <double*>realloc(x.memory, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -139,7 +147,8 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     x.by_lam = x.by_w + WIDE * rows
     x.own_block = x.by_lam + WIDE * rows
     x.least = x.own_block + WIDE * rows
-    x.port, x.answer = x.least + rows, x.least + rows + most
+    x.given = x.least + rows
+    x.port, x.answer = x.given + rows, x.given + rows + most
     x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
     x.own_row = x.port_order + most
     memset(x.law, 0, rows * sizeof(int))
@@ -238,6 +247,10 @@ cdef inline double port_block(const ContactProblem* x, const double* a, int rows
     cdef double s = 0.0
     cdef int i, width = x.on.size[x.on.of_port[row] - x.on.base]
     cdef const double* P = port_answer(x, row) + column
+    if rows == 6 and columns == 6:
+        for i in range(6):
+            s += a[i] * vt_inner(6, P + i * width, b)
+        return s
     for i in range(rows):
         s += a[i] * vt_inner(columns, P + i * width, b)
     return s
@@ -281,6 +294,9 @@ cdef void answer_of(const ContactProblem* x, const double* port, double* answer)
     for s in range(x.on.count):
         o, width = x.on.first[s] - x.first, x.on.size[s]
         P = port_answer(x, x.on.first[s]) + x.on.first[s]
+        if width == 6:
+            vt_times_six(P, 6, port + o, answer + o)
+            continue
         for k in range(width):
             answer[o + k] = vt_inner(width, P + k * width, port + o)
 
@@ -606,10 +622,11 @@ cdef bint wide_block(const ContactProblem* x, int i, double* D) noexcept nogil:
     return True
 
 
-cdef bint cone_blocks(const ContactProblem* x, int i, double* D, double* T, double* e) noexcept nogil:
+cdef bint cone_blocks(const ContactProblem* x, int i, double* T, double* e) noexcept nogil:
     # D^-1, T = D^-1 S and e = D^-1 F of one contact
     cdef int j, k, l, o = x.row[i], dim = x.dim[i]
     cdef const double* S = x.by_w + WIDE * o
+    cdef double* D = x.own_block + WIDE * o
     if not cone_block(x, i, D):
         return False
     for j in range(dim):
@@ -625,14 +642,14 @@ cdef bint cone_blocks(const ContactProblem* x, int i, double* D, double* T, doub
 cdef void cone_from_ports(ContactProblem* x) noexcept nogil:
     # d = D^-1 (F - S W2^T y) of y in `answer`
     cdef int i, j, k, o
-    cdef double D[WIDE * WIDE]
+    cdef const double* D
     cdef double v[WIDE]
     cdef double t[WIDE]
     for i in range(x.count):
         o = x.row[i]
         for j in range(x.dim[i]):
             v[j] = along_row(&x.W2[o + j], x.answer - x.first)
-        cone_block(x, i, D)
+        D = x.own_block + WIDE * o
         for j in range(x.dim[i]):
             t[j] = x.F[o + j]
             for k in range(x.dim[i]):
@@ -655,7 +672,6 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
     # d = (D + S W2^T P W1)^-1 F, block by block:
     #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   d = D^-1 (F - S W2^T y)
     cdef int i, j, k, o, dim, m = x.ports
-    cdef double D[WIDE * WIDE]
     cdef double T[WIDE * WIDE]
     cdef double e[WIDE]
     cdef double* A
@@ -670,7 +686,7 @@ cdef bint cone_through_ports(ContactProblem* x) noexcept nogil:
     memset(x.port, 0, m * sizeof(double))
     for i in range(x.count):
         o, dim = x.row[i], x.dim[i]
-        if not cone_blocks(x, i, D, T, e):
+        if not cone_blocks(x, i, T, e):
             return False
         for j in range(dim):
             add_touch_row(&x.W1[o + j], e[j], x.port - x.first)
@@ -752,6 +768,9 @@ cdef bint plan_trees(ContactProblem* x) noexcept nogil:
                 continue
             s = tree_on_side(x, W, side)
             o = x.on.first[s]
+            if x.on.size[s] == 6 and (side or W.size == 6):
+                vt_times_six(port_answer(x, o) + o, 6, wrench_on_side(W, side), z.pushed + z.pushed_at[2 * k + side])
+                continue
             for i in range(x.on.size[s]):
                 z.pushed[z.pushed_at[2 * k + side] + i] = vt_inner(6 if side else W.size, port_answer(x, o + i) + at,
                                                                    wrench_on_side(W, side))
@@ -762,7 +781,6 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
     # as `cone_through_ports`, with 1 + P K by blocks of trees: (P W1) T W2^T of each contact
     cdef PortBlocks* z = &x.store.blocks
     cdef int i, j, k, l, o, dim, s, t, to, by, at, size, one, other
-    cdef double D[WIDE * WIDE]
     cdef double T[WIDE * WIDE]
     cdef double e[WIDE]
     cdef double Y[6 * WIDE]
@@ -780,7 +798,7 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
             z.data[z.at[s * z.trees + s] + k * (x.on.size[s] + 1)] = 1.0
     for i in range(x.count):
         o, dim = x.row[i], x.dim[i]
-        if not cone_blocks(x, i, D, T, e):
+        if not cone_blocks(x, i, T, e):
             return False
         idle = True
         for j in range(dim):
@@ -793,7 +811,10 @@ cdef bint cone_by_trees(ContactProblem* x) noexcept nogil:
                 continue
             t, size = tree_on_side(x, &x.W2[o], by), 6 if by else x.W2[o].size
             other = at - x.on.first[t]
-            for j in range(dim):
+            if dim == 3 and size == 6:
+                vt_three_sixes(T, WIDE, wrench_on_side(&x.W2[o], by), wrench_on_side(&x.W2[o + 1], by),
+                               wrench_on_side(&x.W2[o + 2], by), Y)
+            for j in range(dim if dim != 3 or size != 6 else 0):
                 for l in range(size):
                     Y[6 * j + l] = 0.0
                 for k in range(dim):
@@ -875,13 +896,56 @@ cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept n
     if problem_log.room:
         log_problem(x, goal)
     x.planned = False
+    memcpy(x.given, x.lam, x.n * sizeof(double))
     e = cone_descend(x, goal, CONE_PASSES, False)
-    if e <= enough or not isfinite(e) or x.budget <= -LAST_RESORT:
+    if e <= enough or not isfinite(e):
         return e
     memcpy(x.kept, x.lam, x.n * sizeof(double))
-    x.budget -= x.price * CONE_SWEEPS / SWEEPS_OF_CORRECTION
-    cone_sweep(x, CONE_SWEEPS)
-    return cone_proximal(x, e, enough)
+    if x.budget > -LAST_RESORT:
+        x.budget -= x.price * CONE_SWEEPS / SWEEPS_OF_CORRECTION
+        cone_sweep(x, CONE_SWEEPS)
+        e = cone_proximal(x, e, enough)
+    return cone_creep(x, e, goal) if e > enough else e
+
+
+cdef double cone_creep(ContactProblem* x, double best, double goal) noexcept nogil:
+    # Of what is jammed w may be in the range of no impulses: G = W2^T P W1 has a null space, impulses along a line between
+    # two contacts within the cones of both, and b is a little outside of its range, as the rows turn within the step. Here
+    # contacts that stick creep,
+    #     w_t = (G lam + b)_t + a diag_t (lam - lam of the guess)_t,
+    # so that there are impulses of ordinary size, with no error of w_n. `kept` has the best lam so far. Returns the
+    # largest |F|
+    cdef double budget = x.budget, e = best, a = CREEP_FIRST
+    cdef double* diagonal = x.own
+    cdef double* b = x.own + x.n
+    cdef double* shift = x.own + 2 * x.n
+    cdef int i, j, k, o
+    cdef bint solved = False
+    memcpy(diagonal, x.diagonal, x.n * sizeof(double))
+    memcpy(b, x.b, x.n * sizeof(double))
+    for k in range(CREEPS):
+        memcpy(x.lam, x.given, x.n * sizeof(double))
+        memset(shift, 0, x.n * sizeof(double))
+        for i in range(x.count):
+            o = x.row[i]
+            for j in range(1, x.dim[i] if x.law[i] == CONE else 1):
+                shift[o + j] = a * diagonal[o + j]
+                x.diagonal[o + j] += shift[o + j]
+                x.b[o + j] -= shift[o + j] * x.given[o + j]
+        x.shift, x.budget = shift, CREEP_BUDGET
+        solved = cone_descend(x, goal, CONE_PASSES, False) <= goal
+        x.shift = NULL
+        memcpy(x.diagonal, diagonal, x.n * sizeof(double))
+        memcpy(x.b, b, x.n * sizeof(double))
+        if solved:
+            break
+        a *= CREEP_MORE
+    x.budget = budget
+    e = cone_map(x, x.lam, x.w, x.F, False)
+    if solved and e <= CREEP_WORSE * best:
+        return e
+    memcpy(x.lam, x.kept, x.n * sizeof(double))
+    return cone_map(x, x.lam, x.w, x.F, False)
 
 
 cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept nogil:
@@ -1045,6 +1109,10 @@ cdef inline void push_tree(ContactProblem* x, int k, int side, double size) noex
     cdef int s
     if port_on_side(&x.W1[k], side) >= 0:
         s = tree_on_side(x, &x.W1[k], side)
+        if x.on.size[s] == 6:
+            vt_add_row(6, size, x.store.blocks.pushed + x.store.blocks.pushed_at[2 * k + side],
+                       x.answer + x.on.first[s] - x.first)
+            return
         vt_add_row(x.on.size[s], size, x.store.blocks.pushed + x.store.blocks.pushed_at[2 * k + side],
                    x.answer + x.on.first[s] - x.first)
 
@@ -1217,10 +1285,12 @@ cdef void log_problem(ContactProblem* x, double goal) noexcept nogil:
     cdef size_t size = 3 + (3 + LEADS) * x.count + 2 * x.n + x.n * x.n
     cdef double* to
     cdef int k
+    cdef bint formed = x.formed
     if x.n < <int>problem_log.least or problem_log.used + size > problem_log.room:
         return
     if cones_form(x) != OK:
         return
+    x.formed = formed
     to = problem_log.at + problem_log.used
     problem_log.used += size
     to[0], to[1], to[2] = x.count, x.n, goal

@@ -14,12 +14,7 @@ cdef inline double six(const double* a, const double* b) noexcept nogil:
 
 cdef inline void add_sixfold(double size, const double* a, double* x) noexcept nogil:
     # x += size a of six numbers
-    x[0] += size * a[0]
-    x[1] += size * a[1]
-    x[2] += size * a[2]
-    x[3] += size * a[3]
-    x[4] += size * a[4]
-    x[5] += size * a[5]
+    vt_add_row(6, size, a, x)
 
 
 cdef inline double along_row(const TouchRow* W, const double* x) noexcept nogil:

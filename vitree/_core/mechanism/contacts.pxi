@@ -356,13 +356,20 @@ cdef void touch_wheel(const vt_contact* e, const Pose* pose, Touch* x) noexcept 
 cdef void touch_shapes(const vt_contact* e, const Facet* f, const Pose* pose, const Touch* before, Touch* x) noexcept nogil:
     # a facet of two shapes; without one nothing touches
     cdef Placed A, B
-    x.gap = INFINITY
     if f.kind != NO_FACET:
         place_shape(e.shape_a, pose, &A)
         place_shape(e.shape_b, pose, &B)
-        touch_facet(f, &A, &B, &before.n if before != NULL else NULL, &x.n, &x.gap, &x.a, &x.b)
+        touch_placed(f, &A, &B, before, x)
         return
     x.gap, x.n, x.a, x.b = INFINITY, vec3(0.0, 0.0, 1.0), origin_of(pose, e.body_a), origin_of(pose, e.body_b)
+    x.arm_a = x.arm_b = zero3()
+
+
+cdef inline void touch_placed(const Facet* f, const Placed* A, const Placed* B, const Touch* before, Touch* x) noexcept nogil:
+    # the same of placed shapes
+    touch_facet(f, A, B, &before.n if before != NULL else NULL, &x.n, &x.gap, &x.a, &x.b)
+    x.arm_a = sub(x.a, A.o) if A.s.body >= 0 else x.a
+    x.arm_b = sub(x.b, B.o) if B.s.body >= 0 else x.b
 
 
 cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const Touch* before, const Facet* facet,
@@ -415,6 +422,7 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
         touch_wheel(e, pose, x)
     elif e.kind == ON_FACET:
         touch_shapes(e, facet, pose, before, x)
+        return
     else:
         on_box(e, pose, before, x)
     x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
@@ -478,7 +486,7 @@ def contact_potentials(CoreModel model, ContactList contacts, const double[:, ::
     for row in range(q.shape[0]):
         PyErr_CheckSignals()
         forward_kinematics(&model.m, &q[row, 0], pose)
-        for c in range(contacts.count):
+        for c in range(contacts.plain):
             if contacts.list[c].stiffness != INFINITY:
                 touch_at(&contacts.list[c], &q[row, 0], pose, NULL, NULL, &at)
                 out[row] += 0.5 * contacts.list[c].stiffness * min(at.gap, 0.0) ** 2
@@ -489,13 +497,20 @@ def late_impulses(ContactList contacts, const Py_ssize_t[::1] number, const doub
                   const double[::1] after):
     """Normal impulses (n,) [N s] of compliant contacts at the ends of steps of h [s] between two gaps [m]."""
     cdef double[::1] out = np.zeros(number.shape[0])
+    cdef const vt_pair* pair
+    cdef vt_contact e
     cdef double A, slope
     cdef Py_ssize_t k
     for k in range(number.shape[0]):
         if not 0 <= number[k] < contacts.count:
             raise ValueError(f"contact {number[k]} of {contacts.count}")
-        if contacts.list[number[k]].stiffness != INFINITY:
-            spring_impulses(&contacts.list[number[k]], h[k], before[k], after[k], &A, &out[k], &slope)
+        pair = contacts.pair_of(number[k])
+        if pair != NULL:
+            e.stiffness, e.damping = pair.stiffness, pair.damping
+        else:
+            e = contacts.list[number[k] if number[k] < contacts.facets else number[k] - MOST_FACETS * contacts.pairs]
+        if e.stiffness != INFINITY:
+            spring_impulses(&e, h[k], before[k], after[k], &A, &out[k], &slope)
     return np.asarray(out)
 
 
