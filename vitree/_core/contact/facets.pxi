@@ -222,7 +222,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
         for c in range(first, first + MOST_FACETS):
             missing = missing or comes_in(self, c)
         if not missing:
-            x.stuck = max(x.stuck, least - gap)
+            if least - gap > x.stuck:
+                x.stuck, x.stuck_at = least - gap, first
 
 
 cdef inline bint is_curved(const Feature* f) noexcept nogil:
