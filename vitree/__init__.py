@@ -36,8 +36,9 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.configurations import independent_constraints, place_on_ground, satisfy_constraints
+from vitree.model.configurations import independent_constraints, satisfy_constraints
 from vitree.model.model import EulerModel, Model, ReducedModel
+from vitree.model.placement import place_on_ground
 from vitree.model.static_equilibrium import StaticEquilibrium, static_equilibrium
 from vitree.model.user_inputs import Constraint, Force, Potential, check_derivatives
 from vitree.results.sweep import Sweep

@@ -447,6 +447,7 @@ def test_each_of_several_robots_is_placed():
     tree.contact(vt.Ground(0.5))
     model = tree.compile()
     q = model.random_configuration(np.random.default_rng(0))
+    q[[0, 7, 14]] = 0.0, 1.0, 2.0
     placed = vt.place_on_ground(model, q)
     np.testing.assert_allclose(placed[[2, 9, 16]], [0.6, 0.7, 0.8], rtol=0, atol=1e-15)
     assert placed[23] == q[23]

@@ -74,11 +74,10 @@ def given(made, **more):
     return lambda: (made()[0], {**made()[1], **more})
 
 
-def two(upper, *more, radius=0.0):
+def two(**lower):
     tree = vt.Tree("two")
     tree.world.add(vt.tz(0.3), vt.free("joint"), vt.body("upper", 1.0, INERTIA))
-    above = vt.Contact("upper", [(0, 0, 0)], radius) if upper is None else vt.Contact("upper", shapes=[upper])
-    tree.contact(above, vt.Contact("world", shapes=[vt.Box((0.4, 0.4, 0.2))]), *more)
+    tree.contact(vt.Contact("upper"), vt.Contact("world", **lower))
     return tree.compile(), {"duration": 0.3, "dt": 1e-3}
 
 
@@ -189,9 +188,8 @@ TOLD = {
                                    [lambda: ball(0.2, damping=5.0, stiffness=1e4), lambda: ball(0.2)]),
     "contact without stiffness": (lambda: ball(0.2, stiffness=0.0), "omit it for a rigid one",
                                   [lambda: ball(0.2)]),
-    "points on boxes": (lambda: two(None), "give them a radius, or a shape, or leave the pair out by vt.NoContact",
-                        [lambda: two(None, radius=0.05), lambda: two(vt.Box((0.1,) * 3)),
-                         lambda: two(None, vt.NoContact("upper", "world"), vt.Ground(-9.0))]),
+    "points on points": (two, "Add vt.Ground(), or give the contacts of one body a radius= or shapes=",
+                         [lambda: two(radius=0.05), lambda: two(shapes=vt.Box((0.4, 0.4, 0.2)))]),
     "gauss with dry friction": (given(lambda: hinge(dry_friction=1.0), method="gauss"), "linear-time",
                                 [given(lambda: hinge(dry_friction=1.0), method="linear-time")]),
     "an option that is not known": (given(hinge, method="rk4", tau=[1.0]), "control",

@@ -39,6 +39,7 @@ class Stepper(Field):
     contact_columns: int
     inexact_contacts: tuple[int, float, float, float] | None
     exception: BaseException
+    contact_fault: str
     worst_residual: tuple[float, float]
     elastic: bool
     size: int

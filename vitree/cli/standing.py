@@ -141,7 +141,8 @@ def _known_posture(robot: Robot, run: Run, method: str | None) -> tuple[Mapping[
 
 def _standing(model: Model, posture: Mapping[str, tuple[float, ...]]) -> np.ndarray:
     """Return the configuration (nq,) of a posture on the ground."""
-    from vitree.model.configurations import place_on_ground, satisfy_constraints, within_limits
+    from vitree.model.configurations import satisfy_constraints, within_limits
+    from vitree.model.placement import place_on_ground
 
     q = model.neutral()
     for joint in model.joints[1:]:  # the first is the base

@@ -49,6 +49,18 @@ ORDINARY = 1e25
 FIRST_CHUNK, MOST_AT_ONCE = 16, 64
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
+#: What happened to contacts by ``contact_fault`` of a stepper, with names of two, their gap [m], and what is off.
+_OF_CONTACTS = {
+    "solve": "the contact of {a} and {b} is not solved (gap {gap:.3g} m, off by {off:.3g} m/s)",
+    "overlap": "{a} and {b} overlap by {off:.3g} m where the step ends, and no contact of their features at its start "
+               "keeps them apart",
+    "turn": "the normal of the contact of {a} and {b} turns so far within the step that its impulse would raise the "
+            "kinetic energy (gap {gap:.3g} m)",
+    "energy": "the impulses found multiply the kinetic energy; the contact of {a} and {b} is farthest from its laws "
+              "(gap {gap:.3g} m, off by {off:.3g} m/s)",
+    "join": "each trial of the step closes further contacts; the last is that of {a} and {b}, {off:.3g} m beyond its "
+            "bound",
+}  # fmt: skip
 
 
 class Facts(NamedTuple):
@@ -69,6 +81,7 @@ def reusable(kind: type[CompiledIntegrator]) -> type[CompiledIntegrator]:
     """Say that integrators of a class, not those of its subclasses, may serve one run after another."""
     kind.reusable = kind
     return kind
+
 
 
 class CompiledIntegrator(Integrator):
@@ -377,7 +390,7 @@ class CompiledIntegrator(Integrator):
             if b == "dry friction":
                 return f'the dry friction of the joint "{a}" is not solved (off by {speed:.3g} m/s or rad/s)'
             a, b = f'"{a}"', {"ground": "the ground", "limit": "its limit"}.get(b, f'"{b}"')
-            return f"the contact of {a} and {b} is not solved (gap {gap:.3g} m, off by {speed:.3g} m/s)"
+            return _OF_CONTACTS[self.stepper.contact_fault].format(a=a, b=b, gap=gap, off=speed)
         if status != DEPENDENT:
             return text
         if not model.constraints:

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import Keywords
 
-#: Kinds of contacts of ``_core/types.pxd``.
-ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, ON_FIELD, ROLLS, RUBS, ON_FACET = range(8)
-#: Numbers of contacts of two convex shapes there.
+#: Kinds of contacts of ``_core/types.pxd``, and numbers of contacts of two convex shapes there.
+ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, ON_FIELD, ROLLS, RUBS = range(7)
 MOST_FACETS = 8
 #: The radius of a ball is larger by this share, for the rounding of where it is.
 ROUNDING = 1e-12

@@ -1,4 +1,4 @@
-"""Configurations that satisfy constraints, that rest, that stand on the ground, and starts that are mended."""
+"""Configurations that satisfy constraints, that rest, and starts without overlaps or that are mended."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from vitree.arguments import explain_calls, of_kind, real, several, whole
 from vitree.errors import ConvergenceError, InputError, ModelError, VitreeError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
 from vitree.mechanism.contacts import Ground
-from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, limits_of
+from vitree.mechanism.flat import KIND_NV, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.mechanism.spans import MOST_FACETS
-from vitree.model.broadcasting import guarded, in_coordinates
+from vitree.model.broadcasting import guarded
 from vitree.model.candidates import named_side
 from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of
 from vitree.model.dynamics import FACES
 from vitree.model.model import Model
+from vitree.model.placement import ways_up
 from vitree.model.user_inputs import by_displacement
 
 # ---- configurations that satisfy the constraints of a model, and constraints that do not repeat each other
@@ -429,114 +430,13 @@ class _Rest:
         return satisfy_constraints(self.model, at(found.x), self.hold)
 
 
-# ---- configurations that stand on the ground ---------------------------------------------------------------
+# ---- starts without overlaps ---------------------------------------------------------------
 
 
-#: Cosine between the direction of the move and a half-space's normal below which the half-space is a wall.
-WALL = 0.1
 #: How far bodies may overlap where a run starts, and joints be beyond a limit [m or rad].
 OVERLAP = 1e-9
 #: Corrections of a configuration at most, and what counts as zero behind them [m or rad].
 MOST, ZERO = 20, 1e-12
-
-
-@explain_calls
-@guarded
-def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
-    """Return a configuration whose base is moved along the ground's normal until the least gap is zero.
-
-    Of several mechanisms in one model each is moved by itself. Those that cannot meet the ground stay.
-
-    Parameters
-    ----------
-    model : Model
-        With a ground. Roots that move have a free joint, or three sliding joints.
-    q : (nq,) array [m or rad]
-
-    Returns
-    -------
-    (nq,) array [m or rad]
-        The gaps between bodies are not looked at.
-
-    Raises
-    ------
-    ModelError
-        If there is no ground, or the base of what can meet it does not move freely.
-    InputError
-        If the ground has a wall that is in the way.
-
-    Notes
-    -----
-    On a height field the move is along z. With several half-spaces it is along the first normal; half-spaces that are
-    steeper than 84 degrees against it are walls.
-    """
-    of_kind(model, Model, "model", "a Model")
-    return _placed(model, model.validate_configuration(q))
-
-
-@in_coordinates("configuration")
-def _placed(model: Model, q: np.ndarray) -> np.ndarray:
-    """The same of a checked configuration."""
-    ground, at = model.ground, q
-    if ground is None:
-        raise ModelError(f'"{model.name}" has no ground; give one, such as load_urdf(..., ground=vt.Ground())')
-    up, trees, ways = _to_move(model, ground)
-    if not ways:
-        raise ModelError(
-            f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; give it a vt.free '
-            'joint (load_urdf: base="free"), or lower the ground by its height, vt.Ground(height)'
-        )
-    for _ in range(MOST):
-        gaps = model.contact_gaps(at)
-        rate = gaps.normal[: len(trees)] @ up  # how fast each gap grows along the way
-        for tree, way in ways.items():
-            rows = np.flatnonzero((trees == tree) & (rate > WALL))
-            at = at + way * (-gaps.gap[rows] / rate[rows]).max()
-    gaps = model.contact_gaps(at)
-    for k, tree in enumerate(trees.tolist()):
-        if gaps.gap[k] < -1e-12 and tree in ways:
-            raise InputError(
-                f'"{gaps.a[k]}" is {-gaps.gap[k]:.3g} m inside a wall of the ground, which no move along '
-                f"({', '.join(f'{x:g}' for x in up)}) changes; move the base aside"
-            )
-    return at
-
-
-def _to_move(model: Model, ground: Ground) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
-    """Return the way (3,) out of the ground, the root of each gap with it, and the ways (nq,) of roots that move."""
-    found, root = model.contact_candidates, roots_of(model.flat.parent)
-    up = np.array((0.0, 0.0, 1.0)) if ground.terrain is not None else found.planes[0, :3]
-    of_shapes = [found.solids[k]["body"] for k in found.facing[found.on_ground, 0]]
-    roots = root[np.concatenate([np.tile(found.body, found.grounds), of_shapes]).astype(int)]
-    moved = dict.fromkeys(roots.tolist())
-    ways = {tree: way for tree in moved if (way := way_of(model, tree, up)) is not None}
-    return up, roots, ways
-
-
-def way_of(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
-    """Return the change (nq,) of q that moves a tree by 1 m along a direction (3,) of the world; None if it cannot."""
-    flat, way = model.flat, np.zeros(model.nq)
-    kind, parent = flat.kind, flat.parent
-    if kind[root] == FREE:
-        way[model.index.iq[root] : model.index.iq[root] + 3] = up
-        return way
-    chain, axes, turn = [], [], np.eye(3)
-    at = root
-    while kind[at] == PRISMATIC:
-        turn = turn @ flat.E[at]
-        chain.append(at)
-        axes.append(turn[:, 2])
-        below = np.flatnonzero(parent == at)
-        if len(below) != 1 or flat.mass[at]:
-            break
-        at = int(below[0])
-    if not chain:
-        return None
-    shares, *_ = np.linalg.lstsq(np.array(axes).T, up, rcond=None)
-    if np.abs(np.array(axes).T @ shares - up).max() > 1e-9:
-        return None
-    way[model.index.iq[chain]] = shares
-    return way
 
 
 def within_limits(model: Model, q: np.ndarray) -> np.ndarray:
@@ -563,8 +463,8 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
         pair, depth = f'"{gaps.a[k]}" and {named_side(gaps.b[k])}', -float(gaps.gap[k])
         remedy = "move them apart, or leave the pair out by vt.NoContact"
         if full.ground is not None and gaps.b[k] == "ground":
-            _, trees, ways = _to_move(full, full.ground)
-            remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if trees[k] in ways else (
+            root = roots_of(full.flat.parent)[full.index.place(gaps.a[k])[0]]
+            remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if root in ways_up(full) else (
                 "its base does not move along the ground's normal: start in another configuration, or "
                 + _lowered(full.ground, depth))  # fmt: skip
         raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")

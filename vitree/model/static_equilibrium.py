@@ -17,10 +17,11 @@ from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import named_side
-from vitree.model.configurations import require_clear, require_consistent, way_of
+from vitree.model.configurations import require_clear, require_consistent
 from vitree.model.dynamics import refuse_rolling
 from vitree.model.faces import gaps_of_faces
 from vitree.model.model import Model
+from vitree.model.placement import up_of, way_of
 from vitree.model.socp import Problem
 from vitree.model.user_inputs import resolve_inputs
 from vitree.spatial.checks import frozen
@@ -128,11 +129,11 @@ def static_equilibrium(
     ----------
     model : Model
     q : (nq,) array [m or rad]
-        On the ground, such as by :func:`place_on_ground`.
+        On the ground or on other bodies, such as by :func:`place_on_ground`. All that touches there counts.
     motors : names or patterns of joints, optional
         Joints that have a motor, such as ``["left_*", "right_*"]``. By default all but bases: free joints at the
-        world, and sliding joints at the world that can move along the ground's normal, with what follows them up to
-        the first mass. What is prescribed is held by what prescribes it.
+        world, and sliding joints at the world that can move as :func:`place_on_ground` moves, with what follows them
+        up to the first mass. What is prescribed is held by what prescribes it.
     effort_limits : bool
         Whether torques are within the effort limits of the joints.
     friction_share : float [-]
@@ -224,12 +225,14 @@ class _Posture:
         made: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         columns = [np.zeros((model.nv, 0))]
         for a, b, x, y, axes in zip(self.a, self.b, self.points, gaps.point_b[rows], self.axes, strict=True):
-            rate = self._rate(a, x, made) - (0.0 if b == "ground" else self._rate(b, y, made))
+            rate = self._rate(a, x, made) - self._rate(b, y, made)
             columns.append((axes @ rate).T)
         self.contacts = np.concatenate(columns, axis=1)
 
     def _rate(self, frame: str, point: np.ndarray, made: dict[str, tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """Velocity (3, nv) of a point [m] of the world that moves with a frame."""
+        if frame in ("ground", "world"):
+            return np.zeros((3, self.model.nv))
         if frame not in made:
             made[frame] = self.model.frame_jacobian(frame, self.q), self.model.frame_pose(frame, self.q)[:3, 3]
         J, origin = made[frame]
@@ -347,7 +350,7 @@ class _Posture:
         k = int(gap.argmin())
         return (
             f'nothing touches: "{self.gaps.a[k]}" is nearest, {gap[k]:.3g} m from {named_side(self.gaps.b[k])}; '
-            "vt.place_on_ground(model, q) sets a robot on the ground"
+            "vt.place_on_ground(model, q) sets a robot on what is below it"
         )
 
     def _effort(self) -> tuple[np.ndarray, str, str]:
@@ -470,12 +473,7 @@ def _of_loads(model: Model, q: np.ndarray, values: object) -> np.ndarray:
 def _bases(model: Model) -> np.ndarray:
     """Which entries of v (nv,) are of bases that move freely."""
     found = np.zeros(model.nv, dtype=bool)
-    flat, up = model.flat, -model.gravity
-    if model.ground is not None and model.ground.terrain is None:
-        up = np.array(model.ground.half_spaces[0][:3])
-    elif not up.any():
-        up = np.array((0.0, 0.0, 1.0))
-    up = up / np.linalg.norm(up)
+    flat, up = model.flat, up_of(model)
     for at in np.flatnonzero(flat.parent < 0).tolist():
         if way_of(model, at, up) is None:
             continue

@@ -30,8 +30,9 @@ from vitree.integrators.base import Torque
 from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
-from vitree.model.configurations import place_on_ground, satisfy_constraints, within_limits
+from vitree.model.configurations import satisfy_constraints, within_limits
 from vitree.model.model import Model
+from vitree.model.placement import place_on_ground
 from vitree.model.system import System
 from vitree.model.user_inputs import Inputs, LimitedTorque
 from vitree.results.recording import Recording

@@ -12,8 +12,8 @@ import numpy as np
 from vitree.errors import VitreeError
 from vitree.geometry.shapes import Box, Sphere
 from vitree.mechanism.contacts import Contact, Ground
-from vitree.model.configurations import place_on_ground
 from vitree.model.model import Model
+from vitree.model.placement import place_on_ground
 from vitree.scenes.base import (
     G,
     Motion,

@@ -8,8 +8,8 @@ from fnmatch import fnmatch
 import numpy as np
 
 from vitree.mechanism.contacts import Ground
-from vitree.model.configurations import place_on_ground
 from vitree.model.model import Model
+from vitree.model.placement import place_on_ground
 from vitree.model.static_equilibrium import static_equilibrium
 from vitree.scenes.base import Motion, SkippedError, Stage, depth, largest, scene
 from vitree.scenes.robots import robot

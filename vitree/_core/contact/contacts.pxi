@@ -1372,10 +1372,25 @@ cdef void spread_row(ModelStepper self, const TouchRow* W, double* out) noexcept
 # ---- report on a step that was not solved ------------------------------------------------------------
 
 
+cdef void note_fault(ModelStepper self, int fault, int c, double size) noexcept nogil:
+    self.contact.fault, self.contact.worst, self.contact.residual = fault, c, size
+
+
+cdef void note_joining(ModelStepper self) noexcept nogil:
+    # contacts that join the step without end: the one that passes its bound by most
+    cdef Touching* x = &self.contact
+    cdef int k, c
+    note_fault(self, KEEP_JOINING, -1, -INFINITY)
+    for k in range(x.asked_count):
+        c = x.asked[k]
+        if x.within[c] == INSIDE and x.target[c] - x.there[c].gap > x.residual:
+            x.residual, x.worst = x.target[c] - x.there[c].gap, c
+
+
 cdef void note_worst(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef int k, j
-    x.residual, x.worst = -1.0, -1
+    note_fault(self, NOT_SOLVED, -1, -1.0)
     for k in range(x.count):
         for j in range(x.cones.dim[k]):
             if fabs(x.cones.F[x.cones.row[k] + j]) > x.residual:

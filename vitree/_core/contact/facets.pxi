@@ -12,13 +12,13 @@ cdef double MISSING = 1e-12
 cdef double STILL_PLACE = 1e-7
 #: Angles on rims by which points are ahead fall at least so fast for the secant method
 cdef double STEEP_RIM = -0.2
+#: Points beyond the edge of a plate, or below it, by less than these fractions of its size are on it
+cdef double WITHIN = 1e-12
+cdef double AT_PLATE = 1e-9
 #: [m] facets whose gaps are no more beyond their bounds push
 cdef double PUSHING_GAP = 1e-10
 #: The rank among facets that may be replaced of those that pushed in a previous trial, relative to the others
 cdef double PUSHED_RANK = 1e-3
-#: Points beyond the edge of a plate, or below it, by less than these fractions of its size are on it
-cdef double WITHIN = 1e-12
-cdef double AT_PLATE = 1e-9
 #: Points nearer to each other than this fraction of the size of a shape are beside each other
 cdef double BESIDE = 0.1
 
@@ -227,7 +227,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
         for c in range(first, first + MOST_FACETS):
             missing = missing or comes_in(self, c)
         if not missing:
-            x.stuck = max(x.stuck, least - gap)
+            if least - gap > x.stuck:
+                x.stuck, x.stuck_at = least - gap, first
 
 
 cdef inline bint is_curved(const Feature* f) noexcept nogil:

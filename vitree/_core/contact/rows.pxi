@@ -9,6 +9,15 @@ cdef enum:
     KEPT_PORTS = 256        # of these ports P is kept from step to step,
     KEPT_BLOCKS = 72        # and of so many more numbers for each body
 
+cdef enum:                  # why a step with contacts failed
+    NOT_SOLVED = 0          # their problem has a residual
+    OVERLAPS = 1            # shapes overlap where it ends, and no facet is missing
+    NORMALS_TURN = 2        # so far that impulses would raise the kinetic energy
+    ENERGY_GROWS = 3        # by impulses that do not satisfy the laws
+    KEEP_JOINING = 4        # each trial closes further ones
+
+FAULTS = "solve", "overlap", "turn", "energy", "join"
+
 cdef enum:                  # whether a contact is in the solve
     OUTSIDE = 0
     INSIDE = 1
@@ -218,6 +227,7 @@ cdef struct Touching:
     double* rim_angle       # (slots, 2) of a point of a rim that moved in the current step: its last angle, and by which
                             # the lowest point of the trial was ahead of it; NaN at first
     double stuck            # [m] by which shapes overlap for which no facet is missing
+    int stuck_at            # the first contact of these
     double* facet_told      # (slots, FACET_ROW) those that acted in the last step
     double* facet_told_start
     # report on a step that was not solved
@@ -232,6 +242,7 @@ cdef struct Touching:
     double inexact_first    # [s] start of the first and the last of these steps
     double inexact_last
     int worst               # the contact, or -1
+    int fault               # what is wrong with it
     double before           # [m/s] the natural residual at which the problem of the last correction began
     double residual         # [m/s]
     long passes             # since the state was set

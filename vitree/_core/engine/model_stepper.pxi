@@ -315,8 +315,13 @@ cdef class ModelStepper(Stepper):
         return number_of(&self.contact, self.contact.worst) if self.ntouch and self.contact.worst >= 0 else -1
 
     @property
+    def contact_fault(self):
+        """What is wrong with it: "solve", "overlap", "turn", "energy" or "join"."""
+        return FAULTS[self.contact.fault]
+
+    @property
     def worst_residual(self):
-        """Its residual [m/s], and its gap [m]."""
+        """Its residual [m/s], of an overlap and where contacts join the step its depth [m]; and its gap [m]."""
         return self.contact.residual, self.contact.there[self.contact.worst].gap
 
     def post_contact_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v,
