@@ -136,7 +136,7 @@ def _pairs(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     facets = MOST_FACETS * len(found.facing)
     number = np.arange(count_of(found))
     behind = number - (len(number) - facets)
-    number = number[(behind < 0) | (behind % MOST_FACETS == 0)]  # a pair of convex shapes has its gap at its first place
+    number = number[(behind < 0) | (behind % MOST_FACETS == 0)]  # the gap of convex shapes is at the first
     root = np.append(roots_of(model.flat.parent), -1)
     first, second = (root[bodies[number]] for bodies in ends_of(model)[:2])
     of_two = first != second
