@@ -613,7 +613,7 @@ def configuration_of(system: Any, seed: int, q0: ArrayLike = "neutral", on_groun
             raise InputError("q0", q0, f': "{system.name}" has no limits to draw from; give neutral, or numbers')
         q = system.random_configuration(np.random.default_rng([seed, 0]))
     elif q0 == "neutral":
-        q = system.neutral()
+        q = system.start
         q = within_limits(system, q) if isinstance(system, Model) else q
     else:
         raise InputError("q0", q0, "must be neutral, random or numbers")
