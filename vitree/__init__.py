@@ -73,6 +73,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree.urdf.robots import find_robot, list_robots
     from vitree.urdf.srdf import reference_configurations
     from vitree.viewer import video, view
+    from vitree.worlds import World, read_scene
 
 __all__ = [
     "METHODS",
@@ -146,6 +147,7 @@ __all__ = [
     "UnknownNameError",
     "UrdfError",
     "VitreeError",
+    "World",
     "Wrench",
     "ball",
     "body",
@@ -178,6 +180,7 @@ __all__ = [
     "planar",
     "point_constraint",
     "prismatic",
+    "read_scene",
     "read_sexpr",
     "read_urdf",
     "reference_configurations",
@@ -231,6 +234,8 @@ _LAZY = {
     "reference_configurations": "vitree.urdf.srdf",
     "video": "vitree.viewer",
     "view": "vitree.viewer",
+    "World": "vitree.worlds",
+    "read_scene": "vitree.worlds",
 }
 #: Modules, likewise.
 _PARTS = {"control": "vitree.control", "lie": "vitree.lie", "pairs": "vitree.tree.pairs", "vehicles": "vitree.vehicles"}

@@ -67,8 +67,8 @@ class Builder:
         return [name for k, name in enumerate(self.names.joint) if model.jnt_limited[k] and self._one(k)]
 
     def build(self, limits: str, rebound: Mapping[str, float], contacts: bool, ground: Ground | None,
-              meshes: Meshes | dict[str, Meshes]) -> None:  # fmt: skip
-        """Add all parts; arguments as of :func:`vitree.load_mjcf`."""
+              meshes: Meshes | dict[str, Meshes], alone: bool = True) -> None:  # fmt: skip
+        """Add all parts; arguments as of :func:`vitree.load_mjcf`, ``alone`` as of ``add_contacts``."""
         model, tree, names = self.model, self.tree, self.names
         loads, self.controls, efforts = add_actuators(model, names, self.findings)
         shapes, undrawn = drawn(model, 0, "world")
@@ -87,7 +87,7 @@ class Builder:
         tree.limits = "ignore" if self.off("LIMIT") or self.off("CONSTRAINT") else limits
         self._constrain()
         if contacts and not (self.off("CONTACT") or self.off("CONSTRAINT")):
-            tree.contact(add_contacts(model, names, self.findings, ground, meshes))
+            tree.contact(add_contacts(model, names, self.findings, ground, meshes, alone))
         self._tell(undrawn, limits)
         tree.report = self.findings.report()
 

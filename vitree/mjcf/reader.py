@@ -193,6 +193,26 @@ def from_mujoco(
     inputs with the names of the actuators; actuators without gains are forces on joints, or on sites. Equalities are
     constraints, which hold exactly. ``report`` has what was not taken: a warning is about the motion.
     """
+    return _read(source, gravity=gravity, name=name, friction=friction, contacts=contacts, ground=ground, limits=limits,
+                 limit_restitution=limit_restitution, meshes=meshes, packages=packages)  # fmt: skip
+
+
+def read_part(source: object, **options: Unpack[MjcfOptions]) -> MujocoRobot:
+    """Return a model of MuJoCo as a part of a world; options and errors as of :func:`from_mujoco`.
+
+    All geoms that can touch have contacts, also those that meet nothing of the model, and nothing has to move.
+    """
+    _require_known(options)
+    return _read(source, alone=False, **options)
+
+
+def _read(
+    source: object, *, gravity: ArrayLike | None = None, name: str | None = None, friction: str = FRICTION[0],
+    contacts: bool = True, ground: Ground | None = None, limits: str = "enforce",
+    limit_restitution: float | Mapping[str, float] | None = None, meshes: GivenMeshes = "hull",
+    packages: Packages | None = None, alone: bool = True,
+) -> MujocoRobot:  # fmt: skip
+    """The same as :func:`from_mujoco`, or of a part of a world."""
     for option, value, choices in (("friction", friction, FRICTION), ("limits", limits, LIMITS)):
         if value not in choices:
             words = ", ".join(f'"{word}"' for word in choices)
@@ -208,8 +228,9 @@ def from_mujoco(
         builder.findings.say("compiler", f"MuJoCo: {' '.join(text.split())}")
     rebound = numbers_by("limit_restitution", rebound_of, builder.limited, {}, "joint with limits")
     try:
-        builder.build(limits, rebound, contacts, ground, given)
-        builder.tree.flatten()
+        builder.build(limits, rebound, contacts, ground, given, alone)
+        if alone:
+            builder.tree.flatten()
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
     return MujocoRobot(model, builder.tree, builder.controls)

@@ -67,8 +67,11 @@ class Written(ABC):  # noqa: B024
     def renamed(self, rename: Callable[[str], str]) -> Self:
         """Return this for a tree to which its own is attached, where ``rename`` maps names of frames and joints.
 
-        Raises a ModelError, unless a subclass has it: what is written in Python may use names and places in q that
-        are others in the joined tree.
+        Raises
+        ------
+        ModelError
+            Unless a subclass has this method: what is written in Python may use names, and places in q, that are others
+            in the joined tree.
         """
         raise ModelError(f"{self.name} is written in Python and has no renamed(self, rename), which returns it with "
                          "the names of the joined tree; give it one, or add it to the joined tree")  # fmt: skip
