@@ -285,6 +285,20 @@ def test_starts_of_parts_are_placed():
         tree.compile()
 
 
+def test_joints_keep_their_order():
+    """Of roots that float and roots that do not, at a place."""
+    part = vt.Tree("part")
+    for name in "abcd":
+        joint = vt.free(name) if name in "bd" else vt.rz(name)
+        part.world.add(joint, vt.body(f"{name}_body", 1.0, (0.1,) * 3, com=(0.1, 0, 0)))
+    tree = vt.Tree("tree")
+    tree.attach(part, at=vt.fixed("place", xyz=(1, 2, 3)))
+    model = tree.compile()
+    assert model.joint_names == tuple("abcd")
+    for name in "abcd":
+        np.testing.assert_array_equal(model.frame_pose(f"{name}_body", model.start)[:3, 3], (1, 2, 3))
+
+
 # ---- the world, contacts and grounds ----------------------------------------------------------------------
 
 

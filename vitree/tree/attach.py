@@ -164,10 +164,17 @@ class _Joining:
         at = self.mount if self.freed is None else host.world
         for element in self.way:
             at = _child(at, element, part)
-        placed = {id(other.world): at}
+        placed, behind = {id(other.world): at}, False
         for old, element, bodies in frames:
-            floats = self.freed is None and isinstance(element, Coordinate) and element.kind == "free"
-            up = host.world if floats and old.parent is other.world else placed[id(old.parent)]
+            up = placed[id(old.parent)]
+            if old.parent is other.world and self.freed is None:
+                if isinstance(element, Coordinate) and element.kind == "free":
+                    up, behind = host.world, True
+                elif behind:  # what is behind a root that floats stays behind it
+                    up, behind = self.mount, False
+                    for each in self.way:
+                        up = _child(up, replace(each, name=None), part)
+                    placed[id(other.world)] = up
             placed[id(old)] = new = _child(up, element, part + old.part * still)
             new.bodies += bodies
         host.loads += loads

@@ -89,8 +89,11 @@ class _Reader:
             where = f"things.{name}"
             with self._naming(where):
                 self._add(world, name, self._table(thing, where), where)
+        pairs = scene.get("apart", [])
         with self._naming("apart"):
-            world.apart(*scene.get("apart", []))
+            if not isinstance(pairs, list):
+                raise InputError(f'is {pairs!r}; it must be a list of pairs of names, such as [["arm/hand", "table"]]')
+            world.apart(*pairs)
         return world
 
     @contextmanager

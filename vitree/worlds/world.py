@@ -230,7 +230,8 @@ class World:
         tree = read_urdf(path, base, gravity=self.tree.gravity, ground=self.tree.ground or Ground(),
                          limits=self.tree.limits, **options)  # fmt: skip
         tree.ground = None
-        return tree, None, None, options.get("mimic", "reduced") == "reduced"
+        follows = any(isinstance(each, Coupling) for each in tree.constraints)
+        return tree, None, None, follows and options.get("mimic", "reduced") == "reduced"
 
     def _overruled(self, robot: MujocoRobot, ground: Ground | None) -> Report:
         """What of an MJCF file is otherwise in this world."""
@@ -281,8 +282,7 @@ class World:
         """
         model: Model = self.tree.compile()
         if any(thing.reduced for thing in self.things.values()):
-            if any(isinstance(each, Coupling) for each in model.constraints):
-                model = model.reduced()
+            model = model.reduced()
         gains = {thing.prefix + pattern: value for thing in self.things.values()
                  for pattern, value in thing.gains.items()}  # fmt: skip
         return model.with_drives(gains) if gains else model
@@ -360,6 +360,10 @@ def _start_of(
     """Return coordinates of joints where a thing starts, inputs, and velocities of joints."""
     values: Values = dict(tree.start)
     moves = bool(_joints_of(tree))
+    if robot is not None:  # its contacts may have no counterpart but in the world
+        bare = copy(robot.tree)
+        bare.contacts, bare.ground = [], None
+        robot = MujocoRobot(robot.mujoco, bare, robot._controls)
     if isinstance(start, str):
         keys = robot.keyframes if robot is not None and moves else {}
         if start not in keys:
