@@ -123,7 +123,7 @@ def test_keyframes_terrains_and_meshes(scene, tmp_path):
 
 BOX = "[things.a]\nbox = [1, 1, 1]\n"
 FAULTS = {
-    "grvity = 3": 'no key of the scene "grvity"; did you mean "gravity"?', "xyz = 3": "choose from name, gravity, limits",
+    "grvity = 3": 'no key of the scene "grvity"; did you mean "gravity"?', "xyz = 3": "choose from name, gravity",
     "gravity = 3": "the scene: ", "limits = 'hard'": "the scene: limits", "things = 3": "things is 3; it must be a",
     "things.a = 3": "things.a is 3; it must be a table", "[things.a]": "things.a: has no file and no shape; give one",
     "[ground]\nfrction = 1": 'no key of ground "frction"', "[ground]\nfriction = -1": "the scene: ",

@@ -6,18 +6,22 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from vitree.cli.base import option
 from vitree.cli.names import is_vehicle
-from vitree.cli.options import Robot, Run, Start, find, numbers
+from vitree.cli.options import Robot, Run, Start, Things, find, numbers
 from vitree.cli.words import blaming
+from vitree.cli.worlds import on_ground, world_of
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.contacts import LIMITS
 from vitree.model.model import Model
 from vitree.model.system import System
+
+if TYPE_CHECKING:
+    from vitree.worlds.world import Held
 
 #: Gains of drives that hold a robot: kp over its weight times the height of its center of mass, and kd over kp [s].
 STIFFNESS, DAMPING = 10.0, 0.1
@@ -84,6 +88,28 @@ class Stand(Start):
         told = f"held by drives with kp = {kp:.4g} N m/rad, kd = {kd:.4g} N m s/rad"
         told = told if posture is None else f"starts standing, {told}"
         return driven, q, v, _targets(driven, q, balanced=gains is None), told
+
+    def prepare_world(
+        self, things: Things, run: Run
+    ) -> tuple[Model, np.ndarray, np.ndarray, Held, str]:
+        """Return the model of a scene or of several things, q (nq,), v (nv,), what drives it, and a line on it."""
+        from vitree.run.bench import undamped
+
+        gains = self._gains()
+        world, placed = world_of(things, run.gravity)
+        model = undamped(world.compile()) if not run.damping else world.compile()
+        if gains is not None:
+            with blaming("--drives"):
+                model = model.with_drives({"*": gains})
+        q, v = world.start(model)
+        if self.q0 not in ("auto", "neutral", "standing"):
+            q = self.configuration(model)
+        elif not placed:
+            q = on_ground(world, model, q)
+        if self.v0 not in ("auto", "zero"):
+            v = replace(self, q0="neutral").of(model)[1]
+        told = f"{len(world.things)} things: {', '.join(world.things)}"
+        return model, q, v, world.held(model, q), told
 
     def _state(
         self, system: System, posture: Mapping[str, tuple[float, ...]] | None, ground: bool | None

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,6 +65,13 @@ class Thing:
     velocities: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     gains: Gains = field(default_factory=dict)
     reduced: bool = False
+
+
+class Held(NamedTuple):
+    """Inputs by their names, and targets of drives [m or rad] by joints."""
+
+    inputs: dict[str, float]
+    targets: dict[str, float]
 
 
 class World:
@@ -309,12 +316,16 @@ class World:
         InputError
             If q is no configuration.
         """
-        at = model.start if q is None else model.validate_configuration(q)
+        held = self.held(model, model.start if q is None else model.validate_configuration(q))
+        return Control(inputs=held.inputs or None, targets=held.targets or None)
+
+    def held(self, model: Model, q: np.ndarray) -> Held:
+        """Return the same by names of inputs and of joints, for a checked ``q`` (nq,) of a ``model`` of this world."""
         own = {drive.joint for drive in self.tree.loads if isinstance(drive, Drive)}
-        targets = {drive.joint: float(at[model.joint(drive.joint).q_slice.start]) for drive in model.drives
+        targets = {drive.joint: float(q[model.joint(drive.joint).q_slice.start]) for drive in model.drives
                    if drive.joint not in own}  # fmt: skip
         inputs = {thing.prefix + name: x for thing in self.things.values() for name, x in thing.inputs.items()}
-        return Control(inputs=inputs or None, targets=targets or None)
+        return Held(inputs, targets)
 
     def __repr__(self) -> str:
         return f"<vitree.World {self.name!r}: {', '.join(self.things) or 'empty'}>"
