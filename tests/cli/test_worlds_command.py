@@ -86,6 +86,12 @@ def test_a_scene_is_shown_where_it_starts(simulate, capsys):
     assert cli.main(["view", "room.toml", "--html", "room.html"]) == 0
 
 
+def test_commands_of_robot_files_take_no_scene(simulate, capsys):
+    for command in (["check", "room.toml"], ["fix", "room.toml", "-o", "a.urdf"], ["convert", "room.toml", "a.urdf"]):
+        assert cli.main(command) == 2
+        assert "room.toml is a scene, but the file of a robot is required" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("word", "parts"), [
     ("a.urdf", ("a.urdf", None, None)), ("x=a.urdf", ("a.urdf", "x", None)),
     ("a@b.urdf@1,2,-3e-1", ("a@b.urdf", None, (1, 2, -0.3))),
@@ -105,6 +111,7 @@ def test_parts_of_a_word(word, parts, tmp_path, monkeypatch):
     (("arm.urdf", "nobody"), 'no robot "nobody"'),
     (("cup.urdf@0,0,0.1", "cup.urdf@0,0,0.1"), "overlap"),
     (("nobody.toml",), "there is no file nobody.toml"),
+    (("arm.urdf", "3"), '"3" is no robot; several values of one option are separated by commas'),
 ])  # fmt: skip
 def test_faults(simulate, words, text):
     run, _, err = simulate(*words)

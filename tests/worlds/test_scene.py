@@ -6,9 +6,12 @@ import re
 
 import numpy as np
 import pytest
+from places import ROOT, of_source
 from world_files import write_files
 
 import vitree as vt
+from vitree.worlds.scene import GROUND, OF_BODIES, OF_FILES, TERRAIN
+from vitree.worlds.scene import SCENE as SCENE_KEYS
 
 SCENE = """
 name = "room"
@@ -155,6 +158,20 @@ def test_faults_name_the_file_and_the_key(scene, text):
     with pytest.raises(vt.VitreeError, match=re.escape(FAULTS[text])) as caught:
         scene(text)
     assert re.match(r"room\.toml(: | is no TOML)", str(caught.value)), caught.value
+
+
+@of_source
+def test_the_scene_of_the_manual(scene):
+    page = (ROOT / "docs" / "worlds.md").read_text()
+    world = scene(page.partition("```toml\n")[2].partition("```")[0])
+    model = world.compile()
+    assert [*world.things] == ["arm", "table", "cup"]
+    run = vt.simulate(model, duration=0.3, dt=1e-3, control=world.control(model))
+    cup, elbow = (run.q[:, model.joint(name).q_slice] for name in ("cup", "arm/elbow_joint"))
+    assert np.abs(cup - cup[0])[:, :2].max() < 1e-3 and abs(cup[-1, 2] - 0.55) < 1e-6
+    assert np.abs(elbow - 0.3).max() < 0.1
+    for key in (*SCENE_KEYS, *GROUND, *TERRAIN, *OF_FILES, *OF_BODIES):
+        assert f"`{key}`" in page, key
 
 
 def test_there_is_no_such_file(tmp_path):

@@ -256,6 +256,8 @@ def find(name: str) -> Path:
 
     if is_vehicle(name):
         raise InputError(f'"{name}" is a vehicle, which has no robot file; give a robot')
+    if is_scene(name):
+        raise InputError(f"{name} is a scene, but the file of a robot is required; give a robot of it")
     if Path(name).suffix.lower() == ".npz":
         raise InputError(f"{name} is the file of a run, but a robot is required; view, plot and convert take runs")
     try:

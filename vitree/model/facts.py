@@ -412,7 +412,7 @@ class ModelFacts(System):
 
     @property
     def start(self) -> np.ndarray:
-        """The configuration (nq,) [m or rad] where runs start by default: that of :attr:`Tree.start`, else neutral."""
+        """The configuration (nq,) [m or rad] where runs start by default: that of its tree, else neutral."""
         return self._start()
 
     @in_coordinates("configuration")

@@ -41,7 +41,7 @@ BASES = ("auto", "free", "fixed")
 
 @dataclass(frozen=True, eq=False)
 class Thing:
-    """A thing of a world; made by :meth:`World.add`.
+    """A thing of a world; made by :meth:`vitree.World.add`.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ class World:
     # ---- the model, and how it starts -------------------------------------------------------------------
 
     def apart(self, *pairs: tuple[str, str]) -> None:
-        """Let pairs of things, or of links of things such as ("arm/hand", "table"), not touch each other.
+        """Let ``*pairs`` of things, or of links of things such as ("arm/hand", "table"), not touch each other.
 
         Raises
         ------
