@@ -39,7 +39,7 @@ def main() -> vt.Trajectory:
     plank = run.q[:, model.joint("plank").q_slice]
     miss, tilt = np.abs(plank[1:, :3] - plank[0, :3] - way).max(), 2 * np.linalg.norm(plank[:, 3:6], axis=1).max()
     left, right = np.abs(run.multipliers[1:].reshape(-1, 2, 6)[:, :, 2].mean(axis=0))  # along z, of each weld
-    print(f"the plank strays {1e3 * miss:.1f} mm, {np.degrees(tilt):.2f} degrees; hands carry {left:.2f}, {right:.2f} N")
+    print(f"it strays {1e3 * miss:.1f} mm, {np.degrees(tilt):.2f} degrees; hands carry {left:.1f}, {right:.1f} N")
     return run
 
 

@@ -38,6 +38,7 @@ from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, Join
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.configurations import independent_constraints, place_on_ground, satisfy_constraints
 from vitree.model.model import EulerModel, Model, ReducedModel
+from vitree.model.starts import FeasibleStart, feasible_start
 from vitree.model.static_equilibrium import StaticEquilibrium, static_equilibrium
 from vitree.model.user_inputs import Constraint, Force, Potential, check_derivatives
 from vitree.results.sweep import Sweep
@@ -101,6 +102,7 @@ __all__ = [
     "Encoder",
     "EulerModel",
     "ExternalWrench",
+    "FeasibleStart",
     "Finding",
     "Force",
     "ForceTorque",
@@ -158,6 +160,7 @@ __all__ = [
     "convex_parts",
     "cpu_width",
     "cylindrical",
+    "feasible_start",
     "find_robot",
     "fix_urdf",
     "fixed",

@@ -93,6 +93,7 @@ class Stand(Start):
         self, things: Things, run: Run
     ) -> tuple[Model, np.ndarray, np.ndarray, Held, str]:
         """Return the model of a scene or of several things, q (nq,), v (nv,), what drives it, and a line on it."""
+        from vitree.model.starts import near_start
         from vitree.run.bench import undamped
 
         gains = self._gains()
@@ -104,8 +105,8 @@ class Stand(Start):
         q, v = world.start(model)
         if self.q0 not in ("auto", "neutral", "standing"):
             q = self.configuration(model)
-        elif not placed:
-            q = on_ground(world, model, q)
+        else:
+            q = near_start(model, q if placed else on_ground(world, model, q))
         if self.v0 not in ("auto", "zero"):
             v = replace(self, q0="neutral").of(model)[1]
         told = f"{len(world.things)} things: {', '.join(world.things)}"
@@ -168,6 +169,7 @@ def _known_posture(robot: Robot, run: Run, method: str | None) -> tuple[Mapping[
 def _standing(model: Model, posture: Mapping[str, tuple[float, ...]]) -> np.ndarray:
     """Return the configuration (nq,) of a posture on the ground."""
     from vitree.model.configurations import place_on_ground, satisfy_constraints, within_limits
+    from vitree.model.starts import near_start
 
     q = model.neutral()
     for joint in model.joints[1:]:  # the first is the base
@@ -175,7 +177,7 @@ def _standing(model: Model, posture: Mapping[str, tuple[float, ...]]) -> np.ndar
         if len(values := posture.get(joint.name, ())) == place.stop - place.start:
             q[place] = values
     q = within_limits(model, q)
-    return place_on_ground(model, satisfy_constraints(model, q) if model.constraints else q)
+    return near_start(model, place_on_ground(model, satisfy_constraints(model, q) if model.constraints else q))
 
 
 def _rests(model: Model, q: np.ndarray) -> bool:

@@ -20,8 +20,8 @@ from vitree.mjcf.actuators import Controls, MakeControls
 from vitree.mjcf.build import Builder
 from vitree.mjcf.files import compiled
 from vitree.mjcf.names import left_out
-from vitree.model.configurations import within_limits
 from vitree.model.model import Model
+from vitree.model.starts import near_start
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages
 from vitree.urdf.transmissions import checked_numbers, numbers_by
@@ -113,19 +113,28 @@ class MujocoRobot:
 
     @property
     def start(self) -> np.ndarray:
-        """The configuration (nq,) in which the model is drawn, ``qpos0`` [m or rad]; within limits that hold."""
-        return within_limits(self.model, self.from_mujoco(self.mujoco.qpos0, np.zeros(self.model.nv))[0])
+        """The configuration (nq,) in which the model is drawn, ``qpos0`` [m or rad]; within limits that hold.
+
+        Where a :func:`vitree.feasible_start` is within 1 cm and 1 degree of it, it is that.
+        """
+        return near_start(self.model, self.model.start)
 
     @functools.cached_property
     def keyframes(self) -> dict[str, Keyframe]:
-        """The keyframes by their names; those without one are "key0", "key1" ..."""
+        """The keyframes by their names; those without one are "key0", "key1" ...
+
+        Where a :func:`vitree.feasible_start` is within 1 cm and 1 degree of a keyframe, its q is that.
+        """
         import mujoco
 
         found: dict[str, Keyframe] = {}
         for k in range(self.mujoco.nkey):
             name = mujoco.mj_id2name(self.mujoco, mujoco.mjtObj.mjOBJ_KEY, k) or f"key{k}"
             q, v = self.from_mujoco(self.mujoco.key_qpos[k], self.mujoco.key_qvel[k])
-            found[name] = Keyframe(q, v, self.controls(self.mujoco.key_ctrl[k]))
+            near = near_start(self.model, q)
+            if near is not q and self.model.constraints and v.any():
+                v = self.model.project_velocity(near, v)
+            found[name] = Keyframe(near, v, self.controls(self.mujoco.key_ctrl[k]))
         return found
 
 

@@ -32,6 +32,7 @@ from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
 from vitree.model.configurations import place_on_ground, satisfy_constraints, within_limits
 from vitree.model.model import Model
+from vitree.model.starts import near_start
 from vitree.model.system import System
 from vitree.model.user_inputs import Inputs, LimitedTorque
 from vitree.results.recording import Recording
@@ -621,7 +622,7 @@ def configuration_of(system: Any, seed: int, q0: ArrayLike = "neutral", on_groun
     if on_ground and isinstance(system, Model):
         with contextlib.suppress(ModelError):  # a base that does not move, as an arm's, stays where it is
             q = place_on_ground(system, q)
-    return q
+    return near_start(system, q) if isinstance(system, Model) else q
 
 
 def require_seed(seed: object) -> int:
