@@ -393,6 +393,21 @@ def test_grounds():
         tree.attach(hilly, at="cart")
 
 
+def test_texts_have_starts_and_one_part():
+    tree = vt.Tree("tree")
+    tree.attach(gripper("free"), at=(0, 0, 2.0), prefix="a_")
+    tree.start["a_left_finger"] = 0.01
+    again = vt.read_sexpr(vt.write_sexpr(tree))
+    np.testing.assert_array_equal(again.compile().start, tree.compile().start)
+    assert again.compile().start[2] == 2.0
+    block = vt.Tree("block")
+    block.world.add(vt.body("block", 1.0))
+    block.contact(vt.Contact("block", shapes=[vt.Sphere(0.1)]))
+    tree.attach(block)
+    with pytest.raises(ModelError, match="parts that were attached to the world, which an s-expression does not tell"):
+        vt.write_sexpr(tree)
+
+
 # ---- what cannot be joined ---------------------------------------------------------------------------------
 
 

@@ -274,8 +274,8 @@ def _names_of(tree: Joined) -> set[str]:
     return found
 
 
-def _named(tree: Joined) -> dict[str, Frame]:
-    """Frames by the names that contacts know: links before joints and frames."""
+def frames_by_name(tree: Joined) -> dict[str, Frame]:
+    """Return the frames of a tree by their names, those of links before those of joints and frames."""
     frames: dict[str, Frame] = {}
     links: dict[str, Frame] = {}
     for _, at in tree.world.walk():
@@ -305,7 +305,7 @@ def _apart(tree: Joined, before: list[Any], more: list[Any], here: Frame | None)
     """
     if not any(isinstance(each, NoContact) for each in (*before, *more)):
         return [*before, *more]
-    named = _named(tree)
+    named = frames_by_name(tree)
 
     def carrier(name: str) -> int | None:
         if name == "world" and name not in named:

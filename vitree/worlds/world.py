@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -242,15 +243,17 @@ class World:
 
     def _overruled(self, robot: MujocoRobot, ground: Ground | None) -> Report:
         """What of an MJCF file is otherwise in this world."""
-        model, told = robot.mujoco, []
+        model, told, limits = robot.mujoco, [], self.tree.limits
         gravity = np.zeros(3) if _disables_gravity(model) else np.array(model.opt.gravity)
         if not np.array_equal(gravity, self.tree.gravity):
             g = ", ".join(f"{x:g}" for x in gravity)
-            told.append(f"gravity of the file, ({g}) m/s^2, which is that of the world here")
+            told.append(("warning", f"gravity of the file, ({g}) m/s^2, which is that of the world here"))
+        if robot.tree.limits != limits and model.jnt_limited.any():
+            told.append(("warning", f'limits of joints, which the file disables, are as of the world here, "{limits}"'))
         if ground is not None and (model.geom_type == 0).any():
-            told.append("planes of the file, in place of which is the ground of the world")
+            told.append(("note", "planes of the file, in place of which is the ground of the world"))
         file = robot.tree.report[0].file if robot.tree.report else robot.tree.name
-        return Report(Finding("world-overrules", "note", text, file) for text in told)
+        return Report(Finding("world-overrules", severity, text, file) for severity, text in told)
 
     # ---- the model, and how it starts -------------------------------------------------------------------
 
@@ -290,7 +293,7 @@ class World:
         model: Model = self.tree.compile()
         if any(thing.reduced for thing in self.things.values()):
             model = model.reduced()
-        gains = {thing.prefix + pattern: value for thing in self.things.values()
+        gains = {glob.escape(thing.prefix) + pattern: value for thing in self.things.values()
                  for pattern, value in thing.gains.items()}  # fmt: skip
         return model.with_drives(gains) if gains else model
 
