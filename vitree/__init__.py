@@ -39,6 +39,7 @@ from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.configurations import independent_constraints, satisfy_constraints
 from vitree.model.model import EulerModel, Model, ReducedModel
 from vitree.model.placement import place_on_ground
+from vitree.model.starts import FeasibleStart, feasible_start
 from vitree.model.static_equilibrium import StaticEquilibrium, static_equilibrium
 from vitree.model.user_inputs import Constraint, Force, Potential, check_derivatives
 from vitree.results.sweep import Sweep
@@ -74,6 +75,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree.urdf.robots import find_robot, list_robots
     from vitree.urdf.srdf import reference_configurations
     from vitree.viewer import video, view
+    from vitree.worlds import World, read_scene
 
 __all__ = [
     "METHODS",
@@ -101,6 +103,7 @@ __all__ = [
     "Encoder",
     "EulerModel",
     "ExternalWrench",
+    "FeasibleStart",
     "Finding",
     "Force",
     "ForceTorque",
@@ -147,6 +150,7 @@ __all__ = [
     "UnknownNameError",
     "UrdfError",
     "VitreeError",
+    "World",
     "Wrench",
     "ball",
     "body",
@@ -157,6 +161,7 @@ __all__ = [
     "convex_parts",
     "cpu_width",
     "cylindrical",
+    "feasible_start",
     "find_robot",
     "fix_urdf",
     "fixed",
@@ -179,6 +184,7 @@ __all__ = [
     "planar",
     "point_constraint",
     "prismatic",
+    "read_scene",
     "read_sexpr",
     "read_urdf",
     "reference_configurations",
@@ -232,6 +238,8 @@ _LAZY = {
     "reference_configurations": "vitree.urdf.srdf",
     "video": "vitree.viewer",
     "view": "vitree.viewer",
+    "World": "vitree.worlds",
+    "read_scene": "vitree.worlds",
 }
 #: Modules, likewise.
 _PARTS = {"control": "vitree.control", "lie": "vitree.lie", "pairs": "vitree.tree.pairs", "vehicles": "vitree.vehicles"}

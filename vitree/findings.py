@@ -25,6 +25,8 @@ class Finding:
         Name of the file, "<text>" for a text.
     line : int or None
         Line of the element, from 1; None where no line can be named.
+    part : str
+        The prefix of the names of the file's elements, of a file that was attached under one.
     """
 
     id: str
@@ -32,10 +34,11 @@ class Finding:
     text: str
     file: str = ""
     line: int | None = None
+    part: str = ""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.severity} {self.id}: " + self.text
+        return f"[{self.part}] " * bool(self.part) + f"{place}: {self.severity} {self.id}: " + self.text
 
 
 class Report(tuple[Finding, ...]):

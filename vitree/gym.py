@@ -264,7 +264,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def _starts(self, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
         model: Any = self.model
         if self._start is None:
-            return np.tile(model.neutral(), (count, 1)), np.zeros((count, model.nv))
+            return np.tile(model.start, (count, 1)), np.zeros((count, model.nv))
         given = rng, count
         answer = self._start(*given)
         try:

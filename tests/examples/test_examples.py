@@ -318,6 +318,16 @@ def climbing_stairs(run, text):
     assert int(re.search(r"(\d+) mm off", text)[1]) < 5
 
 
+def carrying_a_plank(run, text):
+    """The plank follows, stays level, and half of it hangs on each hand."""
+    miss, tilt = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("mm", "degrees"))
+    assert miss < 1 and tilt < 0.1
+    carried = [float(x) for x in re.search(r"carry (\S+), (\S+) N", text).groups()]
+    np.testing.assert_allclose(carried, 4.0 * 9.81, atol=0.051)  # printed to 0.1 N
+    assert np.ptp(run.q[:, run.system.joint("plank").q_slice], axis=0)[:3].max() > 0.14
+    assert np.abs(run.constraint).max() < 1e-12
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

@@ -193,7 +193,7 @@ EVERYTHING = """
   (drive "slide" 40 2 inf inf "goal") (drive "rail" 30 1 5 2 0.1 "rate") (drive "nut" 3)
   (nonlinear-spring "slide" (-1 0 1) (2 0 -3))
   (ground 0.7 0.1 1e4 20 0 (0 0 1) (1 0 0 -3) (torsional-friction 0.01) (rolling-friction 0.002)
-    (terrain 2 3 (0 1 2 3 4 5) (0.5 1) (0 0 -1))) (limits ignore)
+    (terrain 2 3 (0 1 2 3 4 5) (0.5 1) (0 0 -1))) (limits ignore) (start "trolley" 0.5)
   (contact "tip" own 0.3 inf own 0.1 (0 0 0 1 2 3) (sphere 0.1) (capsule 0.1 0.2 (1 0 0)) (box (1 2 3))
     (cylinder 0.1 0.2 6 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (hull (0 0 0 1 0 0 0 1 0 0 0 1))
     (convex-part (0 0 0 1 0 0 0 1 0 0 0 1) 0.01)
@@ -211,6 +211,7 @@ def equal(a, b):
     assert a.flat.joints == b.flat.joints and a.flat.link_parent == b.flat.link_parent
     assert a.flat.constraints == b.flat.constraints and a.flat.loads == b.flat.loads
     assert (a.ground, a.contacts, a.limits) == (b.ground, b.contacts, b.limits)
+    assert a.flat.start == b.flat.start
     assert a.digest == b.digest and a.name == b.name
 
 

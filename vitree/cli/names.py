@@ -30,7 +30,7 @@ METHOD_OPTIONS = (
     "rate", "density", "inertia", "energy", "map", "tangent", "rtol", "atol", "max_step",
 )  # fmt: skip
 SOLVERS = ("auto", "recursive-newton", "newton", "modified-newton", "broyden", "riqn")
-ROBOT_FILES = (".urdf", ".xacro", ".sexpr")
+ROBOT_FILES = (".urdf", ".xacro", ".sexpr", ".toml")
 
 
 def is_run(name: str) -> bool:
@@ -48,6 +48,11 @@ def is_run(name: str) -> bool:
     if path.suffix.lower() in (*ROBOT_FILES, ".xml") or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return False
     raise InputError(f"{name} is neither a run, as 'vitree simulate' writes it, nor a robot (URDF, xacro or .sexpr)")
+
+
+def is_scene(name: str) -> bool:
+    """Whether a name is that of a scene file."""
+    return name.lower().endswith(".toml")
 
 
 def is_vehicle(name: str) -> bool:

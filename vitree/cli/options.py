@@ -17,7 +17,7 @@ import numpy as np
 from vitree.arguments import Keywords
 from vitree.cli.base import Progress, argument, option
 from vitree.cli.console import counted, say
-from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
+from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_scene, is_vehicle, one_of, robots, vehicle
 from vitree.cli.words import blaming
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
@@ -26,7 +26,7 @@ from vitree.model.system import System
 
 ROBOT = (
     "Name of a robot or vehicle ('vitree robots' lists them), or path of a URDF, xacro, MJCF or s-expression "
-    "(.sexpr) file."
+    "(.sexpr) file, or of a scene (.toml)."
 )
 GRAVITY = "0,0,-9.81"
 
@@ -210,6 +210,11 @@ class Reading:
         if name.endswith(".sexpr"):
             self.refuse(f"{name} defines this itself; leave it out, or change the file", **own)
             return load_sexpr(name)
+        if is_scene(name):
+            self.refuse(f"{name} defines this itself; leave it out, or change the file", **own)
+            from vitree.worlds import read_scene
+
+            return self._telling(read_scene(name).compile(), name)
         path = find(name)
         self.touching()  # an error of these options has nothing to do with the file
         with self.naming_check(name):
@@ -217,6 +222,10 @@ class Reading:
                 model = load_mjcf(path, **self.of_mjcf(name, gravity))
             else:
                 model = load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
+        return self._telling(model, name)
+
+    def _telling(self, model: Model, name: str) -> Model:
+        """Say on stderr how many warnings of the file there are, and return the model."""
         if warnings := model.report.of("warning"):
             say(f"{counted(len(warnings), 'warning')}, see: {self._check_of(name)}")
         return model
@@ -247,6 +256,8 @@ def find(name: str) -> Path:
 
     if is_vehicle(name):
         raise InputError(f'"{name}" is a vehicle, which has no robot file; give a robot')
+    if is_scene(name):
+        raise InputError(f"{name} is a scene, but the file of a robot is required; give a robot of it")
     if Path(name).suffix.lower() == ".npz":
         raise InputError(f"{name} is the file of a run, but a robot is required; view, plot and convert take runs")
     try:
@@ -267,6 +278,27 @@ class Robots(Reading):
     """Several robots, and how their files are read."""
 
     robots: Annotated[list[str], argument(ROBOT + " Several may be given.", "ROBOT...", robots)]
+
+
+@dataclass(kw_only=True)
+class Things(Reading):
+    """A robot, a scene, or several things, and how their files are read."""
+
+    robots: Annotated[
+        list[str],
+        argument(
+            ROBOT + " Several make a world of things on a ground: each is FILE, NAME=FILE, FILE@X,Y,Z or "
+            "NAME=FILE@X,Y,Z, with its place in m.",
+            "ROBOT...", robots,
+        ),
+    ]
+
+    @property
+    def alone(self) -> Robot | None:
+        """The robot, if there is one, and nothing else."""
+        own = {field.name: getattr(self, field.name) for field in fields(Reading)}
+        only = self.robots[0] if len(self.robots) == 1 else None
+        return None if only is None or is_scene(only) else Robot(robot=only, **own)
 
 
 @dataclass(kw_only=True)

@@ -15,7 +15,7 @@ from vitree.arguments import Keywords
 from vitree.cli.base import Force, Json, Notes, option
 from vitree.cli.console import Bar, check_writable, counted, first_statement, out, print_json, say, warn, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
-from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_of
+from vitree.cli.options import Imports, Robot, Run, Start, Things, import_all, methods_of
 from vitree.cli.standing import Stand
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
@@ -42,7 +42,7 @@ COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
 
 def simulate(
-    robot: Robot,
+    things: Things,
     start: Stand,
     run: Run,
     method: Annotated[
@@ -96,10 +96,14 @@ def simulate(
     check_writable("--output", output, ".npz", force=force)
     step = step_of(dt)
     import_all(imports)
-    system, q, v, targets, told = start.prepare(robot, run, method)
+    inputs = run.driven()
+    if (robot := things.alone) is not None:
+        system, q, v, targets, told = start.prepare(robot, run, method)
+    else:
+        system, q, v, held, told = start.prepare_world(things, run)
+        targets, inputs = held.targets or None, held.inputs | (inputs or {}) or None
     method = method or next(iter(system.methods))
     options = run.chosen(max_halvings=max_halvings, max_impacts=max_impacts)
-    inputs = run.driven()
     keeps = system.is_conservative and inputs is None and targets is None
     try:
         with Bar(run.progress) as bar:

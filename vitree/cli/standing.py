@@ -6,18 +6,22 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from vitree.cli.base import option
 from vitree.cli.names import is_vehicle
-from vitree.cli.options import Robot, Run, Start, find, numbers
+from vitree.cli.options import Robot, Run, Start, Things, find, numbers
 from vitree.cli.words import blaming
+from vitree.cli.worlds import on_ground, world_of
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.contacts import LIMITS
 from vitree.model.model import Model
 from vitree.model.system import System
+
+if TYPE_CHECKING:
+    from vitree.worlds.world import Held
 
 #: Gains of drives that hold a robot: kp over its weight times the height of its center of mass, and kd over kp [s].
 STIFFNESS, DAMPING = 10.0, 0.1
@@ -85,6 +89,29 @@ class Stand(Start):
         told = told if posture is None else f"starts standing, {told}"
         return driven, q, v, _targets(driven, q, balanced=gains is None), told
 
+    def prepare_world(
+        self, things: Things, run: Run
+    ) -> tuple[Model, np.ndarray, np.ndarray, Held, str]:
+        """Return the model of a scene or of several things, q (nq,), v (nv,), what drives it, and a line on it."""
+        from vitree.model.starts import near_start
+        from vitree.run.bench import undamped
+
+        gains = self._gains()
+        world, placed = world_of(things, run.gravity)
+        model = undamped(world.compile()) if not run.damping else world.compile()
+        if gains is not None:
+            with blaming("--drives"):
+                model = model.with_drives({"*": gains})
+        q, v = world.start(model)
+        if self.q0 not in ("auto", "neutral", "standing"):
+            q = self.configuration(model)
+        else:
+            q = near_start(model, q if placed else on_ground(world, model, q))
+        if self.v0 not in ("auto", "zero"):
+            v = replace(self, q0="neutral").of(model)[1]
+        told = f"{len(world.things)} things: {', '.join(world.things)}"
+        return model, q, v, world.held(model, q), told
+
     def _state(
         self, system: System, posture: Mapping[str, tuple[float, ...]] | None, ground: bool | None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -143,6 +170,7 @@ def _standing(model: Model, posture: Mapping[str, tuple[float, ...]]) -> np.ndar
     """Return the configuration (nq,) of a posture on the ground."""
     from vitree.model.configurations import satisfy_constraints, within_limits
     from vitree.model.placement import place_on_ground
+    from vitree.model.starts import near_start
 
     q = model.neutral()
     for joint in model.joints[1:]:  # the first is the base
@@ -150,7 +178,7 @@ def _standing(model: Model, posture: Mapping[str, tuple[float, ...]]) -> np.ndar
         if len(values := posture.get(joint.name, ())) == place.stop - place.start:
             q[place] = values
     q = within_limits(model, q)
-    return place_on_ground(model, satisfy_constraints(model, q) if model.constraints else q)
+    return near_start(model, place_on_ground(model, satisfy_constraints(model, q) if model.constraints else q))
 
 
 def _rests(model: Model, q: np.ndarray) -> bool:

@@ -21,6 +21,7 @@ from vitree.mechanism.flat import (
     JointInfo,
     Row,
     columns_of,
+    start_of,
 )
 from vitree.mechanism.regular import joint_of
 from vitree.spatial.rotations import rotate, turn_z_to
@@ -94,6 +95,7 @@ def expand(flat: Flat) -> Flat:
     frame_body[moving] = np.array(last, np.int32)[at_body]
     frame_E[moving] = F[at_body] @ frame_E[moving]
     frame_p[moving] = (F[at_body] @ frame_p[moving][..., None])[..., 0]
+    joints = _expanded_joints(flat)
     return replace(
         flat,
         name=f"{flat.name} (Euler angles)",
@@ -101,7 +103,8 @@ def expand(flat: Flat) -> Flat:
         frame_body=frame_body,
         frame_E=frame_E,
         frame_p=frame_p,
-        joints=_expanded_joints(flat),
+        joints=joints,
+        start=_expanded_start(flat, joints),
         report=flat.report + _left_out(flat),
         body_at=tuple(np.repeat(flat.body_at, np.diff([-1, *last])).tolist()) if flat.body_at else (),
     )
@@ -155,6 +158,14 @@ def _left_out(flat: Flat) -> list[Finding]:
             "they are left out; keep the native model to have them",
         )
     ]
+
+
+def _expanded_start(flat: Flat, joints: tuple[JointInfo, ...]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """The start by expanded joints; () of a mechanism that starts where all coordinates are neutral."""
+    if not flat.start:
+        return ()
+    q, _ = to_euler(flat, start_of(flat), np.zeros(len(flat.damping)))
+    return tuple((joint.name, tuple(q[joint.q_slice].tolist())) for joint in joints)
 
 
 def _layout(flat: Flat) -> Iterator[tuple[int, int, int, int]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitree.arguments import Keywords, of_kind, several, shown, told
-from vitree.errors import ModelError
+from vitree.errors import ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact, RollingConstraint
@@ -219,6 +219,9 @@ class Flat:
     limits: str = LIMITS[0]  # how limits of joints are treated
     rolling: tuple[RollingConstraint, ...] = ()  # of mechanism.rolling
     report: Report = field(default_factory=Report)  # findings and changes of a reader
+    start: tuple[tuple[str, tuple[float, ...]], ...] = ()  # coordinates of joints where runs start; others are neutral
+    # frames with contacts that are of a part which was attached to the world, and the number of the part
+    parts: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY), ("armature", 0.0),
@@ -242,6 +245,7 @@ class Flat:
         for each in self.rolling:
             of_kind(each, RollingConstraint, "rolling", "a sequence of RollingConstraint")
         of_kind(self.ground, (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
+        _require_start(self)
         if self.limits not in LIMITS:
             words = ", ".join(f'"{word}"' for word in LIMITS)
             raise ModelError(f"limits is {shown(self.limits)}; choose from {words}")
@@ -350,6 +354,21 @@ def _require_links(flat: Flat, names: Collection[str]) -> None:
             object.__setattr__(flat, name, tuple(x if axes else x.tolist()))
 
 
+def _require_start(flat: Flat) -> None:
+    """Raise an error if the start names no joint, or has other than a finite number for each coordinate of one.
+
+    Joints that follow others have their coordinates in a mechanism of which they are no longer a part.
+    """
+    if not flat.start:
+        return
+    joints = {joint.name: joint.q_slice.stop - joint.q_slice.start for joint in flat.joints}
+    for name, values in flat.start:
+        if name not in joints:
+            raise UnknownNameError("joint of the start", name, joints)
+        if len(values) != joints[name] or not np.isfinite(values).all():
+            raise ModelError(f'the start of "{name}" is {shown(values)}; it must be {joints[name]} finite number(s)')
+
+
 def _rows(value: object, name: str) -> tuple[int, ...]:
     """Return the first axis of the shape of an array."""
     try:
@@ -370,6 +389,18 @@ def _freeze(x: Flat | Geometry) -> None:
     values = vars(x)
     for name, value in values.items():
         values[name] = frozen(value)
+
+
+def start_of(flat: Flat) -> np.ndarray:
+    """Return the configuration (nq,) [m or rad] of the start: as given by joints, and neutral elsewhere."""
+    sizes = KIND_NQ[flat.kind]
+    ends = np.cumsum(sizes)
+    q = np.zeros(int(ends[-1]) if len(ends) else 0)
+    q[ends[sizes > 1] - 1] = 1.0  # the last entry of a quaternion
+    places = {joint.name: joint.q_slice for joint in flat.joints} if flat.start else {}
+    for name, values in flat.start:
+        q[places[name]] = values
+    return q
 
 
 @dataclass(eq=False, repr=False)

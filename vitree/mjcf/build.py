@@ -67,8 +67,8 @@ class Builder:
         return [name for k, name in enumerate(self.names.joint) if model.jnt_limited[k] and self._one(k)]
 
     def build(self, limits: str, rebound: Mapping[str, float], contacts: bool, ground: Ground | None,
-              meshes: Meshes | dict[str, Meshes]) -> None:  # fmt: skip
-        """Add all parts; arguments as of :func:`vitree.load_mjcf`."""
+              meshes: Meshes | dict[str, Meshes], alone: bool = True) -> None:  # fmt: skip
+        """Add all parts; arguments as of :func:`vitree.load_mjcf`, ``alone`` as of ``add_contacts``."""
         model, tree, names = self.model, self.tree, self.names
         loads, self.controls, efforts = add_actuators(model, names, self.findings)
         shapes, undrawn = drawn(model, 0, "world")
@@ -85,9 +85,10 @@ class Builder:
             )
         tree.load(self._springs(), self._lifted(), loads, tendon_loads(model, names, self.findings))
         tree.limits = "ignore" if self.off("LIMIT") or self.off("CONSTRAINT") else limits
+        tree.start = self._start()
         self._constrain()
         if contacts and not (self.off("CONTACT") or self.off("CONSTRAINT")):
-            tree.contact(add_contacts(model, names, self.findings, ground, meshes))
+            tree.contact(add_contacts(model, names, self.findings, ground, meshes, alone))
         self._tell(undrawn, limits)
         tree.report = self.findings.report()
 
@@ -190,6 +191,20 @@ class Builder:
         if 0 < effort < math.inf:
             numbers["effort"] = effort
         return numbers
+
+    def _start(self) -> dict[str, ArrayLike]:
+        """Return the coordinates of joints in ``qpos0``, within limits that hold, but for those that are neutral."""
+        model, found = self.model, dict[str, ArrayLike]()
+        for joint, name in enumerate(self.names.joint):
+            first, kind = int(model.jnt_qposadr[joint]), int(model.jnt_type[joint])
+            q = np.array(model.qpos0[first : first + (7, 4, 1, 1)[kind]], dtype=float)
+            if kind < 2:  # free, ball
+                q[-4:] = np.roll(q[-4:], -1)  # (w, x, y, z) there
+            elif model.jnt_limited[joint] and self.tree.limits == "enforce":
+                q = np.clip(q, *model.jnt_range[joint])
+            if q[:-1].any() or q[-1] != (1.0 if kind < 2 else 0.0):
+                found[name] = tuple(q.tolist())
+        return found
 
     # ---- loads and constraints ----------------------------------------------------------------------------
 

@@ -138,8 +138,9 @@ class _Geoms:
 
 
 def add_contacts(
-    model: MjModel, names: Names, findings: Findings, ground: Ground | None, given: Meshes | dict[str, Meshes]
-) -> list[Ground | Contact | NoContact]:
+    model: MjModel, names: Names, findings: Findings, ground: Ground | None, given: Meshes | dict[str, Meshes],
+    alone: bool = True,
+) -> list[Ground | Contact | NoContact]:  # fmt: skip
     """Return the ground, the contacts, and the pairs of bodies that do not touch.
 
     Raises an UnknownNameError if a pattern of ``given`` fits no body with a mesh that touches.
@@ -153,12 +154,15 @@ def add_contacts(
         In place of the planes of the model.
     given : Meshes, or dict of patterns to Meshes
         How meshes are taken, by names of bodies.
+    alone : bool
+        Whether there is nothing else that they touch. If there is, geoms that touch nothing of the model have contacts,
+        too.
     """
     geoms = _Geoms(model)
     body = model.geom_bodyid
     planes = [k for k in geoms.planes if geoms.fixed[body[k]]]
-    if moving := [k for k in geoms.planes if not geoms.fixed[body[k]]]:
-        findings.say("contact-shape", f"planes on bodies that move: {_geoms(names, moving)}")
+    if carried := [k for k in geoms.planes if not geoms.fixed[body[k]]]:
+        findings.say("contact-shape", f"planes on bodies that move: {_geoms(names, carried)}")
     solids: dict[int, list[Shape]] = {}
     lost = []
     parts: list[MeshParts] = []
@@ -174,11 +178,12 @@ def add_contacts(
     if lost:
         findings.say("contact-shape", f"height fields and other shapes that touch: {_geoms(names, lost)}")
     grounded = {k: [p for p in planes if geoms.meet(k, p)] if ground is None else [] for k in solids}
-    meets = [k for k in solids if not geoms.fixed[body[k]] and (ground is not None or grounded[k])]
+    moving = [k for k in solids if not geoms.fixed[body[k]]]
+    meets = [k for k in moving if ground is not None or grounded[k]]
     pairs = [(a, b) for i, a in enumerate(solids) for b in list(solids)[:i] if geoms.meet(a, b)]
     touching = {k for pair in pairs for k in pair}
-    taken = [k for k in solids if k in touching or k in meets]
-    flies = [k for k in taken if k not in meets and not geoms.fixed[body[k]]]
+    taken = [k for k in solids if k in touching or k in meets or not alone]
+    flies = [k for k in taken if k in moving and k not in meets]
     if flies and meets:  # in a Contact they would touch the ground
         findings.say("contact-pair", f"geoms that touch other bodies and not the ground: {_geoms(names, flies)}")
         taken = [k for k in taken if k not in flies]

@@ -20,8 +20,8 @@ from vitree.mjcf.actuators import Controls, MakeControls
 from vitree.mjcf.build import Builder
 from vitree.mjcf.files import compiled
 from vitree.mjcf.names import left_out
-from vitree.model.configurations import within_limits
 from vitree.model.model import Model
+from vitree.model.starts import near_start
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages
 from vitree.urdf.transmissions import checked_numbers, numbers_by
@@ -113,19 +113,28 @@ class MujocoRobot:
 
     @property
     def start(self) -> np.ndarray:
-        """The configuration (nq,) in which the model is drawn, ``qpos0`` [m or rad]; within limits that hold."""
-        return within_limits(self.model, self.from_mujoco(self.mujoco.qpos0, np.zeros(self.model.nv))[0])
+        """The configuration (nq,) in which the model is drawn, ``qpos0`` [m or rad]; within limits that hold.
+
+        Where a :func:`vitree.feasible_start` is within 1 cm and 1 degree of it, it is that.
+        """
+        return near_start(self.model, self.model.start)
 
     @functools.cached_property
     def keyframes(self) -> dict[str, Keyframe]:
-        """The keyframes by their names; those without one are "key0", "key1" ..."""
+        """The keyframes by their names; those without one are "key0", "key1" ...
+
+        Where a :func:`vitree.feasible_start` is within 1 cm and 1 degree of a keyframe, its q is that.
+        """
         import mujoco
 
         found: dict[str, Keyframe] = {}
         for k in range(self.mujoco.nkey):
             name = mujoco.mj_id2name(self.mujoco, mujoco.mjtObj.mjOBJ_KEY, k) or f"key{k}"
             q, v = self.from_mujoco(self.mujoco.key_qpos[k], self.mujoco.key_qvel[k])
-            found[name] = Keyframe(q, v, self.controls(self.mujoco.key_ctrl[k]))
+            near = near_start(self.model, q)
+            if near is not q and self.model.constraints and v.any():
+                v = self.model.project_velocity(near, v)
+            found[name] = Keyframe(near, v, self.controls(self.mujoco.key_ctrl[k]))
         return found
 
 
@@ -193,6 +202,26 @@ def from_mujoco(
     inputs with the names of the actuators; actuators without gains are forces on joints, or on sites. Equalities are
     constraints, which hold exactly. ``report`` has what was not taken: a warning is about the motion.
     """
+    return _read(source, gravity=gravity, name=name, friction=friction, contacts=contacts, ground=ground, limits=limits,
+                 limit_restitution=limit_restitution, meshes=meshes, packages=packages)  # fmt: skip
+
+
+def read_part(source: object, **options: Unpack[MjcfOptions]) -> MujocoRobot:
+    """Return a model of MuJoCo as a part of a world; options and errors as of :func:`from_mujoco`.
+
+    All geoms that can touch have contacts, also those that meet nothing of the model, and nothing has to move.
+    """
+    _require_known(options)
+    return _read(source, alone=False, **options)
+
+
+def _read(
+    source: object, *, gravity: ArrayLike | None = None, name: str | None = None, friction: str = FRICTION[0],
+    contacts: bool = True, ground: Ground | None = None, limits: str = "enforce",
+    limit_restitution: float | Mapping[str, float] | None = None, meshes: GivenMeshes = "hull",
+    packages: Packages | None = None, alone: bool = True,
+) -> MujocoRobot:  # fmt: skip
+    """The same as :func:`from_mujoco`, or of a part of a world."""
     for option, value, choices in (("friction", friction, FRICTION), ("limits", limits, LIMITS)):
         if value not in choices:
             words = ", ".join(f'"{word}"' for word in choices)
@@ -208,8 +237,9 @@ def from_mujoco(
         builder.findings.say("compiler", f"MuJoCo: {' '.join(text.split())}")
     rebound = numbers_by("limit_restitution", rebound_of, builder.limited, {}, "joint with limits")
     try:
-        builder.build(limits, rebound, contacts, ground, given)
-        builder.tree.flatten()
+        builder.build(limits, rebound, contacts, ground, given, alone)
+        if alone:
+            builder.tree.flatten()
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
     return MujocoRobot(model, builder.tree, builder.controls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,6 +66,8 @@ _Rod = tuple[int, np.ndarray, float, int]
 _Solid = tuple[Mapping[str, Any], int, Shape | None]
 #: Shapes whose pairs with planes are pairs of convex shapes; the others meet planes by points.
 EXACT_ON_PLANES = (Cylinder, Cone, Ellipsoid, Disk)
+#: Whether convex shapes, by their numbers, have few joints between them.
+_Beside = Callable[[Any, np.ndarray], np.ndarray]
 #: A box: body, rotation, middle, half the edges, row.
 _Box = tuple[int, np.ndarray, np.ndarray, np.ndarray, int]
 
@@ -251,7 +253,7 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
 
     Left out are pairs of one body, of a body and the one that carries it, those of a :class:`NoContact`, and those of
     one mechanism that overlap at the neutral configuration. The world is part of a mechanism whose base does not move
-    freely.
+    freely; what was attached to the world is a mechanism of its own, with what it fixes there.
     """
     points, rods, boxes, solids = _placed(index, flat)
     columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
@@ -311,19 +313,27 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
     And rows (n, 2) of ``flat.contacts`` of pairs that are left out since they overlap.
     """
     shut, whole, ground, beside = shut_pairs(index, flat), whole_pairs(flat), flat.ground, beside_pairs(flat)
+    parted = parted_pairs(index, flat)
     made = [solid for solid, _, _ in solids]
     source, shapes = [row for _, row, _ in solids], [shape for _, _, shape in solids]
     planes = [] if ground is None else [half_space(plane[:3], plane[3]) for plane in ground.half_spaces]
     body = np.array([solid["body"] for solid in made], int)
-    open_ = _open_pairs(body, np.array(source, int), shapes, shut, beside)
+    of = np.array(source, int)
+
+    def near(one: np.ndarray | int, other: np.ndarray) -> np.ndarray:
+        found: np.ndarray = beside[body[one], body[other]] & ~parted[of[one], of[other]]
+        return found
+
+    open_ = _open_pairs(body, of, shapes, shut, near)
     out = np.zeros((len(open_), 11))
     scalar().shape_gaps(ShapeList(made), open_, _columns(poses), out)
-    overlap = _of_meshes((out[:, 0] <= 0) & whole[body[open_[:, 0]], body[open_[:, 1]]], open_, shapes)
-    overlap = _of_parts(overlap, open_, body, shapes, beside)
+    one, other = open_.T
+    overlap = _of_meshes((out[:, 0] <= 0) & whole[body[one], body[other]] & ~parted[of[one], of[other]], open_, shapes)
+    overlap = _of_parts(overlap, open_, body, shapes, near)
     pairs = list[tuple[int, int]](map(tuple, open_[~overlap].tolist()))
     numbers = [between(flat.contacts[source[i]], flat.contacts[source[j]], ground) for i, j in pairs]
-    for i, one in enumerate(made):
-        if one["body"] >= 0 and ground is not None and isinstance(shapes[i], EXACT_ON_PLANES):
+    for i, solid in enumerate(made):
+        if solid["body"] >= 0 and ground is not None and isinstance(shapes[i], EXACT_ON_PLANES):
             for k in range(len(planes)):
                 pairs.append((i, len(made) + k))
                 numbers.append(against_ground(flat.contacts[source[i]], ground))
@@ -347,19 +357,19 @@ def _of_meshes(overlap: np.ndarray, pairs: np.ndarray, shapes: list[Shape | None
 
 
 def _of_parts(
-    overlap: np.ndarray, pairs: np.ndarray, body: np.ndarray, shapes: list[Shape | None], beside: np.ndarray
+    overlap: np.ndarray, pairs: np.ndarray, body: np.ndarray, shapes: list[Shape | None], beside: _Beside
 ) -> np.ndarray:
     """The same of convex parts of near bodies: with all parts of the two if one overlaps one."""
     part = np.array([isinstance(shape, ConvexPart) for shape in shapes], bool)
     one, other = body[pairs].T
-    near = part[pairs].all(axis=1) & beside[one, other]
-    both = np.minimum(one, other) * len(beside) + np.maximum(one, other)
+    near = part[pairs].all(axis=1) & beside(*pairs.T)
+    both = np.minimum(one, other) * (body.max(initial=0) + 2) + np.maximum(one, other)
     found: np.ndarray = overlap | (near & np.isin(both, both[overlap & near]))
     return found
 
 
 def _open_pairs(
-    body: np.ndarray, source: np.ndarray, shapes: list[Shape | None], shut: np.ndarray, beside: np.ndarray
+    body: np.ndarray, source: np.ndarray, shapes: list[Shape | None], shut: np.ndarray, beside: _Beside
 ) -> np.ndarray:
     """Rows (n, 2) of int32 of convex shapes that may touch, the first of which moves.
 
@@ -375,7 +385,7 @@ def _open_pairs(
         j = j[np.searchsorted(j, i, side="right") :]
         own = (ball[i] & (ball[j] | rod[j] | box[j])) | ((rod[i] | box[i]) & ball[j]) | (point[i] & point[j])
         cornered = (hull[i] | point[i]) & (hull[j] | point[j])
-        near = cornered & ~(part[i] & part[j]) & beside[body[i], body[j]]
+        near = cornered & ~(part[i] & part[j]) & beside(i, j)
         j = j[~(own | shut[source[i], source[j]] | near)]
         rows = np.column_stack([np.full(len(j), i), j])
         found.append((rows if body[i] >= 0 else rows[:, ::-1]).astype(np.int32))
@@ -474,9 +484,11 @@ def _pairs(
     ball, box = (x.ravel() for x in np.meshgrid(np.arange(len(rod_body)), np.arange(len(box_body)), indexing="ij"))
     open_ = ~shut[rod_source[ball], box_source[box]] & ~long[ball]
     ball, box = ball[open_], box[open_]
-    whole = whole_pairs(flat)
+    whole, parted = whole_pairs(flat), parted_pairs(index, flat)
     free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]
     clear = (_box_gaps(columns, poses, ball, box)[0] > 0) | ~whole[rod_body[ball], box_body[box]]
+    free |= parted[rod_source[one], rod_source[other]]
+    clear |= parted[rod_source[ball], box_source[box]]
     overlap = np.concatenate([np.column_stack([rod_source[one[~free]], rod_source[other[~free]]]),
                               np.column_stack([rod_source[ball[~clear]], box_source[box[~clear]]])])  # fmt: skip
     rows = [*zip(one[free].tolist(), other[free].tolist(), strict=True)]
@@ -518,6 +530,21 @@ def whole_pairs(flat: Flat) -> np.ndarray:
     whole[:-1, :-1] = root[:, None] == root
     whole[-1, :-1] = whole[:-1, -1] = ~floats
     return whole
+
+
+def parted_pairs(index: Index, flat: Flat) -> np.ndarray:
+    """Return which contacts are of different parts of the world, one of which stands still, (n, n) bool.
+
+    By rows of ``flat.contacts``. They are of two mechanisms, though both may be fixed to the world.
+    """
+    parts = dict(flat.parts)
+    frames = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
+    part = np.array([parts.get(frame, 0) for frame in frames], int)
+    if not part.any():
+        return np.zeros((len(part),) * 2, dtype=bool)
+    still = np.array([bool(frame) and index.place(frame)[0] < 0 for frame in frames], bool)
+    found: np.ndarray = (part[:, None] != part) & (still[:, None] | still)
+    return found
 
 
 def beside_pairs(flat: Flat) -> np.ndarray:

@@ -285,7 +285,8 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
         raise InputError(
             "the constraints depend on each other at q0 (one too many, or a singular configuration): "
             + "; ".join(model.constraints[k].name for k in tied)
-            + ". Leave one out (vitree.independent_constraints(model, q0) does), or start elsewhere"
+            + ". Leave one out (vitree.independent_constraints(model, q0) does, or vitree.feasible_start), or start "
+            "elsewhere"
         )
     if v is not None and len(Dh):
         size = max(1.0, float(np.abs(v).max()))
@@ -502,7 +503,7 @@ def brought_together(
     that rebound at the next node may overlap by the way of a step, dt v; they stay as they are. The model is not a
     reduced one.
     """
-    found = _amiss(model, q, v, dt)
+    found = amiss_at(model, q, v, dt)
     if not found:
         return q, (), True
     if max(off for _, off in found) > MENDED:
@@ -511,7 +512,7 @@ def brought_together(
         end = _closed(model, q, v, dt)
     except (VitreeError, np.linalg.LinAlgError):
         return q, (), False
-    if end is None or _amiss(model, end, v, dt):
+    if end is None or amiss_at(model, end, v, dt):
         return q, (), False
     moved = float(np.abs(model.difference(q, end)).max())
     told = "; ".join(f"{what} by {off:.3g}" for what, off in found)
@@ -519,13 +520,13 @@ def brought_together(
     return end, (text,), True
 
 
-def _amiss(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tuple[str, float]]:
+def amiss_at(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tuple[str, float]]:
     """Return in words what misses at q, and by how much [m or rad]."""
     found = []
     if model.has_contact:
         gaps = model.contact_gaps(q)
         if len(gaps.gap) and gaps.gap.min() < -OVERLAP:
-            gap = np.minimum(_gaps(model, q)[0] + rebounds(model, q, v, dt), 0.0)
+            gap = np.minimum(gaps_of(model, q)[0] + rebounds(model, q, v, dt), 0.0)
             names = model._contact_names
             worst: dict[tuple[str, str], float] = {}
             for k in np.flatnonzero(gap < -OVERLAP):
@@ -551,7 +552,7 @@ def _beyond(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tuple
     return found
 
 
-def _gaps(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def gaps_of(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return gaps (n,), normals and points (n, 3) of all contacts but wheels and limits."""
     number = np.arange(count_of(model.contact_candidates))
     gap, n, x, _ = gaps_at(model, number, np.zeros_like(number), q[None])
@@ -582,7 +583,7 @@ def rebounds(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarra
 
 def gap_rates(model: Model, q: np.ndarray, which: np.ndarray) -> np.ndarray:
     """Return how gaps of some contacts change with displacements, (n, nv)."""
-    gap, n, x = _gaps(model, q)
+    gap, n, x = gaps_of(model, q)
     places = np.column_stack([x, n, gap])[which]
     at = np.arange(len(which))
     nodes = Nodes(np.repeat(q[None], max(len(which), 1), axis=0), at, np.empty((0, 2), int))
@@ -598,7 +599,7 @@ def _closed(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray
     for _ in range(MOST):
         h, rows = np.empty(0), np.empty((0, model.nv))
         if model.has_contact:
-            gap = _gaps(model, q)[0] + rebounds(model, q, v, dt)
+            gap = gaps_of(model, q)[0] + rebounds(model, q, v, dt)
             shut |= set(np.flatnonzero(gap < -ZERO).tolist())
             which = np.array(sorted(shut), dtype=int)
             h, rows = gap[which], gap_rates(model, q, which)

@@ -26,6 +26,7 @@ from vitree.mechanism.flat import (
     Geometry,
     JointInfo,
     limits_of,
+    start_of,
 )
 from vitree.mechanism.index import Index
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
@@ -408,6 +409,16 @@ class ModelFacts(System):
         q = np.zeros(self.nq)
         q[self._quaternions + 3] = 1.0
         return q
+
+    @property
+    def start(self) -> np.ndarray:
+        """The configuration (nq,) [m or rad] where runs start by default: that of its tree, else neutral."""
+        return self._start()
+
+    @in_coordinates("configuration")
+    def _start(self) -> np.ndarray:
+        """The start, a new array."""
+        return start_of(self.flat)
 
     @in_coordinates("configuration")
     def _angular(self) -> np.ndarray:

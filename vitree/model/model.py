@@ -302,7 +302,7 @@ class Model(ForceMethods):
                 value = getattr(self.flat, field.name)
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
-                elif field.name in _DYNAMIC:
+                elif field.name in _DYNAMIC or (field.name == "parts" and value):
                     h.update(self._text_of(field.name, value))
             vars(self)["_hash"] = h.hexdigest()
         found: str = vars(self)["_hash"]

@@ -182,6 +182,11 @@ class System(ABC):
     def neutral(self) -> np.ndarray:
         """Return a configuration to start from, (nq,) [m or rad]."""
 
+    @property
+    def start(self) -> np.ndarray:
+        """The configuration (nq,) [m or rad] where runs start by default."""
+        return self.neutral()
+
     @abstractmethod
     def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
         """Return a checked copy of one configuration (nq,) [m or rad]; ``name`` is what errors call it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import Asked, as_numbers, axes_of, entries, generator, mapping, shown
-from vitree.errors import CallableError, InputError, UnknownNameError
+from vitree.errors import CallableError, InputError, ModelError, UnknownNameError
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.index import Index
 from vitree.model.system import System
@@ -63,6 +63,18 @@ class Written(ABC):  # noqa: B024
         """Class and attributes as a text, for the model's digest."""
         values = {k: x.tolist() if isinstance(x, np.ndarray) else x for k, x in vars(self).items()}
         return f"{type(self).__module__}.{type(self).__qualname__} {sorted(values.items())!r}"
+
+    def renamed(self, rename: Callable[[str], str]) -> Self:
+        """Return this for a tree to which its own is attached, where ``rename`` maps names of frames and joints.
+
+        Raises
+        ------
+        ModelError
+            Unless a subclass has this method: what is written in Python may use names, and places in q, that are others
+            in the joined tree.
+        """
+        raise ModelError(f"{self.name} is written in Python and has no renamed(self, rename), which returns it with "
+                         "the names of the joined tree; give it one, or add it to the joined tree")  # fmt: skip
 
 
 # The notes of Potential and Constraint are the same, since the reference shows each class alone.

@@ -33,6 +33,7 @@ from vitree.memory import require_memory
 from vitree.model.configurations import satisfy_constraints, within_limits
 from vitree.model.model import Model
 from vitree.model.placement import place_on_ground
+from vitree.model.starts import near_start
 from vitree.model.system import System
 from vitree.model.user_inputs import Inputs, LimitedTorque
 from vitree.results.recording import Recording
@@ -614,7 +615,7 @@ def configuration_of(system: Any, seed: int, q0: ArrayLike = "neutral", on_groun
             raise InputError("q0", q0, f': "{system.name}" has no limits to draw from; give neutral, or numbers')
         q = system.random_configuration(np.random.default_rng([seed, 0]))
     elif q0 == "neutral":
-        q = system.neutral()
+        q = system.start
         q = within_limits(system, q) if isinstance(system, Model) else q
     else:
         raise InputError("q0", q0, "must be neutral, random or numbers")
@@ -622,7 +623,7 @@ def configuration_of(system: Any, seed: int, q0: ArrayLike = "neutral", on_groun
     if on_ground and isinstance(system, Model):
         with contextlib.suppress(ModelError):  # a base that does not move, as an arm's, stays where it is
             q = place_on_ground(system, q)
-    return q
+    return near_start(system, q) if isinstance(system, Model) else q
 
 
 def require_seed(seed: object) -> int:

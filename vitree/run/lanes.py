@@ -66,7 +66,7 @@ class Block:
 def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the states (n, nq) and (n, nv) at the start, as simulate() takes them."""
     model, n = cast("Model", found.model), found.count
-    q = model.neutral() if found.q0 is None else found.q0
+    q = model.start if found.q0 is None else found.q0
     q = np.array([model.validate_configuration(row, f"q0[{k}]" if q.ndim == 2 else "q0")
                   for k, row in enumerate(np.atleast_2d(q))])  # fmt: skip
     if found.v0 is not None and found.p0 is not None:
@@ -206,7 +206,7 @@ class HeldSimulations(Held):
             self.held[k] = held_alone(self.found, self.found.system(k), k, 0, start)
         except VitreeError as error:
             self.failed[k], self.alive[k] = of_instance(error, k), False
-            self.q[k] = self.found.model.neutral() if start.get("q0") is None else start["q0"]
+            self.q[k] = self.found.model.start if start.get("q0") is None else start["q0"]
         else:
             self._look(k)
 

@@ -442,7 +442,7 @@ def begun(integrator: Integrator, given: RunArguments, schedule: Schedule, rows:
     if given.resume is not None:
         t0, done, state = integrator.resume(given.resume.checkpoint.tobytes())
     q0 = given.q0 if state is None else state[1]
-    q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
+    q0 = model.start if q0 is None else model.validate_configuration(q0, "q0")
     if not schedule.adaptive:
         planned = schedule if schedule.steps else replace(schedule, steps=max(integrator.lasts() or 1, 1))
         integrator.plan(q0, planned.steps, lambda: planned.ends(t0, done))
@@ -471,7 +471,7 @@ def _begin_plainly(integrator: CompiledIntegrator, given: RunArguments, rows: in
     q, v = given.q0, given.v0
     records = Records.room(rows, model.nq, model.nv, 0)
     if not (integrator.facts.bare and core.start_moving(stepper, given.t0, q, v, records, by_momentum)):
-        q = model.neutral() if q is None else model.validate_configuration(q, "q0")
+        q = model.start if q is None else model.validate_configuration(q, "q0")
         v = model.zero_velocity() if v is None else model.validate_velocity(v, "v0")
         model.require_invertible_mass_matrix(q)
         q, v = cast("tuple[np.ndarray, np.ndarray]", _mended(integrator, q, v, v))

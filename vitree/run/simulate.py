@@ -66,7 +66,7 @@ def run_reduced(
 def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
     """Return the arguments in the coordinates of ``model.full``."""
     full, before, changed = model.full, given.resume, Keywords()
-    q0 = model.neutral() if given.q0 is None else model.validate_configuration(given.q0, "q0")
+    q0 = model.start if given.q0 is None else model.validate_configuration(given.q0, "q0")
     if before is None:
         changed["q0"] = model.expand(q0)
     elif isinstance(before, Trajectory) and before.settings.get("model_digest") == model.digest:

@@ -10,6 +10,7 @@ import numpy as np
 
 from vitree.arguments import as_numbers
 from vitree.errors import ModelError
+from vitree.mechanism.contacts import Contact
 from vitree.mechanism.flat import (
     HELICAL,
     KIND_NQ,
@@ -39,6 +40,7 @@ class _Place:
     R: np.ndarray
     p: np.ndarray
     number: int = -1  # of its transform, in the order of the walk
+    part: int = 0  # of the world
 
 
 def _core_frame(element: Coordinate) -> tuple[int, float, np.ndarray, np.ndarray]:
@@ -99,13 +101,13 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
             attached.append([])
             body_at.append(number)
             coordinates.append((element, at))
-            here = _Place(len(rows) - 1, F.T, (-F.T).dot(origin), number)
+            here = _Place(len(rows) - 1, F.T, (-F.T).dot(origin), number, at.part)
             joint_frames[element.name] = here
             if element.joint is not None:
                 joint_frames[element.joint] = here
         else:
             R = before.R if element.rotation is None else before.R.dot(element.rotation)
-            here = _Place(before.body, R, before.p + before.R.dot(element.position), number)
+            here = _Place(before.body, R, before.p + before.R.dot(element.position), number, at.part)
             if element.name is not None:
                 frames[element.name] = here
         places[id(at)] = here
@@ -122,6 +124,8 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
     named = {name: place for name, _, _, place in links}
     for others in (joint_frames, frames):
         named |= {name: place for name, place in others.items() if name not in named}
+    touching = dict.fromkeys(each.frame for each in more.get("contacts", ()) if isinstance(each, Contact))
+    parts = ((frame, named[frame].part) for frame in touching if frame in named)
     return Flat(
         name=name,
         gravity=gravity.copy(),
@@ -140,6 +144,7 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
         body_at=tuple(body_at),
         joints=_joints(coordinates, [row.kind for row in rows]),
         geometry=tuple(geometry),
+        parts=tuple((frame, part) for frame, part in parts if part),
         **more,
     )
 

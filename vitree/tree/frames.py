@@ -26,6 +26,7 @@ class Frame:
     def __init__(self, tree: Owner, parent: Frame | None, element: Coordinate | Fixed):
         self.tree, self.parent = tree, parent
         self.element = element
+        self.part: int = 0 if parent is None else parent.part  # of the world, see vitree.tree.attach
         self.children: list[Frame] = []
         self.bodies: list[Body] = []
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import of_kind
-from vitree.errors import ModelError, UnknownNameError
+from vitree.arguments import as_numbers, explain_calls, of_kind, shown
+from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.constraints import Constraint
 from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact, RollingConstraint
@@ -17,9 +19,11 @@ from vitree.mechanism.loads import Load
 from vitree.model.model import Model
 from vitree.model.user_inputs import Written
 from vitree.spatial.checks import vector
+from vitree.tree.attach import attach
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
 from vitree.tree.flatten import flatten
 from vitree.tree.frames import Frame, describe
+from vitree.tree.poses import At
 from vitree.wording import text_of
 
 #: Lines of a tree that are printed, and levels by which they are indented.
@@ -33,6 +37,23 @@ def _line(depth: int, at: Frame) -> str:
     """Return the line of a frame."""
     indent = "  " * depth if depth <= MOST_LEVELS else "  " * MOST_LEVELS + f"(level {depth}) "
     return indent + describe(at)
+
+
+class HasTree(Protocol):
+    """What has a tree, such as a model of MuJoCo."""
+
+    @property
+    def tree(self) -> Tree: ...
+
+
+def _tree_of(other: object) -> Tree:
+    """Return a tree, or that of what has one."""
+    found = other if isinstance(other, Tree) else getattr(other, "tree", None)
+    if isinstance(found, Tree):
+        return found
+    remedy = "read the file by vt.read_urdf, vt.from_mujoco or vt.read_sexpr" if isinstance(other, Model) else (
+        "such as vt.read_urdf, vt.from_mujoco and vt.read_sexpr return")  # fmt: skip
+    raise InputError("other", other, f"is {shown(other)}; it must be a Tree: {remedy}")
 
 
 class Tree:
@@ -56,6 +77,9 @@ class Tree:
         Treatment of joint limits: a run that exceeds one says so; enforced; or no treatment.
     report : Report
         Findings of the reader in the file of the tree.
+    start : dict of str to numbers
+        Coordinates [m or rad] of joints, by their names, where runs start by default (``model.start``): one number, or
+        as many as the joint has in q. Other joints are neutral.
 
     Notes
     -----
@@ -86,26 +110,14 @@ class Tree:
         self.rolling: list[RollingConstraint] = []
         self.ground: Ground | None = None
         self.limits = LIMITS[0]
+        self.start: dict[str, ArrayLike] = {}
+        self.parts = 0  # that were attached where nothing moves
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
         self.world = Frame(self, None, Fixed())
 
     def _claim(self, chain: list[Element]) -> None:
         """Check the names of new elements and keep them, all or none."""
-        # a joint of several coordinates has a name of its own
-        joints = [e.joint for e in chain if isinstance(e, Coordinate) and e.joint is not None]
-        for name in joints:
-            _require_name(name, "joint")
-        new = [("joint", name) for name in dict.fromkeys(joints)]
-        for element in chain:
-            kind = "joint" if isinstance(element, Coordinate) else "link" if isinstance(element, Body) else "frame"
-            if element.name is None and kind != "frame":
-                raise ModelError(f"a {kind} needs a name")
-            if element.name is None:
-                continue
-            _require_name(element.name, kind)
-            new.append((kind, element.name))
-        if len(new) > 1:
-            new.sort(key=lambda each: list(_TAKEN).index(each[0]))
+        new = _names_in(chain)
         for k, (kind, name) in enumerate(new):
             if [other for other in _TAKEN[kind] if name in self._names[other]]:
                 for other, claimed in new[:k]:
@@ -113,6 +125,12 @@ class Tree:
                 text = f'there is already a joint, link or frame "{name}" in "{self.name}"; rename this {kind}'
                 raise ModelError(text)
             self._names[kind].add(name)
+
+    def _taken(self, chain: Iterable[Element]) -> tuple[str, str] | None:
+        """Return the kind and name of the first of new elements whose name is taken; None if none is."""
+        new = _names_in(chain)
+        taken = ((kind, name) for kind, name in new if any(name in self._names[other] for other in _TAKEN[kind]))
+        return next(taken, None)
 
     def constrain(self, *constraints: Constraint | Written | Sequence[Constraint | Written]) -> None:
         """Add ``*constraints`` of :mod:`vitree.mechanism.constraints`, or lists of them.
@@ -166,6 +184,59 @@ class Tree:
             for each in given if isinstance(given, Sequence) else [given]:
                 self.rolling.append(of_kind(each, RollingConstraint, "wheel", "a RollingConstraint"))
 
+    @explain_calls
+    def attach(
+        self, other: Tree | HasTree, at: At = "world", prefix: str = "", base: str | None = None
+    ) -> Frame:
+        """Join another tree to this one: its frames, joints and bodies, and all that belongs to them.
+
+        Parameters
+        ----------
+        other : Tree
+            Also what :func:`vitree.from_mujoco` returns. It stays as it is, and can be attached several times.
+        at : Frame, str, element or array
+            Where the world of ``other`` is: a frame of this tree or its name, such as the flange of an arm;
+            ``vt.fixed(xyz=, rpy=)``; or a pose in the world, (3,) [m], (7,) with a quaternion (x, y, z, w), or (4, 4).
+        prefix : str
+            What stands before all names of ``other``: joints, links, frames, inputs and labels of constraints.
+        base : {"free", "fixed"}, optional
+            "free": all of ``other`` floats, on a new joint ``prefix + "root_joint"``. "fixed": its free joints at the
+            world are welded. Without it the base is as in ``other``.
+
+        Returns
+        -------
+        Frame
+            The world of ``other`` in this tree, to which more can be added.
+
+        Raises
+        ------
+        ModelError
+            If a name is taken, gravity, limits or grounds of the two differ, what floats is attached to what moves, or
+            ``other`` has a load or constraint written in Python without a method ``renamed``.
+        InputError
+            If ``at`` is no place, ``base`` not known, or the prefix no text.
+        UnknownNameError
+            If there is no frame ``at``.
+
+        Notes
+        -----
+        Joints that float have their coordinates in the world: ``at`` is where they start (``start``). Loads,
+        constraints, contacts, limits, drives, inputs, shapes, ``start`` and findings of ``other`` come with it.
+        Contacts of the two trees touch each other; a :class:`NoContact` of one says nothing about the other. What is
+        attached where nothing moves is a mechanism of its own: its shapes touch those of other parts also where they
+        overlap at the neutral configuration. The ground of ``other`` becomes that of both, at its place.
+
+        Examples
+        --------
+        >>> tree, pendulum = Tree("two"), Tree("one")
+        >>> _ = pendulum.world.add(rx("hinge"), tz(-1.0), body("bob", mass=1.0))
+        >>> _ = tree.attach(pendulum, prefix="left_")
+        >>> _ = tree.attach(pendulum, at=(0.0, 0.5, 0.0), prefix="right_")
+        >>> tree.compile().joint_names
+        ('left_hinge', 'right_hinge')
+        """
+        return attach(self, _tree_of(other), at, prefix, base)
+
     def frame(self, name: str) -> Frame:
         """Return the frame, link or joint frame of this ``name``.
 
@@ -191,9 +262,10 @@ class Tree:
         ModelError
             If nothing moves, or a joint or body cannot be modelled.
         """
+        start = {name: tuple(np.atleast_1d(as_numbers(x)).tolist()) for name, x in self.start.items()}
         more = {"constraints": tuple(self.constraints), "loads": tuple(self.loads), "report": self.report}
         touching = {"contacts": tuple(self.contacts), "ground": self.ground, "rolling": tuple(self.rolling),
-                    "limits": self.limits}  # fmt: skip
+                    "limits": self.limits, "start": tuple(start.items())}  # fmt: skip
         return flatten(self.name, self.gravity, self.world, **more, **touching)
 
     def compile(self) -> Model:
@@ -223,6 +295,27 @@ class Tree:
 
     def __repr__(self) -> str:
         return f"<vitree.Tree {self.name!r}: {len(self._names['joint'])} joints, {len(self._names['link'])} links>"
+
+
+def _names_in(chain: Iterable[Element]) -> list[tuple[str, str]]:
+    """Return kinds and names of elements, joints first; raise a ModelError if one is no name."""
+    chain = list(chain)
+    # a joint of several coordinates has a name of its own
+    joints = [e.joint for e in chain if isinstance(e, Coordinate) and e.joint is not None]
+    for name in joints:
+        _require_name(name, "joint")
+    new = [("joint", name) for name in dict.fromkeys(joints)]
+    for element in chain:
+        kind = "joint" if isinstance(element, Coordinate) else "link" if isinstance(element, Body) else "frame"
+        if element.name is None and kind != "frame":
+            raise ModelError(f"a {kind} needs a name")
+        if element.name is None:
+            continue
+        _require_name(element.name, kind)
+        new.append((kind, element.name))
+    if len(new) > 1:
+        new.sort(key=lambda each: list(_TAKEN).index(each[0]))
+    return new
 
 
 def _require_name(name: object, kind: str) -> None:

@@ -20,6 +20,8 @@ DIAGONAL = 1e-9
 #: The square of a radius of gyration [m^2] that counts as zero.
 POINT = 1e-12
 
+#: Volume [m^3], centroid (3,) [m], and second moments about it (3, 3) [m^5].
+Solid = tuple[float, np.ndarray, np.ndarray]
 #: Principal moments from the second moments of mass, the integrals of x^2, y^2, z^2 along the principal axes.
 _MOMENTS = np.ones((3, 3)) - np.eye(3)
 
@@ -118,10 +120,18 @@ def shapes_inertia(
     for what, value in (("density", density), ("mass", mass)):
         if value is not None and not 0 < value < np.inf:
             raise InputError(f"{what}={value!r} must be a positive number")
-    solids = [solid for solid in map(_solid, shapes) if solid[0] > 0]
+    solids = [solid for solid in map(solid_of, shapes) if solid[0] > 0]
+    return inertia_of(solids, density, mass) if solids else None
+
+
+def inertia_of(
+    solids: Sequence[Solid], density: float, mass: float | None = None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return mass [kg], COM (3,) [m] and inertia (3, 3) [kg m^2] about it of solids of one density [kg/m^3].
+
+    Together they have the ``mass`` [kg], if it is given.
+    """
     volume = sum(solid[0] for solid in solids)
-    if not volume:
-        return None
     com = sum((v * c for v, c, _ in solids), np.zeros(3)) / volume
     second = np.zeros((3, 3))
     for v, c, own in solids:
@@ -135,8 +145,11 @@ def _inertia(second: np.ndarray) -> np.ndarray:
     return found
 
 
-def _solid(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
-    """Volume [m^3], centroid (3,) and second moments about it (3, 3) [m^5], in the axes of the link."""
+def solid_of(shape: Geometry) -> Solid:
+    """Return volume [m^3], centroid (3,) [m] and second moments about it (3, 3) [m^5], in the axes of the link.
+
+    Raises a ModelError if a mesh cannot be read.
+    """
     volume, centroid, second = _mesh(shape) if shape.kind == "mesh" else _simple(shape)
     R = shape.rotation
     return volume, shape.position + R @ centroid, R @ second @ R.T
@@ -166,8 +179,6 @@ def _simple(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
 
 def _mesh(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
     """Volume and moments of the solid in a mesh, or of its convex hull if the mesh is not closed."""
-    from scipy.spatial import ConvexHull, QhullError
-
     if not (shape.found and Path(str(shape.filename)).is_file()):
         raise ModelError(f'the mesh "{shape.filename}" is not found: give the folder of its package in packages=')
     points, triangles, closed = read_mesh(str(shape.filename), "the inertia of a mesh")
@@ -179,13 +190,21 @@ def _mesh(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
         # a part that is inside out makes impossible moments
         if volume > 0 and not inertia_faults(volume, _inertia(second)):
             return volume, middle + centroid, second
+    volume, centroid, second = enclosed_solid(points)
+    return volume, middle + centroid, second
+
+
+def enclosed_solid(points: np.ndarray) -> Solid:
+    """Return the convex hull of points (n, 3) [m] as a solid; its volume is zero if they are in a plane."""
+    from scipy.spatial import ConvexHull, QhullError
+
     try:
         hull = ConvexHull(points)
     except QhullError:  # flat
-        return 0.0, middle, np.zeros((3, 3))
+        return 0.0, points.mean(axis=0), np.zeros((3, 3))
     inside = points[hull.vertices].mean(axis=0)
     volume, centroid, second = _enclosed(points[hull.simplices] - inside, convex=True)
-    return volume, middle + inside + centroid, second
+    return volume, inside + centroid, second
 
 
 def _enclosed(corners: np.ndarray, convex: bool = False) -> tuple[float, np.ndarray, np.ndarray]:

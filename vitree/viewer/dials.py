@@ -148,7 +148,7 @@ def rounded_up(value: float) -> float:
 
 def _to_start_from(system: System) -> np.ndarray:
     """Return a configuration near the neutral one that satisfies the constraints."""
-    q = system.neutral()
+    q = system.start
     if not (isinstance(system, Model) and system.constraints):
         return q
     rng, free = np.random.default_rng(0), ~np.asarray(system.flat.kinematic, dtype=bool)

@@ -127,6 +127,9 @@ class Reader(Source):
                 more = {"made": [self._inner(head, part) for part in rest]}
             else:
                 values = self._all(node, form)
+            if head == "start":
+                tree.start[values[0]] = values[1]
+                return
             if make is None:
                 setattr(tree, head, np.array(values[0]) if head == "gravity" else values[0])
                 return

@@ -281,6 +281,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "rolling": (_rolling, '"frame" radius (ax ay az) (x y z) along across normal (plane ...)?'),
     "no-contact": (contacts.NoContact, '"a" "b" \'frames?'),
     "limits": (None, "'report|'enforce|'ignore"),
+    "start": (None, '"joint" (x ...)'),
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
 #: Heads whose numbers can be infinite.

@@ -23,6 +23,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import Load
 from vitree.model.user_inputs import Written
 from vitree.spatial.rotations import rotation_about
+from vitree.tree.attach import carrier_of, frames_by_name
 from vitree.tree.elements import Coordinate, Fixed
 from vitree.tree.frames import Frame
 from vitree.tree.sexpr.vocabulary import COMPONENTS, LIMITS, PRIMITIVES, SIZES, TRANSFORMS, field_of, slots
@@ -178,6 +179,15 @@ def _rolling(item: RollingConstraint) -> str:
     return f"(rolling {' '.join(map(_written, words))})"
 
 
+def _require_whole(tree: Tree) -> None:
+    """Raise a ModelError if contacts are of parts of the world, one of which stands still: a text has one part."""
+    named = frames_by_name(tree) if tree.parts else {}
+    places = [named.get(each.frame, tree.world) for each in tree.contacts if isinstance(each, Contact)]
+    if len({at.part for at in places}) > 1 and any(carrier_of(at) is None for at in places):
+        raise ModelError(f'"{tree.name}" has parts that were attached to the world, which an s-expression does not '
+                         "tell apart; write each of them by itself")  # fmt: skip
+
+
 def write_sexpr(tree: Tree) -> str:
     """Return the s-expression of a ``tree``; reading it gives the same flat arrays to the last digit.
 
@@ -188,11 +198,12 @@ def write_sexpr(tree: Tree) -> str:
     ------
     ModelError
         If the notation has no words for a part of the tree: a load or constraint written in Python, a name with a
-        quotation mark.
+        quotation mark, parts attached to the world whose shapes touch what stands still.
     InputError
         If it is no Tree.
     """
     of_kind(tree, Tree, "tree", "a Tree")
+    _require_whole(tree)
     lines = [f"(mechanical-system (name {_written(tree.name)}) (gravity {' '.join(map(_written, tree.gravity))})"]
 
     # frames still to be written, and None where a frame that is done closes its parenthesis
@@ -215,6 +226,7 @@ def write_sexpr(tree: Tree) -> str:
     lines += [f"  {_component(item)}" for item in (*tree.constraints, *tree.loads)]
     lines += [f"  {_touching(item)}" for item in (tree.ground, *tree.contacts) if item is not None]
     lines += [f"  {_rolling(item)}" for item in tree.rolling]
+    lines += [f"  (start {_written(joint)} {_written(np.atleast_1d(x))})" for joint, x in tree.start.items()]
     if tree.limits != OF_JOINTS[0]:
         lines.append(f"  (limits {tree.limits})")
     return "\n".join(lines) + ")\n"

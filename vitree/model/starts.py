@@ -1,0 +1,244 @@
+"""Starts that run: configurations brought to limits, loops and contacts together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.arguments import explain_calls, of_kind
+from vitree.errors import ConvergenceError, VitreeError
+from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.flat import limits_of
+from vitree.mechanism.floating import roots_of
+from vitree.model.broadcasting import guarded
+from vitree.model.configurations import (
+    ZERO,
+    amiss_at,
+    dependent,
+    gap_rates,
+    gaps_of,
+    independent_constraints,
+    rebounds,
+    satisfy_constraints,
+    within_limits,
+)
+from vitree.model.model import Model
+from vitree.model.placement import WALL, up_of, ways_up
+
+#: Corrections at most, and the largest change of a coordinate in one [m or rad].
+MOST, LARGEST = 50, 0.3
+#: Contacts whose gap is smaller may close in a correction [m].
+REACH = 5e-3
+#: How many faults a text has, the gravest first.
+NAMED = 3
+#: A start is near if no joint and no base moved by more [m, rad].
+NEAR, TURNED = 1e-2, np.radians(1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleStart:
+    """A start that runs, and how far it is from the one that was given; made by :func:`vitree.feasible_start`.
+
+    Attributes
+    ----------
+    model : Model
+        That which was given; without constraints that the others imply at ``q``, if there are some.
+    q : (nq,) array [m or rad]
+    amiss : tuple of str
+        What was wrong with the start that was given, in words.
+    dropped : tuple of str
+        Names of the constraints that are left out of ``model``.
+    joint : str
+        The joint that moved farthest, "" if none did.
+    displacement : float [m or rad]
+        How far it moved.
+    base : float [m]
+        How far a base that floats moved, at most.
+    turn : float [rad]
+        How far a base that floats turned, at most.
+    near : bool
+        Whether nothing moved by more than 1 cm or 1 degree.
+    """
+
+    model: Model
+    q: np.ndarray
+    amiss: tuple[str, ...]
+    dropped: tuple[str, ...]
+    joint: str
+    displacement: float
+    base: float
+    turn: float
+    near: bool
+
+    def __str__(self) -> str:
+        if not (self.amiss or self.dropped):
+            return "the start needs no change"
+        moved = f'"{self.joint}" by {self.displacement:.3g} (m or rad)' if self.displacement else "no joint"
+        floats = f", the base by {self.base:.3g} m and {self.turn:.3g} rad" if self.base or self.turn else ""
+        dropped = f"; left out, since others imply them: {', '.join(self.dropped)}" if self.dropped else ""
+        more = f" and {len(self.amiss) - NAMED} more" if len(self.amiss) > NAMED else ""
+        return f"{'; '.join(self.amiss[:NAMED])}{more}; moved: {moved}{floats}{dropped}"
+
+
+@explain_calls
+@guarded
+def feasible_start(model: Model, q: ArrayLike | None = None) -> FeasibleStart:
+    """Return a start near q at which enforced limits, constraints and contacts hold together.
+
+    Parameters
+    ----------
+    model : Model
+    q : (nq,) array, optional [m or rad]
+        By default ``model.start``.
+
+    Returns
+    -------
+    FeasibleStart
+        Its ``model`` and ``q`` run. A q that needs no change is returned as it is.
+
+    Raises
+    ------
+    InputError
+        If q is no configuration.
+    ConvergenceError
+        If there is no such start near q; the text says what stays wrong.
+
+    Notes
+    -----
+    Coordinates are moved to enforced limits, where nothing constrains them, and what floats is lifted out of the
+    ground. Then the smallest change of the coordinates, each weighed by its inertia, is searched for by steps of
+    sequential quadratic programming: constraints are equations, limits and contacts that may close are inequalities.
+    Coordinates that are prescribed stay. Where constraints depend on each other at the result, those that the ones
+    before imply are left out, as by :func:`vitree.independent_constraints`.
+    """
+    of_kind(model, Model, "model", "a Model")
+    given = model.start if q is None else model.validate_configuration(q)
+    full: Model = model.full
+    start = np.asarray(model.expand(given))
+    faults = sorted(_wrong(full, start), key=lambda fault: -fault[1])
+    amiss = tuple(f"{what} by {off:.3g}" for what, off in faults)
+    end = start
+    if amiss:
+        found = _together(full, _lifted(full, start if full.constraints else within_limits(full, start)))
+        if found is None and full.constraints:
+            found = _together(full, _lifted(full, satisfy_constraints(full, start)))
+        if found is None or _wrong(full, found):
+            left = _wrong(full, start if found is None else found)
+            worst, off = max(left, key=lambda each: each[1])
+            raise ConvergenceError(
+                f"no start near q satisfies limits, constraints and contacts together: {worst} by {off:.3g}; start in "
+                "another configuration", time=np.nan, residual=off, iterations=MOST,
+            )  # fmt: skip
+        end = found
+    lean, dropped = _independent(model, end)
+    at = given if end is start else (end if model is full else model.contract(end))  # type: ignore[attr-defined]
+    return FeasibleStart(lean, at, amiss, dropped, *_moved(full, start, end))
+
+
+def _wrong(model: Model, q: np.ndarray) -> list[tuple[str, float]]:
+    """Return in words what is wrong at rest at q (nq,), and by how much [m or rad]."""
+    return amiss_at(model, q, model.zero_velocity(), 0.0)
+
+
+def near_start(model: Model, q: np.ndarray) -> np.ndarray:
+    """Return the feasible start (nq,) near a checked q (nq,) [m or rad], or q if there is none that is near."""
+    try:
+        found = feasible_start(model, q)
+    except (VitreeError, np.linalg.LinAlgError):
+        return q
+    return found.q if found.near else q
+
+
+def _moved(model: Model, start: np.ndarray, end: np.ndarray) -> tuple[str, float, float, float, bool]:
+    """Return the joint that moved farthest, how far, how far bases moved and turned, and whether all is near."""
+    change = np.zeros(model.nv) if end is start else model.difference(start, end)
+    farthest, base, turn, near, name = 0.0, 0.0, 0.0, True, ""
+    for joint in model.joints:
+        own = np.abs(change[joint.v_slice])
+        if joint.kind == "free":
+            base = max(base, float(np.linalg.norm(own[:3])))
+            turn = max(turn, float(np.linalg.norm(own[3:])))
+            continue
+        far = float(own.max(initial=0.0))
+        near = near and far <= (NEAR if joint.kind in ("prismatic", "planar", "cylindrical") else TURNED)
+        if far > farthest:
+            farthest, name = far, joint.name
+    return name, farthest, base, turn, near and base <= NEAR and turn <= TURNED
+
+
+def _independent(model: Model, q: np.ndarray) -> tuple[Model, tuple[str, ...]]:
+    """Return the model without constraints that others imply at q of all joints, and the names of these."""
+    full: Model = model.full
+    free = ~np.asarray(full.flat.kinematic, dtype=bool)
+    if not full.constraints or not dependent(full._constraint_rows(q[None])[1][0][:, free]):
+        return model, ()
+    kept = independent_constraints(full, q)
+    stay = {id(each) for each in kept} | {id(each) for each in full.constraints if isinstance(each, Coupling)}
+    constraints = tuple(each for each in full.constraints if id(each) in stay)
+    dropped = tuple(each.name for each in full.constraints if id(each) not in stay)
+    lean = Model(replace(full.flat, constraints=constraints))
+    return (lean if model is full else lean.reduced()), dropped
+
+
+def _lifted(model: Model, q: np.ndarray) -> np.ndarray:
+    """Return q (nq,) with what floats moved along the ground's normal until nothing of it is in the ground."""
+    if model.ground is None or not model.has_contact:
+        return q
+    up, ways, root = up_of(model), ways_up(model), roots_of(model.flat.parent)
+    for _ in range(MOST if ways else 0):
+        gaps = model.contact_gaps(q)
+        rate, below = gaps.normal @ up, np.array(gaps.b) == "ground"
+        trees = root[[model.index.place(name)[0] for name in gaps.a]]
+        deep = (gaps.gap < -ZERO) & (rate > WALL) & below
+        if not any(tree in ways for tree in trees[deep].tolist()):
+            break
+        for tree, way in ways.items():
+            rows = np.flatnonzero((trees == tree) & deep)
+            if len(rows):
+                q = q + way * (-gaps.gap[rows] / rate[rows]).max()
+    return q
+
+
+def _together(model: Model, q: np.ndarray) -> np.ndarray | None:
+    """Return the configuration near q (nq,) at which all holds, by sequential quadratic programming; None without one.
+
+    Of the change x the sum of w x^2 is least under Dh x = -h, and n x >= -gap of contacts and limits. With the
+    multipliers l of these rows R, x = W^-1 R^T l, where l >= 0 of the inequalities minimises l^T R W^-1 R^T l/2 + r l.
+    """
+    from scipy.optimize import lsq_linear
+
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    still = np.zeros(model.nv)
+    for _ in range(MOST):
+        h, rows = np.empty(0), np.empty((0, model.nv))
+        if model.constraints:
+            errors, Dh = (x[0] for x in model._constraint_rows(q[None]))
+            h, rows = errors, Dh
+        equations = len(h)
+        if model.has_contact:
+            gap = gaps_of(model, q)[0] + rebounds(model, q, still, 0.0)
+            near = np.flatnonzero(gap < max(REACH, -2 * gap.min(initial=0.0)))
+            h, rows = np.append(h, gap[near]), np.vstack([rows, gap_rates(model, q, near)])
+        for _, at, entry, low, high in limits_of(model.joints, model.constraints) if model.limits == "enforce" else ():
+            for rest, sign in ((q[at] - low, 1.0), (high - q[at], -1.0)):
+                if rest < LARGEST:
+                    h, rows = np.append(h, rest), np.vstack([rows, sign * np.eye(model.nv)[entry]])
+        wrong = np.abs(h[:equations]).max(initial=0.0), -h[equations:].min(initial=0.0)
+        if max(wrong) <= ZERO:
+            return q
+        inertia = np.diagonal(model.crba(q)).copy()
+        inertia[inertia <= 0] = max(inertia.max(initial=0.0), 1.0)
+        root = np.where(free, 1 / np.sqrt(inertia), 0.0)
+        A = root[:, None] * rows.T  # R^T in units of the weights: x = root A l
+        b = -np.linalg.lstsq(A.T, h, rcond=1e-12)[0]  # A^T b = -r, so that |A l - b|^2/2 has the slope of the dual
+        low = np.r_[np.full(equations, -np.inf), np.zeros(len(h) - equations)]
+        with np.errstate(all="ignore"):
+            found = lsq_linear(A, b, (low, np.inf), method="bvls", max_iter=20 * len(h) + 20)
+        step = root * (A @ found.x)
+        if not np.isfinite(step).all():
+            return None
+        q = model.integrate(q, step * min(1.0, LARGEST / max(np.abs(step).max(), 1e-300)))
+    return None
+
