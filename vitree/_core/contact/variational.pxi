@@ -13,7 +13,9 @@ cdef double TOUCH_QUADRATIC = 1e-2
 cdef double TOUCH_ENOUGH = 0.1
 #: Steps whose impulses do not satisfy the laws fail where they multiply the kinetic energy by more
 cdef double BLOWN_UP = 100.0
-#: Steps in which normals turn by more than the angle of this cosine are repeated in parts where they gain more
+#: Steps in which normals turn by more than the angle of this cosine, or bodies by more than the root of this [rad], are
+#: repeated in parts where they gain more
+cdef double FAR_TURN = 0.1
 cdef double TURNED_NORMAL = 0.99
 cdef double MOST_GAIN = 1.5
 cdef double GAIN_BY_NORMALS = 1.02
@@ -550,13 +552,13 @@ cdef bint blows_up(ModelStepper self) noexcept nogil:
 
 
 cdef bint gains_by_turning(ModelStepper self) noexcept nogil:
-    # whether impulses of facets whose normals turn within the step raise the kinetic energy at node 1: where the impulse
-    # acts along another direction than the gap of node 2 changes, it may do so
+    # whether impulses raise the kinetic energy at node 1 in a step within which normals of facets or bodies turn far: where
+    # the impulse acts along another direction than the gap of node 2 changes, it may do so
     cdef Touching* x = &self.contact
     cdef double* p = self.lane.newton.spare
     cdef double before
     cdef int k, i
-    cdef bint turns = False
+    cdef bint turns = x.slots > 0 and not largest_turn(self.shared.m, self.lane.newton.y) < FAR_TURN
     for k in range(x.count if x.slots else 0):
         i = x.member[k]
         turns = turns or (self.touch[i].kind == ON_FACET and x.cones.lam[x.cones.row[k]] > 0.0
