@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import vitree as vt
-from vitree.geometry.distances import beside
+from vitree.geometry.distances import nearest_on_segments
 
 PLACE = {"position": (0.3, -0.2, 0.5), "rotation": Rotation.from_rotvec([0.4, -0.7, 1.1]).as_matrix()}
 
@@ -60,12 +60,13 @@ def test_what_cones_and_ellipsoids_lose_is_what_their_hulls_lose():
         assert lost.min() > -1e-12 and 0.5 * shape.lost < lost.max() <= shape.lost + 1e-12
 
 
-def test_parallel_segments_lie_beside_each_other_where_they_overlap():
-    """Ends of the common part on both; none of segments that are not parallel, have no length, or lie behind."""
-    a0, a1 = np.zeros(3), np.array([2.0, 0.0, 0.0])
-    b0, b1 = np.array([3.0, 1.0, 0.0]), np.array([0.5, 1.0, 0.0])
-    expected = [[[0.5, 0, 0], [0.5, 1, 0]], [[2.0, 0, 0], [2.0, 1, 0]]]
-    np.testing.assert_allclose(beside(a0, a1, b0, b1), expected, atol=1e-15)
-    for end in ([0.5, 1.1, 0.0], [3.0, 1.0, 0.0], [4.0, 1.0, 0.0]):
-        assert beside(a0, a1, b0, np.array(end)) is None
-    assert beside(a0, a0, b0, b1) is None
+def test_no_point_of_a_segment_is_nearer():
+    rng = np.random.default_rng(2)
+    x, a, b = rng.normal(size=(3, 200, 3))
+    b[:10] = a[:10]
+    found = nearest_on_segments(x, a, b)
+    np.testing.assert_array_equal(found[:10], a[:10])
+    tries = a + np.linspace(0, 1, 1001)[:, None, None] * (b - a)
+    least = np.linalg.norm(x - tries, axis=2).min(axis=0)
+    away = np.linalg.norm(x - found, axis=1)
+    assert (away <= least + 1e-15).all() and (least - away).max() < 1e-4

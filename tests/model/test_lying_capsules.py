@@ -1,13 +1,15 @@
-"""Capsules on boxes, and capsules that lie along a box or along each other: gaps, and runs that rest on both ends."""
+"""Capsules against boxes and against each other: distances, and runs of logs that rest on both ends."""
 
 import contact_reference as oracle
 import numpy as np
 import pytest
 from contact_checks import axis, of, place, require_gap, require_rows, state, two_bodies
 from scipy.optimize import lsq_linear
+from scipy.spatial.transform import Rotation
 
 import vitree as vt
-from vitree.model.candidates import ROD_BOX
+from vitree.mechanism.spans import MOST_FACETS
+from vitree.model.candidates import BALL_BOX, BALL_ROD
 from vitree.model.contacts import gaps_at
 
 METHODS = ("linear-time", "midpoint", "rk4")
@@ -47,18 +49,47 @@ def test_capsules_against_boxes(seed):
     assert np.mean(sound) >= 0.3
 
 
-def test_a_capsule_through_a_box_has_the_depth_of_its_deepest_ball():
-    rng = np.random.default_rng(1)
-    model = two_bodies(vt.Contact("A", shapes=vt.Capsule(0.05, 0.7)), vt.Contact("B", shapes=vt.Box((0.4, 0.6, 0.8))))
-    balls = two_bodies(vt.Contact("A", np.linspace((0, 0, -0.35), (0, 0, 0.35), 1401), 0.05),
-                       vt.Contact("B", shapes=vt.Box((0.4, 0.6, 0.8))))  # fmt: skip
-    for _ in range(30):
+def test_a_capsule_through_a_box_is_left_along_a_face_or_across_an_edge():
+    """Its depth is the least shift that takes the axis out, along a normal of the box or across axis and edge."""
+    rng, half = np.random.default_rng(1), np.array((0.2, 0.3, 0.4))
+    model = two_bodies(vt.Contact("A", shapes=vt.Capsule(0.05, 0.7)), vt.Contact("B", shapes=vt.Box(2 * half)))
+    ways = []
+    for _ in range(60):
         q = state(model, rng, 0.1)
-        least = balls.contact_gaps(q).gap.min()
-        assert least - 2.6e-4 < model.contact_gaps(q).gap[0] < least + 1e-12
+        q[:3] += of(model, q, "B")[:3, 3] - of(model, q, "A")[:3, 3] + rng.uniform(-0.1, 0.1, 3)
+        X = of(model, q, "B")
+        ends = (axis(vt.Capsule(0.05, 0.7), of(model, q, "A")) - X[:3, 3]) @ X[:3, :3]
+        normals = np.concatenate([np.eye(3), np.cross(ends[1] - ends[0], np.eye(3))])
+        normals /= np.linalg.norm(normals, axis=1)[:, None]
+        normals = np.concatenate([normals, -normals])
+        away = (ends @ normals.T).min(axis=0) - np.abs(normals) @ half
+        ways.append(away.argmax() % 6 < 3)
+        found = model.contact_gaps(q)
+        assert found.gap == pytest.approx([away.max() - 0.05], abs=1e-12)
+        np.testing.assert_allclose(found.normal[0], X[:3, :3] @ normals[away.argmax()], rtol=0, atol=1e-9)
+    assert 5 < sum(ways) < 55
 
 
-# ---- the ends -----------------------------------------------------------------------------------------------
+def test_two_capsules_have_the_distance_of_a_bounded_least_squares_problem():
+    """Of axes that cross, and of axes that are parallel or nearly."""
+    rng = np.random.default_rng(6)
+    one, other = vt.Capsule(0.05, 0.7, **place(rng)), vt.Capsule(0.08, 0.5)
+    model = two_bodies(vt.Contact("A", shapes=[one]), vt.Contact("B", shapes=[other]))
+    for tilt in (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 1.0):
+        for _ in range(20):
+            q = model.neutral()
+            turn = np.concatenate([rng.uniform(-0.4, 0.4, 3), tilt * rng.normal(size=3), np.zeros(6)])
+            q[3:7] = Rotation.from_matrix(np.array(one.rotation).T).as_quat()
+            q = model.integrate(q, turn)
+            (a, a_end), (b, b_end) = axis(one, of(model, q, "A")), axis(other, of(model, q, "B"))
+            best = lsq_linear(np.column_stack([a_end - a, b - b_end]), b - a, (0, 1), tol=1e-15)
+            found = model.contact_gaps(q)
+            assert found.gap[0] == pytest.approx(np.sqrt(2 * best.cost) - 0.13, abs=1e-7)
+            assert found.gap[0] == pytest.approx(
+                oracle.capsule_capsule(np.array([a, a_end]), 0.05, np.array([b, b_end]), 0.08).gap, abs=1e-12)
+
+
+# ---- along each other ---------------------------------------------------------------------------------------
 
 
 def lying(against, rng, tilt):
@@ -75,54 +106,24 @@ def lying(against, rng, tilt):
         yield model, model.integrate(q, np.array([0, 0, 0, *tilt * rng.normal(size=3), *[0] * 6]))
 
 
-def all_of(model, q):
-    """Gaps of a pair, normals and points: of the closest points, and at the ends."""
-    found = model.contact_candidates
-    count = len(found.pair)
-    assert found.pair_end.tolist() == list(range(count)) and count == (3 if len(found.box_body) else 5)
-    return gaps_at(model, np.arange(count), np.zeros(count, int), q[None])
-
-
 @pytest.mark.parametrize("against", ["capsule", "box"])
 @pytest.mark.parametrize("tilt", [0.0, 1e-9, 1e-5, 0.03, 0.3])
-def test_the_gaps_of_the_ends_are_never_less_and_do_not_jump(against, tilt):
-    """The least is the true one; what lies flat has two of it; far from flat the closest points alone count."""
-    rng, both, compared = np.random.default_rng(int(1e3 * tilt)), 0, 0
-    half = np.array((0.25, 0.15, 0.1))
+def test_the_gap_of_what_lies_along_is_the_distance_and_does_not_jump(against, tilt):
+    rng, half = np.random.default_rng(int(1e3 * tilt)), np.array((0.25, 0.15, 0.1))
     for model, q in lying(against, rng, tilt):
-
-        def least(q, model=model):
-            one, X = axis(vt.Capsule(0.05, 0.7, rotation=ALONG_X), of(model, q, "A")), of(model, q, "B")
-            if against == "box":
-                return oracle.capsule_box(one, 0.05, X, half).gap
-            return oracle.capsule_capsule(one, 0.05, axis(vt.Capsule(0.08, 0.5, rotation=ALONG_X), X), 0.08).gap
-
-        gap, n, x, _ = all_of(model, q)
-        true = least(q)
-        assert gap.min() == pytest.approx(true, abs=2e-12)
-        np.testing.assert_allclose(np.linalg.norm(n, axis=1), 1.0, rtol=0, atol=1e-14)
-        flat = np.flatnonzero(gap[1:] < true + 10 * tilt + 1e-14) + 1
-        both += len(flat) >= 2 and np.ptp(x[flat], axis=0).max() > 0.01
+        one, X = axis(vt.Capsule(0.05, 0.7, rotation=ALONG_X), of(model, q, "A")), of(model, q, "B")
+        true = oracle.capsule_box(one, 0.05, X, half) if against == "box" else oracle.capsule_capsule(
+            one, 0.05, axis(vt.Capsule(0.08, 0.5, rotation=ALONG_X), X), 0.08)  # fmt: skip
+        found = model.contact_gaps(q)
+        if true.gap > -0.05:
+            assert found.gap == pytest.approx([true.gap], abs=2e-12)
+        else:  # its axis is in the box: it is as deep as its deepest ball at least
+            assert found.gap < true.gap + 1e-12
+        np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(found.point_a - found.point_b, found.gap * found.normal, rtol=0, atol=1e-12)
         step = 1e-7 * rng.normal(size=12)
-        after, near = all_of(model, model.integrate(q, step))[0], np.flatnonzero(gap[1:] < true + 0.01) + 1
-        assert np.abs(after - gap)[near].max(initial=0.0) < 5 * np.linalg.norm(step)
-        compared += len(near)
-    assert compared > 15 or tilt == 0.3
-    assert both >= (0 if tilt > 1e-3 else 15)
-
-
-@pytest.mark.parametrize("length", [0.3, 2.0])
-def test_contact_gaps_has_both_ends_of_what_lies_on_a_box(length):
-    model = two_bodies(vt.Contact("A", shapes=vt.Capsule(0.1, length, rotation=ALONG_X)),
-                       vt.Contact("B", shapes=vt.Box((1.0, 0.4, 0.2))))  # fmt: skip
-    q = model.neutral()
-    q[2] = 0.25
-    found = model.contact_gaps(q)
-    np.testing.assert_allclose(found.gap, [0.05, 0.05], rtol=0, atol=1e-15)
-    reach = min(length, 1.0) / 2
-    np.testing.assert_allclose(found.point_a, [(-reach, 0, 0.15), (reach, 0, 0.15)], rtol=0, atol=1e-15)
-    np.testing.assert_allclose(found.normal, [(0, 0, 1)] * 2, rtol=0, atol=1e-15)
-    assert len(model.contact_gaps(model.integrate(q, np.array([0, 0, 0, 0, 0.02, 0, *[0] * 6]))).gap) == 1
+        after = model.contact_gaps(model.integrate(q, step)).gap
+        assert np.abs(after - found.gap) < 2 * np.linalg.norm(step)
 
 
 # ---- runs ---------------------------------------------------------------------------------------------------
@@ -164,6 +165,11 @@ def test_a_log_rests_on_both_ends(rest, method):
     moment, force = np.split(run.contact_wrench("log", about="log")[-1], 2)
     np.testing.assert_allclose(force, (0, 0, 98.1), rtol=0, atol=1e-6)
     np.testing.assert_allclose(moment, 0.0, rtol=0, atol=1e-6)
+    if not yaw:
+        reach = 0.3 if shapes == [TABLE] else 0.5
+        at = run.contacts.point[run.contacts.record == len(run) - 1][:, 0]
+        ends = max(x - 0.5 * length, -reach), min(x + 0.5 * length, reach)
+        assert (at.min(), at.max()) == pytest.approx(ends, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -190,8 +196,8 @@ def test_a_log_that_falls_comes_to_rest(shapes, method):
     q[2] = 0.1 * 3**0.5 + 0.05 if len(shapes) == 2 else 0.15
     q = model.integrate(q, np.array([0, 0, 0, 0, 0.05, 0.02]))
     run = vt.simulate(model, q, duration=2.0, dt=1e-3, method=method, monitors="gap")
-    # axes that come to cross within a step, by an angle a below 0.01, may be a^2 L^2/(16 R) too near in the middle
-    assert run.monitors["gap"].min() > (-1e-11 if len(shapes) == 1 else -(0.01**2) / 1.6)
+    # rough logs jam for a few steps, whose best impulses are accepted
+    assert run.monitors["gap"].min() > (-1e-10 if len(shapes) == 1 else -2e-7)
     assert np.diff(run.energy).max() < 2e-3
     assert np.ptp(run.q[-100:, 2]) < 1e-10 and abs(of(model, run.q[-1], "log")[2, 0]) < 1e-9
 
@@ -207,24 +213,25 @@ def test_an_elastic_log_rebounds_without_turning(shapes):
 
 
 def test_the_core_has_the_gaps_of_python():
-    """Two free capsules and a box tumble onto a floor: each record's gaps are those of its state."""
+    """Capsules, a box and balls tumble onto a floor: gaps of balls on capsules and boxes are those of the states."""
     tree = vt.Tree("heap")
     tree.contact(vt.Ground(friction=0.5))
-    shapes = vt.Box((0.5, 0.4, 0.2)), vt.Capsule(0.06, 0.6, rotation=ALONG_X), vt.Capsule(0.05, 0.4)
+    shapes = (vt.Box((0.5, 0.4, 0.2)), vt.Capsule(0.06, 0.6, rotation=ALONG_X), vt.Sphere(0.08), vt.Capsule(0.05, 0.4),
+              vt.Sphere(0.06))  # fmt: skip
     for k, shape in enumerate(shapes):
         tree.world.add(vt.free(f"f{k}"), vt.body(f"b{k}", 1.0, (0.02, 0.02, 0.02)))
         tree.contact(vt.Contact(f"b{k}", shapes=shape))
     model = tree.compile()
     q = model.neutral()
-    q[2], q[9], q[16] = 0.11, 0.4, 0.8
-    v = np.random.default_rng(4).normal(size=model.nv)
+    q[2::7] = 0.11, 0.3, 0.6, 0.95, 1.3
+    v = 0.3 * np.random.default_rng(4).normal(size=model.nv)
     run = vt.simulate(model, q, v, duration=1.0, dt=1e-3, monitors=("gap", "momentum_balance"))
     found, log = model.contact_candidates, run.contacts
-    first = len(found.body)
-    some = np.flatnonzero(log.number >= first)
-    assert len(set(found.pair_end[log.number[some] - first])) == 3
-    assert (found.pair_kind[log.number[some] - first] == ROD_BOX).any()
+    first, facets = len(found.body), len(found.body) + len(found.pair)
+    some = np.flatnonzero((log.number >= first) & (log.number < facets))
+    assert set(found.pair_kind[log.number[some] - first]) == {BALL_ROD, BALL_BOX}
     own = gaps_at(model, log.number[some], np.arange(len(some)), run.q[log.record[some]])[0]
     np.testing.assert_allclose(log.gap[some], own, rtol=0, atol=1e-11)
+    assert len({*((log.number[log.number >= facets] - facets) // MOST_FACETS).tolist()}) >= 2  # convex pairs
     assert run.monitors["gap"].min() > -1e-11
     assert np.abs(run.monitors["momentum_balance"]).max() < 1e-11

@@ -119,6 +119,15 @@ def test_fast_bodies_that_pass_thin_ones_are_told(thing):
     assert vt.simulate(model, aside, v, duration=0.02, dt=1e-3).warnings == ()
 
 
+@pytest.mark.parametrize("thing", [vt.Box((0.1, 0.1, 0.02), position=(0.5, 0, 0)),
+                                   vt.Sphere(0.02, position=(0.5, 0, 0))], ids=["plate", "ball"])  # fmt: skip
+def test_ends_of_fast_capsules_that_pass_others_are_told(thing):
+    rod = vt.Capsule(0.01, 1.0, rotation=((0, 0, 1), (0, 1, 0), (-1, 0, 0)))
+    run = vt.simulate(one_above_another(rod, thing, between=0.55), v0=[0, 0, -100.0, 0, 0, 0], duration=0.02, dt=1e-3)
+    (told,) = run.warnings
+    assert run.q[-1, 2] < -1.0 and "passes through" in told
+
+
 @pytest.mark.parametrize("chunk", [1, 2, 1024])
 @pytest.mark.parametrize("step", [0, 1, 2, 3])
 def test_a_ball_that_passes_is_told_of_any_step_that_is_recorded(step, chunk, monkeypatch):

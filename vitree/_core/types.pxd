@@ -130,7 +130,6 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     int body_b
     int dim             # rows of its impulse: 1 without friction, 3, or more with friction of turning
     int patch           # equal for points of one body on one plane, else -1
-    int end             # of segments: 0 the closest points; where they lie along 1, 2 the ends of a, and 3, 4 those of b
     int iq              # of a joint's limit
     int iv
     double sign         # 1: a lower limit, -1: an upper one
@@ -218,8 +217,8 @@ cdef enum:
 
 cdef enum:
     ON_PLANE = 0        # a point or a sphere on a plane of the world
-    SEGMENTS = 1        # spheres and capsules: points within a radius of a segment
-    ON_BOX = 2          # a sphere or a capsule on a box
+    SEGMENTS = 1        # a sphere and another one or a capsule: points within a radius of a segment
+    ON_BOX = 2          # a sphere on a box
     AT_LIMIT = 3        # a coordinate at its limit
     ON_FIELD = 4        # a point or a sphere on a surface of the world
     ROLLS = 5           # a disk or a ball that rolls without slip on a plane of the world

@@ -277,7 +277,7 @@ cdef class ContactList:
                 raise ValueError("a contact lies on a surface that is not given")
             e.kind, e.dim = one["kind"], one["dim"]
             e.body_a, e.body_b, e.patch = one.get("body_a", -1), one.get("body_b", -1), one.get("patch", -1)
-            e.iq, e.iv, e.end = one.get("iq", -1), one.get("iv", -1), one.get("end", 0)
+            e.iq, e.iv = one.get("iq", -1), one.get("iv", -1)
             e.sign, e.bound = one.get("sign", 1.0), one.get("bound", 0.0)
             e.radius_a, e.radius_b = one.get("radius_a", 0.0), one.get("radius_b", 0.0)
             e.offset, e.friction, e.restitution = one.get("offset", 0.0), one.get("friction", 0.0), one.get("restitution", 0.0)

@@ -256,7 +256,7 @@ def _facts_of_contacts(model: Model) -> JsonObject:
 
 def _count_pairs(found: Candidates) -> int:
     """Return how many pairs of shapes of bodies may touch."""
-    return int((found.pair_end == 0).sum() + (found.solid_source[found.facing[:, 1]] >= 0).sum())
+    return len(found.pair) + int((~found.on_ground).sum())
 
 
 def _lines_of_contacts(model: Model) -> list[str]:

@@ -71,11 +71,10 @@ def add_contacts(spec: MjSpec, bodies: list[MjsBody], model: Model, dt: float, t
         for geom, contact in made.moving:
             assert ground is not None
             _add_pair(spec, (geom, name), against_ground(contact, ground), dt, timeconst)
-    for k in np.flatnonzero(found.pair_end == 0).tolist():
-        i, j = found.pair[k].tolist()
+    for k, (i, j) in enumerate(found.pair.tolist()):
         other = (made.boxes if found.pair_kind[k] else made.rods)[j]
         _add_pair(spec, (made.rods[i], other), found.pair_numbers[k], dt, timeconst)
-    for k in np.flatnonzero(found.solid_source[found.facing[:, 1]] >= 0).tolist():
+    for k in np.flatnonzero(~found.on_ground).tolist():
         i, j = found.facing[k].tolist()
         _add_pair(spec, (made.solids[i], made.solids[j]), found.facing_numbers[k], dt, timeconst)
 

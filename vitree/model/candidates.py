@@ -13,18 +13,7 @@ from vitree._core import scalar
 from vitree._core.types import ShapeList
 from vitree.errors import ModelError
 from vitree.findings import Finding
-from vitree.geometry.distances import (
-    beside,
-    closest_on_segments,
-    end_of_box,
-    ends_beside,
-    nearest_of_box,
-    nearest_shares,
-    raised,
-    rim_levers,
-    spared,
-    square_sines,
-)
+from vitree.geometry.distances import nearest_of_box, nearest_on_segments, rim_levers
 from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.numbers import array_of
 from vitree.geometry.shapes import Box, Capsule, Cone, ConvexPart, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
@@ -41,18 +30,13 @@ if TYPE_CHECKING:
 #: Balls whose radius is below this share of the largest distance between points of their body count as points: a foot
 #: on four small balls does not roll.
 SMALL = 0.1
-#: [m] a capsule lies along a face if the gaps at its ends are this near to the least one.
-LEVEL = 1e-9
 #: Hulls and points of bodies with so few joints between them overlap in ordinary motions of robots, and do not touch;
 #: convex parts do, of bodies that are clear of each other at neutral.
 BESIDE = 3
 #: How many pairs a text names, and pairs with faces of meshes from which on they are told.
 NAMED, MANY_PAIRS = 4, 2000
-#: Kinds of pairs.
-ROD_ROD, ROD_BOX = 0, 1
-#: Places at ends of what lies along: of rods those of the one and of the other, and along a box those of the rod.
-ENDS = {ROD_ROD: (1, 2, 3, 4), ROD_BOX: (1, 2)}
-
+#: Kinds of pairs of a ball.
+BALL_ROD, BALL_BOX = 0, 1
 
 #: Gaps (n,) [m], normals, and the points of a and of b (n, 3) [m].
 Gaps = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -101,7 +85,7 @@ class Candidates:
         n . x = d of the ground's half-spaces: unit normal, d [m].
     terrain : HeightField or None
     rod_body, rod_source : (m,) arrays of int32
-        Of spheres and capsules that may touch others; those of the world included.
+        Of spheres and capsules; those of the world included.
     rod_ends : (m, 2, 3) array
         Both the same of a sphere.
     rod_radius : (m,) array
@@ -111,12 +95,9 @@ class Candidates:
     box_p, box_half : (k, 3) arrays
         Middles, and half the edges.
     pair_kind : (r,) array of int32
-        0: rod against rod, 1: rod against box.
+        Of pairs with a sphere. 0: another sphere or a capsule, 1: a box.
     pair : (r, 2) array of int32
-        Rows of the two; the first of rod pairs is the lower row.
-    pair_end : (r,) array of int32
-        Of a capsule against a capsule or a box: 0 where the two are nearest to each other. Where one lies along the
-        other 1 and 2 at the ends of the first, and 3 and 4 at those of a second capsule. These are behind all others.
+        Rows of the two; of two rods the first is the lower row, and of a sphere and a box the sphere.
     pair_numbers : (r, 6) array
     solids : tuple of mappings
         Convex shapes as the core takes them; the half-spaces of the ground are the last.
@@ -152,7 +133,6 @@ class Candidates:
     box_half: np.ndarray
     pair_kind: np.ndarray
     pair: np.ndarray
-    pair_end: np.ndarray
     pair_numbers: np.ndarray
     solids: tuple[Mapping[str, Any], ...]
     solid_source: np.ndarray
@@ -257,14 +237,13 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
     """
     points, rods, boxes, solids = _placed(index, flat)
     columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
-    kinds, pairs, ends, overlap = _pairs(index, flat, columns, poses)
+    kinds, pairs, overlap = _pairs(index, flat, columns, poses)
     at = (columns["rod_source"], columns["box_source"])
     facing, facing_overlap = _facing(index, flat, solids, poses)
     numbers = [between(flat.contacts[at[0][i]], flat.contacts[at[k][j]], flat.ground)
                for k, (i, j) in zip(kinds, pairs, strict=True)]  # fmt: skip
     return Candidates(
-        **columns, pair_kind=np.array(kinds, np.int32), pair=np.array(pairs, np.int32).reshape(-1, 2),
-        pair_end=np.array(ends, np.int32),
+        **columns, pair_kind=kinds, pair=pairs,
         pair_numbers=np.array(numbers, float).reshape(-1, SURFACE), **facing,
         left_out=np.unique(np.concatenate([overlap, facing_overlap]), axis=0),
     )  # fmt: skip
@@ -308,7 +287,7 @@ def _columns(poses: np.ndarray) -> np.ndarray:
 
 
 def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -> tuple[Columns, np.ndarray]:
-    """The convex shapes, and the pairs of them that may touch and are neither two rods nor a rod and a box.
+    """The convex shapes, and the pairs of them that may touch and are not those of :func:`_pairs`.
 
     And rows (n, 2) of ``flat.contacts`` of pairs that are left out since they overlap.
     """
@@ -373,7 +352,7 @@ def _open_pairs(
 ) -> np.ndarray:
     """Rows (n, 2) of int32 of convex shapes that may touch, the first of which moves.
 
-    Left out are those that are a pair of their own kind, two rods, or a rod and a box, and two points.
+    Left out are two points, and the pairs of :func:`_pairs`: a sphere and another one, a capsule or a box.
     """
     point = np.array([shape is None for shape in shapes], bool)
     ball, rod, box, hull, part = (np.array([isinstance(shape, kind) for shape in shapes], bool)
@@ -393,7 +372,7 @@ def _open_pairs(
 
 
 def _placed(index: Index, flat: Flat) -> tuple[list[_Point], list[_Rod], list[_Box], list[_Solid]]:
-    """The points, rods and boxes of contacts in the core frames of their bodies."""
+    """The points, rods, boxes and convex shapes of contacts in the core frames of their bodies."""
     points: list[_Point] = []
     rods: list[_Rod] = []
     boxes: list[_Box] = []
@@ -472,17 +451,20 @@ def _box_rows(boxes: list[_Box]) -> Columns:
 
 def _pairs(
     index: Index, flat: Flat, columns: Columns, poses: np.ndarray
-) -> tuple[list[int], list[tuple[int, int]], list[int], np.ndarray]:
-    """Kinds, rows and ends of the pairs that may touch; rows (n, 2) of ``flat.contacts`` of those that overlap."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Kinds (r,) and rows (r, 2) of pairs with a sphere that may touch.
+
+    And rows (n, 2) of ``flat.contacts`` of those that are left out since they overlap.
+    """
     rod_body, box_body = columns["rod_body"], columns["box_body"]
     rod_source, box_source = columns["rod_source"], columns["box_source"]
-    shut = shut_pairs(index, flat)
+    shut, whole = shut_pairs(index, flat), whole_pairs(flat)
     one, other = np.triu_indices(len(rod_body), 1)
     long = (columns["rod_ends"][:, 0] != columns["rod_ends"][:, 1]).any(axis=1)
     open_ = ~shut[rod_source[one], rod_source[other]] & ~(long[one] & long[other])
     one, other = one[open_], other[open_]
-    ball, box = (x.ravel() for x in np.meshgrid(np.arange(len(rod_body)), np.arange(len(box_body)), indexing="ij"))
-    open_ = ~shut[rod_source[ball], box_source[box]] & ~long[ball]
+    ball, box = (x.ravel() for x in np.meshgrid(np.flatnonzero(~long), np.arange(len(box_body)), indexing="ij"))
+    open_ = ~shut[rod_source[ball], box_source[box]]
     ball, box = ball[open_], box[open_]
     whole, parted = whole_pairs(flat), parted_pairs(index, flat)
     free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]
@@ -491,13 +473,9 @@ def _pairs(
     clear |= parted[rod_source[ball], box_source[box]]
     overlap = np.concatenate([np.column_stack([rod_source[one[~free]], rod_source[other[~free]]]),
                               np.column_stack([rod_source[ball[~clear]], box_source[box[~clear]]])])  # fmt: skip
-    rows = [*zip(one[free].tolist(), other[free].tolist(), strict=True)]
-    against = [*zip(ball[clear].tolist(), box[clear].tolist(), strict=True)]
-    kinds, pairs = [ROD_ROD] * len(rows) + [ROD_BOX] * len(against), rows + against
-    along = [k for k, (i, j) in enumerate(pairs) if long[i] and (kinds[k] == ROD_BOX or long[j])]
-    ends = [(k, end) for k in along for end in ENDS[kinds[k]]]
-    return (kinds + [kinds[k] for k, _ in ends], pairs + [pairs[k] for k, _ in ends],
-            [0] * len(pairs) + [end for _, end in ends], overlap)  # fmt: skip
+    pairs = np.concatenate([np.column_stack([one[free], other[free]]), np.column_stack([ball[clear], box[clear]])])
+    kinds = np.repeat([BALL_ROD, BALL_BOX], [free.sum(), clear.sum()])
+    return kinds.astype(np.int32), pairs.astype(np.int32), overlap
 
 
 def shut_pairs(index: Index, flat: Flat) -> np.ndarray:
@@ -592,71 +570,35 @@ def _of(columns: Columns | Candidates, name: str) -> np.ndarray:
 
 
 def _rod_gaps(columns: Columns | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> Gaps:
-    """Gaps (n,), normals, points of a and of b (n, 3) of rods i against rods j, at their closest points."""
-    ends = in_world(_of(columns, "rod_body"), _of(columns, "rod_ends"), poses)
-    x, y = closest_on_segments(ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1])
-    return ball_gaps(x, y, _of(columns, "rod_radius")[i], _of(columns, "rod_radius")[j])
+    """Gaps (n,), normals, points of a and of b (n, 3) of rods i against rods j, one of which is a ball."""
+    ends, radius = in_world(_of(columns, "rod_body"), _of(columns, "rod_ends"), poses), _of(columns, "rod_radius")
+    return rod_gaps(ends[i], ends[j], radius[i], radius[j])
 
 
-def ball_gaps(x: np.ndarray, y: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> Gaps:
-    """The same of balls about x and y (n, 3)."""
+def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> Gaps:
+    """The same of rods (n, 2, 3) of radii (n,) against rods, one of which is a ball."""
+    x, y = nearest_on_segments(b[:, 0], a[:, 0], a[:, 1]), nearest_on_segments(a[:, 0], b[:, 0], b[:, 1])
     away = np.linalg.norm(x - y, axis=1)
     n = np.where(away[:, None] > 0, (x - y) / np.where(away, away, 1.0)[:, None], (0.0, 0.0, 1.0))
     return away - ra - rb, n, x - ra[:, None] * n, y + rb[:, None] * n
 
 
-def _box_gaps(
-    columns: Columns | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray, end: np.ndarray | int = 0
-) -> Gaps:
-    """The same of rods i against boxes j."""
-    ends = in_world(_of(columns, "rod_body")[i], _of(columns, "rod_ends")[i], poses)
+def _box_gaps(columns: Columns | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> Gaps:
+    """The same of balls i against boxes j."""
+    c = in_world(_of(columns, "rod_body")[i], _of(columns, "rod_ends")[i, 0], poses)
     bodies, *box = (_of(columns, name)[j] for name in ("box_body", "box_E", "box_p", "box_half"))
-    at = np.concatenate([poses, np.eye(3, 4)[None]])[bodies]
-    return box_gaps(ends, _of(columns, "rod_radius")[i], np.broadcast_to(end, len(ends)), at, *box)
+    return box_gaps(c, _of(columns, "rod_radius")[i], np.concatenate([poses, np.eye(3, 4)[None]])[bodies], *box)
 
 
 def box_gaps(
-    ends: np.ndarray, radius: np.ndarray, end: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray,
-    half: np.ndarray, rows: bool = False,
-) -> Gaps:  # fmt: skip
-    """The same of rods (n, 2, 3), at ends (n,) of :class:`Candidates`, against boxes (E, p, half) of bodies at poses.
-
-    The poses are (n, 3, 4). With ``rows`` gaps are those of the core, where ends stand for the closest points.
-    """
+    c: np.ndarray, radius: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray, half: np.ndarray
+) -> Gaps:
+    """The same of balls about c (n, 3) against boxes (E, p, half) of bodies at poses (n, 3, 4)."""
     R = at[:, :, :3] @ E
     middle = np.einsum("nij,nj->ni", at[:, :, :3], p) + at[:, :, 3]
-    own, c = np.einsum("nji,nkj->nki", R, ends - middle[:, None]), ends[:, 0].copy()
-    d = own[:, 1] - own[:, 0]
-    away, n, y = np.empty(len(c)), np.empty_like(c), np.empty_like(c)
-    k = np.flatnonzero(end == 0)
-    s = nearest_shares(own[k, 0], d[k], half[k])[:, None]
-    away[k], n[k], y[k] = nearest_of_box(own[k, 0] + s * d[k], half[k])
-    c[k] += s * (ends[k, 1] - ends[k, 0])
-    k = k[d[k].any(axis=1)] if rows else k[:0]
-    both = [end_of_box(own[k, 0], d[k], radius[k], half[k], np.full(len(k), which)) for which in ENDS[ROD_BOX]]
-    away[k] += spared(away[k], np.minimum(both[0][0], both[1][0]), both[0][4], radius[k])
-    k = np.flatnonzero(end)
-    away[k], n[k], x, y[k], _ = end_of_box(own[k, 0], d[k], radius[k], half[k], end[k])
-    c[k] = np.einsum("nij,nj->ni", R[k], x) + middle[k]
+    away, n, y = nearest_of_box(np.einsum("nji,nj->ni", R, c - middle), half)
     n, y = (np.einsum("nij,nj->ni", R, x) for x in (n, y))
     return away - radius, n, c - radius[:, None] * n, y + middle
-
-
-def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray, end: np.ndarray) -> Gaps:
-    """The same of rods (n, 2, 3) against rods, at ends (n,) of :class:`Candidates`, as the core has them."""
-    segments = a[:, 0], a[:, 1], b[:, 0], b[:, 1]
-    x, y = closest_on_segments(*segments)
-    gap, more, reach = ball_gaps(x, y, ra, rb)[0], np.zeros(len(x)), ra + rb
-    u, v = a[:, 1] - a[:, 0], b[:, 1] - b[:, 0]
-    square, ends = square_sines(u, v), ends_beside(*segments)
-    least = np.min([ball_gaps(p, q, ra, rb)[0] for p, q in ends], axis=0)
-    long = u.any(axis=1) & v.any(axis=1)
-    more[long] = spared(gap, least + raised(square, reach), square, reach)[long]
-    for which, (p, q) in enumerate(ends, start=1):
-        k = end == which
-        x[k], y[k], more[k] = p[k], q[k], raised(square, reach)[k]
-    gap, n, on_a, on_b = ball_gaps(x, y, ra, rb)
-    return gap + more, n, on_a, on_b
 
 
 def plane_gaps(c: np.ndarray, radius: np.ndarray, plane: np.ndarray) -> Gaps:
@@ -678,41 +620,6 @@ def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> Gap
     return gap, n, x, x - gap[:, None] * n
 
 
-def _rod_places(found: Candidates, poses: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Rows of two rods, closest points (n, 3) of their axes, and pairs; parallel rods beside each other have two."""
-    one, other = found.pair[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)].T
-    ends = in_world(found.rod_body, found.rod_ends, poses)
-    x, y = closest_on_segments(ends[one, 0], ends[one, 1], ends[other, 0], ends[other, 1])
-    rows, xs, ys = [], [], []
-    for k, (i, j) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
-        two = beside(*ends[i], *ends[j])
-        for p, r in ((x[k], y[k]),) if two is None else two:
-            rows.append(k)
-            xs.append(p)
-            ys.append(r)
-    return one[rows], other[rows], np.array(xs).reshape(-1, 3), np.array(ys).reshape(-1, 3), np.array(rows, int)
-
-
-def _box_rows_of(found: Candidates, poses: np.ndarray) -> np.ndarray:
-    """Rows of pairs with boxes: where they are nearest; of capsules that lie along a face both ends."""
-    rows = np.flatnonzero(found.pair_kind == ROD_BOX)
-    least, ends = (rows[(found.pair_end[rows] > 0) == behind] for behind in (False, True))
-    if not len(ends):
-        result: np.ndarray = least
-        return result
-    both = {tuple(found.pair[k].tolist()): (k, k + 1) for k in ends[::2]}
-    i, j = found.pair[rows].T
-    gap, _, x, _ = _box_gaps(found, poses, i, j, found.pair_end[rows])
-    at = dict(zip(rows.tolist(), range(len(rows)), strict=True))
-    chosen: list[int] = []
-    for k in least.tolist():
-        one, other = both.get(tuple(found.pair[k].tolist()), (k, k))
-        near = max(gap[at[one]], gap[at[other]]) <= gap[at[k]] + LEVEL
-        lies = near and np.abs(x[at[one]] - x[at[other]]).max() > LEVEL
-        chosen += [one, other] if lies else [k]
-    return np.array(chosen, dtype=int)
-
-
 def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     """Return the gaps of candidates at poses (nbody, 3, 4) [m] of the core frames, those with the ground first."""
     name = [contact.frame if isinstance(contact, Contact) else "" for contact in flat.contacts]
@@ -727,25 +634,19 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
         a += [name[k] for k in found.source]
         b += ["ground"] * len(c)
     _add_facing(found, name, np.flatnonzero(found.on_ground), poses, (a, b, parts))
-    one, other, x, y, _ = _rod_places(found, poses)
-    a += [name[k] for k in found.rod_source[one]]
-    b += [name[k] for k in found.rod_source[other]]
-    parts.append(ball_gaps(x, y, found.rod_radius[one], found.rod_radius[other]))
-    rows = _box_rows_of(found, poses)
-    ball, box = found.pair[rows].T
-    a += [name[k] for k in found.rod_source[ball]]
-    b += [name[k] for k in found.box_source[box]]
-    parts.append(_box_gaps(found, poses, ball, box, found.pair_end[rows]))
+    for kind, source, pair_gaps in ((BALL_ROD, found.rod_source, _rod_gaps), (BALL_BOX, found.box_source, _box_gaps)):
+        one, other = found.pair[found.pair_kind == kind].T
+        a += [name[k] for k in found.rod_source[one]]
+        b += [name[k] for k in source[other]]
+        parts.append(pair_gaps(found, poses, one, other))
     _add_facing(found, name, np.flatnonzero(~found.on_ground), poses, (a, b, parts))
     return ContactGaps(tuple(a), tuple(b), *(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
-def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
+def gap_numbers(found: Candidates) -> np.ndarray:
     """Return the ``numbers`` (n, 6) of what :func:`gaps_of` has rows for."""
-    rods = found.pair_numbers[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)][_rod_places(found, poses)[-1]]
-    boxes = found.pair_numbers[_box_rows_of(found, poses)]
     below = found.on_ground
-    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), found.facing_numbers[below], rods, boxes,
+    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), found.facing_numbers[below], found.pair_numbers,
                            found.facing_numbers[~below]])  # fmt: skip
 
 

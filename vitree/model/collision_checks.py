@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from vitree.geometry.solids import HALF_SPACE, planes_about, points_within
@@ -67,32 +70,35 @@ def sources_of_pair(found: Candidates, pair: int) -> tuple[int, int]:
 
 
 def _rods_that_pass(found: Candidates, poses: np.ndarray) -> list[tuple[int, int]]:
-    """Steps and pairs of spheres and capsules that pass each other, or boxes."""
-    rows = np.flatnonzero(found.pair_end == 0)
+    """Steps and pairs of a sphere and another one, a capsule or a box that pass each other."""
     told: list[tuple[int, int]] = []
     middles = [_middles(found.rod_body, found.rod_ends.mean(axis=1), poses),
                _middles(found.box_body, found.box_p, poses)]  # fmt: skip
     moves = [np.linalg.norm(np.diff(x, axis=0), axis=2) for x in middles]
-    for k in rows.tolist():
-        (i, j), box = found.pair[k].tolist(), bool(found.pair_kind[k])
+    for k, (i, j) in enumerate(found.pair.tolist()):
+        box = bool(found.pair_kind[k])
         radius = float(found.rod_radius[i])
         thick = 2.0 * radius + (2.0 * float(found.box_half[j].min()) if box else 2.0 * float(found.rod_radius[j]))
         fast = np.flatnonzero(moves[0][:, i] + moves[1 if box else 0][:, j] > thick)
         if not len(fast):
             continue
-        ends = np.stack([found.rod_ends[i, 0], found.rod_ends[i].mean(axis=0), found.rod_ends[i, 1]])
-        for at in ends if (ends[0] != ends[2]).any() else ends[:1]:
-            x = [_world(found.rod_body[i], at, poses[fast + one]) for one in (0, 1)]
-            if box:
-                hit = _through_box(found, j, x, [poses[fast + one] for one in (0, 1)])
-            else:
-                hit = _through_ball(found, j, x, [poses[fast + one] for one in (0, 1)], radius)
-            told += [(int(step), k) for step in fast[hit]]
+        ends = [poses[fast], poses[fast + 1]]
+        for at in _places(found, i):
+            x = [_world(found.rod_body[i], at, pose) for pose in ends]
+            hits = [_through_box(found, j, x, ends)] if box else [
+                _through_ball(found, j, middle, x, ends, radius) for middle in _places(found, j)]  # fmt: skip
+            told += [(int(step), k) for hit in hits for step in fast[hit]]
     return told
 
 
+def _places(found: Candidates, k: int) -> np.ndarray:
+    """The middle of a sphere, and the middle and the ends of a capsule, (n, 3) [m]."""
+    first, last = found.rod_ends[k]
+    return np.array([first]) if (first == last).all() else np.array([first, 0.5 * (first + last), last])
+
+
 def _solids_that_pass(found: Candidates, poses: np.ndarray) -> list[tuple[int, int]]:
-    """Steps and pairs of convex shapes whose middles pass through the other; nothing passes half-spaces."""
+    """Steps and pairs of convex shapes that pass through the other; nothing passes half-spaces."""
     told: list[tuple[int, int]] = []
     used = [k for k in np.unique(found.facing).tolist() if found.solids[k]["kind"] != HALF_SPACE]
     if not used:
@@ -114,9 +120,14 @@ def _solids_that_pass(found: Candidates, poses: np.ndarray) -> list[tuple[int, i
             if other not in planes:
                 continue
             ends = [poses[fast], poses[fast + 1]]
-            ways = [_seen(body[other], _world(body[one], middle[one], at), at) for at in ends]
-            told += [(int(step), row) for step in fast[_through_planes(planes[other], *ways)]]
+            for x in (middle[one], *(found.solids[one]["x"] if _is_capsule(found.solids[one]) else ())):
+                ways = [_seen(body[other], _world(body[one], x, at), at) for at in ends]
+                told += [(int(step), row) for step in fast[_through_planes(planes[other], *ways)]]
     return told
+
+
+def _is_capsule(solid: Mapping[str, Any]) -> bool:
+    return bool(solid.get("radius")) and len(solid["x"]) == 2
 
 
 def _middles(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
@@ -160,9 +171,10 @@ def _through_box(found: Candidates, j: int, x: list[np.ndarray], poses: list[np.
     return _through_planes(planes, *(_seen(int(found.box_body[j]), *each) for each in zip(x, poses, strict=True)))
 
 
-def _through_ball(found: Candidates, j: int, x: list[np.ndarray], poses: list[np.ndarray], radius: float) -> np.ndarray:
-    """Whether straight ways of balls (n,) lead by the middle of another round part to its other side."""
-    middle = found.rod_ends[j].mean(axis=0)
+def _through_ball(
+    found: Candidates, j: int, middle: np.ndarray, x: list[np.ndarray], poses: list[np.ndarray], radius: float
+) -> np.ndarray:
+    """Whether straight ways of balls (n,) lead by a ball of another round part, about ``middle``, to its other side."""
     a, b = (at - _world(found.rod_body[j], middle, pose) for at, pose in zip(x, poses, strict=True))
     way, reach = b - a, radius + float(found.rod_radius[j])
     share = -np.einsum("ni,ni->n", a, way) / np.maximum(np.einsum("ni,ni->n", way, way), 1e-300)

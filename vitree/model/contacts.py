@@ -16,8 +16,8 @@ from vitree.mechanism.contacts import Contact
 from vitree.mechanism.spans import MOST_FACETS
 from vitree.model.broadcasting import finite_result, of_full
 from vitree.model.candidates import (
-    ROD_BOX,
-    ROD_ROD,
+    BALL_BOX,
+    BALL_ROD,
     Candidates,
     ContactGaps,
     Gaps,
@@ -338,13 +338,13 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
     def on_rods(some: np.ndarray) -> Gaps:
         i, j = found.pair[pair[some]].T
         radii = found.rod_radius[i], found.rod_radius[j]
-        return rod_gaps(rods(i, some), rods(j, some), *radii, found.pair_end[pair[some]])
+        return rod_gaps(rods(i, some), rods(j, some), *radii)
 
     def on_boxes(some: np.ndarray) -> Gaps:
         i, j = found.pair[pair[some]].T
         at = poses[bodies(found.box_body[j], some)]
         box = found.box_E[j], found.box_p[j], found.box_half[j]
-        return box_gaps(rods(i, some), found.rod_radius[i], found.pair_end[pair[some]], at, *box, rows=True)
+        return box_gaps(rods(i, some)[:, 0], found.rod_radius[i], at, *box)
 
     def on_facets(some: np.ndarray) -> Gaps:
         which, place = np.divmod(pair[some] - len(found.pair), MOST_FACETS)
@@ -365,7 +365,7 @@ def gaps_at(model: ContactMethods, number: np.ndarray, row: np.ndarray, q: np.nd
     kind[pair >= 0] = 4
     kind[(pair >= len(found.pair)) & (pair < len(found.pair) + facets)] = 5
     of_two = (pair >= 0) & (pair < len(found.pair))
-    kind[of_two] = np.where(found.pair_kind[pair[of_two]] == ROD_ROD, 2, 3)
+    kind[of_two] = np.where(found.pair_kind[pair[of_two]] == BALL_ROD, 2, 3)
     for k, gaps in enumerate((on_planes, on_terrain, on_rods, on_boxes, on_wheels, on_facets)):
         some = np.flatnonzero(kind == k)
         if len(some):
@@ -412,7 +412,7 @@ def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     found: Candidates = model.contact_candidates
     one, other = found.pair.T
-    box = found.pair_kind == ROD_BOX
+    box = found.pair_kind == BALL_BOX
     second = np.where(box, -1, 0)
     second[box], second[~box] = found.box_body[other[box]], found.rod_body[other[~box]]
     own, others = (np.repeat([found.solids[k].get("body", -1) for k in side], MOST_FACETS) for side in found.facing.T)

@@ -24,7 +24,7 @@ def gaps_of_faces(flat: Flat, found: Candidates, poses: np.ndarray, near: float)
     line there is one for each corner of what the two have in common. Poses (nbody, 3, 4) [m] are those of the core
     frames.
     """
-    gaps, numbers = gaps_of(flat, found, poses), gap_numbers(found, poses)
+    gaps, numbers = gaps_of(flat, found, poses), gap_numbers(found)
     below = np.flatnonzero(found.on_ground)
     others = np.flatnonzero(~found.on_ground)
     row = np.empty(len(found.facing), int)  # of each pair

@@ -33,7 +33,7 @@ from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
 from vitree.mechanism.spans import AT_LIMIT, MOST_FACETS, ON_BOX, ON_FIELD, ON_PLANE, ROLLS, RUBS, SEGMENTS, spans_of
 from vitree.mechanism.tables import pieces
 from vitree.memory import require_memory
-from vitree.model.candidates import ROD_BOX, Candidates, Wheels
+from vitree.model.candidates import BALL_BOX, Candidates, Wheels
 from vitree.model.user_inputs import Constraint as WrittenConstraint
 from vitree.model.user_inputs import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
@@ -304,12 +304,10 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
                 **ground, **_surface(numbers), "body_a": body, "point_a": point, "radius_a": radius,
                 "patch": patch + k * count if flat_ground else -1,
             })  # fmt: skip
-    for kind, end, (one, other), numbers in zip(
-        found.pair_kind, found.pair_end, found.pair, found.pair_numbers, strict=True
-    ):
-        row = {"end": end, **_surface(numbers), "body_a": found.rod_body[one], "radius_a": found.rod_radius[one],
+    for kind, (one, other), numbers in zip(found.pair_kind, found.pair, found.pair_numbers, strict=True):
+        row = {**_surface(numbers), "body_a": found.rod_body[one], "radius_a": found.rod_radius[one],
                "point_a": found.rod_ends[one, 0], "end_a": found.rod_ends[one, 1]}  # fmt: skip
-        if kind == ROD_BOX:
+        if kind == BALL_BOX:
             row |= {"kind": ON_BOX, "body_b": found.box_body[other], "point_b": found.box_p[other],
                     "axes_b": found.box_E[other].T.ravel(), "half_b": found.box_half[other]}  # fmt: skip
         else:
@@ -333,7 +331,7 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
     frame = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
     names = [(frame[k], "ground") for _ in range(found.grounds) for k in found.source]
     for kind, (one, other) in zip(found.pair_kind, found.pair, strict=True):
-        source = found.box_source if kind == ROD_BOX else found.rod_source
+        source = found.box_source if kind == BALL_BOX else found.rod_source
         names.append((frame[found.rod_source[one]], frame[source[other]]))
     for one, other in found.facing.tolist():
         below = int(found.solid_source[other])

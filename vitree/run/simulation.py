@@ -335,11 +335,11 @@ class Simulation:
 
     @property
     def gaps(self) -> np.ndarray:
-        """The gaps (n,) [m] of the state, in the order of ``model.contact_gaps``; negative in penetration.
+        """The gaps (n,) [m] of the state; negative in penetration.
 
-        ``contacts.names[:n]`` are their names: points on each surface of the ground, then pairs. Capsules that may lie
-        along others or along boxes have rows of their ends too, behind all others; those of ends that do not touch are
-        too large there. It is always the same array, which cannot be written to.
+        ``contacts.names[:n]`` are their names: points on each surface of the ground, then spheres against spheres,
+        capsules and boxes, then other pairs. These have eight rows each, one for each point at which the two may touch:
+        the first is the gap, and the others are infinite. It is always the same array, which cannot be written to.
         """
         return self._views.gaps
 

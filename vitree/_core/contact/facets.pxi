@@ -19,8 +19,10 @@ cdef double AT_PLATE = 1e-9
 cdef double PUSHING_GAP = 1e-10
 #: The rank among facets that may be replaced of those that pushed in a previous trial, relative to the others
 cdef double PUSHED_RANK = 1e-3
-#: Points nearer to each other than this fraction of the size of a shape are beside each other
+#: Points nearer to each other than this fraction of the size of a shape are beside each other; and of the axis of a capsule
+#: along a line, where several are needed
 cdef double BESIDE = 0.1
+cdef double BESIDE_ON_AXIS = 0.01
 
 
 cdef void drop_added(Touching* x) noexcept nogil:
@@ -310,7 +312,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
     cdef bint moves
-    cdef double rank = 0.0, away, least_away = INFINITY
+    cdef double rank = 0.0, away, least_away = INFINITY, beside = BESIDE_ON_AXIS if f.fb.kind == EDGE else BESIDE
     cdef Facet g = f[0]
     cdef Touch here, there
     for j in range(MOST_FACETS):
@@ -323,7 +325,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
                 other, least_away = j, away
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = (least_away < BESIDE * BESIDE and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
+    moves = (least_away < beside * beside and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
     if moves:
         free = other
     if free < 0:

@@ -300,6 +300,15 @@ cdef void lines_along(const Patch* x, const Patch* y, Vec3 n, bint swapped, Face
             add_facet(list, count, &ball, &line, n, c.u, c.v, merged)
 
 
+cdef bint swept_along(const Patch* x, const Patch* y) noexcept nogil:
+    # whether two capsules lie along each other, nearly: where their axes cross moves far within a step. Their ends and their
+    # closest points hold them
+    cdef double au = x.spot[1].u - x.spot[0].u, av = x.spot[1].v - x.spot[0].v
+    cdef double cu = y.spot[1].u - y.spot[0].u, cv = y.spot[1].v - y.spot[0].v
+    return is_round(x.on.s) and is_round(y.on.s) and x.count == 2 and y.count == 2 and (
+        fabs(au * cv - av * cu) < FLATTISH * vt_sqrt((au * au + av * av) * (cu * cu + cv * cv)))
+
+
 cdef int choose_facets(Facet* list, int count, int most) noexcept nogil:
     # those that span the patch: the lowest, then each time the one that is farthest from all before
     cdef Facet kept
@@ -352,9 +361,11 @@ cdef bint turns_fast(const Placed* A, const Feature* fa, const Placed* B, const 
 
 cdef void hold_plane(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, Feature* fa, Feature* fb) noexcept nogil:
     # in the place of such features: the plane across n, fixed to a, or to b if a rim of it is nearly across, and a point
-    # of the other
+    # of the other; of two capsules a ball about a point of the axis of a
     cdef double ra = own_radius(fa), rb = own_radius(fb)
-    if is_flat_rim(B, fb, n) and not is_flat_rim(A, fa, n):
+    if fa.kind == EDGE and fb.kind == EDGE and ra > 0.0 and rb > 0.0:
+        material_point(A, axpy(ra, n, a), PLANE_ID, ra, fa)
+    elif is_flat_rim(B, fb, n) and not is_flat_rim(A, fa, n):
         material_point(A, axpy(ra, n, a), PLANE_ID, ra, fa)
         plane_through(B, n, b, fb)
     else:
@@ -383,7 +394,7 @@ cdef int facets_about(const Placed* A, const Placed* B, Vec3 n, Facet* list) noe
             rim_crosses(&x, &y, n, False, list, &count, merged)
         elif y.cap:
             rim_crosses(&y, &x, n, True, list, &count, merged)
-        else:
+        elif not swept_along(&x, &y):
             lines_cross(&x, &y, n, list, &count, merged)
         if x.count == 2 and y.count == 2 and count == 0:
             lines_along(&x, &y, n, False, list, &count, merged)

@@ -360,8 +360,8 @@ cdef void over_face(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, bi
 cdef void deepest_features(const Placed* A, const Placed* B, Near* x) noexcept nogil:
     # the closest features, of shapes that overlap those along which the least displacement separates them, from several
     # first directions
-    cdef Vec3 start = first_direction(A, B), e, best
-    cdef double most = -INFINITY, value
+    cdef Vec3 start = first_direction(A, B), e, best = start
+    cdef double most = -INFINITY, value, size
     cdef int i, k
     nearest_features(A, B, start, x)
     if x.gap >= -A.s.radius - B.s.radius or B.s.kind == HALF_SPACE:
@@ -377,8 +377,22 @@ cdef void deepest_features(const Placed* A, const Placed* B, Near* x) noexcept n
             value = separation(A, B, e)
             if value > most:
                 most, best = value, e
+    # or direction across the axis of a capsule and an edge
+    for i in range(A.s.edges if A.s.edges == 1 or B.s.edges == 1 else 0):
+        for k in range(2 * B.s.edges):
+            e = cross(line_of(A, i), line_of(B, k // 2))
+            size = vt_sqrt(dot(e, e))
+            e = scale((1.0 if k % 2 else -1.0) / size, e) if size > 0.0 else best
+            value = separation(A, B, e)
+            if value > most:
+                most, best = value, e
     if most > -INFINITY:
         better_from(A, B, best, x)
+
+
+cdef inline Vec3 line_of(const Placed* P, int k) noexcept nogil:
+    # along an edge
+    return rotated(P, sub(vertex_of(P.s, P.s.edge[2 * k + 1]), vertex_of(P.s, P.s.edge[2 * k])))
 
 
 cdef double separating_face(const Placed* A, const Placed* B, double least, Vec3* n) noexcept nogil:

@@ -4,15 +4,6 @@ from libc.math cimport atan2
 
 #: Sine of the angle to the plane below which a disk lies flat
 cdef double FLAT = 1e-9
-#: Squared sines of angles: up to which a capsule lies along another one or a face; below which it is parallel to a
-#: face, and up to which its ends replace its closest points over a whole step; and below which it is along an edge,
-#: over which it does not leave the face
-cdef double NEARLY = 0.01
-cdef double ALONG = 1e-24
-cdef double STILL = 1e-4
-cdef double EDGEWISE = 1e-4
-#: [m] the closest points of parallel bodies count where they are nearer than those at the ends by more
-cdef double LEVEL = 1e-12
 
 
 cdef struct Touch:      # a contact at a configuration; world axes
@@ -22,29 +13,15 @@ cdef struct Touch:      # a contact at a configuration; world axes
     Vec3 t2
     Vec3 a              # the material points in contact
     Vec3 b
-    double steep        # at the step's start: sqrt(1 + |dH|^2) of a surface z = H(x, y); of a box its face, 2 axis + (low)
-    bint spared         # the points at the ends of a parallel body replace the closest ones
+    double steep        # at the step's start: sqrt(1 + |dH|^2) of a surface z = H(x, y)
     Vec3 arm_a          # from the bodies' origins to these points
     Vec3 arm_b
 
 
-cdef void closest_points(Vec3 p, Vec3 d, Vec3 q, Vec3 e, Vec3* a, Vec3* b) noexcept nogil:
-    # of the segments from p along d and from q along e (Ericson 2005, "Real-time collision detection", 5.1.9)
-    cdef Vec3 r = sub(p, q)
-    cdef double dd = dot(d, d), ee = dot(e, e), f = dot(e, r), c = dot(d, r), g = dot(d, e), s = 0.0, t = 0.0, den
-    if dd > 0.0 and ee > 0.0:
-        den = dd * ee - g * g
-        s = clamp((g * f - c * ee) / den, 0.0, 1.0) if den > 1e-14 * dd * ee else 0.0
-        t = (g * s + f) / ee
-        if t < 0.0 or t > 1.0:
-            t = clamp(t, 0.0, 1.0)
-            s = clamp((g * t - c) / dd, 0.0, 1.0)
-    elif dd > 0.0:
-        s = clamp(-c / dd, 0.0, 1.0)
-    elif ee > 0.0:
-        t = clamp(f / ee, 0.0, 1.0)
-    a[0] = axpy(s, d, p)
-    b[0] = axpy(t, e, q)
+cdef inline Vec3 nearest_on_segment(Vec3 x, Vec3 p, Vec3 d) noexcept nogil:
+    # the point nearest to x of the segment from p along d; p if d is zero
+    cdef double square = dot(d, d)
+    return axpy(clamp(dot(d, sub(x, p)) / square, 0.0, 1.0), d, p) if square > 0.0 else p
 
 
 cdef inline bint on_coordinate(const vt_contact* e) noexcept nogil:
@@ -73,207 +50,31 @@ cdef inline void between_centres(Touch* x, Vec3 a, Vec3 b, double radius_a, doub
     x.b = axpy(radius_b, x.n, b)
 
 
-cdef inline double raised(double square, double whole, double reach) noexcept nogil:
-    # [m] by which a gap at an end is too large: where the sine of the angle between the axes, square/whole, exceeds
-    # that of NEARLY. The gap of the closest points applies there
-    return reach * max(square / whole - NEARLY, 0.0) if whole > 0.0 else reach
-
-
-cdef inline void spare(double ends, double share, double reach, const Touch* before, Touch* x) noexcept nogil:
-    # the gap of the closest points is too large by share reach where those at the ends replace it: for parallel bodies
-    # the closest point jumps from end to end, and may move by the whole length in a step. For small angles a choice at
-    # the start of a step applies to its end
-    if (before != NULL and before.spared and share > 1.0 - STILL / NEARLY) or ends - x.gap < LEVEL:
-        x.spared = True
-        x.gap += share * reach
-
-
-cdef void at_end(const vt_contact* e, int end, Vec3 p, Vec3 d, Vec3 q, Vec3 f, Touch* x) noexcept nogil:
-    # parallel capsules: an end of a (1, 2) and the nearest point of b, or an end of b (3, 4) and that of a
-    cdef double g = dot(d, f), dd = dot(d, d), ff = dot(f, f)
-    cdef Vec3 at
-    if end < 3:
-        at = p if end == 1 else add(p, d)
-        between_centres(x, at, axpy(clamp(dot(f, sub(at, q)) / ff, 0.0, 1.0), f, q), e.radius_a, e.radius_b)
-    else:
-        at = q if end == 3 else add(q, f)
-        between_centres(x, axpy(clamp(dot(d, sub(at, p)) / dd, 0.0, 1.0), d, p), at, e.radius_a, e.radius_b)
-    x.gap += raised(dd * ff - g * g, dd * ff, e.radius_a + e.radius_b)
-
-
-# ---- segments and boxes ------------------------------------------------------------------------------------
-# In the axes of the box, from its centre. The gap of a capsule is the smallest of those of its balls
-
-cdef inline double slope_at(const double* p, const double* u, const double* h, double s) noexcept nogil:
-    # half the derivative of the squared distance of p + s u from the box
-    cdef double c, found = 0.0
-    cdef int k
-    for k in range(3):
-        c = p[k] + s * u[k]
-        found += u[k] * (c - clamp(c, -h[k], h[k]))
-    return found
-
-
-cdef inline double depth_at(const double* p, const double* u, const double* h, double s) noexcept nogil:
-    # the distance of p + s u within the box from its faces, with the opposite sign
-    return max(fabs(p[0] + s * u[0]) - h[0], max(fabs(p[1] + s * u[1]) - h[1], fabs(p[2] + s * u[2]) - h[2]))
-
-
-cdef double nearest_share(const double* p, const double* d, const double* h) noexcept nogil:
-    # the s from 0 to 1 at which p + s d is nearest to the box. The squared distance is convex and its derivative
-    # piecewise linear, with corners where a coordinate passes a face. If s is not unique it is the first. Within the
-    # box the distance is that of max_k(|c_k| - h_k): convex as well, and smallest at an end or where two of its linear
-    # pieces meet
-    cdef double u[3]
-    cdef double at[8]
-    cdef double whole = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], size = 0.0, s, low, high, before, value, least
-    cdef int n = 1, j, k, l, signs
-    if whole == 0.0:
-        return 0.0
-    at[0] = 0.0
-    for k in range(3):
-        u[k] = d[k] if d[k] * d[k] > ALONG * whole else 0.0
-        size = max(size, max(fabs(p[k]) + fabs(d[k]), h[k]))
-        for j in range(2):
-            s = ((h[k] if j else -h[k]) - p[k]) / u[k] if u[k] != 0.0 else 0.0
-            if 0.0 < s < 1.0:
-                l = n
-                while l > 1 and at[l - 1] > s:
-                    at[l] = at[l - 1]
-                    l -= 1
-                at[l] = s
-                n += 1
-    at[n] = 1.0
-    low, before, s = 0.0, 0.0, 1.0
-    for j in range(n + 1):
-        high, value = at[j], slope_at(p, u, h, at[j])
-        if value >= -1e-15 * size * vt_sqrt(whole):
-            s = high
-            if j and value > 0.0 and before < 0.0:
-                s = low - before * (high - low) / (value - before)
-            break
-        low, before = high, value
-    least = depth_at(p, u, h, s)
-    if least > 1e-14 * size:
-        return s
-    for j in range(2):
-        value = depth_at(p, u, h, j)
-        if value < least:
-            least, s = value, j
-    for k in range(3):
-        for l in range(k, 3):
-            for signs in range(4):
-                # (+-)c_k - h_k = (+-)c_l - h_l
-                low, high = 1.0 if signs & 1 else -1.0, 1.0 if signs & 2 else -1.0
-                before = low * u[k] - high * u[l]
-                if before != 0.0:
-                    before = clamp((h[k] - low * p[k] - h[l] + high * p[l]) / before, 0.0, 1.0)
-                    value = depth_at(p, u, h, before)
-                    if value < least:
-                        least, s = value, before
-    return s
-
-
-cdef void ball_on_box(const double* c, const double* h, double radius, const Mat3* A, Vec3 at, Vec3 centre,
-                      Touch* x) noexcept nogil:
-    # a ball about c, in the world about centre, and a box about at with axes A: the nearest point of the box; from
-    # within, that of the nearest face
+cdef void on_box(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil:
+    # a sphere of body a on a box of body b, about c in its axes: the nearest point of the box; from within, that of the
+    # nearest face
+    cdef const double* h = e.half_b
+    cdef Vec3 centre = placed(pose, e.body_a, e.point_a), at = placed(pose, e.body_b, e.point_b), away
+    cdef Mat3 R = axes_of(pose, e.body_b), A
+    cdef double c[3]
     cdef double near[3]
     cdef double depth, least = INFINITY
     cdef int k, face = 0
-    cdef Vec3 y, away
+    A.x, A.y, A.z = (mul(R, constant3(e.axes_b)), mul(R, constant3(e.axes_b + 3)), mul(R, constant3(e.axes_b + 6)))
+    store3(c, tmul(A, sub(centre, at)))
     for k in range(3):
         near[k] = clamp(c[k], -h[k], h[k])
         depth = h[k] - fabs(c[k])
         if depth < least:
             least, face = depth, k
-    if least > 0.0:
-        near[face] = h[face] if c[face] >= 0.0 else -h[face]
-        y = add(at, mul(A[0], load3(near)))
-        away = vec3(1.0 if face == 0 else 0.0, 1.0 if face == 1 else 0.0, 1.0 if face == 2 else 0.0)
-        x.n = mul(A[0], scale(1.0 if c[face] >= 0.0 else -1.0, away))
-        x.gap = -least - radius
-        x.a, x.b = axpy(-radius, x.n, centre), y
+    if least <= 0.0:
+        between_centres(x, centre, add(at, mul(A, load3(near))), e.radius_a, 0.0)
         return
-    y = add(at, mul(A[0], load3(near)))
-    between_centres(x, centre, y, radius, 0.0)
-
-
-cdef int nearest_face(const double* p, const double* d, const double* h) noexcept nogil:
-    # 2 axis + (1 for a low face), for the face of a box that is nearest to a segment
-    cdef double s = nearest_share(p, d, h), most = -INFINITY, away
-    cdef int k, face = 0
-    for k in range(3):
-        away = fabs(p[k] + s * d[k]) - h[k]
-        if away > most:
-            most, face = away, 2 * k + (1 if p[k] + s * d[k] < 0.0 else 0)
-    return face
-
-
-cdef void over_edges(const vt_contact* e, bint first, const double* p, const double* d, const Mat3* A, Vec3 at,
-                     Touch* x) noexcept nogil:
-    # a capsule along a face, at one end: the contact is on its ball there, x, or where it leaves the face over an edge
-    cdef double start[3]
-    cdef double way[3]
-    cdef double whole = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], ahead = -1.0 if first else 1.0
-    cdef Vec3 a, b
-    cdef Touch edge
-    cdef int i, k, face = <int>x.steep // 2
-    for i in range(3):
-        if i == face:
-            continue
-        for k in range(3):
-            start[k], way[k] = -e.half_b[k], 2.0 * e.half_b[k]
-        start[face], way[face] = (-1.0 if <int>x.steep & 1 else 1.0) * e.half_b[face], 0.0
-        start[i], way[i] = (ahead if d[i] >= 0.0 else -ahead) * e.half_b[i], 0.0
-        closest_points(load3(p), load3(d), load3(start), load3(way), &a, &b)
-        between_centres(&edge, a, b, e.radius_a, 0.0)
-        edge.gap += e.radius_a * max(EDGEWISE - d[i] * d[i] / whole, 0.0) / EDGEWISE
-        if edge.gap < x.gap:
-            x.gap, x.n = edge.gap, mul(A[0], edge.n)
-            x.a, x.b = add(at, mul(A[0], edge.a)), add(at, mul(A[0], edge.b))
-    x.gap += raised(d[face] * d[face], whole, e.radius_a)
-
-
-cdef void on_box(const vt_contact* e, const Pose* pose, const Touch* before, Touch* x) noexcept nogil:
-    # a sphere or a capsule of body a on a box of body b
-    cdef Vec3 centre = placed(pose, e.body_a, e.point_a), way
-    cdef Mat3 R = axes_of(pose, e.body_b), A
-    cdef Vec3 at = placed(pose, e.body_b, e.point_b)
-    cdef double p[3]
-    cdef double c[3]
-    cdef double d[3]
-    cdef double s, whole, least = INFINITY
-    cdef Touch end
-    cdef int k
-    A.x, A.y, A.z = (mul(R, constant3(e.axes_b)), mul(R, constant3(e.axes_b + 3)), mul(R, constant3(e.axes_b + 6)))
-    store3(p, tmul(A, sub(centre, at)))
-    if e.end_a[0] == e.point_a[0] and e.end_a[1] == e.point_a[1] and e.end_a[2] == e.point_a[2]:
-        ball_on_box(p, e.half_b, e.radius_a, &A, at, centre, x)
-        return
-    way = sub(placed(pose, e.body_a, e.end_a), centre)
-    store3(d, tmul(A, way))
-    s = nearest_share(p, d, e.half_b) if e.end == 0 else 0.0 if e.end == 1 else 1.0
-    for k in range(3):
-        c[k] = p[k] + s * d[k]
-    ball_on_box(c, e.half_b, e.radius_a, &A, at, axpy(s, way, centre), x)
-    x.steep = before.steep if before != NULL else nearest_face(p, d, e.half_b)
-    if e.end:
-        over_edges(e, e.end == 1, p, d, &A, at, x)
-        return
-    x.spared = False
-    s, whole = d[<int>x.steep // 2], dot(way, way)
-    if s * s >= NEARLY * whole:
-        return
-    end.steep = x.steep
-    ball_on_box(p, e.half_b, e.radius_a, &A, at, centre, &end)
-    over_edges(e, True, p, d, &A, at, &end)
-    least = end.gap
-    for k in range(3):
-        c[k] = p[k] + d[k]
-    ball_on_box(c, e.half_b, e.radius_a, &A, at, add(centre, way), &end)
-    over_edges(e, False, p, d, &A, at, &end)
-    spare(min(least, end.gap), 1.0 - s * s / (NEARLY * whole), e.radius_a, before, x)
+    near[face] = h[face] if c[face] >= 0.0 else -h[face]
+    away = vec3(1.0 if face == 0 else 0.0, 1.0 if face == 1 else 0.0, 1.0 if face == 2 else 0.0)
+    x.n = mul(A, scale(1.0 if c[face] >= 0.0 else -1.0, away))
+    x.gap = -least - e.radius_a
+    x.a, x.b = axpy(-e.radius_a, x.n, centre), add(at, mul(A, load3(near)))
 
 
 cdef inline void spline_weights(double u, int count, int* first, double* w, double* d) noexcept nogil:
@@ -376,10 +177,8 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
                    Touch* x) noexcept nogil:
     # the contact at q, except t1 and t2, which only rolling has; before: at the start of the step, or NULL there; facet:
     # of shapes. The gap of dry friction is the coordinate
-    cdef double z, by_x, by_y, whole, square, least
-    cdef Touch end
-    cdef int k
-    cdef Vec3 a, b, from_a, from_b, way_a, way_b
+    cdef double z, by_x, by_y
+    cdef Vec3 a, b, from_a, from_b
     if on_coordinate(e):
         x.gap = e.sign * (q[e.iq] - e.bound)
         x.n = x.a = x.b = x.arm_a = x.arm_b = zero3()
@@ -402,29 +201,18 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
         x.a = axpy(-e.radius_a, x.n, a)
         x.b = axpy(-x.gap, x.n, x.a)
     elif e.kind == SEGMENTS:
+        # |a - b| - R_a - R_b, where one of the two segments is a point
         from_a, from_b = placed(pose, e.body_a, e.point_a), placed(pose, e.body_b, e.point_b)
-        way_a, way_b = sub(placed(pose, e.body_a, e.end_a), from_a), sub(placed(pose, e.body_b, e.end_b), from_b)
-        if e.end:
-            at_end(e, e.end, from_a, way_a, from_b, way_b, x)
-        else:
-            closest_points(from_a, way_a, from_b, way_b, &a, &b)
-            between_centres(x, a, b, e.radius_a, e.radius_b)
-            whole = dot(way_a, way_a) * dot(way_b, way_b)
-            square = whole - dot(way_a, way_b) * dot(way_a, way_b)
-            x.spared = False
-            if square < NEARLY * whole:
-                least = INFINITY
-                for k in range(1, 5):
-                    at_end(e, k, from_a, way_a, from_b, way_b, &end)
-                    least = min(least, end.gap)
-                spare(least, 1.0 - square / (NEARLY * whole), e.radius_a + e.radius_b, before, x)
+        a = nearest_on_segment(from_b, from_a, sub(placed(pose, e.body_a, e.end_a), from_a))
+        b = nearest_on_segment(from_a, from_b, sub(placed(pose, e.body_b, e.end_b), from_b))
+        between_centres(x, a, b, e.radius_a, e.radius_b)
     elif e.kind == ROLLS:
         touch_wheel(e, pose, x)
     elif e.kind == ON_FACET:
         touch_shapes(e, facet, pose, before, x)
         return
     else:
-        on_box(e, pose, before, x)
+        on_box(e, pose, x)
     x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
 
 
