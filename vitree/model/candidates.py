@@ -466,7 +466,7 @@ def _pairs(
     ball, box = (x.ravel() for x in np.meshgrid(np.flatnonzero(~long), np.arange(len(box_body)), indexing="ij"))
     open_ = ~shut[rod_source[ball], box_source[box]]
     ball, box = ball[open_], box[open_]
-    whole, parted = whole_pairs(flat), parted_pairs(index, flat)
+    parted = parted_pairs(index, flat)
     free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]
     clear = (_box_gaps(columns, poses, ball, box)[0] > 0) | ~whole[rod_body[ball], box_body[box]]
     free |= parted[rod_source[one], rod_source[other]]
