@@ -76,7 +76,8 @@ cdef void empty_seat(ModelStepper self, int s) noexcept nogil:
         x.added[c - x.plain] = 0
         x.active[c], x.hold[c] = 0, 0.0
         forget_contact(self, c)
-        self.post_contact.pushed_before[c] = False
+        if self.post_contact.pushed_before != NULL:
+            self.post_contact.pushed_before[c] = False
     x.patch_count[x.plain_patches + s] = 0
 
 
@@ -117,4 +118,5 @@ cdef void forget_contact(ModelStepper self, int c) noexcept nogil:
     memset(x.told + TOLD * c, 0, TOLD * sizeof(double))
     x.told[TOLD * c + 6] = INFINITY
     x.target[c], x.within[c], x.arrives[c], x.own_slip[c] = 0.0, OUTSIDE, 0, False
-    self.post_contact.pushed_next[c] = False
+    if self.post_contact.pushed_next != NULL:
+        self.post_contact.pushed_next[c] = False
