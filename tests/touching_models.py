@@ -49,8 +49,13 @@ def thrown(model: vt.Model, seed: int, lift: float = 0.05) -> tuple[np.ndarray, 
     q = model.integrate(q, np.array(turns))
     base, loose = (model.joint(name).q_slice.start for name in ("base", "loose"))
     q[base + 2], q[loose : loose + 3] = 2.0, (0.1, 0.05, 4.6)
+    n = np.array((0.0, 0.0, 1.0)) if model.ground.terrain is not None else np.array(model.ground.normal)
+    n, ball = n / np.linalg.norm(n), q[loose : loose + 3].copy()
     q = vt.place_on_ground(model, q)
     q[base + 2] += lift
+    # as high as it is set on nothing but the ground, and not on the crawler
+    height = n @ ball - (0.1 + model.contact_candidates.planes[0, 3] if len(model.contact_candidates.planes) else 0.0)
+    q[loose : loose + 2] = (ball - height * n)[:2]
     q[loose + 2] = q[base + 2] + 0.7
     v = 1.5 * rng.normal(size=model.nv)
     v[model.joint("loose").v_slice.start + 2] = -3.0

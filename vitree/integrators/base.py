@@ -117,8 +117,8 @@ class Records:
 
     @property
     def settling(self) -> np.ndarray:
-        """The contacts that velocities of the rows depend on (n, 9)."""
-        return np.concatenate([self.contacts, *self.owed]) if self.owed else self.contacts
+        """The contacts that velocities of the rows depend on (n, 9), or more columns where convex shapes may touch."""
+        return np.concatenate([*self.touched, *self.owed]) if self.owed else self.contacts
 
 
 def acting(model: Model) -> list[str]:

@@ -488,8 +488,8 @@ cdef void keeping_apart(const Placed* A, const Placed* B, Near* x) noexcept nogi
             if value > most + slack or (value > most - slack and (own[i].kind == FACE or other[j].kind == FACE)
                                         and not (best.fa.kind == FACE or best.fb.kind == FACE)):
                 most, best = value, now
-    # along the normal of a face what is beside the face counts as well
-    if most >= x.gap - slack:
+    # along the normal of a face what is beside the face counts as well, and may lie below it
+    if most >= min(0.0, x.gap) - slack:
         best.gap, best.exact = most, x.exact
         x[0] = best
         if x.fb.kind == FACE:
