@@ -18,8 +18,8 @@ from vitree import plot, vehicles
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.mechanism.contacts import Contact, Ground
 from vitree.mechanism.loads import Damper
-from vitree.model.placement import place_on_ground
 from vitree.model.model import Model
+from vitree.model.placement import place_on_ground
 from vitree.plot import parts as plot_parts
 from vitree.results.plain import versions
 from vitree.results.series import momentum_departure
