@@ -195,7 +195,9 @@ def test_a_log_that_falls_comes_to_rest(shapes, method):
     q = model.neutral()
     q[2] = 0.1 * 3**0.5 + 0.05 if len(shapes) == 2 else 0.15
     q = model.integrate(q, np.array([0, 0, 0, 0, 0.05, 0.02]))
-    run = vt.simulate(model, q, duration=2.0, dt=1e-3, method=method, monitors="gap")
+    # a step of rk4 at 1 ms is not solved on logs: the remedy of the error is applied
+    dt = 5e-4 if method == "rk4" and len(shapes) == 2 else 1e-3
+    run = vt.simulate(model, q, duration=2.0, dt=dt, method=method, monitors="gap")
     # rough logs jam for a few steps, whose best impulses are accepted
     assert run.monitors["gap"].min() > (-1e-10 if len(shapes) == 1 else -2e-7)
     assert np.diff(run.energy).max() < 2e-3
