@@ -72,6 +72,9 @@ class FeasibleStart:
     turn: float
     near: bool
 
+    def __post_init__(self) -> None:
+        of_kind(self.model, Model, "model", "a Model")
+
     def __str__(self) -> str:
         if not (self.amiss or self.dropped):
             return "the start needs no change"

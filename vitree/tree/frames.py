@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from vitree.arguments import of_kind
 from vitree.errors import ModelError
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
 
@@ -24,6 +25,8 @@ class Frame:
     """A place in a tree; made by :meth:`add`, never by hand."""
 
     def __init__(self, tree: Owner, parent: Frame | None, element: Coordinate | Fixed):
+        if parent is not None:
+            of_kind(parent, Frame, "parent", "a Frame")
         self.tree, self.parent = tree, parent
         self.element = element
         self.part: int = 0 if parent is None else parent.part  # of the world, see vitree.tree.attach

@@ -299,7 +299,7 @@ class World:
 
     def start(self, model: Model) -> tuple[np.ndarray, np.ndarray]:
         """Return q (nq,) and v (nv,) [m or rad, m/s or rad/s] where the things of a ``model`` of this world start."""
-        v = model.zero_velocity()
+        v = of_kind(model, Model, "model", "a Model").zero_velocity()
         for thing in self.things.values():
             for joint, values in thing.velocities.items():
                 v[model.joint(thing.prefix + joint).v_slice] = values
@@ -319,11 +319,13 @@ class World:
         InputError
             If q is no configuration.
         """
-        held = self.held(model, model.start if q is None else model.validate_configuration(q))
+        of_kind(model, Model, "model", "a Model")
+        held = self.held(model, model.start if q is None else q)
         return Control(inputs=held.inputs or None, targets=held.targets or None)
 
-    def held(self, model: Model, q: np.ndarray) -> Held:
-        """Return the same by names of inputs and of joints, for a checked ``q`` (nq,) of a ``model`` of this world."""
+    def held(self, model: Model, q: ArrayLike) -> Held:
+        """Return the same by names of inputs and of joints, for ``q`` (nq,) of a ``model`` of this world."""
+        q = of_kind(model, Model, "model", "a Model").validate_configuration(q)
         own = {drive.joint for drive in self.tree.loads if isinstance(drive, Drive)}
         targets = {drive.joint: float(q[model.joint(drive.joint).q_slice.start]) for drive in model.drives
                    if drive.joint not in own}  # fmt: skip
