@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import explain_calls, of_kind
+from vitree.arguments import explain_calls, of_kind, real
 from vitree.errors import ConvergenceError, VitreeError
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.flat import limits_of
@@ -74,6 +74,8 @@ class FeasibleStart:
 
     def __post_init__(self) -> None:
         of_kind(self.model, Model, "model", "a Model")
+        for name in ("displacement", "base", "turn"):
+            object.__setattr__(self, name, real(getattr(self, name)))
 
     def __str__(self) -> str:
         if not (self.amiss or self.dropped):
