@@ -76,6 +76,8 @@ class FeasibleStart:
         of_kind(self.model, Model, "model", "a Model")
         for name in ("displacement", "base", "turn"):
             object.__setattr__(self, name, real(getattr(self, name)))
+        for name in ("amiss", "dropped"):
+            object.__setattr__(self, name, tuple(map(str, of_kind(getattr(self, name), tuple, name, "a tuple of texts"))))
 
     def __str__(self) -> str:
         if not (self.amiss or self.dropped):
