@@ -77,7 +77,8 @@ class FeasibleStart:
         for name in ("displacement", "base", "turn"):
             object.__setattr__(self, name, real(getattr(self, name)))
         for name in ("amiss", "dropped"):
-            object.__setattr__(self, name, tuple(map(str, of_kind(getattr(self, name), tuple, name, "a tuple of texts"))))
+            texts = of_kind(getattr(self, name), tuple, name, "a tuple of texts")
+            object.__setattr__(self, name, tuple(map(str, texts)))
 
     def __str__(self) -> str:
         if not (self.amiss or self.dropped):
