@@ -319,13 +319,13 @@ class World:
         InputError
             If q is no configuration.
         """
-        of_kind(model, Model, "model", "a Model")
-        held = self.held(model, model.start if q is None else q)
+        held = self.held(model, q)
         return Control(inputs=held.inputs or None, targets=held.targets or None)
 
-    def held(self, model: Model, q: ArrayLike) -> Held:
-        """Return the same by names of inputs and of joints, for ``q`` (nq,) of a ``model`` of this world."""
-        q = of_kind(model, Model, "model", "a Model").validate_configuration(q)
+    def held(self, model: Model, q: ArrayLike | None = None) -> Held:
+        """Return the same of a ``model`` of this world at ``q`` (nq,), by names of inputs and of joints."""
+        of_kind(model, Model, "model", "a Model")
+        q = model.start if q is None else model.validate_configuration(q)
         own = {drive.joint for drive in self.tree.loads if isinstance(drive, Drive)}
         targets = {drive.joint: float(q[model.joint(drive.joint).q_slice.start]) for drive in model.drives
                    if drive.joint not in own}  # fmt: skip

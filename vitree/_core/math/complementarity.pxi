@@ -908,6 +908,19 @@ cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept n
     return cone_creep(x, e, goal) if e > enough else e
 
 
+cdef void shift_begin(ContactProblem* x) noexcept nogil:
+    # keep the diagonal and b of a problem that is to be regularised, in `own`; the third part of it is for the shift
+    memcpy(x.own, x.diagonal, x.n * sizeof(double))
+    memcpy(x.own + x.n, x.b, x.n * sizeof(double))
+
+
+cdef void shift_end(ContactProblem* x) noexcept nogil:
+    # the problem without regularisation
+    x.shift = NULL
+    memcpy(x.diagonal, x.own, x.n * sizeof(double))
+    memcpy(x.b, x.own + x.n, x.n * sizeof(double))
+
+
 cdef double cone_creep(ContactProblem* x, double best, double goal) noexcept nogil:
     # Of what is jammed w may be in the range of no impulses: G = W2^T P W1 has a null space, impulses along a line between
     # two contacts within the cones of both, and b is a little outside of its range, as the rows turn within the step. Here
@@ -916,13 +929,11 @@ cdef double cone_creep(ContactProblem* x, double best, double goal) noexcept nog
     # so that there are impulses of ordinary size, with no error of w_n. `kept` has the best lam so far. Returns the
     # largest |F|
     cdef double budget = x.budget, e = best, a = CREEP_FIRST
-    cdef double* diagonal = x.own
-    cdef double* b = x.own + x.n
+    cdef const double* diagonal = x.own
     cdef double* shift = x.own + 2 * x.n
     cdef int i, j, k, o
     cdef bint solved = False
-    memcpy(diagonal, x.diagonal, x.n * sizeof(double))
-    memcpy(b, x.b, x.n * sizeof(double))
+    shift_begin(x)
     for k in range(CREEPS):
         memcpy(x.lam, x.given, x.n * sizeof(double))
         memset(shift, 0, x.n * sizeof(double))
@@ -934,9 +945,7 @@ cdef double cone_creep(ContactProblem* x, double best, double goal) noexcept nog
                 x.b[o + j] -= shift[o + j] * x.given[o + j]
         x.shift, x.budget = shift, CREEP_BUDGET
         solved = cone_descend(x, goal, CONE_PASSES, False) <= goal
-        x.shift = NULL
-        memcpy(x.diagonal, diagonal, x.n * sizeof(double))
-        memcpy(x.b, b, x.n * sizeof(double))
+        shift_end(x)
         if solved:
             break
         a *= CREEP_MORE
@@ -957,15 +966,14 @@ cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept 
     # largest |F|
     cdef double a = PROXIMAL_FIRST, e = cone_map(x, x.lam, x.w, x.F, False), inner_goal
     cdef double most = largest(x.diagonal, x.n)
-    cdef double* diagonal = x.own
-    cdef double* b = x.own + x.n
+    cdef const double* diagonal = x.own
+    cdef const double* b = x.own + x.n
     cdef double* shift = x.own + 2 * x.n
     cdef long last = x.corrections + PROXIMAL_BUDGET
     cdef int i, j, k, failed = 0, n = x.n
     cdef bint solved
     x.proximal = PROXIMAL_SHIFT
-    memcpy(diagonal, x.diagonal, n * sizeof(double))
-    memcpy(b, x.b, n * sizeof(double))
+    shift_begin(x)
     for k in range(PROXIMAL_PASSES + 1):
         if e < best:
             best = e
@@ -987,9 +995,8 @@ cdef double cone_proximal(ContactProblem* x, double best, double goal) noexcept 
             solved = cone_descend(x, inner_goal, PROXIMAL_CORRECTIONS, True) <= inner_goal
             if solved or x.corrections > last or x.budget <= 0.0:
                 break
-        x.share, x.shift = 1.0, NULL
-        memcpy(x.diagonal, diagonal, n * sizeof(double))
-        memcpy(x.b, b, n * sizeof(double))
+        x.share = 1.0
+        shift_end(x)
         e = cone_map(x, x.lam, x.w, x.F, False)
         if solved:
             a, failed = max(a / 3.0, PROXIMAL_LAST), 0
