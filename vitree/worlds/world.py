@@ -298,7 +298,13 @@ class World:
         return model.with_drives(gains) if gains else model
 
     def start(self, model: Model) -> tuple[np.ndarray, np.ndarray]:
-        """Return q (nq,) and v (nv,) [m or rad, m/s or rad/s] where the things of a ``model`` of this world start."""
+        """Return q (nq,) and v (nv,) [m or rad, m/s or rad/s] where the things of a ``model`` of this world start.
+
+        Raises
+        ------
+        InputError
+            If ``model`` is no Model.
+        """
         v = of_kind(model, Model, "model", "a Model").zero_velocity()
         for thing in self.things.values():
             for joint, values in thing.velocities.items():
@@ -323,7 +329,13 @@ class World:
         return Control(inputs=held.inputs or None, targets=held.targets or None)
 
     def held(self, model: Model, q: ArrayLike | None = None) -> Held:
-        """Return the same of a ``model`` of this world at ``q`` (nq,), by names of inputs and of joints."""
+        """Return the same of a ``model`` of this world at ``q`` (nq,), by names of inputs and of joints.
+
+        Raises
+        ------
+        InputError
+            If ``model`` is no Model, or q is no configuration.
+        """
         of_kind(model, Model, "model", "a Model")
         q = model.start if q is None else model.validate_configuration(q)
         own = {drive.joint for drive in self.tree.loads if isinstance(drive, Drive)}
