@@ -1,20 +1,23 @@
 # Facets of pairs of convex shapes in a step: chosen at its start, the same at its end, and more where others come below
 # zero; and the slip at them. One lane.
 
-from libc.math cimport remainder
+from libc.math cimport remainder, tan
 
 cdef enum:
+    BRACKET = 4             # numbers of a bracket on a curve: its ends, each with its value
     MOVING_JOINS = 40       # times that contacts join a step, after which points that were added stay
 
 #: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
 #: [m] a pair that moves by less keeps its facets
 cdef double STILL_PLACE = 1e-7
-#: Angles on rims by which points are ahead fall at least so fast for the secant method
-cdef double STEEP_RIM = -0.2
+#: Coordinates by which points of curves are ahead count as no more
+cdef double MOST_AHEAD = 1.5
 #: Points beyond the edge of a plate, or below it, by less than these fractions of its size are on it
 cdef double WITHIN = 1e-12
 cdef double AT_PLATE = 1e-9
+#: [m] shapes that overlap by more than at the start of a step are reported
+cdef double OVERLAPPING = 1e-10
 #: [m] facets whose gaps are no more beyond their bounds push
 cdef double PUSHING_GAP = 1e-10
 #: The rank among facets that may be replaced of those that pushed in a previous trial, relative to the others
@@ -277,24 +280,73 @@ cdef inline double angle_on_rim(const vt_shape* s, int j, Vec3 p) noexcept nogil
     return atan2(dot(cross(u, e), d), dot(e, d))
 
 
-cdef void ahead_on_rim(const vt_shape* s, const Feature* before, Feature* f, double* kept) noexcept nogil:
-    # a material point on a rim, which becomes the lowest one, f, of the trial that it led to: where both are the same by the
-    # secant method. The angle psi of the point leads to the lowest one at psi + ahead(psi)
+cdef bint find_on_curve(const vt_shape* s, const Feature* f, double* u) noexcept nogil:
+    # the coordinate of a material point that was the lowest one of a rim, its angle, or of the axis of a capsule, its share of
+    # the length. False of others
     cdef int j = f.id - 2 * CAP_POINTS
-    cdef double angle, ahead, slope, sine, cosine
-    cdef Vec3 u = constant3(s.axis), e
-    if f.kind != VERTEX or before.kind != VERTEX or before.id != f.id or s.rims == 0 or not 0 <= j < s.rims:
+    cdef Vec3 a, d
+    if f.kind != VERTEX:
+        return False
+    if 0 <= j < s.rims:
+        u[0] = angle_on_rim(s, j, f.p)
+        return True
+    if not (f.id == PLANE_ID and s.kind == SOLID and s.count == 2 and s.rims == 0 and s.radius > 0.0):
+        return False
+    a = vertex_of(s, 0)
+    d = sub(vertex_of(s, 1), a)
+    u[0] = dot(d, sub(f.p, a)) / dot(d, d)
+    return True
+
+
+cdef void move_on_curve(const vt_shape* s, Feature* f, double u) noexcept nogil:
+    cdef int j = f.id - 2 * CAP_POINTS
+    cdef double sine, cosine
+    cdef Vec3 axis, e
+    if f.id == PLANE_ID:
+        f.p = axpy(u, sub(vertex_of(s, 1), vertex_of(s, 0)), vertex_of(s, 0))
         return
-    angle = angle_on_rim(s, j, before.p)
-    ahead = remainder(angle_on_rim(s, j, f.p) - angle, TURN)
-    slope = (ahead - kept[1]) / remainder(angle - kept[0], TURN)
-    kept[0], kept[1] = angle, ahead
-    if not slope < STEEP_RIM:
-        return
-    angle -= max(min(ahead / slope, 1.0), -1.0)
-    vt_sincos(angle, &sine, &cosine)
-    e = tangent_to(u)
-    f.p = add(constant3(s.center + 3 * j), axpy(s.rim * cosine, e, scale(s.rim * sine, cross(u, e))))
+    vt_sincos(u, &sine, &cosine)
+    axis = constant3(s.axis)
+    e = tangent_to(axis)
+    f.p = add(constant3(s.center + 3 * j), axpy(s.rim * cosine, e, scale(s.rim * sine, cross(axis, e))))
+
+
+cdef bint root_on_curve(ModelStepper self, int first, bint of_b, Facet* f) noexcept nogil:
+    # a trial that points of a curve hold, with coordinates u_i and normal impulses lam_i, leads to the lowest point of f, at
+    # u2. As the centre of pressure u = sum lam_i u_i/sum lam_i leads to u2(u), the one that leads to itself is the root of
+    #     g(u) = tan(u2(u) - u),
+    # nearly a linear function for rims: where points on both sides of it are known, f moves to the one of the regula falsi in
+    # its Illinois form (Dowell & Jarratt 1971, "A modified regula falsi method for computing the root of an equation")
+    cdef Touching* x = &self.contact
+    cdef const vt_contact* e = &self.touch[first]
+    cdef const vt_shape* s = e.shape_b if of_b else e.shape_a
+    cdef Feature* point = &f.fb if of_b else &f.fa
+    cdef double* kept = x.bracket + 2 * e.slot + (BRACKET if of_b else 0)
+    cdef double lowest, u = 0.0, size, total = 0.0, ahead = 0.0, width
+    cdef int k, c, end
+    if not find_on_curve(s, point, &lowest):
+        return False
+    for k in range(MOST_FACETS):
+        c = first + k
+        if x.added[e.slot + k] and x.within[c] == INSIDE and same_facet(f, &x.facet[e.slot + k]):
+            size = max(dot(load3(x.guess + 3 * c), x.here[c].n), 0.0)
+            find_on_curve(s, &x.facet[e.slot + k].fb if of_b else &x.facet[e.slot + k].fa, &u)
+            total += size
+            ahead += size * remainder(lowest - u, TURN)
+    if not total > 0.0:
+        kept[0] = kept[2] = NAN
+        return False
+    ahead /= total
+    end = 0 if ahead > 0.0 else 2
+    if kept[end] == kept[end]:
+        kept[3 - end] *= 0.5
+    kept[end], kept[end + 1] = lowest - ahead, tan(max(min(ahead, MOST_AHEAD), -MOST_AHEAD))
+    width = remainder(kept[2] - kept[0], TURN)
+    if not (width > 0.0 and kept[1] > 0.0 and kept[3] < 0.0):
+        kept[2 - end] = NAN
+        return False
+    move_on_curve(s, point, kept[0] + width * kept[1] / (kept[1] - kept[3]))
+    return True
 
 
 cdef inline void facet_at_nodes(ModelStepper self, int c, const Facet* f, Touch* here, Touch* there) noexcept nogil:
@@ -304,6 +356,15 @@ cdef inline void facet_at_nodes(ModelStepper self, int c, const Facet* f, Touch*
     touch_at(&self.touch[c], x.at2, x.pose2, here, f, there)
 
 
+cdef void leave_facet(ModelStepper self, int c) noexcept nogil:
+    # of the current trial
+    cdef Touching* x = &self.contact
+    x.facet[self.touch[c].slot].kind = NO_FACET
+    x.added[self.touch[c].slot] = 0
+    x.within[c], x.active[c], x.here[c].gap, x.there[c].gap = OUTSIDE, 0, INFINITY, INFINITY
+    store3(x.guess + 3 * c, zero3())
+
+
 cdef void add_missing(ModelStepper self, int first, const Facet* f, double least) noexcept nogil:
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
     # there. A material point that was added before, such as the lowest one of a rim, moves to a place beside it, or to any if
@@ -311,10 +372,11 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     # rest, as friction of turning lets them alternate, both are kept
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
-    cdef bint moves
+    cdef bint moves, bracketed
     cdef double rank = 0.0, away, least_away = INFINITY, beside = BESIDE_ON_AXIS if f.fb.kind == EDGE else BESIDE
     cdef Facet g = f[0]
     cdef Touch here, there
+    bracketed = (root_on_curve(self, first, False, &g) or root_on_curve(self, first, True, &g)) and x.joins < MOVING_JOINS
     for j in range(MOST_FACETS):
         if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
             if same_place(&f.fa, &x.facet[slot + j].fa) and same_place(&f.fb, &x.facet[slot + j].fb):
@@ -325,22 +387,21 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
                 other, least_away = j, away
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = (least_away < beside * beside and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
+    moves = bracketed or (least_away < beside * beside and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
     if moves:
         free = other
     if free < 0:
         return
     c = first + free
-    if moves:
-        ahead_on_rim(self.touch[c].shape_a, &x.facet[slot + free].fa, &g.fa, x.rim_angle + 2 * (slot + free))
-        ahead_on_rim(self.touch[c].shape_b, &x.facet[slot + free].fb, &g.fb, x.rim_angle + 2 * (slot + free))
-    else:
-        x.rim_angle[2 * (slot + free)] = NAN
     facet_at_nodes(self, c, &g, &here, &there)
-    if moves and not there.gap < min(0.0, here.gap) - CLOSES:
-        # the trial does not close the point ahead
+    if bracketed and not there.gap < min(0.0, here.gap) - CLOSES:
+        # the trial does not close the point between
         g = f[0]
         facet_at_nodes(self, c, &g, &here, &there)
+    elif bracketed:
+        for j in range(MOST_FACETS):
+            if j != free and x.added[slot + j] and same_facet(f, &x.facet[slot + j]):
+                leave_facet(self, first + j)
     if here.gap < least:
         return
     x.facet[slot + free], x.here[c], x.there[c] = g, here, there
@@ -398,14 +459,18 @@ cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
     cdef Facet found[FOUND_FACETS]
     cdef bint taken[FOUND_FACETS]
     cdef bint touching = False, stays
+    cdef double least
     cdef Placed A, B
     if not x.far_there[k]:
         if lasts(self, k):
             return
+        least = min(0.0, x.at[e.seat].gap) if x.facet[e.slot].kind != NO_FACET else 0.0
         place_shape(e.shape_a, x.pose2, &A)
         place_shape(e.shape_b, x.pose2, &B)
         count = facets_of(&A, &B, x.at[e.seat].n if x.facet[e.slot].kind != NO_FACET else first_direction(&A, &B),
                           &x.at[e.seat], found)
+        if least - x.at[e.seat].gap > OVERLAPPING:
+            x.accepted = max(x.accepted, (least - x.at[e.seat].gap) / fabs(self.lane.now.h))
         seen_from(&x.pose2[e.body_a], x.pose2, e.body_b, &x.at[e.seat].place, &x.at[e.seat].turn)
     for i in range(count):
         taken[i] = False

@@ -224,8 +224,8 @@ cdef struct Touching:
     Vec3* near_b
     int joins               # times that contacts joined the current step
     int* added              # (slots,) whether it was added in the current step
-    double* rim_angle       # (slots, 2) of a point of a rim that moved in the current step: its last angle, and by which
-                            # the lowest point of the trial was ahead of it; NaN at first
+    double* bracket         # (slots, 2) of pairs, for either shape: two points of a curve, each with how far the lowest point
+                            # of a trial that it holds is ahead; NaN at first
     double stuck            # [m] by which shapes overlap for which no facet is missing
     int stuck_at            # the first contact of these
     double* facet_told      # (slots, FACET_ROW) those that acted in the last step
@@ -273,7 +273,7 @@ cdef int facets_make(Touching* x, Memory memory, ContactList list) except -1:
     seats.add(<void**>&x.facet_start, 0, facets, SCRATCH)
     seats.add(<void**>&x.near_start, 0, sizeof(Near), SCRATCH)
     seats.add(<void**>&x.added, 0, MOST_FACETS * sizeof(int), SCRATCH)
-    seats.add(<void**>&x.rim_angle, 0, 2 * MOST_FACETS * sizeof(double), SCRATCH)
+    seats.add(<void**>&x.bracket, 0, 2 * MOST_FACETS * sizeof(double), SCRATCH)
     seats.add(<void**>&x.facet_told, 0, told, KEPT)
     seats.add(<void**>&x.facet_told_start, 0, told, SCRATCH)
     seats.add(<void**>&x.near_a, 0, sizeof(Vec3), SCRATCH)

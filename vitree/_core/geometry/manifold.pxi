@@ -373,6 +373,49 @@ cdef void hold_plane(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, F
         plane_through(A, neg(n), a, fa)
 
 
+cdef void end_of_edge(const Placed* P, const Feature* f, double at, double length, Feature* out) noexcept nogil:
+    # the end of an edge that a place on it has reached, or the edge
+    out[0] = f[0]
+    if f.kind == EDGE and not 0.0 < at < length:
+        vertex_feature(P.s, f.id if at <= 0.0 else f.other, out)
+
+
+cdef void within_edges(const Placed* A, const Feature* fa, const Placed* B, const Feature* fb, Feature* ea, Feature* eb) noexcept nogil:
+    # of the edge of a rounded shape and an edge or a vertex, those between their ends: the distance of segments is smooth
+    # where it is not zero, that of their lines is smaller where they cross beyond (Ericson 2005, Real-Time Collision
+    # Detection, section 5.1.9)
+    cdef Vec3 u = rotated(A, fa.e), v = rotated(B, fb.e), d = sub(in_space(A, fa.p), in_space(B, fb.p)), t
+    cdef double la = 0.0, lb = 0.0, g = dot(u, v), c = dot(u, d), f = dot(v, d), det = 1.0 - g * g, x, y
+    if fa.kind == EDGE:
+        t = sub(vertex_of(A.s, fa.other), fa.p)
+        la = vt_sqrt(dot(t, t))
+    if fb.kind == EDGE:
+        t = sub(vertex_of(B.s, fb.other), fb.p)
+        lb = vt_sqrt(dot(t, t))
+    x = min(max((g * f - c) / det, 0.0), la) if det > PARALLEL_LINES else 0.0
+    y = g * x + f
+    if not 0.0 <= y <= lb:
+        y = min(max(y, 0.0), lb)
+        x = min(max(g * y - c, 0.0), la)
+    end_of_edge(A, fa, x, la, ea)
+    end_of_edge(B, fb, y, lb, eb)
+
+
+cdef inline bint ends_round(const Feature* fa, const Feature* fb) noexcept nogil:
+    return ((fa.kind == EDGE or fa.kind == VERTEX) and (fb.kind == EDGE or fb.kind == VERTEX)
+            and (fa.kind == EDGE or fb.kind == EDGE) and own_radius(fa) + own_radius(fb) > 0.0)
+
+
+cdef bint touch_fixed(const Placed* A, const Feature* fa, const Placed* B, const Feature* fb, Vec3* n, double* gap,
+                      Vec3* a, Vec3* b) noexcept nogil:
+    # the gap of the features of a facet, which may move beyond the ends of edges
+    cdef Feature ea, eb
+    if not ends_round(fa, fb):
+        return touch_features(A, fa, B, fb, n, gap, a, b)
+    within_edges(A, fa, B, fb, &ea, &eb)
+    return touch_features(A, &ea, B, &eb, n, gap, a, b)
+
+
 cdef int facets_about(const Placed* A, const Placed* B, Vec3 n, Facet* list) noexcept nogil:
     # the facets of two shapes that face each other along n, at most FOUND_FACETS
     cdef Patch x, y
@@ -405,7 +448,7 @@ cdef int facets_about(const Placed* A, const Placed* B, Vec3 n, Facet* list) noe
             touch_features(A, &list[k].fa, B, &list[k].fb, &list[k].n, &list[k].gap, &a, &b)
             hold_plane(A, B, n, a, b, &list[k].fa, &list[k].fb)
             list[k].n = n
-        if touch_features(A, &list[k].fa, B, &list[k].fb, &list[k].n, &list[k].gap, &a, &b):
+        if touch_fixed(A, &list[k].fa, B, &list[k].fb, &list[k].n, &list[k].gap, &a, &b):
             list[kept] = list[k]
             kept += 1
     return kept
@@ -540,7 +583,7 @@ cdef int add_closest(const Near* x, const Placed* A, const Placed* B, Facet* lis
     cdef double merged = MERGED * min(A.s.reach, B.s.reach), gap
     if turns_fast(A, &own.fa, B, &own.fb, n):
         hold_plane(A, B, n, x.a, x.b, &own.fa, &own.fb)
-    if count == FOUND_FACETS or not touch_features(A, &own.fa, B, &own.fb, &n, &gap, &a, &b):
+    if count == FOUND_FACETS or not touch_fixed(A, &own.fa, B, &own.fb, &n, &gap, &a, &b):
         return count
     add_facet(list, &found, &own.fa, &own.fb, n, dot(a, t1), dot(a, cross(x.n, t1)), merged)
     if found > count:
@@ -584,7 +627,7 @@ cdef bint touch_facet(const Facet* f, const Placed* A, const Placed* B, const Ve
     cdef Near x
     n[0] = start[0] if start != NULL else f.n
     if f.kind == FIXED:
-        return touch_features(A, &f.fa, B, &f.fb, n, gap, a, b)
+        return touch_fixed(A, &f.fa, B, &f.fb, n, gap, a, b)
     x.fa, x.fb = f.fa, f.fb
     if still_nearest(A, B, n[0], &x):
         n[0], gap[0], a[0], b[0] = x.n, x.gap, x.a, x.b
