@@ -23,6 +23,9 @@ cdef enum:
     CONE_SPARE = 4          # a problem has so many
     LAST_RESORT = 15        # and sweeps, until so many more are used
     SWEEPS_OF_CORRECTION = 10   # sweeps that cost about as much as a correction
+    SPLIT_ROUNDS = 12       # penalties of alternating directions that are tried, each with so many
+    SPLIT_PASSES = 40       # iterations, and so many corrections from their end
+    SPLIT_CORRECTIONS = 12
     CREEPS = 3              # most coefficients of a creep that are tried
     CREEP_BUDGET = 40       # corrections with each
     ALONE_PASSES = 20       # most passes for a contact that slides alone
@@ -41,6 +44,11 @@ cdef double PROXIMAL_SHIFT = 1e-12
 cdef double CREEP_FIRST = 1e-6
 cdef double CREEP_MORE = 100.0
 cdef double CREEP_WORSE = 10.0
+#: The first penalty of alternating directions relative to the diagonal of G, the least, and the ratio of residuals from which
+#: on another one balances them
+cdef double SPLIT_FIRST = 0.1
+cdef double SPLIT_LEAST = 1e-8
+cdef double SPLIT_RATIO = 3.0
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
 #: The shift of a correction, as a fraction of the diagonal of G
@@ -114,6 +122,7 @@ cdef struct ContactProblem:
     double* kept            # (n,) the best lam so far
     double* least           # (n,) and of a descent
     double* own             # (3, n) diagonal and b without regularisation, and the regularisation
+    double* split           # (6, n) of alternating directions: see `cone_alternate`
     double* trial           # (n,) another lam
     double* trial_w
     double* trial_F
@@ -132,7 +141,7 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     if n <= x.room and ports <= x.ports_room:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
-    reals = (17 + LEADS + 3 * WIDE) * rows + 2 * most
+    reals = (23 + LEADS + 3 * WIDE) * rows + 2 * most
     at = <double*>realloc(x.memory, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -148,7 +157,8 @@ cdef int cones_room(ContactProblem* x, ConeStore* store, int count, int n, int p
     x.own_block = x.by_lam + WIDE * rows
     x.least = x.own_block + WIDE * rows
     x.given = x.least + rows
-    x.port, x.answer = x.given + rows, x.given + rows + most
+    x.split = x.given + rows
+    x.port, x.answer = x.split + 6 * rows, x.split + 6 * rows + most
     x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
     x.own_row = x.port_order + most
     memset(x.law, 0, rows * sizeof(int))
@@ -902,10 +912,142 @@ cdef double cone_solve(ContactProblem* x, double goal, double enough) noexcept n
         return e
     memcpy(x.kept, x.lam, x.n * sizeof(double))
     if x.budget > -LAST_RESORT:
+        e = cone_alternate(x, e, goal, enough)
+        if e <= enough:
+            return e
         x.budget -= x.price * CONE_SWEEPS / SWEEPS_OF_CORRECTION
         cone_sweep(x, CONE_SWEEPS)
         e = cone_proximal(x, e, enough)
     return cone_creep(x, e, goal) if e > enough else e
+
+
+cdef void project_on_cone(const ContactProblem* x, int i, const double* a, double* z) noexcept nogil:
+    # the impulses of a contact that are nearest to a: its friction beta within mu lam_n
+    cdef int k, n = x.dim[i]
+    cdef double s = 0.0, size, mu = x.mu[i]
+    if x.law[i] == HOLD:
+        memcpy(z, a, n * sizeof(double))
+        return
+    if x.law[i] == RUB:
+        z[0] = min(max(a[0], x.lead[LEADS * i] - mu), x.lead[LEADS * i] + mu)
+        return
+    for k in range(1, n):
+        s += a[k] * a[k]
+    s = vt_sqrt(s)
+    if n == 1 or mu * s <= -a[0]:
+        z[0] = max(a[0], 0.0)
+        memset(z + 1, 0, (n - 1) * sizeof(double))
+    elif s <= mu * a[0]:
+        memcpy(z, a, n * sizeof(double))
+    else:
+        z[0] = (a[0] + mu * s) / (1.0 + mu * mu)
+        size = mu * z[0] / s
+        for k in range(1, n):
+            z[k] = size * a[k]
+
+
+cdef void split_factor(ContactProblem* x, double penalty, const double* scale) noexcept nogil:
+    # T^T G T + penalty scale I, where lam = T (lam_n, beta), in its triangular factors
+    cdef int i, j, k, o, n = x.n
+    cdef double* H = x.G + n * n
+    cdef const double* lead
+    memcpy(H, x.G, n * n * sizeof(double))
+    for i in range(x.count):
+        o, lead = x.row[i], x.lead + LEADS * i
+        for j in range(1, x.dim[i] if x.law[i] == CONE else 1):
+            for k in range(n if lead[j - 1] != 0.0 else 0):
+                H[k * n + o] += lead[j - 1] * H[k * n + o + j]
+            vt_add_row(n if lead[j - 1] != 0.0 else 0, lead[j - 1], H + (o + j) * n, H + o * n)
+    for k in range(n):
+        H[k * (n + 1)] += penalty * scale[k]
+    lu_factor(H, n, x.order)
+
+
+cdef inline void split_shift(const ContactProblem* x, int i, const double* y, double sign, double* s) noexcept nogil:
+    # mu |w_t| - lead . w_t of a contact, with w_t = -sign y_t
+    cdef double slip = 0.0, along = 0.0
+    cdef int k
+    if x.law[i] != CONE or x.dim[i] == 1:
+        return
+    for k in range(1, x.dim[i]):
+        slip += y[k] * y[k]
+        along += x.lead[LEADS * i + k - 1] * y[k]
+    s[0] = x.mu[i] * vt_sqrt(slip) + sign * along
+
+
+cdef double cone_alternate(ContactProblem* x, double best, double goal, double enough) noexcept nogil:
+    # Alternating directions (ADMM; Boyd et al. 2011, "Distributed optimization and statistical learning via the alternating
+    # direction method of multipliers") with impulses lam and others z within the cones, which become equal:
+    #     (G + rho) lam = rho z - y - b - s,    z = the nearest to lam + y/rho in the cones,    y += rho (lam - z),
+    # where -y - s tends to w. The shift s_n = mu |w_t| makes the normal law of such a minimum that of Coulomb's friction
+    # (De Saxce & Feng 1998; Carpentier, Le Lidec & Montaut 2024, "From compliant to rigid contact simulation"). From its end
+    # corrections of F follow. `kept` has the best lam so far. Returns the largest |F|
+    cdef int i, j, k, o, turn, n = x.n
+    cdef double* y = x.split
+    cdef double* z = x.split + n
+    cdef double* s = x.split + 2 * n
+    cdef double* b = x.split + 3 * n
+    cdef double* scale = x.split + 4 * n
+    cdef double* before = x.split + 5 * n
+    cdef double* lam = x.d
+    cdef const double* lead
+    cdef double penalty = SPLIT_FIRST, e = best, size, off, off_most, way, way_most, rho
+    if cones_form(x) != OK:
+        return best
+    cone_velocities(x, x.lam, x.w)
+    for i in range(x.count):
+        o, lead, size = x.row[i], x.lead + LEADS * i, 0.0
+        for j in range(x.dim[i]):
+            size = max(size, x.diagonal[o + j])
+            y[o + j], z[o + j], s[o + j], b[o + j] = 0.0, x.lam[o + j], 0.0, x.b[o + j]
+        for j in range(x.dim[i]):
+            scale[o + j] = size if size > 0.0 else 1.0
+        for j in range(1, x.dim[i] if x.law[i] == CONE else 1):
+            z[o + j] -= lead[j - 1] * z[o]
+            b[o] += lead[j - 1] * x.b[o + j]
+        split_shift(x, i, x.w + o, -1.0, s + o)
+    for turn in range(SPLIT_ROUNDS):
+        split_factor(x, penalty, scale)
+        off = off_most = way = way_most = 0.0
+        for k in range(SPLIT_PASSES):
+            for i in range(n):
+                lam[i] = penalty * scale[i] * z[i] - y[i] - b[i] - s[i]
+            lu_solve(x.G + n * n, n, x.order, lam)
+            memcpy(before, z, n * sizeof(double))
+            for i in range(x.count):
+                o = x.row[i]
+                rho = penalty * scale[o]
+                for j in range(x.dim[i]):
+                    x.trial[o + j] = lam[o + j] + y[o + j] / rho
+                project_on_cone(x, i, x.trial + o, z + o)
+                for j in range(x.dim[i]):
+                    y[o + j] += rho * (lam[o + j] - z[o + j])
+                split_shift(x, i, y + o, 1.0, s + o)
+        for i in range(n):
+            off = max(off, scale[i] * fabs(lam[i] - z[i]))
+            off_most = max(off_most, scale[i] * max(fabs(lam[i]), fabs(z[i])))
+            way = max(way, scale[i] * fabs(z[i] - before[i]))
+            way_most = max(way_most, fabs(y[i]))
+        x.budget -= x.price
+        for i in range(x.count):
+            o, lead = x.row[i], x.lead + LEADS * i
+            memcpy(x.lam + o, z + o, x.dim[i] * sizeof(double))
+            for j in range(1, x.dim[i] if x.law[i] == CONE else 1):
+                x.lam[o + j] += lead[j - 1] * z[o]
+        e = cone_descend(x, goal, SPLIT_CORRECTIONS, False)
+        if e < best:
+            best = e
+            memcpy(x.kept, x.lam, n * sizeof(double))
+        if best <= enough or not isfinite(e):
+            break
+        # relative residuals of impulses and of velocities
+        off, way = off / max(off_most, 1e-300), penalty * way / max(way_most, 1e-300)
+        if off > SPLIT_RATIO * way:
+            penalty *= min(vt_sqrt(off / max(way, 1e-300)), 10.0)
+        elif way > SPLIT_RATIO * off:
+            penalty = max(penalty / min(vt_sqrt(way / max(off, 1e-300)), 10.0), SPLIT_LEAST)
+    memcpy(x.lam, x.kept, n * sizeof(double))
+    return cone_map(x, x.lam, x.w, x.F, False)
 
 
 cdef void shift_begin(ContactProblem* x) noexcept nogil:
