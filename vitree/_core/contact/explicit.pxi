@@ -208,7 +208,7 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
     if not ports_at_hand(self):
         explicit_answer_ports(self)
     gather_push(self)
-    x.cut, x.residue = 0, 0.0
+    x.cut, x.residue, x.remains = 0, 0.0, 0.0
     for k in range(IMPULSE_PASSES):
         apply_impulse(self)
         status = step_from(self, self.explicit.v_after)
@@ -228,7 +228,7 @@ cdef int explicit_iterate_touches(ModelStepper self) noexcept nogil:
         goal = touch_goal(self)
         if e <= max(goal, 2.0 * x.residue):
             if e > goal:
-                x.accepted = max(x.accepted, e)
+                x.remains = e
             x.passes += k
             return OK
         if e > IMPULSE_ASTRAY * first:

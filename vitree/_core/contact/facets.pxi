@@ -190,7 +190,7 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     cdef Near* at = &x.at[e.seat]
     cdef Near other
     cdef Vec3 n = at.n, across
-    cdef double gap = -INFINITY, least = min(0.0, at.gap) - MISSING
+    cdef double gap = -INFINITY, least = min(0.0, at.gap) - max(MISSING, min(x.remains * fabs(self.lane.now.h), OVERLAPPING))
     cdef bint along, missing = False
     if x.facet[e.slot].kind == CLOSEST:
         return

@@ -233,7 +233,8 @@ cdef struct Touching:
     # report on a step that was not solved
     int cut                 # corrections whose problem was not solved
     double residue          # [m/s] the natural residual that the last of them left
-    double accepted         # [m/s] the largest of the current step that was accepted above the tolerance
+    double remains          # [m/s] that of the current trial, where it is above the tolerance
+    double accepted         # [m/s] the largest of the current step that was accepted so
     bint planes             # planes stand for features that are both curved: the step is repeated
     bint as_found           # it is accepted once the corrections are used up: parts of the step did not help
     bint lenient            # a larger residual is accepted: shorter steps did not help

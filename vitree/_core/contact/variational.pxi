@@ -280,7 +280,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
     if not foretell(self):
         gather_push(self)
     kick_node(self)
-    x.cut, x.residue = 0, 0.0
+    x.cut, x.residue, x.remains = 0, 0.0, 0.0
     for k in range(TOUCH_PASSES):
         e = variational_residual(self)
         if self.lane.now.cause == CALLBACK_FAILED:
@@ -325,7 +325,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                     k > TOUCH_LAST and (x.residue > 0.0 or x.lenient or x.as_found
                                         or found <= TOUCH_LEFT * touch_speed(self)))):
                 if found > goal:
-                    x.accepted = max(x.accepted, found)
+                    x.remains = found
                 x.passes += k
                 return OK if p.signs_ok and turns_little(self) else WRONG_BRANCH
         if k > 0 and have:
@@ -490,7 +490,7 @@ cdef int correct_touches(ModelStepper self) noexcept nogil:
     goal = touch_goal(self)
     e = max(0.5 * goal, TOUCH_ENOUGH * x.before)
     left = min(TOUCH_SHARE * x.before, max(0.1 * goal, TOUCH_QUADRATIC * p.error / p.scale * x.before))
-    left = solve_contacts(self, max(0.02 * goal, left), 0.3 * goal, e)
+    left = solve_contacts(self, max(0.02 * goal, left), 0.03 * goal, e)
     if not may_go_on(self, left, e):
         note_worst(self)
         return NOT_CONVERGED

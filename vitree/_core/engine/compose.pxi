@@ -132,7 +132,7 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
 cdef bint again(ModelStepper self, int count, bint best, int* spent) noexcept nogil:
     # whether the step is solved in so many equal parts. best: with the best impulses that are found
     cdef bint solved
-    self.contact.lenient, self.contact.planes = best, True
+    self.contact.lenient, self.contact.planes, self.contact.accepted = best, True, 0.0
     if few_rows(self) or self.contact.as_found:
         refill(self, 1.0 if self.contact.as_found else 0.5)
     solved = in_parts(self, count) == OK

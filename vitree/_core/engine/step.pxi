@@ -102,24 +102,24 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         x.stuck, x.joins = 0.0, k
         more = join(self)
         if more and k == most - 1 and (x.lenient or x.as_found):
-            x.accepted, more = max(x.accepted, overlap_speed(self)), False
+            x.remains, more = max(x.remains, overlap_speed(self)), False
         if not more:
             if x.stuck > 0.0:
                 if not x.lenient:
                     x.cut = TOUCH_CUTS
                     note_fault(self, OVERLAPS, x.stuck_at, x.stuck)
                     return NOT_CONVERGED
-                x.accepted = max(x.accepted, x.stuck / fabs(self.lane.now.h))
+                x.remains = max(x.remains, x.stuck / fabs(self.lane.now.h))
             if not (x.lenient or x.as_found or self.method.explicit) and gains_by_turning(self):
                 x.cut = TOUCH_CUTS
                 note_worst(self)
                 x.fault = NORMALS_TURN
                 return NOT_CONVERGED
-            if x.accepted > 0.0 and not self.method.explicit and blows_up(self):
+            if x.remains > 0.0 and not self.method.explicit and blows_up(self):
                 note_worst(self)
                 x.fault = ENERGY_GROWS
                 return NOT_CONVERGED
-            x.solved = True
+            x.solved, x.accepted = True, max(x.accepted, x.remains)
             push_end(self)
             if x.ends_pushed:
                 self.method.push_late(self)

@@ -49,6 +49,8 @@ cdef double CREEP_WORSE = 10.0
 cdef double SPLIT_FIRST = 0.1
 cdef double SPLIT_LEAST = 1e-8
 cdef double SPLIT_RATIO = 3.0
+#: Impulses of alternating directions cause velocities of single contacts that are at most so many times those without
+cdef double SPLIT_MOST = 1e5
 #: Least relative descent of |F|^2
 cdef double CONE_DESCENT = 1e-4
 #: The shift of a correction, as a fraction of the diagonal of G
@@ -991,7 +993,7 @@ cdef double cone_alternate(ContactProblem* x, double best, double goal, double e
     cdef double* before = x.split + 5 * n
     cdef double* lam = x.d
     cdef const double* lead
-    cdef double penalty = SPLIT_FIRST, e = best, size, off, off_most, way, way_most, rho
+    cdef double penalty = SPLIT_FIRST, e = best, size, off, off_most, way, way_most, rho, most
     if cones_form(x) != OK:
         return best
     cone_velocities(x, x.lam, x.w)
@@ -1034,8 +1036,10 @@ cdef double cone_alternate(ContactProblem* x, double best, double goal, double e
             memcpy(x.lam + o, z + o, x.dim[i] * sizeof(double))
             for j in range(1, x.dim[i] if x.law[i] == CONE else 1):
                 x.lam[o + j] += lead[j - 1] * z[o]
-        e = cone_descend(x, goal, SPLIT_CORRECTIONS, False)
-        if e < best:
+        e, most = cone_descend(x, goal, SPLIT_CORRECTIONS, False), 0.0
+        for i in range(n):
+            most = max(most, scale[i] * fabs(x.lam[i]))
+        if e < best and most <= SPLIT_MOST * largest(x.b, n):
             best = e
             memcpy(x.kept, x.lam, n * sizeof(double))
         if best <= enough or not isfinite(e):
