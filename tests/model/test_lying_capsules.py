@@ -237,3 +237,26 @@ def test_the_core_has_the_gaps_of_python():
     assert len({*((log.number[log.number >= facets] - facets) // MOST_FACETS).tolist()}) >= 2  # convex pairs
     assert run.monitors["gap"].min() > -1e-11
     assert np.abs(run.monitors["momentum_balance"]).max() < 1e-11
+
+
+@pytest.mark.parametrize("method", METHODS[:2])
+@pytest.mark.parametrize("dt", [5e-3, 1e-2])
+def test_rods_that_slide_beyond_the_ends_of_others(dt, method):
+    """The gap of two rods is that of segments: impulses are found where the lines of their axes cross beyond the ends."""
+    rng, count, wall = np.random.default_rng(4), 5, 0.35
+    tree = vt.Tree("rods")
+    for k in range(count):
+        tree.world.add(vt.free(f"joint {k}"), vt.body(f"rod {k}", 1.0, np.diag((0.02, 0.02, 0.004))))
+        tree.contact(vt.Contact(f"rod {k}", shapes=vt.Capsule(0.06, 0.3)))
+    sides = [((1, 0, 0), -wall), ((-1, 0, 0), -wall), ((0, 1, 0), -wall), ((0, -1, 0), -wall)]
+    tree.contact(vt.Ground(friction=0.3, planes=sides))
+    model = tree.compile()
+    v = rng.standard_normal(model.nv) * np.tile([0.3, 0.3, 0.3, 2, 2, 2], count)
+    q = model.neutral().reshape(count, 7)
+    for k in range(count):
+        q[k, :3] = *rng.uniform(-0.1, 0.1, 2), 0.3 + 0.35 * k
+        q[k, 3:] = Rotation.random(random_state=k).as_quat()
+    run = vt.simulate(model, q.ravel(), v, duration=1.2, dt=dt, method=method, monitors="gap")
+    assert run.monitors["gap"].min() > -1e-10
+    assert run.settings.get("inexact_contacts", (0, 0.0))[1] < 1e-6
+    assert (run.energy - run.energy[0]).max() < 1e-9

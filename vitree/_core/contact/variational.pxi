@@ -19,6 +19,8 @@ cdef double FAR_TURN = 0.1
 cdef double TURNED_NORMAL = 0.99
 cdef double MOST_GAIN = 1.5
 cdef double GAIN_BY_NORMALS = 1.02
+#: A residual is accepted where the last correction left more than this fraction of it
+cdef double TOUCH_SLOW = 0.7
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -322,8 +324,8 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             if x.foretold:
                 found = INFINITY
             elif e <= p.goal and (found <= goal or (found <= 2.0 * x.residue and gaps_hold(self, goal)) or (
-                    k > TOUCH_LAST and (x.residue > 0.0 or x.lenient or x.as_found
-                                        or found <= TOUCH_LEFT * touch_speed(self)))):
+                    k > TOUCH_LAST and (found > TOUCH_SLOW * found_before or k == TOUCH_PASSES - 1)
+                    and (x.residue > 0.0 or x.lenient or x.as_found or found <= TOUCH_LEFT * touch_speed(self)))):
                 if found > goal:
                     x.remains = found
                 x.passes += k
