@@ -240,10 +240,10 @@ def test_the_core_has_the_gaps_of_python():
 
 
 @pytest.mark.parametrize("method", METHODS[:2])
-@pytest.mark.parametrize("dt", [5e-3, 1e-2])
-def test_rods_that_slide_beyond_the_ends_of_others(dt, method):
+@pytest.mark.parametrize("seed", [10, 12])
+def test_rods_that_slide_beyond_the_ends_of_others(seed, method):
     """The gap of two rods is that of segments: impulses are found where the lines of their axes cross beyond the ends."""
-    rng, count, wall = np.random.default_rng(4), 5, 0.35
+    rng, count, wall = np.random.default_rng(seed), 5, 0.35
     tree = vt.Tree("rods")
     for k in range(count):
         tree.world.add(vt.free(f"joint {k}"), vt.body(f"rod {k}", 1.0, np.diag((0.02, 0.02, 0.004))))
@@ -255,8 +255,9 @@ def test_rods_that_slide_beyond_the_ends_of_others(dt, method):
     q = model.neutral().reshape(count, 7)
     for k in range(count):
         q[k, :3] = *rng.uniform(-0.1, 0.1, 2), 0.3 + 0.35 * k
-        q[k, 3:] = Rotation.random(random_state=k).as_quat()
-    run = vt.simulate(model, q.ravel(), v, duration=1.2, dt=dt, method=method, monitors="gap")
-    assert run.monitors["gap"].min() > -1e-10
-    assert run.settings.get("inexact_contacts", (0, 0.0))[1] < 1e-6
-    assert (run.energy - run.energy[0]).max() < 1e-9
+        q[k, 3:] = Rotation.random(random_state=k + seed - 4).as_quat()
+    for dt in (5e-3, 1e-2):
+        run = vt.simulate(model, q.ravel(), v, duration=1.2, dt=dt, method=method, monitors="gap")
+        assert run.monitors["gap"].min() > -1e-10
+        assert run.settings.get("inexact_contacts", (0, 0.0))[1] < 1e-6
+        assert (run.energy - run.energy[0]).max() < 1e-9

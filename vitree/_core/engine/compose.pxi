@@ -96,6 +96,7 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
     cdef int k, spent = now.iterations, worst = touch.worst
     cdef double error = now.error, residual = touch.residual
     cdef bint best = touch.cut >= TOUCH_CUTS and corrections_spent(self), solved = False
+    cdef int finest = 1 << self.shared.choices.halvings
     if best and few_rows(self):
         for k in range(min(self.shared.choices.halvings, SMALL_HALVINGS)):
             solved = now.cause == OK and again(self, 2 << k, False, &spent)
@@ -118,7 +119,12 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
             break
     if not solved and not best and now.cause == OK and self.ntouch and (
             touch.cut >= TOUCH_CUTS or not self.method.explicit):
-        solved = again(self, 1, True, &spent)
+        # what normals that turn gain is least in the shortest parts
+        solved = touch.fault == NORMALS_TURN and again(self, finest, True, &spent)
+        if solved:
+            note_halves(self)
+        else:
+            solved = now.cause == OK and again(self, 1, True, &spent)
     now.iterations = spent
     if solved:
         # the history has increments of another step

@@ -110,11 +110,13 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
                     note_fault(self, OVERLAPS, x.stuck_at, x.stuck)
                     return NOT_CONVERGED
                 x.remains = max(x.remains, x.stuck / fabs(self.lane.now.h))
-            if not (x.lenient or x.as_found or self.method.explicit) and gains_by_turning(self):
-                x.cut = TOUCH_CUTS
-                note_worst(self)
-                x.fault = NORMALS_TURN
-                return NOT_CONVERGED
+            if not self.method.explicit and gains_by_turning(self):
+                if not (x.lenient or x.as_found):
+                    x.cut = TOUCH_CUTS
+                    note_worst(self)
+                    x.fault = NORMALS_TURN
+                    return NOT_CONVERGED
+                x.remains = max(x.remains, touch_speed(self))
             if x.remains > 0.0 and not self.method.explicit and blows_up(self):
                 note_worst(self)
                 x.fault = ENERGY_GROWS
