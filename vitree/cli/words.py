@@ -20,7 +20,7 @@ _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coo
            "max_impacts": "max-impacts"}  # fmt: skip
 #: Arguments that have options of their own names.
 _SAME = (
-    "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
+    "armature", "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
     "solver", "order", "method", "methods", "dt", "accuracy", "reference", "repeats",
     "steps", "host", "port", "fps", "size", "speed", "spread", "lossy", "contacts", "limits", "seed", "backend",
     "workers", "folder", "engines", "mean",

@@ -80,8 +80,8 @@ def find_layout(
     while at in above:
         name, at = above[at]
         turned[name] = None
-        if joints[name].type == "floating":
-            file.say("root-floating", f'the joint "{name}" on the path to the root "{root}" is floating', joints[name])
+        if (kind := joints[name].type) in ("floating", "spherical"):
+            file.say("root-floating", f'the joint "{name}" on the path to the root "{root}" is {kind}', joints[name])
     file.stop()
     below: dict[str, list[tuple[str, str]]] = {link: [] for link in links}
     for name, (parent, child) in ends.items():

@@ -23,7 +23,7 @@ from vitree.mechanism.contacts import LIMITS, Ground
 from vitree.model.model import Model
 from vitree.tree.tree import Tree
 from vitree.urdf.build import Builder, bounds_of, moves
-from vitree.urdf.checks import check_elements, check_mimics
+from vitree.urdf.checks import check_elements, check_mimics, has_xacro, name_of, xacro_in
 from vitree.urdf.collision import apart_of, contacts_of
 from vitree.urdf.geometry import read_colours, read_shapes
 from vitree.urdf.inertials import POLICIES, settle_inertial
@@ -189,8 +189,9 @@ def load_urdf(
         Packages to which the file refers: name to folder, or folders that are packages or hold packages. They come
         before the usual places (docs/files.md).
     xacro : mapping, optional
-        Values of the arguments of a xacro file. A file whose name ends in .xacro, or for which such values are
-        given, is expanded first, in a process of its own (:func:`vitree.urdf.xacro.expand_xacro`).
+        Values of the arguments of a xacro file. A file whose name ends in .xacro, for which such values are
+        given, or which has xacro in it, is expanded first, in a process of its own
+        (:func:`vitree.urdf.xacro.expand_xacro`).
     trust : bool
         Let a xacro file run any Python expression and read any file. It can then do whatever you can.
     max_bytes, max_depth : int
@@ -333,7 +334,11 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
             path, packages=options["packages"], arguments=options["xacro"], notes=warnings, trust=options["trust"]
         )
         data, encoding = _encoded(text)
-    file = Source(name, data, encoding, max_bytes=options["max_bytes"], max_depth=options["max_depth"])
+    sizes = {"max_bytes": options["max_bytes"], "max_depth": options["max_depth"]}
+    file = Source(name, data, encoding, **sizes)
+    if path is not None and options["xacro"] is None and not is_xacro(path) and has_xacro(file):
+        file = Source(name, *_encoded(_expanded(file, path, options, warnings)), **sizes)
+        file.say("xacro-expanded", "the file has xacro in it, which is expanded")
     for warning in warnings:
         file.say("xacro-warning", f"xacro: {warning}")
     links, joints = check_elements(file, options["name"])
@@ -348,7 +353,7 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
     file.stop()
     layout = find_layout(file, links, joints, options["loops"], options["root"])
     there = layout.joints()
-    check_mimics(
+    still = check_mimics(
         file,
         {key: joint for key, joint in joints.items() if key in there},
         layout.closing,
@@ -357,15 +362,16 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
     file.stop()
     moving = [
         name for name, joint in joints.items()
-        if name in there and joint.type in ONE_COORDINATE and name not in layout.closing
+        if name in there and joint.type in ONE_COORDINATE and name not in layout.closing and name not in still
     ]  # fmt: skip
     rotors = rotors_of(file, joints, moving)
     file.stop()
     armature = numbers_by("armature", options["armature"], moving, rotors)
     limited = [name for name in moving if (bounds := bounds_of(joints[name])) and not np.isinf(bounds).all()]
     rebound = numbers_by("limit_restitution", options["limit_restitution"], limited, {}, "joint with limits")
-    tree = Tree(options["name"] or file.root.get("name") or "", options["gravity"])
-    builder = Builder(file, tree, links, joints, inertials, layout, armature, options["friction"] == "dry", rebound)
+    tree = Tree(options["name"] or file.root.get("name") or name_of(file), options["gravity"])
+    dry = options["friction"] == "dry"
+    builder = Builder(file, tree, links, joints, inertials, layout, armature, dry, rebound, still)
     try:
         with np.errstate(all="ignore"):
             builder.build(options["base"], shapes)
@@ -383,6 +389,17 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
     builder.note(options["mimic"], rotors, options["limits"])
     tree.report = file.report()
     return file, tree, joints
+
+
+def _expanded(file: Source, path: Path, options: Options, warnings: list[str]) -> str:
+    """Return the text of a file that has xacro in it; what cannot be expanded is a finding in the file."""
+    try:
+        return expand_xacro(path, packages=options["packages"], notes=warnings, trust=options["trust"])
+    except UrdfError as error:
+        found = [node for _, node, severity in xacro_in(file) if severity == "error"]
+        where = min(found, key=lambda node: getattr(node, "line", 0))
+        reason = str(error).removeprefix(f"{path.name}: xacro: ")
+        raise file.fail("xacro", f"the xacro in it cannot be expanded: {reason}", where, remedy="") from None
 
 
 # ---- the file -----------------------------------------------------------------------------------
