@@ -19,7 +19,7 @@ from vitree.geometry.numbers import array_of
 from vitree.geometry.shapes import Box, Capsule, Cone, ConvexPart, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.solids import half_space, point_of, solid_of, solids_of
 from vitree.mechanism.contacts import SURFACE, Contact, NoContact, against_ground, between
-from vitree.mechanism.flat import FREE, PRISMATIC, Flat
+from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat
 from vitree.mechanism.floating import roots_of
 from vitree.mechanism.index import Index
 from vitree.spatial.checks import frozen
@@ -500,18 +500,21 @@ def shut_pairs(index: Index, flat: Flat) -> np.ndarray:
 def whole_pairs(flat: Flat) -> np.ndarray:
     """Return which bodies are of one mechanism, (nbody + 1, nbody + 1) bool.
 
-    The world is the last. It is of one mechanism with bodies whose base does not move freely.
+    The world is the last. It is of one mechanism with bodies whose base does not move freely, and so are these with
+    each other. A base on a slide moves freely if that has no limits.
     """
     root = roots_of(flat.parent)
-    floats = np.isin(flat.kind[root], (FREE, PRISMATIC))
+    first = np.cumsum([0, *KIND_NV[flat.kind]])[root]
+    held = [joint.v_slice.start for joint in flat.joints if np.isfinite([*joint.lower, *joint.upper]).all()]
+    floats = (flat.kind[root] == FREE) | ((flat.kind[root] == PRISMATIC) & ~np.isin(first, held))
     whole = np.zeros((len(root) + 1,) * 2, dtype=bool)
-    whole[:-1, :-1] = root[:, None] == root
+    whole[:-1, :-1] = (root[:, None] == root) | ~(floats[:, None] | floats)
     whole[-1, :-1] = whole[:-1, -1] = ~floats
     return whole
 
 
 def parted_pairs(index: Index, flat: Flat) -> np.ndarray:
-    """Return which contacts are of different parts of the world, one of which stands still, (n, n) bool.
+    """Return which contacts are of different parts of the world that do not move together, (n, n) bool.
 
     By rows of ``flat.contacts``. They are of two mechanisms, though both may be fixed to the world.
     """
@@ -521,7 +524,9 @@ def parted_pairs(index: Index, flat: Flat) -> np.ndarray:
     if not part.any():
         return np.zeros((len(part),) * 2, dtype=bool)
     still = np.array([bool(frame) and index.place(frame)[0] < 0 for frame in frames], bool)
-    found: np.ndarray = (part[:, None] != part) & (still[:, None] | still)
+    roots = roots_of(flat.parent)
+    root = np.array([roots[index.place(frame)[0]] if frame else -1 for frame in frames], int)
+    found: np.ndarray = (part[:, None] != part) & (still[:, None] | still | (root[:, None] != root))
     return found
 
 

@@ -211,7 +211,8 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
     parsed = None if file.errors > before else parse_joint(file, joint)
     if parsed is None:
         return None
-    if kind in ("planar", "floating", "spherical") and (joint.find("limit") is not None or joint.find("dynamics") is not None):
+    several = ("planar", "floating", "spherical")
+    if kind in several and (joint.find("limit") is not None or joint.find("dynamics") is not None):
         file.say("limit-ignored", f"the {what} is {kind}; its limits and damping are ignored", joint)
     if kind not in ONE_COORDINATE and joint.find("mimic") is not None:
         file.say("mimic-follower", f"the {what} is {kind} and cannot follow another", joint.find("mimic"))
@@ -316,11 +317,10 @@ def check_mimics(
             circle = list(climbed)[list(climbed).index(at) :]
             text = f"the joints {listed(circle)} mimic each other in a cycle"
             say("mimic-cycle", text, joints[circle[0]].mimic)
-        elif at in still:  # so do all that follow it
-            for name_, leader in [(each, follows[each]) for each in reversed(climbed)]:
-                mimic = joints[name_].mimic
-                assert mimic is not None
-                still[name_] = mimic.multiplier * still[leader] + (mimic.offset or 0.0)
+        for each in reversed(climbed):  # what follows a joint that stands still does so, too
+            mimic, followed = joints[each].mimic, follows.get(each, "")
+            if mimic is not None and followed in still:
+                still[each] = mimic.multiplier * still[followed] + (mimic.offset or 0.0)
         done.update(climbed)
     return still
 

@@ -95,10 +95,10 @@ def read(path: str) -> io.BytesIO:
     return io.BytesIO(base64.b64decode(ask(read=os.path.normpath(path))))
 
 
-def guard(xacro: Any, unread: dict[str, str]) -> None:
+def guard(xacro: Any, unread: dict[tuple[str, str], None]) -> None:
     """Take from xacro all that a stranger's file must not have.
 
-    ``unread`` takes the variables of the environment for which the file has defaults, which are taken.
+    ``unread`` takes the variables of the environment that have a default in the file, and these defaults.
     """
     from xacro import substitution_args
 
@@ -136,7 +136,7 @@ def guard(xacro: Any, unread: dict[str, str]) -> None:
         return str(evaluate(text, given | functions))
 
     def optional(name: str, default: str = "") -> str:
-        unread[name] = default
+        unread[name, default] = None
         return default
 
     def space(**content: object) -> object:
@@ -212,7 +212,7 @@ def main() -> None:
     substitution_args._eval_find = substitution_args._eval_dict["find"] = find
     xacro.open = lambda name: open(name, "rb")  # in any locale
     xacro.init_stacks(path)
-    given, unread = Arguments(job["arguments"]), dict[str, str]()
+    given, unread = Arguments(job["arguments"]), dict[tuple[str, str], None]()
     if not job["trust"]:
         guard(xacro, unread)
         give_up(job["seconds"], job["memory"])
@@ -223,7 +223,7 @@ def main() -> None:
         told = re.findall(r"^warning: (.*)", said.getvalue(), re.MULTILINE)
         told += [
             f'the environment is not read, which trust=True does; $(optenv {name}) is "{usual}"'
-            for name, usual in unread.items()
+            for name, usual in unread
         ]
         result = {"text": text, "warnings": told, "asked": sorted(given.asked)}
     except Exception as error:

@@ -151,6 +151,14 @@ RULES: dict[str, Rule] = {
     "inertia-from-shapes": Rule(
         "repair", 'With inertia="geometry": mass and inertia of a link are computed from its shapes.', ""
     ),
+    # units: numbers as of another one
+    "unit-angle": Rule("warning", "Angles of an origin are beyond 2 pi, as if they were in degrees.", "write radians"),
+    "unit-limit": Rule("warning", "Limits of a revolute joint are beyond 4 pi, as in degrees.", "write radians"),
+    "unit-length": Rule("warning", "A shape is far longer than joints are apart, as in mm or cm.", "write metres"),
+    "unit-com": Rule("warning", "A centre of mass is far outside of the robot, as in mm or cm.", "write metres"),
+    "unit-inertia": Rule(
+        "warning", "An inertia is far too large for its mass and shapes, as in kg mm^2.", "write kg m^2"
+    ),
     # shapes: they never stop a load
     "shape-unknown": Rule("warning", "A <visual> or <collision> has no known geometry.", _SHAPE),
     "shape-size": Rule("warning", "A size of a shape is zero or negative.", _SHAPE),
@@ -171,11 +179,12 @@ RULES: dict[str, Rule] = {
     "several-roots": Rule(
         "error",
         "There are several root links.",
-        "connect them by joints, or choose one by root=; the others are ignored",
+        "connect them by joints, or choose one by root=",
     ),
     "left-out": Rule("warning", "With root=: links that are not connected to the root are ignored.", ""),
     "root-floating": Rule(
-        "error", "With root=: the path to the root contains a floating or spherical joint.", "choose a root on this side of it"
+        "error", "With root=: the path to the root contains a floating or spherical joint.",
+        "choose a root on this side of it",
     ),
     "world-root": Rule(
         "warning",
