@@ -293,7 +293,7 @@ def require_satisfied(model: Model, q: np.ndarray) -> None:
         worst, off, _ = _worst(model, q)
         remedy = "take q0 = vitree.satisfy_constraints(model, q0)"
         if model.has_contact:  # which a configuration that satisfies them may miss
-            remedy = "vitree.feasible_start(model, q0) has a model and a q that start"
+            remedy = "take model and q of vitree.feasible_start(model, q0)"
         raise InputError("q0", q, f"does not satisfy the {model.constraints[worst].name}: {off}; {remedy}")
 
 
