@@ -170,7 +170,7 @@ def test_soles_that_are_not_flat_carry_by_default():
     """Two of their points touch, at the front; with those within 5 mm there is a support, which the result tells."""
     tree = vt.Tree("t")
     sole = [(0.1, 0.05, 0), (0.1, -0.05, 0), (0, 0.05, 8e-4), (0, -0.05, 8e-4), (-0.1, 0.05, 2e-3), (-0.1, -0.05, 2e-3)]
-    tree.world.add(vt.free("base"), vt.body("foot", 10.0, (0.01, 0, 0.3), inertia=np.eye(3)))
+    tree.world.add(vt.free("base"), vt.body("foot", 10.0, np.eye(3), (0.01, 0, 0.3)))
     tree.contact(vt.Ground(friction=0.8), vt.Contact("foot", points=sole))
     model = tree.compile()
     q = vt.place_on_ground(model, model.neutral())
@@ -182,7 +182,7 @@ def test_soles_that_are_not_flat_carry_by_default():
     flat = vt.static_equilibrium(model, vt.place_on_ground(model, [0, 0, 0, 0, 0, 0, 1.0]), tolerance=1e-2)
     assert flat.possible and flat.tolerance == 1e-2
     tree = vt.Tree("t")
-    tree.world.add(vt.free("base"), vt.body("foot", 10.0, (0.5, 0, 0.3), inertia=np.eye(3)))
+    tree.world.add(vt.free("base"), vt.body("foot", 10.0, np.eye(3), (0.5, 0, 0.3)))
     tree.contact(vt.Ground(friction=0.8), vt.Contact("foot", points=sole))
     model = tree.compile()
     over = vt.static_equilibrium(model, vt.place_on_ground(model, model.neutral()))
