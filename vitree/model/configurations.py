@@ -310,7 +310,8 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
         raise InputError(
             "the constraints depend on each other at q0 (one too many, or a singular configuration): "
             + "; ".join(model.constraints[k].name for k in tied)
-            + "; vitree.feasible_start(model, q0) leaves out those that others imply, or start elsewhere"
+            + "; vitree.feasible_start(model, q0), as vitree.independent_constraints(model, q0), leaves out those that "
+            "others imply; or start elsewhere"
         )
     if v is not None and len(Dh):
         size = max(1.0, float(np.abs(v).max()))
