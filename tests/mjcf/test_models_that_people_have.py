@@ -104,10 +104,15 @@ def test_fingers_that_overlap_their_hand_do_not_touch_it(kind):
 
 
 def test_fingers_of_one_hand_that_overlap_at_neutral_do_not_touch():
-    """Both are fixed to the world by joints of their own, so that their bases are two."""
-    text = gripper().replace('pos="-0.03 0 0"', 'pos="0.02 0 0.1"').replace('pos="0.03 0 0"', 'pos="0.03 0 0.1"')
+    """Both are fixed to the world by joints of their own, so that their bases are two, which a coupling joins."""
+    equal = '<equality><joint joint1="l" joint2="r"/></equality></mujoco>'
+    text = gripper().replace("</mujoco>", equal)
+    text = text.replace('pos="-0.03 0 0"', 'pos="0.02 0 0.1"').replace('pos="0.03 0 0"', 'pos="0.03 0 0.1"')
     robot = vt.from_mujoco(text)
     assert '"left" - "right"' in str(robot.model.report)
+    apart = vt.from_mujoco(text.replace(equal, "</mujoco>"))
+    with pytest.raises(InputError, match=r'"(left|right)" and "(left|right)" overlap'):
+        vt.simulate(apart.model, apart.start, duration=0.01, dt=1e-3)
     vt.simulate(robot.model, robot.start, duration=0.02, dt=1e-3)
     box = '<freejoint/><geom type="box" size="0.01 0.01 0.03"/>'
     floats = vt.from_mujoco(f"""<mujoco><worldbody><body name="left">{box}</body>
