@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 #: The gravest first: an error stops a file, a note is only information. "repair": was wrong, and has been changed.
 SEVERITIES = ("error", "warning", "repair", "note")
+#: How many lines of findings like the first one a text has.
+LINES = 5
+#: Names and numbers in the text of a finding.
+_OWN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+]?\d[\d.e+-]*')
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,10 @@ class Finding:
 
 
 class Report(tuple[Finding, ...]):
-    """Findings in the order of the file; prints as one line each."""
+    """Findings in the order of the file; prints as a line each, but for those that differ in names and numbers alone.
+
+    Of these the first has a line, which counts the others.
+    """
 
     def of(self, *severities: str) -> Report:
         """Return the findings of these ``severities``, out of "error", "warning", "repair" and "note"."""
@@ -52,5 +60,23 @@ class Report(tuple[Finding, ...]):
     def __add__(self, others: Iterable[Finding]) -> Report:  # type: ignore[override]
         return Report((*self, *others))
 
+    def lines(self) -> list[str]:
+        """Return the lines of the report."""
+        alike: dict[tuple[str, ...], list[Finding]] = {}
+        for each in self:
+            key = (each.severity, each.id, each.file, each.part, _OWN.sub("", each.text))
+            alike.setdefault(key, []).append(each)
+        return [f"{found[0]}{_count(found[1:])}" for found in alike.values()]
+
     def __str__(self) -> str:
-        return "\n".join(map(str, self))
+        return "\n".join(self.lines())
+
+
+def _count(others: list[Finding]) -> str:
+    """Return in words how many others there are, and on which lines."""
+    if not others:
+        return ""
+    lines = [str(each.line) for each in others if each.line is not None]
+    more = " ..." if len(lines) > LINES else ""
+    where = f", on line{'s' * (len(lines) > 1)} {', '.join(lines[:LINES])}{more}" if lines else ""
+    return f" (and {len(others)} more such{where})"

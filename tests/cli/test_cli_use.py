@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -547,3 +548,28 @@ def test_joints_rebound_and_stand_as_told(capsys, tmp_path, monkeypatch):
     assert cli.main(["simulate", "car", "--joint-friction", "dry"]) == 2
     assert "--joint-friction: " in capsys.readouterr().err
     assert cli.main(["compare", str(arm), "--joint-friction", "dry", "-T", "0.02", "--repeats", "1", "--no-plot"]) == 0
+
+
+def test_armature_and_files_without_mass(tmp_path, capsys):
+    """The error of a run names the option that helps; the findings of check that say the same are one line."""
+    text = vt.find_robot("arm6").read_text()
+    arm = tmp_path / "bare.urdf"
+    arm.write_text(re.sub(r"<inertial>.*?</inertial>", "", text, flags=re.DOTALL).replace("<axis", "<tune/><axis"))
+    assert cli.main(["simulate", str(arm), "-T", "0.01"]) == 2
+    assert "moves no mass" in (said := capsys.readouterr().err) and "--armature 1e-3 gives joints" in said
+    assert "--inertia geometry" in said
+    for given, armature in ((["1e-3"], 1e-3), (["elbow_joint=0.5", "--armature", "*=1e-3"], None)):
+        assert cli.main(["simulate", str(arm), "-T", "0.01", "-o", "run.npz", "--force", "--armature", *given]) == 0
+        model = vt.load_urdf(arm, armature=armature or {"elbow_joint": 0.5, "*": 1e-3})
+        assert vt.Trajectory.load("run.npz").settings["model_digest"] == model.digest
+    capsys.readouterr()
+    for words, told in (
+        (["1", "--armature", "2"], "--armature is given once"), (["-1"], "--armature -1.0 must be a f"),
+        (["x=y"], '--armature "y" must be numbers'), (["elbw=1"], 'no joint of one coordinate "elbw"; choose from'),
+    ):  # fmt: skip
+        assert cli.main(["simulate", str(arm), "-T", "0.01", "--armature", *words]) == 2
+        assert told in capsys.readouterr().err
+    assert cli.main(["check", str(arm)]) == 0
+    assert "and 5 more such, on lines" in (told := capsys.readouterr().out) and len(told.splitlines()) < 5
+    assert cli.main(["check", str(arm), "--each"]) == 0
+    assert capsys.readouterr().out.count("<tune>") == 6

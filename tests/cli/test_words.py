@@ -24,6 +24,7 @@ WRONG = {
     "--root": "info pendulum --root nowhere",
     "--inertia": "info pendulum --inertia yes",
     "--density": "info pendulum --density -1",
+    "--armature": "info pendulum --armature -1",
     "--package": "info pendulum --package /nowhere",
     "--xacro": "info pendulum --xacro novalue",
     "--ground": f"simulate car {SHORT} --ground",
@@ -130,7 +131,7 @@ MORE = [
 ]
 #: Switches, and options whose every value does.
 NEVER_WRONG = {
-    "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--paths", "--browser", "--follow",
+    "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--each", "--paths", "--browser", "--follow",
     "--force", "--trust", "--quick", "--csv",
     "--timings", "--version", "--help", "--install-completion", "--show-completion",
 }  # fmt: skip

@@ -166,6 +166,29 @@ def test_drives_at_its_targets_hold_a_robot(method, name):
     assert max(np.abs(model.difference(q, x)).max() for x in run.q) < 1e-9
 
 
+def test_soles_that_are_not_flat_carry_by_default():
+    """Two of their points touch, at the front; with those within 5 mm there is a support, which the result tells."""
+    tree = vt.Tree("t")
+    sole = [(0.1, 0.05, 0), (0.1, -0.05, 0), (0, 0.05, 8e-4), (0, -0.05, 8e-4), (-0.1, 0.05, 2e-3), (-0.1, -0.05, 2e-3)]
+    tree.world.add(vt.free("base"), vt.body("foot", 10.0, np.eye(3), (0.01, 0, 0.3)))
+    tree.contact(vt.Ground(friction=0.8), vt.Contact("foot", points=sole))
+    model = tree.compile()
+    q = vt.place_on_ground(model, model.neutral())
+    found = vt.static_equilibrium(model, q)
+    assert found.possible and len(found.forces) == 6 and found.tolerance == 5e-3 and "up to 0.005 m" in repr(found)
+    assert np.allclose(found.forces.sum(axis=0), [0, 0, 98.1], atol=1e-6)
+    strict = vt.static_equilibrium(model, q, tolerance=1e-6)
+    assert not strict.possible and strict.fault == "center of mass" and "with tolerance=0.005" in strict.why
+    flat = vt.static_equilibrium(model, vt.place_on_ground(model, [0, 0, 0, 0, 0, 0, 1.0]), tolerance=1e-2)
+    assert flat.possible and flat.tolerance == 1e-2
+    tree = vt.Tree("t")
+    tree.world.add(vt.free("base"), vt.body("foot", 10.0, np.eye(3), (0.5, 0, 0.3)))
+    tree.contact(vt.Ground(friction=0.8), vt.Contact("foot", points=sole))
+    model = tree.compile()
+    over = vt.static_equilibrium(model, vt.place_on_ground(model, model.neutral()))
+    assert not over.possible and over.tolerance == 1e-6 and "0.4 m outside" in over.why
+
+
 @pytest.mark.parametrize("name", ["talos", "g1", "human"])
 def test_pinocchio_agrees(name):
     pin = pytest.importorskip("pinocchio")

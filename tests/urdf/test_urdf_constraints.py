@@ -401,10 +401,6 @@ def test_constraints_of_a_file_survive_the_notation():
 
 ARM = (link("a"), link("b"), link("c"), joint("j", "a", "b"))
 BAD = {
-    "fixed": (
-        robot(*ARM, link("d"), joint("f", "b", "c", "fixed"), joint("k", "c", "d", more=mimic("f"))),
-        ':8: the joint "k" mimics "f", which is fixed and has no coordinate; correct',
-    ),
     "planar": (
         robot(*ARM, link("d"), joint("f", "b", "c", "planar"), joint("k", "c", "d", more=mimic("f"))),
         '"f", which is planar and has several coordinates',

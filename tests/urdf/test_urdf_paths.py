@@ -135,6 +135,23 @@ def test_packages_near_the_robot(tmp_path):
     assert problem("package://src/one/meshes/a b.stl", robot).startswith("missing: no package")
 
 
+def test_a_folder_beside_the_package_that_declares_the_name(tmp_path):
+    """Whatever it is called; a folder of that name comes first, and a link does not count."""
+    robot = package(tmp_path / "src" / "arm") / "urdf" / "r.urdf"
+    reference, other = "package://hand/meshes/a b.stl", package(tmp_path / "src" / "hand-v2", "hand")
+    assert found(reference, robot) == other / "meshes" / "a b.stl"
+    named = package(tmp_path / "src" / "hand")
+    assert found(reference, robot) == named / "meshes" / "a b.stl"
+    assert "no such file" in problem("package://hand/meshes/none.stl", robot)
+    (tmp_path / "src" / "linked").symlink_to(package(tmp_path / "far" / "leg", "foot"))
+    assert "missing: no package" in problem("package://foot/meshes/a b.stl", robot)
+    alone = tmp_path / "src" / "plain" / "urdf"
+    alone.mkdir(parents=True)
+    assert "missing" in problem("package://wrist/meshes/a b.stl", alone / "r.urdf")
+    package(tmp_path / "src" / "wrist-v1", "wrist")
+    assert "missing" in problem("package://wrist/meshes/a b.stl", alone / "r.urdf")
+
+
 def test_no_reference_leads_outside(tmp_path):
     pkg = package(tmp_path / "ws" / "pkg")
     robot, secret = pkg / "urdf" / "r.urdf", tmp_path / "secret.stl"

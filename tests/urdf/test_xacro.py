@@ -210,8 +210,8 @@ def test_what_is_xacro():
     assert is_xacro("R.XACRO") and is_xacro("  <robot><xacro:x/></robot>")
 
 
-def test_the_reader_expands_what_is_named_so(tmp_path):
-    """Arguments and warnings reach it; a file is never expanded for what is in it."""
+def test_the_reader_expands_files_with_xacro(tmp_path):
+    """Arguments and warnings reach it; so is a .urdf that has xacro in it, which is told."""
     joint = "<joint name='j' type='continuous'><parent link='base'/><child link='$(arg tip)'/></joint>"
     bars = "<xacro:bar name='base'/><xacro:bar name='$(arg tip)'/>"
     parts = "<xacro:arg name='tip' default='top'/>", LINK, bars, joint
@@ -222,9 +222,16 @@ def test_the_reader_expands_what_is_named_so(tmp_path):
     with pytest.raises(UnknownNameError, match="nothing"):
         vt.load_urdf(path, xacro={"nothing": 1})
     plain = write(tmp_path / "r.urdf", *parts)
-    with pytest.raises(UrdfError, match="is xacro, not URDF"):
-        vt.load_urdf(plain)
-    assert vt.load_urdf(plain, xacro={}) == model
+    assert vt.load_urdf(plain) == vt.load_urdf(plain, xacro={}) == model
+    assert [found.id for found in vt.load_urdf(plain).report][-1] == "xacro-expanded"
+    assert suggest_base(plain) == suggest_base(path) == "fixed"
+    with pytest.raises(UrdfError, match="is xacro, not URDF; give the path of its file"):
+        vt.load_urdf(plain.read_text())
+    wrong = write(tmp_path / "wrong.urdf", LINK, "<xacro:nothing/>")
+    with pytest.raises(UrdfError, match=r"wrong.urdf:.*the xacro in it cannot be expanded: unknown macro"):
+        vt.load_urdf(wrong)
+    with pytest.raises(UrdfError, match=r"wrong.urdf:\d: the xacro in it"):
+        vt.fix_urdf(wrong)
     with pytest.raises(InputError, match="give its path"):
         vt.load_urdf(robot(*parts), xacro={})
 
@@ -330,7 +337,17 @@ def test_files_of_a_stranger_are_those_of_meshes(tmp_path):
             expand_xacro(write(path, f"<xacro:include filename='{name}.xacro'/>"))
 
 
-@pytest.mark.parametrize("way", ["$(env A_SECRET)", "$(optenv A_SECRET none)", '$(eval env("A_SECRET"))'])
+def test_a_variable_with_a_default_has_that(tmp_path, monkeypatch):
+    """Unless the file is trusted the environment is not read, which is told."""
+    monkeypatch.setenv("A_SECRET", "hidden")
+    way, notes = "$(optenv A_SECRET no one) $(optenv A_SECRET) $(optenv B_SECRET 2)", []
+    path = write(tmp_path / "r.xacro", f"<link name='{way}'/>")
+    assert "no one  2" in expand_xacro(path, notes=notes)
+    assert len(notes) == 3 and "the environment is not read" in notes[0] and "hidden" not in "".join(notes)
+    assert "hidden hidden 2" in expand_xacro(path, trust=True)
+
+
+@pytest.mark.parametrize("way", ["$(env A_SECRET)", '$(eval env("A_SECRET"))'])
 def test_the_environment_of_a_trusted_file_only(tmp_path, way, monkeypatch):
     monkeypatch.setenv("A_SECRET", "hidden")
     path = write(tmp_path / "r.xacro", f"<link name='{way}'/>")

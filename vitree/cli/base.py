@@ -18,15 +18,16 @@ except ImportError:  # main() says what to install
 
 #: The panels of a command's help, and the options in each, by the names of parameters.
 PANELS = {
-    "Robot": ("base", "mimic", "loops", "root", "inertia", "density", "packages", "xacro", "trust", "ground",
-              "friction", "restitution", "limits", "limit_restitution", "joint_friction", "gravity", "damping"),
+    "Robot": ("base", "mimic", "loops", "root", "inertia", "density", "armature", "packages", "xacro", "trust",
+              "ground", "friction", "restitution", "limits", "limit_restitution", "joint_friction", "gravity",
+              "damping"),
     "Start": ("q0", "v0", "speed", "seed"),
     "Control": ("drives", "inputs"),
     "Run": ("duration", "method", "methods", "dt", "solver", "order", "others", "accuracy", "max_halvings",
             "max_impacts",
             "imports", "reference", "repeats", "engines", "steps", "peers", "seeds", "varied", "backend", "workers",
             "cluster"),
-    "Output": ("output", "record_every", "monitor", "plot", "no_plot", "folder", "force", "progress", "notes",
+    "Output": ("output", "record_every", "monitor", "plot", "no_plot", "folder", "force", "progress", "notes", "each",
                "as_json"),
 }  # fmt: skip
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}

@@ -78,6 +78,14 @@ class Reading:
     density: Annotated[
         float, option("--density", text="Density of the shapes with --inertia geometry, in kg/m^3.")
     ] = 1000.0
+    armature: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        option(
+            "--armature",
+            text="Inertia of the rotors of the joints of a URDF file, times the square of their gear ratios, in kg m^2 "
+            "or kg: a number for all joints, or JOINT=NUMBER with a name or a pattern; may be repeated.",
+        ),
+    ] = None
     packages: Annotated[
         Optional[list[str]],  # noqa: UP045
         option("--package", text="ROS package as NAME=FOLDER, or a FOLDER that contains packages; may be repeated."),
@@ -160,10 +168,19 @@ class Reading:
         return {
             "base": suggest_base(path, self.trust) if self.base == "auto" else self.base,
             "mimic": self.mimic, "loops": self.loops, "root": self.root,
-            "inertia": self.inertia, "density": self.density,
+            "inertia": self.inertia, "density": self.density, "armature": self.rotors(),
             "packages": folders(self.packages or []), "xacro": pairs_of("--xacro", self.xacro or []) or None,
             "trust": self.trust, "friction": self.joint_friction, **self.touching(),
         }  # fmt: skip
+
+    def rotors(self) -> float | dict[str, float] | None:
+        """Return the armature of all joints, or by patterns of names [kg m^2 or kg]; None if none is given."""
+        if (given := self.armature or []) == [only for only in given if "=" in only]:
+            pairs = pairs_of("--armature", given).items()
+            return {name: numbers("--armature", value)[0] for name, value in pairs} or None
+        if len(given) > 1:
+            raise InputError("--armature is given once as a NUMBER of all joints, or as JOINT=NUMBER")
+        return numbers("--armature", given[0])[0]
 
     def of_mjcf(self, name: str, gravity: str = GRAVITY) -> Keywords:
         """Return the options of ``load_mjcf``; gravity is that of the file, unless another is given."""

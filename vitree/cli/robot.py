@@ -24,7 +24,7 @@ from vitree.cli.names import VEHICLES, robot_files, vehicle
 from vitree.cli.names import robots as complete_robots
 from vitree.cli.options import Reading, Robot, find
 from vitree.cli.words import in_options
-from vitree.findings import SEVERITIES, Finding
+from vitree.findings import SEVERITIES, Finding, Report
 
 try:
     import typer
@@ -51,11 +51,12 @@ def check(
     ],
     strict: Annotated[bool, option("--strict", text="Exit with status 1 if there are warnings.")] = False,
     notes: Annotated[bool, option("--notes", text="Also print notes on how the file was read.")] = False,
+    each: Annotated[bool, option("--each", text="Print each finding, also if others say the same.")] = False,
     as_json: Json = False,
 ) -> None:
     """List the errors and warnings of robot files.
 
-    Prints a line for each: file:line: severity id: text.
+    Prints lines: file:line: severity id: text. Findings that differ in names and numbers alone are counted in one line.
     The exit status is 2 if there are errors, 1 if there are only warnings and --strict is given, otherwise 0.
     """
     from vitree.mjcf import check_mjcf
@@ -74,9 +75,9 @@ def check(
     if as_json:
         print_json({"files": robots, "counts": counts, "findings": facts_of_findings(found)})
     else:
-        for finding in found:
-            if notes or finding.severity != "note":
-                out(in_options(str(finding)))
+        listed = Report(finding for finding in found if notes or finding.severity != "note")
+        for line in map(str, listed) if each else listed.lines():
+            out(in_options(line))
         text = ", ".join(counted(count, severity) for severity, count in counts.items())
         text += " (--notes shows them)" if counts["note"] and not notes else ""
         say(text + ("; checks that need these parts come once the errors are corrected" if counts["error"] else ""))
@@ -119,8 +120,8 @@ def fix(
         found = {"changes": facts_of_findings(changes), "remaining": facts_of_findings(remaining)}
         print_json({"file": str(output), **found})
         return
-    for finding in (*changes, *remaining):
-        out(in_options(str(finding)))
+    for line in (*map(str, changes), *Report(remaining).lines()):
+        out(in_options(line))
     say(f"{counted(len(changes), 'change')}; wrote {output}")
 
 

@@ -20,8 +20,8 @@ _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coo
            "max_impacts": "max-impacts"}  # fmt: skip
 #: Arguments that have options of their own names.
 _SAME = (
-    "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
-    "solver", "order", "method", "methods", "dt", "accuracy", "reference", "repeats",
+    "armature", "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity",
+    "duration", "solver", "order", "method", "methods", "dt", "accuracy", "reference", "repeats",
     "steps", "host", "port", "fps", "size", "speed", "spread", "lossy", "contacts", "limits", "seed", "backend",
     "workers", "folder", "engines", "mean",
 )  # fmt: skip

@@ -16,6 +16,9 @@ LEAST_AT, LEAST_ALONE = 1e-9, 1e-14
 OF_MASS = ("mass", "com", "inertia", "armature")
 #: The reach of what slides [m].
 FAR = 1e100
+#: What makes a mass matrix regular, of joints of one coordinate and of links of a robot file.
+ROTORS = 'armature=1e-3 gives joints the inertia of rotors'
+SHAPES = 'inertia="geometry" the links of a file that of their shapes'
 
 
 def why_singular(flat: Flat) -> str | None:
@@ -47,14 +50,16 @@ def why_singular(flat: Flat) -> str | None:
         locked, rotor = flat.kinematic[starts[i]], float(flat.armature[starts[i]])
         if not locked and not (turning > 0 or moving > 0 or rotor > 0):
             return (
-                f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; '
-                f"give a body below the joint a mass, or make the joint fixed"
+                f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; {ROTORS}, '
+                f"{SHAPES}; or give a body below the joint a mass, or make the joint fixed"
             )
         scale = np.sqrt(squares[0] * turning + squares[1] * moving + rotor)
         U = felt[i] @ S
         D = S.T @ U + rotor * np.eye(S.shape[1])
         if not locked and _least(D, scale) <= LEAST:
-            return _reason(joint_of(flat, i), _least(S.T @ carried[i] @ S, scale) <= LEAST)
+            alone = _least(S.T @ carried[i] @ S, scale) <= LEAST
+            root = kinds[i] == FREE and parents[i] < 0 and not (flat.mass[i] or flat.inertia[i].any())
+            return _of_root(joint_of(flat, i)) if root else _reason(joint_of(flat, i), alone)
         k = parents[i]
         if k >= 0:
             left = felt[i] if locked else felt[i] - U @ (U.T * (1.0 / D) if len(D) == 1 else np.linalg.solve(D, U.T))
@@ -162,11 +167,20 @@ def _reason(name: str, alone: bool) -> str:
     if alone:
         return (
             f'the joint "{name}" feels no inertia, which makes the mass matrix singular: all mass that it moves lies '
-            f"on its axis; give a body below it an inertia or a mass off the axis, or make it fixed"
+            f"on its axis; {ROTORS}; or give a body below it an inertia or a mass off the axis, or make it fixed"
         )
     return (
         f'the joint "{name}" can move with the joints below it without moving any mass, so the mass matrix is '
-        f"singular (as with two collinear hinges); give the bodies between them mass, or make one joint fixed"
+        f"singular (as with two collinear hinges); {ROTORS}, {SHAPES}; or give the bodies between them mass, or make "
+        "one joint fixed"
+    )
+
+
+def _of_root(name: str) -> str:
+    return (
+        f'the root has no mass, and the free joint "{name}" can move with the joints below it without moving any, so '
+        f"the mass matrix is singular; {ROTORS}, {SHAPES}; or give the root a mass, or weld it to the world "
+        '(base="fixed")'
     )
 
 

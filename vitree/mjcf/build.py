@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.errors import ModelError
+from vitree.errors import ModelError, VitreeError
 from vitree.geometry.meshes import Meshes
+from vitree.mechanism.constraints import Constraint
 from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import Geometry
 from vitree.mechanism.loads import Gravity, JointSpring
@@ -241,10 +243,16 @@ class Builder:
             kept = independent_constraints(Model(tree.flatten()))
         except ModelError as error:
             raise ModelError(f"{self.findings.file}: its equalities cannot be constraints: {error}") from None
-        if len(kept) < len(rows):
-            self.findings.say("loops", f"{len(rows) - len(kept)} of {len(rows)} equations of equalities are redundant "
-                              "and omitted")  # fmt: skip
+        around: Sequence[Constraint] = kept
         tree.constraints = kept
+        with suppress(VitreeError):  # the start may not satisfy them
+            model = Model(tree.flatten())
+            around = independent_constraints(model, model.start)
+        if len(around) < len(rows):
+            where = ", some of them around the start only, where a run must start" if len(around) < len(kept) else ""
+            self.findings.say("loops", f"{len(rows) - len(around)} of {len(rows)} equations of equalities are "
+                              f"redundant and omitted{where}")  # fmt: skip
+        tree.constraints = list(around)
 
     # ---- what is left out -----------------------------------------------------------------------------------
 

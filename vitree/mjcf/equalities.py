@@ -42,6 +42,8 @@ def equality_constraints(
         one, other = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
         if off or not model.eq_active0[k]:
             findings.say("equality", f'the equality "{name}": it is not active')
+        elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD) and _of_mocap(model, k):
+            findings.say("equality", f'the equality "{name}": it is of a mocap body, which a program moves')
         elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
             if int(model.eq_objtype[k]) == mujoco.mjtObj.mjOBJ_SITE:
                 a, b = names.site[one], names.site[other]
@@ -64,6 +66,16 @@ def equality_constraints(
         else:
             findings.say("equality", f'the equality "{name}": its kind is not supported')
     return found
+
+
+def _of_mocap(model: MjModel, k: int) -> bool:
+    """Say whether an equality of two bodies or sites holds one at a mocap body."""
+    import mujoco
+
+    ends = [int(model.eq_obj1id[k]), int(model.eq_obj2id[k])]
+    if int(model.eq_objtype[k]) == mujoco.mjtObj.mjOBJ_SITE:
+        ends = [int(model.site_bodyid[site]) for site in ends]
+    return any(model.body_mocapid[body] >= 0 for body in ends)
 
 
 def _frame(names: Names, at: Frame, name: str, position: ArrayLike, rotation: np.ndarray) -> str:

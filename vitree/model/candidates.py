@@ -18,8 +18,9 @@ from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.numbers import array_of
 from vitree.geometry.shapes import Box, Capsule, Cone, ConvexPart, Cylinder, Disk, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.solids import half_space, point_of, solid_of, solids_of
+from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.contacts import SURFACE, Contact, NoContact, against_ground, between
-from vitree.mechanism.flat import FREE, PRISMATIC, Flat
+from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat
 from vitree.mechanism.floating import roots_of
 from vitree.mechanism.index import Index
 from vitree.spatial.checks import frozen
@@ -291,7 +292,8 @@ def _facing(index: Index, flat: Flat, solids: list[_Solid], poses: np.ndarray) -
 
     And rows (n, 2) of ``flat.contacts`` of pairs that are left out since they overlap.
     """
-    shut, whole, ground, beside = shut_pairs(index, flat), whole_pairs(flat), flat.ground, beside_pairs(flat)
+    shut, whole, ground = shut_pairs(index, flat), whole_pairs(index, flat), flat.ground
+    beside = beside_pairs(index, flat)
     parted = parted_pairs(index, flat)
     made = [solid for solid, _, _ in solids]
     source, shapes = [row for _, row, _ in solids], [shape for _, _, shape in solids]
@@ -458,7 +460,7 @@ def _pairs(
     """
     rod_body, box_body = columns["rod_body"], columns["box_body"]
     rod_source, box_source = columns["rod_source"], columns["box_source"]
-    shut, whole = shut_pairs(index, flat), whole_pairs(flat)
+    shut, whole = shut_pairs(index, flat), whole_pairs(index, flat)
     one, other = np.triu_indices(len(rod_body), 1)
     long = (columns["rod_ends"][:, 0] != columns["rod_ends"][:, 1]).any(axis=1)
     open_ = ~shut[rod_source[one], rod_source[other]] & ~(long[one] & long[other])
@@ -497,21 +499,39 @@ def shut_pairs(index: Index, flat: Flat) -> np.ndarray:
     return found
 
 
-def whole_pairs(flat: Flat) -> np.ndarray:
+def whole_pairs(index: Index, flat: Flat) -> np.ndarray:
     """Return which bodies are of one mechanism, (nbody + 1, nbody + 1) bool.
 
-    The world is the last. It is of one mechanism with bodies whose base does not move freely.
+    The world is the last. It is of one mechanism with bodies whose base does not move freely. These are of one with
+    each other if constraints join them. A base on a slide moves freely if that has no limits.
     """
     root = roots_of(flat.parent)
-    floats = np.isin(flat.kind[root], (FREE, PRISMATIC))
+    first = np.cumsum([0, *KIND_NV[flat.kind]])[root]
+    held = [joint.v_slice.start for joint in flat.joints if np.isfinite([*joint.lower, *joint.upper]).all()]
+    floats = (flat.kind[root] == FREE) | ((flat.kind[root] == PRISMATIC) & ~np.isin(first, held))
     whole = np.zeros((len(root) + 1,) * 2, dtype=bool)
-    whole[:-1, :-1] = root[:, None] == root
+    tree = _joined(index, flat, root)
+    whole[:-1, :-1] = (root[:, None] == root) | ((tree[:, None] == tree) & ~(floats[:, None] | floats))
     whole[-1, :-1] = whole[:-1, -1] = ~floats
     return whole
 
 
+def _joined(index: Index, flat: Flat, root: np.ndarray) -> np.ndarray:
+    """Return for each body a number of the trees that constraints join (nbody,), of the roots of its tree."""
+    starts, tree = np.cumsum([0, *KIND_NV[flat.kind]]), root.copy()
+    first = {joint.name: joint.v_slice.start for joint in flat.joints}
+    for each in flat.constraints:
+        if isinstance(each, Coupling):
+            bodies = [int(np.searchsorted(starts, first[joint], side="right")) - 1 for joint in each.factors]
+        else:
+            bodies = [index.place(getattr(each, end))[0] for end in ("a", "b") if hasattr(each, end)]
+        roots = {int(tree[body]) for body in bodies if body >= 0}
+        tree[np.isin(tree, list(roots))] = min(roots, default=-1)
+    return tree
+
+
 def parted_pairs(index: Index, flat: Flat) -> np.ndarray:
-    """Return which contacts are of different parts of the world, one of which stands still, (n, n) bool.
+    """Return which contacts are of different parts of the world that do not move together, (n, n) bool.
 
     By rows of ``flat.contacts``. They are of two mechanisms, though both may be fixed to the world.
     """
@@ -521,11 +541,13 @@ def parted_pairs(index: Index, flat: Flat) -> np.ndarray:
     if not part.any():
         return np.zeros((len(part),) * 2, dtype=bool)
     still = np.array([bool(frame) and index.place(frame)[0] < 0 for frame in frames], bool)
-    found: np.ndarray = (part[:, None] != part) & (still[:, None] | still)
+    roots = roots_of(flat.parent)
+    root = np.array([roots[index.place(frame)[0]] if frame else -1 for frame in frames], int)
+    found: np.ndarray = (part[:, None] != part) & (still[:, None] | still | (root[:, None] != root))
     return found
 
 
-def beside_pairs(flat: Flat) -> np.ndarray:
+def beside_pairs(index: Index, flat: Flat) -> np.ndarray:
     """Return which bodies have at most ``BESIDE`` joints between them, (nbody + 1, nbody + 1) bool.
 
     The world is the last. Bodies of mechanisms that are not joined are never beside each other, nor is the world beside
@@ -536,7 +558,7 @@ def beside_pairs(flat: Flat) -> np.ndarray:
         above[k] |= above[parent] if parent >= 0 else {-1}
     above.append({-1})
     near = np.array([[len(a ^ b) <= BESIDE for b in above] for a in above], dtype=bool)
-    result: np.ndarray = near & whole_pairs(flat)
+    result: np.ndarray = near & whole_pairs(index, flat)
     return result
 
 

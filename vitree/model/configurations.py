@@ -249,6 +249,11 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list[An
                 spanned[at] = np.vstack((spanned[at], rest / np.linalg.norm(rest)))
                 adds = True
         kept += [model.constraints[k]] if adds else []
+    if q is not None:
+        spans = [len(each) for each in spanned]
+        if max(spans) < len(kept) and min(spans) == max(spans):  # other rows add to the span at other places
+            chosen = _spanning(rows / unit[:, None], spans[0])
+            kept = [model.constraints[k] for k in chosen]
     if q is None:
         cosines = model._facing_cosines(np.array(places))
         for k in np.flatnonzero((cosines < 0).all(axis=0)).tolist():
@@ -258,6 +263,27 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list[An
     return kept
 
 
+def _spanning(rows: np.ndarray, rank: int) -> list[int]:
+    """Return ``rank`` of the rows that span those of each of several places, (p, m, nv), far from dependent.
+
+    Each is the one that adds most to the span of those before it, where it adds least.
+    """
+    for places in (rows, rows[:1]):
+        rest, chosen = places.copy(), list[int]()
+        for _ in range(rank):
+            size = np.linalg.norm(rest, axis=2)
+            best = int(size.min(axis=0).argmax())
+            if size[:, best].min() <= IMPLIED:
+                break
+            unit = rest[:, best] / size[:, best, None]
+            for _ in range(2):
+                rest = rest - (rest @ unit[:, :, None]) * unit[:, None]
+            chosen.append(best)
+        if len(chosen) == rank:
+            break
+    return sorted(chosen)
+
+
 def require_satisfied(model: Model, q: np.ndarray) -> None:
     """Raise if a configuration misses the model's constraints.
 
@@ -265,11 +291,10 @@ def require_satisfied(model: Model, q: np.ndarray) -> None:
     """
     if not _holds(model, q, CONSISTENT):
         worst, off, _ = _worst(model, q)
-        raise InputError(
-            "q0", q,
-            f"does not satisfy the {model.constraints[worst].name}: {off}; take q0 = "
-            "vitree.satisfy_constraints(model, q0)"
-        )
+        remedy = "take q0 = vitree.satisfy_constraints(model, q0)"
+        if model.has_contact:  # which a configuration that satisfies them may miss
+            remedy = "take model and q of vitree.feasible_start(model, q0)"
+        raise InputError("q0", q, f"does not satisfy the {model.constraints[worst].name}: {off}; {remedy}")
 
 
 def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> None:
@@ -285,8 +310,8 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
         raise InputError(
             "the constraints depend on each other at q0 (one too many, or a singular configuration): "
             + "; ".join(model.constraints[k].name for k in tied)
-            + ". Leave one out (vitree.independent_constraints(model, q0) does, or vitree.feasible_start), or start "
-            "elsewhere"
+            + "; vitree.feasible_start(model, q0), as vitree.independent_constraints(model, q0), leaves out those that "
+            "others imply; or start elsewhere"
         )
     if v is not None and len(Dh):
         size = max(1.0, float(np.abs(v).max()))
@@ -462,7 +487,7 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
     if len(gaps.gap) and gaps.gap.min() < -most:
         k = int(gaps.gap.argmin())
         pair, depth = f'"{gaps.a[k]}" and {named_side(gaps.b[k])}', -float(gaps.gap[k])
-        remedy = "move them apart, or leave the pair out by vt.NoContact"
+        remedy = "move them apart, as vt.feasible_start(model, q) does, or leave the pair out by vt.NoContact"
         if full.ground is not None and gaps.b[k] == "ground":
             root = roots_of(full.flat.parent)[full.index.place(gaps.a[k])[0]]
             remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if root in ways_up(full) else (

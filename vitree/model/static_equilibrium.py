@@ -70,6 +70,8 @@ class StaticEquilibrium:
         At which the drives of the model alone give the torques.
     residual : float [N or N m]
         The largest force on a coordinate that is not balanced.
+    tolerance : float [m]
+        What had a gap up to this touched.
 
     Raises
     ------
@@ -91,6 +93,7 @@ class StaticEquilibrium:
     multipliers: np.ndarray
     targets: Mapping[str, float]
     residual: float
+    tolerance: float = TOUCHING
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -104,7 +107,8 @@ class StaticEquilibrium:
         if not self.possible:
             return f"<StaticEquilibrium, not possible: {self.why}>"
         largest = np.abs(self.torques).max(initial=0.0)
-        return f"<StaticEquilibrium on {len(self.forces)} points, largest torque {largest:.4g}>"
+        gaps = f" with gaps up to {self.tolerance:g} m" if self.tolerance > TOUCHING else ""
+        return f"<StaticEquilibrium on {len(self.forces)} points{gaps}, largest torque {largest:.4g}>"
 
 
 @explain_calls
@@ -116,7 +120,7 @@ def static_equilibrium(
     motors: Iterable[str] | None = None,
     effort_limits: bool = True,
     friction_share: float = 1.0,
-    tolerance: float = TOUCHING,
+    tolerance: float | None = None,
     inputs: ArrayLike | Mapping[str, float] | None = None,
 ) -> StaticEquilibrium:
     """Return joint torques and contact forces that hold a posture still, or why there are none.
@@ -138,8 +142,9 @@ def static_equilibrium(
         Whether torques are within the effort limits of the joints.
     friction_share : float [-]
         How much of the friction may be used; below 1 a margin is left.
-    tolerance : float [m]
-        What has a gap up to this touches.
+    tolerance : float, optional [m]
+        What has a gap up to this touches. By default 1e-6 m; and 5 mm where that leaves the centre of mass outside of
+        the support, since soles of meshes are seldom flat. ``tolerance`` of the result is what was taken.
     inputs : (nu,) array or mapping of names to numbers, optional [units as the loads take them]
         Values of ``model.input_names``, zero if not given. Drives are left out: the torques are in their
         place, and ``targets`` of the result are theirs.
@@ -161,7 +166,7 @@ def static_equilibrium(
     of_kind(model, Model, "model", "a Model")
     if not isinstance(plain_scalar(effort_limits), bool):
         raise InputError("effort_limits", effort_limits, "must be True or False")
-    share, near = real(friction_share), real(tolerance)
+    share, near = real(friction_share), TOUCHING if tolerance is None else real(tolerance)
     if not 0 < share <= 1:
         raise InputError("friction_share", friction_share, "must be above 0 and at most 1")
     if not 0 <= near < np.inf:
@@ -171,7 +176,11 @@ def static_equilibrium(
     if model.constraints:
         require_consistent(model, at, None)
     require_clear(model, model.expand(at), "at q", near)
-    return _Posture(model, at, motors, share, near, inputs).stance(bool(effort_limits))
+    found = _Posture(model, at, motors, share, near, inputs).stance(bool(effort_limits))
+    if tolerance is None and found.fault == "center of mass":
+        wide = _Posture(model, at, motors, share, NEARLY, inputs).stance(bool(effort_limits))
+        return wide if wide.possible else found
+    return found
 
 
 class _Posture:
@@ -447,7 +456,7 @@ class _Posture:
             normals=self.normals, friction=self.friction,
             forces=self.size * np.einsum("ki,kij->kj", x[: 3 * count].reshape(-1, 3), self.axes),
             limit_forces=self.size * limit_forces, multipliers=self.size * x[self.ends[0] : self.ends[1]],
-            targets=targets, residual=float(self.size * np.abs(left).max(initial=0.0)),
+            targets=targets, residual=float(self.size * np.abs(left).max(initial=0.0)), tolerance=self.near,
         )  # fmt: skip
 
 

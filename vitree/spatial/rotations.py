@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -66,6 +67,14 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     """Return Rz(yaw) Ry(pitch) Rx(roll)."""
     turns = [_about_axis(k, angle) for k, angle in ((2, yaw), (1, pitch), (0, roll)) if angle]
     return functools.reduce(np.dot, turns) if turns else _IDENTITY.copy()
+
+
+def angles_rpy(R: np.ndarray) -> tuple[float, float, float]:
+    """Return roll, pitch and yaw of a rotation (3, 3), to rounding also near a pitch of 90 degrees."""
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    s, c = math.sin(yaw), math.cos(yaw)
+    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    return math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), pitch, yaw
 
 
 def _about_axis(k: int, angle: float) -> np.ndarray:

@@ -14,8 +14,8 @@ from vitree.mechanism.flat import Geometry
 from vitree.model.configurations import independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.checks import unit_triple
-from vitree.spatial.rotations import rotation_rpy
-from vitree.tree.elements import Body, Coordinate, Element, Fixed, Limits, free
+from vitree.spatial.rotations import rotation_about, rotation_rpy
+from vitree.tree.elements import Body, Coordinate, Element, Fixed, Limits, ball, free
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
@@ -48,7 +48,8 @@ def bounds_of(joint: Joint) -> tuple[float, float] | None:
     limit = joint.limit
     if limit is None or joint.type == "continuous" or limit.lower > limit.upper:
         return None
-    return _limit(limit.lower), _limit(limit.upper)
+    lower, upper = _limit(limit.lower), _limit(limit.upper)
+    return None if lower == -np.inf and upper == np.inf else (lower, upper)
 
 
 def _origin(joint: Joint, name: str | None = None) -> Fixed:
@@ -101,12 +102,14 @@ class Builder:
         Whether friction of joints is dry.
     rebound : dict of str to float
         Restitution of limits of joints that have some.
+    still : dict of str to float
+        Joints of one coordinate that do not move, and where they stand [m or rad].
     """
 
     def __init__(self, file: Source, tree: Tree, links: Mapping[str, Node], joints: Mapping[str, Joint],
                  inertials: dict[str, Inertial | None], layout: Layout, armature: dict[str, float], dry: bool,
-                 rebound: dict[str, float]) -> None:  # fmt: skip
-        self.dry, self.rebound = dry, rebound
+                 rebound: dict[str, float], still: Mapping[str, float]) -> None:  # fmt: skip
+        self.dry, self.rebound, self.still = dry, rebound, still
         self.file, self.tree, self.links, self.layout, self.armature = file, tree, links, layout, armature
         self.inertials = inertials
         there = layout.joints()
@@ -216,7 +219,14 @@ class Builder:
             return [_origin(joint, None if name in self.links else name)]
         if joint.type == "floating":
             return [_origin(joint), free(name)]
+        if joint.type == "spherical":
+            return [_origin(joint), ball(name)]
         axis = unit_triple(_axis(joint), f'axis of joint "{name}"')
+        if (at := self.still.get(name)) is not None:
+            kept = None if name in self.links else name
+            if joint.type == "prismatic":
+                return [_origin(joint), Fixed(kept, None, tuple(at * np.array(axis)))]
+            return [_origin(joint), Fixed(kept, rotation_about(np.array(axis), at))]
         if joint.type == "planar":
             return [_origin(joint), *planar(name, axis)]
         make = prismatic if joint.type == "prismatic" else revolute
@@ -251,7 +261,7 @@ class Builder:
 
     def _followers(self) -> list[tuple[str, tuple[str, float, float]]]:
         """Joints that mimic another one of the tree, and how."""
-        found = ((name, _mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items())
+        found = ((name, _mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items() if name not in self.still)
         return [(name, mimic) for name, mimic in found if mimic is not None and mimic[0] in self.joints]
 
     def note(self, mimic: str, rotors: Collection[str], limits: str) -> None:

@@ -8,6 +8,9 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from xml.etree.ElementTree import Element as Node
 
+import numpy as np
+
+from vitree.spatial.rotations import angles_rpy, hat
 from vitree.urdf.joints import Joint, parse_joint
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import EXTENSIONS, INERTIAL, JOINT, LINK, ONE_COORDINATE, ROBOT, TYPES, USED, Tag
@@ -16,6 +19,8 @@ from vitree.wording import has_unseen, visible
 
 #: The length of an axis may be off by this much: files often have three digits of an axis.
 AXIS_TOLERANCE = 1e-3
+#: The link that stands for the world.
+WORLD = "world"
 #: The motion of a robot does not depend on these elements.
 HARMLESS = ("visual", "collision", "material", *EXTENSIONS)
 #: A wrong name is compared with at most this many others for a suggestion.
@@ -38,10 +43,11 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
         raise file.fail("not-urdf", text + ("; load_mjcf reads MJCF" if root.tag == "mujoco" else ""), root)
     _check_xacro(file)
     if not (root.get("name") or name):
-        file.say("robot-name", 'the <robot> has no "name"', root)
+        file.say("robot-name", f'the <robot> has no "name"; it is called "{name_of(file)}", as the file', root)
     _check_name(file, root, "the robot")
     _check_known(file, root, ROBOT, "the robot", top=True)
     links, joints = _named(file, "link"), _named(file, "joint")
+    _add_world(file, links, joints)
     if root.find("link") is None:
         file.say("no-links", "there is no <link> in the file", root)
     for key, link in links.items():
@@ -53,23 +59,52 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
     return links, {key: joint for key, joint in checked if joint is not None}
 
 
-def _check_xacro(file: Source) -> None:
-    """Stop at xacro; only warn of xacro in shapes and in elements that are ignored."""
+def name_of(file: Source) -> str:
+    """Return a name for a robot without one: that of its file, or "robot"."""
+    stem = file.name.partition(".")[0]
+    return "robot" if not stem or stem.startswith("<") else stem
+
+
+def _add_world(file: Source, links: dict[str, Node], joints: Mapping[str, Node]) -> None:
+    """Add a link "world" that joints have as their parent, and the file does not have."""
+    for name, joint in joints.items():
+        parent = joint.find("parent")
+        if parent is not None and parent.get("link") == WORLD and WORLD not in links:
+            text = f'the <parent> of joint "{name}" is the link "{WORLD}", which is not in the file; it is the world'
+            file.say("world-missing", text, parent)
+            links[WORLD] = Node("link", {"name": WORLD})
+
+
+def xacro_in(file: Source) -> list[tuple[str, Node, str]]:
+    """Return where a file has xacro: in words, the element, and a severity, "warning" in shapes and what is ignored."""
     if not any(mark in file.text for mark in ("<xacro:", "${", "$(", "&")):  # a reference may stand for a mark
-        return
+        return []
     stack = [(file.root, "error")]
     if not any(node.tag.startswith("xacro:") or "$" in "".join(node.attrib.values()) for node in file.root.iter()):
-        return
+        return []
+    found = []
     while stack:
         node, severity = stack.pop()
         if node.tag in HARMLESS:
             severity = "warning"
         if node.tag.startswith("xacro:"):
-            file.say("xacro", f"<{node.tag}> is xacro, not URDF", node, severity=severity)
+            found.append((f"<{node.tag}>", node, severity))
         for key, value in node.items():
             if "${" in value or "$(" in value:
-                file.say("xacro", f'{key}="{shown(value)}" of <{node.tag}> is xacro, not URDF', node, severity=severity)
+                found.append((f'{key}="{shown(value)}" of <{node.tag}>', node, severity))
         stack += [(child, severity) for child in node]
+    return found
+
+
+def has_xacro(file: Source) -> bool:
+    """Say whether a robot file has xacro that has to be expanded."""
+    return file.root.tag == "robot" and any(severity == "error" for _, _, severity in xacro_in(file))
+
+
+def _check_xacro(file: Source) -> None:
+    """Stop at xacro; only warn of xacro in shapes and in elements that are ignored."""
+    for what, node, severity in xacro_in(file):
+        file.say("xacro", f"{what} is xacro, not URDF", node, severity=severity)
     file.stop()
 
 
@@ -133,7 +168,28 @@ def _check_mechanics(file: Source, node: Node, what: str, used: Iterable[str]) -
             elif needed and not child.get(attribute):
                 file.say("attribute-missing", f'the <{key}> of {what} has no "{attribute}"', child)
         if child.get("quat_xyzw") is not None:
-            file.say("origin-quaternion", f"quat_xyzw of the <{key}> of {what} is not supported", child)
+            turn_origin(file, child, what)
+
+
+def turn_origin(file: Source, origin: Node, what: str, *, severity: str = "error", remedy: str | None = None) -> bool:
+    """Give an <origin> the rpy of its quat_xyzw; return whether it has one that can be read."""
+    found = file.numbers(origin, "quat_xyzw", 4, what, severity=severity, remedy=remedy)
+    if found is None:
+        return False
+    length = math.hypot(*found)
+    if length == 0 or origin.get("rpy") is not None:
+        fault = "is zero" if length == 0 else 'has an "rpy" beside it'
+        file.say("origin-quaternion", f"quat_xyzw of the <origin> of {what} {fault}", origin, severity=severity,
+                 remedy=remedy)  # fmt: skip
+        return False
+    if abs(length - 1) > AXIS_TOLERANCE:
+        text = f"quat_xyzw of the <origin> of {what} has length {length:.4g}; it is normalised"
+        file.say("origin-quaternion", text, origin, severity="warning", remedy="divide it by that")
+    x, y, z, w = (part / length for part in found)
+    u = np.array([x, y, z])
+    R = np.eye(3) + 2 * hat(u) @ (w * np.eye(3) + hat(u))
+    origin.set("rpy", " ".join(map(repr, angles_rpy(R))))
+    return True
 
 
 def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -> Joint | None:
@@ -155,7 +211,8 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
     parsed = None if file.errors > before else parse_joint(file, joint)
     if parsed is None:
         return None
-    if kind in ("planar", "floating") and (joint.find("limit") is not None or joint.find("dynamics") is not None):
+    several = ("planar", "floating", "spherical")
+    if kind in several and (joint.find("limit") is not None or joint.find("dynamics") is not None):
         file.say("limit-ignored", f"the {what} is {kind}; its limits and damping are ignored", joint)
     if kind not in ONE_COORDINATE and joint.find("mimic") is not None:
         file.say("mimic-follower", f"the {what} is {kind} and cannot follow another", joint.find("mimic"))
@@ -182,6 +239,12 @@ def _check_limit(file: Source, what: str, joint: Node, parsed: Joint) -> None:
             file.say("limit-missing", f"the {what} has no <limit>; it is treated as unlimited", joint)
         return
     lower, upper = given.lower, given.upper
+    absent = [key for key in ("lower", "upper") if limit.get(key) is None]
+    if len(absent) == 2 and not continuous:
+        text = f"the <limit> of {what} has no lower and no upper; it is treated as unlimited"
+        file.say("limit-missing", text, limit, remedy='add them, or make it "continuous"')
+    elif absent and not continuous:
+        file.say("limit-half", f"the <limit> of {what} has no {absent[0]}, which then is 0", limit)
     if not continuous and lower > upper:
         text = f"the limits of {what} are inverted: {lower:g} > {upper:g}; they are ignored"
         file.say("limit-inverted", text, limit)
@@ -195,8 +258,12 @@ def _check_limit(file: Source, what: str, joint: Node, parsed: Joint) -> None:
         file.say("limit-negative", text, limit)
 
 
-def check_mimics(file: Source, joints: Mapping[str, Joint], closing: Collection[str], severity: str) -> None:
-    """Report joints that cannot follow the joint that they mimic.
+def check_mimics(
+    file: Source, joints: Mapping[str, Joint], closing: Collection[str], severity: str
+) -> dict[str, float]:
+    """Report joints that cannot follow the joint that they mimic; return those that stand still, and where.
+
+    These follow a fixed joint, or one that follows a fixed joint.
 
     Parameters
     ----------
@@ -210,6 +277,7 @@ def check_mimics(file: Source, joints: Mapping[str, Joint], closing: Collection[
     remedy = RULES["mimic-unknown"].remedy if severity == "warning" else None
     say = partial(file.say, severity=severity, remedy=remedy)
     follows: dict[str, str] = {}
+    still: dict[str, float] = {}
     moving = [name for name, joint in joints.items() if joint.type in ONE_COORDINATE]
     for name in moving:
         mimic = joints[name].mimic
@@ -228,7 +296,10 @@ def check_mimics(file: Source, joints: Mapping[str, Joint], closing: Collection[
             end = name if name in closing else leader
             link = joints[end].child
             say("mimic-loop", f'{what}, but "{end}" closes a loop at the link "{link}" and has no coordinate', mimic)
-        elif (kind := joints[leader].type) not in ONE_COORDINATE:
+        elif (kind := joints[leader].type) == "fixed" and severity == "error":
+            still[name] = mimic.offset or 0.0
+            file.say("mimic-still", f"{what}, which is fixed; it is held at {still[name]:g}", mimic)
+        elif kind not in ONE_COORDINATE:
             count = "no coordinate" if kind == "fixed" else "several coordinates"
             say("mimic-leader", f"{what}, which is {kind} and has {count}", mimic)
         else:
@@ -246,7 +317,12 @@ def check_mimics(file: Source, joints: Mapping[str, Joint], closing: Collection[
             circle = list(climbed)[list(climbed).index(at) :]
             text = f"the joints {listed(circle)} mimic each other in a cycle"
             say("mimic-cycle", text, joints[circle[0]].mimic)
+        for each in reversed(climbed):  # what follows a joint that stands still does so, too
+            mimic, followed = joints[each].mimic, follows.get(each, "")
+            if mimic is not None and followed in still:
+                still[each] = mimic.multiplier * still[followed] + (mimic.offset or 0.0)
         done.update(climbed)
+    return still
 
 
 def suggestion(name: str, choices: Collection[str]) -> str:

@@ -95,8 +95,11 @@ def read(path: str) -> io.BytesIO:
     return io.BytesIO(base64.b64decode(ask(read=os.path.normpath(path))))
 
 
-def guard(xacro: Any) -> None:
-    """Take from xacro all that a stranger's file must not have."""
+def guard(xacro: Any, unread: dict[tuple[str, str], None]) -> None:
+    """Take from xacro all that a stranger's file must not have.
+
+    ``unread`` takes the variables of the environment that have a default in the file, and these defaults.
+    """
     from xacro import substitution_args
 
     def refuse(text: str) -> NoReturn:
@@ -132,6 +135,10 @@ def guard(xacro: Any) -> None:
         functions["arg"] = Function(lambda name: substitution_args.convert_value(context["arg"][name], "auto"))
         return str(evaluate(text, given | functions))
 
+    def optional(name: str, default: str = "") -> str:
+        unread[name, default] = None
+        return default
+
     def space(**content: object) -> object:
         made = xacro.NameSpace()
         made.update(content)
@@ -150,7 +157,7 @@ def guard(xacro: Any) -> None:
     xacro.glob = types.SimpleNamespace(glob=lambda pattern: ask(glob=pattern))
     substitution_args._eval = eval_eval
     substitution_args._eval_env = lambda name: refuse(f"the environment variable {name}")
-    substitution_args._eval_optenv = lambda name, default="": refuse(f"the environment variable {name}")
+    substitution_args._eval_optenv = optional
     os.environ.clear()
 
 
@@ -205,15 +212,19 @@ def main() -> None:
     substitution_args._eval_find = substitution_args._eval_dict["find"] = find
     xacro.open = lambda name: open(name, "rb")  # in any locale
     xacro.init_stacks(path)
-    given = Arguments(job["arguments"])
+    given, unread = Arguments(job["arguments"]), dict[tuple[str, str], None]()
     if not job["trust"]:
-        guard(xacro)
+        guard(xacro, unread)
         give_up(job["seconds"], job["memory"])
     try:
         document = xacro.parse(None, path)
         xacro.process_doc(document, mappings=given)
         text = document.toprettyxml(indent="  ")
         told = re.findall(r"^warning: (.*)", said.getvalue(), re.MULTILINE)
+        told += [
+            f'the environment is not read, which trust=True does; $(optenv {name}) is "{usual}"'
+            for name, usual in unread
+        ]
         result = {"text": text, "warnings": told, "asked": sorted(given.asked)}
     except Exception as error:
         result = failure(xacro, path, error)

@@ -9,6 +9,7 @@ import numpy as np
 
 from vitree.mechanism.flat import Geometry
 from vitree.spatial.rotations import rotation_rpy
+from vitree.urdf.checks import turn_origin
 from vitree.urdf.paths import Places
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import SHAPES
@@ -78,9 +79,9 @@ def _read_shape(
         for key in ("xyz", "rpy"):
             if origin.get(key) is not None and _numbers(source, origin, key, 3, what) is None:
                 size = None
-        if origin.get("quat_xyzw") is not None:
-            text = f"quat_xyzw of the <origin> of {what} is not supported"
-            source.say("origin-quaternion", text, origin, severity="warning", remedy=RULES["shape-unknown"].remedy)
+        if origin.get("quat_xyzw") is not None and not turn_origin(
+            source, origin, what, severity="warning", remedy=RULES["shape-unknown"].remedy
+        ):
             size = None
     if size is None:
         return None

@@ -63,16 +63,17 @@ class Joint(Protocol):
 
 #: The attributes of each element that the parser is given.
 PARSED = {
-    tag: {key for key, kind in part.attributes.items() if kind.numbers or key in ("link", "joint")}
+    tag: {key for key, kind in part.attributes.items() if kind.numbers or key in ("link", "joint")} - {"quat_xyzw"}
     for tag, part in JOINT.children.items()
 }
-#: The attributes of an element that may be missing in a file.
+#: The attributes of an element that may be missing in a file. A limit without both bounds has none.
 DEFAULTS = {
     "origin": {"xyz": "0 0 0", "rpy": "0 0 0"},
     "limit": {"lower": "0", "upper": "0", "velocity": "inf", "effort": "inf"},
     "dynamics": {"damping": "0", "friction": "0"},
     "mimic": {"joint": "", "multiplier": "1", "offset": "0"},
 }
+UNBOUNDED = {"lower": "-inf", "upper": "inf"}
 
 _lock = threading.Lock()
 
@@ -83,11 +84,13 @@ def parse_joint(file: Source, joint: Element) -> Joint | None:
     from urdf_parser_py.xml_reflection import core
 
     kind = joint.get("type", "")
-    node = Element("joint", name=joint.get("name", ""), type=kind)
+    known = "floating" if kind == "spherical" else kind  # the parser has no type for it
+    node = Element("joint", name=joint.get("name", ""), type=known)
     for tag in USED[kind]:
         if (part := joint.find(tag)) is not None:
             given = {key: text for key, text in part.items() if key in PARSED[tag]}
-            SubElement(node, tag, DEFAULTS.get(tag, {}) | given)
+            unbounded = UNBOUNDED if tag == "limit" and not given.keys() & UNBOUNDED.keys() else {}
+            SubElement(node, tag, DEFAULTS.get(tag, {}) | unbounded | given)
     complaints: list[str] = []
     parsed: Joint | None = None
     with _lock:
@@ -102,7 +105,7 @@ def parse_joint(file: Source, joint: Element) -> Joint | None:
         file.say("parser", f"urdf_parser_py: {complaint}", joint)
     if complaints or parsed is None:
         return None
-    parsed.line = getattr(joint, "line", None)
+    parsed.type, parsed.line = kind, getattr(joint, "line", None)
     if parsed.mimic is not None:
         parsed.mimic.line = getattr(joint.find("mimic"), "line", None)
     return parsed

@@ -72,7 +72,9 @@ def find_layout(
     _check_cycles(file, links, joints, ends, above, closing, bool(roots))
     if len(roots) > 1 and root is None:
         text = f"there are {len(roots)} root links, {listed(roots)}; a robot has one"
-        file.say("several-roots", text, links[roots[1]])
+        choice = f'root="{_largest(roots, above)}"'
+        remedy = f"connect them by joints, or choose one, such as {choice}; the others are ignored"
+        file.say("several-roots", text, links[roots[1]], remedy=remedy)
     file.stop()
     # from the chosen root to the root of the file: these joints are turned round
     turned: dict[str, None] = {}
@@ -80,8 +82,8 @@ def find_layout(
     while at in above:
         name, at = above[at]
         turned[name] = None
-        if joints[name].type == "floating":
-            file.say("root-floating", f'the joint "{name}" on the path to the root "{root}" is floating', joints[name])
+        if (kind := joints[name].type) in ("floating", "spherical"):
+            file.say("root-floating", f'the joint "{name}" on the path to the root "{root}" is {kind}', joints[name])
     file.stop()
     below: dict[str, list[tuple[str, str]]] = {link: [] for link in links}
     for name, (parent, child) in ends.items():
@@ -91,6 +93,21 @@ def find_layout(
             below[parent].append((name, child))
     layout = Layout(root or roots[0], below, closing, turned)
     return _without_others(file, layout, links, ends) if len(roots) > 1 else layout
+
+
+def _largest(roots: list[str], above: Mapping[str, tuple[str, str]]) -> str:
+    """Return the root with the most links below it."""
+    children: dict[str, list[str]] = {}
+    for child, (_, parent) in above.items():
+        children.setdefault(parent, []).append(child)
+    sizes: dict[str, int] = {}
+    for root in roots:
+        stack, sizes[root] = [root], 0
+        while stack:
+            own = children.get(stack.pop(), [])
+            stack += own
+            sizes[root] += len(own)
+    return max(roots, key=lambda root: sizes[root])
 
 
 def _check_cycles(

@@ -61,9 +61,10 @@ class Places:
 
     Notes
     -----
-    A package is looked for in ``packages``, then in the folders above the robot file and beside these,
-    then in the folders of ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. Only in the folders of these variables may it be a
-    link to a folder elsewhere. A folder with a package.xml is a package. A folder without one counts only if it is
+    A package is looked for in ``packages``, then in the folders above the robot file and beside these, then in folders
+    of any name beside the robot's own package whose package.xml declares it, then in the folders of ROS_PACKAGE_PATH
+    and AMENT_PREFIX_PATH. Only in the folders of these variables may it be a link to a folder elsewhere. A folder with
+    a package.xml is a package. A folder without one counts only if it is
     near the robot file, or directly in a folder of ``packages`` or of the variables.
 
     A reference to a package may lead into that package, and a path into the robot's own or another package. Both may
@@ -227,6 +228,19 @@ class Places:
                     yield above
                 if self._holds(above if self._declared(above / name) else home, above / name):
                     yield above / name
+        for _, home in self.near:
+            yield from self._beside(home, name)
+
+    def _beside(self, home: Path, name: str) -> Iterator[Path]:
+        """Yield folders beside a robot's own package that declare a name in a package.xml, and are called otherwise."""
+        if not self._declared(home):
+            return
+        try:
+            with os.scandir(home.parent) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+        except OSError:
+            return
+        yield from (home.parent / each for each in names[:FOLDERS] if self._declared(home.parent / each) == name)
 
     def _in_folder(self, folder: Path, name: str, links: bool) -> Iterator[Path]:
         if name in (folder.name, self._declared(folder)):

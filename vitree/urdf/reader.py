@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO, TypedDict, Unpack, cast
 
@@ -23,7 +24,7 @@ from vitree.mechanism.contacts import LIMITS, Ground
 from vitree.model.model import Model
 from vitree.tree.tree import Tree
 from vitree.urdf.build import Builder, bounds_of, moves
-from vitree.urdf.checks import check_elements, check_mimics
+from vitree.urdf.checks import check_elements, check_mimics, has_xacro, name_of, xacro_in
 from vitree.urdf.collision import apart_of, contacts_of
 from vitree.urdf.geometry import read_colours, read_shapes
 from vitree.urdf.inertials import POLICIES, settle_inertial
@@ -32,6 +33,7 @@ from vitree.urdf.layout import find_layout
 from vitree.urdf.paths import Packages, Places
 from vitree.urdf.schema import ONE_COORDINATE
 from vitree.urdf.transmissions import NUMBERS, checked_numbers, numbers_by, rotors_of
+from vitree.urdf.units import check_units
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
 from vitree.wording import brief
@@ -189,8 +191,9 @@ def load_urdf(
         Packages to which the file refers: name to folder, or folders that are packages or hold packages. They come
         before the usual places (docs/files.md).
     xacro : mapping, optional
-        Values of the arguments of a xacro file. A file whose name ends in .xacro, or for which such values are
-        given, is expanded first, in a process of its own (:func:`vitree.urdf.xacro.expand_xacro`).
+        Values of the arguments of a xacro file. A file whose name ends in .xacro, for which such values are
+        given, or which has xacro in it, is expanded first, in a process of its own
+        (:func:`vitree.urdf.xacro.expand_xacro`).
     trust : bool
         Let a xacro file run any Python expression and read any file. It can then do whatever you can.
     max_bytes, max_depth : int
@@ -250,9 +253,9 @@ def _no_collection() -> Iterator[None]:
 
 
 @_no_collection()
-def load(source: RobotFile, options: Options) -> tuple[Source, Model]:
-    """Return the file and its model; see :func:`load_urdf`."""
-    file, tree, joints = _read(source, options)
+def load(source: RobotFile, options: Options, measure: bool = False) -> tuple[Source, Model]:
+    """Return the file and its model; see :func:`load_urdf`, and ``_read`` for ``measure``."""
+    file, tree, joints = _read(source, options, measure)
     if not moves(tree):
         raise file.fail("nothing-moves", "the robot has no moving joint", file.root)
     try:
@@ -296,6 +299,8 @@ def options_of(base: str, options: Mapping[str, object]) -> Options:
 def check_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Report:
     """Return all findings in a robot file; faults in the file raise no error.
 
+    Beside those of :func:`load_urdf` are meshes that look as if they were in another unit, which are read for this.
+
     Parameters
     ----------
     source, base, **options
@@ -313,7 +318,7 @@ def check_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOpt
         As :func:`load_urdf`, for an option.
     """
     try:
-        return load(source, options_of(base, options))[1].report
+        return load(source, options_of(base, options), measure=True)[1].report
     except UrdfError as error:
         if not error.findings:
             raise
@@ -321,9 +326,9 @@ def check_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOpt
 
 
 @_no_collection()
-def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, Joint]]:
-    """Return the file, its tree, and its joints by name."""
-    name, data, encoding, path = _open(source, options["max_bytes"])
+def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[Source, Tree, dict[str, Joint]]:
+    """Return the file, its tree, and its joints by name; ``measure`` reads meshes to compare their sizes."""
+    name, data, encoding, path = _open(given, options["max_bytes"])
     places = Places(path, options["packages"])
     warnings: list[str] = []
     if options["xacro"] is not None or (path is not None and is_xacro(path)):
@@ -333,7 +338,11 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
             path, packages=options["packages"], arguments=options["xacro"], notes=warnings, trust=options["trust"]
         )
         data, encoding = _encoded(text)
-    file = Source(name, data, encoding, max_bytes=options["max_bytes"], max_depth=options["max_depth"])
+    source = partial(Source, name, max_bytes=options["max_bytes"], max_depth=options["max_depth"])
+    file = source(data, encoding)
+    if path is not None and options["xacro"] is None and not is_xacro(path) and has_xacro(file):
+        file = source(*_encoded(_expanded(file, path, options, warnings)))
+        file.say("xacro-expanded", "the file has xacro in it, which is expanded")
     for warning in warnings:
         file.say("xacro-warning", f"xacro: {warning}")
     links, joints = check_elements(file, options["name"])
@@ -348,7 +357,7 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
     file.stop()
     layout = find_layout(file, links, joints, options["loops"], options["root"])
     there = layout.joints()
-    check_mimics(
+    still = check_mimics(
         file,
         {key: joint for key, joint in joints.items() if key in there},
         layout.closing,
@@ -357,15 +366,17 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
     file.stop()
     moving = [
         name for name, joint in joints.items()
-        if name in there and joint.type in ONE_COORDINATE and name not in layout.closing
+        if name in there and joint.type in ONE_COORDINATE and name not in layout.closing and name not in still
     ]  # fmt: skip
+    check_units(file, links, {key: joint for key, joint in joints.items() if key in there}, inertials, shapes, measure)
     rotors = rotors_of(file, joints, moving)
     file.stop()
     armature = numbers_by("armature", options["armature"], moving, rotors)
     limited = [name for name in moving if (bounds := bounds_of(joints[name])) and not np.isinf(bounds).all()]
     rebound = numbers_by("limit_restitution", options["limit_restitution"], limited, {}, "joint with limits")
-    tree = Tree(options["name"] or file.root.get("name") or "", options["gravity"])
-    builder = Builder(file, tree, links, joints, inertials, layout, armature, options["friction"] == "dry", rebound)
+    tree = Tree(options["name"] or file.root.get("name") or name_of(file), options["gravity"])
+    dry = options["friction"] == "dry"
+    builder = Builder(file, tree, links, joints, inertials, layout, armature, dry, rebound, still)
     try:
         with np.errstate(all="ignore"):
             builder.build(options["base"], shapes)
@@ -383,6 +394,17 @@ def _read(source: RobotFile, options: Options) -> tuple[Source, Tree, dict[str, 
     builder.note(options["mimic"], rotors, options["limits"])
     tree.report = file.report()
     return file, tree, joints
+
+
+def _expanded(file: Source, path: Path, options: Options, warnings: list[str]) -> str:
+    """Return the text of a file that has xacro in it; what cannot be expanded is a finding in the file."""
+    try:
+        return expand_xacro(path, packages=options["packages"], notes=warnings, trust=options["trust"])
+    except UrdfError as error:
+        found = [node for _, node, severity in xacro_in(file) if severity == "error"]
+        where = min(found, key=lambda node: getattr(node, "line", 0))
+        reason = str(error).removeprefix(f"{path.name}: xacro: ").replace(os.path.join(path.parent, ""), "")
+        raise file.fail("xacro", f"the xacro in it cannot be expanded: {reason}", where, remedy="") from None
 
 
 # ---- the file -----------------------------------------------------------------------------------

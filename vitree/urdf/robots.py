@@ -15,6 +15,7 @@ from types import ModuleType
 
 from vitree.arguments import path_of, shown
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfError, VitreeError
+from vitree.urdf.checks import has_xacro
 from vitree.urdf.paths import Places
 from vitree.urdf.xacro import expand, expand_xacro, is_xacro
 from vitree.urdf.xml import Source
@@ -241,8 +242,10 @@ def suggest_base(path: str | os.PathLike[str], trust: bool = False) -> str:
     if path.stem in BASES:
         return BASES[path.stem]
     try:
-        data = expand_xacro(path, trust=trust).encode() if is_xacro(path) else path.read_bytes()
-        root = Source(path.name, data).root
+        file = Source(path.name, expand_xacro(path, trust=trust).encode() if is_xacro(path) else path.read_bytes())
+        if has_xacro(file) and not is_xacro(path):
+            file = Source(path.name, expand_xacro(path, trust=trust).encode())
+        root = file.root
     except (OSError, ValueError, VitreeError):
         return "fixed"  # the reader will report the fault of the file
     below: dict[str | None, list[tuple[str | None, bool]]] = {}

@@ -40,11 +40,16 @@ RULES: dict[str, Rule] = {
     "xml-syntax": Rule("error", "The text is not XML.", "correct it on that line or above"),
     "not-urdf": Rule("error", "The root element is not <robot>.", "give a URDF file"),
     "xacro-warning": Rule("warning", "xacro warned when it expanded the file.", ""),
+    "xacro-expanded": Rule("note", "A file that is not named .xacro has xacro in it; it is expanded.", ""),
     "xacro": Rule(
-        "error", "There is xacro in the file: xacro: elements, ${...} or $(...).", "run xacro on it, or name it .xacro"
+        "error",
+        "There is xacro in the text: xacro: elements, ${...} or $(...). A file that has some is expanded.",
+        "give the path of its file, which is then expanded",
     ),
     # elements, names, numbers
-    "robot-name": Rule("error", "The robot has no name.", 'give it one, as in <robot name="arm">'),
+    "robot-name": Rule(
+        "warning", "The robot has no name; that of its file is taken.", 'give it one, as in <robot name="arm">'
+    ),
     "no-links": Rule("error", "There is no link.", "add one"),
     "name-missing": Rule("error", "A link or joint has no name.", "give it one"),
     "name-characters": Rule(
@@ -61,17 +66,22 @@ RULES: dict[str, Rule] = {
     "number-finite": Rule("error", "A number is NaN, or infinite where infinity has no meaning.", "correct it"),
     "number-range": Rule("error", "A number is too large to compute with.", "correct it"),
     "origin-quaternion": Rule(
-        "error", "An origin is given as a quaternion, which is not supported.", "write it as rpy"
+        "error",
+        "The quaternion of an origin is zero, or has an rpy beside it; one that is not of length one is normalised.",
+        "write one of the two",
     ),
     # joints
     "joint-type": Rule("error", "The type of a joint is missing or unknown.", "correct it"),
+    "world-missing": Rule(
+        "warning", 'A joint has the parent "world", which is not in the file; it is the world.', "add it as a link"
+    ),
     "joint-end": Rule("error", "A joint has no <parent> or no <child>.", "add it"),
     "link-unknown": Rule("error", "A joint names a link that is not in the file.", "correct the name"),
     "axis-zero": Rule("error", "The axis of a joint is zero.", "give it a direction such as 0 0 1"),
     "axis-length": Rule("warning", "The axis of a joint is not a unit vector; it is normalised.", "divide it by that"),
     "limit-missing": Rule(
         "warning",
-        "A revolute or prismatic joint has no <limit>; it is treated as unlimited.",
+        "A revolute or prismatic joint has no <limit>, or one without bounds; it is treated as unlimited.",
         'add one, or make it "continuous"',
     ),
     "limit-inverted": Rule("warning", "The lower limit is above the upper limit; both are ignored.", "swap them"),
@@ -87,7 +97,7 @@ RULES: dict[str, Rule] = {
     ),
     "limit-negative": Rule("warning", "The effort or velocity limit is negative; it is ignored.", "correct it"),
     "limit-ignored": Rule(
-        "warning", "Limits, damping and friction of a planar or floating joint are ignored.", "remove them"
+        "warning", "Limits, damping and friction of a joint of several coordinates are ignored.", "remove them"
     ),
     "damping-negative": Rule("error", "The damping of a joint is negative.", "make it zero or more"),
     "friction-negative": Rule("error", "The friction of a joint is negative.", "make it zero or more"),
@@ -107,6 +117,9 @@ RULES: dict[str, Rule] = {
     "mimic-self": Rule("error", "A joint follows itself.", _MIMIC),
     "mimic-cycle": Rule("error", "Joints follow each other in a cycle.", _MIMIC),
     "mimic-leader": Rule("error", "The joint that is followed must have one coordinate.", _MIMIC),
+    "mimic-still": Rule(
+        "warning", "The joint that is followed is fixed, so the follower is held at its offset.", "make both fixed"
+    ),
     "mimic-loop": Rule(
         "error",
         "A joint that closes a loop follows another joint, or is followed by one.",
@@ -138,6 +151,14 @@ RULES: dict[str, Rule] = {
     "inertia-from-shapes": Rule(
         "repair", 'With inertia="geometry": mass and inertia of a link are computed from its shapes.', ""
     ),
+    # units: numbers as of another one
+    "unit-angle": Rule("warning", "Angles of an origin are beyond 2 pi, as if they were in degrees.", "write radians"),
+    "unit-limit": Rule("warning", "Limits of a revolute joint are beyond 4 pi, as in degrees.", "write radians"),
+    "unit-length": Rule("warning", "A shape is far longer than joints are apart, as in mm or cm.", "write metres"),
+    "unit-com": Rule("warning", "A centre of mass is far outside of the robot, as in mm or cm.", "write metres"),
+    "unit-inertia": Rule(
+        "warning", "An inertia is far too large for its mass and shapes, as in kg mm^2.", "write kg m^2"
+    ),
     # shapes: they never stop a load
     "shape-unknown": Rule("warning", "A <visual> or <collision> has no known geometry.", _SHAPE),
     "shape-size": Rule("warning", "A size of a shape is zero or negative.", _SHAPE),
@@ -158,11 +179,12 @@ RULES: dict[str, Rule] = {
     "several-roots": Rule(
         "error",
         "There are several root links.",
-        "connect them by joints, or choose one by root=; the others are ignored",
+        "connect them by joints, or choose one by root=",
     ),
     "left-out": Rule("warning", "With root=: links that are not connected to the root are ignored.", ""),
     "root-floating": Rule(
-        "error", "With root=: the path to the root contains a floating joint.", "choose a root on this side of it"
+        "error", "With root=: the path to the root contains a floating or spherical joint.",
+        "choose a root on this side of it",
     ),
     "world-root": Rule(
         "warning",
@@ -187,6 +209,7 @@ RULES: dict[str, Rule] = {
     "mimic-joints": Rule("note", "How joints with <mimic> are treated: coupled to their leaders, or independent.", ""),
     "rotors": Rule("note", "Rotor inertias of transmissions, times reduction^2, become the armature of joints.", ""),
     "contact-points": Rule("note", "With ground=: <collision> shapes make contact; how many, and what hulls lose.", ""),
+    "limit-half": Rule("note", "A <limit> has one of lower and upper; the other is 0, as URDF defines it.", ""),
     "limits": Rule("note", "How joint limits are treated, according to `limits=`.", ""),
     "mesh-missing": Rule("note", "A mesh is not found; its name is kept.", ""),
     "extension": Rule("note", "Elements of other tools are ignored.", ""),

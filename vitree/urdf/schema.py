@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 ONE_COORDINATE = ("revolute", "continuous", "prismatic")
-TYPES = (*ONE_COORDINATE, "fixed", "floating", "planar")
+TYPES = (*ONE_COORDINATE, "fixed", "floating", "planar", "spherical")
 
 #: Elements of other tools in the same file: they are skipped with all that is in them.
 EXTENSIONS = ("gazebo", "transmission", "ros2_control", "plugin", "sensor", "contact")
@@ -37,7 +37,7 @@ def _texts(*names: str) -> dict[str, Attribute]:
     return dict.fromkeys(names, TEXT)
 
 
-ORIGIN = Tag({"xyz": VECTOR, "rpy": VECTOR, "quat_xyzw": TEXT})
+ORIGIN = Tag({"xyz": VECTOR, "rpy": VECTOR, "quat_xyzw": Attribute(4)})
 INERTIAL = Tag(
     children={
         "origin": ORIGIN,
@@ -91,5 +91,6 @@ ROBOT = Tag(
 USED = dict.fromkeys(ONE_COORDINATE, ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")) | {
     "fixed": ("origin", "parent", "child"),
     "floating": ("origin", "parent", "child"),
+    "spherical": ("origin", "parent", "child"),
     "planar": ("origin", "parent", "child", "axis"),
 }

@@ -236,7 +236,7 @@ def _failure(path: Path, done: JsonObject) -> UrdfError:
     if kind == "package":
         told = f'no package "{text}" is found; name its folder by packages='
     elif kind == "argument":
-        told = f'its argument "{text}" has no value and no default; give it one'
+        told = f'its argument "{text}" has no value and no default; give it one, as in xacro={{"{text}": "..."}}'
     elif kind == "memory":
         told = f"it takes more than {MEMORY >> 20} MB, or its process died; if you know who wrote it, "
         told = told + trust + " lifts the limits"
