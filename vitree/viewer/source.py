@@ -175,10 +175,10 @@ def range_of(curves: list[np.ndarray]) -> tuple[float, float]:
     return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
 
 
-def middle(film: Film, poses: np.ndarray) -> np.ndarray:
-    """Return the centre (3,) [m] of a film's bodies at poses (nbody, 7), by the masses of their links."""
+def middle(drawing: Drawing, poses: np.ndarray) -> np.ndarray:
+    """Return the centre (3,) [m] of a drawing's bodies at poses (nbody, 7), by the masses of their links."""
     weights = np.zeros(len(poses))
-    for mass in film.drawing.masses:
+    for mass in drawing.masses:
         if mass.body >= 0:
             weights[mass.body] += mass.mass
     weights = weights if weights.any() else np.ones(len(poses))
@@ -188,7 +188,7 @@ def middle(film: Film, poses: np.ndarray) -> np.ndarray:
 
 def travel_of(run: Run, t: float) -> np.ndarray:
     """Return the displacement (3,) [m] of the middle of a run since its start, at a time [s]."""
-    found: np.ndarray = middle(run.film, run.film.at(t)) - middle(run.film, run.film.at(run.film.t[0]))
+    found: np.ndarray = middle(run.film.drawing, run.film.at(t)) - middle(run.film.drawing, run.film.at(run.film.t[0]))
     return found
 
 
@@ -289,9 +289,9 @@ def view_of_runs(runs: list[Run], follow: bool, spread: float = 0.0) -> View:
     film = runs[0].film
     poses = film.poses[np.unique(np.linspace(0, len(film.poses) - 1, min(len(film.poses), POSES)).astype(int))]
     poses = np.array(poses, dtype=float)
-    start = middle(film, poses[0])
+    start = middle(film.drawing, poses[0])
     for each in poses:
-        each[:, :3] -= middle(film, each) - start
+        each[:, :3] -= middle(film.drawing, each) - start
     return view_of([film.drawing] * len(runs), [poses] * len(runs), spread)
 
 

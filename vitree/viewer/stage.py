@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
@@ -253,6 +253,8 @@ class Stage:
     ):
         self.drawing, self.rgba, self.meshes = drawing, rgba, meshes or {}
         self.missing: list[str] = []
+        #: nodes of shapes, and the body of each
+        self.solids: list[tuple[int, Any]] = []
         self.root = scene.add_frame(f"/{_node(name)}", show_axes=False)
         self.path = self.root.name
         self.bodies = [
@@ -332,12 +334,13 @@ class Stage:
         looks: Keywords = {}
         if rgba is not None:
             looks = {"color": _rgb(rgba), "opacity": None if rgba[3] >= 1 else rgba[3]}
+        node: Any
         if shape.kind == "box":
-            scene.add_box(name, dimensions=np.array(shape.size), **looks, **place)
+            node = scene.add_box(name, dimensions=np.array(shape.size), **looks, **place)
         elif shape.kind == "cylinder":
-            scene.add_cylinder(name, radius=shape.size[0], height=shape.size[1], **looks, **place)
+            node = scene.add_cylinder(name, radius=shape.size[0], height=shape.size[1], **looks, **place)
         elif shape.kind == "sphere":
-            scene.add_icosphere(name, radius=shape.size[0], **looks, **place)
+            node = scene.add_icosphere(name, radius=shape.size[0], **looks, **place)
         else:
             try:
                 if shape.kind == "capsule":
@@ -352,11 +355,12 @@ class Stage:
                 self.missing.append(visible(f"{shape.filename}: " + reason))
                 return
             if coloured and not looks:
-                scene.add_mesh_trimesh(name, mesh, **place)
+                node = scene.add_mesh_trimesh(name, mesh, **place)
             else:
                 looks = looks or {"color": _rgb(PLAIN)}
                 sharp = shape.kind == "mesh" and Path(str(shape.filename)).suffix.lower() == ".stl"
-                scene.add_mesh_simple(name, mesh.vertices, mesh.faces, flat_shading=sharp, **looks, **place)
+                node = scene.add_mesh_simple(name, mesh.vertices, mesh.faces, flat_shading=sharp, **looks, **place)
+        self.solids.append((shape.body, node))
 
     def _add_frames(self, scene: SceneApi) -> list[SceneNodeHandle]:
         nodes: list[SceneNodeHandle] = []
