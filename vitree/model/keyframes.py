@@ -20,6 +20,8 @@ from vitree.writing import write_text
 Values = Mapping[str, tuple[float, ...]]
 #: What stands between a file and the name of one of its keyframes.
 BETWEEN = "#"
+#: A file of keyframes, and the name of one of them.
+KEYFRAMES = re.compile(rf"(.+\.toml)(?:{BETWEEN}(.+))?$")
 #: Tables of a keyframe.
 TABLES = ("start", "velocities", "targets")
 
@@ -119,7 +121,7 @@ def keyframe_at(word: str) -> Keyframe | None:
     InputError, UnknownNameError
         If the file cannot be read, or has no such keyframe, or several and none is named.
     """
-    found = re.fullmatch(rf"(.+\.toml)(?:{BETWEEN}(.+))?", word)
+    found = KEYFRAMES.match(word)
     if found is None:
         return None
     frames, name = read_keyframes(found[1]), found[2]

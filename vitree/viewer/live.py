@@ -19,6 +19,7 @@ from vitree.model.keyframes import BETWEEN, Keyframe, read_keyframes, write_keyf
 from vitree.model.model import Model
 from vitree.results.drawing import drawing_of
 from vitree.run.simulation import Simulation
+from vitree.viewer.curves import Curves
 from vitree.viewer.dials import outward
 from vitree.viewer.groups import Groups, limbs
 from vitree.viewer.player import RATE, Picture, Player
@@ -32,7 +33,6 @@ from vitree.wording import visible
 
 if TYPE_CHECKING:
     from viser import GuiApi, GuiEvent, SceneNodeDragEvent, ViserServer
-    from viser.uplot import Series
 
 #: Seconds of the curves, and their points; how often a second they and the texts are drawn.
 HISTORY, POINTS, DRAWN = 10.0, 300, 5.0
@@ -40,6 +40,8 @@ HISTORY, POINTS, DRAWN = 10.0, 300, 5.0
 PULLED, CENTRE, SUPPORT = (0, 114, 178), (204, 121, 167), (0, 158, 115)
 #: The address: no other machine can open the page.
 HOST = "127.0.0.1"
+#: Quantities that are plotted.
+ENERGY, LOAD, CENTRE_OF_MASS = "energy [J]", "force of the ground [N]", "centre of mass [m]"
 #: Decades of the strength of the mouse.
 STRENGTH = 2.0
 
@@ -146,7 +148,7 @@ class _LivePage:
         self.begin_middle = self._middle(picture.poses)
         self.travel = np.zeros(3)
         self.strength = 1.0
-        self.history: deque[tuple[float, float, float]] = deque(maxlen=POINTS)
+        self.history: deque[tuple[float, ...]] = deque(maxlen=POINTS)
         self.frames: dict[str, Keyframe] = {}
         self.path = Path(f"{_stem(self.model.name)}.keyframes.toml" if keyframes is None else keyframes)
         if keyframes is not None and self.path.exists():
@@ -179,43 +181,53 @@ class _LivePage:
         self.error = gui.add_markdown("", visible=False)
         self.button = gui.add_button("Pause" if player.playing else "Play")
         self.button.on_click(lambda _: player.play(not player.playing))
-        gui.add_button("Step").on_click(lambda _: player.step())
-        gui.add_button("Reset").on_click(lambda _: self._reset())
+        more = gui.add_button_group("", ("Step", "Reset"))
+        more.on_click(lambda event: player.step() if event.target.value == "Step" else self._reset())
         speeds = sorted({*SPEEDS, f"{speed:g}"}, key=float)
         rate = gui.add_dropdown("speed", speeds, initial_value=f"{speed:g}")
         rate.on_update(lambda _: setattr(player, "speed", float(rate.value)))
-        if isinstance(self.model, Model):
-            strength = gui.add_slider("pull", -STRENGTH, STRENGTH, 0.1, 0.0,
-                                      hint="drag a body to pull it; its spring is 10^this as stiff")  # fmt: skip
-            strength.on_update(lambda _: self._set_strength(10.0 ** float(strength.value)))
-        with gui.add_folder("Energy [J]"):
-            self.energy = self._plot(gui, "energy", "#0072b2")
-        self.load: Any = None
-        if player.sim.contacts is not None:
-            with gui.add_folder("Force of the ground [N]"):
-                self.load = self._plot(gui, "force", "#d55e00")
-        with gui.add_folder("Show"):
+        tabs = gui.add_tab_group()
+        if self.model.input_names:
+            with tabs.add_tab("Inputs" if player.targets is None else "Targets"):
+                self._targets(gui)
+        with tabs.add_tab("Plots"):
+            self.curves = Curves(gui, self._quantities())
+        with tabs.add_tab("Show"):
             self._shown_controls(gui)
-        self._targets(gui)
         if isinstance(self.model, Model):
-            with gui.add_folder("Keyframes", expand_by_default=False):
+            with tabs.add_tab("Keyframes"):
                 self._keyframe_controls(gui)
         _list_missing(gui, self.missing)
 
-    def _plot(self, gui: GuiApi, label: str, colour: str) -> Any:
-        series: tuple[Series, ...] = ({"label": "t"}, {"label": label, "stroke": colour, "width": 1.5})
-        return gui.add_uplot((np.zeros(1), np.zeros(1)), series, height=150, legend={"show": False},
-                             scales={"x": {"time": False}}, axes=AXES)  # fmt: skip
+    def _quantities(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of the curves of each quantity, and note which columns of the history each has."""
+        found: dict[str, tuple[str, ...]] = {ENERGY: ("energy",)}
+        self.columns = {ENERGY: [1]}
+        if self.player.sim.contacts is not None:
+            found[LOAD], self.columns[LOAD] = ("load",), [2]
+        found[CENTRE_OF_MASS], self.columns[CENTRE_OF_MASS] = ("x", "y", "z"), [3, 4, 5]
+        of = limbs(self.model)
+        for k, drive in enumerate(getattr(self.model, "drives", ())):
+            group = f"drive forces [N m, N]: {of.get(drive.joint, '')}".rstrip(": ")
+            found[group] = (*found.get(group, ()), drive.joint)
+            self.columns.setdefault(group, []).append(6 + k)
+        return found
 
     def _shown_controls(self, gui: GuiApi) -> None:
+        if isinstance(self.model, Model):
+            strength = gui.add_slider("pull, 10^", -STRENGTH, STRENGTH, 0.1, 0.0,
+                                      hint="drag a body to pull it; its spring is 10^this as stiff")  # fmt: skip
+            strength.on_update(lambda _: self._set_strength(10.0 ** float(strength.value)))
         stay = gui.add_checkbox("follow", False)
         stay.on_update(lambda _: setattr(self, "follow", bool(stay.value)))
-        touches = self.load is not None
+        touches = self.player.sim.contacts is not None
         for label, key in (("contact forces", "forces"), ("centre of mass", "com"), ("support polygon", "support")):
             if touches or key == "com":
                 box = gui.add_checkbox(label, True)
                 box.on_update(partial(self._toggled, key))
-        _toggles(gui, [self.stage])
+        shadows = gui.add_checkbox("shadows", True)
+        shadows.on_update(lambda _: self.server.scene.configure_default_lights(cast_shadow=bool(shadows.value)))
+        _toggles(gui, [self.stage], masses="links' centres of mass")
 
     def _toggled(self, key: str, event: GuiEvent[Any]) -> None:
         self.shown[key] = bool(event.target.value)
@@ -225,31 +237,28 @@ class _LivePage:
         player, names = self.player, self.model.input_names
         at = {} if player.targets is None else player.targets.at
         others = [k for k in range(len(names)) if k not in at.values()]
-        if not names:
+        if not player.takes_inputs:
+            gui.add_markdown("The simulation was made with a callable of its inputs, which sets them.")
             return
-        with gui.add_folder("Targets" if at else "Inputs"):
-            if not player.takes_inputs:
-                gui.add_markdown("The simulation was made with a callable of its inputs, which sets them.")
-                return
-            groups, of = Groups(gui, len(names)), limbs(self.model)
-            done: set[int] = set()
-            for joint, index in at.items():
-                if index in done:  # two drives with one input
-                    continue
-                done.add(index)
-                low, high, unit = _range_of(self.model, joint, float(player.picture.inputs[index]), self.size)
-                group = of.get(joint, "")
-                with groups.folder(group):
-                    slider = gui.add_slider(f"{visible(joint)} [{unit}]", low, high, _step(high - low),
-                                            float(np.clip(player.picture.inputs[index], low, high)))  # fmt: skip
-                slider.on_update(partial(self._turned, index))
-                groups.add(joint, group, slider)
-                self.sliders.append((index, slider))
-            for index in others:
-                number = gui.add_number(visible(names[index]), float(player.picture.inputs[index]))
-                number.on_update(partial(self._turned, index))
-                groups.add(names[index], "", number)
-                self.sliders.append((index, number))
+        groups, of = Groups(gui, len(names)), limbs(self.model)
+        done: set[int] = set()
+        for joint, index in at.items():
+            if index in done:  # two drives with one input
+                continue
+            done.add(index)
+            low, high, unit = _range_of(self.model, joint, float(player.picture.inputs[index]), self.size)
+            group = of.get(joint, "")
+            with groups.folder(group):
+                slider = gui.add_slider(f"{visible(joint)} [{unit}]", low, high, _step(high - low), 0.5 * (low + high))
+                slider.value = _on(slider, float(player.picture.inputs[index]))
+            slider.on_update(partial(self._turned, index))
+            groups.add(joint, group, slider)
+            self.sliders.append((index, slider))
+        for index in others:
+            number = gui.add_number(visible(names[index]), float(player.picture.inputs[index]))
+            number.on_update(partial(self._turned, index))
+            groups.add(names[index], "", number)
+            self.sliders.append((index, number))
 
     def _turned(self, index: int, event: GuiEvent[Any]) -> None:
         if event.client is not None:  # not this process
@@ -358,7 +367,7 @@ class _LivePage:
         if history and picture.t < history[-1][0]:
             history.clear()
         if not history or picture.t - history[-1][0] >= HISTORY / POINTS * min(self.player.speed, 1.0):
-            history.append((picture.t, picture.energy, picture.load))
+            history.append((picture.t, picture.energy, picture.load, *picture.com, *picture.drives))
 
     def _middle(self, placed: np.ndarray) -> np.ndarray:
         return middle(self.drawing, placed)
@@ -387,20 +396,12 @@ class _LivePage:
             _assign(self.error, "visible", bool(picture.error))
             _assign(self.button, "label", "Pause" if picture.playing else "Play")
             for index, slider in self.sliders:
-                value = float(picture.inputs[index])
-                if hasattr(slider, "min"):
-                    value = float(np.clip(value, slider.min, slider.max))
-                if abs(slider.value - value) > 1e-9 * max(1.0, abs(value)):
+                value = _on(slider, float(picture.inputs[index]))
+                if abs(_on(slider, float(slider.value)) - value) > 1e-9 * max(1.0, abs(value)):
                     slider.value = value
-            if self.history:
+            if len(self.history) > 1:
                 rows = np.array(self.history)
-                self.energy.data = rows[:, 0], rows[:, 1]
-                if self.load is not None:
-                    self.load.data = rows[:, 0], rows[:, 2]
-
-
-#: Room for numbers of seven places beside a curve.
-AXES: Any = ({}, {"size": 64})
+                self.curves.draw(rows[:, 0], rows[:, self.columns[self.curves.shown]].T)
 
 
 class _Marks:
@@ -465,6 +466,14 @@ def _range_of(model: Any, joint: str, value: float, size: float) -> tuple[float,
         high = float(found.upper[0]) if np.isfinite(found.upper[0]) else high
     ends = outward(np.array([min(low, value)]), np.array([max(high, value)]))
     return float(ends[0][0]), float(ends[1][0]), "rad" if turns else "m"
+
+
+def _on(slider: Any, value: float) -> float:
+    """Return a value as a slider can show it: within its range, with the digits of its step."""
+    if not hasattr(slider, "max") or slider.max is None:
+        return float(f"{value:.9g}")
+    digits = max(int(np.ceil(-np.log10(slider.step))), 0)
+    return float(np.clip(round(value, digits), slider.min, slider.max))
 
 
 def _stem(name: str) -> str:

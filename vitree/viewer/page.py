@@ -16,6 +16,7 @@ from vitree.model.system import System, freedom_of
 from vitree.plot.parts import COLOURS
 from vitree.results.drawing import poses
 from vitree.viewer.dials import Dials
+from vitree.viewer.on_top import with_script
 from vitree.viewer.pushes import LENGTH
 from vitree.viewer.source import WIDE, Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
@@ -84,7 +85,7 @@ def page_of(
             panel = _panel_of_runs(shown, speed, cast)
             lost = cast.missing
         with quiet():
-            text = recording.as_html()
+            text = with_script(recording.as_html())
     finally:
         with quiet():
             server.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import deque
@@ -27,6 +28,8 @@ RATE, SHARE = 60.0, 0.85
 LONGEST = 0.1
 #: Steps that are taken at once last about CHUNK [s], so that a picture is late by no more.
 CHUNK = 2e-3
+#: Seconds after which a thread of Python gives way to another that waits: single steps would wait for a page each.
+TURNS = 2e-4
 #: Seconds between looks at the file of a controller, and over which the factor of real time is measured.
 LOOK, MEASURED = 0.25, 0.5
 
@@ -50,6 +53,8 @@ class Picture:
         The force of the ground against gravity.
     com : (3,) array [m]
     energy : float [J]
+    drives : (n,) array [N m or N]
+        Forces of drives at the state.
     inputs : (nu,) array
     pull : (2, 3) array [m, N], optional
         Point and force of what the mouse pulls.
@@ -71,6 +76,7 @@ class Picture:
     load: float
     com: np.ndarray
     energy: float
+    drives: np.ndarray
     inputs: np.ndarray
     pull: np.ndarray | None
     factor: float
@@ -141,7 +147,9 @@ class Player:
         self._thread = threading.Thread(target=self._run, name="vitree simulation", daemon=True)
 
     def begin(self) -> None:
-        """Start the thread."""
+        """Start the thread. Until :meth:`stop` threads of this process take turns more often."""
+        self._turns = sys.getswitchinterval()
+        sys.setswitchinterval(min(self._turns, TURNS))
         self._thread.start()
 
     def stop(self) -> None:
@@ -150,6 +158,7 @@ class Player:
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5.0)
+            sys.setswitchinterval(self._turns)
         if self.takes_torque:
             self.sim.torque[:] = self._torque
 
@@ -209,12 +218,14 @@ class Player:
             self._wake.clear()
 
     def _advance(self, seconds: float, until: float) -> None:
-        """Take the steps of some simulated seconds, as many as there is time for; the rest is left out."""
-        self._owed += seconds
+        """Take the steps of some simulated seconds, as many as there is time for; the rest is left for the next time.
+
+        What is more than LONGEST behind the clock is left out.
+        """
+        self._owed = min(self._owed + seconds, max(LONGEST * self.speed, self.sim.dt))
         dt = self.sim.dt
         while self._owed >= dt and self.playing:
             if time.perf_counter() > until:
-                self._owed = 0.0
                 return
             most = max(int(CHUNK / max(self._step_time, 1e-6)), 1)
             before, begun = self.sim.t, time.perf_counter()
@@ -262,7 +273,7 @@ class Player:
             self._error_of_file()
         force = None
         if pull is not None and isinstance(sim.model, Model):
-            force = pull.generalized_force(sim.model, sim.q, sim.v, sim.dt)
+            force = pull.generalized_force(sim.model, sim.q, sim.dt)
         if self.takes_torque:
             sim.torque[:] = self._torque if force is None else self._torque + force
         elif force is not None and pull is not None and pull.point is not None and pull.force is not None:
@@ -321,7 +332,7 @@ class Player:
         sim = self.sim
         system, q = sim.model, sim.q.copy()
         points = forces = support = np.zeros((0, 3))
-        load = 0.0
+        load, drives = 0.0, np.zeros(len(getattr(system, "drives", ())))
         pull = self.pull
         arrow = None
         if pull is not None and pull.point is not None and pull.force is not None:
@@ -332,6 +343,8 @@ class Player:
             log = sim.contacts
             if log is not None and len(log.number):
                 points, forces, support, load = self._contacts(log)
+            if len(drives) and isinstance(system, Model):
+                drives = system.drive_forces(q, sim.v, inputs=sim.inputs if len(sim.inputs) else None)
             placed = poses(system, q)
         except Exception as error:  # of a state that is not finite, the picture before stays
             if not self._error:
@@ -340,8 +353,8 @@ class Player:
             if before is None:
                 raise
             energy, com, placed = before.energy, before.com, before.poses
-        return Picture(sim.t, sim.steps, q, placed, points, forces, support, load, com, energy, sim.inputs.copy(),
-                       arrow, self._factor, self._step_time, self.playing, self._error)  # fmt: skip
+        return Picture(sim.t, sim.steps, q, placed, points, forces, support, load, com, energy, drives,
+                       sim.inputs.copy(), arrow, self._factor, self._step_time, self.playing, self._error)  # fmt: skip
 
     def _contacts(self, log: ContactLog) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Return points and forces of pairs, the support polygon, and the load on the ground."""

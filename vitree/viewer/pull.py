@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -13,6 +13,8 @@ from vitree.results.drawing import WORLD, Drawing
 
 #: Angular frequency [rad/s] of the geometric mean of the point's effective mass and the mass of its tree on the spring.
 OMEGA = 10.0
+#: Steps after which the mobility of the point is worked out again.
+EVERY = 5
 
 
 @dataclass(eq=False)
@@ -39,13 +41,17 @@ class Pull:
     strength: float = 1.0
     point: np.ndarray | None = None
     force: np.ndarray | None = None
+    _mobility: np.ndarray | None = field(default=None, repr=False)
+    _due: int = field(default=0, repr=False)
+    _tree_mass: float = field(default=0.0, repr=False)
 
-    def generalized_force(self, model: Model, q: np.ndarray, v: np.ndarray, h: float) -> np.ndarray:
-        """Return J^T f (nv,) [N or N m] for a step of h [s].
+    def generalized_force(self, model: Model, q: np.ndarray, h: float) -> np.ndarray:
+        """Return J^T f (nv,) [N or N m] for the next of steps of h [s].
 
         The force is that of a spring and a damper at the end of the step, as far as the body is free to move:
         f = k (x* - x - h u) - c u with the velocity u at the step's end, which changes by h A f, A = J M^-1 J^T. So
-        light bodies are pulled stably with any stiffness.
+        light bodies are pulled stably with any stiffness. The velocity before is the mean of the last step. A is that
+        of a few steps ago.
         """
         X = model.frame_pose(self.frame, q)
         arm = X[:3, :3] @ self.local
@@ -53,18 +59,22 @@ class Pull:
         # the rows of the point: those of the frame's origin, and what the frame's turning adds
         J6 = model.frame_jacobian(self.frame, q)
         J = J6[3:] - _cross(arm) @ J6[:3]
-        u = J @ v
-        A = J @ _solved(model.crba(q), J.T)
-        mobility = float(np.trace(A)) / 3
-        if not (np.isfinite(mobility) and mobility > 0):
-            self.point, self.force = x, np.zeros(3)
+        if self._mobility is None or self._due <= 0:
+            self._tree_mass = self._tree_mass or tree_mass(model, self.frame)
+            self._mobility, self._due = J @ _solved(model.crba(q), J.T), EVERY
+        self._due -= 1
+        u = np.zeros(3) if self.point is None else (x - self.point) / h
+        A = self._mobility
+        mobility = float(A[0, 0] + A[1, 1] + A[2, 2]) / 3
+        self.point = x
+        if not 0 < mobility < np.inf:
+            self.force = np.zeros(3)
             return np.zeros(model.nv)
         mass = 1 / mobility
-        k = self.strength * OMEGA**2 * np.sqrt(mass * max(tree_mass(model, self.frame), mass))
-        c = 2 * np.sqrt(k * mass)
-        f = np.linalg.solve(np.eye(3) + h * (c + h * k) * A, k * (self.target - x - h * u) - c * u)
-        self.point, self.force = x, f
-        found: np.ndarray = J.T @ f
+        k = self.strength * OMEGA**2 * float(np.sqrt(mass * max(self._tree_mass, mass)))
+        c = 2 * float(np.sqrt(k * mass))
+        self.force = np.linalg.solve(np.eye(3) + h * (c + h * k) * A, k * (self.target - x - h * u) - c * u)
+        found: np.ndarray = self.force @ J
         return found
 
 

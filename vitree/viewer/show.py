@@ -372,8 +372,8 @@ class _RunPage:
         self.thread.join(timeout=2.0)
 
 
-def _toggles(gui: GuiApi, stages: list[Stage]) -> None:
-    for label, key in (("frames", "frames"), ("centres of mass", "masses")):
+def _toggles(gui: GuiApi, stages: list[Stage], masses: str = "centres of mass") -> None:
+    for label, key in (("frames", "frames"), (masses, "masses")):
         box = gui.add_checkbox(label, False)
         box.on_update(partial(_toggled, stages, key))
 
