@@ -155,6 +155,8 @@ class _LivePage:
             self.frames = read_keyframes(self.path)
         self.sliders: list[tuple[int, Any]] = []
         self.ended = threading.Event()
+        #: pictures that were shown
+        self.count = 0
         self._controls(server.gui, speed)
         if isinstance(self.model, Model):
             for body, node in self.stage.solids:
@@ -356,6 +358,7 @@ class _LivePage:
             if picture is not last:
                 self._note(picture)
                 self._show(picture)
+                self.count += 1
                 last = picture
             if begun > due:
                 due = begun + 1 / DRAWN

@@ -33,6 +33,8 @@ class Pull:
         Factor of the stiffness.
     point, force : (3,) arrays [m, N]
         Where the point was in the last step, and the force on it, in the world.
+    acted : (3,) array [m]
+        The target of the last step.
     """
 
     frame: str
@@ -41,6 +43,7 @@ class Pull:
     strength: float = 1.0
     point: np.ndarray | None = None
     force: np.ndarray | None = None
+    acted: np.ndarray | None = None
     _mobility: np.ndarray | None = field(default=None, repr=False)
     _due: int = field(default=0, repr=False)
     _tree_mass: float = field(default=0.0, repr=False)
@@ -73,7 +76,9 @@ class Pull:
         mass = 1 / mobility
         k = self.strength * OMEGA**2 * float(np.sqrt(mass * max(self._tree_mass, mass)))
         c = 2 * float(np.sqrt(k * mass))
-        self.force = np.linalg.solve(np.eye(3) + h * (c + h * k) * A, k * (self.target - x - h * u) - c * u)
+        target = self.target
+        self.force = np.linalg.solve(np.eye(3) + h * (c + h * k) * A, k * (target - x - h * u) - c * u)
+        self.acted = target
         found: np.ndarray = self.force @ J
         return found
 

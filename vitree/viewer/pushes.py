@@ -57,7 +57,7 @@ def by_pairs(
     at: tuple[np.ndarray, np.ndarray], count: tuple[int, int], point: np.ndarray, normal: np.ndarray,
     force: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Return the centres of pressure [m] and the sums of forces [N], each (\*count, 3), of forces (n, 3) at points.
+    """Return the centres of pressure [m] and the sums of forces [N], each (pictures, pairs, 3), of forces (n, 3).
 
     ``at`` has picture and pair of each force; the centres are weighed by the forces along the normals.
     """
