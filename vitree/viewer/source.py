@@ -80,7 +80,8 @@ def _meshes(film: Film, packages: Packages | None) -> dict[str, Resolved]:
 
     Robots that are installed, or that robot_descriptions has fetched, are in known folders.
     """
-    names = {str(shape.filename) for shape in film.drawing.shapes if shape.kind == "mesh"}
+    names = {str(name) for shape in film.drawing.shapes if shape.kind == "mesh"
+             for name in (shape.filename, shape.texture) if name is not None}  # fmt: skip
     if film.origin is None or not names:
         return {}
     places = Places(film.origin, packages)
@@ -265,6 +266,10 @@ def _points_of(drawing: Drawing, cloud: np.ndarray) -> np.ndarray:
 
 def _corners(shape: Shape) -> np.ndarray:
     """Return the corners of the box around a shape, in its own axes (k, 3) [m]; of a mesh its origin alone."""
+    if shape.kind == "surface":
+        points = np.array(shape.size).reshape(-1, 3)
+        low, high = points.min(axis=0), points.max(axis=0)
+        return np.array([(a, b, c) for a in (low[0], high[0]) for b in (low[1], high[1]) for c in (low[2], high[2])])
     x, y = shape.size[0], shape.size[-1]
     half = {"box": 0.5 * np.array(shape.size), "cylinder": np.array((x, x, 0.5 * y)),
             "capsule": np.array((x, x, x + 0.5 * y)), "sphere": np.array((x, x, x)), "mesh": np.zeros(3)}  # fmt: skip
