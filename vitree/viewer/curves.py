@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ class Curves:
         self._gui, self.quantities, self._colours = gui, dict(quantities), colours
         self.shown = next(iter(self.quantities))
         self._changed, self._marked = changed, marked
+        self._lock, self._drawn = threading.Lock(), 0
         self._place = gui.add_folder(None)
         with self._place:
             self.choice: Any = None
@@ -54,33 +56,36 @@ class Curves:
 
     def choose(self, name: str) -> None:
         """Show another quantity."""
-        if name == self.shown:
+        if name == self.shown or name not in self.quantities:
             return
-        self.shown = name
-        self.plot.remove()
-        with self._place:
-            self.plot = self._made()
+        with self._lock:
+            self.shown = name
+            self.plot.remove()
+            with self._place:
+                self.plot = self._made()
+        if self.choice.value != name:
+            self.choice.value = name
         if self._changed is not None:
             self._changed()
 
     def _made(self) -> Any:
-        names = list(self.quantities[self.shown])[:MOST]
+        names = list(self.quantities[self.shown])
         lines: list[Series] = [{"label": visible(name), "stroke": self._colours[k % len(self._colours)], "width": 1.5}
                                for k, name in enumerate(names)]  # fmt: skip
         # the last one cannot be seen: it has the least and the greatest value that the axis is to have
         mark: tuple[Series, ...] = ({"label": "now", "stroke": "#888", "width": 1},) if self._marked else ()
         series: tuple[Series, ...] = ({"label": "t"}, *lines, *mark, {"label": "range", "stroke": CLEAR})
         self.legend.content = _legend(names, self._colours) if len(names) > 1 else ""
-        empty = np.zeros(2)
-        return self._gui.add_uplot((np.array([0.0, 1.0]), *[empty] * (len(series) - 1)), series, height=HEIGHT,
+        first = np.array([0.0, 1.0])
+        return self._gui.add_uplot((first, *[first] * (len(series) - 1)), series, height=HEIGHT,
                                    legend={"show": False}, scales={"x": {"time": False}}, padding=PADDING,
                                    axes=({}, {"size": ROOM}))  # fmt: skip
 
     def draw(self, t: np.ndarray, columns: np.ndarray, now: int | None = None) -> None:
         """Draw the curves (k, n) of the chosen quantity at times (n,), with a mark at one of them."""
-        if len(t) < 2:
+        if len(t) < 2 or len(columns) != len(self.quantities[self.shown]):  # another was chosen meanwhile
             return
-        columns = np.asarray(columns, dtype=float)[:MOST]
+        columns = np.asarray(columns, dtype=float)
         low, high = bounds(columns)
         edges = np.full(len(t), low)
         edges[-1] = high
@@ -88,7 +93,13 @@ class Curves:
         if self._marked:
             marks = [np.full(len(t), low)]
             marks[0][now or 0] = high
-        self.plot.data = (t, *columns, *marks, edges)
+        # uPlot forgets the axis of times that are the same as before
+        self._drawn += 1
+        t = np.array(t, dtype=float)
+        t[-1] += 1e-6 * (t[-1] - t[0]) * (self._drawn % 2)
+        with self._lock:
+            if len(columns) == len(self.quantities[self.shown]):
+                self.plot.data = (t, *columns, *marks, edges)
 
 
 def bounds(columns: np.ndarray) -> tuple[float, float]:

@@ -26,9 +26,9 @@ from vitree.viewer.player import RATE, Picture, Player
 from vitree.viewer.pull import grabbed
 from vitree.viewer.pushes import arrows_of
 from vitree.viewer.reload import ControllerFile
-from vitree.viewer.show import SPEEDS, _list_missing, _notebook, _plain, _step, _toggles
+from vitree.viewer.show import SPEEDS, _notebook, _plain, _step, _toggles, tell_meshes
 from vitree.viewer.source import middle, view_of
-from vitree.viewer.stage import Stage, open_server, quiet, set_scene
+from vitree.viewer.stage import Stage, box_of, open_server, quiet, set_scene
 from vitree.wording import visible
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class _LivePage:
         self.drawing = drawing_of(self.model)
         picture = player.picture
         self.size = self.drawing.extent
-        self.floor = set_scene(server, view_of([self.drawing], [picture.poses[None]]))
+        self.floor = set_scene(server, view_of([self.drawing], [picture.poses[None]], boxes=box_of))
         self.stage = Stage(server.scene, self.model.name, self.drawing)
         self.missing = self.stage.missing
         self.marks = _Marks(server, self.size)
@@ -199,7 +199,7 @@ class _LivePage:
         if isinstance(self.model, Model):
             with tabs.add_tab("Keyframes"):
                 self._keyframe_controls(gui)
-        _list_missing(gui, self.missing)
+        tell_meshes(gui, [self.stage])
 
     def _quantities(self) -> dict[str, tuple[str, ...]]:
         """Return the names of the curves of each quantity, and note which columns of the history each has."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from vitree.model.system import System, freedom_of
 from vitree.plot.parts import COLOURS
 from vitree.results.drawing import poses
-from vitree.viewer.dials import Dials
+from vitree.viewer.dials import Dial, Dials
 from vitree.viewer.on_top import with_script
 from vitree.viewer.pushes import LENGTH
 from vitree.viewer.source import WIDE, Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
@@ -76,14 +76,14 @@ def page_of(
         if isinstance(shown, System):
             stage, dials = robot_on(server, shown, q)
             recording = server.get_scene_serializer()
-            panel = _panel_of_tour(shown, _record_tour(recording, dials, stage), len(dials.dials))
-            lost = stage.missing
+            panel = _panel_of_tour(shown, _record_tour(recording, dials, stage), len(_toured(dials)))
+            lost, stages = stage.missing, [stage]
         else:
             cast = Cast(server, shown, spread, follow)
             recording = server.get_scene_serializer()
             _record(recording, cast, speed, pictures)
             panel = _panel_of_runs(shown, speed, cast)
-            lost = cast.missing
+            lost, stages = cast.missing, cast.stages
         with quiet():
             text = with_script(recording.as_html())
     finally:
@@ -94,7 +94,8 @@ def page_of(
     if pictures is not None:
         return text
     lines = "".join(f"<div>{html.escape(line)}</div>" for line in lost)
-    told = f"<details><summary>meshes that could not be read: {len(lost)}</summary>{lines}</details>" if lost else ""
+    done = "".join(f"<div>{html.escape(stage.told)}</div>" for stage in stages[:1] if stage.told)
+    told = done + f"<details><summary>meshes that could not be read: {len(lost)}</summary>{lines}</details>" * bool(lost)
     return _with_panel(text, title, panel.replace("</details>", told + "</details>", 1))
 
 
@@ -110,11 +111,14 @@ def _record(recording: StateSerializer, cast: Cast, speed: float, pictures: int 
 
 
 def _record_tour(recording: StateSerializer, dials: Dials, stage: Stage) -> list[tuple[float, str]]:
-    """Move coordinates through their ranges and back, as many as a page can hold; return when each begins [s]."""
+    """Move coordinates through their ranges and back, as many as a page can hold; return when each begins [s].
+
+    A base that floats stays where it is, unless nothing else moves.
+    """
     begins, clock = [], 0.0
     # A coordinate may move all bodies.
     most = max(MOVES // (PICTURES * max(len(stage.bodies), 1)), 1)
-    for dial in dials.dials[:most]:
+    for dial in _toured(dials)[:most]:
         begins.append((clock, visible(dial.name)))
         start = dials.value(dial)
         # The coordinate goes up from its value, down and back, smoothly.
@@ -127,6 +131,12 @@ def _record_tour(recording: StateSerializer, dials: Dials, stage: Stage) -> list
         dials.reset()
         stage.place(poses(dials.system, dials.q))
     return begins
+
+
+def _toured(dials: Dials) -> list[Dial]:
+    """Return the dials that a tour turns: not those of a base that floats, unless nothing else moves."""
+    floating = {joint.name for joint in dials.system.joints if joint.kind == "free"}
+    return [dial for dial in dials.dials if dial.joint not in floating] or dials.dials
 
 
 # ---- the panel beside the picture -----------------------------------------------------------------

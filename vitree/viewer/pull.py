@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from vitree.mechanism.flat import Flat
+from vitree.mechanism.floating import roots_of
 from vitree.model.model import Model
 from vitree.results.drawing import WORLD, Drawing
 
@@ -99,13 +99,9 @@ def grabbed(drawing: Drawing, poses: np.ndarray, body: int, point: np.ndarray, t
 
 def tree_mass(model: Model, frame: str) -> float:
     """Return the mass [kg] of all bodies that hang together with a frame by joints."""
-    flat: Flat = model.full.flat if isinstance(model.full, Model) else model.flat
+    flat = model.full.flat
     body = int(flat.frame_body[list(flat.frame_names).index(frame)])
-    parent = np.asarray(flat.parent)
-    roots = np.arange(len(parent))
-    for k, above in enumerate(parent):
-        if above >= 0:
-            roots[k] = roots[above]
+    roots = roots_of(np.asarray(flat.parent))
     return float(np.asarray(flat.mass)[roots == roots[body]].sum()) if body >= 0 else 0.0
 
 

@@ -9,7 +9,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -202,7 +202,7 @@ class Cast:
     def __init__(self, server: ViserServer, runs: list[Run], spread: float, follow: bool | None):
         self.runs, self.spread = runs, spread
         self.follow = goes_far(runs[0]) if follow is None else follow
-        self.view = view_of_runs(runs, self.follow, spread)
+        self.view = view_of_runs(runs, self.follow, spread, partial(box_of, meshes=runs[0].meshes))
         self.ground = set_scene(server, self.view)
         self.stages = []
         for k, run in enumerate(runs):
@@ -461,7 +461,7 @@ def robot_on(server: ViserServer, system: System, q: ArrayLike | None) -> tuple[
     drawing = drawing_of(system)
     dials = Dials(system, drawing.extent, q)
     begin = poses(system, dials.q)
-    set_scene(server, view_of([drawing], [begin[None]]))
+    set_scene(server, view_of([drawing], [begin[None]], boxes=box_of))
     stage = Stage(server.scene, system.name, drawing)
     stage.place(begin)
     return stage, dials
@@ -493,6 +493,18 @@ def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Trimes
     if np.prod(np.sign(scale)) < 0:
         mesh.invert()
     return shrink_images(mesh), colours and Path(filename).suffix.lower() != ".stl"
+
+
+def box_of(shape: Shape, meshes: Mapping[str, Resolved] | None = None) -> np.ndarray | None:
+    """Return the corners (8, 3) [m] of the box around a mesh, in its own axes; None if it cannot be read."""
+    file, problem = (meshes or {}).get(str(shape.filename), Resolved(str(shape.filename)))
+    if problem is not None or not shape.found:
+        return None
+    try:
+        low, high = _mesh(*_version(file), shape.size)[0].bounds
+    except Exception:  # it is told where the mesh is drawn
+        return None
+    return np.array([(a, b, c) for a in (low[0], high[0]) for b in (low[1], high[1]) for c in (low[2], high[2])])
 
 
 @lru_cache(maxsize=64)
