@@ -2,11 +2,11 @@
 
     python benchmarks/play.py [--smoke] [--robot talos] [--size 1280x720]
 
-The robot stands on its feet, held by its drives, as `vitree play` starts it, at steps of 1 ms. Chromium runs twice. Once
-it draws with its own software renderer, which measures this machine's processors. The other time calls that draw
-triangles are left out, so that all that the page does is measured, and nothing that a graphics card does. Measured are:
-simulated time by time of the clock; frames a second (calls of requestAnimationFrame); pictures that the server sent; the
-time from a movement of the mouse, in the page, to the first step with its force, of 40 movements.
+The robot stands on its feet, held by its drives, as `vitree play` starts it, at steps of 1 ms. Chromium runs twice.
+First the calls that draw triangles are left out, so that all that the page does is measured, and nothing that a
+graphics card does. Then it draws with its own software renderer, which measures this machine's processors. Measured
+are: simulated time by time of the clock; frames a second (calls of requestAnimationFrame); pictures that the server
+sent; the time from a movement of the mouse, in the page, to the first step with its force, of 40 movements.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def measure(viewer: LiveViewer, tool: Any, size: tuple[int, int], drawn: bool, s
     passed = time.perf_counter() - begun
     factor = (player.picture.t - t0) / passed
     shown = (page.evaluate("frames_.length") - frames) / passed
-    print(f"  {'drawn by software' if drawn else 'nothing drawn    '}: {factor:.3f} times real time, {shown:.1f} frames/s, "
+    print(f"  {'drawn by software' if drawn else 'nothing drawn'}: {factor:.3f} times real time, {shown:.1f} frames/s, "
           f"{(sent.count - pictures) / passed:.1f} pictures/s sent", flush=True)  # fmt: skip
 
     model = player.sim.model
@@ -142,8 +142,9 @@ def main() -> None:
     print(f"Chromium with {' '.join(FLAGS[:2])}, {width} x {height} pixels")
     try:
         with sync_playwright() as tool:
+            seconds, moves = (1.0, 3) if arguments.smoke else (10.0, 40)
             for drawn in (False, True):
-                measure(viewer, tool, (width, height), drawn, 1 if arguments.smoke else 10, 3 if arguments.smoke else 40)
+                measure(viewer, tool, (width, height), drawn, seconds, moves)
     finally:
         viewer.stop()
 

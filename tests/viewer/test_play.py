@@ -31,7 +31,8 @@ def driven(ground=True):
     """A box on the ground, and an arm on it whose joint has a drive."""
     tree = vt.Tree("arm")
     box = tree.world.add(vt.free("base"), vt.body("box", 3.0, (0.05, 0.05, 0.05)))
-    box.add(vt.tz(0.1), vt.ry("hinge", lower=-2.0, upper=2.0), vt.body("link", 0.4, (4e-3, 4e-3, 1e-4), com=(0, 0, 0.2)))
+    box.add(vt.tz(0.1), vt.ry("hinge", lower=-2.0, upper=2.0),
+            vt.body("link", 0.4, (4e-3, 4e-3, 1e-4), com=(0, 0, 0.2)))  # fmt: skip
     tree.load(vt.Drive("hinge", 40.0, 2.0, target="hinge target"))
     if ground:
         corners = [(x, y, -0.1) for x in (-0.15, 0.15) for y in (-0.15, 0.15)]
@@ -470,5 +471,5 @@ def place_of(page, point, box):
 
 def blue(pixels):
     """Pixels in the colour of the pull."""
-    red, green, blue = np.moveaxis(pixels, 2, 0)
+    red, _, blue = np.moveaxis(pixels, 2, 0)
     return int(((blue > 120) & (red < 110) & (blue > 1.3 * red)).sum())

@@ -42,9 +42,9 @@ class Stand(Start):
             "--q0",
             text="Initial configuration: standing (the posture of the robot's SRDF file, on the ground), neutral (all "
             "zeros, quaternions 0,0,0,1; moved into enforced limits), random (within the joint limits, from --seed), "
-            "nq numbers separated by commas, in m, rad and quaternions x,y,z,w, or a keyframe that vitree play saved, as "
-            "FILE.toml#NAME, with its velocity and targets. auto: standing for legged robots, "
-            "such as talos, unless --v0 is random; otherwise neutral.",
+            "nq numbers separated by commas, in m, rad and quaternions x,y,z,w, or a keyframe that vitree play saved, "
+            "as FILE.toml#NAME, with its velocity and targets. auto: standing for legged robots, such as talos, unless "
+            "--v0 is random; otherwise neutral.",
         ),
     ] = "auto"
     v0: Annotated[

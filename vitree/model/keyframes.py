@@ -144,7 +144,8 @@ def _frame(frame: object, where: str) -> Keyframe:
     t = frame.get("t", 0.0)
     if type(t) not in (int, float) or not np.isfinite(t):
         raise InputError(f"{where}.t is {t!r}; it must be a number")
-    return Keyframe(*(_values(frame.get(table, {}), f"{where}.{table}") for table in TABLES), float(t))
+    start, velocities, targets = (_values(frame.get(table, {}), f"{where}.{table}") for table in TABLES)
+    return Keyframe(start, velocities, targets, float(t))
 
 
 def _values(table: object, where: str) -> Values:

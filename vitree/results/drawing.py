@@ -32,7 +32,7 @@ PALETTE = (
 PLAIN, DARK = (0.72, 0.73, 0.75, 1.0), (0.25, 0.26, 0.28, 1.0)
 #: The number of lengths of each kind of shape.
 SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "mesh": 3}
-#: The most triangles of a surface within a drawing, which is in the files of runs; and the height of a disk by its radius.
+#: The most triangles of a surface in a drawing, which is in the files of runs; the height of a disk by its radius.
 MOST_TRIANGLES, THIN = 20_000, 0.02
 #: The most heights of a ground along each axis.
 MOST_HEIGHTS = 60
@@ -355,7 +355,8 @@ def _touching_shapes(flat: Flat, frames: dict[str, Place], drawn: set[str]) -> d
             continue
         place = frames[contact.frame]
         colour = PALETTE[place.body % len(PALETTE)] if place.body != WORLD else PLAIN
-        solids = [shape for solid in contact.shapes if (shape := _solid_of_contact(solid, place, contact.frame, colour))]
+        made = [_solid_of_contact(solid, place, contact.frame, colour) for solid in contact.shapes]
+        solids = [shape for shape in made if shape is not None]
         if contact.radius and contact.points is not None:
             solids += [Shape(place.body, "sphere", (float(contact.radius),), (*_floats(place.point(p)), *STILL[3:]),
                              contact.frame, colour) for p in np.reshape(contact.points, (-1, 3))]  # fmt: skip
@@ -384,7 +385,8 @@ def _solid_of_contact(solid: Solid, place: Place, link: str, colour: tuple[float
         points, faces = _hull_of(solid)
     if not 0 < len(faces) <= MOST_TRIANGLES:
         return None
-    return Shape(place.body, "surface", _floats(points.ravel()), pose, link, colour, faces=tuple(faces.ravel().tolist()))
+    triangles = tuple(faces.ravel().tolist())
+    return Shape(place.body, "surface", _floats(points.ravel()), pose, link, colour, faces=triangles)
 
 
 def _hull_of(solid: Solid) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from unittest import mock
 from urllib.parse import urlsplit
 
 from vitree.errors import InputError
-from vitree.viewer.on_top import scripted
+from vitree.viewer.script import scripted
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection

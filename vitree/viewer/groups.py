@@ -53,7 +53,7 @@ def limbs(system: System) -> dict[str, str]:
         members.setdefault(-1 if trunk[k] else int(top[k]), []).extend(of_body[k])
     members = {k: joints for k, joints in members.items() if joints}
     words = {k: "trunk" if k < 0 else _shared(joints) for k, joints in members.items()}
-    found = {}
+    found: dict[str, str] = {}
     for k, joints in members.items():
         alone = words[k] and [*words.values()].count(words[k]) == 1
         label = words[k] if alone else " … ".join(dict.fromkeys((joints[0], joints[-1])))

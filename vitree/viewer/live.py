@@ -27,7 +27,8 @@ from vitree.viewer.pull import grabbed
 from vitree.viewer.pushes import arrows_of
 from vitree.viewer.reload import ControllerFile
 from vitree.viewer.show import SPEEDS, _notebook, _plain, _step, _toggles, tell_meshes
-from vitree.viewer.source import middle, view_of
+from vitree.viewer.source import middle as middle_of
+from vitree.viewer.source import view_of
 from vitree.viewer.stage import Stage, box_of, open_server, quiet, set_scene
 from vitree.wording import visible
 
@@ -251,7 +252,8 @@ class _LivePage:
             low, high, unit = _range_of(self.model, joint, float(player.picture.inputs[index]), self.size)
             group = of.get(joint, "")
             with groups.folder(group):
-                slider = gui.add_slider(f"{visible(joint)} [{unit}]", low, high, _step(high - low), 0.5 * (low + high))
+                middle = 0.5 * (low + high)
+                slider: Any = gui.add_slider(f"{visible(joint)} [{unit}]", low, high, _step(high - low), middle)
                 slider.value = _on(slider, float(player.picture.inputs[index]))
             slider.on_update(partial(self._turned, index))
             groups.add(joint, group, slider)
@@ -278,9 +280,9 @@ class _LivePage:
     # ---- keyframes -----------------------------------------------------------------------------------------
 
     def _keyframe_controls(self, gui: GuiApi) -> None:
-        self.name = gui.add_text("name", self._new_name())
+        self.name: Any = gui.add_text("name", self._new_name())
         gui.add_button("Save").on_click(lambda _: self.save())
-        self.choice = gui.add_dropdown("saved", [*self.frames] or ["-"])
+        self.choice: Any = gui.add_dropdown("saved", [*self.frames] or ["-"])
         gui.add_button("Go there").on_click(lambda _: self.go())
         self.told = gui.add_markdown(_plain(f"saved to {self.path}"))
 
@@ -373,7 +375,7 @@ class _LivePage:
             history.append((picture.t, picture.energy, picture.load, *picture.com, *picture.drives))
 
     def _middle(self, placed: np.ndarray) -> np.ndarray:
-        return middle(self.drawing, placed)
+        return middle_of(self.drawing, placed)
 
     def _show(self, picture: Picture) -> None:
         """Move what is drawn."""

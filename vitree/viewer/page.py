@@ -16,8 +16,8 @@ from vitree.model.system import System, freedom_of
 from vitree.plot.parts import COLOURS
 from vitree.results.drawing import poses
 from vitree.viewer.dials import Dial, Dials
-from vitree.viewer.on_top import with_script
 from vitree.viewer.pushes import LENGTH
+from vitree.viewer.script import with_script
 from vitree.viewer.source import WIDE, Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 from vitree.wording import visible
@@ -94,8 +94,9 @@ def page_of(
     if pictures is not None:
         return text
     lines = "".join(f"<div>{html.escape(line)}</div>" for line in lost)
-    done = "".join(f"<div>{html.escape(stage.told)}</div>" for stage in stages[:1] if stage.told)
-    told = done + f"<details><summary>meshes that could not be read: {len(lost)}</summary>{lines}</details>" * bool(lost)
+    told = "".join(f"<div>{html.escape(stage.told)}</div>" for stage in stages[:1] if stage.told)
+    if lost:
+        told += f"<details><summary>meshes that could not be read: {len(lost)}</summary>{lines}</details>"
     return _with_panel(text, title, panel.replace("</details>", told + "</details>", 1))
 
 

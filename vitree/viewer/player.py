@@ -93,11 +93,13 @@ def outline(points: np.ndarray, up: np.ndarray) -> np.ndarray:
 
     across = turn_z_to(up)[:, :2]
     try:
-        return points[ConvexHull(points @ across).vertices]
+        corners: np.ndarray = points[ConvexHull(points @ across).vertices]
+        return corners
     except QhullError:  # on one line: its two ends
         along = points - points.mean(axis=0)
         way = np.linalg.svd(along, full_matrices=False)[2][0]
-        return points[[int(np.argmin(along @ way)), int(np.argmax(along @ way))]]
+        ends: np.ndarray = points[[int(np.argmin(along @ way)), int(np.argmax(along @ way))]]
+        return ends
 
 
 class Player:

@@ -6,12 +6,15 @@ import contextlib
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from vitree.errors import VitreeError
 from vitree.model.model import Model
+from vitree.results.drawing import WORLD
+from vitree.results.film import Film
 from vitree.viewer.curves import MOST
 from vitree.viewer.groups import limbs
-from vitree.viewer.source import Run, energies_of, middle
+from vitree.viewer.source import Run, energies_of
 
 #: The energies of all runs; the others are of the first run.
 ENERGY = "change of energy [J]"
@@ -36,8 +39,8 @@ def quantities_of(runs: list[Run]) -> tuple[np.ndarray, dict[str, Quantity]]:
     film, traj = run.film, run.trajectory
     if len(film.t) < 2 or len(traj.t) < 2:
         return t, found
-    com = np.array([middle(film.drawing, np.asarray(row, dtype=float)) for row in film.poses])
-    found["centre of mass [m]"] = Quantity(("x", "y", "z"), _at(t, film.t, com))
+    if any(mass.body != WORLD for mass in film.drawing.masses):
+        found["centre of mass [m]"] = Quantity(("x", "y", "z"), _at(t, film.t, _centres(film)))
     if traj.contacts is not None:
         with contextlib.suppress(VitreeError):
             found["force of the ground [N]"] = Quantity(("x", "y", "z"), _at(t, traj.t, traj.contact_wrench()[:, 3:]))
@@ -54,6 +57,17 @@ def quantities_of(runs: list[Run]) -> tuple[np.ndarray, dict[str, Quantity]]:
                 names = [each.joint for each in model.drives]
                 found |= _grouped("drive forces [N m, N]", run, names, _at(t, *_rows(traj.t, forces)))
     return t, found
+
+
+def _centres(film: Film) -> np.ndarray:
+    """Return the centre of mass (n, 3) [m] of all that moves in each picture of a film."""
+    masses = [mass for mass in film.drawing.masses if mass.body != WORLD]
+    found = np.zeros((len(film.poses), 3))
+    for mass in masses:
+        pose = np.asarray(film.poses[:, mass.body], dtype=float)
+        found += mass.mass * (pose[:, :3] + Rotation.from_quat(pose[:, 3:]).apply(mass.com))
+    found /= sum(mass.mass for mass in masses)
+    return found
 
 
 def _forces(model: Model, run: Run) -> np.ndarray | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -47,7 +46,8 @@ class ControllerFile:
         self._seen: object = None
         self._due = -np.inf
         if not self.path.is_file():
-            raise InputError("controller", str(path), "is no file; give a file of Python with a function control(t, q, v)")
+            needed = "is no file; give a file of Python with a function control(t, q, v)"
+            raise InputError("controller", str(path), needed)
 
     def refresh(self) -> bool:
         """Read the file again if it has changed; return whether another controller acts from now on."""
@@ -108,7 +108,7 @@ class ControllerFile:
         folder = str(self.path.parent.absolute())
         sys.path.insert(0, folder)
         try:
-            exec(code, module.__dict__)  # noqa: S102 (that is what the file is for)
+            exec(code, module.__dict__)
         finally:
             if folder in sys.path:
                 sys.path.remove(folder)
@@ -125,7 +125,8 @@ class ControllerFile:
         """Return what went wrong, and in which line of the file."""
         if isinstance(error, SyntaxError):
             return f"{self.path.name}, line {error.lineno}: {error.msg}"
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self.path)]
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(self.path)]
         where = f"{self.path.name}, line {lines[-1]}" if lines else self.path.name
         text = str(error.args[0]) if isinstance(error, InputError) and error.args else told(error)
         return text if text.startswith(self.path.name) else f"{where}: {text}"

@@ -1,8 +1,9 @@
-"""Arrows that bodies do not hide: a script for viser's pages, live and exported.
+"""A script for viser's pages, live and exported: arrows that bodies do not hide, and a panel that folds on phones.
 
 viser draws arrows as bodies, so that those inside of a foot are not seen. The script sets the materials of arrows and
 of lines that mark something to be drawn last, whatever is in front of them. It reads the table of nodes that viser's
-client has on ``window`` for its own tests; where a version has none, arrows are drawn as viser draws them.
+client has on ``window`` for its own tests; where a version has none, arrows are drawn as viser draws them. On a window
+of less than NARROW pixels the panel of a live page would hide the scene, and is folded once, as by a click on its bar.
 """
 
 from __future__ import annotations
@@ -14,8 +15,15 @@ if TYPE_CHECKING:
 
 #: The last part of the names of nodes that are drawn on top.
 NAMES = ("contact forces", "pull", "support polygon", "centre of mass", "centre of mass, along gravity")
+NARROW = 400
 SCRIPT = """
 (function () {
+  var folding = innerWidth < NARROW ? setInterval(function () {
+    var bar = document.querySelector("[style*='cursor: pointer'][style*='height: 3.5em']");
+    if (!bar) return;
+    clearInterval(folding);
+    bar.click();
+  }, 200) : 0;
   var names = NAMES;
   setInterval(function () {
     var nodes = (window.__viserMutable || {}).nodeRefFromName || {};
@@ -32,7 +40,7 @@ SCRIPT = """
     });
   }, 200);
 })();
-""".replace("NAMES", str(list(NAMES)))
+""".replace("NAMES", str(list(NAMES))).replace("NARROW", str(NARROW))
 
 
 def with_script(text: str) -> str:
