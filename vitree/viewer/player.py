@@ -103,7 +103,7 @@ def outline(points: np.ndarray, up: np.ndarray) -> np.ndarray:
 
 
 class Player:
-    """Runs a simulation in time; :attr:`picture` is what there is to see of it now.
+    """Runs a simulation in time; ``picture`` is what there is to see of it now.
 
     Parameters
     ----------
