@@ -47,7 +47,7 @@ def play(
             text="File (.toml) of the keyframes that the page saves and offers. Default: ROBOT.keyframes.toml.",
         ),
     ] = None,
-    paused: Annotated[bool, option("--paused", text="Start paused.")] = False,
+    paused: Annotated[bool, option("--paused", text="Start with the simulation paused.")] = False,
     port: Annotated[int, option("--port", text="Port number to serve at; if it is in use, the next free one.")] = 8080,
     browser: Annotated[
         Optional[bool],  # noqa: UP045
