@@ -1,4 +1,4 @@
-"""The command play: it starts what simulate starts, serves its page to those who know its address, and ends by Ctrl-C."""
+"""The command play: it starts what simulate starts, serves a page to those who know the address, ends by Ctrl-C."""
 
 from __future__ import annotations
 

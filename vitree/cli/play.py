@@ -9,7 +9,6 @@ from vitree.cli.base import option
 from vitree.cli.console import out, say
 from vitree.cli.names import METHOD_NAMES, methods
 from vitree.cli.options import Imports, Steps, Things, import_all
-from vitree.cli.run import step_of
 from vitree.cli.standing import Stand
 from vitree.cli.view import _has_display, _tell_missing
 from vitree.errors import InputError
@@ -63,8 +62,10 @@ def play(
 
     if not 0 < rate < float("inf"):
         raise InputError(f"--rate {rate} must be a positive number")
-    if not isinstance(step_of(str(dt)), float):
-        raise InputError(f"--dt {dt} must be a number of seconds")
+    if keyframes is not None and keyframes.suffix.lower() != ".toml":
+        raise InputError(f"--keyframes {keyframes} must end in .toml")
+    if controller is not None and not controller.is_file():
+        raise InputError(f"--controller {controller}: there is no such file; give a file of Python with control(t, q, v)")
     import_all(imports)
     inputs = steps.driven()
     if (robot := things.alone) is not None:

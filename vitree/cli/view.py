@@ -78,8 +78,8 @@ def view(
         str,
         option(
             "--q0",
-            text="Configuration of a robot: neutral, random, nq numbers separated by commas, in m and rad, or a keyframe "
-            "as FILE.toml#NAME.",
+            text="Configuration of a robot: neutral, random, nq numbers separated by commas, in m and rad, or a "
+            "keyframe as FILE.toml#NAME.",
         ),
     ] = "neutral",
     force: Force = False,
