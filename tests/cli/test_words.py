@@ -133,7 +133,8 @@ MORE = [
 ]
 #: Switches, and options whose every value does.
 NEVER_WRONG = {
-    "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--paths", "--browser", "--follow", "--paused",
+    "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--paths", "--browser", "--follow",
+    "--paused",
     "--force", "--trust", "--quick", "--csv",
     "--timings", "--version", "--help", "--install-completion", "--show-completion",
 }  # fmt: skip

@@ -65,7 +65,7 @@ def play(
     if keyframes is not None and keyframes.suffix.lower() != ".toml":
         raise InputError(f"--keyframes {keyframes} must end in .toml")
     if controller is not None and not controller.is_file():
-        raise InputError(f"--controller {controller}: there is no such file; give a file of Python with control(t, q, v)")
+        raise InputError(f"--controller {controller}: there is no such file; give one with a function control(t, q, v)")
     import_all(imports)
     inputs = steps.driven()
     if (robot := things.alone) is not None:
