@@ -182,3 +182,23 @@ def test_the_panel_of_an_exported_page_leaves_the_scene_free_on_small_windows(pa
         panel, scene = (page.locator(which).first.bounding_box() for which in ("#vitree-panel", "#root"))
         if size[0] < size[1]:  # below it, and within the window
             assert panel["y"] >= scene["y"] + scene["height"] - 1 and panel["y"] + panel["height"] <= size[1] + 1
+
+
+def test_the_panel_of_a_live_page_is_folded_on_a_phone_and_arrows_are_drawn_over_bodies(page):
+    viewer = vt.view(fallen(), browser=False, block=False, port=8430)
+    try:
+        page.set_viewport_size({"width": 390, "height": 700})
+        page.goto(viewer.url + SHARP)
+        bar = page.get_by_text("vitree: plate", exact=True)
+        pause = page.get_by_text("Pause", exact=True)
+        wait_until(lambda: bar.count() > 0 and not pause.is_visible(), "the panel to fold")
+        bar.click()
+        wait_until(pause.is_visible, "the panel to open")
+        wait_until(lambda: page.evaluate("""() => {
+            const nodes = window.__viserMutable.nodeRefFromName, tests = [];
+            for (const name in nodes) if (name.endsWith("/contact forces") && nodes[name])
+                nodes[name].traverse((part) => part.material && tests.push(part.material.depthTest));
+            return tests.length > 0 && tests.every((test) => test === false);
+        }"""), "arrows that nothing hides")
+    finally:
+        viewer.stop()
