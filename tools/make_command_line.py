@@ -17,8 +17,9 @@ from vitree.cli.bench import Scenes
 from vitree.cli.standing import Stand
 
 PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
-GROUPS = {group.__name__.lower(): group for group in (cli_options.Reading, cli_options.World, cli_options.Run,
-                                                      cli_options.Start, Stand, Scenes)}  # fmt: skip
+GROUPS = {group.__name__.lower(): group for group in (cli_options.Reading, cli_options.World, cli_options.Steps,
+                                                      cli_options.Run, cli_options.Start, Stand,
+                                                      Scenes)}  # fmt: skip
 
 
 def _row(name: str, hint: Any, default: Any) -> str:

@@ -51,7 +51,7 @@ from vitree.run.linearization import Linearization
 from vitree.run.linearize import linearize
 from vitree.run.rollout import rollout
 from vitree.run.simulate import simulate
-from vitree.run.simulation import SavedState, Simulation
+from vitree.run.simulation import VIEWS, SavedState, Simulation
 from vitree.run.sweep import sweep
 from vitree.run.trajectory import Trajectory
 from vitree.tree.elements import ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
@@ -243,6 +243,16 @@ _LAZY = {
 }
 #: Modules, likewise.
 _PARTS = {"control": "vitree.control", "lie": "vitree.lie", "pairs": "vitree.tree.pairs", "vehicles": "vitree.vehicles"}
+
+
+def _play(sim: Simulation, **options: object) -> object:
+    from vitree.viewer.live import play
+
+    return play(sim, **options)  # type: ignore[arg-type]
+
+
+VIEWS["live"] = _play
+del VIEWS
 
 
 def __getattr__(name: str) -> object:

@@ -73,6 +73,9 @@ WRONG = {
     "--import": f"simulate pendulum {SHORT} --import nowhere.py",
     "--host": "view pendulum --host 256.0.0.1 --no-browser",
     "--port": "view pendulum --port 0 --no-browser",
+    "--rate": "play pendulum --no-browser --rate 0",
+    "--controller": "play pendulum --no-browser --controller none.py",
+    "--keyframes": "play pendulum --no-browser --keyframes run.npz",
     "--spread": "view pendulum --spread nan --html page.html",
     "--robot": "view pendulum --robot pendulum",
     "--frame": "plot contact-forces run.npz --frame x",
@@ -132,6 +135,7 @@ MORE = [
 #: Switches, and options whose every value does.
 NEVER_WRONG = {
     "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--each", "--paths", "--browser", "--follow",
+    "--paused",
     "--force", "--trust", "--quick", "--csv",
     "--timings", "--version", "--help", "--install-completion", "--show-completion",
 }  # fmt: skip
@@ -147,7 +151,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(("option", "line"), [*WRONG.items(), *MORE], ids=lambda text: text.replace(" ", "_"))
 def test_the_message_names_the_option_that_is_wrong(folder, monkeypatch, capsys, option, line):
     monkeypatch.chdir(folder)
-    if line.startswith("view"):
+    if line.startswith(("view", "play")):
         pytest.importorskip("viser")
     assert cli.main(line.split()) == 2
     out, err = capsys.readouterr()

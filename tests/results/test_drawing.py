@@ -95,10 +95,12 @@ def test_what_is_drawn_of_links_without_shapes():
         return drawing_of(tree.compile()).shapes
 
     assert [s.rgba for s in shapes(box)] == [box.rgba]
-    assert [s.kind for s in shapes(replace(box, role="collision"), lost)] == ["box"]  # what can be drawn stands in
+    drawn = shapes(replace(box, role="collision"), lost)
+    assert [s.kind for s in drawn if s.found] == ["box"]  # what can be drawn stands in
+    assert [s.filename for s in drawn if not s.found] == ["bar.stl"]  # viewers tell what is missing
     for made in (shapes(), shapes(lost)):
         assert sorted({s.link for s in made}) == ["bar", "joint", "stick"]
-        solid = next(s for s in made if s.link == "bar")
+        solid = next(s for s in made if s.link == "bar" and s.found)
         x, y, z = solid.size  # a box of the same mass and moments, in whatever order of its axes
         moments = sorted(2.0 / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y]))
         np.testing.assert_allclose(moments, [0.1, 0.2, 0.25], rtol=1e-9)

@@ -5,38 +5,16 @@ Screenshots are kept in build/screenshots.
 
 from __future__ import annotations
 
-import io
-import time
-
 import numpy as np
 import pytest
 from chromium import launched
 from closed_chains import four_bar
-from places import ROOT
+from pages import SHARP, SHOTS, changed, drawn, give, opened, picture, settled, wait_until
 
 import vitree as vt
 from vitree import vehicles
 
 pytestmark = pytest.mark.slow
-
-image = pytest.importorskip("PIL.Image")
-
-SHOTS = ROOT / "build" / "screenshots"
-PATIENCE = 150.0
-#: On a slow machine viser would draw fewer pixels after some seconds, whose colours are mixed.
-SHARP = "?fixedDpr=1"
-#: A picture four times a second without smooth edges is enough; without an accelerator each takes a processor's time.
-SLOWER = """
-for (const kind of [HTMLCanvasElement, OffscreenCanvas]) {
-    const get = kind.prototype.getContext;
-    kind.prototype.getContext = function(name, options) {
-        return get.call(this, name, name.startsWith("webgl") ? {...options, antialias: false} : options);
-    };
-}
-const draw = window.requestAnimationFrame.bind(window);
-window.requestAnimationFrame = (f) => setTimeout(() => draw(f), 250);
-window.cancelAnimationFrame = clearTimeout;
-"""
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +26,7 @@ def browser():
 
 @pytest.fixture
 def page(browser):
-    context = browser.new_context(viewport={"width": 900, "height": 600})
-    context.set_default_timeout(1000 * PATIENCE)
-    page = context.new_page()
-    page.add_init_script(SLOWER)
-    page.asked, page.failed = [], []
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.on("pageerror", lambda error: page.failed.append(str(error)))
-    yield page
-    assert page.failed == []
-    context.close()
+    yield from opened(browser)
 
 
 def talos():
@@ -78,71 +47,6 @@ def run_of(name):
         return vt.simulate(system, q, duration=2.0, dt=0.01, method="midpoint")
     v = np.random.default_rng(0).normal(size=system.nv)
     return vt.simulate(system, None, v, duration=1.0, dt=0.005)
-
-
-def picture(page) -> np.ndarray:
-    """What the canvas shows, (height, width, 3), where no panel or message covers it."""
-    shot = image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    pixels = np.array(shot.crop((0, 0, 560, 520)), dtype=int)
-    pixels[:165, :330] = pixels[300:, :340] = 255
-    return pixels
-
-
-def drawn(pixels: np.ndarray) -> int:
-    """Pixels that are neither the background nor the ground's lines, which are light and grey."""
-    dark = pixels.min(axis=2) < 150
-    coloured = np.ptp(pixels, axis=2) > 40
-    return int((dark | coloured).sum())
-
-
-def changed(before: np.ndarray, after: np.ndarray) -> int:
-    return int((np.abs(before - after).max(axis=2) > 40).sum())
-
-
-def wait_until(happened, what: str):
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        value = happened()
-        if value:
-            return value
-        time.sleep(0.2)
-    raise AssertionError(f"waited {PATIENCE:g} s for {what}")
-
-
-def settled(page) -> np.ndarray:
-    """The picture once something is drawn and has come to rest."""
-    wait_until(lambda: drawn(picture(page)) > 300, "a picture")
-
-    def still():
-        shots = [picture(page)]
-        for _ in range(3):
-            page.wait_for_timeout(500)
-            shots.append(picture(page))
-        return shots if all(changed(shots[0], shot) < 5 for shot in shots) else None
-
-    return wait_until(still, "the picture to rest")[-1]
-
-
-def row_of(page, label: str):
-    """The number field of the slider of that label."""
-    seen = "input[not(@type='hidden')]"
-    return page.get_by_text(label, exact=True).locator(f"xpath=ancestor::*[.//{seen}][1]//{seen}").first
-
-
-def give(page, label: str, value: str, taken):
-    """Type a number beside a slider until it is taken; while the page is still being made it may be forgotten."""
-
-    def typed():
-        field = row_of(page, label)
-        field.fill(value)
-        field.press("Enter")
-        for _ in range(20):
-            page.wait_for_timeout(100)
-            if taken():
-                return True
-        return False
-
-    wait_until(typed, f"the value of {label}")
 
 
 @pytest.mark.parametrize("name", ["talos", "car"])
@@ -270,11 +174,31 @@ def test_an_exported_page_moves_and_asks_for_nothing(name, kind, page, tmp_path)
 
 def test_the_panel_of_an_exported_page_leaves_the_scene_free_on_small_windows(page, tmp_path):
     path = vt.view(run_of("closed chain"), html=tmp_path / "page.html")
-    for size, opened in (((480, 800), True), ((700, 400), False), ((1000, 700), True)):
+    for size, unfolded in (((480, 800), True), ((700, 400), False), ((1000, 700), True)):
         page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
         page.goto(path.as_uri() + SHARP)
         wait_until(lambda: page.locator("canvas").count() > 0, "the scene")
-        assert page.evaluate("document.getElementById('vitree-panel').open") == opened
+        assert page.evaluate("document.getElementById('vitree-panel').open") == unfolded
         panel, scene = (page.locator(which).first.bounding_box() for which in ("#vitree-panel", "#root"))
         if size[0] < size[1]:  # below it, and within the window
             assert panel["y"] >= scene["y"] + scene["height"] - 1 and panel["y"] + panel["height"] <= size[1] + 1
+
+
+def test_the_panel_of_a_live_page_is_folded_on_a_phone_and_arrows_are_drawn_over_bodies(page):
+    viewer = vt.view(fallen(), browser=False, block=False, port=8430)
+    try:
+        page.set_viewport_size({"width": 390, "height": 700})
+        page.goto(viewer.url + SHARP)
+        bar = page.get_by_text("vitree: plate", exact=True)
+        pause = page.get_by_text("Pause", exact=True)
+        wait_until(lambda: bar.count() > 0 and not pause.is_visible(), "the panel to fold")
+        bar.click()
+        wait_until(pause.is_visible, "the panel to open")
+        wait_until(lambda: page.evaluate("""() => {
+            const nodes = window.__viserMutable.nodeRefFromName, tests = [];
+            for (const name in nodes) if (name.endsWith("/contact forces") && nodes[name])
+                nodes[name].traverse((part) => part.material && tests.push(part.material.depthTest));
+            return tests.length > 0 && tests.every((test) => test === false);
+        }"""), "arrows that nothing hides")
+    finally:
+        viewer.stop()

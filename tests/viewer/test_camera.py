@@ -59,7 +59,7 @@ def projected(run, view, follow, aside=0.0) -> np.ndarray:
     up = np.cross(back, right)
     found = []
     for poses in film.poses.astype(float):
-        shift = middle(film, poses) - middle(film, film.poses[0].astype(float)) if follow else 0.0
+        shift = middle(film.drawing, poses) - middle(film.drawing, film.poses[0].astype(float)) if follow else 0.0
         points = [poses[m.body, :3] + Rotation.from_quat(poses[m.body, 3:]).apply(m.pose[:3])
                   for m in film.drawing.frames if m.body >= 0]  # fmt: skip
         points = np.array([*points, *poses[:, :3]]) - shift - at + (0.0, aside, 0.0)
@@ -114,4 +114,4 @@ def test_the_middle_of_a_film_is_that_of_the_masses():
     tree.world.add(vt.tx("x"), vt.body("cart", 3.0, (0.1,) * 3), vt.tz("z"), vt.body("load", 1.0, (0.1,) * 3))
     run = vt.simulate(tree.compile(), [2.0, 0.8], duration=0.01, dt=0.01)
     film = film_of(run)
-    np.testing.assert_allclose(middle(film, film.poses[0].astype(float)), [2.0, 0.0, 0.2], atol=1e-6)
+    np.testing.assert_allclose(middle(film.drawing, film.poses[0].astype(float)), [2.0, 0.0, 0.2], atol=1e-6)

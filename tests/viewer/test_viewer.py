@@ -577,4 +577,4 @@ def test_pages_of_contacts_stay_small(tmp_path):
     assert sizes[0] - sizes[1] < 60_000, sizes
     text = page_of(what_to_show(fallen()))
     assert "contact forces" in text and "N per metre" in text
-    assert "contact forces" not in page_of(what_to_show(bare))
+    assert "arrows: contact forces" not in page_of(what_to_show(bare))

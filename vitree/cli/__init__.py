@@ -12,6 +12,7 @@ from vitree.cli.base import grouped, option
 from vitree.cli.bench import bench
 from vitree.cli.console import out, say
 from vitree.cli.convert import convert
+from vitree.cli.play import play
 from vitree.cli.robot import check, fix, info, robots
 from vitree.cli.run import compare, simulate
 from vitree.cli.sweep import sweep
@@ -38,6 +39,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     compare: "vitree compare ur5 --dt 0.01,0.005 --duration 1",
     sweep: "vitree sweep ur5 --methods linear-time,rk4 --dt 0.01,0.001 -o table.csv",
     view: "vitree view run.npz",
+    play: "vitree play talos",
     plot: "vitree plot energy run.npz",
     convert: "vitree convert run.npz run.csv",
     bench: "vitree bench ur5",

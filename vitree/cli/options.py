@@ -7,10 +7,10 @@ import importlib
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
 from vitree.model.system import System
+
+if TYPE_CHECKING:
+    from vitree.model.keyframes import Keyframe
 
 ROBOT = (
     "Name of a robot or vehicle ('vitree robots' lists them), or path of a URDF, xacro, MJCF or s-expression "
@@ -334,8 +337,8 @@ class Start:
         option(
             "--q0",
             text="Initial configuration: neutral (all zeros, quaternions 0,0,0,1; moved into enforced limits), random "
-            "(within the joint limits, from --seed), or nq numbers separated by commas, in m, rad and quaternions "
-            "x,y,z,w.",
+            "(within the joint limits, from --seed), nq numbers separated by commas, in m, rad and quaternions "
+            "x,y,z,w, or a keyframe as FILE.toml#NAME.",
         ),
     ] = "neutral"
     v0: Annotated[
@@ -353,13 +356,25 @@ class Start:
         """Return q and v; see :func:`vitree.run.arguments.start_of`."""
         from vitree.run.arguments import start_of
 
+        if (frame := self.keyframe()) is not None and isinstance(system, Model):
+            q, _ = frame.state(system)
+            return q, replace(self, q0="neutral").of(system)[1]
         return start_of(system, self.seed, *self.given(), self.speed, bool(on_ground))
 
     def configuration(self, system: System) -> np.ndarray:
         """Return q (nq,)."""
         from vitree.run.arguments import configuration_of
 
+        if (frame := self.keyframe()) is not None and isinstance(system, Model):
+            return frame.state(system)[0]
         return configuration_of(system, self.seed, self.given()[0])
+
+    def keyframe(self) -> Keyframe | None:
+        """Return the keyframe that ``--q0`` names, FILE.toml#NAME; None if it names none."""
+        from vitree.model.keyframes import keyframe_at
+
+        with blaming("--q0"):
+            return keyframe_at(self.q0)
 
     def given(self) -> tuple[str | Sequence[float], str | np.ndarray]:
         """Return q0 and v0 as words or numbers."""
@@ -401,10 +416,9 @@ class World:
 
 
 @dataclass(kw_only=True)
-class Run(World):
-    """The method's options, inputs and length of a run."""
+class Steps(World):
+    """The method's options, and inputs."""
 
-    duration: Annotated[float, option("--duration", "-T", text="Simulated time, in s.")] = 2.0
     solver: Annotated[
         str,
         option(
@@ -436,8 +450,6 @@ class Run(World):
             text="Constant input as NAME=NUMBER, such as torque=500 for car; may be repeated. Others are zero.",
         ),
     ] = None
-    record_every: Annotated[int, option("--record-every", text="Number of steps from one record to the next.")] = 1
-    progress: Progress = None
 
     def driven(self) -> dict[str, float] | None:
         """Return the inputs by their names."""
@@ -454,12 +466,21 @@ class Run(World):
     def chosen(self, **more: object) -> Keywords:
         """Return the given options of a method by their names, and those of ``more`` that are not None."""
         own = {name: getattr(self, name) for name in ("solver", "order")}
-        own = {name: value for name, value in own.items() if value != getattr(Run, name)}
+        own = {name: value for name, value in own.items() if value != getattr(Steps, name)}
         own |= {name: value for name, value in more.items() if value is not None}
         others = {name: value_of(text) for name, text in pairs_of("--option", self.others or []).items()}
         for name in own.keys() & others.keys():
             raise InputError(f"--{name.replace('_', '-')} and --option {name}= say the same; give one")
         return own | others
+
+
+@dataclass(kw_only=True)
+class Run(Steps):
+    """The method's options, inputs and length of a run."""
+
+    duration: Annotated[float, option("--duration", "-T", text="Simulated time, in s.")] = 2.0
+    record_every: Annotated[int, option("--record-every", text="Number of steps from one record to the next.")] = 1
+    progress: Progress = None
 
 
 Imports = Annotated[

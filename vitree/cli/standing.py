@@ -12,7 +12,7 @@ import numpy as np
 
 from vitree.cli.base import option
 from vitree.cli.names import is_vehicle
-from vitree.cli.options import Robot, Run, Start, Things, find, numbers
+from vitree.cli.options import Robot, Start, Steps, Things, find, numbers
 from vitree.cli.words import blaming
 from vitree.cli.worlds import on_ground, world_of
 from vitree.errors import InputError, ModelError
@@ -21,6 +21,7 @@ from vitree.model.model import Model
 from vitree.model.system import System
 
 if TYPE_CHECKING:
+    from vitree.model.keyframes import Keyframe
     from vitree.worlds.world import Held
 
 #: Gains of drives that hold a robot: kp over its weight times the height of its center of mass, and kd over kp [s].
@@ -41,8 +42,9 @@ class Stand(Start):
             "--q0",
             text="Initial configuration: standing (the posture of the robot's SRDF file, on the ground), neutral (all "
             "zeros, quaternions 0,0,0,1; moved into enforced limits), random (within the joint limits, from --seed), "
-            "or nq numbers separated by commas, in m, rad and quaternions x,y,z,w. auto: standing for legged robots, "
-            "such as talos, unless --v0 is random; otherwise neutral.",
+            "nq numbers separated by commas, in m, rad and quaternions x,y,z,w, or a keyframe that vitree play saved, "
+            "as FILE.toml#NAME, with its velocity and targets. auto: standing for legged robots, such as talos, unless "
+            "--v0 is random; otherwise neutral.",
         ),
     ] = "auto"
     v0: Annotated[
@@ -65,7 +67,7 @@ class Stand(Start):
     ] = "auto"
 
     def prepare(
-        self, robot: Robot, run: Run, method: str | None
+        self, robot: Robot, run: Steps, method: str | None
     ) -> tuple[System, np.ndarray, np.ndarray, dict[str, float] | None, str]:
         """Return the system, q (nq,), v (nv,), the targets of its drives by joints, and a line on them.
 
@@ -77,20 +79,34 @@ class Stand(Start):
             limits = "enforce" if robot.limits == LIMITS[0] else robot.limits
             robot = replace(robot, ground=True, limits=limits)
         system = run.system(robot)
-        q, v = self._state(system, posture, robot.ground)
+        frame = self.keyframe()
+        q, v = (self if frame is None else replace(self, q0="auto"))._state(system, posture, robot.ground)
         if gains is None and (posture is None or self.drives == "none"):
-            return system, q, v, None, ""
+            return system, *self._at(frame, system, q, v), None, ""
         if not isinstance(system, Model):
             raise InputError(f'--drives: "{system.name}" is a vehicle, which has no joints to drive; leave it out')
         with blaming("--drives"):
             kp, kd = gains or _holding(system, q)
             driven = system.with_drives({"*": (kp, kd)})
         told = f"held by drives with kp = {kp:.4g} N m/rad, kd = {kd:.4g} N m s/rad"
-        told = told if posture is None else f"starts standing, {told}"
-        return driven, q, v, _targets(driven, q, balanced=gains is None), told
+        told = told if posture is None or frame is not None else f"starts standing, {told}"
+        targets = _targets(driven, q, balanced=gains is None)
+        if frame is not None:
+            targets |= {joint: value for joint, (value,) in frame.targets.items() if joint in targets}
+        return driven, *self._at(frame, driven, q, v), targets, told
+
+    def _at(
+        self, frame: Keyframe | None, system: System, q: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return q and v of a keyframe, if there is one, and its v unless another is asked for."""
+        if frame is None or not isinstance(system, Model):
+            return q, v
+        with blaming("--q0"):
+            q, own = frame.state(system)
+        return q, own if self.v0 == "auto" else v
 
     def prepare_world(
-        self, things: Things, run: Run
+        self, things: Things, run: Steps
     ) -> tuple[Model, np.ndarray, np.ndarray, Held, str]:
         """Return the model of a scene or of several things, q (nq,), v (nv,), what drives it, and a line on it."""
         from vitree.model.starts import near_start
@@ -103,14 +119,18 @@ class Stand(Start):
             with blaming("--drives"):
                 model = model.with_drives({"*": gains})
         q, v = world.start(model)
+        frame = self.keyframe()
         if self.q0 not in ("auto", "neutral", "standing"):
-            q = self.configuration(model)
+            q, v = (self.configuration(model), v) if frame is None else self._at(frame, model, q, v)
         else:
             q = near_start(model, q if placed else on_ground(world, model, q))
         if self.v0 not in ("auto", "zero"):
             v = replace(self, q0="neutral").of(model)[1]
         told = f"{len(world.things)} things: {', '.join(world.things)}"
-        return model, q, v, world.held(model, q), told
+        held = world.held(model, q)
+        if frame is not None:
+            held.targets.update({joint: x for joint, (x,) in frame.targets.items() if joint in held.targets})
+        return model, q, v, held, told
 
     def _state(
         self, system: System, posture: Mapping[str, tuple[float, ...]] | None, ground: bool | None
@@ -132,9 +152,12 @@ class Stand(Start):
             raise InputError(f'--drives "{self.drives}" must be kp,kd, two numbers of zero or more, or auto or none')
         return found[0], found[1]
 
-    def _posture(self, robot: Robot, run: Run, method: str | None) -> Mapping[str, tuple[float, ...]] | None:
+    def _posture(self, robot: Robot, run: Steps, method: str | None) -> Mapping[str, tuple[float, ...]] | None:
         """Return the coordinates of joints where the robot stands; None if it is not to stand."""
-        if self.q0 not in ("auto", "standing") or (self.q0 == "auto" and self.v0 == "random"):
+        frame = self.keyframe()
+        if frame is not None and not frame.targets:
+            return None
+        if frame is None and (self.q0 not in ("auto", "standing") or (self.q0 == "auto" and self.v0 == "random")):
             return None
         posture, why = _known_posture(robot, run, method)
         if posture is None and self.q0 == "standing":
@@ -142,7 +165,7 @@ class Stand(Start):
         return posture
 
 
-def _known_posture(robot: Robot, run: Run, method: str | None) -> tuple[Mapping[str, tuple[float, ...]] | None, str]:
+def _known_posture(robot: Robot, run: Steps, method: str | None) -> tuple[Mapping[str, tuple[float, ...]] | None, str]:
     """Return the posture in which a robot can stand in a run; None, and why, if it cannot."""
     from vitree.mjcf.files import is_mjcf
     from vitree.urdf.robots import suggest_base

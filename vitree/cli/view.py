@@ -77,7 +77,9 @@ def view(
     q0: Annotated[
         str,
         option(
-            "--q0", text="Configuration of a robot: neutral, random, or nq numbers separated by commas, in m and rad."
+            "--q0",
+            text="Configuration of a robot: neutral, random, nq numbers separated by commas, in m and rad, or a "
+            "keyframe as FILE.toml#NAME.",
         ),
     ] = "neutral",
     force: Force = False,

@@ -135,6 +135,8 @@ class Geometry:
     role : {"visual", "collision"}
     found : bool
         False for a mesh whose file does not exist or may not be opened: do not open it.
+    texture : str, optional
+        File of an image for a mesh that has texture coordinates.
     """
 
     frame: str
@@ -146,6 +148,7 @@ class Geometry:
     rgba: tuple[float, ...] | None = None
     role: str = "visual"
     found: bool = True
+    texture: str | None = None
 
     def __post_init__(self) -> None:
         _freeze(self)

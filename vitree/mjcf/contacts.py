@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -71,19 +72,51 @@ def drawn(model: MjModel, body: int, frame: str) -> tuple[list[Geometry], int]:
     names = {kinds.mjGEOM_SPHERE: "sphere", kinds.mjGEOM_CAPSULE: "capsule", kinds.mjGEOM_BOX: "box",
              kinds.mjGEOM_CYLINDER: "cylinder"}  # fmt: skip
     for k in range(int(model.body_geomadr[body]), int(model.body_geomadr[body] + model.body_geomnum[body])):
+        # groups above 2 are hidden in MuJoCo's viewer: they are there to touch
+        role = "collision" if model.geom_group[k] > 2 else "visual"
+        material = int(model.geom_matid[k])
+        rgba = tuple(float(x) for x in (model.geom_rgba[k] if material < 0 else model.mat_rgba[material]))
+        if int(model.geom_type[k]) == kinds.mjGEOM_MESH and (mesh := _of_mesh(model, k, frame, rgba, role)) is not None:
+            shapes.append(mesh)
+            continue
         kind = names.get(int(model.geom_type[k]))
         if kind is None:
             lost += int(model.geom_type[k]) != kinds.mjGEOM_PLANE
             continue
         a, b, c = model.geom_size[k].tolist()
         size = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c)}.get(kind, (a, 2 * b))
-        material = int(model.geom_matid[k])
-        rgba = model.geom_rgba[k] if material < 0 else model.mat_rgba[material]
-        # groups above 2 are hidden in MuJoCo's viewer: they are there to touch
-        role = "collision" if model.geom_group[k] > 2 else "visual"
         shapes.append(Geometry(frame, kind, size, matrix(model.geom_quat[k]), np.array(model.geom_pos[k]),
-                               rgba=tuple(float(x) for x in rgba), role=role))  # fmt: skip
+                               rgba=rgba, role=role))  # fmt: skip
     return shapes, lost
+
+
+def _of_mesh(model: MjModel, geom: int, frame: str, rgba: tuple[float, ...], role: str) -> Geometry | None:
+    """Return the mesh of a geom as its file, in the file's own axes; None if it has no file.
+
+    MuJoCo moves the vertices x of a file to y = R^T (x - p), with the mesh's place (R, p), and the geom stands where
+    they are then: in its body x is at R_geom R^T (x - p) + p_geom.
+    """
+    mesh = int(model.geom_dataid[geom])
+    file = _path_at(model, int(model.mesh_pathadr[mesh]))
+    if file is None or not os.path.isfile(file):
+        return None
+    R = matrix(model.geom_quat[geom]) @ matrix(model.mesh_quat[mesh]).T
+    p = np.array(model.geom_pos[geom]) - R @ model.mesh_pos[mesh]
+    texture, material = None, int(model.geom_matid[geom])
+    if material >= 0 and (images := [k for k in np.ravel(model.mat_texid[material]).tolist() if k >= 0]):
+        texture = _path_at(model, int(model.tex_pathadr[images[0]]))
+        texture = texture if texture is not None and os.path.isfile(texture) else None
+    size = tuple(map(float, model.mesh_scale[mesh]))
+    return Geometry(frame, "mesh", size, R, p, filename=file, rgba=rgba, role=role, texture=texture)
+
+
+def _path_at(model: MjModel, address: int) -> str | None:
+    """Return the absolute path of a file of the model; None if it has none."""
+    if address < 0:
+        return None
+    text = bytes(model.paths)
+    path = text[address : text.index(b"\0", address)].decode("utf-8", "replace")
+    return os.path.abspath(path) if path else None
 
 
 class _Geoms:

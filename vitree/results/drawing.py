@@ -11,12 +11,16 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import JsonObject
 from vitree.errors import InputError
+from vitree.geometry.meshes import TriangleMesh
+from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Disk, Ellipsoid, Sphere
+from vitree.geometry.shapes import Shape as Solid
 from vitree.mechanism.constraints import Distance
-from vitree.mechanism.contacts import Ground
+from vitree.mechanism.contacts import Contact, Ground
 from vitree.mechanism.flat import BALL, HELICAL, KIND_NV, PRISMATIC, REVOLUTE, Flat, Geometry
 from vitree.mechanism.loads import Damper, Spring
 from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.spatial.rotations import turn_z_to
 
 #: The body that does not move.
 WORLD = -1
@@ -28,6 +32,8 @@ PALETTE = (
 PLAIN, DARK = (0.72, 0.73, 0.75, 1.0), (0.25, 0.26, 0.28, 1.0)
 #: The number of lengths of each kind of shape.
 SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "mesh": 3}
+#: The most triangles of a surface in a drawing, which is in the files of runs; the height of a disk by its radius.
+MOST_TRIANGLES, THIN = 20_000, 0.02
 #: The most heights of a ground along each axis.
 MOST_HEIGHTS = 60
 #: The pose of a part that is where its body is.
@@ -55,9 +61,9 @@ class Shape:
     ----------
     body : int
         Index into ``Drawing.bodies``, or WORLD.
-    kind : {"box", "cylinder", "sphere", "capsule", "mesh"}
+    kind : {"box", "cylinder", "sphere", "capsule", "mesh", "surface"}
     size : tuple of float
-        Lengths [m] as of :class:`vitree.Geometry`; the scale of a mesh.
+        Lengths [m] as of :class:`vitree.Geometry`; the scale of a mesh; x, y, z of all vertices of a surface.
     pose : (7,) tuple
         Position [m] and quaternion (x, y, z, w) in the body.
     link : str
@@ -66,6 +72,12 @@ class Shape:
         Colour; None leaves a mesh its own colours.
     filename : str or None
         File of a mesh.
+    texture : str or None
+        File of an image on a mesh.
+    faces : tuple of int
+        The triangles of a surface, three vertices each.
+    found : bool
+        False for a mesh whose file does not exist, or may not be opened.
     """
 
     body: int
@@ -75,6 +87,9 @@ class Shape:
     link: str
     rgba: tuple[float, ...] | None = None
     filename: str | None = None
+    texture: str | None = None
+    faces: tuple[int, ...] = ()
+    found: bool = True
 
 
 @dataclass(frozen=True)
@@ -182,7 +197,9 @@ class Drawing:
         placed: tuple[Shape | Mark | Mass, ...] = (*self.shapes, *self.frames, *self.masses)
         places, known = [part.body for part in placed], True
         for shape in self.shapes:
-            known &= len(shape.size) == SIZES.get(shape.kind) and len(shape.pose) == 7
+            known &= len(shape.pose) == 7 and (
+                _is_surface(shape) if shape.kind == "surface" else len(shape.size) == SIZES.get(shape.kind)
+            )
             known &= shape.rgba is None or len(shape.rgba) == 4
             numbers += [shape.size, shape.pose, shape.rgba or ()]
         for line in self.lines:
@@ -204,6 +221,14 @@ class Drawing:
         known &= all(isinstance(place, int) and WORLD <= place < len(self.bodies) for place in places)
         if not (known and np.isfinite([x for part in numbers for x in part]).all()):
             raise InputError("its drawing has parts of unknown kinds or sizes; save the run again")
+
+
+def _is_surface(shape: Shape) -> bool:
+    """Whether a surface has vertices, and triangles of them."""
+    count, odd = divmod(len(shape.size), 3)
+    faces = shape.faces
+    return (count > 2 and not odd and len(faces) > 0 and len(faces) % 3 == 0
+            and all(type(k) is int and 0 <= k < count for k in faces))  # fmt: skip
 
 
 def _tuples(part: Mapping[str, object]) -> JsonObject:
@@ -275,6 +300,7 @@ def _of_model(model: Model) -> Drawing:
     )
     extent = _extent(model, flat, masses)
     shapes, bare = [], set()
+    touching = _touching_shapes(flat, frames, {g.frame for g in flat.geometry if _can_be_drawn(g)})
     drawable = any(_can_be_drawn(g) for g in flat.geometry)
     by_link: dict[str, list[Geometry]] = {name: [] for name in flat.link_names}
     for geometry in flat.geometry:
@@ -282,8 +308,10 @@ def _of_model(model: Model) -> Drawing:
     for link, own in by_link.items():
         shown = [g for g in own if g.role == "visual" and _can_be_drawn(g)] or [g for g in own if _can_be_drawn(g)]
         shapes += [_placed(g, frames[link]) for g in shown]
-        if not shown and (own or not drawable):
+        shapes += [_placed(g, frames[link]) for g in own if not (g.found or g.role != "visual" or g.filename is None)]
+        if not shown and (own or not drawable) and link not in touching:
             bare.add(link)
+    shapes += [shape for solids in touching.values() for shape in solids]
     simple = _simple(flat, frames, masses, bare, extent) if bare else []
     lines = [*_lines(flat, frames), *(_slides(flat) if bare else ())]
     marks = tuple(Mark(name, place.body, _pose(place.rotation, place.position)) for name, place in frames.items())
@@ -319,6 +347,75 @@ def _body_names(flat: Flat) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _touching_shapes(flat: Flat, frames: dict[str, Place], drawn: set[str]) -> dict[str, list[Shape]]:
+    """Return the shapes of contacts of the frames that are not ``drawn`` otherwise, by frames."""
+    found: dict[str, list[Shape]] = {}
+    for contact in flat.contacts:
+        if not isinstance(contact, Contact) or contact.frame in drawn or contact.frame not in frames:
+            continue
+        place = frames[contact.frame]
+        colour = PALETTE[place.body % len(PALETTE)] if place.body != WORLD else PLAIN
+        made = [_solid_of_contact(solid, place, contact.frame, colour) for solid in contact.shapes]
+        solids = [shape for shape in made if shape is not None]
+        if contact.radius and contact.points is not None:
+            solids += [Shape(place.body, "sphere", (float(contact.radius),), (*_floats(place.point(p)), *STILL[3:]),
+                             contact.frame, colour) for p in np.reshape(contact.points, (-1, 3))]  # fmt: skip
+        if solids:
+            found.setdefault(contact.frame, []).extend(solids)
+    return found
+
+
+def _solid_of_contact(solid: Solid, place: Place, link: str, colour: tuple[float, ...]) -> Shape | None:
+    """Return a shape of a contact as it is drawn; None of a surface of too many triangles."""
+    pose = _pose(place.rotation @ np.array(solid.rotation), place.point(solid.position))
+    if isinstance(solid, Box):
+        return Shape(place.body, "box", _floats(solid.size), pose, link, colour)
+    if isinstance(solid, Sphere):
+        return Shape(place.body, "sphere", (float(solid.radius),), pose, link, colour)
+    if isinstance(solid, Capsule | Cylinder):
+        kind = "capsule" if isinstance(solid, Capsule) else "cylinder"
+        return Shape(place.body, kind, (float(solid.radius), float(solid.length)), pose, link, colour)
+    if isinstance(solid, Disk):
+        turn = place.rotation @ turn_z_to(np.asarray(solid.axle))
+        size = float(solid.radius), THIN * float(solid.radius)
+        return Shape(place.body, "cylinder", size, _pose(turn, place.point(solid.position)), link, colour)
+    if isinstance(solid, TriangleMesh):
+        points, faces = np.array(solid.vertices, dtype=float), np.array(solid.faces, dtype=int)
+    else:
+        points, faces = _hull_of(solid)
+    if not 0 < len(faces) <= MOST_TRIANGLES:
+        return None
+    triangles = tuple(faces.ravel().tolist())
+    return Shape(place.body, "surface", _floats(points.ravel()), pose, link, colour, faces=triangles)
+
+
+def _hull_of(solid: Solid) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices (n, 3) [m] and triangles (m, 3) of a convex solid, in its own axes; none if it is flat."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    angles = np.linspace(0, 2 * np.pi, 25)[:-1]
+    if isinstance(solid, Cone):
+        rim = np.array([solid.radius * np.cos(angles), solid.radius * np.sin(angles), 0 * angles - solid.length / 2]).T
+        points = np.vstack([rim, [[0.0, 0.0, solid.length / 2]]])
+    elif isinstance(solid, Ellipsoid):
+        heights = np.sin(np.linspace(-np.pi / 2, np.pi / 2, 13))[1:-1]
+        ring = np.array([np.cos(angles), np.sin(angles), 0 * angles]).T
+        unit = np.vstack([[[0, 0, -1.0], [0, 0, 1.0]], *(np.sqrt(1 - h * h) * ring + (0, 0, h) for h in heights)])
+        points = unit * np.array(solid.semi_axes)
+    else:
+        points = np.array(getattr(solid, "vertices", ()), dtype=float).reshape(-1, 3)
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        return points, np.zeros((0, 3), dtype=int)
+    faces = hull.simplices.copy()
+    normals = np.cross(points[faces[:, 1]] - points[faces[:, 0]], points[faces[:, 2]] - points[faces[:, 0]])
+    inward = (normals * hull.equations[:, :3]).sum(axis=1) < 0
+    faces[inward] = faces[inward][:, ::-1]
+    used, faces = np.unique(faces, return_inverse=True)
+    return points[used], faces.reshape(-1, 3)
+
+
 def _can_be_drawn(shape: Geometry) -> bool:
     return shape.kind != "mesh" or (shape.found and shape.filename is not None)
 
@@ -328,7 +425,8 @@ def _placed(shape: Geometry, frame: Place) -> Shape:
     rgba = None if shape.rgba is None else _floats(shape.rgba)
     if rgba is None and shape.kind != "mesh":
         rgba = PLAIN
-    return Shape(frame.body, shape.kind, _floats(shape.size), pose, shape.frame, rgba, shape.filename)
+    return Shape(frame.body, shape.kind, _floats(shape.size), pose, shape.frame, rgba, shape.filename, shape.texture,
+                 found=shape.found)  # fmt: skip
 
 
 @np.errstate(all="ignore")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +39,8 @@ from vitree.run.simulate import contracted, expanded
 from vitree.run.trajectory import Trajectory
 from vitree.run.views import Views
 
+#: What shows simulations, by names; the package enters it, since viewers stand above.
+VIEWS: dict[str, Callable[..., Any]] = {}
 #: Rows of the first records.
 ROOM = 64
 
@@ -646,6 +649,51 @@ class Simulation:
         self._between.strike(impulsive)
         self._impulses.append(impulsive)
         self._views.forget()
+
+    # ---- a page -------------------------------------------------------------------------------------------
+
+    def view(
+        self, *, speed: float = 1.0, paused: bool = False, controller: str | os.PathLike[str] | None = None,
+        keyframes: str | os.PathLike[str] | None = None, port: int = 8080, browser: bool | None = None,
+        block: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """Run the simulation in a web page of this machine, where it can be paused, steered and pulled.
+
+        A thread steps it at the speed of the clock; nothing else may step it until the page is stopped, which leaves
+        it where it is.
+
+        Parameters
+        ----------
+        speed : float [-]
+            Simulated seconds for each second.
+        paused : bool
+            Begin paused.
+        controller : path, optional
+            A file of Python with a function ``control(t, q, v)`` that returns joint forces (nv,), a
+            :class:`vitree.Control` of numbers, or None. It is called in each step, or every ``period`` [s] if the file
+            has this number, and read again when it changes. A function ``start(model)`` of the file is called
+            before and at each reset.
+        keyframes : path, optional
+            TOML file of the keyframes that the page saves. If it exists, the page has those in it.
+        port : int
+            Port to serve at; if it is in use, the next free one.
+        browser, block : bool, optional
+            As of :func:`vitree.view`.
+
+        Returns
+        -------
+        LiveViewer
+            With the ``url`` of the page, and methods ``wait`` and ``stop``.
+
+        Raises
+        ------
+        MissingExtraError
+            If viser is not installed (extra "view").
+        InputError
+            If an argument is wrong.
+        """
+        return VIEWS["live"](self, speed=speed, paused=paused, controller=controller, keyframes=keyframes, port=port,
+                             browser=browser, block=block)  # fmt: skip
 
     # ---- records ----------------------------------------------------------------------------------------
 

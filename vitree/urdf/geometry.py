@@ -40,18 +40,30 @@ def _colour(source: Source, material: Node) -> Colour | None:
     return None if rgba is None else rgba + (1.0,) * (4 - count)
 
 
+def read_textures(source: Source) -> dict[str, str]:
+    """Return the files of textures of materials by name, as they stand in the file; of a repeated name the first."""
+    found: dict[str, str] = {}
+    for material in source.root.iter("material"):
+        texture = material.find("texture")
+        if texture is not None and texture.get("filename"):
+            found.setdefault(material.get("name", ""), texture.get("filename", ""))
+    return found
+
+
 def read_shapes(
-    source: Source, link: Node, colours: Mapping[Node | str, Colour], places: Places
-) -> list[Geometry]:
+    source: Source, link: Node, colours: Mapping[Node | str, Colour], places: Places,
+    textures: Mapping[str, str] | None = None,
+) -> list[Geometry]:  # fmt: skip
     """Return the visual and collision shapes of a <link>."""
-    shapes = (_read_shape(source, item, link.get("name", ""), colours, places) for item in link
+    shapes = (_read_shape(source, item, link.get("name", ""), colours, places, textures or {}) for item in link
               if item.tag in ("visual", "collision"))  # fmt: skip
     return [shape for shape in shapes if shape is not None]
 
 
 def _read_shape(
-    source: Source, item: Node, name: str, colours: Mapping[Node | str, Colour], places: Places
-) -> Geometry | None:
+    source: Source, item: Node, name: str, colours: Mapping[Node | str, Colour], places: Places,
+    textures: Mapping[str, str],
+) -> Geometry | None:  # fmt: skip
     what = f'a <{item.tag}> of link "{name}"'
     geometry = item.find("geometry")
     shape = next((child for child in geometry if child.tag in SHAPES), None) if geometry is not None else None
@@ -91,6 +103,13 @@ def _read_shape(
         return None
     material = item.find("material")
     rgba = None if material is None else colours.get(material, colours.get(material.get("name", "")))
+    texture = None
+    if material is not None and shape.tag == "mesh" and (named := textures.get(material.get("name", ""))):
+        file, wrong = places.resolve(named)
+        if wrong is None:
+            texture = file
+        else:
+            source.say("mesh-missing", f'the texture "{shown(named)}" of {what}: ' + wrong, material)
     return Geometry(
         frame=name,
         kind=shape.tag,
@@ -101,6 +120,7 @@ def _read_shape(
         rgba=rgba,
         role=item.tag,
         found=problem is None,
+        texture=texture,
     )
 
 

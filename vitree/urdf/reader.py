@@ -26,7 +26,7 @@ from vitree.tree.tree import Tree
 from vitree.urdf.build import Builder, bounds_of, moves
 from vitree.urdf.checks import check_elements, check_mimics, has_xacro, name_of, xacro_in
 from vitree.urdf.collision import apart_of, contacts_of
-from vitree.urdf.geometry import read_colours, read_shapes
+from vitree.urdf.geometry import read_colours, read_shapes, read_textures
 from vitree.urdf.inertials import POLICIES, settle_inertial
 from vitree.urdf.joints import Joint
 from vitree.urdf.layout import find_layout
@@ -347,7 +347,8 @@ def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[So
         file.say("xacro-warning", f"xacro: {warning}")
     links, joints = check_elements(file, options["name"])
     colours = read_colours(file)
-    shapes = {key: read_shapes(file, link, colours, places) for key, link in links.items()}
+    textures = read_textures(file)
+    shapes = {key: read_shapes(file, link, colours, places, textures) for key, link in links.items()}
     inertials = {}
     if not file.errors:  # otherwise some of their texts may not be numbers
         inertials = {

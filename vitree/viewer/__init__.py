@@ -1,4 +1,4 @@
-"""A page with a robot on it: sliders for its joints, or a run to play. Needs viser (extra "view")."""
+"""A page with a robot on it: sliders for its joints, a run to play, or a simulation. Needs viser (extra "view")."""
 
 from vitree.viewer.movie import video
 from vitree.viewer.page import write_html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from vitree.errors import VitreeError
 from vitree.model.configurations import satisfy_constraints
 from vitree.model.model import Model
+from vitree.model.placement import place_on_ground
 from vitree.model.system import System
 from vitree.wording import visible
 
@@ -29,6 +31,7 @@ class Dial:
     low: float
     high: float
     turn: int | None = None
+    joint: str = ""
 
     @property
     def label(self) -> str:
@@ -64,16 +67,17 @@ class Dials:
         of_shape = dict.fromkeys(getattr(self.system, "shape_names", ()), "") | dict(
             getattr(self.system, "shape_units", {})
         )
+        of = {k: joint.name for joint in self.system.joints for k in range(joint.q_slice.start, joint.q_slice.stop)}
         for k, name in enumerate(self.system.q_names):
             if k in quaternions:
                 stem = name.rpartition(".")[0] or "body"
                 for turn, word in enumerate(TURNS):
                     most = 1.57 if turn == 1 else 3.141
-                    yield Dial(f"{stem}.{word}", "rad", k, -most, most, turn)
+                    yield Dial(f"{stem}.{word}", "rad", k, -most, most, turn, of.get(k, ""))
             elif k not in inner:
                 unit = of_shape.get(name, "rad" if angular[k] else "m")
                 unit = "" if unit == "1" else unit
-                yield Dial(name, unit, k, low[k], high[k])
+                yield Dial(name, unit, k, low[k], high[k], joint=of.get(k, ""))
 
     def _ranges(self, extent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the lowest and the highest value of each entry of q, and whether it is an angle."""
@@ -147,8 +151,11 @@ def rounded_up(value: float) -> float:
 
 
 def _to_start_from(system: System) -> np.ndarray:
-    """Return a configuration near the neutral one that satisfies the constraints."""
+    """Return a configuration near the start that satisfies the constraints; what floats is set on the ground."""
     q = system.start
+    if isinstance(system, Model) and system.ground is not None and any(joint.kind == "free" for joint in system.joints):
+        with contextlib.suppress(VitreeError):
+            q = place_on_ground(system, q)
     if not (isinstance(system, Model) and system.constraints):
         return q
     rng, free = np.random.default_rng(0), ~np.asarray(system.flat.kinematic, dtype=bool)

@@ -16,6 +16,7 @@ from unittest import mock
 from urllib.parse import urlsplit
 
 from vitree.errors import InputError
+from vitree.viewer.script import scripted
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 CLOSED = "This page has an address of its own, which vitree printed or opened; no other is answered.\n"
 #: A check of a connection and its request: None, or the answer that refuses it.
-Check = Callable[["ServerConnection", "Request"], object]
+Check = Callable[["ServerConnection", "Request"], Any]
 #: Two servers that start at the same time would take each other's door.
 _LOCK = threading.Lock()
 
@@ -62,6 +63,7 @@ def door(token: str, usual: Check) -> Check:
         own = len(hosts) == 1 and (not origins or [urlsplit(origin).netloc for origin in origins] == hosts)
         if not (known and own):
             return connection.respond(403, CLOSED)
-        return usual(connection, dataclasses.replace(request, path="/" + rest))
+        answer = usual(connection, dataclasses.replace(request, path="/" + rest))
+        return answer if answer is None else scripted(answer)
 
     return check

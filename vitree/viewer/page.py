@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from vitree.model.system import System, freedom_of
 from vitree.plot.parts import COLOURS
 from vitree.results.drawing import poses
-from vitree.viewer.dials import Dials
+from vitree.viewer.dials import Dial, Dials
 from vitree.viewer.pushes import LENGTH
+from vitree.viewer.script import with_script
 from vitree.viewer.source import WIDE, Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 from vitree.wording import visible
@@ -75,16 +76,16 @@ def page_of(
         if isinstance(shown, System):
             stage, dials = robot_on(server, shown, q)
             recording = server.get_scene_serializer()
-            panel = _panel_of_tour(shown, _record_tour(recording, dials, stage), len(dials.dials))
-            lost = stage.missing
+            panel = _panel_of_tour(shown, _record_tour(recording, dials, stage), len(_toured(dials)))
+            lost, stages = stage.missing, [stage]
         else:
             cast = Cast(server, shown, spread, follow)
             recording = server.get_scene_serializer()
             _record(recording, cast, speed, pictures)
             panel = _panel_of_runs(shown, speed, cast)
-            lost = cast.missing
+            lost, stages = cast.missing, cast.stages
         with quiet():
-            text = recording.as_html()
+            text = with_script(recording.as_html())
     finally:
         with quiet():
             server.stop()
@@ -93,7 +94,9 @@ def page_of(
     if pictures is not None:
         return text
     lines = "".join(f"<div>{html.escape(line)}</div>" for line in lost)
-    told = f"<details><summary>meshes that could not be read: {len(lost)}</summary>{lines}</details>" if lost else ""
+    told = "".join(f"<div>{html.escape(stage.told)}</div>" for stage in stages[:1] if stage.told)
+    if lost:
+        told += f"<details><summary>meshes that could not be read: {len(lost)}</summary>{lines}</details>"
     return _with_panel(text, title, panel.replace("</details>", told + "</details>", 1))
 
 
@@ -109,11 +112,14 @@ def _record(recording: StateSerializer, cast: Cast, speed: float, pictures: int 
 
 
 def _record_tour(recording: StateSerializer, dials: Dials, stage: Stage) -> list[tuple[float, str]]:
-    """Move coordinates through their ranges and back, as many as a page can hold; return when each begins [s]."""
+    """Move coordinates through their ranges and back, as many as a page can hold; return when each begins [s].
+
+    A base that floats stays where it is, unless nothing else moves.
+    """
     begins, clock = [], 0.0
     # A coordinate may move all bodies.
     most = max(MOVES // (PICTURES * max(len(stage.bodies), 1)), 1)
-    for dial in dials.dials[:most]:
+    for dial in _toured(dials)[:most]:
         begins.append((clock, visible(dial.name)))
         start = dials.value(dial)
         # The coordinate goes up from its value, down and back, smoothly.
@@ -126,6 +132,12 @@ def _record_tour(recording: StateSerializer, dials: Dials, stage: Stage) -> list
         dials.reset()
         stage.place(poses(dials.system, dials.q))
     return begins
+
+
+def _toured(dials: Dials) -> list[Dial]:
+    """Return the dials that a tour turns: not those of a base that floats, unless nothing else moves."""
+    floating = {joint.name for joint in dials.system.joints if joint.kind == "free"}
+    return [dial for dial in dials.dials if dial.joint not in floating] or dials.dials
 
 
 # ---- the panel beside the picture -----------------------------------------------------------------

@@ -38,11 +38,35 @@ class Pushes:
     def arrows(self, t: float, extent: float) -> np.ndarray:
         """Return both ends (k, 2, 3) [m] of the arrows at a time, of a system of a size [m]."""
         k = int(np.clip(np.searchsorted(self.t, t, "right") - 1, 0, len(self.t) - 1))
-        size = np.linalg.norm(self.force[k], axis=1)
-        shown = size > LEAST * self.unit
-        start, force, size = self.point[k, shown], self.force[k, shown], size[shown]
-        length = LENGTH * extent * np.minimum(size / self.unit, MOST) / size
-        return np.stack([start, start + length[:, None] * force], axis=1)
+        return arrows_of(self.point[k], self.force[k], self.unit, extent)
+
+
+def arrows_of(point: np.ndarray, force: np.ndarray, unit: float, extent: float) -> np.ndarray:
+    """Return both ends (k, 2, 3) [m] of the arrows of those of the forces (n, 3) [N] that are large enough.
+
+    A force ``unit`` [N] has an arrow of ``LENGTH`` times the size ``extent`` [m] of the system.
+    """
+    size = np.linalg.norm(force, axis=1)
+    shown = size > LEAST * unit
+    start, force, size = point[shown], force[shown], size[shown]
+    length = LENGTH * extent * np.minimum(size / unit, MOST) / size
+    return np.stack([start, start + length[:, None] * force], axis=1)
+
+
+def by_pairs(
+    at: tuple[np.ndarray, np.ndarray], count: tuple[int, int], point: np.ndarray, normal: np.ndarray,
+    force: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return the centres of pressure [m] and the sums of forces [N], each (pictures, pairs, 3), of forces (n, 3).
+
+    ``at`` has picture and pair of each force; the centres are weighed by the forces along the normals.
+    """
+    push = (force * normal).sum(axis=1)
+    total, weighed, weight = np.zeros((*count, 3)), np.zeros((*count, 3)), np.zeros(count)
+    np.add.at(total, at, force)
+    np.add.at(weighed, at, push[:, None] * point)
+    np.add.at(weight, at, push)
+    return weighed / np.where(weight > 0, weight, 1.0)[:, :, None], total
 
 
 def pushes_of(run: Run) -> Pushes | None:
@@ -58,15 +82,9 @@ def pushes_of(run: Run) -> Pushes | None:
     pair = np.array([pairs.index(both) if both in pairs else -1 for both in log.names])
     place = np.searchsorted(t, traj.t - 1e-12).clip(max=len(t) - 1)
     at = place[log.record[rows]], pair[log.number[rows]]
-    push = (log.force[rows] * log.normal[rows]).sum(axis=1)
-    count = len(t), len(pairs)
-    force, weighed, weight = np.zeros((*count, 3)), np.zeros((*count, 3)), np.zeros(count)
-    np.add.at(force, at, log.force[rows])
-    np.add.at(weighed, at, push[:, None] * log.point_a[rows])
-    np.add.at(weight, at, push)
+    point, force = by_pairs(at, (len(t), len(pairs)), log.point_a[rows], log.normal[rows], log.force[rows])
     records = np.maximum(np.bincount(place, minlength=len(t)), 1)
     force /= records[:, None, None]
-    point = weighed / np.where(weight > 0, weight, 1.0)[:, :, None]
     known = about(traj)
     unit = 0.0 if known is None else known["total_mass"] * float(np.linalg.norm(known["gravity"]))
     if not unit > 0:

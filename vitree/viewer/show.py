@@ -19,15 +19,17 @@ from vitree.arguments import explain_calls
 from vitree.model.system import System
 from vitree.results.drawing import poses
 from vitree.urdf.paths import Packages
+from vitree.viewer.curves import MOST, Curves
 from vitree.viewer.dials import Dial, rounded_up
+from vitree.viewer.groups import Groups, limbs
 from vitree.viewer.page import colour_of, page_of, write_html
-from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
+from vitree.viewer.quantities import quantities_of
+from vitree.viewer.source import Run, check_playing, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 from vitree.wording import visible
 
 if TYPE_CHECKING:
     from viser import GuiApi, GuiEvent, ViserServer
-    from viser.uplot import Series
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 #: Pictures a second while a run plays.
@@ -214,14 +216,18 @@ class _RobotPage:
             if hasattr(system, "random_configuration") and not system.constraints:
                 gui.add_button("Random").on_click(lambda _: self._reset(system.random_configuration()))
             self.sliders: list[Any] = []
+            groups, of = Groups(gui, len(self.dials.dials)), limbs(system)
             for dial in self.dials.dials:
-                slider = gui.add_slider(
-                    dial.label, min=dial.low, max=dial.high,
-                    step=_step(dial.high - dial.low), initial_value=self._within(dial),
-                )  # fmt: skip
+                group = of.get(dial.joint, "")
+                with groups.folder(group):
+                    slider = gui.add_slider(
+                        dial.label, min=dial.low, max=dial.high,
+                        step=_step(dial.high - dial.low), initial_value=self._within(dial),
+                    )  # fmt: skip
                 slider.on_update(partial(self._turned, dial))
+                groups.add(dial.name, group, slider)
                 self.sliders.append(slider)
-        _list_missing(gui, self.missing)
+        tell_meshes(gui, [self.stage])
 
     def _within(self, dial: Dial) -> float:
         return float(np.clip(self.dials.value(dial), dial.low, dial.high))
@@ -289,15 +295,11 @@ class _RunPage:
         speeds = sorted({*SPEEDS, f"{speed:g}"}, key=float)
         rate = gui.add_dropdown("speed", speeds, initial_value=f"{speed:g}")
         rate.on_update(lambda _: setattr(self, "speed", float(rate.value)))
-        with gui.add_folder("Change of energy since the start [J]"):
-            self.times, self.curves = energies_of(self.runs)
-            low, high = range_of(self.curves)
-            room = max(high - low, 1e-300)
-            self.foot, self.top = low - 0.05 * room, high + 0.05 * room
-            self.plot = gui.add_uplot(
-                self._plotted(0), self._series(), height=190, legend={"show": False},
-                scales={"x": {"time": False}, "y": {"range": (self.foot, self.top)}},
-            )  # fmt: skip
+        with gui.add_folder("Plots"):
+            self.times, self.quantities = quantities_of(self.runs)
+            names = {name: each.names for name, each in self.quantities.items()}
+            colours = [colour_of(k) for k in range(max(len(self.runs), MOST))]
+            self.curves = Curves(gui, names, colours, self._plot, marked=True)
         with gui.add_folder("Show"):
             if len(self.runs) > 1:
                 for run, stage in zip(self.runs, self.stages, strict=True):
@@ -313,18 +315,13 @@ class _RunPage:
                 box = gui.add_checkbox("contact forces", True)
                 box.on_update(lambda _: self._set_forces(bool(box.value)))
         gui.add_markdown("  \n".join(_facts(run) for run in self.runs))
-        _list_missing(gui, self.missing)
+        tell_meshes(gui, self.stages)
 
-    def _series(self) -> tuple[Series, ...]:
-        lines: list[Series] = [
-            {"label": run.label, "stroke": colour_of(k), "width": 1.5} for k, run in enumerate(self.runs)
-        ]
-        return {"label": "t"}, *lines, {"label": "now", "stroke": "#888", "width": 1}
-
-    def _plotted(self, now: int) -> tuple[np.ndarray, ...]:
-        mark = np.full(len(self.times), self.foot)  # a vertical line
-        mark[now] = self.top
-        return self.times, *self.curves, mark
+    def _plot(self) -> None:
+        """Draw the curves, with a mark at the time that is shown."""
+        share = (self.time - self.t0) / max(self.t1 - self.t0, 1e-9)
+        now = round(float(np.clip(share, 0.0, 1.0)) * (len(self.times) - 1))
+        self.curves.draw(self.times, self.quantities[self.curves.shown].columns, now)
 
     def _set(self, **options: object) -> None:
         with self.lock:
@@ -362,8 +359,7 @@ class _RunPage:
                     self.slider.value = float(np.clip(self.time, self.t0, self.t1))
                 if now - plotted > 0.2:
                     plotted = now
-                    share = (self.time - self.t0) / max(self.t1 - self.t0, 1e-9)
-                    self.plot.data = self._plotted(round(share * (len(self.times) - 1)))
+                    self._plot()
             last = now
 
     def stop(self) -> None:
@@ -372,8 +368,8 @@ class _RunPage:
         self.thread.join(timeout=2.0)
 
 
-def _toggles(gui: GuiApi, stages: list[Stage]) -> None:
-    for label, key in (("frames", "frames"), ("centres of mass", "masses")):
+def _toggles(gui: GuiApi, stages: list[Stage], masses: str = "centres of mass") -> None:
+    for label, key in (("frames", "frames"), (masses, "masses")):
         box = gui.add_checkbox(label, False)
         box.on_update(partial(_toggled, stages, key))
 
@@ -400,7 +396,11 @@ def _facts(run: Run) -> str:
     return f"**{_plain(run.label)}**: {_plain(traj.method)}, dt = {dt:g} s, energy changes by up to {off:.2g} J"
 
 
-def _list_missing(gui: GuiApi, missing: list[str]) -> None:
+def tell_meshes(gui: GuiApi, stages: list[Stage]) -> None:
+    """List the meshes that are missing, and say what was done to the others."""
+    for told in dict.fromkeys(stage.told for stage in stages if stage.told):
+        gui.add_markdown(_plain(told))
+    missing = sorted({line for stage in stages for line in stage.missing})
     if missing:
         lines = [f"- {_plain(Path(line.split(': ')[0]).name)}: {_plain(line.split(': ', 1)[-1])}" for line in missing]
         gui.add_markdown("**Meshes that could not be read**\n\n" + "\n".join(lines))

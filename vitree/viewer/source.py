@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,6 +37,10 @@ TOWARDS = np.array([0.8, -1.0, 0.35])
 SLOPE, WIDE = 0.85 * float(np.tan(np.radians(37.5))), 1.2
 #: The most poses that the camera is fitted to.
 POSES = 120
+
+
+#: What returns the corners (8, 3) [m] of the box around a mesh, in its own axes; None if it cannot be read.
+Boxes = Callable[[Shape], np.ndarray | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +84,8 @@ def _meshes(film: Film, packages: Packages | None) -> dict[str, Resolved]:
 
     Robots that are installed, or that robot_descriptions has fetched, are in known folders.
     """
-    names = {str(shape.filename) for shape in film.drawing.shapes if shape.kind == "mesh"}
+    names = {str(name) for shape in film.drawing.shapes if shape.kind == "mesh"
+             for name in (shape.filename, shape.texture) if name is not None}  # fmt: skip
     if film.origin is None or not names:
         return {}
     places = Places(film.origin, packages)
@@ -175,10 +180,10 @@ def range_of(curves: list[np.ndarray]) -> tuple[float, float]:
     return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
 
 
-def middle(film: Film, poses: np.ndarray) -> np.ndarray:
-    """Return the centre (3,) [m] of a film's bodies at poses (nbody, 7), by the masses of their links."""
+def middle(drawing: Drawing, poses: np.ndarray) -> np.ndarray:
+    """Return the centre (3,) [m] of a drawing's bodies at poses (nbody, 7), by the masses of their links."""
     weights = np.zeros(len(poses))
-    for mass in film.drawing.masses:
+    for mass in drawing.masses:
         if mass.body >= 0:
             weights[mass.body] += mass.mass
     weights = weights if weights.any() else np.ones(len(poses))
@@ -188,7 +193,7 @@ def middle(film: Film, poses: np.ndarray) -> np.ndarray:
 
 def travel_of(run: Run, t: float) -> np.ndarray:
     """Return the displacement (3,) [m] of the middle of a run since its start, at a time [s]."""
-    found: np.ndarray = middle(run.film, run.film.at(t)) - middle(run.film, run.film.at(run.film.t[0]))
+    found: np.ndarray = middle(run.film.drawing, run.film.at(t)) - middle(run.film.drawing, run.film.at(run.film.t[0]))
     return found
 
 
@@ -219,12 +224,13 @@ class View:
     surface: Surface
 
 
-def view_of(drawings: list[Drawing], clouds: list[np.ndarray], spread: float = 0.0) -> View:
+def view_of(drawings: list[Drawing], clouds: list[np.ndarray], spread: float = 0.0, boxes: Boxes | None = None) -> View:
     """Return a view that has all of a motion: that of the drawing which moves least, at the places of all.
 
-    ``clouds`` are the poses (n, nbody, 7) of each drawing, which stand ``spread`` [m] apart along y.
+    ``clouds`` are the poses (n, nbody, 7) of each drawing, which stand ``spread`` [m] apart along y. ``boxes`` returns
+    the corners (8, 3) [m] of the box around a mesh, in its own axes; without it a mesh is its origin.
     """
-    places = [_points_of(drawing, cloud) for drawing, cloud in zip(drawings, clouds, strict=True)]
+    places = [_points_of(drawing, cloud, boxes) for drawing, cloud in zip(drawings, clouds, strict=True)]
     spans = [_range_of_points(points) for points in places]
     nearest = int(np.argmin([np.linalg.norm(high - low) for low, high in spans]))  # the others may have failed
     extent, (low, high) = drawings[nearest].extent, spans[nearest]
@@ -246,14 +252,15 @@ def view_of(drawings: list[Drawing], clouds: list[np.ndarray], spread: float = 0
     return View(tuple(place.tolist()), tuple(centre.tolist()), ground, extent, surface)
 
 
-def _points_of(drawing: Drawing, cloud: np.ndarray) -> np.ndarray:
+def _points_of(drawing: Drawing, cloud: np.ndarray, boxes: Boxes | None) -> np.ndarray:
     """Return points (n, k, 3) [m] of what is drawn, at some of the poses (n, nbody, 7): corners, frames and masses."""
     own: list[tuple[int, np.ndarray]] = [(body, np.zeros(3)) for body in range(len(drawing.bodies))]
     own += [(mark.body, np.array(mark.pose[:3])) for mark in drawing.frames if mark.body != WORLD]
     own += [(mass.body, np.array(mass.com)) for mass in drawing.masses if mass.body != WORLD]
     for shape in drawing.shapes:
         at, turn = np.array(shape.pose[:3]), Rotation.from_quat(shape.pose[3:]).as_matrix()
-        own += [(shape.body, at + turn @ corner) for corner in _corners(shape)]
+        corners = boxes(shape) if shape.kind == "mesh" and boxes is not None else None
+        own += [(shape.body, at + turn @ corner) for corner in (_corners(shape) if corners is None else corners)]
     bodies, local = np.array([body for body, _ in own]), np.array([point for _, point in own])
     few = cloud[np.unique(np.linspace(0, len(cloud) - 1, min(len(cloud), POSES)).astype(int))].astype(float)
     still = np.broadcast_to(np.eye(7)[6], (len(few), 1, 7))
@@ -265,6 +272,10 @@ def _points_of(drawing: Drawing, cloud: np.ndarray) -> np.ndarray:
 
 def _corners(shape: Shape) -> np.ndarray:
     """Return the corners of the box around a shape, in its own axes (k, 3) [m]; of a mesh its origin alone."""
+    if shape.kind == "surface":
+        points = np.array(shape.size).reshape(-1, 3)
+        low, high = points.min(axis=0), points.max(axis=0)
+        return np.array([(a, b, c) for a in (low[0], high[0]) for b in (low[1], high[1]) for c in (low[2], high[2])])
     x, y = shape.size[0], shape.size[-1]
     half = {"box": 0.5 * np.array(shape.size), "cylinder": np.array((x, x, 0.5 * y)),
             "capsule": np.array((x, x, x + 0.5 * y)), "sphere": np.array((x, x, x)), "mesh": np.zeros(3)}  # fmt: skip
@@ -282,17 +293,17 @@ def _range_of_points(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def view_of_runs(runs: list[Run], follow: bool, spread: float = 0.0) -> View:
+def view_of_runs(runs: list[Run], follow: bool, spread: float = 0.0, boxes: Boxes | None = None) -> View:
     """Return a view of all films ``spread`` [m] apart, the first one as seen by a camera that follows it."""
     if not follow:
-        return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs], spread)
+        return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs], spread, boxes)
     film = runs[0].film
     poses = film.poses[np.unique(np.linspace(0, len(film.poses) - 1, min(len(film.poses), POSES)).astype(int))]
     poses = np.array(poses, dtype=float)
-    start = middle(film, poses[0])
+    start = middle(film.drawing, poses[0])
     for each in poses:
-        each[:, :3] -= middle(film, each) - start
-    return view_of([film.drawing] * len(runs), [poses] * len(runs), spread)
+        each[:, :3] -= middle(film.drawing, each) - start
+    return view_of([film.drawing] * len(runs), [poses] * len(runs), spread, boxes)
 
 
 def title_of(shown: System | list[Run]) -> str:

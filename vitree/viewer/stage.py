@@ -9,10 +9,10 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
@@ -24,10 +24,11 @@ from vitree.errors import InputError, MissingExtraError
 from vitree.model.system import System
 from vitree.results.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, Surface, drawing_of, poses
 from vitree.spatial.rotations import turn_z_to
-from vitree.urdf.meshes import load_scene
+from vitree.urdf.meshes import check_mesh, load_scene
 from vitree.urdf.paths import Resolved
 from vitree.viewer.dials import Dials
 from vitree.viewer.door import closed_to_strangers
+from vitree.viewer.lighter import SMALL, lighter, shares, shrink_images, with_texture
 from vitree.viewer.pushes import pushes_of
 from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of, view_of_runs
 from vitree.wording import visible
@@ -201,7 +202,7 @@ class Cast:
     def __init__(self, server: ViserServer, runs: list[Run], spread: float, follow: bool | None):
         self.runs, self.spread = runs, spread
         self.follow = goes_far(runs[0]) if follow is None else follow
-        self.view = view_of_runs(runs, self.follow, spread)
+        self.view = view_of_runs(runs, self.follow, spread, partial(box_of, meshes=runs[0].meshes))
         self.ground = set_scene(server, self.view)
         self.stages = []
         for k, run in enumerate(runs):
@@ -253,13 +254,20 @@ class Stage:
     ):
         self.drawing, self.rgba, self.meshes = drawing, rgba, meshes or {}
         self.missing: list[str] = []
+        #: nodes of shapes, and the body of each
+        self.solids: list[tuple[int, Any]] = []
         self.root = scene.add_frame(f"/{_node(name)}", show_axes=False)
         self.path = self.root.name
         self.bodies = [
             scene.add_frame(f"{self.path}/{k} {_node(body)}", show_axes=False) for k, body in enumerate(drawing.bodies)
         ]
+        meshes_of = {k: mesh for k, shape in enumerate(drawing.shapes) if (mesh := self._loaded(shape)) is not None}
+        counts = [len(mesh.faces) for mesh, _ in meshes_of.values()]
+        self._share = shares(counts)
+        #: what was done to the meshes, in words
+        self.told = _told_of(counts, self._share)
         for k, shape in enumerate(drawing.shapes):
-            self._add_shape(scene, f"{self._node_of(shape.body)}/{_node(shape.link)} {k}", shape)
+            self._add_shape(scene, f"{self._node_of(shape.body)}/{_node(shape.link)} {k}", shape, meshes_of.get(k))
         self.lines = None
         if drawing.lines:
             colours = np.concatenate(
@@ -326,37 +334,60 @@ class Stage:
     def _node_of(self, body: int) -> str:
         return self.path if body == WORLD else self.bodies[body].name
 
-    def _add_shape(self, scene: SceneApi, name: str, shape: Shape) -> None:
+    def _loaded(self, shape: Shape) -> tuple[Trimesh, bool] | None:
+        """Return the mesh of a shape, and whether it has colours of its own; None if it is none, or missing."""
+        if shape.kind != "mesh":
+            return None
+        try:
+            file, problem = self.meshes.get(str(shape.filename), Resolved(str(shape.filename)))
+            if problem is None and not shape.found:
+                problem = "missing, or outside of the robot's folders"
+            if problem is not None:
+                raise InputError(problem)
+            mesh, coloured = _mesh(*_version(file), shape.size)
+            if shape.texture is not None:
+                image, wrong = self.meshes.get(shape.texture, Resolved(shape.texture))
+                if wrong is None:
+                    textured = _textured(*_version(file), shape.size, *_version(image))
+                    return (mesh, coloured) if textured is None else (textured, True)
+                self.missing.append(visible(f"{shape.texture}: {wrong}"))
+            return mesh, coloured
+        except Exception as error:  # readers of damaged meshes raise errors of many kinds
+            reason = error.args[0] if isinstance(error, InputError) else f"{error or type(error).__name__}"
+            self.missing.append(visible(f"{shape.filename}: " + reason))
+            return None
+
+    def _add_shape(self, scene: SceneApi, name: str, shape: Shape, loaded: tuple[Trimesh, bool] | None) -> None:
         rgba = self.rgba or shape.rgba
         place: Keywords = {"position": shape.pose[:3], "wxyz": (shape.pose[6], *shape.pose[3:6])}
         looks: Keywords = {}
         if rgba is not None:
             looks = {"color": _rgb(rgba), "opacity": None if rgba[3] >= 1 else rgba[3]}
+        node: Any
         if shape.kind == "box":
-            scene.add_box(name, dimensions=np.array(shape.size), **looks, **place)
+            node = scene.add_box(name, dimensions=np.array(shape.size), **looks, **place)
         elif shape.kind == "cylinder":
-            scene.add_cylinder(name, radius=shape.size[0], height=shape.size[1], **looks, **place)
+            node = scene.add_cylinder(name, radius=shape.size[0], height=shape.size[1], **looks, **place)
         elif shape.kind == "sphere":
-            scene.add_icosphere(name, radius=shape.size[0], **looks, **place)
+            node = scene.add_icosphere(name, radius=shape.size[0], **looks, **place)
+        elif shape.kind == "surface":
+            points, faces = np.array(shape.size).reshape(-1, 3), np.array(shape.faces).reshape(-1, 3)
+            node = scene.add_mesh_simple(name, points, faces, flat_shading=True, side="double", **looks, **place)
         else:
-            try:
-                if shape.kind == "capsule":
-                    mesh, coloured = _capsule(*shape.size)
-                else:
-                    file, problem = self.meshes.get(str(shape.filename), Resolved(str(shape.filename)))
-                    if problem is not None:
-                        raise InputError(problem)
-                    mesh, coloured = _mesh(*_version(file), shape.size)
-            except Exception as error:  # readers of damaged meshes raise errors of many kinds
-                reason = error.args[0] if isinstance(error, InputError) else f"{error or type(error).__name__}"
-                self.missing.append(visible(f"{shape.filename}: " + reason))
+            if shape.kind == "capsule":
+                mesh, coloured = _capsule(*shape.size)
+            elif loaded is not None:
+                mesh, coloured = loaded
+                mesh = _lighter(mesh, self._share)
+            else:
                 return
-            if coloured and not looks:
-                scene.add_mesh_trimesh(name, mesh, **place)
+            if coloured and (not looks or (shape.texture is not None and self.rgba is None)):
+                node = scene.add_mesh_trimesh(name, mesh, **place)
             else:
                 looks = looks or {"color": _rgb(PLAIN)}
                 sharp = shape.kind == "mesh" and Path(str(shape.filename)).suffix.lower() == ".stl"
-                scene.add_mesh_simple(name, mesh.vertices, mesh.faces, flat_shading=sharp, **looks, **place)
+                node = scene.add_mesh_simple(name, mesh.vertices, mesh.faces, flat_shading=sharp, **looks, **place)
+        self.solids.append((shape.body, node))
 
     def _add_frames(self, scene: SceneApi) -> list[SceneNodeHandle]:
         nodes: list[SceneNodeHandle] = []
@@ -430,7 +461,7 @@ def robot_on(server: ViserServer, system: System, q: ArrayLike | None) -> tuple[
     drawing = drawing_of(system)
     dials = Dials(system, drawing.extent, q)
     begin = poses(system, dials.q)
-    set_scene(server, view_of([drawing], [begin[None]]))
+    set_scene(server, view_of([drawing], [begin[None]], boxes=box_of))
     stage = Stage(server.scene, system.name, drawing)
     stage.place(begin)
     return stage, dials
@@ -461,7 +492,53 @@ def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Trimes
     mesh.vertices = np.asarray(mesh.vertices) * np.array(scale if len(scale) == 3 else (1.0, 1.0, 1.0))
     if np.prod(np.sign(scale)) < 0:
         mesh.invert()
-    return mesh, colours and Path(filename).suffix.lower() != ".stl"
+    return shrink_images(mesh), colours and Path(filename).suffix.lower() != ".stl"
+
+
+def box_of(shape: Shape, meshes: Mapping[str, Resolved] | None = None) -> np.ndarray | None:
+    """Return the corners (8, 3) [m] of the box around a mesh, in its own axes; None if it cannot be read."""
+    file, problem = (meshes or {}).get(str(shape.filename), Resolved(str(shape.filename)))
+    if problem is not None or not shape.found:
+        return None
+    try:
+        low, high = _mesh(*_version(file), shape.size)[0].bounds
+    except Exception:  # it is told where the mesh is drawn
+        return None
+    return np.array([(a, b, c) for a in (low[0], high[0]) for b in (low[1], high[1]) for c in (low[2], high[2])])
+
+
+@lru_cache(maxsize=64)
+def _textured(
+    filename: str, written: int, scale: tuple[float, ...], image: str, drawn: int
+) -> Trimesh | None:
+    """Return a mesh with an image on it; None if it has no coordinates of textures."""
+    from PIL import Image
+
+    check_mesh(image)
+    with Image.open(image) as picture:
+        return with_texture(_mesh(filename, written, scale)[0], picture.convert("RGBA"))
+
+
+def _lighter(mesh: Trimesh, share: float) -> Trimesh:
+    """Return a mesh with a share of its triangles, which is kept with it."""
+    kept = mesh.metadata.setdefault("vitree", {})
+    if share not in kept:
+        kept.clear()
+        kept[share] = lighter(mesh, share)
+    found: Trimesh = kept[share]
+    return found
+
+
+def _told_of(counts: list[int], share: float) -> str:
+    """Return what is done to meshes with these numbers of triangles; empty if nothing is."""
+    if share >= 1:
+        return ""
+    try:
+        import fast_simplification  # noqa: F401
+    except ImportError:
+        return f"the meshes have {sum(counts)} triangles; pip install fast-simplification draws them with fewer"
+    left = sum(count if count <= SMALL else int(share * count) for count in counts)
+    return f"of the {sum(counts)} triangles of the meshes {left} are drawn"
 
 
 @lru_cache(maxsize=64)

@@ -17,6 +17,7 @@ from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Hull, Shape, Sphere
 from vitree.geometry.terrain import HeightField
 from vitree.mechanism.contacts import Ground
+from vitree.model.keyframes import KEYFRAMES
 from vitree.spatial.rotations import rotation_rpy
 from vitree.tree.elements import Fixed
 from vitree.urdf.meshes import read_mesh
@@ -149,7 +150,10 @@ class _Reader:
             source = path if path.is_file() else thing["file"]
             options = self._table(thing.get("options", {}), f"{where}.options")
             drives = self._table(thing.get("drives", {}), f"{where}.drives")
-            world.add(source, name, start=thing.get("start"), drives=drives, **more, **options)
+            start = thing.get("start")
+            if isinstance(start, str) and KEYFRAMES.search(start):
+                start = str(self._path(start, "start"))
+            world.add(source, name, start=start, drives=drives, **more, **options)
             return
         if "scale" in thing and kind not in MESHES:
             raise InputError(f"scale is of a mesh or a hull, not of a {kind}; leave it out")

@@ -23,6 +23,7 @@ from vitree.mechanism.contacts import LIMITS, Ground, NoContact
 from vitree.mechanism.drives import Drive
 from vitree.mjcf.files import is_mjcf
 from vitree.mjcf.reader import MujocoRobot, read_part
+from vitree.model.keyframes import keyframe_at
 from vitree.model.model import Model
 from vitree.model.variants import Gains
 from vitree.run.controller import Control
@@ -145,7 +146,8 @@ class World:
             Whether it floats, or is fixed to where it is. By default as in a tree or an MJCF file; a URDF file floats
             if it is a single body or has legs, as on the command line; shapes float if they have a mass.
         start : str or mapping, optional
-            Where it starts: the name of a keyframe of an MJCF file, or coordinates [m or rad] of its joints by name.
+            Where it starts: the name of a keyframe of an MJCF file, coordinates [m or rad] of its joints by name, or a
+            keyframe that a live page saved, as "FILE.toml#NAME".
         drives : mapping, optional
             Gains (kp, kd) of drives by patterns of the names of its joints, as of :meth:`vitree.Model.with_drives`.
             :meth:`control` holds them where they start.
@@ -392,6 +394,10 @@ def _start_of(
         bare = copy(robot.tree)
         bare.contacts, bare.ground = [], None
         robot = MujocoRobot(robot.mujoco, bare, robot._controls)
+    velocities: dict[str, tuple[float, ...]] = {}
+    frame = keyframe_at(start) if isinstance(start, str) else None
+    if frame is not None:
+        start, velocities = frame.start, dict(frame.velocities)
     if isinstance(start, str):
         keys = robot.keyframes if robot is not None and moves else {}
         if start not in keys:
@@ -404,13 +410,13 @@ def _start_of(
     if start is not None:
         joints = _joints_of(tree)
         if not isinstance(start, Mapping):
-            needed = "the name of a keyframe, or numbers by names of joints"
+            needed = "the name of a keyframe, FILE.toml#NAME, or numbers by names of joints"
             raise InputError("start", start, f'of "{name}" must be {needed}')
         for joint, value in start.items():
             if joint not in joints:
                 raise UnknownNameError(f'joint of "{name}"', joint, joints, argument="start")
             values[joint] = as_numbers(value)
-    return values, {}, {}
+    return values, {}, velocities
 
 
 def _by_joints(robot: MujocoRobot | None, q: np.ndarray) -> Values:
