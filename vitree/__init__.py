@@ -36,6 +36,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
 from vitree.mechanism.pushes import ExternalWrench, Impulse
+from vitree.model.changes import Change
 from vitree.model.configurations import independent_constraints, satisfy_constraints
 from vitree.model.model import EulerModel, Model, ReducedModel
 from vitree.model.placement import place_on_ground
@@ -43,6 +44,7 @@ from vitree.model.starts import FeasibleStart, feasible_start
 from vitree.model.static_equilibrium import StaticEquilibrium, static_equilibrium
 from vitree.model.user_inputs import Constraint, Force, Potential, check_derivatives
 from vitree.results.sweep import Sweep
+from vitree.run.bodies import BodyState
 from vitree.run.compare import Comparison, compare
 from vitree.run.controller import Control, Controller
 from vitree.run.gradient import Gradient, Perturbation
@@ -81,10 +83,12 @@ __all__ = [
     "METHODS",
     "Attraction",
     "AxisConstraint",
+    "BodyState",
     "Box",
     "CallableError",
     "Cam",
     "Capsule",
+    "Change",
     "Comparison",
     "Cone",
     "Constraint",
