@@ -51,6 +51,7 @@ from vitree.run.gradient import Gradient, Perturbation
 from vitree.run.instances import Rollout
 from vitree.run.linearization import Linearization
 from vitree.run.linearize import linearize
+from vitree.run.reference_motion import ReferenceMotion, read_motion
 from vitree.run.rollout import rollout
 from vitree.run.simulate import simulate
 from vitree.run.simulation import SavedState, Simulation
@@ -139,6 +140,7 @@ __all__ = [
     "PointConstraint",
     "Potential",
     "ReducedModel",
+    "ReferenceMotion",
     "Report",
     "RollingConstraint",
     "Rollout",
@@ -188,6 +190,7 @@ __all__ = [
     "planar",
     "point_constraint",
     "prismatic",
+    "read_motion",
     "read_scene",
     "read_sexpr",
     "read_urdf",

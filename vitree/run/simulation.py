@@ -220,7 +220,7 @@ class Simulation:
         kind, given = checked(model, given)
         self._turn = threading.RLock()
         #: what was changed before this simulation began, and the model there
-        self._before, self._first = (() if resume is None else changes_of(resume.settings)), model
+        self._before, self._first = (changes_of(resume.settings) if isinstance(resume, Trajectory) else ()), model
         self._model: System = model
         self._reduced = model if type(model) is not Model and isinstance(model, ReducedModel) else None
         if self._reduced is not None:
