@@ -559,3 +559,19 @@ def test_vehicles_have_no_bodies_to_change():
     for call in (lambda: sim["hull"], lambda: sim.attach("a"), lambda: sim.set_friction(1.0), lambda: sim.set_state()):
         with pytest.raises(vt.InputError, match="vehicle"):
             call()
+
+
+def test_damaged_changes_in_a_file_are_told(tmp_path):
+    """Settings that are no changes, and changes that do not fit the model."""
+    sim = vt.Simulation(floating(), dt=DT, record_every=1)
+    sim.step(2)
+    sim.attach("b", "a")
+    sim.step(2)
+    run = sim.trajectory
+    for damaged in ("x", [1], [{"t": 0.0}], [{**run.settings["changes"][0], "kind": "magic"}]):
+        with pytest.raises(vt.InputError, match=r"damaged|a list of changes"):
+            _ = replace(run, settings={**run.settings, "changes": damaged}).changes
+    other = [{**run.settings["changes"][0], "values": {"name": "x"}}]
+    broken = vt.Trajectory.load(replace(run, settings={**run.settings, "changes": other}).save(tmp_path / "run.npz"))
+    with pytest.raises(vt.InputError, match="of another model"):
+        broken.resume(DT, model=floating())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vitree.arguments import JsonObject, of_kind, shown
+from vitree.arguments import JsonObject, of_kind, real, several, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.geometry.terrain import HeightField
 from vitree.mechanism.constraints import AxisConstraint, PointConstraint
@@ -63,17 +64,18 @@ class Change:
         return f"<vitree.Change {self.kind} {named!r} at t = {self.t:.9g} s>"
 
     @classmethod
-    def read(cls, told: object) -> Change:
-        """Return the change that settings of a run tell of; raise a ValueError if ``told`` is damaged."""
+    def _read(cls, told: object) -> Change:
+        """Return the change that settings of a run tell of; raise an InputError if they are damaged."""
         if not (isinstance(told, Mapping) and {"t", "step", "kind", "values"} <= told.keys()
-                and told["kind"] in (*OF_MODELS, "state") and isinstance(told["values"], Mapping)):  # fmt: skip
-            raise ValueError(f"a change is {shown(told)}")
-        return cls(float(told["t"]), int(told["step"]), str(told["kind"]), dict(told["values"]))
+                and told["kind"] in (*OF_MODELS, "state") and isinstance(told["values"], Mapping)
+                and math.isfinite(real(told["t"])) and whole(told["step"]) is not None):  # fmt: skip
+            raise InputError(f"the changes in the settings of the run are damaged: one is {shown(told)}")
+        return cls(real(told["t"]), int(told["step"]), str(told["kind"]), dict(told["values"]))
 
 
 def changes_of(settings: Mapping[str, Any]) -> tuple[Change, ...]:
     """Return the changes that the settings of a run tell of."""
-    return tuple(map(Change.read, settings.get("changes", ())))
+    return tuple(map(Change._read, several(settings.get("changes", ()), "changes", "a list of changes")))
 
 
 def require_one_model(settings: Mapping[str, Any], t: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import JsonObject, entries
+from vitree.arguments import JsonObject, entries, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.mechanism.flat import FREE
 from vitree.model.model import Model
@@ -46,10 +46,12 @@ class BodyState:
     UnknownNameError
         If there is no such frame.
     InputError
-        If the simulation is of a vehicle.
+        If the simulation is none, or of a vehicle.
     """
 
     def __init__(self, simulation: Stateful, name: str):
+        if not hasattr(simulation, "_set_state"):
+            raise InputError("simulation", simulation, f"is {shown(simulation)}; it must be a vt.Simulation")
         model = simulation.model
         if not isinstance(model, Model):
             raise InputError(f'"{model.name}" is a vehicle, which has no bodies by name; its state is sim.q and sim.v')
