@@ -305,8 +305,8 @@ def read_motion(
         If the file cannot be read; a column, a unit or a number is wrong; times do not increase; or angles without a
         unit can only be degrees. The text names file, line and column.
     """
-    path = path_of(path)
     of_kind(model, Model, "model", "a Model")
+    path = path_of(path)
     head, lines, table = _table(path)
     heads = [_column(text) for text in head]
     columns = {} if columns is None else of_kind(columns, Mapping, "columns", "a mapping of headings to joints")

@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree import _core
 from vitree.arguments import JsonObject, Keywords, entries, of_kind, shown, told, whole
 from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Integrator, Kept, Records, Torque
@@ -297,6 +298,8 @@ class Simulation:
         )  # fmt: skip
         #: the compiled stepper, if it alone can take steps
         self._plain = self._if_plain = self._views.stepper if plain else None
+        #: the same of a model that was changed
+        self._beside: _core.Stepper | None = None
 
     def _act_at_first(self) -> None:
         """Let act what did when the simulation was made."""
@@ -455,6 +458,20 @@ class Simulation:
                 given = (self._targets or self._plan(targets)).quickly(targets, self._views.inputs)
             status = self._plain.go(steps, torque, given)
             if not status:
+                return
+            if status > 0:
+                raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
+        elif self._beside is not None and torque is None and (targets is None or inputs is None):
+            # the stepper of a changed model has arrays of its own
+            views = self._views
+            given = inputs if targets is None else (self._targets or self._plan(targets)).quickly(targets, views.inputs)
+            asked, rowed = self._free
+            status = self._beside.go(steps, views.torque if asked else None,
+                                     given if given is not None else views.inputs if rowed else None)
+            if not status:
+                if given is not None:
+                    views.inputs[:] = np.asarray(given)
+                views.show()
                 return
             if status > 0:
                 raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
@@ -927,9 +944,11 @@ class Simulation:
     def _adopt(self, integrator: Integrator, model: System, parts: list[Trajectory]) -> None:
         """Go on with an integrator, of a model, that has the state; nothing here fails."""
         if integrator is self._home[0]:
-            self._views, self._plain = self._home[1], self._if_plain
+            self._views, self._plain, self._beside = self._home[1], self._if_plain, None
         elif integrator is not self._integrator:
             self._views, self._plain = self._views.turned_to(integrator, model), None
+            followed = self._views._followers is not None
+            self._beside = self._views.stepper if self._if_plain is not None and not followed else None
         self._integrator, self._model, self._parts = integrator, model, parts
         self._reduced = model if type(model) is not Model and isinstance(model, ReducedModel) else None
         full = integrator.model
