@@ -418,8 +418,8 @@ def test_histories_of_steppers_have_times_and_counts():
     for numbers in (good, (-1.0, -2.0, 0.5, 2**53 - 1, 2**53 - 1, 2**53 - 1, 2**30, 0)):
         stepper.set_history(struct.pack(CLOCK, *numbers) + kept[size:])
         assert struct.unpack(CLOCK, stepper.history()[:size]) == numbers
-    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**54), (4, -1), (4, 2**54), (5, 2**54), (6, -1),
-                      (7, 2)):
+    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**54), (4, -1), (4, 2**54), (5, 2**54),
+                      (6, -1), (7, 2)):
         numbers = [0.5, 0.0, 0.1, 4, 0, 2, 1, 0]
         numbers[at] = wrong
         with pytest.raises(ValueError, match="is not from"):
