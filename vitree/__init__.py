@@ -36,6 +36,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
 from vitree.mechanism.pushes import ExternalWrench, Impulse
+from vitree.model.changes import Change
 from vitree.model.configurations import independent_constraints, satisfy_constraints
 from vitree.model.model import EulerModel, Model, ReducedModel
 from vitree.model.placement import place_on_ground
@@ -43,12 +44,14 @@ from vitree.model.starts import FeasibleStart, feasible_start
 from vitree.model.static_equilibrium import StaticEquilibrium, static_equilibrium
 from vitree.model.user_inputs import Constraint, Force, Potential, check_derivatives
 from vitree.results.sweep import Sweep
+from vitree.run.bodies import BodyState
 from vitree.run.compare import Comparison, compare
 from vitree.run.controller import Control, Controller
 from vitree.run.gradient import Gradient, Perturbation
 from vitree.run.instances import Rollout
 from vitree.run.linearization import Linearization
 from vitree.run.linearize import linearize
+from vitree.run.reference_motion import ReferenceMotion, read_motion
 from vitree.run.rollout import rollout
 from vitree.run.simulate import simulate
 from vitree.run.simulation import VIEWS, SavedState, Simulation
@@ -81,10 +84,12 @@ __all__ = [
     "METHODS",
     "Attraction",
     "AxisConstraint",
+    "BodyState",
     "Box",
     "CallableError",
     "Cam",
     "Capsule",
+    "Change",
     "Comparison",
     "Cone",
     "Constraint",
@@ -135,6 +140,7 @@ __all__ = [
     "PointConstraint",
     "Potential",
     "ReducedModel",
+    "ReferenceMotion",
     "Report",
     "RollingConstraint",
     "Rollout",
@@ -184,6 +190,7 @@ __all__ = [
     "planar",
     "point_constraint",
     "prismatic",
+    "read_motion",
     "read_scene",
     "read_sexpr",
     "read_urdf",

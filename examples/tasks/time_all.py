@@ -66,6 +66,31 @@ DIFFERS = {
         "takes most of its time."
     ),
     "10_parking": "MuJoCo and Pinocchio have no optimal control, and no car whose wheels roll without slip.",
+    "11_table": (
+        "MuJoCo's contacts are springs: the ball sinks in when it falls, and the cup settles by a tenth of a "
+        "millimetre. Pinocchio has no steps with contacts."
+    ),
+    "12_two_arms": "Pinocchio has no drives: the script would have its own loop.",
+    "13_gripper": (
+        "In vitree the second finger follows the first and has no coordinate; MuJoCo's equality is a stiff "
+        "spring. Pinocchio appends models, and has neither gears nor drives."
+    ),
+    "14_pick_and_place": (
+        "`attach` is an inelastic impact, noted in the run. MuJoCo's weld is switched on, and its pose is "
+        "written by hand. Pinocchio has no steps with contacts."
+    ),
+    "15_drawer": (
+        "The stop and the grip are exact in vitree, and springs in MuJoCo. Pinocchio has no limits and no dry "
+        "friction in its steps."
+    ),
+    "16_cart": (
+        "Wheels at different speeds slip: the turn depends on creeping friction in MuJoCo, and on sliding friction "
+        "alone in vitree. Pinocchio has no steps with contacts."
+    ),
+    "17_push_and_drag": (
+        "vitree sums the forces of contacts of a body; with MuJoCo the script does. Pinocchio has no steps with "
+        "contacts."
+    ),
 }
 
 

@@ -328,6 +328,16 @@ def carrying_a_plank(run, text):
     assert np.abs(run.constraint).max() < 1e-12
 
 
+def robot_and_things(run, text):
+    """The box lies in the bin, the cup stays, and the box was taken and let go."""
+    model = run.system
+    box = run.q[-1, model.joint("box").q_slice]
+    assert np.abs(box[:2] - (0.1, 0.9)).max() < 0.1 and box[2] == pytest.approx(0.07, abs=1e-6)
+    assert np.ptp(run.q[:, model.joint("cup").q_slice], axis=0).max() < 1e-9
+    assert [change.kind for change in run.changes] == ["attach", "detach"]
+    assert -run.contacts.gap.min() < 1e-9 and run.q[:, model.joint("box").q_slice][:, 2].max() > 0.7
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

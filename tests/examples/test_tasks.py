@@ -1,4 +1,4 @@
-"""The ten tasks: short scripts that do what they say, beside those of MuJoCo and Pinocchio."""
+"""The tasks: short scripts that do what they say, beside those of MuJoCo and Pinocchio."""
 
 from __future__ import annotations
 
@@ -96,6 +96,53 @@ def parking(made, text):
             assert np.linalg.norm(outside, axis=1).min() > 0.22 - 1e-6
 
 
+def table(made, text):
+    """The cup stays, the ball rests on the table, and nothing sinks in."""
+    assert made["moved"] < 1e-9 and made["sunk"] < 1e-9
+    assert made["ball"][2] == pytest.approx(0.75, abs=1e-9) or made["ball"][2] == pytest.approx(0.03, abs=1e-9)
+
+
+def two_arms(made, text):
+    """Each arm is at its own goal, but for the sag of its drives."""
+    assert made["off"] == pytest.approx(made["sag"], abs=1e-6) and made["off"] < 0.03
+    assert made["model"].joint_names[0].startswith("left/") and made["model"].nq == 12
+
+
+def gripper(made, text):
+    model, sim = made["model"], made["sim"]
+    assert model.full is not model and model.nv == 7
+    assert made["width"] == pytest.approx(0.1, abs=1e-5)
+    assert sim.q[model.joint("hand_left_finger").q_slice] == pytest.approx(0.01, abs=1e-5)
+
+
+def pick_and_place(made, text):
+    """The box is where it was put down, and was carried there: it has been at the height of the way."""
+    run = made["sim"].trajectory
+    box = run.q[:, run.system.joint("box").q_slice]
+    assert made["off"].max() < 1e-3 and box[:, 2].max() > 0.3
+    assert [change.kind for change in run.changes] == ["attach", "detach"]
+
+
+def drawer(made, text):
+    """The stop holds exactly, against the pull of the spring beyond it."""
+    assert made["stop"] == pytest.approx(0.3, abs=1e-9) and made["left"] == pytest.approx(0.3, abs=1e-9)
+    assert made["pull"] == pytest.approx(2000 * 0.05, rel=1e-6)
+
+
+def cart(made, text):
+    """It rolls: the wheels' mean speed is that of the cart, and the faster side is the outer one."""
+    run = made["run"]
+    assert made["sunk"] < 1e-9 and 5 < np.degrees(made["turn"]) < 40
+    speed = np.linalg.norm(run.v[-1, :2])
+    assert speed == pytest.approx(0.7, rel=0.05)
+
+
+def push_and_drag(made, text):
+    """Both forces are that of friction, 0.5 m g of what rests on the floor."""
+    assert made["push"] == pytest.approx(0.5 * 2 * 9.81, rel=0.02) and made["drag"] == pytest.approx(9.81, rel=0.02)
+    assert made["pushed"] > 0.3 and made["dragged"] < 0
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_task(script, tmp_path, monkeypatch, capsys):
     if script.stem[3:] in ("see", "compare"):
@@ -114,8 +161,8 @@ def test_tasks_are_short_and_say_how_to_call_them(script):
     assert f"python {script.name}" in text.split('"""')[1]
 
 
-def test_there_are_ten_and_the_page_has_them_all():
-    assert [int(path.name[:2]) for path in SCRIPTS] == list(range(1, 11))
+def test_the_page_has_them_all():
+    assert [int(path.name[:2]) for path in SCRIPTS] == list(range(1, 18))
     page = (FOLDER / "README.md").read_text()
     assert re.findall(r"^\| `(\d\d_\w+\.py)`", page, re.M) == [path.name for path in SCRIPTS]
     assert {path.name for path in PEERS} <= {path.name for path in SCRIPTS}

@@ -401,8 +401,9 @@ def test_torque_acts_step_by_step_with_every_method_and_is_refused_where_inputs_
         sim.step(control=torque)
 
 
-#: How a history begins: t, t0, the last step, steps, corrections, most of one step, whether a step lies behind.
-CLOCK = "<3d2q2i"
+#: How a history begins: t, t0, the last step, steps, those where the state was set, corrections, most of one step, and
+#: whether a step lies behind.
+CLOCK = "<3d3q2i"
 
 
 def test_histories_of_steppers_have_times_and_counts():
@@ -413,12 +414,13 @@ def test_histories_of_steppers_have_times_and_counts():
     stepper = method.stepper
     kept, size = stepper.history(), struct.calcsize(CLOCK)
     good = struct.unpack(CLOCK, kept[:size])
-    assert good == (0.0, 0.0, 0.0, 0, 0, 0, 1)
-    for numbers in (good, (-1.0, -2.0, 0.5, 2**53 - 1, 2**53 - 1, 2**30, 0)):
+    assert good == (0.0, 0.0, 0.0, 0, 0, 0, 0, 1)
+    for numbers in (good, (-1.0, -2.0, 0.5, 2**53 - 1, 2**53 - 1, 2**53 - 1, 2**30, 0)):
         stepper.set_history(struct.pack(CLOCK, *numbers) + kept[size:])
         assert struct.unpack(CLOCK, stepper.history()[:size]) == numbers
-    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**54), (4, 2**54), (5, -1), (6, 2)):
-        numbers = [0.5, 0.0, 0.1, 4, 2, 1, 0]
+    for at, wrong in ((0, np.nan), (1, np.inf), (2, -1e-3), (3, -1), (3, 2**54), (4, -1), (4, 2**54), (5, 2**54),
+                      (6, -1), (7, 2)):
+        numbers = [0.5, 0.0, 0.1, 4, 0, 2, 1, 0]
         numbers[at] = wrong
         with pytest.raises(ValueError, match="is not from"):
             stepper.set_history(struct.pack(CLOCK, *numbers) + kept[size:])

@@ -238,3 +238,29 @@ def test_faults_are_named(files):
         vt.World(ground=3)
     with pytest.raises(ModelError, match='nothing in "world" moves'):
         vt.World().compile()
+
+
+def test_things_are_found_and_placed_by_name(files):
+    """Where a thing starts: of what floats its base, of what is fixed its own world."""
+    world = vt.World(gravity=(0, 0, 0))
+    world.add("arm.urdf", "arm", at=(0, -0.6, 0.05))
+    world.add("cup.urdf", "cup", at=(1, 0, 0.1), base="free")
+    world.add(vt.Box((0.1, 0.1, 0.1)), "box", at=(1, 2, 0.25), mass=0.5)
+    world.add(vt.Box((0.1, 0.1, 0.1)), "lid", at="box")
+    assert world["arm"] is world.things["arm"] and world["arm"].base is None and world["box"].base == "box"
+    np.testing.assert_allclose(world["arm"].pose[:3, 3], (0, -0.6, 0.05))
+    np.testing.assert_allclose(world["cup"].pose[:3, 3], (1, 0, 0.1))
+    for name in ("cup", "box"):
+        world.place(name, (2, 3, 4, 0, 0, 1, 0))
+        np.testing.assert_allclose(world[name].pose, np.diag([-1, -1, 1, 1]) + np.pad([[2], [3], [4], [0]],
+                                   ((0, 0), (3, 0))), atol=1e-15)  # fmt: skip
+    model = world.compile()
+    np.testing.assert_allclose(model.frame_pose("box", model.start)[:3, 3], (2, 3, 4))
+    with pytest.raises(UnknownNameError, match='no thing "boks"; choose from arm, cup, box'):
+        world["boks"]
+    with pytest.raises(InputError, match="does not float"):
+        world.place("arm", (0, 0, 1))
+    with pytest.raises(InputError, match="must be"):
+        world.place("box", (0, 0))
+    with pytest.raises(InputError, match="where joints have it"):
+        _ = world["lid"].pose

@@ -473,6 +473,20 @@ class Integrator:
         self._t0, self._steps, self._state = float(entries(t0, (), "t0")), steps_of(steps, least=0), state
         self._field().begin_at(self._t0)
 
+    def take_over(self, other: Integrator, q: np.ndarray, x: np.ndarray, fresh: np.ndarray) -> None:
+        """Continue the run of ``other``, from q and x at its time and step; both models have the same coordinates.
+
+        Parameters
+        ----------
+        other : Integrator
+            Of the same class, dt and options; it may be this one.
+        q : (nq,) array [m or rad]
+        x : (nv,) array [units as its state has them]
+        fresh : (nv,) array of bool
+            Which coordinates start there: contacts that these move are as at a start. Others go on.
+        """
+        self.go_back((*other.keep()[:-2], q, x))
+
     # ---- a run -----------------------------------------------------------------------------------------
 
     def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], object] | None,

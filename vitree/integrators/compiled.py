@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from vitree.integrators.base import (
 )
 from vitree.integrators.options import HALVE, LONGER
 from vitree.model.broadcasting import coincident
+from vitree.model.changes import contacts_kept
 from vitree.model.configurations import dependent
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -40,7 +41,7 @@ CALLBACK_FAILED, DEPENDENT, NOT_CONVERGED = (
     scalar().STATUS[name] for name in ("callback failed", "dependent", "not converged")
 )
 #: The first bytes of a checkpoint; the number changes with the kept memory of the steppers.
-CHECKPOINT = "vitree checkpoint 3"
+CHECKPOINT = "vitree checkpoint 4"
 #: Bytes of the digest that follows them, of what follows the digest.
 DIGEST = 16
 #: Numbers up to this have no product of a few that is infinite: a model of such numbers, and states of it.
@@ -260,6 +261,12 @@ class CompiledIntegrator(Integrator):
         except (TypeError, ValueError) as error:
             raise damaged(error) from None
         self.stepper.count_from(begun)
+
+    def take_over(self, other: Integrator, q: np.ndarray, x: np.ndarray, fresh: np.ndarray) -> None:
+        stepper = cast("CompiledIntegrator", other).stepper
+        plain, pairs = contacts_kept(other.model, self.model, fresh)
+        q, x = np.ascontiguousarray(q), np.ascontiguousarray(x)
+        self.stepper.take_over(stepper, q, x, plain, pairs, bool(fresh.any()))
 
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         q, x = entries(q, (self.model.nq,), "q"), entries(x, (self.model.nv,), "x")

@@ -11,9 +11,9 @@ import numpy as np
 
 from vitree.arguments import Keywords, real, several, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
+from vitree.model.changes import OF_JOINTS
 from vitree.plot.files import note
 from vitree.results.comparison import Compared
-from vitree.results.contacts import OF_JOINTS
 from vitree.results.recording import Recording
 from vitree.results.series import Series, series_against
 from vitree.results.units import about, labels_of, units_of

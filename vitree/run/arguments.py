@@ -24,12 +24,13 @@ from vitree.arguments import (
     shown,
     whole,
 )
-from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.errors import InputError, ModelError, UnknownNameError, VitreeError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Torque
 from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
+from vitree.model.changes import after_changes, changes_of
 from vitree.model.configurations import satisfy_constraints, within_limits
 from vitree.model.model import Model
 from vitree.model.placement import place_on_ground
@@ -536,6 +537,17 @@ def require_same_model(before: Trajectory, model: System) -> None:
     """Raise an InputError unless a run is of a model."""
     if before.settings.get("model_digest") != model.digest:
         raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
+
+
+def model_at_end(before: Trajectory, model: System) -> System:
+    """Return what a model was at the end of a run, within which it may have been changed."""
+    changes = changes_of(before.settings) if model.digest != before.settings.get("model_digest") else ()
+    if not changes or not isinstance(model, Model):
+        return model
+    try:
+        return after_changes(model, changes)
+    except (VitreeError, KeyError, TypeError, ValueError):
+        return model  # of another run: who asks says so
 
 
 def as_before(model: System, given: RunArguments) -> RunArguments:

@@ -37,6 +37,7 @@ from vitree.integrators.slopes import (
     sweep,
 )  # fmt: skip
 from vitree.mechanism.flat import KIND_NV
+from vitree.model.changes import require_one_model
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import resolve_inputs
@@ -340,6 +341,7 @@ class StepsOf:
     def __init__(self, run: Recording, control: object):
         if run.system is None:
             raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
+        require_one_model(run.settings, run.t)
         # those of a rollout have the options alone
         settings = run.settings | run.settings.get("options", {})
         chosen = {name: settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}

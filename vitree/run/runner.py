@@ -155,6 +155,14 @@ class Between:
                 one.take_up(kept[name])
         self.command()
 
+    def turn_to(self, integrator: Integrator, command: bool = True) -> None:
+        """Go on with another integrator of the same run; ``command``: what is held acts in it."""
+        self.integrator = integrator
+        if self.busy:
+            integrator.commanded = True
+            if command:
+                self.go_back(self.keep())
+
     def command(self) -> None:
         """Let the values that are held act."""
         if self.held:

@@ -29,6 +29,7 @@ from vitree.run.arguments import (
     as_before,
     checked,
     driven,
+    model_at_end,
     require_cut,
     require_room,
     require_same_model,
@@ -497,6 +498,7 @@ def _resumed(before: Trajectory, model: System | None, given: Keywords) -> Traje
     if model is None:
         raise InputError("the run is from a file, which does not keep the model; give resume(..., model=)")
     require_system(model)
+    model = model_at_end(before, model)
     require_same_model(before, model)
     if given["control"] is None and (acted := before.settings.get("control")):
         raise InputError(
@@ -528,6 +530,8 @@ def run(model: System, given: RunArguments, told: JsonObject | None = None) -> T
     chooses, told = asks_for_choice(given), dict(told or {})
     if given.drives:
         told.setdefault("control", given.drives)
+    if isinstance(given.resume, Trajectory) and (changes := given.resume.settings.get("changes")):
+        told.setdefault("changes", changes)
     if chooses:
         require_choosable(given)
     kind, given = checked(model, given)

@@ -7,32 +7,54 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree import _core
 from vitree.arguments import JsonObject, Keywords, entries, of_kind, shown, told, whole
 from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Integrator, Kept, Records, Torque
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.idle import wrenches_of
+from vitree.mechanism.contacts import Friction, Ground
 from vitree.mechanism.pushes import ExternalWrench, Impulse
+from vitree.model.changes import (
+    Change,
+    after_changes,
+    attached,
+    changed,
+    changes_of,
+    friction_by_frames,
+    gains_of,
+    ground_values,
+    held_by,
+    moved_by,
+    welded,
+    whole_trees,
+)
+from vitree.model.configurations import OVERLAP, require_clear, require_consistent
 from vitree.model.model import Model, ReducedModel
 from vitree.model.system import System
+from vitree.model.variants import Gains
 from vitree.results.contacts import ContactLog
+from vitree.results.plain import plain
 from vitree.run.arguments import (
     RunArguments,
     Schedule,
     as_before,
     checked,
     driven,
+    model_at_end,
     require_efforts,
     require_moving_frame,
     require_times,
 )
+from vitree.run.bodies import BodyState
 from vitree.run.controller import Control, Controller, HeldRows, Targets, inputs_beside, parts_of
+from vitree.run.joined import joined
 from vitree.run.outcome import Outcome, wrenches_told
 from vitree.run.runner import ORIGIN, Between, begun, note_start, write_row
 from vitree.run.simulate import contracted, expanded
@@ -60,6 +82,8 @@ class SavedState:
         Of the integrator, and of controllers and pushes.
     torque : (nv,) array [N or N m]
     inputs : (nu,) array [units as the loads take them]
+    changes : tuple of Change
+        What had been changed since the start.
     """
 
     t: float
@@ -68,6 +92,7 @@ class SavedState:
     torque: np.ndarray
     inputs: np.ndarray
     between: Kept
+    changes: tuple[Change, ...] = ()
 
     def __repr__(self) -> str:
         return f"<vitree.SavedState at t = {self.t:.9g} s>"
@@ -190,12 +215,16 @@ class Simulation:
         resume: Trajectory | None = None,
         **options: object,
     ):
+        if isinstance(resume, Trajectory):
+            model = model_at_end(resume, model)
         given = RunArguments(
             q0=q0, v0=v0, p0=p0, dt=dt, method=method, t0=t0, **parts_of(control), wrenches=wrenches,
             resume=resume, options=options,
         )  # fmt: skip
         kind, given = checked(model, given)
         self._turn = threading.RLock()
+        #: what was changed before this simulation began, and the model there
+        self._before, self._first = (changes_of(resume.settings) if isinstance(resume, Trajectory) else ()), model
         self._model: System = model
         self._reduced = model if type(model) is not Model and isinstance(model, ReducedModel) else None
         if self._reduced is not None:
@@ -213,12 +242,10 @@ class Simulation:
             if given.torque is None:  # that of later steps is cut
                 given = given.but(torque=np.zeros(full.nv))
         given, held, self._limited = driven(full, given, schedule)
-        self._method, self._dt = kind.name, schedule.dt
+        self._method, self._dt, self._kind = kind.name, schedule.dt, kind
         self._given = given
-        self._integrator: Integrator = kind(full, schedule.dt, torque=cast("Torque", given.torque), inputs=given.inputs,
-                                     prescribed=given.prescribed, **wrenches_of(given), **given.options)  # fmt: skip
+        self._integrator: Integrator = self._made_for(full)
         integrator = self._integrator
-        integrator.commanded = True
         self._held = held
         self._targets: Targets | None = None
         rows = isinstance(integrator.inputs, np.ndarray) and integrator.inputs.ndim == 2
@@ -228,13 +255,28 @@ class Simulation:
             "inputs" not in held and not callable(integrator.inputs) and not rows,
         )
         self._views = Views(integrator, model, self._limited is not None or bool(held))
+        #: the integrator of the first model, and its views
+        self._home = integrator, self._views
+        self._changes: tuple[Change, ...] = ()
+        #: records before the last change
+        self._parts: list[Trajectory] = []
         self._start(given)
+
+    def _made_for(self, full: System) -> Integrator:
+        """Return an integrator as the arguments ask for, of a model with a coordinate for each joint."""
+        given = self._given
+        made: Integrator = self._kind(full, self._dt, torque=cast("Torque", given.torque), inputs=given.inputs,
+                                      prescribed=given.prescribed, **wrenches_of(given), **given.options)  # fmt: skip
+        made.commanded = True
+        return made
 
     # ---- a start ---------------------------------------------------------------------------------------
 
     def _start(self, given: RunArguments) -> None:
         """Set the state and all that depends on it."""
+        self._integrator, self._views = self._home
         integrator = self._integrator
+        self._model, self._changes, self._parts = self._first, (), []
         integrator.renew()
         self._records: Records = begun(integrator, given, self._schedule, 0)
         self._count = 0
@@ -258,7 +300,9 @@ class Simulation:
             and type(integrator).checked_torque is Integrator.checked_torque
         )  # fmt: skip
         #: the compiled stepper, if it alone can take steps
-        self._plain = self._views.stepper if plain else None
+        self._plain = self._if_plain = self._views.stepper if plain else None
+        #: the same of a model that was changed
+        self._beside: _core.Stepper | None = None
 
     def _act_at_first(self) -> None:
         """Let act what did when the simulation was made."""
@@ -420,6 +464,20 @@ class Simulation:
                 return
             if status > 0:
                 raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
+        elif self._beside is not None and torque is None and (targets is None or inputs is None):
+            # the stepper of a changed model has arrays of its own
+            views = self._views
+            given = inputs if targets is None else (self._targets or self._plan(targets)).quickly(targets, views.inputs)
+            asked, rowed = self._free
+            status = self._beside.go(steps, views.torque if asked else None,
+                                     given if given is not None else views.inputs if rowed else None)
+            if not status:
+                if given is not None:
+                    views.inputs[:] = np.asarray(given)
+                views.show()
+                return
+            if status > 0:
+                raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
         self._step(steps, torque, inputs, targets)
 
     def _plan(self, targets: StepSignal) -> Targets:
@@ -469,6 +527,8 @@ class Simulation:
         except (Exception, KeyboardInterrupt) as stop:
             self._told(stop)
             raise
+        finally:
+            self._views.show()
 
     def _require_free(self, name: str, given: object, free: bool) -> None:
         """Raise an InputError if a step is given what a callable, a controller or rows say."""
@@ -525,7 +585,7 @@ class Simulation:
 
     def _told(self, error: BaseException) -> BaseException:
         """Return an error with the records so far."""
-        if self._count:
+        if self._count or self._parts:
             with contextlib.suppress(Exception):  # the error that stopped the run is the one to raise
                 error.trajectory = self.trajectory  # type: ignore[attr-defined]
         return error
@@ -569,14 +629,15 @@ class Simulation:
                 start = expanded(self._reduced, RunArguments(**{k: x for k, x in changed.items() if x is not None}))
                 changed |= {k: getattr(start, k) for k in changed if changed[k] is not None}
             given = given.but(**changed)
-        before = self.save(), self._records, self._count
+        before = self.save(), self._records, self._count, self._parts
         for one in self._held.values():
             one.begin()
         try:
             self._start(given)
         except BaseException:
+            self._count = 0
             self.restore(before[0])
-            self._records, self._count = before[1:]
+            self._records, self._count, self._parts = before[1:]
             raise
 
     @alone
@@ -584,11 +645,11 @@ class Simulation:
         """Return all that the next steps depend on, for :meth:`restore`."""
         views = self._views
         return SavedState(self.t, self._of(), self._integrator.keep(), views.torque.copy(), views.inputs.copy(),
-                          self._between.keep())  # fmt: skip
+                          self._between.keep(), self._changes)  # fmt: skip
 
     def _of(self) -> tuple[object, ...]:
         options = tuple(sorted((name, repr(value)) for name, value in self._given.options.items()))
-        return self.model.digest, self.method, self.dt, options
+        return self._first.digest, self.method, self.dt, options
 
     @alone
     def restore(self, saved: SavedState) -> None:
@@ -614,16 +675,291 @@ class Simulation:
         views = self._views
         torque = entries(saved.torque, views.torque.shape, "torque of the saved state")
         inputs = entries(saved.inputs, views.inputs.shape, "inputs of the saved state")
-        before = self._integrator.keep()
-        self._integrator.go_back(saved.kept)
+        if not isinstance(saved.changes, tuple) or not all(isinstance(each, Change) for each in saved.changes):
+            raise InputError("the saved state is damaged: its changes are none")
+        ours, theirs = ([each.values for each in some if each.of_model] for some in (self._changes, saved.changes))
+        if ours != theirs:
+            self._restore_other(saved)
+        else:
+            before = self._integrator.keep()
+            self._integrator.go_back(saved.kept)
+            try:
+                self._between.go_back(saved.between)
+            except (TypeError, ValueError, KeyError, IndexError) as error:
+                self._integrator.go_back(before)
+                raise InputError(f"the saved state is damaged: {told(error)}") from None
+        self._changes = saved.changes
+        self._views.torque[:], self._views.inputs[:] = torque, inputs
+        self._restored = self._integrator.steps
+        self._views.forget()
+        self._views.show()
+
+    def _restore_other(self, saved: SavedState) -> None:
+        """Go to a saved state of another model: the first one, or one that it became by changes."""
+        of_models = [each for each in saved.changes if each.of_model]
+        model = after_changes(cast("Model", self._first), of_models)
+        integrator = self._made_for(model.full) if of_models else self._home[0]
+        self._plan_motion(integrator, self._integrator.state()[0])
+        before = integrator.keep() if integrator is self._home[0] else None
+        integrator.go_back(saved.kept)
+        part, between = self._part_so_far(), self._between.keep()
+        self._between.turn_to(integrator, command=False)
         try:
             self._between.go_back(saved.between)
         except (TypeError, ValueError, KeyError, IndexError) as error:
-            self._integrator.go_back(before)
+            if before is not None:
+                integrator.go_back(before)
+            self._between.turn_to(self._integrator, command=False)
+            self._between.go_back(between)
             raise InputError(f"the saved state is damaged: {told(error)}") from None
-        views.torque[:], views.inputs[:] = torque, inputs
-        self._restored = self._integrator.steps
+        self._adopt(integrator, model, part)
+
+    # ---- changes within the run ---------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> BodyState:
+        """Return the state of a body of the simulation, by the name of a link or another frame.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such frame.
+        """
+        return BodyState(self, name)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What was changed since the start of the run, in the order of time."""
+        return (*self._before, *self._changes)
+
+    @alone
+    def attach(self, body: str, to: str = "world", name: str | None = None) -> str:
+        """Weld a body to a frame where it is now, as a gripper that takes hold or a suction cup does.
+
+        The weld is a constraint of the model from here on, and all contact between the two ends. Momentum jumps by the
+        impulse of the weld alone, that after which the two move as one: an inelastic impact. Other constraints of the
+        model act in it, contacts in the next step. Directions that are held already are left out.
+
+        Parameters
+        ----------
+        body : str
+            A link or frame that moves.
+        to : str
+            The link or frame that holds it, or "world".
+        name : str, optional
+            Of the weld, for :meth:`detach`; by default ``"<body> on <to>"``.
+
+        Returns
+        -------
+        str
+            The name. ``sim.changes[-1].values`` has the impulse and the energy that was lost.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If a frame is not known, the name is taken, or the two do not move against each other. Nothing is done then.
+        """
+        model = self._model_to_change()
+        for frame, argument in ((body, "body"), (to, "to")):
+            _require_frame(model, frame, argument)
+        name = f"{body} on {to}" if name is None else name
+        if not isinstance(name, str) or not name or name in attached(model):
+            raise InputError("name", name, f'is taken, or no text: attached are {", ".join(attached(model)) or "none"}')
+        _, q, v = self._integrator.look()
+        weld = welded(model, body, to, name, q, v)
+        jump = weld.momentum if self._integrator.uses_momentum else weld.velocity
+        self._go_on("attach", weld.values, weld.model, q, self._integrator.state()[1] + jump)
+        return name
+
+    @alone
+    def detach(self, name: str) -> None:
+        """Take off what :meth:`attach` welded, or constraints of the model of this label; velocities go on.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        UnknownNameError
+            If nothing of this name is attached; the text has the names.
+        InputError
+            If the simulation is of a vehicle.
+        """
+        model = self._model_to_change()
+        values = held_by(model, name)
+        welds = [each for each in self.changes if each.kind == "attach" and each.values["name"] == name]
+        if welds:
+            values["apart"] = [welds[-1].values["body"], welds[-1].values["to"]]
+        _, q, v = self._integrator.look()
+        made, fresh = changed(model, "detach", values), moved_by(model, values["constraints"], q)
+        self._go_on("detach", values, made, q, self._x_of(q, v), fresh)
+
+    @alone
+    def set_gains(self, gains: Gains) -> None:
+        """Give drives other gains from here on.
+
+        Parameters
+        ----------
+        gains : mapping of pattern to (kp, kd) [N m/rad and N m s/rad, or N/m and N s/m]
+            Patterns of the names of driven joints, such as ``"left/*"``; of several that fit the first counts.
+
+        Raises
+        ------
+        InputError, UnknownNameError, ModelError
+            If gains are wrong, or a pattern fits no driven joint. Nothing is done then.
+        """
+        model = self._model_to_change()
+        values = gains_of(model, gains)
+        self._go_on("gains", values, changed(model, "gains", values), *self._integrator.state())
+
+    @alone
+    def set_friction(self, friction: Friction | Mapping[str, Friction]) -> None:
+        """Give contacts another friction from here on.
+
+        Parameters
+        ----------
+        friction : float, (sliding, torsional, rolling), or mapping
+            Coefficients [-, m, m] of all contacts and of the ground, or by patterns of frames that may touch and
+            "ground". Which counts where two surfaces meet is as of :class:`vitree.Ground`.
+
+        Raises
+        ------
+        InputError, UnknownNameError, ModelError
+            If a coefficient is wrong, or a pattern fits nothing that may touch. Nothing is done then.
+        """
+        model = self._model_to_change()
+        values = friction_by_frames(model, friction)
+        self._go_on("friction", values, changed(model, "friction", values), *self._integrator.state())
+
+    @alone
+    def set_ground(self, ground: Ground) -> None:
+        """Put another ground below from here on: another plane, terrain, restitution or stiffness.
+
+        Parameters
+        ----------
+        ground : Ground
+
+        Raises
+        ------
+        InputError
+            If something overlaps with it. Nothing is done then.
+        """
+        model = self._model_to_change()
+        values = ground_values(ground)
+        made = changed(model, "ground", values)
+        _, q, v = self._integrator.look()
+        most = max(OVERLAP, -float(model.full.contact_gaps(q).gap.min(initial=0.0)) if model.has_contact else 0.0)
+        require_clear(made, q, "with the other ground", most)
+        self._go_on("ground", values, made, q, self._x_of(q, v), np.ones(len(v), bool))
+
+    @alone
+    def set_state(
+        self, q: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        v: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> None:  # fmt: skip
+        """Set the configuration and the velocity here, without a start of the run: time, records and drives go on.
+
+        Parameters
+        ----------
+        q : (nq,) array, or mapping of joint to numbers, optional [m or rad]
+            What is not given stays.
+        v : (nv,) array, or mapping of joint to numbers, optional [m/s or rad/s]
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If bodies overlap, constraints do not hold, a joint is not known, or a prescribed joint is moved. Nothing is
+            done then.
+        """
+        model = self._model_to_change()
+        now = {"q": self.q.copy(), "v": self.v.copy()}
+        given = {name: value for name, value in (("q", q), ("v", v)) if value is not None}
+        if not given:
+            raise InputError("nothing to set: give q=, v=, or both")
+        for name, value in given.items():
+            now[name] = _with_joints(model, name, now[name], value)
+        q1, v1 = model.validate_configuration(now["q"], "q"), model.validate_velocity(now["v"], "v")
+        names = {name: [*map(str, value)] if isinstance(value, Mapping) else "all" for name, value in given.items()}
+        self._set_state(q1, v1, names)
+
+    def _set_state(self, q: np.ndarray, v: np.ndarray, values: JsonObject) -> None:
+        """Set a state in the coordinates of the model, after checks."""
+        model = self._model_to_change()
+        full, integrator = model.full, self._integrator
+        q, v = (q, v) if model is full else (model.expand(q), model.expand_velocity(v))
+        motion = integrator.motion
+        if motion.names and not np.array_equal(q[motion.iq], integrator.state()[0][motion.iq]):
+            raise InputError("q", q, f"moves prescribed joints; {', '.join(motion.names)} move as prescribed")
+        if full.constraints:
+            require_consistent(full, q, v)
+        if full.has_contact:
+            require_clear(full, q, "there")
+        full.require_invertible_mass_matrix(q)
+        _, before, moving = integrator.look()
+        fresh = whole_trees(full, (full.difference(before, q) != 0) | (moving != v))
+        self._go_on("state", values, model, q, self._x_of(q, v), fresh)
+
+    def _model_to_change(self) -> Model:
+        """Return the model; raise an InputError if it is none that can be changed."""
+        if not isinstance(self._model, Model):
+            raise InputError(f'"{self._model.name}" is a vehicle, which has no bodies and contacts to change')
+        return self._model
+
+    def _x_of(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return x (nv,) of a start: the momentum of the velocity, or this."""
+        return self._integrator.model.generalized_momentum(q, v) if self._integrator.uses_momentum else v
+
+    def _go_on(
+        self, kind: str, values: JsonObject, model: Model, q: np.ndarray, x: np.ndarray, fresh: np.ndarray | None = None
+    ) -> None:
+        """Let the run go on with a model, from q and x of all joints, and take note of why.
+
+        The p (or v) of a state is that before the impulses of its node: half of what constraints and contacts gave in
+        the last step is still to come. Coordinates that are ``fresh`` have the x of a start instead, and their contacts
+        no past, since what held them is not there any more. All others keep theirs.
+        """
+        if fresh is None:
+            fresh = np.zeros(len(x), bool)
+        elif kind != "ground":
+            x = np.where(fresh, x, self._integrator.state()[1])
+        change = Change(self.t, self._integrator.steps, kind, plain(values))
+        integrator = self._integrator if model is self._model else self._made_for(model.full)
+        if integrator is not self._integrator:
+            self._plan_motion(integrator, q)
+        part = self._part_so_far()
+        integrator.take_over(self._integrator, q, x, fresh)
+        if integrator is not self._integrator:
+            self._between.turn_to(integrator)
+        self._adopt(integrator, model, part)
+        self._changes = (*self._changes, change)
+
+    def _plan_motion(self, integrator: Integrator, q: np.ndarray) -> None:
+        """Let an integrator know of the motion prescribed over the whole run."""
+        if not integrator.motion.names:
+            return
+        planned = replace(self._schedule, steps=max(integrator.lasts() or 1, 1))
+        integrator.plan(q, planned.steps, lambda: planned.ends(self._integrator.t0, self._first_step))
+
+    def _part_so_far(self) -> list[Trajectory]:
+        """Return the parts of the trajectory up to now."""
+        return [*self._parts, self._part()] if self._count else self._parts
+
+    def _adopt(self, integrator: Integrator, model: System, parts: list[Trajectory]) -> None:
+        """Go on with an integrator, of a model, that has the state; nothing here fails."""
+        if integrator is self._home[0]:
+            self._views, self._plain, self._beside = self._home[1], self._if_plain, None
+        elif integrator is not self._integrator:
+            self._views, self._plain = self._views.turned_to(integrator, model), None
+            followed = self._views._followers is not None
+            self._beside = self._views.stepper if self._if_plain is not None and not followed else None
+        self._integrator, self._model, self._parts = integrator, model, parts
+        self._reduced = model if type(model) is not Model and isinstance(model, ReducedModel) else None
+        full = integrator.model
+        self._records, self._count = Records.room(ROOM, full.nq, full.nv, len(full.constraints)), 0
+        self._restored = integrator.steps
+        self._touching = bool(getattr(integrator, "touches_here", False))
         self._views.forget()
+        self._views.show()
 
     # ---- impulses ---------------------------------------------------------------------------------------
 
@@ -649,6 +985,7 @@ class Simulation:
         self._between.strike(impulsive)
         self._impulses.append(impulsive)
         self._views.forget()
+        self._views.show()
 
     # ---- a page -------------------------------------------------------------------------------------------
 
@@ -727,8 +1064,22 @@ class Simulation:
         InputError
             If there is none.
         """
-        if not self._count:
+        if not self._count and not self._parts:
             raise InputError("nothing was recorded: call record(), or make the simulation with record_every=")
+        if self._count:
+            return joined(self._part_so_far())
+        # nothing was recorded since the last change: with the state, for the end, and without its record
+        try:
+            self.record()
+            whole = joined(self._part_so_far())
+        finally:
+            full = self._integrator.model
+            self._records, self._count = Records.room(ROOM, full.nq, full.nv, len(full.constraints)), 0
+        end = whole.checkpoint if whole.t[-1] == whole.t[-2] else None
+        return replace(whole[:-1], checkpoint=end)
+
+    def _part(self) -> Trajectory:
+        """The records since the last change."""
         integrator, records = self._integrator, self._records
         records.rows = self._count
         done = integrator.steps
@@ -747,7 +1098,29 @@ class Simulation:
         if acts := list(dict.fromkeys([*given.drives, *(name for name, array in held if array.any())])):
             cut["control"] = acts
         acting = wrenches_told((*given.wrenches, *self._impulses))
-        return cut | self._between.settings() | acting
+        noted: JsonObject = {"changes": [asdict(each) for each in self.changes]} if self.changes else {}
+        return cut | self._between.settings() | acting | noted
+
+
+def _require_frame(model: Model, frame: object, argument: str) -> None:
+    """Raise an UnknownNameError if a frame is not known, and none is the world."""
+    if frame != "world" or argument == "body":
+        try:
+            model._frame(cast("str", frame))
+        except UnknownNameError as error:
+            raise UnknownNameError("frame", frame, model.frame_names, argument=argument) from error
+
+
+def _with_joints(model: Model, name: str, now: np.ndarray, given: object) -> np.ndarray:
+    """Return q or v of which joints have other numbers, or another one."""
+    if not isinstance(given, Mapping):
+        return cast("np.ndarray", given)
+    for joint, value in given.items():
+        info = model.joint(joint)
+        at = info.q_slice if name == "q" else info.v_slice
+        size = at.stop - at.start
+        now[at] = entries(value, () if size == 1 and np.ndim(value) == 0 else (size,), f'{name}["{joint}"]')
+    return now
 
 
 def _every(every: object) -> int:

@@ -18,6 +18,7 @@ from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact
 from vitree.model.candidates import Candidates
+from vitree.model.changes import Change, changes_of
 from vitree.model.collision_checks import idle_text, passes, sources_of_pair
 from vitree.model.facts import Limited
 from vitree.model.model import Model
@@ -381,7 +382,13 @@ class Trajectory(Recording):
         if system is None:
             return []
         steps = self.settings.get("record_every") == 1 and bool((np.diff(self.t) < 1.5 * self._longest_step).all())
+        steps = steps and not any(change.of_model for change in self.changes)  # others may pass each other before
         return contact_warnings(system.full, self.t, self._q_of_all(), steps) + distance_warnings(self)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What was changed within the run, and the runs that it goes on from, by a :class:`vitree.Simulation`."""
+        return changes_of(self.settings)
 
     @property
     def _longest_step(self) -> float:

@@ -69,6 +69,46 @@ class Views:
         self._seen_gaps = _read_only(self._gaps)
         #: whether q is always that of the state, and v or p as well
         self._live = self.stepper is not None and followers is None
+        #: the first stepper of a run whose model changed, and which arrays are views of its memory
+        self._home: _core.Stepper | None = None
+        self._in_window = "" if not self._live else "p" if integrator.uses_momentum else "v" if self._steps_v else ""
+
+    def turned_to(self, integrator: Integrator, model: System) -> Views:
+        """Return the views of an integrator that goes on with the run, by the arrays that were given out.
+
+        Those of a compiled stepper are views of the memory of the first one, which :meth:`show` writes to. There is
+        another array of gaps where other things may meet.
+        """
+        made = Views(integrator, model, own_drive=True)
+        made._home = self.stepper if self._live else self._home
+        made._live, made._in_window = False, self._in_window
+        made.torque, made.inputs = self.torque, self.inputs
+        made._q, made._v, made._p = self._q, self._v, self._p
+        made._seen_q, made._seen_v, made._seen_p = self._seen_q, self._seen_v, self._seen_p
+        if made.stepper is None:
+            made._full_q, made._full_x, made._full_v = self._full_q, self._full_x, self._full_v
+        elif made._home is not None:
+            made._full_v = self._full_v
+        if len(self._gaps) == len(made._gaps):
+            made._gaps, made._seen_gaps = self._gaps, self._seen_gaps
+        return made
+
+    def show(self) -> None:
+        """Write the state to the arrays of a run that has another stepper than at first."""
+        if self._home is None:
+            return
+        x = self._full_x
+        if "v" in self._in_window and not self._steps_v:
+            x = np.empty_like(self._full_x)
+            self._velocity(x)
+        self._home.show_state(self._full_q, x)
+
+    def _velocity(self, v: np.ndarray) -> None:
+        """Write the velocity of the state."""
+        if self._steps_v:
+            v[:] = self._full_x
+        elif self.stepper is None or not self.stepper.velocity_here(v, self._integrator.uses_momentum):
+            v[:] = self._integrator.look()[2]
 
     def forget(self) -> None:
         """Fill the arrays anew when they are next asked for, though no step was taken."""
@@ -87,21 +127,25 @@ class Views:
     @property
     def q(self) -> np.ndarray:
         """The configuration (nq,) [m or rad]."""
-        if not (self._live or self._is_new("q")) and self._followers is not None:
+        if self._home is not None:
+            self.show()
+        elif not (self._live or self._is_new("q")) and self._followers is not None:
             self._full_q.take(self._followers.own_q, out=self._q)
         return self._seen_q
 
     @property
     def v(self) -> np.ndarray:
         """The velocity (nv,) [m/s or rad/s], as records have it."""
+        if self._home is not None and "v" in self._in_window:
+            self.show()
+            return self._seen_v
         if (self._live and self._steps_v) or self._is_new("v"):
             return self._seen_v
         v = self._full_x
-        if not self._steps_v:
+        if not self._steps_v or self._home is not None:
             v = self._full_v
             try:
-                if self.stepper is None or not self.stepper.velocity_here(v, self._integrator.uses_momentum):
-                    v[:] = self._integrator.look()[2]
+                self._velocity(v)
             except BaseException:
                 self.forget()
                 raise
@@ -120,6 +164,9 @@ class Views:
     def p(self) -> np.ndarray:
         """The momentum (nv,) [kg m/s or kg m^2/s]."""
         by_momentum = self._integrator.uses_momentum
+        if self._home is not None and by_momentum:
+            self.show()
+            return self._seen_p
         if (self._live and by_momentum) or self._is_new("p"):
             return self._seen_p
         if not by_momentum:

@@ -12,11 +12,11 @@ from vitree.arguments import Asked, JsonObject
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
+from vitree.model.changes import OF_JOINTS
 from vitree.model.contacts import GROUND, ContactForces, ContactMethods, late_pushes
 from vitree.model.forces import FrameWrench, StateForces, prescribed_accelerations, state_forces
 from vitree.model.model import Model
 from vitree.model.user_inputs import Inputs, Motion, resolve_inputs
-from vitree.results.contacts import OF_JOINTS
 from vitree.results.driven import at_records
 from vitree.results.recording import Recording
 from vitree.sensors.course import Course

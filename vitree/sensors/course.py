@@ -7,6 +7,7 @@ import numpy as np
 from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.lie import SO3
+from vitree.model.changes import require_one_model
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.dense import Nodes, hermite
@@ -36,6 +37,7 @@ def model_of(trajectory: Recording, model: System | None) -> Model:
                 "by model="
             )
     model = require_model(model)
+    require_one_model(trajectory.settings, trajectory.t)
     if not len(trajectory):
         raise InputError("the trajectory has no records; a sensor needs one at least")
     if trajectory.q.shape[1] != model.nq or trajectory.v.shape[1] != model.nv:

@@ -69,18 +69,18 @@ class _Joining:
             offset, own = pose_of(at), at.name if isinstance(at, Fixed) else None
         self.carrier = carrier_of(self.mount)
         #: the place in the world; of one that moves None
-        self.place = None if self.carrier is not None else _fixed_pose(self.mount) @ offset
+        self.place = None if self.carrier is not None else fixed_pose(self.mount) @ offset
         roots = other.world.children
-        floats = [_floats(root) for root in roots]
-        if base == "free" and roots and not all(floats):
-            if any(floats):
+        floating = [floats(root) for root in roots]
+        if base == "free" and roots and not all(floating):
+            if any(floating):
                 raise ModelError(f'"{other.name}" has parts that float and others that do not; base="free" cannot tell '
                                  "which of them is the base; leave it out")  # fmt: skip
             self.freed: str | None = self._new(f"{prefix}{ROOT_JOINT}")
         else:
             self.freed = None
         self.weld = base == "fixed"
-        if self.place is None and (self.freed or (any(floats) and not self.weld)):
+        if self.place is None and (self.freed or (any(floating) and not self.weld)):
             raise ModelError(f'"{other.name}" floats, and "{self.mount.name}" moves: give at= a pose in the world, or '
                              'base="fixed" to weld it there')  # fmt: skip
         self.uses_world = False
@@ -189,7 +189,7 @@ class _Joining:
     def _element(self, at: Frame) -> Element:
         """The element of a frame, under its name here; of a floating root that is welded a name alone."""
         made: Element = renamed(at.element, self._rename)
-        if self.weld and at.parent is self.other.world and _floats(at):
+        if self.weld and at.parent is self.other.world and floats(at):
             taken = {body.name for _, each in self.other.world.walk() for body in each.bodies}
             return Fixed(None if at.element.name in taken else made.name)
         return made
@@ -221,7 +221,7 @@ class _Joining:
     def _start(self) -> dict[str, Any]:
         """Where the joints of the other tree start, its floating roots in the world."""
         start = {self.prefix + joint: values for joint, values in self.other.start.items()}
-        roots = [] if self.freed is not None else [each for each in self.other.world.children if _floats(each)]
+        roots = [] if self.freed is not None else [each for each in self.other.world.children if floats(each)]
         for root in roots:
             name = str(root.element.name)
             if self.weld:
@@ -253,7 +253,7 @@ def carrier_of(at: Frame) -> Frame | None:
     return here
 
 
-def _fixed_pose(at: Frame) -> np.ndarray:
+def fixed_pose(at: Frame) -> np.ndarray:
     """The pose (4, 4) [m] of a frame that stands still."""
     X, here = np.eye(4), at
     while here.parent is not None:
@@ -261,7 +261,7 @@ def _fixed_pose(at: Frame) -> np.ndarray:
     return X
 
 
-def _floats(at: Frame) -> bool:
+def floats(at: Frame) -> bool:
     return isinstance(at.element, Coordinate) and at.element.kind == "free"
 
 

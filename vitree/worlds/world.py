@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,8 +27,9 @@ from vitree.model.keyframes import keyframe_at
 from vitree.model.model import Model
 from vitree.model.variants import Gains
 from vitree.run.controller import Control
+from vitree.tree.attach import ROOT_JOINT, carrier_of, fixed_pose, floats
 from vitree.tree.frames import Frame
-from vitree.tree.poses import At
+from vitree.tree.poses import At, coordinates_of, pose_of
 from vitree.tree.sexpr import read_sexpr
 from vitree.tree.tree import Tree
 from vitree.urdf.reader import read_urdf
@@ -67,6 +68,33 @@ class Thing:
     velocities: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     gains: Gains = field(default_factory=dict)
     reduced: bool = False
+
+    @property
+    def base(self) -> str | None:
+        """The joint on which all of it floats; None of what is fixed, or floats in several parts."""
+        own = self.frame.element.name
+        if self.prefix and floats(self.frame) and str(own).startswith(self.prefix + ROOT_JOINT):
+            return own
+        names = [f"{self.prefix}{root.element.name}" for root in self.tree.world.children if floats(root)]
+        joints = _joints_of(cast("Tree", self.frame.tree))
+        return names[0] if len(names) == 1 and names[0] in joints else None
+
+    @property
+    def pose(self) -> np.ndarray:
+        """Where it starts in the world, (4, 4) [m]: its base if it floats, else its own world.
+
+        Raises
+        ------
+        InputError
+            If it is attached to a frame that moves.
+        """
+        tree, base = cast("Tree", self.frame.tree), self.base
+        if base is not None:
+            return pose_of(tree.start.get(base, np.zeros(3)))
+        if carrier_of(self.frame) is not None:
+            raise InputError(f'"{self.name}" is where joints have it: compile the world, and ask '
+                             f'model.frame_pose("{self.frame.name}", q)')  # fmt: skip
+        return fixed_pose(self.frame)
 
 
 class Held(NamedTuple):
@@ -256,6 +284,39 @@ class World:
             told.append(("note", "planes of the file, in place of which is the ground of the world"))
         file = robot.tree.report[0].file if robot.tree.report else robot.tree.name
         return Report(Finding("world-overrules", severity, text, file) for severity, text in told)
+
+    def __getitem__(self, name: str) -> Thing:
+        """Return a thing by its name.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none.
+        """
+        if not isinstance(name, str) or name not in self.things:
+            raise UnknownNameError("thing", name, self.things, argument="name")
+        return self.things[name]
+
+    def place(self, name: str, at: At) -> None:
+        """Let a thing that floats start elsewhere.
+
+        Parameters
+        ----------
+        name : str
+        at : array, or fixed
+            The pose of its base in the world, as of :meth:`add`.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such thing.
+        InputError
+            If it does not float, or ``at`` is no pose.
+        """
+        base = self[name].base
+        if base is None:
+            raise InputError("name", name, "does not float; give at= where it is added, and start= of its joints")
+        self.tree.start[base] = coordinates_of(pose_of(at))
 
     # ---- the model, and how it starts -------------------------------------------------------------------
 

@@ -181,7 +181,7 @@ cdef int post_contact_velocity_here(ModelStepper self, double* v) noexcept nogil
     if status != OK:
         return status
     return post_contact_velocity(self, self.lane.state.q, v,
-                                 end_impulse_share(self.post_contact.behind, self.lane.clock.steps == 1))
+                                 end_impulse_share(self.post_contact.behind, steps_here(self.lane.clock) == 1))
 
 
 cdef bint has_post_contact_velocity(ModelStepper self) noexcept nogil:

@@ -197,6 +197,52 @@ cdef class Seats:
                            x.each)
                     to += x.each
 
+    cdef list copies(self):
+        # of :meth:`take_over`: the kept arrays, how many they are, bytes of the part without seats and of a seat; keys
+        cdef Piece piece
+        cdef int k
+        return [[((<char*>(<Piece>self.pieces[k]).at)[: (<Piece>self.pieces[k]).size], self.array[k].parts,
+                  self.array[k].plain, self.array[k].each) for k in range(self.arrays) if self.array[k].kind == KEPT],
+                [self.key_of[k] for k in range(self.count)]]
+
+    cdef int take_over(self, list kept, const int[::1] plain, const int[::1] keys) except -1:
+        # the kept numbers of other seats, where `plain` and `keys` say what is what here, or -1
+        cdef const Seated* x
+        cdef Piece piece
+        cdef int k, j, s, to, at = 0, number = <int>plain.shape[0]
+        cdef size_t here, there, first, one, each
+        cdef bytes old
+        cdef const char* source
+        cdef list seats = kept[1]
+        self.leave_all()
+        for s in range(len(seats)):
+            if seats[s] < 0 or keys[seats[s]] < 0:
+                continue
+            if self.free_count == 0:
+                self.grow(2 * self.count + 1)
+            self.take(keys[seats[s]])
+        for k in range(self.arrays):
+            x = &self.array[k]
+            if x.kind != KEPT:
+                continue
+            old, parts, there, each = kept[0][at]
+            at += 1
+            if x.each != each:
+                continue  # of friction of turning, which only one of both has
+            piece, source = self.pieces[k], old
+            here, first, one = x.plain + x.each * self.count, there, there // number if number else 0
+            there += each * len(seats)
+            for j in range(min(x.parts, <int>parts)):
+                for s in range(number if one and x.plain else 0):
+                    if plain[s] >= 0:
+                        memcpy(piece.at + j * here + plain[s] * one, source + j * there + s * one, one)
+                for s in range(len(seats)):
+                    if seats[s] < 0 or keys[seats[s]] < 0:
+                        continue
+                    to = self.seat_of[keys[seats[s]]]
+                    memcpy(piece.at + j * here + x.plain + x.each * to, source + j * there + first + each * s, each)
+        return 0
+
     cdef int read_from(self, const char* source, Py_ssize_t size) except -1:
         # the same; size: [bytes] of the seats
         cdef const Seated* x

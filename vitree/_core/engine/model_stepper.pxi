@@ -295,19 +295,61 @@ cdef class ModelStepper(Stepper):
 
     def set_history(self, bytes kept):
         """Continue from the history of a stepper with the same arguments."""
-        cdef int s
         try:
             Stepper.set_history(self, kept)
         finally:
             if self.ntouch:
-                count_seats(&self.contact, self.memory.seats)
-                self.ntouch, self.contact.have_list = self.contact.contacts, False
-                self.contact.facet, self.contact.at = self.contact.facet_kept, self.contact.near_kept
-                for s in range(self.memory.seats.count):
-                    if self.contact.pair_on[s] >= 0:
-                        name_seat(self, s)
-                    else:
-                        empty_seat(self, s)
+                self.name_seats()
+
+    cdef void name_seats(self) noexcept:
+        # what follows from the seats that are taken, after these were read
+        cdef int s
+        count_seats(&self.contact, self.memory.seats)
+        self.ntouch, self.contact.have_list = self.contact.contacts, False
+        self.contact.facet, self.contact.at = self.contact.facet_kept, self.contact.near_kept
+        for s in range(self.memory.seats.count):
+            if self.contact.pair_on[s] >= 0:
+                name_seat(self, s)
+            else:
+                empty_seat(self, s)
+
+    def take_over(self, ModelStepper other, const double[::1] q, const double[::1] x, const int[::1] plain,
+                  const int[::1] pairs, bint fresh):
+        """Continue the run of another stepper, which may be this one, from q and p (or v) at its time and step.
+
+        Both models have the same coordinates. plain, pairs: what the contacts and the pairs of convex shapes of the
+        other are here, which keep what the last step left of them, or -1. fresh: some are as at a start.
+        """
+        cdef Busy mine = self.busy()
+        cdef Busy theirs = other.busy() if other is not self else None
+        cdef Clock now = other.lane.clock[0]
+        cdef long begun = other.shared.schedule.begun
+        cdef bint follows = self.ntouch and other.ntouch
+        cdef double moved = 0.0
+        cdef int jumped = 0
+        cdef list kept = None
+        cdef bytes node = b""
+        require_size(other.nq, self.nq, "entries of q of the other model")
+        require_size(other.nv, self.nv, "entries of v of the other model")
+        if follows:
+            require_size(plain.shape[0], other.contact.plain, "contacts of the other model")
+            require_size(pairs.shape[0], other.contact.pairs, "pairs of convex shapes of the other model")
+            kept = other.memory.seats.copies()
+            moved, jumped = other.contact.moved[0], other.post_contact.jumped[0]
+            node = (<char*>other.post_contact.node_before)[: self.nq * sizeof(double)]
+        self.place(now.t, entries(q, self.nq, "entries of q"), entries(x, self.nv, "entries of p or v"))
+        self.lane.clock.t0, self.lane.clock.steps = now.t0, now.steps
+        self.lane.clock.total_iterations, self.lane.clock.most_iterations = now.total_iterations, now.most_iterations
+        self.lane.clock.start = now.steps if fresh else now.start
+        self.shared.schedule.begun = begun
+        if not follows:
+            return
+        self.memory.seats.take_over(kept, plain, pairs)
+        self.name_seats()
+        self.contact.moved[0], self.post_contact.jumped[0] = moved, jumped
+        memcpy(self.post_contact.node_before, <const char*>node, self.nq * sizeof(double))
+        self.post_contact.first = now.t if steps_here(self.lane.clock) == 1 else NAN
+        self.on_impulse()
 
     @property
     def worst_contact(self):
@@ -555,7 +597,7 @@ cdef class ModelStepper(Stepper):
     cdef void start_run(self) noexcept nogil:
         Stepper.start_run(self)
         self.contact.have_list = self.contact.told2 = False
-        self.post_contact.first = self.lane.clock.t if self.lane.clock.steps == 1 else NAN
+        self.post_contact.first = self.lane.clock.t if steps_here(self.lane.clock) == 1 else NAN
 
     cdef void open_step(self) noexcept nogil:
         Stepper.open_step(self)
@@ -564,7 +606,7 @@ cdef class ModelStepper(Stepper):
 
     cdef void close_step(self) noexcept nogil:
         Stepper.close_step(self)
-        if self.lane.clock.steps == 1:
+        if steps_here(self.lane.clock) == 1:
             self.post_contact.first = self.lane.clock.t
         if self.ntouch:
             pass_node_on(self)

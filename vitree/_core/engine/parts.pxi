@@ -4,7 +4,8 @@ cdef struct Clock:          # kept: a run resumes from it
     double t                # [s] time of the state
     double t0               # [s] time of the state that was set
     double h_last           # [s] the previous step or substep, 0 if there is none
-    long steps              # taken since the state was set
+    long steps              # taken since the run began
+    long start              # value of `steps` where the state was set: zero, unless the model has changed in the run
     long total_iterations   # of these steps
     int most_iterations
     int restarted           # v_last does not belong to the previous step
@@ -16,10 +17,16 @@ cdef Clock* clock_make(Memory memory) except NULL:
     memory.bound_reals(&x.t0, 1, -DBL_MAX, DBL_MAX)
     memory.bound_reals(&x.h_last, 1, 0.0, DBL_MAX)
     memory.bound_long(&x.steps)
+    memory.bound_long(&x.start)
     memory.bound_long(&x.total_iterations)
     memory.bound_int(&x.most_iterations, 0, MOST_INT)
     memory.bound_int(&x.restarted, 0, 1)
     return x
+
+
+cdef inline long steps_here(const Clock* x) noexcept nogil:
+    # since the state was set
+    return x.steps - x.start
 
 
 cdef struct Now:            # scratch: the current step

@@ -439,7 +439,7 @@ cdef class Stepper:
     cdef void place(self, double t, const double* q, const double* x) noexcept nogil:
         cdef Clock* clock = self.lane.clock
         clock.t = clock.t0 = t
-        clock.steps = clock.total_iterations = clock.most_iterations = 0
+        clock.steps = clock.start = clock.total_iterations = clock.most_iterations = 0
         clock.h_last, clock.restarted = 0.0, True
         memcpy(self.lane.state.q, q, self.nq * sizeof(double))
         memcpy(self.lane.state.x, x, self.nv * sizeof(double))
@@ -769,6 +769,12 @@ cdef class Stepper:
             BufferView.of(self, self.lane.state.q, self.nq, True), BufferView.of(self, self.lane.state.x, self.nv, True),
             torque, BufferView.of(self, self.lane.drive.u, nu, False)))
 
+    def show_state(self, const double[::1] q, const double[::1] x):
+        """Write q and p (or v) into the windows alone, of a run that goes on with another stepper."""
+        cdef Busy busy = self.busy()
+        memcpy(self.lane.state.q, entries(q, self.nq, "entries of q"), self.nq * sizeof(double))
+        memcpy(self.lane.state.x, entries(x, self.nv, "entries of p or v"), self.nv * sizeof(double))
+
     def row(self, records, long row):
         """Write the state to a row of the records, with the data of the step that led to it."""
         cdef Busy busy = self.busy()
@@ -783,7 +789,7 @@ cdef class Stepper:
         for c in range(self.nv):
             x[row, c] = self.lane.state.x[c]
         for c in range(self.constraint_count()):
-            multipliers[row, c] = self.multiplier(c) if self.lane.clock.steps else NAN
+            multipliers[row, c] = self.multiplier(c) if steps_here(self.lane.clock) else NAN
 
     def velocity_here(self, double[::1] out, bint by_momentum):
         """Write the velocity (nv,) of the state, as the records have it; return whether the stepper can.
