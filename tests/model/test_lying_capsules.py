@@ -242,7 +242,7 @@ def test_the_core_has_the_gaps_of_python():
 @pytest.mark.parametrize("method", METHODS[:2])
 @pytest.mark.parametrize("seed", [10, 12])
 def test_rods_that_slide_beyond_the_ends_of_others(seed, method):
-    """The gap of two rods is that of segments: impulses are found where the lines of their axes cross beyond the ends."""
+    """The gap of two rods is that of segments: impulses are found where their lines cross beyond the ends."""
     rng, count, wall = np.random.default_rng(seed), 5, 0.35
     tree = vt.Tree("rods")
     for k in range(count):
