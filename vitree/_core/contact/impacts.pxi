@@ -83,6 +83,7 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
     cdef double gave
     cdef int k, status
     place_start(self, q)
+    place_left_facets(self)
     status = gather_at_rest(self, q)
     if status != OK:
         return status
@@ -105,6 +106,18 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
         take_frictionless(self)
     push_by(self, v)
     return OK
+
+
+cdef void place_left_facets(ModelStepper self) noexcept nogil:
+    # contacts within whose facets the end of the step has replaced by others: by those that its records have
+    cdef Touching* x = &self.contact
+    cdef Facet f
+    cdef int c, k
+    for k in range(x.asked_count if x.slots else 0):
+        c = x.asked[k]
+        if x.within[c] == INSIDE and self.touch[c].slot >= 0 and x.facet[self.touch[c].slot].kind == NO_FACET:
+            read_facet(x.facet_told + FACET_ROW * self.touch[c].slot + 7, &f)
+            touch_at(&self.touch[c], x.at1, x.pose1, NULL, &f, &x.here[c])
 
 
 cdef int impact_rebound(ModelStepper self, double* v) noexcept nogil:
