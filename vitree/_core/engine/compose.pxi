@@ -119,7 +119,7 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
             break
     if not solved and not best and now.cause == OK and self.ntouch and (
             touch.cut >= TOUCH_CUTS or not self.method.explicit):
-        # what normals that turn gain is least in the shortest parts
+        # the energy that turning normals add is least in the shortest parts
         solved = touch.fault == NORMALS_TURN and again(self, finest, True, &spent)
         if solved:
             note_halves(self)
