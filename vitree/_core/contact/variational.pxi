@@ -13,10 +13,11 @@ cdef double TOUCH_QUADRATIC = 1e-2
 cdef double TOUCH_ENOUGH = 0.1
 #: Steps whose impulses do not satisfy the laws fail where they multiply the kinetic energy by more
 cdef double BLOWN_UP = 100.0
-#: Steps in which normals turn by more than the angle of this cosine, or bodies by more than the root of this [rad], are
-#: repeated in parts where they gain more
+#: Steps in which normals turn by more than the angle of this cosine, places move by more than this share of a shape, or
+#: bodies turn by more than the root of this [rad], are repeated in parts where they gain more
 cdef double FAR_TURN = 0.1
 cdef double TURNED_NORMAL = 0.99
+cdef double MOVED_PLACE = 0.1
 cdef double MOST_GAIN = 1.5
 cdef double GAIN_BY_NORMALS = 1.02
 #: A residual is accepted where the last correction left more than this fraction of it
@@ -553,9 +554,17 @@ cdef bint blows_up(ModelStepper self) noexcept nogil:
     return not doubled_energy(self, self.lane.state.q2, self.lane.state.x2) <= BLOWN_UP * before
 
 
+cdef inline bint moves_far(const vt_contact* e, const Touch* here, const Touch* there) noexcept nogil:
+    # whether the normal of a facet turns far in a step, or its place moves far on a body, as of lines nearly along each other
+    cdef Vec3 a = sub(there.arm_a, here.arm_a), b = sub(there.arm_b, here.arm_b)
+    cdef double most_a = MOVED_PLACE * e.shape_a.reach, most_b = MOVED_PLACE * e.shape_b.reach
+    return (dot(here.n, there.n) < TURNED_NORMAL or dot(a, a) > most_a * most_a
+            or (e.body_b >= 0 and dot(b, b) > most_b * most_b))
+
+
 cdef bint gains_by_turning(ModelStepper self) noexcept nogil:
-    # whether impulses raise the kinetic energy at node 1 in a step within which normals of facets or bodies turn far: where
-    # the impulse acts along another direction than the gap of node 2 changes, it may do so
+    # whether impulses raise the kinetic energy at node 1 in a step within which facets or bodies turn or move far: where
+    # the impulse acts along another direction, or at another place, than the gap of node 2 changes, it may do so
     cdef Touching* x = &self.contact
     cdef double* p = self.lane.newton.spare
     cdef double before
@@ -564,7 +573,7 @@ cdef bint gains_by_turning(ModelStepper self) noexcept nogil:
     for k in range(x.count if x.slots else 0):
         i = x.member[k]
         turns = turns or (self.touch[i].kind == ON_FACET and x.cones.lam[x.cones.row[k]] > 0.0
-                          and dot(x.here[i].n, x.there[i].n) < TURNED_NORMAL)
+                          and moves_far(&self.touch[i], &x.here[i], &x.there[i]))
     if not turns:
         return False
     before = doubled_energy_before(self)
