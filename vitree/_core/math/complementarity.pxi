@@ -1042,7 +1042,7 @@ cdef double cone_alternate(ContactProblem* x, double best, double goal, double e
         if e < best and most <= SPLIT_MOST * largest(x.b, n):
             best = e
             memcpy(x.kept, x.lam, n * sizeof(double))
-        if best <= enough or not isfinite(e):
+        if best <= enough or not isfinite(e) or x.budget <= -LAST_RESORT:
             break
         # relative residuals of impulses and of velocities
         off, way = off / max(off_most, 1e-300), penalty * way / max(way_most, 1e-300)
