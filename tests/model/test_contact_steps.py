@@ -100,7 +100,7 @@ def test_recorded_problems_are_solved(k):
 
 
 def test_jams_are_solved_by_alternating_directions():
-    """Problems of ten rough bodies in a pit, of which corrections, sweeps and the proximal point iteration solved none."""
+    """Problems of ten rough bodies in a pit, of which corrections, sweeps and the proximal point solved none."""
     with np.load(DATA / "jams.npz") as kept:
         for k in range(int(kept["count"])):
             dim, G, b, mu, lead, start = (kept[f"{name}_{k}"] for name in ("dim", "G", "b", "mu", "lead", "start"))
