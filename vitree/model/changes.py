@@ -60,7 +60,8 @@ class Change:
         return self.kind in OF_MODELS
 
     def __repr__(self) -> str:
-        named = self.values.get("name") or self.values.get("body") or ", ".join(self.values)
+        values = self.values if isinstance(self.values, Mapping) else {}
+        named = values.get("name") or values.get("body") or ", ".join(map(str, values))
         return f"<vitree.Change {self.kind} {named!r} at t = {self.t:.9g} s>"
 
     @classmethod
@@ -75,7 +76,8 @@ class Change:
 
 def changes_of(settings: Mapping[str, Any]) -> tuple[Change, ...]:
     """Return the changes that the settings of a run tell of."""
-    return tuple(map(Change._read, several(settings.get("changes", ()), "changes", "a list of changes")))
+    told = of_kind(settings, Mapping, "settings", "a mapping").get("changes", ())
+    return tuple(map(Change._read, several(told, "changes", "a list of changes")))
 
 
 def require_one_model(settings: Mapping[str, Any], t: np.ndarray) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vitree._core import _vehicles
-from vitree.arguments import Asked, Keywords, mapping
+from vitree.arguments import Asked, Keywords, mapping, several
 from vitree.errors import InputError
 from vitree.integrators import scipy_ode
 from vitree.integrators.base import Integrator, Records, Torque
@@ -42,7 +42,7 @@ class OfVehicle(Integrator):
 
     def __init__(self, model: System, dt: float, *, torque: Torque = None, wrenches: Sequence[ExternalWrench] = (),
                  prescribed: Mapping[str, object] | None = None, **options: Any):  # fmt: skip
-        if wrenches:
+        if several(wrenches, "wrenches", "a sequence of wrenches"):
             raise InputError(
                 "wrenches", wrenches,
                 f'act on frames, and "{model.name}" has none; give control=, or make the vehicle with force='

@@ -196,7 +196,7 @@ class World:
         InputError, UnknownNameError
             If an argument is wrong, or a name is not known.
         """
-        if base is not None and base not in BASES:
+        if base is not None and not (isinstance(base, str) and base in BASES):
             words = ", ".join(f'"{word}"' for word in BASES)
             raise InputError("base", base, f"is not known; choose from {words}", choices=BASES)
         base = None if base == "auto" else base
