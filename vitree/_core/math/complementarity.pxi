@@ -948,8 +948,8 @@ cdef void project_on_cone(const ContactProblem* x, int i, const double* a, doubl
             z[k] = size * a[k]
 
 
-cdef void split_factor(ContactProblem* x, double penalty, const double* scale) noexcept nogil:
-    # T^T G T + penalty scale I, where lam = T (lam_n, beta), in its triangular factors
+cdef bint split_factor(ContactProblem* x, double penalty, const double* scale) noexcept nogil:
+    # T^T G T + penalty scale I, where lam = T (lam_n, beta), in its triangular factors; whether it has them
     cdef int i, j, k, o, n = x.n
     cdef double* H = x.G + n * n
     cdef const double* lead
@@ -962,7 +962,7 @@ cdef void split_factor(ContactProblem* x, double penalty, const double* scale) n
             vt_add_row(n if lead[j - 1] != 0.0 else 0, lead[j - 1], H + (o + j) * n, H + o * n)
     for k in range(n):
         H[k * (n + 1)] += penalty * scale[k]
-    lu_factor(H, n, x.order)
+    return lu_factor(H, n, x.order) == OK
 
 
 cdef inline void split_shift(const ContactProblem* x, int i, const double* y, double sign, double* s) noexcept nogil:
@@ -1009,7 +1009,8 @@ cdef double cone_alternate(ContactProblem* x, double best, double goal, double e
             b[o] += lead[j - 1] * x.b[o + j]
         split_shift(x, i, x.w + o, -1.0, s + o)
     for turn in range(SPLIT_ROUNDS):
-        split_factor(x, penalty, scale)
+        if not split_factor(x, penalty, scale):
+            break
         off = off_most = way = way_most = 0.0
         for k in range(SPLIT_PASSES):
             for i in range(n):
