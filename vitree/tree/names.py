@@ -58,7 +58,7 @@ NAMES: dict[type, dict[str, str]] = {
 #: Fields that hold texts which are no names.
 WORDS: dict[type, tuple[str, ...]] = {
     Coordinate: ("kind", "joint_kind"),
-    Geometry: ("kind", "filename", "role"),
+    Geometry: ("kind", "filename", "role", "texture"),
     PointConstraint: ("axes",),
     Wrench: ("axes",),
 }
