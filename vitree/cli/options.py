@@ -17,7 +17,18 @@ import numpy as np
 from vitree.arguments import Keywords
 from vitree.cli.base import Progress, argument, option
 from vitree.cli.console import counted, say
-from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_scene, is_vehicle, one_of, robots, vehicle
+from vitree.cli.names import (
+    METHOD_NAMES,
+    METHOD_OPTIONS,
+    SOLVERS,
+    VEHICLES,
+    is_scene,
+    is_vehicle,
+    methods,
+    one_of,
+    robots,
+    vehicle,
+)
 from vitree.cli.words import blaming
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
@@ -483,6 +494,15 @@ class Run(Steps):
     progress: Progress = None
 
 
+Method = Annotated[
+    Optional[str],  # noqa: UP045 (older Typer)
+    option(
+        "--method",
+        "-m",
+        text=f"Integrator, one of {METHOD_NAMES}. Default: linear-time, for vehicles lie.",
+        complete=methods,
+    ),
+]
 Imports = Annotated[
     Optional[list[str]],  # noqa: UP045
     option(

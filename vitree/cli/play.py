@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 from vitree.cli.base import option
-from vitree.cli.console import out, say
-from vitree.cli.names import METHOD_NAMES, methods
-from vitree.cli.options import Imports, Steps, Things, import_all
+from vitree.cli.options import Imports, Method, Steps, Things, import_all
 from vitree.cli.standing import Stand
-from vitree.cli.view import _has_display, _tell_missing
+from vitree.cli.view import serve
 from vitree.errors import InputError
 from vitree.run.controller import Control
 
@@ -19,15 +17,7 @@ def play(
     things: Things,
     start: Stand,
     steps: Steps,
-    method: Annotated[
-        Optional[str],  # noqa: UP045 (older Typer)
-        option(
-            "--method",
-            "-m",
-            text=f"Integrator, one of {METHOD_NAMES}. Default: linear-time, for vehicles lie.",
-            complete=methods,
-        ),
-    ] = None,
+    method: Method = None,
     imports: Imports = None,
     dt: Annotated[float, option("--dt", text="Time step, in s.")] = 1e-3,
     rate: Annotated[float, option("--rate", text="Simulated time per second, in s; 1 is real time.")] = 1.0,
@@ -77,16 +67,4 @@ def play(
     sim = Simulation(system, q, v, dt=dt, method=method, control=Control(inputs=inputs, targets=targets),
                      **steps.chosen())  # fmt: skip
     viewer = LiveViewer(sim, speed=rate, paused=paused, controller=controller, keyframes=keyframes, port=port)
-    try:
-        _tell_missing(viewer.missing)
-        if told:
-            say(told)
-        say("Ctrl-C ends it")
-        out(viewer.url, flush=True)
-        if _has_display() if browser is None else browser:
-            import webbrowser
-
-            webbrowser.open(viewer.url)
-        viewer.wait()
-    except KeyboardInterrupt:  # before it waited
-        viewer.stop()
+    serve(viewer, browser, told)

@@ -15,7 +15,7 @@ from vitree.arguments import Keywords
 from vitree.cli.base import Force, Json, Notes, option
 from vitree.cli.console import Bar, check_writable, counted, first_statement, out, print_json, say, warn, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
-from vitree.cli.options import Imports, Robot, Run, Start, Things, import_all, methods_of
+from vitree.cli.options import Imports, Method, Robot, Run, Start, Things, import_all, methods_of
 from vitree.cli.standing import Stand
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
@@ -45,15 +45,7 @@ def simulate(
     things: Things,
     start: Stand,
     run: Run,
-    method: Annotated[
-        Optional[str],  # noqa: UP045 (older Typer)
-        option(
-            "--method",
-            "-m",
-            text=f"Integrator, one of {METHOD_NAMES}. Default: linear-time, for vehicles lie.",
-            complete=methods,
-        ),
-    ] = None,
+    method: Method = None,
     imports: Imports = None,
     dt: Annotated[
         str, option("--dt", text="Time step, in s. auto: a constant step, chosen by trial runs of the first part.")

@@ -9,7 +9,7 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 from vitree.arguments import Keywords
 from vitree.cli.base import Force, Json, argument, option
@@ -20,6 +20,10 @@ from vitree.cli.words import blaming, in_options
 from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.results.units import labels_of
 from vitree.run.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from vitree.viewer.live import LiveViewer
+    from vitree.viewer.show import Viewer
 
 
 def load_runs(paths: list[str]) -> dict[str, Trajectory]:
@@ -130,8 +134,15 @@ def view(
         out(f"wrote {html}")
         return
     viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
+    serve(viewer, browser)
+
+
+def serve(viewer: Viewer | LiveViewer, browser: bool | None, told: str | None = None) -> None:
+    """Print where a page is, after what there is to be told, and serve it until Ctrl-C."""
     try:
         _tell_missing(viewer.missing)
+        if told:
+            say(told)
         say("Ctrl-C ends it")
         out(viewer.url, flush=True)
         if _has_display() if browser is None else browser:
