@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from chromium import launched
 from closed_chains import four_bar
-from pages import SHARP, SHOTS, changed, drawn, give, opened, picture, settled, wait_until
+from viewer_pages import SHARP, SHOTS, changed, drawn, give, opened, picture, settled, wait_until
 
 import vitree as vt
 from vitree import vehicles

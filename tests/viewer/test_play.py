@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 from chromium import launched
-from pages import SHARP, SHOTS, changed, drawn, give, opened, picture, wait_until
+from viewer_pages import SHARP, SHOTS, changed, drawn, give, opened, picture, wait_until
 
 import vitree as vt
 from vitree.errors import InputError, UnknownNameError
