@@ -125,15 +125,20 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
     cdef Touching* x = &self.contact
     cdef double* told
     cdef Vec3 lam, way
-    cdef double size
+    cdef double size, share = 1.0
     cdef int k, j, c, o
     keep_gaps(self)
     if not x.solved:
         x.have_ports[0] = False
         x.past.seen.count = 0
+        x.idled[0] = 0.0
         return
     if not self.method.explicit:
         learn_push(self)
+        if x.drifted:
+            # the error of the guess acted in each idle step, and the correction undoes all of it
+            share = 1.0 / (1.0 + x.idled[0])
+        x.idled[0] = x.idled[0] + 1.0 if x.idle else 0.0
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
         if stands(&self.touch[c]):
@@ -151,11 +156,12 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
         if x.arrives[c]:
             told[6] = -0.0      # the sign marks in records that it rebounds there
         lam = world_impulse(self, k, x.cones.lam + o)
+        store3(told, add(load3(told), lam))
+        if self.touch[c].stiffness != INFINITY:
+            store3(told, add(load3(told), load3(x.late_of + 3 * c)))
+        if share < 1.0:
+            lam = add(scale(share, lam), scale(1.0 - share, world_impulse(self, k, x.cones.given + o)))
         store3(x.lam + 3 * c, lam)
-        for j in range(3):
-            told[j] += x.lam[3 * c + j]
-            if self.touch[c].stiffness != INFINITY:
-                told[j] += x.late_of[3 * c + j]
         if x.cones.dim[k] > 3:
             keep_turning(self, k)
         elif x.cones.dim[k] == 3:

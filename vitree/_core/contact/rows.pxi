@@ -36,6 +36,7 @@ cdef struct TouchTree:      # coupled bodies, and their coordinates
     int body_end
     int v
     int v_end
+    bint still              # does not move but for rounding errors
 
 
 cdef struct TouchGroup:     # contacts in the solve that are coupled by the trees that they touch
@@ -193,6 +194,9 @@ cdef struct Touching:
     double* u               # (ports,) the impulses as wrenches in the ports
     int fresh               # nothing was tried in this step
     int foretold            # u is that of previous steps, not of the current impulses
+    bint drifted            # a correction of this step, its only one, ends a drift
+    bint idle               # the impulses are those that it began with
+    double* idled           # (1,) so many steps up to the last one were idle
     int corrected           # nothing is left to correct
     TouchRow* W1            # (rows of the cones,)
     TouchRow* W2
@@ -355,7 +359,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int count,
     seated(x, seats, &x.target, sizeof(double), SCRATCH)
     seated(x, seats, &x.active, sizeof(int), KEPT, 0, ARRIVED)
     seated(x, seats, &x.gap_before, sizeof(double), KEPT)
-    x.moved = memory.kept_reals(1)
+    x.moved, x.idled = memory.kept_reals(1), memory.kept_reals(1)
     x.most_ports = list.ports
     x.most_blocks = min(<size_t>list.ports * list.ports, KEPT_PORTS * KEPT_PORTS + KEPT_BLOCKS * <size_t>m.nbody)
     x.most_rows = min(<size_t>min(list.ports, KEPT_PORTS) * m.nv, KEPT_PORTS * KEPT_PORTS + KEPT_BLOCKS * <size_t>m.nbody)

@@ -22,6 +22,10 @@ cdef double MOST_GAIN = 1.5
 cdef double GAIN_BY_NORMALS = 1.02
 #: A residual is accepted where the last correction left more than this fraction of it
 cdef double TOUCH_SLOW = 0.7
+#: Increments up to this fraction of the distance from the origin consist of rounding errors; a residual up to so many times
+#: the tolerance, of a step that begins with the impulses of the last one, is a drift that such errors left
+cdef double STILL = 1e-13
+cdef double DRIFTED = 100.0
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -280,10 +284,11 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
     cdef int k, status
     p.solver, p.k, p.most, p.turned, p.required_signs, p.signs_ok = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
     p.rings = self.lane.guess.rings
+    hold_still(self)
     if not foretell(self):
         gather_push(self)
     kick_node(self)
-    x.cut, x.residue, x.remains = 0, 0.0, 0.0
+    x.cut, x.residue, x.remains, x.drifted, x.idle = 0, 0.0, 0.0, False, True
     for k in range(TOUCH_PASSES):
         e = variational_residual(self)
         if self.lane.now.cause == CALLBACK_FAILED:
@@ -347,9 +352,11 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
             if self.rolls:
                 see_ports(self)
             couple_contacts(self, contact_P(self), x.W2)
+        memcpy(x.cones.given, x.cones.lam, x.cones.n * sizeof(double))
         status = correct_touches(self)
         if status != OK:
             return status
+        x.drifted, x.idle = k == 0 and x.before <= DRIFTED * goal, False
         self.lane.now.iterations += 1
         if x.corrected:
             x.passes += k
@@ -367,6 +374,21 @@ cdef bint gaps_hold(ModelStepper self, double goal) noexcept nogil:
         if y.law[k] == CONE and not fabs(y.F[y.row[k]]) <= goal:
             return False
     return True
+
+
+cdef void hold_still(ModelStepper self) noexcept nogil:
+    # no motion as the guess of trees whose predicted one consists of rounding errors, which extrapolation would amplify.
+    # What the momenta have of it remains in their residual
+    cdef Touching* x = &self.contact
+    cdef TouchTree* on
+    cdef double* y
+    cdef int t
+    for t in range(x.trees):
+        on = &x.tree[t]
+        y = self.lane.newton.y + on.v
+        on.still = not self.shared.m.nlocked and largest(y, on.v_end - on.v) <= STILL * x.reach
+        if on.still:
+            memset(y, 0, (on.v_end - on.v) * sizeof(double))
 
 
 cdef bint foretell(ModelStepper self) noexcept nogil:
@@ -396,8 +418,8 @@ cdef double stay(ModelStepper self, double e) noexcept nogil:
     for k in range(x.groups):
         x.group[k].foretold = False
     for t in range(x.trees):
-        if x.group_of_tree[t] >= 0 and (error_of_tree(self, t, newton.r) + error_of_tree(self, t, newton.d)
-                                        > newton.now.goal):
+        if x.group_of_tree[t] >= 0 and not x.tree[t].still and (
+                error_of_tree(self, t, newton.r) + error_of_tree(self, t, newton.d) > newton.now.goal):
             x.group[x.group_of_tree[t]].foretold = True
     if not some_stay(self):
         return e
