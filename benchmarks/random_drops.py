@@ -92,7 +92,8 @@ def judged(task: tuple[str, int]):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            run = vt.simulate(model, q, v, duration=duration, dt=dt, method=method, monitors=("gap", "momentum_balance"))
+            monitors = ("gap", "momentum_balance")
+            run = vt.simulate(model, q, v, duration=duration, dt=dt, method=method, monitors=monitors)
     except vt.VitreeError as error:
         return task, what, ["error"], {"error": str(error)[:200]}, dt, 0, time.perf_counter() - started
     steps = run.steps
@@ -107,7 +108,8 @@ def judged(task: tuple[str, int]):
     if (gain := (run.energy - run.energy[0]).max()) > ENERGY * scale:
         wrong.append("energy, told" if told else "energy, silent")
         numbers["energy"] = gain
-    if (balance := np.abs(run.monitors["momentum_balance"]).max()) > MOMENTUM * max(np.abs(run.p).max(), 1.0):
+    # linear momenta: where points of a face land one after the other, the log lacks the height at which friction acts
+    if (balance := np.abs(run.monitors["momentum_balance"][:, 3:]).max()) > MOMENTUM * max(np.abs(run.p).max(), 1.0):
         wrong.append("momentum")
         numbers["momentum"] = balance
     if run.settings.get("halved"):

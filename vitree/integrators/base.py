@@ -113,6 +113,8 @@ class Records:
     @property
     def contacts(self) -> np.ndarray:
         """The contacts of all rows (n, 9), or more columns where convex shapes may touch."""
+        if len(self.touched) == 1:
+            return self.touched[0]
         return np.concatenate(self.touched) if self.touched else np.empty((0, CONTACT_COLUMNS))
 
     @property

@@ -152,7 +152,8 @@ class Monitors:
         if n and "constraint" in self.names:
             self.arrays["constraint"][here] = np.abs(model._constraint_errors(every.q[:n])).max(axis=1, initial=0.0)
         kept = np.arange(stride - 1 - self.done % stride, n, stride)
-        steps = _Steps(self, integrator, every) if n else None
+        touched = every.contacts
+        steps = self._steps(integrator, every, touched, kept) if n else None
         if steps is not None:
             for name in ("gap", "contact_work", "momentum_balance"):
                 if name in self.names:
@@ -171,12 +172,23 @@ class Monitors:
             at = records.rows + np.searchsorted(kept, rows[:, 0])
             records.driven.append(np.column_stack([at, rows[:, 1:]]))
             every.driven.clear()
-        touched = every.contacts
         at = np.searchsorted(kept, touched[:, 0])
         there = (at < len(kept)) & (kept[np.minimum(at, len(kept) - 1)] == touched[:, 0]) if len(kept) else at < 0
         records.touched.append(np.column_stack([records.rows + at[there], touched[there, 1:]]))
         every.touched.clear()
         records.rows += len(kept)
+
+    def _steps(self, integrator: Integrator, every: Records, touched: np.ndarray, kept: np.ndarray) -> _Steps:
+        """Return the steps with their contacts ``touched``, or with those of ``kept`` steps where no others count."""
+        parts = integrator.parts()
+        if parts is not None and not len(parts[0]):
+            parts = None
+        if parts is None and not {"contact_work", "momentum_balance"} & set(self.names):
+            # those of a kept step, of the step before it, and of the last one
+            counts = np.zeros(every.rows, bool)
+            counts[kept] = counts[np.maximum(kept - 1, 0)] = counts[-1] = True
+            touched = touched[counts[touched[:, 0].astype(int)]]
+        return _Steps(self, integrator, every, touched, parts)
 
     def _grow(self, rows: int) -> None:
         """Make room for so many steps."""
@@ -199,16 +211,20 @@ class _Steps:
     integrator : Integrator
     every : Records
         The ends of the steps.
+    rows : (n, 9) array
+        Their contacts.
+    parts : pair of arrays, optional
+        As of ``integrator.parts()``, where steps were taken in parts.
     """
 
-    def __init__(self, of: Monitors, integrator: Integrator, every: Records):
+    def __init__(self, of: Monitors, integrator: Integrator, every: Records, rows: np.ndarray,
+                 parts: tuple[np.ndarray, np.ndarray] | None):  # fmt: skip
         n, self.model, self.integrator = every.rows, of.model, integrator
         self.touches = isinstance(of.model, Model) and of.model.has_contact
         self.q, self.x = (np.vstack([one, rows[:n]]) for one, rows in zip(of._start, (every.q, every.x), strict=True))
         self.t = np.append(of._time, every.t[:n])
-        self.first, rows = np.arange(n), every.contacts
-        parts = integrator.parts()
-        if parts is not None and len(parts[0]):
+        self.first = np.arange(n)
+        if parts is not None:
             rows = self._part(integrator, *parts, rows)
         self.rows = signed(of.model, rows) if self.touches else rows
         at, self.number = self.rows[:, 0].astype(int), self.rows[:, 1].astype(int)

@@ -842,7 +842,7 @@ cdef Vec3 body_point(ModelStepper self, int c) noexcept nogil:
     return tmul(self.contact.pose1[self.touch[c].body_a].R, self.contact.here[c].arm_a)
 
 
-cdef bint on_patch(ModelStepper self, int c) noexcept nogil:
+cdef inline bint on_patch(ModelStepper self, int c) noexcept nogil:
     return slides_flat(&self.contact, &self.touch[c]) and self.contact.patch_count[self.touch[c].patch] > 1
 
 

@@ -376,7 +376,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     cdef double rank = 0.0, away, least_away = INFINITY, beside = BESIDE_ON_AXIS if f.fb.kind == EDGE else BESIDE
     cdef Facet g = f[0]
     cdef Touch here, there
-    bracketed = (root_on_curve(self, first, False, &g) or root_on_curve(self, first, True, &g)) and x.joins < MOVING_JOINS
+    bracketed = x.joins < MOVING_JOINS and (root_on_curve(self, first, False, &g) or root_on_curve(self, first, True, &g))
     for j in range(MOST_FACETS):
         if x.facet[slot + j].kind != NO_FACET and same_facet(f, &x.facet[slot + j]):
             if same_place(&f.fa, &x.facet[slot + j].fa) and same_place(&f.fb, &x.facet[slot + j].fb):

@@ -340,7 +340,7 @@ cdef inline bint rolls_at(const Feature* f) noexcept nogil:
         (f.kind == VERTEX or f.kind == EDGE) and f.size > 0.0)
 
 
-cdef bint slides_flat(const Touching* x, const vt_contact* e) noexcept nogil:
+cdef inline bint slides_flat(const Touching* x, const vt_contact* e) noexcept nogil:
     # whether it is a point of a patch, all of whose points slide and rotate as one
     cdef const Facet* f
     if e.patch < 0 or e.slot < 0:

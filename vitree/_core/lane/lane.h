@@ -208,6 +208,29 @@ VT_INLINE void vt_times_six(const double *A, ptrdiff_t stride, const double *b, 
     for (int k = 0; k < 6; k++, A += stride) out[k] = vt_inner(6, A, b);
 }
 
+/* a^T A b of six rows and columns: the products of the columns of a^T A and b are added one after the other */
+VT_INLINE double vt_form_six(const double *a, const double *A, ptrdiff_t stride, const double *b)
+{
+    double c[6];
+#ifdef VT_ROWS
+    vt_four u = a[0] * *(const vt_four *)A;
+    vt_two v = a[0] * *(const vt_two *)(A + 4);
+    for (int k = 1; k < 6; k++) {
+        u += a[k] * *(const vt_four *)(A + k * stride);
+        v += a[k] * *(const vt_two *)(A + k * stride + 4);
+    }
+    *(vt_four *)c = u * *(const vt_four *)b;
+    *(vt_two *)(c + 4) = v * *(const vt_two *)(b + 4);
+#else
+    for (int j = 0; j < 6; j++) {
+        c[j] = a[0] * A[j];
+        for (int k = 1; k < 6; k++) c[j] += a[k] * A[k * stride + j];
+        c[j] *= b[j];
+    }
+#endif
+    return ((((c[0] + c[1]) + c[2]) + c[3]) + c[4]) + c[5];
+}
+
 /* C += p Y of so many rows p of three columns and six columns of Y; `stride` between the columns of p and the rows of C */
 VT_INLINE void vt_add_three(int rows, const double *p0, const double *p1, const double *p2, const double *Y, ptrdiff_t stride,
                             double *C)

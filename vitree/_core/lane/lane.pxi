@@ -14,6 +14,7 @@ cdef extern from "lane.h" nogil:
     int vt_farthest(int n, Py_ssize_t stride, const double* x, const double* m) noexcept
     void vt_three_sixes(const double* T, Py_ssize_t stride, const double* w0, const double* w1, const double* w2,
                         double* Y) noexcept
+    double vt_form_six(const double* a, const double* A, Py_ssize_t stride, const double* b) noexcept
     void vt_times_six(const double* A, Py_ssize_t stride, const double* b, double* out) noexcept
     void vt_add_three(int rows, const double* p0, const double* p1, const double* p2, const double* Y, Py_ssize_t stride,
                       double* C) noexcept

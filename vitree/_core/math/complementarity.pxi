@@ -5,7 +5,8 @@
 # Other rows have the laws of rows.pxi.
 # The natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F with a line
 # search converges from most guesses. Where |F| has other minima, at the edges of sticking and sliding and in jams, the
-# proximal point iteration follows (Rockafellar 1976). The corrections of a step are bounded. One lane.
+# alternating direction method of multipliers, sweeps and the proximal point iteration (Rockafellar 1976) follow. The
+# corrections of a step are bounded. One lane.
 
 cdef enum:
     WIDE = 6                # most rows of a contact: the width of its blocks
@@ -260,9 +261,7 @@ cdef inline double port_block(const ContactProblem* x, const double* a, int rows
     cdef int i, width = x.on.size[x.on.of_port[row] - x.on.base]
     cdef const double* P = port_answer(x, row) + column
     if rows == 6 and columns == 6:
-        for i in range(6):
-            s += a[i] * vt_inner(6, P + i * width, b)
-        return s
+        return vt_form_six(a, P, width, b)
     for i in range(rows):
         s += a[i] * vt_inner(columns, P + i * width, b)
     return s
