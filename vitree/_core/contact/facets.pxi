@@ -123,6 +123,8 @@ cdef void face_each_other(ModelStepper self, int k) noexcept nogil:
         return
     for i in range(facets_of(&A, &B, first_direction(&A, &B), &x.at[e.seat], found)):
         x.facet[e.slot + i] = found[i]
+    # what the end of the step finds replaces them
+    x.at[e.seat].place = vec3(INFINITY, 0.0, 0.0)
 
 
 cdef inline bint is_point(const vt_shape* s) noexcept nogil:
@@ -353,6 +355,7 @@ cdef inline void facet_at_nodes(ModelStepper self, int c, const Facet* f, Touch*
     # a facet at both nodes
     cdef Touching* x = &self.contact
     touch_at(&self.touch[c], x.at1, x.pose1, NULL, f, here)
+    across(here)
     touch_at(&self.touch[c], x.at2, x.pose2, here, f, there)
 
 
