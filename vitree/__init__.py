@@ -36,6 +36,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
 from vitree.mechanism.pushes import ExternalWrench, Impulse
+from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.changes import Change
 from vitree.model.configurations import independent_constraints, satisfy_constraints
 from vitree.model.model import EulerModel, Model, ReducedModel
@@ -84,6 +85,7 @@ __all__ = [
     "METHODS",
     "Attraction",
     "AxisConstraint",
+    "BallLimit",
     "BodyState",
     "Box",
     "CallableError",
@@ -144,6 +146,7 @@ __all__ = [
     "Report",
     "RollingConstraint",
     "Rollout",
+    "Rope",
     "SavedState",
     "Simulation",
     "Sphere",

@@ -256,7 +256,7 @@ cdef class ContactList:
         cdef int k, j
         cdef const double[:, ::1] coefficients
         cdef vt_contact* e
-        self.plain, self.shapes = len(contacts), shapes
+        self.plain, self.shapes, self.strung = len(contacts), shapes, []
         self.list = <vt_contact*>calloc(max(self.plain, 1), sizeof(vt_contact))
         if self.list == NULL:
             raise MemoryError
@@ -296,6 +296,7 @@ cdef class ContactList:
             e.slot = e.seat = -1
             if e.kind == ON_FACET:
                 raise ValueError("contacts of convex shapes follow from the pairs")
+            self.take_eyelets(e, one.get("eyelets", ()))
             if e.kind == ROLLS and e.dim != e.holds[0] + e.holds[1] + e.holds[2]:
                 raise ValueError("what rolls has a row for each direction that it holds")
             self.patches = max(self.patches, e.patch + 1)
@@ -304,6 +305,16 @@ cdef class ContactList:
         self.take_pairs(facing, surfaces, at)
         if spans is not None:
             self.take_spans(spans)
+
+    cdef int take_eyelets(self, vt_contact* e, points) except -1:
+        cdef vt_eyelet* to = <vt_eyelet*>room(self.strung, len(points) * sizeof(vt_eyelet))
+        cdef int k, j
+        e.eyelet, e.eyelets = to, len(points)
+        for k, (body, point) in enumerate(points):
+            to[k].body = body
+            for j in range(3):
+                to[k].point[j] = point[j]
+        return 0
 
     cdef int take_pairs(self, facing, surfaces, int at) except -1:
         cdef int k

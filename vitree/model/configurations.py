@@ -19,7 +19,7 @@ from vitree.mechanism.floating import roots_of
 from vitree.mechanism.spans import MOST_FACETS
 from vitree.model.broadcasting import guarded
 from vitree.model.candidates import named_side
-from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of
+from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of, unilateral_gaps
 from vitree.model.dynamics import FACES
 from vitree.model.model import Model
 from vitree.model.placement import ways_up
@@ -497,6 +497,10 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
     beyond = [(max(low - q[at], q[at] - high), joint.name, float(q[at]), entry, low, high)
               for joint, at, entry, low, high in limits_of(full.joints, full.constraints)
               if full.limits == "enforce" and not low - most <= q[at] <= high + most]  # fmt: skip
+    names, rest, _ = unilateral_gaps(full, q)
+    if len(rest) and rest.min() < -most:
+        raise InputError(f"the {names[int(rest.argmin())]} is passed by {-rest.min():.3g} (m or rad) {when}; start "
+                         "within it, as vt.feasible_start(model, q) does")  # fmt: skip
     if beyond:
         _, name, x, entry, low, high = max(beyond)
         others = f", and {len(beyond) - 1} more joints are beyond theirs" if len(beyond) > 1 else ""
@@ -559,6 +563,8 @@ def amiss_at(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tupl
             found += [(f'"{a}" and {named_side(b)} overlapped', off) for (a, b), off in worst.items()]
         for joint, beyond, _ in _beyond(model, q, v, dt):
             found.append((f'"{joint}" was beyond its limit', abs(beyond)))
+        sides, rest, _ = unilateral_gaps(model, q)
+        found += [(f"the {side} was passed", -float(x)) for side, x in zip(sides, rest, strict=True) if x < -OVERLAP]
     if model.constraints:
         errors = np.abs(model._constraint_errors(q[None])[0])
         found += [(f"the {model.constraints[k].name} was open", float(errors[k]))
@@ -630,6 +636,8 @@ def _closed(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray
             h, rows = gap[which], gap_rates(model, q, which)
             for _, over, entry in _beyond(model, q, v, dt):
                 h, rows = np.append(h, over), np.vstack([rows, np.eye(model.nv)[entry]])
+            _, rest, slopes = unilateral_gaps(model, q)
+            h, rows = np.append(h, rest[rest < -ZERO]), np.vstack([rows, slopes[rest < -ZERO]])
         if model.constraints:
             errors, Dh = (x[0] for x in model._constraint_rows(q[None]))
             h, rows = np.append(h, errors), np.vstack([rows, Dh])

@@ -24,6 +24,7 @@ from vitree.model.configurations import (
     satisfy_constraints,
     within_limits,
 )
+from vitree.model.contacts import unilateral_gaps
 from vitree.model.model import Model
 from vitree.model.placement import WALL, up_of, ways_up
 
@@ -229,6 +230,8 @@ def _together(model: Model, q: np.ndarray) -> np.ndarray | None:
             gap = gaps_of(model, q)[0] + rebounds(model, q, still, 0.0)
             near = np.flatnonzero(gap < max(REACH, -2 * gap.min(initial=0.0)))
             h, rows = np.append(h, gap[near]), np.vstack([rows, gap_rates(model, q, near)])
+            _, rest, slopes = unilateral_gaps(model, q)
+            h, rows = np.append(h, rest), np.vstack([rows, slopes])
         for _, at, entry, low, high in limits_of(model.joints, model.constraints) if model.limits == "enforce" else ():
             for rest, sign in ((q[at] - low, 1.0), (high - q[at], -1.0)):
                 if rest < LARGEST:

@@ -23,6 +23,7 @@ from vitree.mechanism.loads import (
     Spring,
     Wrench,
 )
+from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.user_inputs import Written
 from vitree.tree.elements import Body, Coordinate, Fixed
 from vitree.wording import text_of
@@ -53,6 +54,8 @@ NAMES: dict[type, dict[str, str]] = {
     Contact: {"frame": FRAME},
     NoContact: {"a": FRAME, "b": FRAME},
     RollingConstraint: {"frame": FRAME},
+    Rope: {"points": FRAME, "label": LABEL},
+    BallLimit: {"joint": JOINT},
     Ground: {},
 }
 #: Fields that hold texts which are no names.
