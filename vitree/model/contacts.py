@@ -14,6 +14,7 @@ from vitree.arguments import entries
 from vitree.findings import Finding, Report
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.spans import AT_LENGTH, AT_SWING, AT_TWIST, MOST_FACETS
+from vitree.mechanism.unilateral import ROPE
 from vitree.model.broadcasting import finite_result, of_full
 from vitree.model.candidates import (
     BALL_BOX,
@@ -453,13 +454,15 @@ def rows_of_numbers(model: ContactMethods, number: np.ndarray, q: np.ndarray) ->
 
 
 def unilateral_gaps(model: ContactMethods, q: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return names, gaps (n,) [m or rad] and derivatives (n, nv) of these, of ropes and limits of ball joints."""
+    """Return names, gaps (n,) [m or rad] and derivatives (n, nv) of these, of rigid ropes and limits of ball joints."""
     made = number_rows(model.flat) if model.flat.unilateral else []
     first = model.contact_list.count - len(made)
-    which = [k for k, row in enumerate(made) if row["kind"] in (AT_LENGTH, AT_SWING, AT_TWIST)]
+    which = [k for k, row in enumerate(made) if row["kind"] in (AT_LENGTH, AT_SWING, AT_TWIST)
+             and not np.isfinite(row.get("stiffness", np.inf))]  # fmt: skip
     if not which:
         return [], np.zeros(0), np.zeros((0, model.nv))
-    names = [" of ".join(reversed(model._contact_names[first + k])) for k in which]
+    names = [one if other == ROPE else f'{other} of "{one}"'
+             for one, other in (model._contact_names[first + k] for k in which)]  # fmt: skip
     number = np.array([first + k for k in which], dtype=np.intp)
     gaps, rows = core.single_rows(model.core, model.contact_list, number, np.tile(q, (len(which), 1)))
     return names, gaps, rows
