@@ -250,8 +250,8 @@ class Flat:
             of_kind(contact, (Contact, NoContact), "contacts", "a sequence of Contact and NoContact")
         for each in self.rolling:
             of_kind(each, RollingConstraint, "rolling", "a sequence of RollingConstraint")
-        for each in self.unilateral:
-            of_kind(each, (Rope, BallLimit), "unilateral", "a sequence of Rope and BallLimit")
+        for one in self.unilateral:
+            of_kind(one, (Rope, BallLimit), "unilateral", "a sequence of Rope and BallLimit")
         of_kind(self.ground, (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
         _require_start(self)
         for name in ("limits", "velocity_limits"):

@@ -281,11 +281,10 @@ def generalized(
 
 def _row_of_number(model: DynamicsMethods, q: np.ndarray, name: str, other: str) -> np.ndarray:
     """The joint forces (nv,) of a unit force of a limit, a rope or dry friction."""
-    if other not in (ROPE, SWING_LIMIT, TWIST_LIMIT):
-        out: np.ndarray = np.eye(model.nv)[model.joint(name).v_slice.start]
-        return out
     number = [k for k, pair in enumerate(model._contact_names) if pair == (name, other)]
-    return rows_of_numbers(model, np.array(number[:1]), q[None])[1][0]
+    out: np.ndarray = np.eye(model.nv)[model.joint(name).v_slice.start] if other not in (
+        ROPE, SWING_LIMIT, TWIST_LIMIT) else rows_of_numbers(model, np.array(number[:1]), q[None])[1][0]  # fmt: skip
+    return out
 
 
 @quiet

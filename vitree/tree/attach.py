@@ -32,8 +32,10 @@ class Joined(Protocol):
     loads: list[Any]
     contacts: list[Any]
     rolling: list[Any]
+    unilateral: list[Any]
     ground: Ground | None
     limits: str
+    velocity_limits: str
     start: dict[str, Any]
     world: Frame
     parts: int

@@ -82,8 +82,9 @@ class Tree:
     limits : {"report", "enforce", "ignore"}
         Treatment of joint limits: a run that exceeds one says so; enforced; or no treatment.
     velocity_limits : {"report", "enforce", "ignore"}
-        The same of limits of velocity of joints of one coordinate. Enforced, the mean velocity over a step does not
-        exceed the limit, by an impulse at the step's start, and neither do velocities at nodes.
+        The same of limits of velocity of joints of one coordinate. Enforced, the velocity over each step,
+        (q2 - q1)/dt, does not exceed the limit, by an impulse at the step's start, nor does the velocity at nodes to
+        which such steps lead. At the node before the first of them it may exceed it by half a step's acceleration.
     report : Report
         Findings of the reader in the file of the tree.
     start : dict of str to numbers
