@@ -297,22 +297,30 @@ def require_satisfied(model: Model, q: np.ndarray) -> None:
         raise InputError("q0", q, f"does not satisfy the {model.constraints[worst].name}: {off}; {remedy}")
 
 
+class DependentConstraintsError(InputError):
+    """The constraints depend on each other at a start; ``q`` (nq,) is where, of the model with all coordinates."""
+
+    q: np.ndarray
+
+
 def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> None:
     """Raise if a start misses the model's constraints, or they depend on each other there.
 
-    Raises an InputError if so; the text names the constraint and the remedy.
+    Raises an InputError if so, a DependentConstraintsError of the second; the text names the constraint and the remedy.
     """
     h, Dh = (rows[0] for rows in model._constraint_rows(q[None]))
     if any(map(_faces, model.constraints)) or not np.abs(h).max(initial=0.0) <= CONSISTENT:
         require_satisfied(model, q)
     tied = dependent(Dh[:, ~np.asarray(model.flat.kinematic, dtype=bool)])
     if tied:
-        raise InputError(
+        error = DependentConstraintsError(
             "the constraints depend on each other at q0 (one too many, or a singular configuration): "
             + "; ".join(model.constraints[k].name for k in tied)
             + "; vitree.feasible_start(model, q0), as vitree.independent_constraints(model, q0), leaves out those that "
             "others imply; or start elsewhere"
         )
+        error.q = q
+        raise error
     if v is not None and len(Dh):
         size = max(1.0, float(np.abs(v).max()))
         rate = Dh @ (v / size)

@@ -177,6 +177,31 @@ def _moved(model: Model, start: np.ndarray, end: np.ndarray) -> tuple[str, float
     return name, farthest, base, turn, near and base <= NEAR and turn <= TURNED
 
 
+def without_implied(model: object, q: np.ndarray) -> Model | None:
+    """Return a model whose constraints do not depend on each other at q of all joints, or None.
+
+    Constraints are left out that others imply at q and around it, so that every motion which the others allow keeps
+    them. There is none where this does not make the rest independent, as in a singular configuration. The names of
+    those left out are the attribute ``implied`` of the model with all coordinates.
+    """
+    if not isinstance(model, Model):
+        return None
+    lean, dropped = _independent(model, q)
+    full: Model = lean.full
+    free = ~np.asarray(full.flat.kinematic, dtype=bool)
+    if not dropped or dependent(full._constraint_rows(q[None])[1][0][:, free]):
+        return None
+    vars(full)["implied"] = dropped
+    return lean
+
+
+def implied_text(names: tuple[str, ...]) -> str:
+    """Return the warning of a run without constraints of these names."""
+    listed = "; ".join(names[:NAMED]) + (f"; and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return (f"Constraints were left out, for others imply them: {listed}. They hold all the same; the forces are those "
+            "of the others, whose multipliers the run has.")  # fmt: skip
+
+
 def _independent(model: Model, q: np.ndarray) -> tuple[Model, tuple[str, ...]]:
     """Return the model without constraints that others imply at q of all joints, and the names of these."""
     full: Model = model.full
@@ -184,7 +209,9 @@ def _independent(model: Model, q: np.ndarray) -> tuple[Model, tuple[str, ...]]:
     if not full.constraints or not dependent(full._constraint_rows(q[None])[1][0][:, free]):
         return model, ()
     kept = independent_constraints(full, q)
-    stay = {id(each) for each in kept} | {id(each) for each in full.constraints if isinstance(each, Coupling)}
+    stay = {id(each) for each in kept}
+    if model is not full:  # its couplings are what it is reduced by
+        stay |= {id(each) for each in full.constraints if isinstance(each, Coupling)}
     constraints = tuple(each for each in full.constraints if id(each) in stay)
     dropped = tuple(each.name for each in full.constraints if id(each) not in stay)
     lean = Model(replace(full.flat, constraints=constraints))
