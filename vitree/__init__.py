@@ -34,7 +34,17 @@ from vitree.mechanism.constraints import (
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
-from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
+from vitree.mechanism.loads import (
+    Attraction,
+    BallSpring,
+    Damper,
+    Gravity,
+    JointForce,
+    JointSpring,
+    NonlinearSpring,
+    Spring,
+    Wrench,
+)
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.changes import Change
@@ -86,6 +96,7 @@ __all__ = [
     "Attraction",
     "AxisConstraint",
     "BallLimit",
+    "BallSpring",
     "BodyState",
     "Box",
     "CallableError",

@@ -69,10 +69,11 @@ cdef struct vt_load:
     int axes            # of a wrench
     int iq              # of a joint's load
     int iv
-    int input           # which input multiplies it, or -1
+    int input           # which input multiplies it, or -1; of a ball spring the first of its reference
+    int inputs[3]       # of a ball spring: the rotation vector of its reference
     double point_a[3]   # [m] in the bodies' core frames
     double point_b[3]
-    double wrench[6]    # torque [N m], force [N]
+    double wrench[6]    # torque [N m], force [N]; of a ball spring its reference, a quaternion
     double factor       # force, stiffness, damping, or constant times both masses
     double rest         # length or angle without force
     vt_table table
@@ -207,6 +208,7 @@ cdef enum:
     JOINT_FORCE = 5
     JOINT_SPRING = 6
     JOINT_TABLE = 7
+    BALL_SPRING = 8     # of a ball joint, by the rotation vector from a reference
 
 cdef enum:              # axes of a wrench
     HYBRID = 0          # the world's, about the point
@@ -234,6 +236,7 @@ cdef enum:
     AT_SWING = 9           # the angle between an axis and itself, turned by a ball joint, up to the bound
     AT_TWIST = 10          # the rotation about that axis at its limit
     AT_SPEED = 11          # the velocity of a coordinate at its limit
+    AT_ANGLE = 12          # the angle of a ball joint's rotation, up to the bound
 
 # How constraints are solved (mechanism/plans.py): islands, fronts and trains of gears.
 

@@ -154,13 +154,15 @@ cdef class LoadList:
             e.axes, e.iq, e.iv = load.get("axes", 0), load.get("iq", -1), load.get("iv", -1)
             e.factor, e.rest = load.get("factor", 0.0), load.get("rest", 0.0)
             e.input, wrench = load.get("input", -1), load.get("wrench", (0.0,) * 6)
+            for j in range(3):
+                e.inputs[j] = load.get("inputs", (-1, -1, -1))[j]
             for j in range(6):
                 e.wrench[j] = wrench[j]
             for j in range(3):
                 e.point_a[j], e.point_b[j] = load.get("point_a", (0.0,) * 3)[j], load.get("point_b", (0.0,) * 3)[j]
             if "table" in load:
                 copy_table(self.memory, &e.table, load["table"])
-            self.pairs += e.kind == SPRING or e.kind == DAMPER or e.kind == ATTRACTION
+            self.pairs += e.kind == SPRING or e.kind == DAMPER or e.kind == ATTRACTION or e.kind == BALL_SPRING
             self.rates += e.kind == DAMPER
             self.inputs += e.input >= 0
 

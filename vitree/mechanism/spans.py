@@ -13,9 +13,9 @@ from vitree.arguments import Keywords
 
 #: Kinds of contacts of ``_core/types.pxd``, and numbers of contacts of two convex shapes there.
 ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, ON_FIELD, ROLLS, RUBS = range(7)
-AT_LENGTH, AT_SWING, AT_TWIST, AT_SPEED = range(8, 12)
+AT_LENGTH, AT_SWING, AT_TWIST, AT_SPEED, AT_ANGLE = range(8, 13)
 #: Those whose impulse is a number.
-SINGLE = (AT_LIMIT, RUBS, AT_LENGTH, AT_SWING, AT_TWIST, AT_SPEED)
+SINGLE = (AT_LIMIT, RUBS, AT_LENGTH, AT_SWING, AT_TWIST, AT_SPEED, AT_ANGLE)
 MOST_FACETS = 8
 #: The radius of a ball is larger by this share, for the rounding of where it is.
 ROUNDING = 1e-12

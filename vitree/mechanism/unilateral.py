@@ -16,6 +16,7 @@ from vitree.spatial.checks import finite, triple, unit_triple
 #: The second names of what acts on coordinates, or along ropes, in records of contacts.
 LIMIT, DRY_FRICTION = "limit", "dry friction"
 VELOCITY_LIMIT, SWING_LIMIT, TWIST_LIMIT, ROPE = "velocity limit", "swing limit", "twist limit", "rope"
+ANGLE_LIMIT = "angle limit"
 #: A point of a rope: a frame, and where in its axes [m].
 Eyelet = tuple[str, tuple[float, float, float]]
 
@@ -98,10 +99,10 @@ def _eyelet(given: object) -> Eyelet:
 @explain_calls
 @dataclass(frozen=True)
 class BallLimit:
-    """Limits of a ball joint: how far an axis may swing, and how far the joint may turn about it.
+    """Limits of a ball joint: how far an axis may swing, how far the joint may turn about it, and how far in all.
 
     The rotation R of the joint is, in this order, a twist about ``axis`` and the least rotation that takes the axis to
-    R axis, the swing. Both limits hold at each node.
+    R axis, the swing. All limits hold at each node.
 
     Parameters
     ----------
@@ -113,13 +114,15 @@ class BallLimit:
         Of the angle of the twist, which lies between -pi and pi. It is not defined where the swing is pi.
     axis : (3,) array
         In the joint's frame, normalised.
+    angle : float, optional [rad]
+        Largest angle of the rotation R about any axis, from 0 to pi, as MuJoCo limits ball joints.
     restitution : float [-]
         Share of the angular velocity with which the joint rebounds from a limit, from 0 to 1.
 
     Notes
     -----
-    Records of contacts name the joint, and "swing limit" or "twist limit"; the first entry of ``force`` is the torque
-    [N m], of the twist about the axis, with its sign.
+    Records of contacts name the joint, and "swing limit", "twist limit" or "angle limit"; the first entry of ``force``
+    is the torque [N m], of the twist about the axis, with its sign.
 
     Raises
     ------
@@ -135,18 +138,21 @@ class BallLimit:
     swing: float | None = None
     twist: tuple[float, float] | None = None
     axis: ArrayLike = (0.0, 0.0, 1.0)
+    angle: float | None = None
     restitution: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.joint, str) or not self.joint:
             raise ModelError(f"the joint of a BallLimit is {shown(self.joint)}; it must be a name")
-        if self.swing is None and self.twist is None:
-            raise ModelError(f"the {self.name} limits nothing; give swing= or twist=(lower, upper)")
-        if self.swing is not None:
-            swing = finite(self.swing, f"swing of the {self.name}")
-            if not 0.0 < swing <= math.pi:
-                raise ModelError(f"the swing of the {self.name} is {swing:g}; it must be above 0, and at most pi [rad]")
-            object.__setattr__(self, "swing", swing)
+        if self.swing is None and self.twist is None and self.angle is None:
+            raise ModelError(f"the {self.name} limits nothing; give swing=, twist=(lower, upper) or angle=")
+        for what in ("swing", "angle"):
+            if getattr(self, what) is not None:
+                most = finite(getattr(self, what), f"{what} of the {self.name}")
+                if not 0.0 < most <= math.pi:
+                    text = f"the {what} of the {self.name} is {most:g}; it must be above 0, and at most pi [rad]"
+                    raise ModelError(text)
+                object.__setattr__(self, what, most)
         if self.twist is not None:
             given = several(self.twist, f"twist of the {self.name}", "a pair (lower, upper) [rad]")
             if len(given) != 2:

@@ -13,7 +13,7 @@ from vitree._core.types import ContactList
 from vitree.arguments import entries
 from vitree.findings import Finding, Report
 from vitree.mechanism.contacts import Contact
-from vitree.mechanism.spans import AT_LENGTH, AT_SWING, AT_TWIST, MOST_FACETS
+from vitree.mechanism.spans import AT_ANGLE, AT_LENGTH, AT_SWING, AT_TWIST, MOST_FACETS
 from vitree.mechanism.unilateral import ROPE
 from vitree.model.broadcasting import finite_result, of_full
 from vitree.model.candidates import (
@@ -457,7 +457,7 @@ def unilateral_gaps(model: ContactMethods, q: np.ndarray) -> tuple[list[str], np
     """Return names, gaps (n,) [m or rad] and derivatives (n, nv) of these, of rigid ropes and limits of ball joints."""
     made = number_rows(model.flat) if model.flat.unilateral else []
     first = model.contact_list.count - len(made)
-    which = [k for k, row in enumerate(made) if row["kind"] in (AT_LENGTH, AT_SWING, AT_TWIST)
+    which = [k for k, row in enumerate(made) if row["kind"] in (AT_LENGTH, AT_SWING, AT_TWIST, AT_ANGLE)
              and not np.isfinite(row.get("stiffness", np.inf))]  # fmt: skip
     if not which:
         return [], np.zeros(0), np.zeros((0, model.nv))

@@ -16,7 +16,7 @@ from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameE
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.flat import JointInfo
 from vitree.mechanism.index import Index
-from vitree.mechanism.unilateral import ROPE, SWING_LIMIT, TWIST_LIMIT
+from vitree.mechanism.unilateral import ANGLE_LIMIT, ROPE, SWING_LIMIT, TWIST_LIMIT
 from vitree.model.broadcasting import (
     finite_result,
     in_coordinates,
@@ -281,9 +281,11 @@ def generalized(
 
 def _row_of_number(model: DynamicsMethods, q: np.ndarray, name: str, other: str) -> np.ndarray:
     """The joint forces (nv,) of a unit force of a limit, a rope or dry friction."""
-    number = [k for k, pair in enumerate(model._contact_names) if pair == (name, other)]
-    out: np.ndarray = np.eye(model.nv)[model.joint(name).v_slice.start] if other not in (
-        ROPE, SWING_LIMIT, TWIST_LIMIT) else rows_of_numbers(model, np.array(number[:1]), q[None])[1][0]  # fmt: skip
+    if other in (ROPE, SWING_LIMIT, TWIST_LIMIT, ANGLE_LIMIT):
+        number = [k for k, pair in enumerate(model._contact_names) if pair == (name, other)]
+        out: np.ndarray = rows_of_numbers(model, np.array(number[:1]), q[None])[1][0]
+    else:
+        out = np.eye(model.nv)[model.joint(name).v_slice.start]
     return out
 
 

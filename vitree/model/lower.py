@@ -19,6 +19,7 @@ from vitree.mechanism.flat import BALL, KINDS, Flat, limits_of
 from vitree.mechanism.index import Index
 from vitree.mechanism.loads import (
     Attraction,
+    BallSpring,
     Damper,
     Gravity,
     JointForce,
@@ -31,6 +32,7 @@ from vitree.mechanism.loads import (
 )
 from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
 from vitree.mechanism.spans import (
+    AT_ANGLE,
     AT_LENGTH,
     AT_LIMIT,
     AT_SPEED,
@@ -47,6 +49,7 @@ from vitree.mechanism.spans import (
 )
 from vitree.mechanism.tables import pieces
 from vitree.mechanism.unilateral import (
+    ANGLE_LIMIT,
     DRY_FRICTION,
     LIMIT,
     ROPE,
@@ -68,7 +71,7 @@ from vitree.spatial.checks import direction, finite, vector
 #: What the core takes of a load, constraint or contact: numbers by name.
 CoreRow = dict[str, Any]
 #: Codes of loads of ``_core/types.pxd``.
-_WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
+_WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE, _BALL_SPRING = range(9)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
 #: Codes of constraints of ``_core/types.pxd``.
 _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
@@ -132,6 +135,8 @@ def _rows(index: Index, load: object, inputs: Mapping[str, int]) -> list[CoreRow
         return [row for row in rows if row["body_a"] >= 0]
     if isinstance(load, Wrench):
         return lower_wrench(index, load, inputs)
+    if isinstance(load, BallSpring):
+        return [_ball_spring(index, load, inputs)]
     if isinstance(load, JointForce | JointSpring | NonlinearSpring):
         where = index.one_coordinate(load.joint, load.name)
         if isinstance(load, JointForce):
@@ -144,6 +149,20 @@ def _rows(index: Index, load: object, inputs: Mapping[str, int]) -> list[CoreRow
         k, rest = finite(load.stiffness, f"stiffness of the {load.name}"), finite(load.rest, f"rest of the {load.name}")
         return [{"kind": _JOINT_SPRING, "factor": k, "rest": rest, **where}]
     raise ModelError(f"a load is one of {_KINDS}, or a Potential or Force of your own, not {shown(load)}")
+
+
+def _ball_spring(index: Index, load: BallSpring, inputs: Mapping[str, int]) -> CoreRow:
+    named = {joint.name: joint for joint in index.flat.joints}
+    if load.joint not in named:
+        raise UnknownNameError("joint", load.joint, named)
+    joint = named[load.joint]
+    if joint.kind != KINDS[BALL]:
+        raise ModelError(f'the {load.name}: "{load.joint}" is a {joint.kind} joint; take a JointSpring')
+    row = {"kind": _BALL_SPRING, "factor": load.stiffness, "iq": joint.q_slice.start, "iv": joint.v_slice.start}
+    if not load.inputs:
+        return row | {"wrench": (*load.reference, 0.0, 0.0)}
+    given = [inputs[name] for name in load.inputs]
+    return row | {"input": given[0], "inputs": given}
 
 
 def lower_wrench(index: Index, load: Wrench, inputs: Mapping[str, int]) -> list[CoreRow]:
@@ -370,7 +389,7 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
 
 #: What the second name of each kind is whose impulse is a number.
 _NAMES = {AT_LIMIT: LIMIT, AT_SPEED: VELOCITY_LIMIT, AT_SWING: SWING_LIMIT, AT_TWIST: TWIST_LIMIT, AT_LENGTH: ROPE,
-          RUBS: DRY_FRICTION}  # fmt: skip
+          AT_ANGLE: ANGLE_LIMIT,          RUBS: DRY_FRICTION}  # fmt: skip
 
 
 def number_rows(flat: Flat) -> list[CoreRow]:
@@ -461,6 +480,8 @@ def _ball_limits(index: Index, limit: BallLimit) -> list[CoreRow]:
     rows: list[CoreRow] = []
     if limit.swing is not None and limit.swing < np.pi:
         rows.append({"kind": AT_SWING, "bound": limit.swing, **common})
+    if limit.angle is not None and limit.angle < np.pi:
+        rows.append({"kind": AT_ANGLE, "bound": limit.angle, **common})
     if limit.twist is not None:
         rows += [{"kind": AT_TWIST, "sign": sign, "bound": bound, **common}
                  for sign, bound in zip((1.0, -1.0), limit.twist, strict=True) if abs(bound) < np.pi]  # fmt: skip

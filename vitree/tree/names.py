@@ -15,6 +15,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry
 from vitree.mechanism.loads import (
     Attraction,
+    BallSpring,
     Damper,
     Gravity,
     JointForce,
@@ -49,6 +50,7 @@ NAMES: dict[type, dict[str, str]] = {
     Wrench: {"frame": FRAME, "torque": INPUT, "force": INPUT},
     JointForce: {"joint": JOINT, "force": INPUT},
     JointSpring: {"joint": JOINT},
+    BallSpring: {"joint": JOINT, "reference": INPUT},
     NonlinearSpring: {"joint": JOINT},
     Drive: {"joint": JOINT, "target": INPUT, "target_rate": INPUT},
     Contact: {"frame": FRAME},

@@ -2,6 +2,7 @@
 #     AT_LIMIT  sign (q - bound)
 #     AT_LENGTH      bound - sum |x_k+1 - x_k|, the length of a path through points of bodies; the impulse is the tension
 #     AT_SWING     bound - acos(a . R a), of a ball joint with the rotation R and an axis a in its frame
+#     AT_ANGLE     bound - |log R|
 #     AT_TWIST     sign (t - bound), t = 2 atan2(a . e, w) of its quaternion (e, w): R = (least rotation of a to R a)(t about a)
 #     AT_SPEED     a limit of velocity: sign q, whose change over a step counts, see `admit`
 # Dry friction (RUBS) has one number, too: its gap is the coordinate. One lane.
@@ -16,7 +17,7 @@ cdef inline bint on_coordinate(const vt_contact* e) noexcept nogil:
 
 cdef inline bint is_single(const vt_contact* e) noexcept nogil:
     # its impulse is a number
-    return on_coordinate(e) or e.kind == AT_LENGTH or e.kind == AT_SWING or e.kind == AT_TWIST
+    return on_coordinate(e) or e.kind == AT_LENGTH or e.kind == AT_SWING or e.kind == AT_TWIST or e.kind == AT_ANGLE
 
 
 cdef inline double squared(Vec3 a) noexcept nogil:
@@ -67,6 +68,9 @@ cdef double single_gap(const vt_contact* e, const double* q, const Pose* pose) n
         a, x = constant3(e.axis_a), unswung(e, q + e.iq)
         gap -= atan2(vt_sqrt(squared(cross(a, x))), dot(a, x))
         return gap
+    if e.kind == AT_ANGLE:
+        a = load3(q + e.iq)
+        return gap - 2.0 * atan2(vt_sqrt(squared(a)), fabs(q[e.iq + 3]))
     if e.kind == AT_TWIST:
         return e.sign * (twist_angle(e, q + e.iq) - e.bound)
     return e.sign * (q[e.iq] - (e.bound if e.kind == AT_LIMIT else 0.0))
@@ -82,6 +86,9 @@ cdef inline Vec3 ball_row(const vt_contact* e, const double* q) noexcept nogil:
         size = vt_sqrt(squared(n))
         return scale(1.0 / size, n) if size > 0.0 else zero3()
     u = load3(q)
+    if e.kind == AT_ANGLE:
+        size = vt_sqrt(squared(u))
+        return scale((-1.0 if q[3] >= 0.0 else 1.0) / size, u) if size > 0.0 else zero3()
     s, c = dot(a, u), q[3]
     n = axpy(s, u, axpy(c * c, a, scale(c, cross(a, u))))
     size = s * s + c * c

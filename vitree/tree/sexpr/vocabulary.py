@@ -185,12 +185,14 @@ def _rope(
 
 
 def _ball_limit(
-    joint: str, swing: float, twist: Numbers, axis: Vector = (0.0, 0.0, 1.0), restitution: float = 0.0
-) -> unilateral.BallLimit:
+    joint: str, swing: float, twist: Numbers, axis: Vector = (0.0, 0.0, 1.0), angle: float = np.inf,
+    restitution: float = 0.0,
+) -> unilateral.BallLimit:  # fmt: skip
     if len(twist) != 2:
         raise ModelError(f"the twist is {len(twist)} numbers; it must be lower and upper")
     known = None if np.isinf(twist).all() else (twist[0], twist[1])
-    return unilateral.BallLimit(joint, None if np.isinf(swing) else swing, known, axis, restitution)
+    one, most = (None if np.isinf(x) else x for x in (swing, angle))
+    return unilateral.BallLimit(joint, one, known, axis, most, restitution)
 
 
 def _hull(
@@ -290,6 +292,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
         '"frame" (x|"input" y|"input" z|"input") (x|"input" y|"input" z|"input") \'world|\'local|\'spatial?',
     ),
     "joint-force": (loads.JointForce, '"joint" force|"input"'),
+    "ball-spring": (loads.BallSpring, '"joint" stiffness (x|"input" ...)?'),
     "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
     "drive": (
         drives.Drive,
@@ -299,7 +302,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "contact": (_contact, f'"frame" {_SURFACE} radius? (points ...)?'),
     "rolling": (_rolling, '"frame" radius (ax ay az) (x y z) along across normal (plane ...)?'),
     "rope": (_rope, '("frame" ...) (offsets ...) length restitution? stiffness? damping? "name"?'),
-    "ball-limit": (_ball_limit, '"joint" swing (twist ...) (ax ay az)? restitution?'),
+    "ball-limit": (_ball_limit, '"joint" swing (twist ...) (ax ay az)? angle? restitution?'),
     "no-contact": (contacts.NoContact, '"a" "b" \'frames?'),
     "limits": (None, "'report|'enforce|'ignore"),
     "velocity-limits": (None, "'report|'enforce|'ignore"),

@@ -188,7 +188,9 @@ def _unilateral(item: Rope | BallLimit) -> str:
                                item.damping]  # fmt: skip
         return f"(rope {' '.join(map(_written, [*words, *[item.label] * (item.label is not None)]))})"
     swing, twist = math.inf if item.swing is None else item.swing, item.twist or (-math.inf, math.inf)
-    return f"(ball-limit {' '.join(map(_written, [item.joint, swing, twist, item.axis, item.restitution]))})"
+    angle = math.inf if item.angle is None else item.angle
+    words = [item.joint, swing, twist, item.axis, angle, item.restitution]
+    return f"(ball-limit {' '.join(map(_written, words))})"
 
 
 def _require_whole(tree: Tree) -> None:
