@@ -264,3 +264,49 @@ def test_ropes_in_joined_trees_and_texts() -> None:
     assert set(run.contacts.a) == {"one_string", "two_string"}
     assert min(model_gap(model, q) for q in run.q) > -1e-11
     assert vt.read_sexpr(vt.write_sexpr(one)).unilateral == one.unilateral
+
+
+def test_functions_without_ropes_refuse_them() -> None:
+    """What does not know ropes says so, and does not leave them out."""
+    from vitree.control import MotionProblem
+
+    model = bob(vt.Rope(["world", "bob"], 1.0)).compile()
+    with pytest.raises(vt.ModelError, match="static_equilibrium does not support ropes"):
+        vt.static_equilibrium(model, [0.0, -1.0])
+    with pytest.raises(vt.ModelError, match="minimize_potential_energy does not support ropes"):
+        vt.minimize_potential_energy(model, [0.0, -1.0])
+    with pytest.raises(vt.VitreeError, match="ropes"):
+        MotionProblem(model, steps=4, dt=0.1)
+    with pytest.raises(vt.ModelError, match="gauss does not support"):
+        vt.simulate(model, [0.0, -1.0], duration=0.1, dt=0.01, method="gauss")
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4"])
+def test_runs_go_on_to_the_bit(method: str) -> None:
+    """Runs that are resumed, Simulations and single steps are one run."""
+    model = bob(vt.Rope(["world", "bob"], 1.0)).compile()
+    q, v = [0.6, 0.3], [0.4, 1.0]
+    whole = vt.simulate(model, q, v, duration=1.0, dt=5e-3, method=method)
+    half = vt.simulate(model, q, v, duration=0.5, dt=5e-3, method=method)
+    assert np.array_equal(half.resume(duration=0.5).q[-1], whole.q[-1])
+    sim = vt.Simulation(model, q, v, dt=5e-3, method=method)
+    sim.step(200)
+    assert np.array_equal(sim.q, whole.q[-1])
+    assert sim.contacts.b == ("rope",) and sim.contacts.force[0, 0] == whole.contacts.force[-1, 0]
+
+
+def test_rollouts() -> None:
+    """Many instances have the bits of runs alone."""
+    model = atwood(1.0, 3.0)
+    starts = np.array([[-1.5, -1.5], [-1.0, -1.2], [-1.4, -1.3]])
+    runs = vt.rollout(model, starts, duration=0.5, dt=5e-3)
+    for k, q in enumerate(starts):
+        assert np.array_equal(runs.q[k, -1], vt.simulate(model, q, duration=0.5, dt=5e-3).q[-1])
+
+
+def test_contact_work_is_the_loss_of_energy() -> None:
+    """The work of the tension in an inelastic impact is the energy that is lost there."""
+    model = bob(vt.Rope(["world", "bob"], 1.0)).compile()
+    run = vt.simulate(model, [0.0, 0.0], v0=[2.0, 0.3], duration=0.6, dt=1e-3, monitors=["contact_work"])
+    lost = run.energy[0] - run.energy[-1]
+    assert lost > 1.0 and run.monitors["contact_work"].sum() == pytest.approx(-lost, abs=1e-3 * lost)

@@ -250,6 +250,12 @@ class BallSpring(_OnJoint, word="ball spring"):
     ------
     ModelError
         If the stiffness is negative, or the reference neither a quaternion nor three names.
+    InputError
+        If the reference is no sequence.
+
+    References
+    ----------
+    Bullo & Murray 1995, "Proportional derivative (PD) control on the Euclidean group".
     """
 
     joint: str

@@ -56,6 +56,8 @@ class Rope:
     ------
     ModelError
         If there are fewer than two points, a name is no text, or a number is out of its range.
+    InputError
+        If the points are no sequence.
     """
 
     points: tuple[Eyelet, ...]
@@ -113,7 +115,7 @@ class BallLimit:
     twist : (lower, upper), optional [rad]
         Of the angle of the twist, which lies between -pi and pi. It is not defined where the swing is pi.
     axis : (3,) array
-        In the joint's frame, normalised.
+        A direction in the joint's frame; normalised.
     angle : float, optional [rad]
         Largest angle of the rotation R about any axis, from 0 to pi, as MuJoCo limits ball joints.
     restitution : float [-]
@@ -128,6 +130,8 @@ class BallLimit:
     ------
     ModelError
         If a number is out of its range, the limits are inverted, or there are none.
+    InputError
+        If the twist is no pair.
 
     References
     ----------

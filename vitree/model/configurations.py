@@ -20,7 +20,7 @@ from vitree.mechanism.spans import MOST_FACETS
 from vitree.model.broadcasting import guarded
 from vitree.model.candidates import named_side
 from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of, unilateral_gaps
-from vitree.model.dynamics import FACES
+from vitree.model.dynamics import FACES, refuse_unilateral
 from vitree.model.model import Model
 from vitree.model.placement import ways_up
 from vitree.model.user_inputs import by_displacement
@@ -368,12 +368,13 @@ def minimize_potential_energy(
     UnknownNameError
         If a joint to hold is not known.
     ModelError
-        If the mass matrix is singular.
+        If the mass matrix is singular, or the model has ropes or limits of ball joints.
     """
     of_kind(model, Model, "model", "a Model")
     if not 0 < real(tolerance) < np.inf:
         raise InputError("tolerance", tolerance, "must be a positive number")
     tolerance = real(tolerance)
+    refuse_unilateral(model, "minimize_potential_energy")
     model.require_invertible_mass_matrix()
     q = satisfy_constraints(model, q, hold)
     rest = _Rest(model, hold)

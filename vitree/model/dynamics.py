@@ -595,6 +595,13 @@ def refuse_rolling(model: DynamicsMethods, what: str) -> None:
         raise ModelError(f'{what} does not support wheels that roll without slip, which "{model.name}" has')
 
 
+def refuse_unilateral(model: DynamicsMethods, what: str) -> None:
+    """Raise a ModelError if a model has ropes or limits of ball joints that a function does not know."""
+    if model.unilateral:
+        names = ", ".join(each.name for each in model.unilateral[:3])
+        raise ModelError(f'{what} does not support ropes and limits of ball joints, which "{model.name}" has ({names})')
+
+
 # ---- rates of springs, drives and friction ---------------------------------------------------------------------
 
 
