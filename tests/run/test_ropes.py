@@ -310,3 +310,38 @@ def test_contact_work_is_the_loss_of_energy() -> None:
     run = vt.simulate(model, [0.0, 0.0], v0=[2.0, 0.3], duration=0.6, dt=1e-3, monitors=["contact_work"])
     lost = run.energy[0] - run.energy[-1]
     assert lost > 1.0 and run.monitors["contact_work"].sum() == pytest.approx(-lost, abs=1e-3 * lost)
+
+
+def test_located_impacts_are_of_second_order() -> None:
+    """With max_impacts= the instant at which a rope becomes taut is searched, and the run is of order 2."""
+    model = bob(vt.Rope(["world", "bob"], 1.0)).compile()
+    ends = {dt: vt.simulate(model, [0.6, 0.3], [0.4, 1.0], duration=1.0, dt=dt, max_impacts=20).q[-1]
+            for dt in (2e-4, 5e-3, 1e-2)}  # fmt: skip
+    coarse, fine = (np.abs(ends[dt] - ends[2e-4]).max() for dt in (1e-2, 5e-3))
+    assert np.log2(coarse / fine) > 1.8
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "implicit-euler", "rk4"])
+def test_a_hook_that_is_prescribed(method: str) -> None:
+    """A bob on a hook that moves as prescribed, and one behind a joint that follows another."""
+    tree = vt.Tree("trolley", gravity=(0, 0, -G))
+    tree.world.add(vt.tx("trolley", kinematic=True), vt.frame("hook"))
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("bob", 1.0))
+    tree.constrain(vt.Rope(["hook", "bob"], 1.0))
+    motion = {"trolley": lambda t: (0.5 * t * t, t, 1.0)}
+    run = vt.simulate(tree.compile(), [0, 0, -1.0], duration=1.0, dt=5e-3, method=method,
+                      control=vt.Control(prescribed=motion))  # fmt: skip
+    assert np.hypot(run.q[:, 0] - run.q[:, 1], run.q[:, 2]).max() < 1 + 1e-11 and len(run.contacts) == 200
+
+
+def test_reduced_models() -> None:
+    """With a coordinate less for a follower a rope acts as on the model with all of them."""
+    tree = vt.Tree("geared", gravity=(0, 0, -G))
+    tree.world.add(vt.tz("a"), vt.body("A", 1.0))
+    tree.world.add(vt.tx(1.0), vt.tz("b"), vt.body("B", 2.0))
+    tree.constrain(vt.gear("b", "a", 0.5), vt.Rope(["world", "A"], 1.0))
+    full = tree.compile()
+    one = vt.simulate(full, [-0.5, -0.25], duration=1.0, dt=5e-3)
+    other = vt.simulate(full.reduced(), [-0.5], duration=1.0, dt=5e-3)
+    assert np.array_equal(one.q[:, 0], other.q[:, 0]) and other.q.min() > -1 - 1e-11
+    assert set(other.contacts.b) == {"rope"}
