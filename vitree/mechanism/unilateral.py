@@ -60,7 +60,7 @@ class Rope:
         If the points are no sequence.
     """
 
-    points: tuple[Eyelet, ...]
+    points: tuple[tuple[str, tuple[float, float, float]], ...]
     length: float
     restitution: float = 0.0
     stiffness: float = math.inf

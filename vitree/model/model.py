@@ -163,7 +163,7 @@ class Model(ForceMethods):
                                      self._has_contact_springs or self.written is not None)  # fmt: skip
 
     #: Names of constraints that others imply, and a run has left out; see ``starts.without_implied``
-    implied: tuple[str, ...] = ()
+    _implied: tuple[str, ...] = ()
 
     def reduced(self) -> Any:
         """Return the same mechanism without coordinates for joints that follow others.

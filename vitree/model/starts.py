@@ -34,6 +34,8 @@ MOST, LARGEST = 50, 0.3
 REACH = 5e-3
 #: How many faults a text has, the gravest first.
 NAMED = 3
+#: What of a unit row may be outside of the span of those that imply it.
+IMPLIED_AT = 1e-7
 #: A start is near if no joint and no base moved by more [m, rad].
 NEAR, TURNED = 1e-2, np.radians(1.0)
 
@@ -182,16 +184,27 @@ def without_implied(model: object, q: np.ndarray) -> Model | None:
 
     Constraints are left out that others imply at q and around it, so that every motion which the others allow keeps
     them. There is none where this does not make the rest independent, as in a singular configuration. The names of
-    those left out are the attribute ``implied`` of the model with all coordinates.
+    those left out are the attribute ``_implied`` of the model with all coordinates.
     """
     if not isinstance(model, Model):
         return None
     lean, dropped = _independent(model, q)
     full: Model = lean.full
     free = ~np.asarray(full.flat.kinematic, dtype=bool)
-    if not dropped or dependent(full._constraint_rows(q[None])[1][0][:, free]):
+    rows, kept = (each._constraint_rows(q[None])[1][0][:, free] for each in (model.full, full))
+    with np.errstate(all="ignore"):
+        size = np.linalg.norm(rows, axis=1, keepdims=True)
+    # numbers whose squares no double holds are no rows that others imply
+    if not dropped or not np.isfinite(size).all() or dependent(kept):
         return None
-    vars(full)["implied"] = dropped
+    if len(kept):
+        unit = rows / np.where(size > 0, size, 1.0)
+        rest = unit - unit @ np.linalg.pinv(kept) @ kept
+        if not np.abs(rest).max() < IMPLIED_AT:
+            return None
+    elif size.any():
+        return None
+    vars(full)["_implied"] = dropped
     return lean
 
 

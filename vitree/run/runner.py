@@ -525,8 +525,8 @@ def _brought_together(
     if not (model.constraints or model.has_contact):
         return q, v
     end, integrator.mended, clear = brought_together(model, q, moving, integrator.dt)
-    if model.implied:
-        integrator.mended += (implied_text(model.implied),)
+    if model._implied:
+        integrator.mended += (implied_text(model._implied),)
     if end is not q and model.constraints and v is not None:
         v = model.project_velocity(end, v)
     if model.constraints:
