@@ -309,8 +309,11 @@ cdef class ContactList:
             self.take_spans(spans)
 
     cdef int take_eyelets(self, vt_contact* e, points) except -1:
-        cdef vt_eyelet* to = <vt_eyelet*>room(self.strung, len(points) * sizeof(vt_eyelet))
+        cdef vt_eyelet* to
         cdef int k, j
+        if not len(points):
+            return 0
+        to = <vt_eyelet*>room(self.strung, len(points) * sizeof(vt_eyelet))
         e.eyelet, e.eyelets = to, len(points)
         for k, (body, point) in enumerate(points):
             to[k].body = body
