@@ -20,6 +20,7 @@ MODELS = {
     "hinge": mjcf(f'<body pos="1 2 3" quat="1 2 3 4"><joint axis="1 2 -1" pos="0.1 0.2 -0.3"/>{INERTIAL}</body>'),
     "slide": mjcf(f'<body euler="10 20 30"><joint type="slide" axis="0 1 1" pos="1 0 0" ref="0.4"/>{INERTIAL}</body>'),
     "ball": mjcf(f'<body pos="0 0 1"><joint type="ball" pos="0 0.2 0.1" damping="0.3"/>{INERTIAL}</body>'),
+    "sprung ball": mjcf(f'<body pos="0 0 1"><joint type="ball" pos="0 0.2 0.1" stiffness="3"/>{INERTIAL}</body>'),
     "free": mjcf(f'<body pos="0 1 1" quat="1 1 0 0"><freejoint/>{INERTIAL}</body>'),
     "free, damped": mjcf(f'<body><joint type="free" damping="0.4"/>{INERTIAL}</body>'),
     "several in a body": mjcf(f"""<body pos="0.3 0 0" quat="1 0.2 0 0"><joint name="x" type="slide" axis="1 1 0"/>

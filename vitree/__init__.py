@@ -34,8 +34,19 @@ from vitree.mechanism.constraints import (
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
-from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
+from vitree.mechanism.loads import (
+    Attraction,
+    BallSpring,
+    Damper,
+    Gravity,
+    JointForce,
+    JointSpring,
+    NonlinearSpring,
+    Spring,
+    Wrench,
+)
 from vitree.mechanism.pushes import ExternalWrench, Impulse
+from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.changes import Change
 from vitree.model.configurations import independent_constraints, satisfy_constraints
 from vitree.model.model import EulerModel, Model, ReducedModel
@@ -84,6 +95,8 @@ __all__ = [
     "METHODS",
     "Attraction",
     "AxisConstraint",
+    "BallLimit",
+    "BallSpring",
     "BodyState",
     "Box",
     "CallableError",
@@ -144,6 +157,7 @@ __all__ = [
     "Report",
     "RollingConstraint",
     "Rollout",
+    "Rope",
     "SavedState",
     "Simulation",
     "Sphere",

@@ -143,6 +143,13 @@ def push_and_drag(made, text):
     assert made["pushed"] > 0.3 and made["dragged"] < 0
 
 
+def rope_and_pulley(made, text):
+    """The rope is never longer than it is, goes slack and is taut; it pulls, and energy is lost where it is caught."""
+    run, slack = made["run"], made["slack"]
+    assert slack.min() > -1e-11 and slack.max() > 0.1 and (np.abs(slack) < 1e-11).mean() > 0.5
+    assert made["tension"].min() > 0 and run.energy[-1] < run.energy[0]
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_task(script, tmp_path, monkeypatch, capsys):
     if script.stem[3:] in ("see", "compare"):
@@ -162,7 +169,7 @@ def test_tasks_are_short_and_say_how_to_call_them(script):
 
 
 def test_the_page_has_them_all():
-    assert [int(path.name[:2]) for path in SCRIPTS] == list(range(1, 18))
+    assert [int(path.name[:2]) for path in SCRIPTS] == [*range(1, 18), 20]
     page = (FOLDER / "README.md").read_text()
     assert re.findall(r"^\| `(\d\d_\w+\.py)`", page, re.M) == [path.name for path in SCRIPTS]
     assert {path.name for path in PEERS} <= {path.name for path in SCRIPTS}
@@ -194,7 +201,7 @@ def test_lines_of_code_are_counted(tmp_path):
 #: What each script of a peer must reach: a number of its last line, and the most that it may be.
 REACHED = {"03_stand": (r"moves (\S+) m", 1e-3), "04_pd": (r"(\S+) rad after", 1e-9),
            "07_four_bar": (r"(\S+) m at most", 2e-3), "08_puppet": (r"(\S+) m at most", 0.1),
-           "09_lqr": (r"(\S+) at the end", 1e-3)}  # fmt: skip
+           "09_lqr": (r"(\S+) at the end", 1e-3), "20_rope_and_pulley": (r"(\S+) m too long", 1e-2)}  # fmt: skip
 
 
 @pytest.mark.slow

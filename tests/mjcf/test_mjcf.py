@@ -413,8 +413,7 @@ LEFT_OUT = {
     "filter": (mjcf(_BODY, '<actuator><general joint="j" dyntype="filter" dynprm="1"/></actuator>'), "dynamics"),
     "asymmetric": (mjcf(_BODY, '<actuator><position joint="j" kp="1" forcerange="-1 2"/></actuator>'), "by direction"),
     "armature of a ball": (mjcf(_BALL % 'armature="1"'), "armature of the joint"),
-    "spring of a ball": (mjcf(_BALL % 'stiffness="1"'), "spring of the joint"),
-    "limit of a ball": (mjcf(_BALL % 'range="0 10" limited="true"'), "limit of the ball"),
+    "spring of a free joint": (mjcf(f'<body><joint type="free" stiffness="1"/>{INERTIAL}</body>'), "spring of the"),
     "friction of a ball": (mjcf(_BALL % 'frictionloss="1"'), "friction of the joint"),
     "fluid": (mjcf(_BODY, options='<option density="1.2"/>'), "density 1.2"),
     "mocap": (mjcf(_BODY + '<body name="m" mocap="true"/>'), 'mocap bodies, which do not move: "m"'),
@@ -448,6 +447,28 @@ LEFT_OUT = {
         f'<body name="b{k}" pos="{k} 0 0"><freejoint/><geom size=".1"/><geom size=".1" contype="2" conaffinity="2"/>'
         "</body>" for k in range(2))), 'some geoms touch each other; here all of them do: "b0 - b1"'),
 }  # fmt: skip
+
+
+def test_limits_of_balls_and_tendons_are_exact():
+    """The angle of a ball joint, and the length of a tendon over sites, where MuJoCo's are soft."""
+    bodies = f"""<site name="peg" pos="0.3 0 1"/><body name="b" pos="0 0 1"><joint name="j" type="ball" range="0 40"
+        limited="true"/>{INERTIAL}<site name="tip" pos="0 0 -0.4"/><body pos="0 0 -0.4"><joint name="h" axis="0 1 0"/>
+        {OTHER}<site name="end" pos="0 0 -0.3"/></body></body>"""
+    tendon = """<tendon><spatial name="rope" limited="true" range="0 0.9"><site site="peg"/><site site="tip"/>
+        <site site="end"/></spatial></tendon>"""
+    robot = vt.from_mujoco(mjcf(bodies, tendon))
+    assert not robot.left_out.of("warning")
+    limit, rope = robot.tree.unilateral
+    assert limit == vt.BallLimit("j", angle=np.radians(40)) and [x for x, _ in rope.points] == ["peg", "tip", "end"]
+    model = robot.model
+    run = vt.simulate(model, v0=[2.0, -3.0, 1.0, 3.0], duration=2.0, dt=2e-3)
+    assert 2 * np.arccos(np.abs(run.q[:, 3])).max() < np.radians(40) + 1e-10
+    at = [model.frame_pose(name, run.q)[:, :3, 3] for name in ("peg", "tip", "end")]
+    length = np.linalg.norm(at[0] - at[1], axis=1) + np.linalg.norm(at[1] - at[2], axis=1)
+    assert length.max() < 0.9 + 1e-10 and set(run.contacts.b) == {"angle limit", "rope"}
+    lenient = vt.from_mujoco(mjcf(bodies, tendon), limits="report")
+    told = str(lenient.left_out.of("warning"))
+    assert not lenient.tree.unilateral and 'limit of the ball joint "j"' in told and 'tendon "rope": limits' in told
 
 
 @pytest.mark.parametrize("what", LEFT_OUT)

@@ -178,6 +178,8 @@ PUSHED = {
 SHOWN = {
     (vt.RollingConstraint, None): "model/test_rolling.py", (vt.NoContact, None): "model/test_unmet.py",
     (vt.HeightField, None): "geometry/test_terrain.py", (vt.Controller, None): "run/test_simulation.py",
+    (vt.Rope, None): "run/test_ropes.py", (vt.BallLimit, None): "run/test_ball_limits.py",
+    (vt.BallSpring, None): "run/test_ball_springs.py",
     (vt.Hull, "most"): "geometry/test_hull.py", (vt.Hull, "thinned"): "geometry/test_hull.py",
 }  # fmt: skip
 
@@ -335,7 +337,7 @@ def test_options_of_readers_and_runs_have_their_tests(function, table):
 def test_every_part_is_here():
     """All that Tree.load, constrain, contact and pushes take has its table."""
     here = {*MADE, *CONSTRAINED, *SHAPED, *TOUCHING, *PUSHED, *(make for make, _ in SHOWN)}
-    modules = ("loads", "constraints", "contacts", "drives", "pushes", "shapes")
+    modules = ("loads", "constraints", "contacts", "unilateral", "drives", "pushes", "shapes")
     parts = {each for name, each in vars(vt).items() if inspect.isclass(each)
              and each.__module__.rpartition(".")[2] in modules}  # fmt: skip
     assert parts <= here, parts - here

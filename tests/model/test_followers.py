@@ -36,7 +36,8 @@ CONSTANT = set("""
     armature constraints contacts damping degrees_of_freedom digest drives dry_friction euler frame_names friction full
     geometry gravity ground has_contact has_rolling_or_dry_friction input_names is_conservative is_dissipative
     is_free_floating joint joint_names joints limit_restitution limits link_names loads methods name nbody nq nv q_names
-    reduced report rolling start total_mass v_names with_drives with_parameters
+    reduced report rolling start total_mass unilateral v_names velocity_limits with_drives
+    with_parameters
 """.split())
 
 

@@ -109,8 +109,7 @@ def test_rows_that_others_imply_are_left_out():
     """The third equation of each pin of a plane loop holds in any case."""
     model = walker(redundant=True)
     q = standing(model)
-    with pytest.raises(InputError, match="depend on each other"):
-        vt.simulate(model, q, duration=1e-3, dt=1e-3)
+    assert "left out" in vt.simulate(model, q, duration=1e-3, dt=1e-3).warnings[0]
     q[7] += 1e-3
     found = vt.feasible_start(model, q)
     assert len(found.model.constraints) == 4 and len(found.dropped) == 2 and "others imply them" in str(found)

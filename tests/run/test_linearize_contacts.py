@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from step_differences import central
+from step_differences import compared
 from touching_models import GROUNDS, crawler, thrown
 
 import vitree as vt
@@ -21,33 +21,6 @@ def block(friction, ball=False):
     q = model.neutral()
     q[2] = 0.1
     return model, q
-
-
-def compared(model, q, v, dt, method, k, size):
-    """The derivatives of step k of a run, and central differences of order 6 that keep what the contacts remember."""
-    nv, made = model.nv, vt.METHODS[method]
-    torque = np.zeros(nv)
-    run = vt.simulate(model, q, v, duration=(k + 1) * dt, dt=dt, method=method, tolerance=1e-14)
-    integrator = made(model, dt, torque=torque, tolerance=1e-14)
-    integrator.start(0.0, q, model.generalized_momentum(q, v))
-    for _ in range(k):
-        assert integrator.stepper.go(1, None, None) == 0
-    before = integrator.stepper.history()
-    q1, p1 = (x.copy() for x in integrator.state())
-    np.testing.assert_allclose(q1, run.q[k], atol=1e-12)
-    # what contacts remember of the last step is at the end of a history
-    kept = before[len(before) - integrator.stepper.contact_bytes :]
-
-    def end(d):
-        one = made(model, dt, torque=torque + d[2 * nv :], tolerance=1e-14)
-        one.start(0.0, model.integrate(q1, d[:nv]), p1 + d[nv : 2 * nv])
-        history = one.stepper.history()
-        one.stepper.set_history(history[: len(history) - one.stepper.contact_bytes] + kept)
-        assert one.stepper.go(1, None, None) == 0
-        return one.state()
-
-    found = run.linearize()[k]
-    return np.hstack([found.A, found.by_torque]), central(model, end, size, 3 * nv), run
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

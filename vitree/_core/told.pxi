@@ -37,10 +37,10 @@ def step_contacts(ModelStepper stepper):
             continue
         e = &stepper.touch[c]
         write_told(stepper, c, 0.0, row)
-        if e.kind == AT_LIMIT:
-            row[2] *= e.sign
-        elif e.kind == RUBS:
+        if e.kind == RUBS:
             row[7] = row[8] = 0.0
+        elif is_single(e):
+            row[2] *= e.sign
         row += told_width(stepper)
     cnp.PyArray_CLEARFLAGS(rows, cnp.NPY_ARRAY_WRITEABLE)
     return rows, start
@@ -50,7 +50,7 @@ cdef int meeting(ModelStepper stepper) noexcept nogil:
     # number of contacts with gaps: rolling wheels, limits and dry friction follow them
     cdef const Touching* x = &stepper.contact
     cdef int c = x.facets if x.pairs else 0
-    while c < x.plain and not (stands(&stepper.touch[c]) or on_coordinate(&stepper.touch[c])):
+    while c < x.plain and not (stands(&stepper.touch[c]) or is_single(&stepper.touch[c])):
         c += 1
     return c + MOST_FACETS * x.pairs
 

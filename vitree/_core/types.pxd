@@ -69,10 +69,11 @@ cdef struct vt_load:
     int axes            # of a wrench
     int iq              # of a joint's load
     int iv
-    int input           # which input multiplies it, or -1
+    int input           # which input multiplies it, or -1; of a ball spring the first of its reference
+    int inputs[3]       # of a ball spring: the rotation vector of its reference
     double point_a[3]   # [m] in the bodies' core frames
     double point_b[3]
-    double wrench[6]    # torque [N m], force [N]
+    double wrench[6]    # torque [N m], force [N]; of a ball spring its reference, a quaternion
     double factor       # force, stiffness, damping, or constant times both masses
     double rest         # length or angle without force
     vt_table table
@@ -123,8 +124,12 @@ cdef struct vt_shape:   # convex; in the core frame of its body
     double middle[3]    # [m] of a ball about the shape
     double reach        # [m] its radius
 
+cdef struct vt_eyelet:      # a point of a rope
+    int body                # -1: the world
+    double point[3]         # [m] in the body's core frame
+
 cdef struct vt_contact:     # two bodies, or a body and the world, that may make contact or roll; a limit of a joint, or
-                            # its dry friction
+                            # its dry friction; a rope
     int kind
     int body_a          # -1: world
     int body_b
@@ -133,7 +138,7 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     int iq              # of a joint's limit
     int iv
     double sign         # 1: a lower limit, -1: an upper one
-    double bound        # [m or rad]
+    double bound        # [m or rad], [m/s or rad/s] of a limit of velocity
     double point_a[3]   # [m] in the bodies' core frames: a point, a centre, the first end of a segment
     double point_b[3]
     double end_a[3]     # the other end
@@ -142,7 +147,7 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     double half_b[3]    # [m] its half lengths
     double radius_a     # [m]
     double radius_b
-    double axis_a[3]    # unit, of a disk that rolls, in body a's core frame; zero of a ball
+    double axis_a[3]    # unit, of a disk that rolls, in body a's core frame; zero of a ball. Of swing and twist
     int holds[3]        # whether rolling is constrained: the normal, along, across
     double normal[3]    # of a plane in the world, unit
     double offset       # [m] the plane is normal . x = offset
@@ -157,6 +162,8 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     const vt_shape* shape_b
     int slot            # of its facet, and the seat of its pair
     int seat
+    const vt_eyelet* eyelet # (eyelets,) of a rope
+    int eyelets
 
 cdef enum:
     MOST_FACETS = 8         # contacts of two convex shapes, at a step's start
@@ -201,6 +208,7 @@ cdef enum:
     JOINT_FORCE = 5
     JOINT_SPRING = 6
     JOINT_TABLE = 7
+    BALL_SPRING = 8     # of a ball joint, by the rotation vector from a reference
 
 cdef enum:              # axes of a wrench
     HYBRID = 0          # the world's, about the point
@@ -224,6 +232,11 @@ cdef enum:
     ROLLS = 5           # a disk or a ball that rolls without slip on a plane of the world
     RUBS = 6            # dry friction of a coordinate
     ON_FACET = 7        # one of several places where two convex shapes touch
+    AT_LENGTH = 8            # a path through points that is no longer than the bound
+    AT_SWING = 9           # the angle between an axis and itself, turned by a ball joint, up to the bound
+    AT_TWIST = 10          # the rotation about that axis at its limit
+    AT_SPEED = 11          # the velocity of a coordinate at its limit
+    AT_ANGLE = 12          # the angle of a ball joint's rotation, up to the bound
 
 # How constraints are solved (mechanism/plans.py): islands, fronts and trains of gears.
 
@@ -377,6 +390,8 @@ cdef class ContactList:
     cdef readonly bint elastic  # bounce,
     cdef readonly bint rolls    # or roll
     cdef bint yields           # some have springs
+    cdef list strung            # the points of ropes
+    cdef int take_eyelets(self, vt_contact* e, points) except -1
     cdef int take_spans(self, spans) except -1
     cdef int take_pairs(self, facing, surfaces, int at) except -1
     cdef const vt_pair* pair_of(self, Py_ssize_t number) noexcept nogil

@@ -154,13 +154,15 @@ cdef class LoadList:
             e.axes, e.iq, e.iv = load.get("axes", 0), load.get("iq", -1), load.get("iv", -1)
             e.factor, e.rest = load.get("factor", 0.0), load.get("rest", 0.0)
             e.input, wrench = load.get("input", -1), load.get("wrench", (0.0,) * 6)
+            for j in range(3):
+                e.inputs[j] = load.get("inputs", (-1, -1, -1))[j]
             for j in range(6):
                 e.wrench[j] = wrench[j]
             for j in range(3):
                 e.point_a[j], e.point_b[j] = load.get("point_a", (0.0,) * 3)[j], load.get("point_b", (0.0,) * 3)[j]
             if "table" in load:
                 copy_table(self.memory, &e.table, load["table"])
-            self.pairs += e.kind == SPRING or e.kind == DAMPER or e.kind == ATTRACTION
+            self.pairs += e.kind == SPRING or e.kind == DAMPER or e.kind == ATTRACTION or e.kind == BALL_SPRING
             self.rates += e.kind == DAMPER
             self.inputs += e.input >= 0
 
@@ -256,7 +258,7 @@ cdef class ContactList:
         cdef int k, j
         cdef const double[:, ::1] coefficients
         cdef vt_contact* e
-        self.plain, self.shapes = len(contacts), shapes
+        self.plain, self.shapes, self.strung = len(contacts), shapes, []
         self.list = <vt_contact*>calloc(max(self.plain, 1), sizeof(vt_contact))
         if self.list == NULL:
             raise MemoryError
@@ -296,6 +298,7 @@ cdef class ContactList:
             e.slot = e.seat = -1
             if e.kind == ON_FACET:
                 raise ValueError("contacts of convex shapes follow from the pairs")
+            self.take_eyelets(e, one.get("eyelets", ()))
             if e.kind == ROLLS and e.dim != e.holds[0] + e.holds[1] + e.holds[2]:
                 raise ValueError("what rolls has a row for each direction that it holds")
             self.patches = max(self.patches, e.patch + 1)
@@ -304,6 +307,19 @@ cdef class ContactList:
         self.take_pairs(facing, surfaces, at)
         if spans is not None:
             self.take_spans(spans)
+
+    cdef int take_eyelets(self, vt_contact* e, points) except -1:
+        cdef vt_eyelet* to
+        cdef int k, j
+        if not len(points):
+            return 0
+        to = <vt_eyelet*>room(self.strung, len(points) * sizeof(vt_eyelet))
+        e.eyelet, e.eyelets = to, len(points)
+        for k, (body, point) in enumerate(points):
+            to[k].body = body
+            for j in range(3):
+                to[k].point[j] = point[j]
+        return 0
 
     cdef int take_pairs(self, facing, surfaces, int at) except -1:
         cdef int k

@@ -226,6 +226,7 @@ class MotionProblem(TranscriptionProblem[MotionPlan]):
         integrator = integrator_of(model, method, horizon.step(horizon.middle), options)
         more = {
             "inputs": model.input_names, "drives": model.drives, "prescribed coordinates": model.prescribed_joint_names,
+            "ropes or limits of ball joints": model.unilateral,
         }  # fmt: skip
         found = [name for name, there in more.items() if there]
         if found:

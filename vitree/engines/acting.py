@@ -137,5 +137,7 @@ def acting_on(model: Model, torque: object = None, inputs: object = None) -> Act
 
 
 def limits_hold(model: Model) -> bool:
-    """Return whether a joint stops at its limits."""
+    """Return whether a joint stops at its limits, of position or of velocity, or a rope pulls."""
+    if model.unilateral or model.velocity_limits == "enforce":
+        return True
     return model.limits == "enforce" and any(True for _ in limits_of(model.joints, model.constraints))

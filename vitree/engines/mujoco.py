@@ -238,7 +238,7 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     import mujoco
 
     if limits_hold(model):
-        raise NotImplementedError("limits that hold exactly")
+        raise NotImplementedError("limits and ropes that hold exactly")
     theirs, way = mujoco_model(model, dt, method), States(model)
     data = mujoco.MjData(theirs)
     data.qpos[:], data.qvel[:] = way.to_mujoco(q, v)

@@ -103,7 +103,7 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     import pinocchio as pin
 
     if limits_hold(model) or model.contacts:
-        raise NotImplementedError("contacts and limits that hold")
+        raise NotImplementedError("contacts, limits and ropes that hold")
     theirs = pinocchio_model(model.flat)
     data, force, rate = theirs.createData(), acting.all, _rates(model)
     quaternions = [slice(at, at + 4) for at in model._quaternions.tolist()]

@@ -182,8 +182,8 @@ def _require(model: Model) -> None:
             f'"{model.name}" has constraints or prescribed joints; identify() supports trees only: reduce gears with '
             "model.reduced() first"
         )
-    if model.contacts or model.rolling or model.limits == "enforce":
-        raise InputError(f'"{model.name}" has contacts, wheels or limits that stop joints; identify() takes none')
+    if model.contacts or model.rolling or model.unilateral or "enforce" in (model.limits, model.velocity_limits):
+        raise InputError(f'"{model.name}" has contacts, wheels, ropes or limits that act; identify() takes none')
 
 
 def _noise(model: Model, noise: object, runs: tuple[Checked, ...]) -> tuple[dict[str, np.ndarray], bool]:

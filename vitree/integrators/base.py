@@ -18,6 +18,7 @@ from vitree.errors import CallableError, ConvergenceError, InputError, ModelErro
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
 from vitree.mechanism.pushes import ExternalWrench
+from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -127,7 +128,9 @@ def acting(model: Model) -> list[str]:
     """Return what acts on a model by impulses in steps, in words."""
     found = {
         "contacts": any(isinstance(each, Contact) for each in model.contacts),
-        'limits="enforce"': model.limits == "enforce",
+        'limits="enforce"': model.limits == "enforce", 'velocity_limits="enforce"': model.velocity_limits == "enforce",
+        "ropes": any(isinstance(each, Rope) for each in model.unilateral),
+        "limits of ball joints": any(isinstance(each, BallLimit) for each in model.unilateral),
         "wheels that roll without slip": bool(model.rolling), "dry friction": bool(model.dry_friction.any()),
     }  # fmt: skip
     return [words for words, there in found.items() if there]

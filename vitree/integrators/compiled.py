@@ -30,7 +30,8 @@ from vitree.integrators.base import (
 )
 from vitree.integrators.options import HALVE, LONGER
 from vitree.model.broadcasting import coincident
-from vitree.model.changes import contacts_kept
+from vitree.model.candidates import named_side
+from vitree.model.changes import OF_JOINTS, contacts_kept
 from vitree.model.configurations import dependent
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -396,7 +397,7 @@ class CompiledIntegrator(Integrator):
             (a, b), (speed, gap) = model._contact_names[k], self.stepper.worst_residual
             if b == "dry friction":
                 return f'the dry friction of the joint "{a}" is not solved (off by {speed:.3g} m/s or rad/s)'
-            a, b = f'"{a}"', {"ground": "the ground", "limit": "its limit"}.get(b, f'"{b}"')
+            a, b = f'"{a}"', named_side(b)
             return _OF_CONTACTS[self.stepper.contact_fault].format(a=a, b=b, gap=gap, off=speed)
         if status != DEPENDENT:
             return text
@@ -421,7 +422,7 @@ class CompiledIntegrator(Integrator):
             _, b = self.model._contact_names[k]
             looser = ", or give a looser tolerance=" if self.iterates else ""
             return halve + looser + (
-                "" if b == "limit" else ", or let it yield: give stiffness= and damping= to the contact"
+                "" if b in OF_JOINTS else ", or let it yield: give stiffness= and damping= to the contact"
             )
         return self.remedy or halve + (LONGER if self.iterates and status == NOT_CONVERGED else "") + self.beside
 

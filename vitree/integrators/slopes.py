@@ -16,7 +16,7 @@ from vitree.integrators.variational import KINETIC, LinearTime, Midpoint, Variat
 from vitree.lie import SE3, SO3, Map
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE
-from vitree.mechanism.loads import Damper
+from vitree.mechanism.loads import BallSpring, Damper
 from vitree.model.model import Model
 from vitree.model.user_inputs import Force, differences
 
@@ -398,8 +398,11 @@ def _forces(model: Model, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray)
     """
     nv = model.nv
     force, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
-    more = [core.load_derivatives(model.core, model.load_list, q, v, u + unit)[0] - force for unit in np.eye(len(u))]
-    by_u = np.array(more).reshape(-1, nv).T
+    if any(isinstance(load, BallSpring) and load.inputs for load in model.loads):  # which are not linear in these
+        by_u = differences(lambda at: core.load_derivatives(model.core, model.load_list, q, v, at)[0], u, len(u)).T
+    else:
+        more = [core.load_derivatives(model.core, model.load_list, q, v, u + x)[0] - force for x in np.eye(len(u))]
+        by_u = np.array(more).reshape(-1, nv).T
     if (own := model.written) is not None:
         force, slopes = force + own.rest(q) + own.move(t, q, v, u), own.tangent(t, q, v, u)
         by_q, by_v = by_q + slopes[0], by_v + slopes[1]

@@ -24,6 +24,7 @@ from vitree.mechanism.flat import (
     start_of,
 )
 from vitree.mechanism.regular import joint_of
+from vitree.mechanism.unilateral import BallLimit
 from vitree.spatial.rotations import rotate, turn_z_to
 
 _X, _Y, _Z = np.eye(3)
@@ -105,6 +106,7 @@ def expand(flat: Flat) -> Flat:
         frame_p=frame_p,
         joints=joints,
         start=_expanded_start(flat, joints),
+        unilateral=tuple(each for each in flat.unilateral if not isinstance(each, BallLimit)),
         report=flat.report + _left_out(flat),
         body_at=tuple(np.repeat(flat.body_at, np.diff([-1, *last])).tolist()) if flat.body_at else (),
     )
@@ -142,15 +144,21 @@ def _expanded_joints(flat: Flat) -> tuple[JointInfo, ...]:
 
 
 def _left_out(flat: Flat) -> list[Finding]:
-    """What tells that limits of speed and effort in body axes are left out."""
+    """What tells that limits of speed and effort in body axes, and of swing and twist, are left out."""
+    limits = [each.name for each in flat.unilateral if isinstance(each, BallLimit)]
+    found = [
+        Finding("euler-limits", "warning", f"the {', '.join(limits)} is no limit of Euler angles; it is left out; keep "
+                "the native model to have it")
+    ] * bool(limits)
     named = [
         f'"{joint.name}"'
         for joint in flat.joints
         if joint.kind in (KINDS[BALL], KINDS[FREE]) and np.isfinite([*joint.velocity, *joint.effort]).any()
     ]
     if not named:
-        return []
+        return found
     return [
+        *found,
         Finding(
             "euler-limits",
             "warning",

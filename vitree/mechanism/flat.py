@@ -13,6 +13,7 @@ from vitree.errors import ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.constraints import followers_of
 from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact, RollingConstraint
+from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.spatial.checks import array, frozen
 
 #: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
@@ -220,7 +221,9 @@ class Flat:
     contacts: Parts = ()  # of mechanism.contacts: Contact and NoContact
     ground: Ground | None = None
     limits: str = LIMITS[0]  # how limits of joints are treated
+    velocity_limits: str = LIMITS[0]  # and those of their velocities
     rolling: tuple[RollingConstraint, ...] = ()  # of mechanism.rolling
+    unilateral: tuple[Rope | BallLimit, ...] = ()  # of mechanism.unilateral
     report: Report = field(default_factory=Report)  # findings and changes of a reader
     start: tuple[tuple[str, tuple[float, ...]], ...] = ()  # coordinates of joints where runs start; others are neutral
     # frames with contacts that are of a part which was attached to the world, and the number of the part
@@ -247,11 +250,14 @@ class Flat:
             of_kind(contact, (Contact, NoContact), "contacts", "a sequence of Contact and NoContact")
         for each in self.rolling:
             of_kind(each, RollingConstraint, "rolling", "a sequence of RollingConstraint")
+        for one in self.unilateral:
+            of_kind(one, (Rope, BallLimit), "unilateral", "a sequence of Rope and BallLimit")
         of_kind(self.ground, (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
         _require_start(self)
-        if self.limits not in LIMITS:
-            words = ", ".join(f'"{word}"' for word in LIMITS)
-            raise ModelError(f"limits is {shown(self.limits)}; choose from {words}")
+        for name in ("limits", "velocity_limits"):
+            if getattr(self, name) not in LIMITS:
+                words = ", ".join(f'"{word}"' for word in LIMITS)
+                raise ModelError(f"{name} is {shown(getattr(self, name))}; choose from {words}")
         if not len(self.link_names) == len(self.link_parent) == len(self.link_mass) == len(self.link_com) == len(
                 self.link_inertia):  # fmt: skip
             raise ModelError("link_names, link_parent, link_mass, link_com and link_inertia must have as many entries")
@@ -296,7 +302,7 @@ def same(one: Flat, other: Flat, names: Iterable[str]) -> bool:
 _ZERO_OR_MORE = ("armature", "dry_friction", "limit_restitution")
 #: Fields of a Flat that are no arrays, but sequences.
 _TUPLES = ("frame_names", "link_names", "link_parent", "link_mass", "link_com", "link_inertia", "joints", "geometry",
-           "constraints", "loads", "contacts", "rolling")  # fmt: skip
+           "constraints", "loads", "contacts", "rolling", "unilateral")  # fmt: skip
 
 
 def _sound_arrays(flat: Flat, changed: Collection[str] | None = None) -> dict[str, np.ndarray]:

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from vitree.arguments import several
+from vitree.arguments import explain_calls, real, several, shown
+from vitree.errors import ModelError
 from vitree.mechanism.tables import tabulated
 
 #: Newton's constant [m^3/(kg s^2)], CODATA 2018.
@@ -228,9 +229,64 @@ class NonlinearSpring(_OnJoint, word="nonlinear spring"):
             object.__setattr__(self, field, values)
 
 
-Load = Spring | Damper | Attraction | Gravity | Wrench | JointForce | JointSpring | NonlinearSpring
+@explain_calls
+@dataclass(frozen=True)
+class BallSpring(_OnJoint, word="ball spring"):
+    """A torsional spring on a ball joint, V = k |log(R0^T R)|^2 / 2, and a servo where its reference is an input.
+
+    The torque is -k log(R0^T R), about the axis and by the angle of the rotation from the reference R0 to that of the
+    joint, R. At an angle of pi its direction jumps. Damping of the joint (``vt.ball(damping=)``) is that of a servo.
+
+    Parameters
+    ----------
+    joint : str
+        Name of a ball joint.
+    stiffness : float [N m/rad]
+        Zero or more.
+    reference : (4,) array, or three names of inputs
+        The rotation R0 as a quaternion (x, y, z, w), normalised; or the inputs that are its rotation vector [rad].
+
+    Raises
+    ------
+    ModelError
+        If the stiffness is negative, or the reference neither a quaternion nor three names.
+    InputError
+        If the reference is no sequence.
+
+    References
+    ----------
+    Bullo & Murray 1995, "Proportional derivative (PD) control on the Euclidean group".
+    """
+
+    joint: str
+    stiffness: float
+    reference: tuple[float | str, ...] = (0.0, 0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        if not 0 <= real(self.stiffness) < np.inf:
+            raise ModelError(f"the stiffness of the {self.name} is {shown(self.stiffness)}; it is zero or more")
+        object.__setattr__(self, "stiffness", real(self.stiffness))
+        given = several(self.reference, f"reference of the {self.name}", "a quaternion, or three names of inputs")
+        if len(given) == 3 and all(isinstance(x, str) for x in given):
+            object.__setattr__(self, "reference", tuple(given))
+            return
+        numbers = np.array([real(x) for x in given])
+        if len(given) != 4 or not 0 < np.linalg.norm(numbers) < np.inf:
+            raise ModelError(f"the reference of the {self.name} is {shown(self.reference)}; give a quaternion "
+                             "(x, y, z, w), or the names of three inputs")  # fmt: skip
+        size = np.linalg.norm(numbers)
+        numbers = numbers if abs(size - 1) < 1e-15 else numbers / size
+        object.__setattr__(self, "reference", tuple(numbers.tolist()))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of its inputs."""
+        return tuple(x for x in self.reference if isinstance(x, str))
+
+
+Load = Spring | Damper | Attraction | Gravity | Wrench | JointForce | JointSpring | NonlinearSpring | BallSpring
 #: Loads that have a potential energy.
-CONSERVATIVE = (Spring, Attraction, Gravity, JointSpring, NonlinearSpring)
+CONSERVATIVE = (Spring, Attraction, Gravity, JointSpring, NonlinearSpring, BallSpring)
 
 
 def input_names(loads: Iterable[object]) -> tuple[str, ...]:

@@ -13,6 +13,9 @@ from vitree.arguments import Keywords
 
 #: Kinds of contacts of ``_core/types.pxd``, and numbers of contacts of two convex shapes there.
 ON_PLANE, SEGMENTS, ON_BOX, AT_LIMIT, ON_FIELD, ROLLS, RUBS = range(7)
+AT_LENGTH, AT_SWING, AT_TWIST, AT_SPEED, AT_ANGLE = range(8, 13)
+#: Those whose impulse is a number.
+SINGLE = (AT_LIMIT, RUBS, AT_LENGTH, AT_SWING, AT_TWIST, AT_SPEED, AT_ANGLE)
 MOST_FACETS = 8
 #: The radius of a ball is larger by this share, for the rounding of where it is.
 ROUNDING = 1e-12
@@ -50,7 +53,7 @@ class Spans(NamedTuple):
         The sum of the radii of its balls. -1: there is none, each contact is asked.
     ports : int
         Rows by which the solve sees the bodies if all contacts close: six of each body that is touched, one of each
-        coordinate.
+        limit, rope and coordinate with dry friction.
     ball : (k, 2) array of int32
         The balls of each; the second is -1 on planes, and both are without a radius.
     balls : Balls
@@ -101,7 +104,7 @@ def spans_of(
     pairs = np.asarray(facing, int).reshape(-1, 2)
     if len(pairs):
         touched |= {int(shapes[n].get("body", -1)) for n in np.unique(pairs)}
-    single = sum(each["kind"] in (AT_LIMIT, RUBS) for each in contacts)
+    single = sum(each["kind"] in SINGLE for each in contacts)
     found = Spans(rows, center, radius, 6 * len(touched - {-1}) + single, ball, balls)
     return _with_pairs(found, pairs, shapes, len(contacts) if at is None else at) if len(pairs) else found
 

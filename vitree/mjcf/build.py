@@ -15,7 +15,8 @@ from vitree.geometry.meshes import Meshes
 from vitree.mechanism.constraints import Constraint
 from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import Geometry
-from vitree.mechanism.loads import Gravity, JointSpring
+from vitree.mechanism.loads import BallSpring, Gravity, JointSpring
+from vitree.mechanism.unilateral import BallLimit
 from vitree.mjcf.actuators import MakeControls, add_actuators
 from vitree.mjcf.contacts import add_contacts, drawn
 from vitree.mjcf.equalities import equality_constraints, tendon_loads
@@ -72,6 +73,7 @@ class Builder:
               meshes: Meshes | dict[str, Meshes], alone: bool = True) -> None:  # fmt: skip
         """Add all parts; arguments as of :func:`vitree.load_mjcf`, ``alone`` as of ``add_contacts``."""
         model, tree, names = self.model, self.tree, self.names
+        tree.limits = "ignore" if self.off("LIMIT") or self.off("CONSTRAINT") else limits
         loads, self.controls, efforts = add_actuators(model, names, self.findings)
         shapes, undrawn = drawn(model, 0, "world")
         undrawn += len(shapes)
@@ -85,8 +87,7 @@ class Builder:
             self.places[int(model.site_bodyid[site])].add(
                 Fixed(names.site[site], matrix(model.site_quat[site]), place)
             )
-        tree.load(self._springs(), self._lifted(), loads, tendon_loads(model, names, self.findings))
-        tree.limits = "ignore" if self.off("LIMIT") or self.off("CONSTRAINT") else limits
+        tree.load(self._springs(), self._lifted(), loads, tendon_loads(model, names, self.findings, tree))
         tree.start = self._start()
         self._constrain()
         if contacts and not (self.off("CONTACT") or self.off("CONSTRAINT")):
@@ -162,7 +163,12 @@ class Builder:
                 if values.any():
                     self.findings.say(f"joint-{what}", f'{what} of the joint "{name}", which has several coordinates')
             if model.jnt_limited[joint]:
-                self.findings.say("joint-limit", f'the limit of the ball joint "{name}"')
+                most = float(model.jnt_range[joint][1])
+                if self.tree.limits == "enforce" and 0 < most <= math.pi:
+                    self.tree.constrain(BallLimit(name, angle=most))
+                else:
+                    self.findings.say("joint-limit", f'the limit of the ball joint "{name}", of {most:g} rad; '
+                                      'limits="enforce" has it')  # fmt: skip
             return {"damping": tuple(damping.tolist())} if damping.any() else {}
         for k in range(len(self.names.actuator)):
             own = (int(model.actuator_trntype[k]) in (0, 1)) and int(model.actuator_trnid[k, 0]) == joint
@@ -210,14 +216,18 @@ class Builder:
 
     # ---- loads and constraints ----------------------------------------------------------------------------
 
-    def _springs(self) -> list[JointSpring]:
-        """Return the springs of joints of one coordinate."""
-        model, found = self.model, []
+    def _springs(self) -> list[JointSpring | BallSpring]:
+        """Return the springs of joints of one coordinate and of ball joints."""
+        model, found = self.model, list[JointSpring | BallSpring]()
         for joint, name in enumerate(self.names.joint):
             stiffness = 0.0 if self.off("SPRING") else float(model.jnt_stiffness[joint])
             if stiffness and self._one(joint):
                 rest = float(model.qpos_spring[model.jnt_qposadr[joint]])
                 found.append(JointSpring(name, stiffness, rest))
+            elif stiffness and int(model.jnt_type[joint]) == 1:
+                first = int(model.jnt_qposadr[joint])
+                rest_at = np.roll(model.qpos_spring[first : first + 4], -1)  # (w, x, y, z) there
+                found.append(BallSpring(name, stiffness, tuple(rest_at.tolist())))
             elif stiffness:
                 self.findings.say("joint-spring", f'the spring of the joint "{name}", which has several coordinates')
         return found

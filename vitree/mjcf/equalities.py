@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike
 
 from vitree.mechanism.constraints import Constraint, Coupling, gear, point_constraint, weld
 from vitree.mechanism.loads import Damper, Load, Spring
+from vitree.mechanism.unilateral import Rope
 from vitree.mjcf.actuators import fixed_tendon
 from vitree.mjcf.names import Findings, Names, matrix
 from vitree.tree.elements import Fixed
 from vitree.tree.frames import Frame
+from vitree.tree.tree import Tree
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -112,8 +114,11 @@ def _coupling(
     return (gear(first, second, -b, value), "") if a == 1.0 else (Coupling(factors, value), "")
 
 
-def tendon_loads(model: MjModel, names: Names, findings: Findings) -> list[Load]:
-    """Return springs and dampers of tendons that are straight between two sites."""
+def tendon_loads(model: MjModel, names: Names, findings: Findings, tree: Tree) -> list[Load]:
+    """Return springs and dampers of tendons that are straight between two sites.
+
+    Tendons through sites alone that have an upper limit of their length are ropes of the tree, if it enforces limits.
+    """
     import mujoco
 
     loads: list[Load] = []
@@ -133,7 +138,11 @@ def tendon_loads(model: MjModel, names: Names, findings: Findings) -> list[Load]
             loads += [Spring(a, b, stiffness, low)] if stiffness else []
             loads += [Damper(a, b, damping)] if damping else []
             stiffness = damping = 0.0
-        others = {"stiffness": stiffness, "damping": damping, "limits": model.tendon_limited[k],
+        limited = bool(model.tendon_limited[k])
+        if limited and tree.limits == "enforce" and (rope := _rope(model, names, name, k)) is not None:
+            tree.constrain(rope)
+            limited = False
+        others = {"stiffness": stiffness, "damping": damping, "limits": limited,
                   "friction": model.tendon_frictionloss[k], "armature": _of(model, "tendon_armature", k),
                   "polynomials of stiffness or damping": _of(model, "tendon_stiffnesspoly", k)
                   + _of(model, "tendon_dampingpoly", k)}  # fmt: skip
@@ -141,6 +150,19 @@ def tendon_loads(model: MjModel, names: Names, findings: Findings) -> list[Load]
         if lost:
             findings.say("tendon", f'the tendon "{name}": {", ".join(lost)}')
     return loads
+
+
+def _rope(model: MjModel, names: Names, name: str, k: int) -> Rope | None:
+    """Return a tendon through sites alone that may not be longer than its upper limit, and as short as it likes."""
+    import mujoco
+
+    low, high = model.tendon_range[k].tolist()
+    at = slice(int(model.tendon_adr[k]), int(model.tendon_adr[k] + model.tendon_num[k]))
+    sites = model.wrap_objid[at].tolist()
+    bodies = {int(model.body_weldid[model.site_bodyid[site]]) for site in sites}
+    if {*model.wrap_type[at].tolist()} != {int(mujoco.mjtWrap.mjWRAP_SITE)} or low > 0 or high <= 0 or len(bodies) < 2:
+        return None
+    return Rope(tuple((names.site[site], (0.0, 0.0, 0.0)) for site in sites), high, label=name)
 
 
 def _of(model: MjModel, field: str, k: int) -> float:

@@ -23,6 +23,7 @@ from vitree.mechanism.contacts import SURFACE, Contact, NoContact, against_groun
 from vitree.mechanism.flat import FREE, KIND_NV, PRISMATIC, Flat
 from vitree.mechanism.floating import roots_of
 from vitree.mechanism.index import Index
+from vitree.mechanism.unilateral import ANGLE_LIMIT, ROPE, SWING_LIMIT, TWIST_LIMIT, VELOCITY_LIMIT
 from vitree.spatial.checks import frozen
 
 if TYPE_CHECKING:
@@ -186,9 +187,16 @@ class ContactGaps(NamedTuple):
     point_b: np.ndarray
 
 
+#: What meets a joint or a rope, as errors name it.
+OF_NUMBERS = {
+    VELOCITY_LIMIT: "its limit of velocity", SWING_LIMIT: "its swing limit", TWIST_LIMIT: "its twist limit",
+    ROPE: "its length", ANGLE_LIMIT: "its angle limit",
+}  # fmt: skip
+
+
 def named_side(name: str) -> str:
     """Return one of the two that touch, as an error names it."""
-    return "the ground" if name == "ground" else f'"{name}"'
+    return {"ground": "the ground", "limit": "its limit", **OF_NUMBERS}.get(name, f'"{name}"')
 
 
 # ---- candidates ------------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from vitree.mechanism.floating import roots_of
 from vitree.mechanism.spans import MOST_FACETS
 from vitree.model.broadcasting import guarded
 from vitree.model.candidates import named_side
-from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of
-from vitree.model.dynamics import FACES
+from vitree.model.contacts import Nodes, count_of, gaps_at, kicks_of, unilateral_gaps
+from vitree.model.dynamics import FACES, refuse_unilateral
 from vitree.model.model import Model
 from vitree.model.placement import ways_up
 from vitree.model.user_inputs import by_displacement
@@ -297,22 +297,30 @@ def require_satisfied(model: Model, q: np.ndarray) -> None:
         raise InputError("q0", q, f"does not satisfy the {model.constraints[worst].name}: {off}; {remedy}")
 
 
+class DependentConstraintsError(InputError):
+    """The constraints depend on each other at a start; ``q`` (nq,) is where, of the model with all coordinates."""
+
+    q: np.ndarray
+
+
 def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> None:
     """Raise if a start misses the model's constraints, or they depend on each other there.
 
-    Raises an InputError if so; the text names the constraint and the remedy.
+    Raises an InputError if so, a DependentConstraintsError of the second; the text names the constraint and the remedy.
     """
     h, Dh = (rows[0] for rows in model._constraint_rows(q[None]))
     if any(map(_faces, model.constraints)) or not np.abs(h).max(initial=0.0) <= CONSISTENT:
         require_satisfied(model, q)
     tied = dependent(Dh[:, ~np.asarray(model.flat.kinematic, dtype=bool)])
     if tied:
-        raise InputError(
+        error = DependentConstraintsError(
             "the constraints depend on each other at q0 (one too many, or a singular configuration): "
             + "; ".join(model.constraints[k].name for k in tied)
             + "; vitree.feasible_start(model, q0), as vitree.independent_constraints(model, q0), leaves out those that "
             "others imply; or start elsewhere"
         )
+        error.q = q
+        raise error
     if v is not None and len(Dh):
         size = max(1.0, float(np.abs(v).max()))
         rate = Dh @ (v / size)
@@ -360,12 +368,13 @@ def minimize_potential_energy(
     UnknownNameError
         If a joint to hold is not known.
     ModelError
-        If the mass matrix is singular.
+        If the mass matrix is singular, or the model has ropes or limits of ball joints.
     """
     of_kind(model, Model, "model", "a Model")
     if not 0 < real(tolerance) < np.inf:
         raise InputError("tolerance", tolerance, "must be a positive number")
     tolerance = real(tolerance)
+    refuse_unilateral(model, "minimize_potential_energy")
     model.require_invertible_mass_matrix()
     q = satisfy_constraints(model, q, hold)
     rest = _Rest(model, hold)
@@ -497,6 +506,10 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
     beyond = [(max(low - q[at], q[at] - high), joint.name, float(q[at]), entry, low, high)
               for joint, at, entry, low, high in limits_of(full.joints, full.constraints)
               if full.limits == "enforce" and not low - most <= q[at] <= high + most]  # fmt: skip
+    names, rest, _ = unilateral_gaps(full, q)
+    if len(rest) and rest.min() < -most:
+        raise InputError(f"the {names[int(rest.argmin())]} is passed by {-rest.min():.3g} (m or rad) {when}; start "
+                         "within it, as vt.feasible_start(model, q) does")  # fmt: skip
     if beyond:
         _, name, x, entry, low, high = max(beyond)
         others = f", and {len(beyond) - 1} more joints are beyond theirs" if len(beyond) > 1 else ""
@@ -559,6 +572,8 @@ def amiss_at(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> list[tupl
             found += [(f'"{a}" and {named_side(b)} overlapped', off) for (a, b), off in worst.items()]
         for joint, beyond, _ in _beyond(model, q, v, dt):
             found.append((f'"{joint}" was beyond its limit', abs(beyond)))
+        sides, rest, _ = unilateral_gaps(model, q)
+        found += [(f"the {side} was passed", -float(x)) for side, x in zip(sides, rest, strict=True) if x < -OVERLAP]
     if model.constraints:
         errors = np.abs(model._constraint_errors(q[None])[0])
         found += [(f"the {model.constraints[k].name} was open", float(errors[k]))
@@ -630,6 +645,8 @@ def _closed(model: Model, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray
             h, rows = gap[which], gap_rates(model, q, which)
             for _, over, entry in _beyond(model, q, v, dt):
                 h, rows = np.append(h, over), np.vstack([rows, np.eye(model.nv)[entry]])
+            _, rest, slopes = unilateral_gaps(model, q)
+            h, rows = np.append(h, rest[rest < -ZERO]), np.vstack([rows, slopes[rest < -ZERO]])
         if model.constraints:
             errors, Dh = (x[0] for x in model._constraint_rows(q[None]))
             h, rows = np.append(h, errors), np.vstack([rows, Dh])

@@ -13,7 +13,8 @@ from vitree._core.types import ContactList
 from vitree.arguments import entries
 from vitree.findings import Finding, Report
 from vitree.mechanism.contacts import Contact
-from vitree.mechanism.spans import MOST_FACETS
+from vitree.mechanism.spans import AT_ANGLE, AT_LENGTH, AT_SWING, AT_TWIST, MOST_FACETS
+from vitree.mechanism.unilateral import ROPE
 from vitree.model.broadcasting import finite_result, of_full
 from vitree.model.candidates import (
     BALL_BOX,
@@ -36,7 +37,7 @@ from vitree.model.candidates import (
 )
 from vitree.model.collision_checks import idle_contacts, idle_text
 from vitree.model.kinematics import KinematicsMethods
-from vitree.model.lower import contact_names, friction_rows, limit_rows, lower_contacts
+from vitree.model.lower import contact_names, friction_rows, lower_contacts, number_rows
 
 #: The name of what is no frame.
 GROUND = "ground"
@@ -47,10 +48,10 @@ class ContactForces(NamedTuple):
     Attributes
     ----------
     a, b : tuples of str
-        Names of frames; b is "ground" against the ground. Of coordinates a is the joint, and b "limit" or
-        "dry friction".
+        Names of frames; b is "ground" against the ground. Of coordinates a is the joint, and b "limit", "velocity
+        limit" or "dry friction", of ball joints "swing limit" or "twist limit"; of ropes a is the name, and b "rope".
     force : (n, 3) array [N]
-        On a, in world axes. Of limits and dry friction the first entry [N or N m].
+        On a, in world axes. Of limits and dry friction the first entry [N or N m], of ropes the tension.
     point : (n, 3) array [m]
         Where it acts, in the world; NaN for coordinates.
     normal : (n, 3) array
@@ -406,7 +407,9 @@ def least_gaps(model: ContactMethods, q: np.ndarray) -> np.ndarray:
 
 
 def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the bodies of the two of each contact, and the entry of v of a limit or friction, (n,) each; -1: none.
+    """Return the bodies of the two of each contact, and an entry of v of a number, (n,) each; -1: none.
+
+    Numbers are limits, ropes and dry friction, whose impulses act by rows of their own (:func:`rows_of_numbers`).
 
     The model is not a reduced one.
     """
@@ -417,7 +420,7 @@ def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     second[box], second[~box] = found.box_body[other[box]], found.rod_body[other[~box]]
     own, others = (np.repeat([found.solids[k].get("body", -1) for k in side], MOST_FACETS) for side in found.facing.T)
     second = np.concatenate([second, others])
-    entries = [row["iv"] for row in limit_rows(model.flat) + friction_rows(model.flat)]
+    entries = [row["iv"] for row in number_rows(model.flat)]
     ground, none, wheels = found.grounds * len(found.body), [-1] * len(entries), model.wheels.body
     return (np.concatenate([np.tile(found.body, found.grounds), found.rod_body[one], own, wheels, none]).astype(int),
             np.concatenate([np.full(ground, -1), second, np.full(len(wheels), -1), none]).astype(int),
@@ -425,18 +428,44 @@ def ends_of(model: ContactMethods) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def signed(model: ContactMethods, rows: np.ndarray) -> np.ndarray:
-    """Return contacts (n, 9) as steppers have them, with the signs of the pushes of limits.
+    """Return contacts (n, 9) as steppers have them, with the signs of the impulses of limits.
 
     Rows of dry friction are without what steppers keep there: the length of the step, and the coordinate.
     """
     limit = rows[:, 1].astype(int) - count_of(model.contact_candidates) - len(model.wheels)
     if (limit >= 0).any():
-        signs = np.array([row["sign"] for row in limit_rows(model.flat)])
-        rows = rows.copy()
-        rows[limit >= len(signs), 7:] = 0.0
-        limits = (limit >= 0) & (limit < len(signs))
+        signs = np.array([row.get("sign", 1.0) for row in number_rows(model.flat)])
+        rows, limits = rows.copy(), limit >= 0
+        rows[limit >= len(signs) - len(friction_rows(model.flat)), 7:] = 0.0
         rows[limits, 2] *= signs[limit[limits]]
     return rows
+
+
+def rows_of_numbers(model: ContactMethods, number: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return gaps (n,) and rows (n, nv) of contacts whose impulse is a number, at rows q (n, nq).
+
+    A row by the impulse as records have it, which has the sign of its coordinate, is the impulse of the coordinates.
+    """
+    wanted = np.ascontiguousarray(number, dtype=np.intp)
+    gaps, rows = core.single_rows(model.core, model.contact_list, wanted, np.ascontiguousarray(q, dtype=float))
+    first = model.contact_list.count - len(made := number_rows(model.flat))
+    signs = np.array([row.get("sign", 1.0) for row in made])
+    return gaps, rows * signs[np.asarray(number, int) - first, None]
+
+
+def unilateral_gaps(model: ContactMethods, q: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return names, gaps (n,) [m or rad] and derivatives (n, nv) of these, of rigid ropes and limits of ball joints."""
+    made = number_rows(model.flat) if model.flat.unilateral else []
+    first = model.contact_list.count - len(made)
+    which = [k for k, row in enumerate(made) if row["kind"] in (AT_LENGTH, AT_SWING, AT_TWIST, AT_ANGLE)
+             and not np.isfinite(row.get("stiffness", np.inf))]  # fmt: skip
+    if not which:
+        return [], np.zeros(0), np.zeros((0, model.nv))
+    names = [one if other == ROPE else f'{other} of "{one}"'
+             for one, other in (model._contact_names[first + k] for k in which)]  # fmt: skip
+    number = np.array([first + k for k in which], dtype=np.intp)
+    gaps, rows = core.single_rows(model.core, model.contact_list, number, np.tile(q, (len(which), 1)))
+    return names, gaps, rows
 
 
 def contact_forces(model: ContactMethods, rows: np.ndarray) -> ContactForces:
@@ -485,13 +514,15 @@ def kicks_of(
 ) -> np.ndarray:  # fmt: skip
     """Return what contacts give to the momenta of the coordinates at each node, (m, nv) [kg m/s or kg m^2/s].
 
-    ``impulse`` (n, 3) [N s] is on the first of the two, in world axes; of a limit it is the first entry. ``places`` are
-    as of :func:`places_of`, ``torques`` (n, 3) [N m s] as of :func:`torques_in`. The model is not a reduced one.
+    ``impulse`` (n, 3) [N s] is on the first of the two, in world axes; of a number it is the first entry. ``places``
+    are as of :func:`places_of`, ``torques`` (n, 3) [N m s] as of :func:`torques_in`. The model is not a reduced one.
     """
     first, second, coordinate = ends_of(model)
     kicks = np.zeros((len(nodes.q), model.nv))
     limit = coordinate[number] >= 0
-    np.add.at(kicks, (nodes.at[limit], coordinate[number[limit]]), impulse[limit, 0])
+    if limit.any():
+        _, rows = rows_of_numbers(model, number[limit], nodes.q[nodes.at[limit]])
+        np.add.at(kicks, nodes.at[limit], impulse[limit, :1] * rows)
     x, n, gap = places[:, :3], places[:, 3:6], places[:, 6]
     for body, at, sign in ((first[number], x, 1.0), (second[number], x - gap[:, None] * n, -1.0)):
         for i in np.unique(body[(body >= 0) & ~limit]):

@@ -14,7 +14,7 @@ from vitree._core.types import ConstraintList
 from vitree.errors import InputError, ModelError
 from vitree.geometry.distances import FLAT
 from vitree.mechanism.flat import KIND_NV
-from vitree.mechanism.loads import CONSERVATIVE, JointSpring, NonlinearSpring, Spring
+from vitree.mechanism.loads import CONSERVATIVE, BallSpring, JointSpring, NonlinearSpring, Spring
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular_at
 from vitree.model.broadcasting import (
     as_rows,
@@ -595,10 +595,17 @@ def refuse_rolling(model: DynamicsMethods, what: str) -> None:
         raise ModelError(f'{what} does not support wheels that roll without slip, which "{model.name}" has')
 
 
+def refuse_unilateral(model: DynamicsMethods, what: str) -> None:
+    """Raise a ModelError if a model has ropes or limits of ball joints that a function does not know."""
+    if model.unilateral:
+        names = ", ".join(each.name for each in model.unilateral[:3])
+        raise ModelError(f'{what} does not support ropes and limits of ball joints, which "{model.name}" has ({names})')
+
+
 # ---- rates of springs, drives and friction ---------------------------------------------------------------------
 
 
-_SPRINGS = (JointSpring, NonlinearSpring, Spring)
+_SPRINGS = (JointSpring, NonlinearSpring, Spring, BallSpring)
 
 
 def spring_rate(model: DynamicsMethods, q: np.ndarray) -> float:
@@ -664,7 +671,9 @@ def heaviest_load(model: DynamicsMethods) -> tuple[str, float, float] | None:
     return (starts[first[k]], float(flat.mass[k]), float(carried[k])) if share[k] > 0 else None
 
 
-def _stiffness(model: DynamicsMethods, load: JointSpring | NonlinearSpring | Spring, q: np.ndarray) -> np.ndarray:
+def _stiffness(
+    model: DynamicsMethods, load: JointSpring | NonlinearSpring | Spring | BallSpring, q: np.ndarray
+) -> np.ndarray:
     """The matrix (nv, nv) of a spring without what its present force adds; that of a table at its steepest."""
     if isinstance(load, Spring):
         rows = _jacobian(model, load.a, q) - _jacobian(model, load.b, q)
@@ -674,7 +683,9 @@ def _stiffness(model: DynamicsMethods, load: JointSpring | NonlinearSpring | Spr
         found: np.ndarray = load.stiffness * rows.T @ rows
         return found
     out, iv = np.zeros((model.nv, model.nv)), model.joint(load.joint).v_slice.start
-    if isinstance(load, JointSpring):
+    if isinstance(load, BallSpring):
+        out[iv : iv + 3, iv : iv + 3] = load.stiffness * np.eye(3)
+    elif isinstance(load, JointSpring):
         out[iv, iv] = load.stiffness
     else:
         x = np.asarray(load.positions, dtype=float)

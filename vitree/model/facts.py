@@ -30,6 +30,7 @@ from vitree.mechanism.flat import (
 )
 from vitree.mechanism.index import Index
 from vitree.mechanism.loads import CONSERVATIVE, Damper, input_names
+from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.broadcasting import as_rows, doors, in_coordinates, in_one_call, in_row, of_full, of_states
 from vitree.model.lower import Structure
 from vitree.model.system import METHODS_OF, System
@@ -276,26 +277,37 @@ class ModelFacts(System):
         return self.flat.rolling
 
     @property
+    def unilateral(self) -> tuple[Rope | BallLimit, ...]:
+        """Ropes and limits of ball joints (:class:`Rope`, :class:`BallLimit`)."""
+        return self.flat.unilateral
+
+    @property
     def has_rolling_or_dry_friction(self) -> bool:
         """Whether wheels roll without slip, or joints have dry friction."""
         return bool(self.flat.rolling) or bool(self.flat.dry_friction.any())
 
     @functools.cached_property
     def has_contact(self) -> bool:
-        """Whether impulses act in steps: of contact, enforced limits, wheels that roll, or dry friction of joints."""
-        of_contact = self.limits == "enforce" or any(isinstance(contact, Contact) for contact in self.contacts)
+        """Whether impulses act in steps: of contact, enforced limits, ropes, rolling wheels, dry friction of joints."""
+        of_limits = "enforce" in (self.limits, self.velocity_limits) or bool(self.unilateral)
+        of_contact = of_limits or any(isinstance(contact, Contact) for contact in self.contacts)
         return of_contact or self.has_rolling_or_dry_friction
 
     @functools.cached_property
     def _has_contact_springs(self) -> bool:
         """Whether contacts may have springs."""
-        meets = (*self.flat.contacts, self.flat.ground)
+        meets = (*self.flat.contacts, self.flat.ground, *self.flat.unilateral)
         return any(np.isfinite(getattr(each, "stiffness", None) or np.inf) for each in meets)
 
     @property
     def limits(self) -> str:
         """How limits of joints are treated: "report", "enforce" or "ignore"."""
         return self.flat.limits
+
+    @property
+    def velocity_limits(self) -> str:
+        """How limits of velocity of joints are treated: "report", "enforce" or "ignore"."""
+        return self.flat.velocity_limits
 
     @functools.cached_property
     @of_full
@@ -314,13 +326,14 @@ class ModelFacts(System):
     def limited_velocities(self) -> Limited | None:
         """Velocities of ``full`` with limits that a run reports, places in v; None if there are none, or none is to be.
 
-        No limit of speed is enforced, so that runs of models with ``limits="enforce"`` report them, too. A limit of
-        zero in a robot file means that none was given, as the report of its reader says.
+        Limits of velocity are enforced by ``velocity_limits="enforce"`` alone, so that runs of models with
+        ``limits="enforce"`` report them, too. A limit of zero in a robot file means that none was given, as the report
+        of its reader says.
         """
         unset = any(finding.id == "limit-zero" for finding in self.flat.report)
         rows = [(joint.v_slice.start + k, limit) for joint in self.joints for k, limit in enumerate(joint.velocity)
                 if limit < np.inf and not (unset and limit == 0.0)]  # fmt: skip
-        if self.limits == "ignore" or not rows:
+        if self.limits == "ignore" or self.velocity_limits != "report" or not rows:
             return None
         place, limit = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
         kinds = self.flat.kind.tolist()

@@ -16,6 +16,7 @@ from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameE
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.flat import JointInfo
 from vitree.mechanism.index import Index
+from vitree.mechanism.unilateral import ANGLE_LIMIT, ROPE, SWING_LIMIT, TWIST_LIMIT
 from vitree.model.broadcasting import (
     finite_result,
     in_coordinates,
@@ -25,7 +26,8 @@ from vitree.model.broadcasting import (
     on_stacks,
     row_by_row,
 )
-from vitree.model.contacts import GROUND, ContactForces, contact_forces
+from vitree.model.candidates import named_side
+from vitree.model.contacts import GROUND, ContactForces, contact_forces, rows_of_numbers
 from vitree.model.dynamics import (
     AbaDerivatives,
     DynamicsMethods,
@@ -176,7 +178,7 @@ def _impossible(model: DynamicsMethods, worst: int) -> Exception:
         return ConvergenceError("the forces of the closed contacts cannot be found; give contacts=\"none\"",
                                 time=0.0, residual=np.nan, iterations=0)  # fmt: skip
     one, other = model._contact_names[worst]
-    other = {"ground": "the ground", "limit": "its limit"}.get(other, f'"{other}"')
+    other = named_side(other)
     return InputError(
         f'a moves "{one}" into {other}, or lets it slip where it rolls; give an acceleration that closed contacts '
         'allow, or contacts="none"'
@@ -271,9 +273,19 @@ def generalized(
         core.batch_jacobian(model.core, q[None], int(body), np.zeros(3), J)
         out += wrenches[body] @ J.reshape(6, model.nv)
     if given is not None:
-        for name, f, point in zip(given.a, given.force, given.point, strict=True):
+        for name, other, f, point in zip(given.a, given.b, given.force, given.point, strict=True):
             if np.isnan(point[0]):
-                out[model.joint(name).v_slice.start] += f[0]
+                out += f[0] * _row_of_number(model, q, name, other)
+    return out
+
+
+def _row_of_number(model: DynamicsMethods, q: np.ndarray, name: str, other: str) -> np.ndarray:
+    """The joint forces (nv,) of a unit force of a limit, a rope or dry friction."""
+    if other in (ROPE, SWING_LIMIT, TWIST_LIMIT, ANGLE_LIMIT):
+        number = [k for k, pair in enumerate(model._contact_names) if pair == (name, other)]
+        out: np.ndarray = rows_of_numbers(model, np.array(number[:1]), q[None])[1][0]
+    else:
+        out = np.eye(model.nv)[model.joint(name).v_slice.start]
     return out
 
 

@@ -15,10 +15,11 @@ from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.flat import Flat, limits_of
+from vitree.mechanism.flat import BALL, KINDS, Flat, limits_of
 from vitree.mechanism.index import Index
 from vitree.mechanism.loads import (
     Attraction,
+    BallSpring,
     Damper,
     Gravity,
     JointForce,
@@ -30,8 +31,34 @@ from vitree.mechanism.loads import (
     input_names,
 )
 from vitree.mechanism.plans import Plan, Tie, bodies_of, plan_of
-from vitree.mechanism.spans import AT_LIMIT, MOST_FACETS, ON_BOX, ON_FIELD, ON_PLANE, ROLLS, RUBS, SEGMENTS, spans_of
+from vitree.mechanism.spans import (
+    AT_ANGLE,
+    AT_LENGTH,
+    AT_LIMIT,
+    AT_SPEED,
+    AT_SWING,
+    AT_TWIST,
+    MOST_FACETS,
+    ON_BOX,
+    ON_FIELD,
+    ON_PLANE,
+    ROLLS,
+    RUBS,
+    SEGMENTS,
+    spans_of,
+)
 from vitree.mechanism.tables import pieces
+from vitree.mechanism.unilateral import (
+    ANGLE_LIMIT,
+    DRY_FRICTION,
+    LIMIT,
+    ROPE,
+    SWING_LIMIT,
+    TWIST_LIMIT,
+    VELOCITY_LIMIT,
+    BallLimit,
+    Rope,
+)
 from vitree.memory import require_memory
 from vitree.model.candidates import BALL_BOX, Candidates, Wheels
 from vitree.model.user_inputs import Constraint as WrittenConstraint
@@ -44,7 +71,7 @@ from vitree.spatial.checks import direction, finite, vector
 #: What the core takes of a load, constraint or contact: numbers by name.
 CoreRow = dict[str, Any]
 #: Codes of loads of ``_core/types.pxd``.
-_WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
+_WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE, _BALL_SPRING = range(9)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
 #: Codes of constraints of ``_core/types.pxd``.
 _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
@@ -108,6 +135,8 @@ def _rows(index: Index, load: object, inputs: Mapping[str, int]) -> list[CoreRow
         return [row for row in rows if row["body_a"] >= 0]
     if isinstance(load, Wrench):
         return lower_wrench(index, load, inputs)
+    if isinstance(load, BallSpring):
+        return [_ball_spring(index, load, inputs)]
     if isinstance(load, JointForce | JointSpring | NonlinearSpring):
         where = index.one_coordinate(load.joint, load.name)
         if isinstance(load, JointForce):
@@ -120,6 +149,20 @@ def _rows(index: Index, load: object, inputs: Mapping[str, int]) -> list[CoreRow
         k, rest = finite(load.stiffness, f"stiffness of the {load.name}"), finite(load.rest, f"rest of the {load.name}")
         return [{"kind": _JOINT_SPRING, "factor": k, "rest": rest, **where}]
     raise ModelError(f"a load is one of {_KINDS}, or a Potential or Force of your own, not {shown(load)}")
+
+
+def _ball_spring(index: Index, load: BallSpring, inputs: Mapping[str, int]) -> CoreRow:
+    named = {joint.name: joint for joint in index.flat.joints}
+    if load.joint not in named:
+        raise UnknownNameError("joint", load.joint, named)
+    joint = named[load.joint]
+    if joint.kind != KINDS[BALL]:
+        raise ModelError(f'the {load.name}: "{load.joint}" is a {joint.kind} joint; take a JointSpring')
+    row = {"kind": _BALL_SPRING, "factor": load.stiffness, "iq": joint.q_slice.start, "iv": joint.v_slice.start}
+    if not load.inputs:
+        return row | {"wrench": (*load.reference, 0.0, 0.0)}
+    given = [inputs[name] for name in load.inputs]
+    return row | {"input": given[0], "inputs": given}
 
 
 def lower_wrench(index: Index, load: Wrench, inputs: Mapping[str, int]) -> list[CoreRow]:
@@ -288,7 +331,8 @@ OF_PAIRS = "take triangle meshes of fewer triangles, convex parts of larger erro
 def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList:
     """Return what acts by impulses as the core takes it.
 
-    It is points on planes, points on a terrain, pairs, wheels that roll, enforced limits, dry friction of joints.
+    It is points on planes, points on a terrain, pairs, wheels that roll, enforced limits, ropes and limits of
+    ball joints, dry friction of joints.
     """
     rows: list[CoreRow] = []
     count = int(found.patch.max(initial=-1)) + 1
@@ -318,7 +362,7 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
     bounces = any((numbers[:, 1] > 0).any() for numbers in (found.numbers, found.pair_numbers, found.facing_numbers))
     require_memory(f"contacts of {len(found.facing)} pairs of convex shapes",
                    (PAIR if bounces else FAR_PAIR) * len(found.facing), OF_PAIRS)  # fmt: skip
-    rows += rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat)
+    rows += rolling_rows(wheels) + number_rows(flat)
     spans = spans_of(rows, found.solids, found.facing, before)
     return ContactList(rows, found.terrain, spans, found.shapes, found.facing, _surfaces(found.facing_numbers), before)
 
@@ -326,7 +370,8 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
     """Return the names of the two that touch, in the order of :func:`lower_contacts`.
 
-    They are frames, or "ground"; of coordinates the joint and "limit", or "dry friction".
+    They are frames, or "ground"; of coordinates the joint and "limit", "velocity limit" or "dry friction"; of ball
+    joints the joint and "swing limit" or "twist limit"; of ropes their name and "rope".
     """
     frame = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
     names = [(frame[k], "ground") for _ in range(found.grounds) for k in found.source]
@@ -339,8 +384,17 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
     names += [(each.frame, "ground") for each in flat.rolling]
     at = {joint.v_slice.start + k: joint.name for joint in flat.joints
           for k in range(joint.v_slice.stop - joint.v_slice.start)}  # fmt: skip
-    names += [(at[row["iv"]], "limit") for row in limit_rows(flat)]
-    return names + [(at[row["iv"]], "dry friction") for row in friction_rows(flat)]
+    return names + [(row["of"] if "of" in row else at[row["iv"]], _NAMES[row["kind"]]) for row in number_rows(flat)]
+
+
+#: What the second name of each kind is whose impulse is a number.
+_NAMES = {AT_LIMIT: LIMIT, AT_SPEED: VELOCITY_LIMIT, AT_SWING: SWING_LIMIT, AT_TWIST: TWIST_LIMIT, AT_LENGTH: ROPE,
+          AT_ANGLE: ANGLE_LIMIT,          RUBS: DRY_FRICTION}  # fmt: skip
+
+
+def number_rows(flat: Flat) -> list[CoreRow]:
+    """Return what has a number for an impulse, as the core takes it, behind all other contacts."""
+    return limit_rows(flat) + velocity_rows(flat) + unilateral_rows(flat) + friction_rows(flat)
 
 
 def _surface(numbers: np.ndarray) -> CoreRow:
@@ -361,13 +415,76 @@ def _surfaces(numbers: np.ndarray) -> np.ndarray:
 
 
 def limit_rows(flat: Flat) -> list[CoreRow]:
-    """Return the enforced limits of joints, which are behind all other contacts."""
+    """Return the enforced limits of joints."""
     rows = []
     for joint, iq, iv, *bounds in limits_of(flat.joints, flat.constraints) if flat.limits == "enforce" else ():
         if not flat.kinematic[joint.v_slice].any():
             rows += [{"kind": AT_LIMIT, "dim": 1, "iq": iq, "iv": iv, "sign": sign, "bound": bound,
                       "restitution": float(flat.limit_restitution[iv])}
                      for sign, bound in zip((1.0, -1.0), bounds, strict=True) if np.isfinite(bound)]  # fmt: skip
+    return rows
+
+
+def velocity_rows(flat: Flat) -> list[CoreRow]:
+    """Return the enforced limits of velocity of coordinates."""
+    rows: list[CoreRow] = []
+    # a limit of zero in a robot file means that none was given
+    unset = any(finding.id == "limit-zero" for finding in flat.report)
+    for joint in flat.joints if flat.velocity_limits == "enforce" else ():
+        q, v = joint.q_slice, joint.v_slice
+        if q.stop - q.start != v.stop - v.start or flat.kinematic[v].any():
+            continue
+        rows += [{"kind": AT_SPEED, "dim": 1, "iq": q.start + k, "iv": v.start + k, "sign": sign, "bound": bound}
+                 for k, bound in enumerate(joint.velocity) if np.isfinite(bound) and not (unset and bound == 0.0)
+                 for sign in (1.0, -1.0)]  # fmt: skip
+    return rows
+
+
+def unilateral_rows(flat: Flat) -> list[CoreRow]:
+    """Return ropes and limits of ball joints as the core takes them.
+
+    Raises an UnknownNameError if a frame or joint is not known, and a ModelError if a rope moves nothing, or a limit of
+    a ball joint is of another kind of joint.
+    """
+    index = Index(flat) if flat.unilateral else None
+    rows: list[CoreRow] = []
+    for each in flat.unilateral:
+        assert index is not None
+        rows += [_rope(index, each)] if isinstance(each, Rope) else _ball_limits(index, each)
+    return rows
+
+
+def _rope(index: Index, rope: Rope) -> CoreRow:
+    eyelets = []
+    for frame, offset in rope.points:
+        body, R, point = index.place(frame)
+        eyelets.append((body, tuple(point + R @ np.array(offset))))
+    if len({body for body, _ in eyelets}) == 1:
+        raise ModelError(f"the {rope.name} has all its points on one body, so that it does nothing")
+    first = next(body for body, _ in eyelets if body >= 0)
+    return {"kind": AT_LENGTH, "dim": 1, "bound": rope.length, "eyelets": eyelets, "iv": int(index.iv[first]),
+            "restitution": rope.restitution, "stiffness": rope.stiffness, "damping": rope.damping,
+            "of": rope.name}  # fmt: skip
+
+
+def _ball_limits(index: Index, limit: BallLimit) -> list[CoreRow]:
+    named = {joint.name: joint for joint in index.flat.joints}
+    if limit.joint not in named:
+        raise UnknownNameError("joint", limit.joint, named)
+    joint = named[limit.joint]
+    if joint.kind != KINDS[BALL]:
+        raise ModelError(f'the {limit.name}: "{limit.joint}" is a {joint.kind} joint; give lower= and upper= of its '
+                         "coordinates")  # fmt: skip
+    common = {"dim": 1, "iq": joint.q_slice.start, "iv": joint.v_slice.start, "axis_a": limit.axis,
+              "restitution": limit.restitution}  # fmt: skip
+    rows: list[CoreRow] = []
+    if limit.swing is not None and limit.swing < np.pi:
+        rows.append({"kind": AT_SWING, "bound": limit.swing, **common})
+    if limit.angle is not None and limit.angle < np.pi:
+        rows.append({"kind": AT_ANGLE, "bound": limit.angle, **common})
+    if limit.twist is not None:
+        rows += [{"kind": AT_TWIST, "sign": sign, "bound": bound, **common}
+                 for sign, bound in zip((1.0, -1.0), limit.twist, strict=True) if abs(bound) < np.pi]  # fmt: skip
     return rows
 
 

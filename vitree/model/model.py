@@ -25,7 +25,7 @@ from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, OF_MASS, why_singula
 from vitree.model.broadcasting import finite_result
 from vitree.model.candidates import require_contacts, wheels_of
 from vitree.model.forces import ForceMethods
-from vitree.model.lower import lower_drives, lower_loads, of_links, structure_of
+from vitree.model.lower import lower_drives, lower_loads, of_links, structure_of, unilateral_rows
 from vitree.model.system import set_once
 from vitree.model.user_inputs import Mapped, Written, WrittenParts, written_parts
 from vitree.model.variants import Cut, Gains, cut_at, varied, with_drives
@@ -38,9 +38,10 @@ BYPASSED = ("validate_configuration", "_checked", "require_invertible_mass_matri
             "nv", "nbody", "zero_velocity", "_pose_rows", "body_poses", "_frame", "_frame_pose", "crba", "_energies",
             "_energies_at", "_momenta", "_velocities", "_potentials", "_field", "_field_at_rest")  # fmt: skip
 #: Fields of a Flat that are the same of all models that differ in numbers alone. Not what may be written in Python.
-STILL = ("frame_names", "contacts", "rolling", "ground")
+STILL = ("frame_names", "contacts", "rolling", "unilateral", "ground")
 #: Fields of a Flat that are no arrays, and that the dynamics depend on.
-_DYNAMIC = ("frame_names", "constraints", "loads", "contacts", "ground", "limits", "rolling")
+_DYNAMIC = ("frame_names", "constraints", "loads", "contacts", "ground", "limits", "velocity_limits", "rolling",
+            "unilateral")  # fmt: skip
 
 
 def _content(x: Any) -> Any:
@@ -152,6 +153,7 @@ class Model(ForceMethods):
         self._touching = like._touching if like is not None and same(like.flat, flat, ("dry_friction",)) else {}
         if like is None:
             require_contacts(self.index, flat)
+            unilateral_rows(flat)
         if flat.rolling:
             self.wheels = wheels_of(self.index, flat) if like is None else like.wheels
         kind = type(self)
@@ -159,6 +161,9 @@ class Model(ForceMethods):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
             self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list,
                                      self._has_contact_springs or self.written is not None)  # fmt: skip
+
+    #: Names of constraints that others imply, and a run has left out; see ``starts.without_implied``
+    _implied: tuple[str, ...] = ()
 
     def reduced(self) -> Any:
         """Return the same mechanism without coordinates for joints that follow others.

@@ -24,6 +24,7 @@ from vitree.model.configurations import (
     satisfy_constraints,
     within_limits,
 )
+from vitree.model.contacts import unilateral_gaps
 from vitree.model.model import Model
 from vitree.model.placement import WALL, up_of, ways_up
 
@@ -33,6 +34,8 @@ MOST, LARGEST = 50, 0.3
 REACH = 5e-3
 #: How many faults a text has, the gravest first.
 NAMED = 3
+#: What of a unit row may be outside of the span of those that imply it.
+IMPLIED_AT = 1e-7
 #: A start is near if no joint and no base moved by more [m, rad].
 NEAR, TURNED = 1e-2, np.radians(1.0)
 
@@ -176,6 +179,42 @@ def _moved(model: Model, start: np.ndarray, end: np.ndarray) -> tuple[str, float
     return name, farthest, base, turn, near and base <= NEAR and turn <= TURNED
 
 
+def without_implied(model: object, q: np.ndarray) -> Model | None:
+    """Return a model whose constraints do not depend on each other at q of all joints, or None.
+
+    Constraints are left out that others imply at q and around it, so that every motion which the others allow keeps
+    them. There is none where this does not make the rest independent, as in a singular configuration. The names of
+    those left out are the attribute ``_implied`` of the model with all coordinates.
+    """
+    if not isinstance(model, Model):
+        return None
+    lean, dropped = _independent(model, q)
+    full: Model = lean.full
+    free = ~np.asarray(full.flat.kinematic, dtype=bool)
+    rows, kept = (each._constraint_rows(q[None])[1][0][:, free] for each in (model.full, full))
+    with np.errstate(all="ignore"):
+        size = np.linalg.norm(rows, axis=1, keepdims=True)
+    # numbers whose squares no double holds are no rows that others imply
+    if not dropped or not np.isfinite(size).all() or dependent(kept):
+        return None
+    if len(kept):
+        unit = rows / np.where(size > 0, size, 1.0)
+        rest = unit - unit @ np.linalg.pinv(kept) @ kept
+        if not np.abs(rest).max() < IMPLIED_AT:
+            return None
+    elif size.any():
+        return None
+    vars(full)["_implied"] = dropped
+    return lean
+
+
+def implied_text(names: tuple[str, ...]) -> str:
+    """Return the warning of a run without constraints of these names."""
+    listed = "; ".join(names[:NAMED]) + (f"; and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return (f"Constraints were left out, for others imply them: {listed}. They hold all the same; the forces are those "
+            "of the others, whose multipliers the run has.")  # fmt: skip
+
+
 def _independent(model: Model, q: np.ndarray) -> tuple[Model, tuple[str, ...]]:
     """Return the model without constraints that others imply at q of all joints, and the names of these."""
     full: Model = model.full
@@ -183,7 +222,9 @@ def _independent(model: Model, q: np.ndarray) -> tuple[Model, tuple[str, ...]]:
     if not full.constraints or not dependent(full._constraint_rows(q[None])[1][0][:, free]):
         return model, ()
     kept = independent_constraints(full, q)
-    stay = {id(each) for each in kept} | {id(each) for each in full.constraints if isinstance(each, Coupling)}
+    stay = {id(each) for each in kept}
+    if model is not full:  # its couplings are what it is reduced by
+        stay |= {id(each) for each in full.constraints if isinstance(each, Coupling)}
     constraints = tuple(each for each in full.constraints if id(each) in stay)
     dropped = tuple(each.name for each in full.constraints if id(each) not in stay)
     lean = Model(replace(full.flat, constraints=constraints))
@@ -229,6 +270,8 @@ def _together(model: Model, q: np.ndarray) -> np.ndarray | None:
             gap = gaps_of(model, q)[0] + rebounds(model, q, still, 0.0)
             near = np.flatnonzero(gap < max(REACH, -2 * gap.min(initial=0.0)))
             h, rows = np.append(h, gap[near]), np.vstack([rows, gap_rates(model, q, near)])
+            _, rest, slopes = unilateral_gaps(model, q)
+            h, rows = np.append(h, rest), np.vstack([rows, slopes])
         for _, at, entry, low, high in limits_of(model.joints, model.constraints) if model.limits == "enforce" else ():
             for rest, sign in ((q[at] - low, 1.0), (high - q[at], -1.0)):
                 if rest < LARGEST:

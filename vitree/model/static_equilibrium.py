@@ -18,7 +18,7 @@ from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import named_side
 from vitree.model.configurations import require_clear, require_consistent
-from vitree.model.dynamics import refuse_rolling
+from vitree.model.dynamics import refuse_rolling, refuse_unilateral
 from vitree.model.faces import gaps_of_faces
 from vitree.model.model import Model
 from vitree.model.placement import up_of, way_of
@@ -173,6 +173,7 @@ def static_equilibrium(
         raise InputError("tolerance", tolerance, "must be zero or more [m]")
     at = model.validate_configuration(q)
     refuse_rolling(model, "static_equilibrium")
+    refuse_unilateral(model, "static_equilibrium")
     if model.constraints:
         require_consistent(model, at, None)
     require_clear(model, model.expand(at), "at q", near)

@@ -349,6 +349,7 @@ def _split(flat: Flat, at: int, body: int, E: np.ndarray, p: np.ndarray, name: s
     return replace(
         flat, **columns_of(rows), frame_body=frame_body, frame_E=frame_E, frame_p=frame_p,
         joints=_with_joint(flat.joints, name, iq, iv), contacts=(), ground=None, rolling=(), limits="ignore",
+        velocity_limits="ignore", unilateral=(),
         above=(), frame_at=(), body_at=(),
     )  # fmt: skip
 

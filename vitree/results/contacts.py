@@ -26,7 +26,8 @@ class ContactLog:
         Record, number of the contact, impulse, slip velocity and gap; with torsional or rolling friction angular
         impulse and angular slip as well.
     names : sequence of (str, str)
-        The two that each number stands for; "ground", and of joints "limit" and "dry friction".
+        The two that each number stands for; "ground", of joints "limit", "velocity limit", "swing limit", "twist limit"
+        and "dry friction", and of ropes "rope".
     places : (n, 7) array, or function that returns it, optional
         Point, normal and gap where the impulse acts; NaN if not given.
     dt : float or (n,) array, optional [s]
@@ -39,10 +40,11 @@ class ContactLog:
     record : (n,) int array
         The index of the state to which the step led.
     number : (n,) int array
-        Points and pairs as ``model.contact_gaps`` counts them, then wheels that roll, limits and dry friction.
+        Points and pairs as ``model.contact_gaps`` counts them, then wheels that roll, limits, limits of velocity, ropes
+        and limits of ball joints, dry friction.
     impulse : (n, 3) array [N s]
         On the first of the two, in world axes, at the step's start: the momentum jumped by it there. Of a limit and of
-        dry friction the first entry, with its sign [N s or N m s].
+        dry friction the first entry, with its sign [N s or N m s], and of ropes that of the tension.
     force : (n, 3) array [N]
         Impulse over dt: the mean from the middle of the step before to that of this one; in the first step of a run
         that starts in contact half of that.
@@ -166,7 +168,7 @@ class ContactLog:
 
     @property
     def b(self) -> tuple[str, ...]:
-        """The second of the two of each row: a frame, "ground", "limit" or "dry friction"."""
+        """The second of the two of each row: a frame, "ground", or a word of ``names``."""
         return tuple(self.names[k][1] for k in self.number.tolist())
 
     @property

@@ -552,7 +552,7 @@ def _measure(model: System, traj: Trajectory, errors: Series, symmetric: bool) -
             "error": float(errors.error.max()),
         }
         if model.constraints:
-            found["constraint_error"] = float(np.abs(traj.constraint).max())
+            found["constraint_error"] = float(np.abs(traj.constraint).max(initial=0.0))
         if symmetric:
             angular, linear = momentum_departure(traj, model.gravity, model.total_mass)
             found["momentum_error"] = float(linear.max())

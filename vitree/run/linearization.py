@@ -37,7 +37,8 @@ from vitree.integrators.slopes import (
     sweep,
 )  # fmt: skip
 from vitree.mechanism.flat import KIND_NV
-from vitree.model.changes import require_one_model
+from vitree.mechanism.unilateral import DRY_FRICTION, ROPE, Rope
+from vitree.model.changes import OF_JOINTS, require_one_model
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import resolve_inputs
@@ -496,9 +497,9 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
     log, h = run.contacts, run.dt
     assert log is not None  # the model has contacts
     facets = None if log.nodes is None else log.nodes.facets
-    count, rubs = model.contact_list.count, [name == "dry friction" for _, name in log.names]
+    count, rubs = model.contact_list.count, [name == DRY_FRICTION for _, name in log.names]
     # a limit's impulse has the sign of its coordinate
-    stops = np.array([name == "limit" for _, name in log.names], dtype=bool)
+    stops = np.array([name in OF_JOINTS and name != DRY_FRICTION for _, name in log.names], dtype=bool)
     impulses = np.where(stops[log.number][:, None], np.abs(log.impulse), log.impulse)
     moves = np.array([_moving(model, *names) for names in log.names]).reshape(-1, model.nv)
     found: list[Touched | None] = []
@@ -531,10 +532,14 @@ def touched_in(run: Recording, model: Model) -> list[Touched | None]:
 def _moving(model: Model, one: str, other: str) -> np.ndarray:
     """Return which coordinates (nv,) move two that touch: frames, or a frame and the ground, or a joint."""
     found = np.zeros(model.nv, dtype=bool)
-    if other in ("limit", "dry friction"):
+    if other in OF_JOINTS and other != ROPE:
         found[model.joint(one).v_slice] = True
         return found
-    for name in {one, other}.intersection(model.flat.frame_names):
+    names = {one, other}
+    if other == ROPE:
+        names = {frame for each in model.unilateral if isinstance(each, Rope) and each.name == one
+                 for frame, _ in each.points}  # fmt: skip
+    for name in names.intersection(model.flat.frame_names):
         body = int(model.flat.frame_body[model.index.frame(name)])
         while body >= 0:
             first = model.index.iv[body]

@@ -23,6 +23,7 @@ from vitree.model.configurations import brought_together, require_clear, require
 from vitree.model.contacts import Nodes, origins_of, places_of, split_rows
 from vitree.model.dynamics import require_rolling
 from vitree.model.model import Model
+from vitree.model.starts import implied_text
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog, signs_of
 from vitree.results.recording import Recording
@@ -524,6 +525,8 @@ def _brought_together(
     if not (model.constraints or model.has_contact):
         return q, v
     end, integrator.mended, clear = brought_together(model, q, moving, integrator.dt)
+    if model._implied:
+        integrator.mended += (implied_text(model._implied),)
     if end is not q and model.constraints and v is not None:
         v = model.project_velocity(end, v)
     if model.constraints:

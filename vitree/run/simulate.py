@@ -18,9 +18,10 @@ from vitree.integrators.base import Integrator, Torque
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.broadcasting import coincident
-from vitree.model.configurations import off_by
+from vitree.model.configurations import DependentConstraintsError, off_by
 from vitree.model.dynamics import FACES
 from vitree.model.model import Model, ReducedModel
+from vitree.model.starts import without_implied
 from vitree.model.system import System
 from vitree.results.series import distance, shared
 from vitree.run.arguments import (
@@ -516,6 +517,8 @@ Trajectory._resumed = staticmethod(_resumed)  # this module imports that of the 
 def run(model: System, given: RunArguments, told: JsonObject | None = None) -> Trajectory:
     """Simulate with all arguments in one object; see :func:`simulate`, which raises the same.
 
+    Constraints that others imply are left out, and the run has a warning of it.
+
     Parameters
     ----------
     model : Model, or another System
@@ -527,6 +530,17 @@ def run(model: System, given: RunArguments, told: JsonObject | None = None) -> T
     -------
     Trajectory
     """
+    try:
+        return _run(model, given, told)
+    except DependentConstraintsError as error:
+        lean = without_implied(model, error.q)
+        if lean is None:
+            raise
+    return _run(lean, given, told)
+
+
+def _run(model: System, given: RunArguments, told: JsonObject | None = None) -> Trajectory:
+    """As :func:`run`, but a start at which constraints depend on each other is an error."""
     chooses, told = asks_for_choice(given), dict(told or {})
     if given.drives:
         told.setdefault("control", given.drives)
@@ -542,9 +556,9 @@ def run(model: System, given: RunArguments, told: JsonObject | None = None) -> T
     if every is not given.record_every:
         given = given.but(record_every=every)
     if chooses and given.resume is None:
-        given, told = with_step(model, kind, given, run)
+        given, told = with_step(model, kind, given, _run)
     if type(model) is not Model and isinstance(model, ReducedModel):
-        return run_reduced(model, given, partial(run, told=told))
+        return run_reduced(model, given, partial(_run, told=told))
     if given.resume is not None:
         given = as_before(model, given)
         kind = model.methods[str(given.method)]

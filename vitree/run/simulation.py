@@ -35,8 +35,9 @@ from vitree.model.changes import (
     welded,
     whole_trees,
 )
-from vitree.model.configurations import OVERLAP, require_clear, require_consistent
+from vitree.model.configurations import OVERLAP, DependentConstraintsError, require_clear, require_consistent
 from vitree.model.model import Model, ReducedModel
+from vitree.model.starts import without_implied
 from vitree.model.system import System
 from vitree.model.variants import Gains
 from vitree.results.contacts import ContactLog
@@ -260,7 +261,14 @@ class Simulation:
         self._changes: tuple[Change, ...] = ()
         #: records before the last change
         self._parts: list[Trajectory] = []
-        self._start(given)
+        try:
+            self._start(given)
+        except DependentConstraintsError as error:
+            lean = without_implied(model, error.q)
+            if lean is None:
+                raise
+            Simulation.__init__(self, lean, q0, v0, dt=dt, method=method, p0=p0, t0=t0, control=control,
+                                wrenches=wrenches, record_every=record_every, resume=resume, **options)  # fmt: skip
 
     def _made_for(self, full: System) -> Integrator:
         """Return an integrator as the arguments ask for, of a model with a coordinate for each joint."""

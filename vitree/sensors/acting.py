@@ -217,7 +217,7 @@ class Acting:
         a, b = zip(*pairs, strict=True) if pairs else ((), ())
         force = log.impulse[some] / (0.5 * (t[k + 1] - t[k - 1]))
         point, gap = log.point[some], log.gap[some]
-        if any(np.isnan(x[0]) for x, other in zip(point, b, strict=True) if other not in ("limit", "dry friction")):
+        if any(np.isnan(x[0]) for x, other in zip(point, b, strict=True) if other not in OF_JOINTS):
             return True
         torque = log.angular_impulse[some] / (0.5 * (t[k + 1] - t[k - 1]))
         return ContactForces(tuple(a), tuple(b), force, point, log.normal[some], log.slip[some], gap, torque,

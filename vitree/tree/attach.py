@@ -32,8 +32,10 @@ class Joined(Protocol):
     loads: list[Any]
     contacts: list[Any]
     rolling: list[Any]
+    unilateral: list[Any]
     ground: Ground | None
     limits: str
+    velocity_limits: str
     start: dict[str, Any]
     world: Frame
     parts: int
@@ -99,6 +101,9 @@ class _Joining:
             g, h = ((", ".join(f"{x:g}" for x in tree.gravity)) for tree in (other, host))
             raise ModelError(f'the gravity of "{other.name}" is ({g}), that of "{host.name}" ({h}) m/s^2; give both '
                              "the same: gravity= of vt.Tree and of the readers")  # fmt: skip
+        if host.velocity_limits != other.velocity_limits:
+            one, two = (f'those of "{each.name}" "{each.velocity_limits}"' for each in (other, host))
+            raise ModelError(f"the velocity_limits differ, {one}, {two}; give both the same: tree.velocity_limits")
         if host.limits != other.limits and all(map(_limited, (host, other))):
             raise ModelError(f'the limits of "{other.name}" are "{other.limits}", those of "{host.name}" '
                              f'"{host.limits}"; give both the same: limits= of the readers, tree.limits')  # fmt: skip
@@ -134,9 +139,9 @@ class _Joining:
     def done(self) -> Frame:
         """Join the trees, and return the frame that is the world of the other tree."""
         host, other = self.host, self.other
-        loads, constraints, contacts, rolling = (
+        loads, constraints, contacts, rolling, unilateral = (
             [renamed(each, self._rename) for each in part]
-            for part in (other.loads, other.constraints, other.contacts, other.rolling)
+            for part in (other.loads, other.constraints, other.contacts, other.rolling, other.unilateral)
         )
         frames = [(at, self._element(at), [renamed(body, self._rename) for body in at.bodies])
                   for _, at in other.world.walk() if at is not other.world]  # fmt: skip
@@ -180,6 +185,7 @@ class _Joining:
         host.loads += loads
         host.constraints += constraints
         host.rolling += rolling
+        host.unilateral += unilateral
         host.contacts = _apart(host, host.contacts, contacts, carrier_of(at))
         host.ground, host.limits = ground, limits
         host.start |= start

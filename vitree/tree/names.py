@@ -15,6 +15,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry
 from vitree.mechanism.loads import (
     Attraction,
+    BallSpring,
     Damper,
     Gravity,
     JointForce,
@@ -23,6 +24,7 @@ from vitree.mechanism.loads import (
     Spring,
     Wrench,
 )
+from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.user_inputs import Written
 from vitree.tree.elements import Body, Coordinate, Fixed
 from vitree.wording import text_of
@@ -48,11 +50,14 @@ NAMES: dict[type, dict[str, str]] = {
     Wrench: {"frame": FRAME, "torque": INPUT, "force": INPUT},
     JointForce: {"joint": JOINT, "force": INPUT},
     JointSpring: {"joint": JOINT},
+    BallSpring: {"joint": JOINT, "reference": INPUT},
     NonlinearSpring: {"joint": JOINT},
     Drive: {"joint": JOINT, "target": INPUT, "target_rate": INPUT},
     Contact: {"frame": FRAME},
     NoContact: {"a": FRAME, "b": FRAME},
     RollingConstraint: {"frame": FRAME},
+    Rope: {"points": FRAME, "label": LABEL},
+    BallLimit: {"joint": JOINT},
     Ground: {},
 }
 #: Fields that hold texts which are no names.

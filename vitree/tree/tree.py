@@ -16,6 +16,7 @@ from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact, Rollin
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.loads import Load
+from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.model import Model
 from vitree.model.user_inputs import Written
 from vitree.spatial.checks import vector
@@ -37,6 +38,10 @@ def _line(depth: int, at: Frame) -> str:
     """Return the line of a frame."""
     indent = "  " * depth if depth <= MOST_LEVELS else "  " * MOST_LEVELS + f"(level {depth}) "
     return indent + describe(at)
+
+
+#: What :meth:`Tree.constrain` adds.
+Constrained = Constraint | Written | Rope | BallLimit
 
 
 class HasTree(Protocol):
@@ -69,12 +74,17 @@ class Tree:
     ----------
     world : Frame
         The root of all frames.
-    constraints, loads, contacts, rolling : list
-        Added by :meth:`constrain`, :meth:`load`, :meth:`contact` and :meth:`roll`.
+    constraints, loads, contacts, rolling, unilateral : list
+        Added by :meth:`constrain`, :meth:`load`, :meth:`contact` and :meth:`roll`; unilateral has the ropes and limits
+        of ball joints among what :meth:`constrain` is given.
     ground : Ground or None
         Set by :meth:`contact`.
     limits : {"report", "enforce", "ignore"}
         Treatment of joint limits: a run that exceeds one says so; enforced; or no treatment.
+    velocity_limits : {"report", "enforce", "ignore"}
+        The same of limits of velocity of joints of one coordinate. Enforced, the velocity over each step,
+        (q2 - q1)/dt, does not exceed the limit, by an impulse at the step's start, nor does the velocity at nodes to
+        which such steps lead. At the node before the first of them it may exceed it by half a step's acceleration.
     report : Report
         Findings of the reader in the file of the tree.
     start : dict of str to numbers
@@ -108,8 +118,9 @@ class Tree:
         self.loads: list[Load | Drive | Written] = []
         self.contacts: list[Contact | NoContact] = []
         self.rolling: list[RollingConstraint] = []
+        self.unilateral: list[Rope | BallLimit] = []
         self.ground: Ground | None = None
-        self.limits = LIMITS[0]
+        self.limits = self.velocity_limits = LIMITS[0]
         self.start: dict[str, ArrayLike] = {}
         self.parts = 0  # that were attached where nothing moves
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
@@ -132,13 +143,17 @@ class Tree:
         taken = ((kind, name) for kind, name in new if any(name in self._names[other] for other in _TAKEN[kind]))
         return next(taken, None)
 
-    def constrain(self, *constraints: Constraint | Written | Sequence[Constraint | Written]) -> None:
-        """Add ``*constraints`` of :mod:`vitree.mechanism.constraints`, or lists of them.
+    def constrain(self, *constraints: Constrained | Sequence[Constrained]) -> None:
+        """Add ``*constraints`` of :mod:`vitree.mechanism.constraints`, or lists of them; also ropes and ball limits.
 
         Their names are looked up when the tree is compiled.
         """
         for constraint in constraints:
-            self.constraints += constraint if isinstance(constraint, Sequence) else [constraint]
+            for each in constraint if isinstance(constraint, Sequence) else [constraint]:
+                if isinstance(each, Rope | BallLimit):
+                    self.unilateral.append(each)
+                else:
+                    self.constraints.append(each)
 
     def load(self, *loads: Load | Drive | Written | Sequence[Load | Drive | Written]) -> None:
         """Add ``*loads`` of :mod:`vitree.mechanism.loads`, or lists of them: springs, dampers, wrenches, inputs.
@@ -265,7 +280,8 @@ class Tree:
         start = {name: tuple(np.atleast_1d(as_numbers(x)).tolist()) for name, x in self.start.items()}
         more = {"constraints": tuple(self.constraints), "loads": tuple(self.loads), "report": self.report}
         touching = {"contacts": tuple(self.contacts), "ground": self.ground, "rolling": tuple(self.rolling),
-                    "limits": self.limits, "start": tuple(start.items())}  # fmt: skip
+                    "limits": self.limits, "velocity_limits": self.velocity_limits,
+                    "unilateral": tuple(self.unilateral), "start": tuple(start.items())}  # fmt: skip
         return flatten(self.name, self.gravity, self.world, **more, **touching)
 
     def compile(self) -> Model:
@@ -285,7 +301,8 @@ class Tree:
         parts: list[tuple[int, Frame] | str] = [part for part in self.world.walk() if part[1] is not self.world]
         parts += [f"{'constraint' if k < len(self.constraints) else 'load'}: {text_of(getattr(x, 'name', x))}"
                   for k, x in enumerate([*self.constraints, *self.loads])]  # fmt: skip
-        parts += [text_of(x.name) for x in (self.ground, *self.contacts, *self.rolling) if x is not None]
+        others = (self.ground, *self.contacts, *self.rolling, *self.unilateral)
+        parts += [text_of(x.name) for x in others if x is not None]
         left_out = len(parts) - MOST_LINES
         if left_out > 0:
             half = MOST_LINES // 2

@@ -139,6 +139,7 @@ def _require_expressible(flat: Flat, constraints: list[str], lossy: bool) -> Non
     losses = {
         "contacts": contacts,
         "rolling": [each.name for each in flat.rolling],
+        "ropes and limits of ball joints": [each.name for each in flat.unilateral],
         "dry friction beside the smooth one": dry,
         "loads": [load.name for load in flat.loads],
         "constraints": constraints,

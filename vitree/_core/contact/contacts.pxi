@@ -49,6 +49,7 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
     seats = self.memory.seats
     touching_make(x, self.memory, self.shared.m, self.shared.count, self.contacts)
     self.ntouch = x.contacts
+    string_ropes(self)
     seated_impulses(x, seats, &self.lam_start, SCRATCH)
     seated_impulses(x, seats, &self.way_start, SCRATCH)
     seated_impulses(x, seats, &self.way_beside, SCRATCH)
@@ -59,6 +60,23 @@ cdef int make_contacts(ModelStepper self, dict options) except -1:
     # where contacts may bounce, the speed at which each closes matters
     x.balls = not (self.elastic or self.events)
     return 0
+
+
+cdef void string_ropes(ModelStepper self) noexcept:
+    # the bodies of ropes, and of each rope a coordinate that moves one of them
+    cdef Touching* x = &self.contact
+    cdef vt_contact* e
+    cdef int c, k, body, tree
+    for c in range(x.plain):
+        e = &self.touch[c]
+        tree = -1
+        for k in range(e.eyelets):
+            body = e.eyelet[k].body
+            if body < 0:
+                continue
+            x.on_rope[body] = True
+            x.tied = x.tied or (tree >= 0 and x.tree_of_body[body] != tree)
+            tree, e.iv = x.tree_of_body[body], self.shared.m.body[body].iv
 
 
 # ---- the previous step -------------------------------------------------------------------------------
@@ -152,7 +170,7 @@ cdef void keep_touch(ModelStepper self) noexcept nogil:
         if self.touch[c].slot >= 0:
             keep_facet(self, c)
         told = x.told + TOLD * c
-        told[6] = x.there[c].gap + 0.0
+        told[6] = (x.there[c].gap - x.target[c] if self.touch[c].kind == AT_SPEED else x.there[c].gap) + 0.0
         if x.arrives[c]:
             told[6] = -0.0      # the sign marks in records that it rebounds there
         lam = world_impulse(self, k, x.cones.lam + o)
@@ -225,6 +243,9 @@ cdef void admit(ModelStepper self, int c) noexcept nogil:
     if stands(e):
         x.target[c] = x.hold[c] if x.active[c] and not (e.kind == RUBS and x.way[3 * c] != 0.0) else x.here[c].gap
         x.within[c] = INSIDE
+    elif e.kind == AT_SPEED:
+        x.target[c] = x.here[c].gap - e.bound * fabs(self.lane.now.h)
+        x.within[c] = INSIDE if x.active[c] else OUTSIDE
     else:
         # a compliant contact acts wherever it is compressed
         x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap) if e.stiffness == INFINITY else 0.0
@@ -267,7 +288,7 @@ cdef bint others_close(ModelStepper self) noexcept nogil:
         return False
     for k in range(x.asked_count):
         c = x.asked[k]
-        if self.touch[c].patch >= 0 or stands(&self.touch[c]):
+        if self.touch[c].patch >= 0 or stands(&self.touch[c]) or self.touch[c].kind == AT_SPEED:
             continue
         if x.within[c] == OUTSIDE and not (x.within_balls[c] and x.here[c].gap > x.away):
             least = min(least, x.here[c].gap)
@@ -287,7 +308,7 @@ cdef Vec3 world_impulse(ModelStepper self, int k, const double* lam) noexcept no
     cdef const Touch* at = &self.contact.here[self.contact.member[k]]
     cdef Vec3 f
     cdef int j
-    if on_coordinate(e):
+    if is_single(e):
         return vec3(lam[0], 0.0, 0.0)
     if e.kind == ROLLS:
         f = zero3()
@@ -613,7 +634,7 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
         y.dim[k], y.row[k], y.mu[k] = e.dim, n, e.friction
         memset(y.lead + LEADS * k, 0, LEADS * sizeof(double))
         y.law[k] = HOLD if e.kind == ROLLS else RUB if e.kind == RUBS else CONE
-        if on_coordinate(e):
+        if is_single(e):
             y.lam[n] = x.guess[3 * c]
             if e.kind == RUBS:
                 # for dry friction the last step's part at its node 2 opposes the motion of that step; where the joint
@@ -655,15 +676,15 @@ cdef void bound_friction(ModelStepper self, int k, double share) noexcept nogil:
 cdef inline int tree_of(ModelStepper self, int c) noexcept nogil:
     # the body that a contact touches, or the first of two
     cdef const vt_contact* e = &self.touch[c]
-    if on_coordinate(e):
+    if is_single(e):
         return self.contact.tree_of_v[e.iv]
     return self.contact.tree_of_body[e.body_a if e.body_a >= 0 else e.body_b]
 
 
 cdef bint trees_apart(ModelStepper self) noexcept nogil:
-    # whether trees are coupled by contacts only
+    # whether trees are coupled by contacts between two bodies only
     cdef Choices* c = &self.shared.choices
-    if self.contact.trees < 2 or self.shared.count:
+    if self.contact.trees < 2 or self.shared.count or self.contact.tied:
         return False
     if self.at_node or self.kind == METHOD_FIELD:
         return True
@@ -688,7 +709,7 @@ cdef void group_contacts(ModelStepper self) noexcept nogil:
         root[t] = t
     for k in range(x.count):
         c = x.member[k]
-        if not on_coordinate(&self.touch[c]) and self.touch[c].body_a >= 0 and self.touch[c].body_b >= 0:
+        if not is_single(&self.touch[c]) and self.touch[c].body_a >= 0 and self.touch[c].body_b >= 0:
             a, b = x.tree_of_body[self.touch[c].body_a], x.tree_of_body[self.touch[c].body_b]
             while root[a] != a:
                 a = root[a]
@@ -741,7 +762,7 @@ cdef int count_ports(ModelStepper self, bint apart) noexcept nogil:
     memset(count, 0, (x.trees + 1) * sizeof(int))
     for k in range(x.count):
         e = &self.touch[x.member[k]]
-        if on_coordinate(e):
+        if is_single(e):
             count[x.tree_of_v[e.iv] if apart else x.trees] += 1
             continue
         for side in range(2):
@@ -783,7 +804,7 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
         limits = 0
         for k in range(g.member, g.member + g.count):
             n += self.touch[x.member[k]].dim
-            limits += on_coordinate(&self.touch[x.member[k]])
+            limits += is_single(&self.touch[x.member[k]])
         # trees that are coupled by more than contacts are one
         for t in range(0 if apart else x.trees, x.trees if apart else x.trees + 1):
             if apart and x.group_of_tree[t] != group:
@@ -799,10 +820,9 @@ cdef int place_ports(ModelStepper self) noexcept nogil:
             whole = ports - x.part[parts]
             for k in range(g.member, g.member + (g.count if limits else 0)):
                 e = &self.touch[x.member[k]]
-                if on_coordinate(e) and (not apart or x.tree_of_v[e.iv] == t):
+                if is_single(e) and (not apart or x.tree_of_v[e.iv] == t):
                     add_port_of(x, ports, -1 - x.member[k], t, parts)
-                    memset(row_of(x, x.rows, ports) + x.tree[t].v, 0, (x.tree[t].v_end - x.tree[t].v) * sizeof(double))
-                    row_of(x, x.rows, ports)[e.iv] = e.sign
+                    single_port(self.shared.m, e, x.at1, x.pose1, &x.tree[t], row_of(x, x.rows, ports))
                     x.port_of_member[k] = ports
                     ports += 1
             size = ports - x.part[parts]
@@ -862,7 +882,7 @@ cdef void write_rows(ModelStepper self, const Touch* list, const Pose* pose, Tou
         c = x.member[k]
         e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
         to.b, to.size = -1, 6
-        if on_coordinate(e):
+        if is_single(e):
             to.a, to.size, to.on_a[0] = x.port_of_member[k], 1, 1.0
             continue
         to.a = x.port_of_body[e.body_a] if e.body_a >= 0 else -1
@@ -1275,7 +1295,7 @@ cdef void push_end(ModelStepper self) noexcept nogil:
         spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, x.there[c].gap, &A, &B, &slope)
         # record the impulse that acts
         B = B if x.cones.lam[x.cones.row[k]] > 0.0 else 0.0
-        store3(x.late_of + 3 * c, scale(B, x.there[c].n))
+        store3(x.late_of + 3 * c, vec3(B, 0.0, 0.0) if is_single(&self.touch[c]) else scale(B, x.there[c].n))
         if B > 0.0:
             x.ends_pushed = True
             push_normal(self, c, B, x.late)
@@ -1287,6 +1307,11 @@ cdef void push_normal(ModelStepper self, int c, double size, double* out) noexce
     cdef const vt_contact* e = &self.touch[c]
     cdef const Touch* at = &x.there[c]
     cdef double f[6]
+    if is_single(e):
+        memset(x.r, 0, self.nv * sizeof(double))
+        single_row(self.shared.m, e, self.lane.state.q2, x.pose2, x.r)
+        vt_add_row(self.nv, size, x.r, out)
+        return
     if e.body_a >= 0:
         put_wrench(f, at.arm_a, scale(size, at.n), zero3())
         push_body(self.shared.m, x.pose2, e.body_a, f, out)

@@ -288,12 +288,17 @@ cdef double measure_ports(ModelStepper self) noexcept nogil:
     cdef double inverse = 1.0 / self.lane.now.h, size = 1.0
     cdef const Pose* now
     cdef const Pose* then
+    cdef const vt_contact* e
     cdef int i, k = 0
     while k < x.ports:
         i = x.owner[k]
         if i < 0:
-            self.explicit.z[k] = self.touch[-1 - i].sign * inverse * (self.lane.state.q2[self.touch[-1 - i].iq]
-                                                             - self.explicit.q_before[self.touch[-1 - i].iq])
+            e = &self.touch[-1 - i]
+            if on_coordinate(e):
+                self.explicit.z[k] = e.sign * inverse * (self.lane.state.q2[e.iq] - self.explicit.q_before[e.iq])
+            else:
+                self.explicit.z[k] = inverse * (single_gap(e, self.lane.state.q2, x.pose2) - single_gap(
+                    e, self.explicit.q_before, self.explicit.pose_before))
             k += 1
             continue
         now, then = &x.pose2[i], &self.explicit.pose_before[i]

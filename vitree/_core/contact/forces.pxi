@@ -44,6 +44,8 @@ cdef int find_closed(ModelStepper s, const double* q, const double* v) noexcept 
         e = &s.touch[c]
         if stands(e):
             x.within[c] = INSIDE
+        elif e.kind == AT_SPEED:
+            x.within[c] = INSIDE if e.bound + e.sign * v[e.iv] <= OPENS else OUTSIDE
         elif x.here[c].gap <= CLOSED_STATE:
             speed = closing_speed(s, c, x.here, v)
             if e.stiffness == INFINITY:
@@ -60,8 +62,9 @@ cdef inline double given_force(const vt_contact* e, const Touch* at, double spee
     return max(0.0, -e.stiffness * at.gap - e.damping * speed)
 
 
-cdef void row_rates(ModelStepper s, const Touch* list, double* out) noexcept nogil:
-    # J v of the members' rows for the current twists of the bodies; tangents are those of node 1, except for rolling
+cdef void row_rates(ModelStepper s, const Touch* list, const double* q, const double* v, double* out) noexcept nogil:
+    # J v of the members' rows for the current twists of the bodies, placed in pose2 at q; tangents are those of node 1,
+    # except for rolling
     cdef Touching* x = &s.contact
     cdef const vt_contact* e
     cdef const Touch* at
@@ -71,8 +74,8 @@ cdef void row_rates(ModelStepper s, const Touch* list, double* out) noexcept nog
     for k in range(x.count):
         c, o = x.member[k], x.cones.row[k]
         e, at = &s.touch[c], &list[c]
-        if on_coordinate(e):
-            out[o] = 0.0            # constant rows
+        if is_single(e):
+            out[o] = 0.0 if on_coordinate(e) else single_rate(e, q, x.pose2, s.lane.bodies.twist, v)
             continue
         if e.kind == ROLLS:
             rate = point_rate(s, e.body_a, at.arm_a)
@@ -127,7 +130,7 @@ cdef void row_bias(ModelStepper s, const double* q, const double* v, const int* 
             if on_coordinate(&s.touch[c]):
                 continue
             touch_at(&s.touch[c], at, x.pose2, &x.here[c], facet_for(x, &s.touch[c]), &x.there[c])
-        row_rates(s, x.there, rates)
+        row_rates(s, x.there, at, v, rates)
         for k in range(n):
             out[k] += weight * rates[k] / (12.0 * share)
 
@@ -252,8 +255,11 @@ cdef void answer_members(ModelStepper s, const double* q, const int* path, int o
         t = &x.tree[x.tree_of_port[k]]
         first = bodies_before(path, on_path, t.body)
         end = bodies_before(path, on_path, t.body_end)
-        aba_response_along(s.shared.m, row_of(x, x.rows, k), body_of_port(s, k), path + first, end - first,
-                           row_of(x, x.response, k), s.lane.bodies.aba)
+        if x.owner[k] < 0 and s.touch[-1 - x.owner[k]].kind == AT_LENGTH:
+            aba_response(s.shared.m, row_of(x, x.rows, k), t.body, t.body_end, row_of(x, x.response, k), s.lane.bodies.aba)
+        else:
+            aba_response_along(s.shared.m, row_of(x, x.rows, k), body_of_port(s, k), path + first, end - first,
+                               row_of(x, x.response, k), s.lane.bodies.aba)
         for j in range(x.part[x.part_of_port[k]], k + 1):
             block_row(x, P, k)[j] = block_row(x, P, j)[k] = along_port(x, j, row_of(x, x.response, k))
 
@@ -271,7 +277,7 @@ cdef int bodies_before(const int* path, int count, int body) noexcept nogil:
 
 
 cdef int body_of_port(ModelStepper s, int port) noexcept nogil:
-    # the body in contact, or the one that a limited coordinate moves
+    # the body in contact, or one that a number moves
     cdef const vt_model* m = s.shared.m
     cdef int i = s.contact.owner[port], iv
     if i < 0:
@@ -289,6 +295,11 @@ cdef int paths_of_ports(ModelStepper s, int* path) noexcept nogil:
     memset(path, 0, m.nbody * sizeof(int))
     for k in range(x.ports):
         i = body_of_port(s, k)
+        while i >= 0 and not path[i]:
+            path[i] = True
+            i = m.body[i].parent
+    for k in range(m.nbody):
+        i = k if x.on_rope[k] else -1
         while i >= 0 and not path[i]:
             path[i] = True
             i = m.body[i].parent
@@ -356,7 +367,7 @@ cdef object member_rows(ModelStepper s, const double* v):
         e = &s.touch[c]
         for j in range(TOUCHED, TOUCHED + 6):
             view[k, j] = NAN
-        if not on_coordinate(e):
+        if not is_single(e):
             store3(&view[k, TOUCHED], acting_point(x, e, &x.here[c]))
             store3(&view[k, TOUCHED + 3], x.here[c].n)
         f = world_impulse(s, k, x.cones.lam + o)

@@ -90,6 +90,8 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
     for k in range(y.n):
         along_ports(self, &x.W1[k], v, &y.b[k])
     for k in range(y.count):
+        if self.touch[x.member[k]].kind == AT_SPEED:
+            y.b[y.row[k]] += self.touch[x.member[k]].bound
         if y.law[k] == RUB:
             # the part that the previous step applied at its node 2
             y.mu[k] = (1.0 - self.method.node_share(self)) * self.touch[x.member[k]].friction * (
@@ -219,8 +221,9 @@ cdef double closing_speed(ModelStepper self, int c, const Touch* list, const dou
     cdef const Touch* at = &list[c]
     cdef double* twist = self.lane.bodies.twist
     cdef double s = 0.0
-    if on_coordinate(e):
-        return e.sign * v[e.iv]
+    if is_single(e):
+        return single_rate(e, self.contact.at1 if list == self.contact.here else self.contact.at2,
+                           self.contact.pose1 if list == self.contact.here else self.contact.pose2, twist, v)
     if e.body_a >= 0:
         s = dot(at.n, add(load3(twist + 6 * e.body_a + 3), cross(load3(twist + 6 * e.body_a), at.arm_a)))
     if e.body_b >= 0:
@@ -268,7 +271,7 @@ cdef void measure_falls(ModelStepper self, double* fall) noexcept nogil:
 
 
 cdef inline bint closed_here(ModelStepper self, int c) noexcept nogil:
-    return self.contact.here[c].gap <= CLOSED_GAP or self.contact.within[c] == STRIKES
+    return self.touch[c].kind != AT_SPEED and (self.contact.here[c].gap <= CLOSED_GAP or self.contact.within[c] == STRIKES)
 
 
 cdef bint may_strike(ModelStepper self, int c) noexcept nogil:
@@ -294,7 +297,8 @@ cdef int meet(ModelStepper self, bint* free) noexcept nogil:
     for c in range(self.ntouch):
         e = &self.touch[c]
         bounces = bounces or x.active[c] == ARRIVED
-        if x.left and not x.active[c] and not stands(e) and e.stiffness == INFINITY and x.here[c].gap > CLOSED_GAP:
+        if x.left and not x.active[c] and not stands(e) and e.kind != AT_SPEED and e.stiffness == INFINITY and (
+                x.here[c].gap > CLOSED_GAP):
             x.within[c] = OPEN
             some = some or x.here[c].gap < NEARBY
         some = some or may_strike(self, c)

@@ -96,6 +96,8 @@ cdef struct Touching:
     int trees
     int* tree_of_body       # (nbody,)
     int* tree_of_v          # (nv,)
+    int* on_rope            # (nbody,) whether a rope passes a point of it
+    bint tied               # a rope couples trees
     # of a step
     Touch* here             # (contacts,) at node 1
     Touch* there            # (contacts,) at node 2
@@ -157,7 +159,7 @@ cdef struct Touching:
     Vec3* patch_centre      # (patches,) their mean, in the body
     Vec3* patch_slip        # (patches,) of the centre, and the rotation about the normal
     double* patch_turn
-    # ports: six unit wrenches for each body in contact, a unit force for each limited coordinate
+    # ports: six unit wrenches for each body in contact, one of each contact whose impulse is a number
     double reach            # [m] largest distance of a body from the origin, at least a metre
     int* port_of_body       # (nbody,) its first row, or -1
     int ports               # rows
@@ -172,12 +174,12 @@ cdef struct Touching:
     size_t row_reals        # their numbers in all
     size_t block_reals
     int parts
-    int* owner              # (ports,) bodies, or -1 - contact of limits
+    int* owner              # (ports,) bodies, or -1 - contact whose impulse is a number
     int* tree_of_port       # (ports,)
     int* part_of_port       # (ports,) trees that have ports, by numbers
     int* part               # (parts,) the first port of each
     int* part_size          # (parts,)
-    int* port_of_member     # (count,) of coordinates
+    int* port_of_member     # (count,) of those whose impulse is a number
     TouchGroup* group       # (groups,)
     int groups
     int* group_of_tree      # (trees,)
@@ -406,6 +408,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int count,
     x.stands = <int*>memory.scratch(m.nbody * sizeof(int))
     facets_make(x, memory, list)
     touching_trees(x, memory, m)
+    x.on_rope = <int*>memory.given(m.nbody * sizeof(int))
     touching_spans(x, memory, m.nbody, list)
     count_seats(x, seats)
     return 0
@@ -563,6 +566,13 @@ cdef void body_ports(const vt_model* m, const Pose* pose, int body, const TouchT
             rows[3 * width + b.iv + k], rows[4 * width + b.iv + k], rows[5 * width + b.iv + k] = v.x, v.y, v.z
         arm = add(arm, pose[i].t)
         i = b.parent
+
+
+cdef void single_port(const vt_model* m, const vt_contact* e, const double* q, const Pose* pose, const TouchTree* on,
+                      double* row) noexcept nogil:
+    # the row of a contact whose impulse is a number, by the coordinates of its tree
+    memset(row + on.v, 0, (on.v_end - on.v) * sizeof(double))
+    single_row(m, e, q, pose, row)
 
 
 cdef void push_body(const vt_model* m, const Pose* pose, int body, const double* f, double* out) noexcept nogil:

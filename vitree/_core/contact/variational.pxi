@@ -253,11 +253,13 @@ cdef void place_rows2(ModelStepper self) noexcept nogil:
     write_rows(self, x.there, x.pose2, x.W2, True)
     for k in range(x.ports):
         if x.owner[k] < 0:
-            memcpy(row_of(x, x.rows2, k) + first_of(x, k), row_of(x, x.rows, k) + first_of(x, k),
-                   width_of(x, k) * sizeof(double))
+            single_port(self.shared.m, &self.touch[-1 - x.owner[k]], self.lane.state.q2, x.pose2,
+                        &x.tree[x.tree_of_port[k]], row_of(x, x.rows2, k))
         elif not at_once and x.port_of_body[x.owner[k]] == k:
             body_ports(self.shared.m, x.pose2, x.owner[k], &x.tree[x.tree_of_port[k]], row_of(x, x.rows2, k))
-    for k in range(x.ports if not at_once else 0):
+    for k in range(x.ports):
+        if at_once and (x.owner[k] >= 0 or on_coordinate(&self.touch[-1 - x.owner[k]])):
+            continue
         self.method.by_increments(self, x.tree[x.tree_of_port[k]].body, x.tree[x.tree_of_port[k]].body_end,
                                   row_of(x, x.rows2, k))
 

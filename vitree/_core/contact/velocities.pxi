@@ -203,7 +203,7 @@ cdef int post_contact_velocity_ahead(ModelStepper self, double* v, bint* some) n
     place_start(self, self.lane.state.q)
     for c in range(self.ntouch):
         x.within[c] = OUTSIDE
-        if stands(&self.touch[c]) or (x.here[c].gap <= AT_START and self.touch[c].stiffness == INFINITY):
+        if stands(&self.touch[c]) or self.touch[c].kind == AT_SPEED or (x.here[c].gap <= AT_START and self.touch[c].stiffness == INFINITY):
             x.within[c] = INSIDE
             touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, facet_for(x, &self.touch[c]), &x.here[c])
             some[0] = True
@@ -215,7 +215,9 @@ cdef int post_contact_velocity_ahead(ModelStepper self, double* v, bint* some) n
     for k in range(y.n):
         along_ports(self, &x.W1[k], v, &y.b[k])
     for k in range(y.count):
-        if y.law[k] == CONE:
+        if self.touch[x.member[k]].kind == AT_SPEED:
+            y.b[y.row[k]] += self.touch[x.member[k]].bound
+        elif y.law[k] == CONE:
             y.b[y.row[k]] += max(x.here[x.member[k]].gap, 0.0) / half
         elif y.law[k] == RUB:
             y.mu[k] = half * self.touch[x.member[k]].friction

@@ -259,7 +259,7 @@ cdef void linear_time_stand_touched(ModelStepper self) noexcept nogil:
     for body in range(self.shared.m.nbody):
         x.stands[body] = False
     for body in range(self.shared.m.nbody - 1, -1, -1):
-        i = body if x.port_of_body[body] >= 0 else -1
+        i = body if x.port_of_body[body] >= 0 or x.on_rope[body] else -1
         while i >= 0 and not x.stands[i]:
             at, to, x.stands[i] = &x.pose1[i], &x.pose2[i], True
             to.R = mat3(turned(&trial[i], at.R.x), turned(&trial[i], at.R.y), turned(&trial[i], at.R.z))

@@ -243,6 +243,8 @@ cdef class ModelStepper(Stepper):
         place_start(self, &q[0])
         for c in chosen:
             face(self, c)
+            if self.touch[c].kind == AT_SPEED:
+                x.target[c] = x.here[c].gap
         status = contact_gather(self)
         if status != OK:
             raise MemoryError
@@ -263,12 +265,14 @@ cdef class ModelStepper(Stepper):
                 spring_impulses(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &A, &springs[k, 0], &slope)
                 spring_slopes(&self.touch[c], self.lane.now.h, x.here[c].gap, gap, &springs[k, 1])
                 normals[k] = x.there[c].n.x, x.there[c].n.y, x.there[c].n.z
+                if is_single(&self.touch[c]):
+                    normals[k] = 1.0, 0.0, 0.0
                 push_normal(self, c, 1.0, &ends[k, 0])
             order[k], laws[k], dims[k], bounds[k] = number_of(x, c), y.law[k], y.dim[k], y.mu[k]
             for j in range(LEADS):
                 leads[k, j] = y.lead[LEADS * k + j]
             for j in range(y.dim[k]):
-                if on_coordinate(&self.touch[c]):
+                if is_single(&self.touch[c]):
                     axes[k, 0, 0] = 1.0
                 elif j >= 3:
                     axis = turn_axis(&self.touch[c], &x.here[c], j - 3, &length)

@@ -1,7 +1,5 @@
 # Geometry of contacts: gaps, normals, the points in contact, and their slip in a step. One lane.
 
-from libc.math cimport atan2
-
 #: Sine of the angle to the plane below which a disk lies flat
 cdef double FLAT = 1e-9
 
@@ -22,11 +20,6 @@ cdef inline Vec3 nearest_on_segment(Vec3 x, Vec3 p, Vec3 d) noexcept nogil:
     # the point nearest to x of the segment from p along d; p if d is zero
     cdef double square = dot(d, d)
     return axpy(clamp(dot(d, sub(x, p)) / square, 0.0, 1.0), d, p) if square > 0.0 else p
-
-
-cdef inline bint on_coordinate(const vt_contact* e) noexcept nogil:
-    # its impulse is a number on a coordinate
-    return e.kind == AT_LIMIT or e.kind == RUBS
 
 
 cdef inline bint stands(const vt_contact* e) noexcept nogil:
@@ -179,8 +172,8 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
     # of shapes. The gap of dry friction is the coordinate
     cdef double z, by_x, by_y
     cdef Vec3 a, b, from_a, from_b
-    if on_coordinate(e):
-        x.gap = e.sign * (q[e.iq] - e.bound)
+    if is_single(e):
+        x.gap = single_gap(e, q, pose)
         x.n = x.a = x.b = x.arm_a = x.arm_b = zero3()
         return
     if e.kind == ON_PLANE:

@@ -117,6 +117,29 @@ cdef inline PairAt pair_at(const BodiesAt* at, const vt_load* e) noexcept nogil:
     return x
 
 
+cdef inline Vec3 ball_turn(const vt_load* e, const double* q, const double* u) noexcept nogil:
+    # the rotation vector from the reference of a ball spring to the joint's rotation, in the moved frame
+    cdef Quat goal = quat(load3(e.wrench), e.wrench[3])
+    cdef double g
+    if e.input >= 0:
+        goal = exp_quat(vec3(u[e.inputs[0]], u[e.inputs[1]], u[e.inputs[2]]))
+    goal = quat(neg(quat_vec(goal)), goal.w)
+    return log_quat(quat_short(quat_mul(goal, quat(load3(q + e.iq), q[e.iq + 3]))), &g)
+
+
+cdef void ball_tangents(const BodiesAt* at, const vt_load* e, double by_q, double* rows, double* changes) noexcept nogil:
+    # of the torque -k w by rotations in the moved frame, dw = dlog_-w, as load_tangents has them
+    cdef int n = at.m.nv, j
+    cdef Vec3 w = ball_turn(e, at.q, at.u), d
+    memset(rows, 0, 3 * n * sizeof(double))
+    memset(changes, 0, 3 * n * sizeof(double))
+    for j in range(3):
+        rows[j * n + e.iv + j] = 1.0
+        d = scale(by_q * e.factor, dlog(neg(w), vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0,
+                                                     1.0 if j == 2 else 0.0)))
+        changes[e.iv + j], changes[n + e.iv + j], changes[2 * n + e.iv + j] = d.x, d.y, d.z
+
+
 cdef void apply_loads(const BodiesAt* at, const vt_load* list, int count, int which, double* wrench,
                       double* tau) noexcept nogil:
     # add the loads to wrench (nbody, 6), on each body about its origin in world axes, and to tau (nv,)
@@ -139,6 +162,9 @@ cdef void apply_loads(const BodiesAt* at, const vt_load* list, int count, int wh
         elif e.kind == JOINT_TABLE:
             table_one(&e.table, at.q[e.iq], &value, &slope, &curve)
             tau[e.iv] += value
+        elif e.kind == BALL_SPRING:
+            n = ball_turn(e, at.q, at.u)
+            store3(tau + e.iv, axpy(-e.factor, n, load3(tau + e.iv)))
         else:
             x = pair_at(at, e)
             f = pair_force(e, sub(x.a, x.b), sub(x.rate_a, x.rate_b))
@@ -265,7 +291,10 @@ cdef void load_tangents(const BodiesAt* at, const vt_load* list, int count, doub
             table_one(&e.table, at.q[e.iq], &value, &slope, &curve)
             stiffness[e.iv] -= slope
         elif e.kind != JOINT_FORCE:
-            pair_tangents(at, e, by_q, turning, rows, changes)
+            if e.kind == BALL_SPRING:
+                ball_tangents(at, e, by_q, rows, changes)
+            else:
+                pair_tangents(at, e, by_q, turning, rows, changes)
             rows += 3 * m.nv
             changes += 3 * m.nv
 
@@ -281,7 +310,7 @@ cdef void load_rate_tangents(const BodiesAt* at, const vt_load* list, int count,
             x = pair_at(at, &list[k])
             pair_tangent(&list[k], sub(x.a, x.b), sub(x.rate_a, x.rate_b), 0.0, by_rate, K)
             add_changes(at.m, K, rows, changes)
-        if list[k].kind == SPRING or list[k].kind == DAMPER or list[k].kind == ATTRACTION:
+        if list[k].kind == SPRING or list[k].kind == DAMPER or list[k].kind == ATTRACTION or list[k].kind == BALL_SPRING:
             rows += 3 * at.m.nv
             changes += 3 * at.m.nv
 
@@ -347,6 +376,9 @@ cdef double load_potential(const vt_load* list, int count, const double* q, cons
             sum += 0.5 * e.factor * (q[e.iq] - e.rest) * (q[e.iq] - e.rest)
         elif e.kind == JOINT_TABLE:
             sum -= table_integral(&e.table, q[e.iq])
+        elif e.kind == BALL_SPRING and e.input < 0:
+            a = ball_turn(e, q, NULL)
+            sum += 0.5 * e.factor * dot(a, a)
         elif e.kind == UNIFORM or e.kind == SPRING or e.kind == ATTRACTION:
             point_of(pose, zeros, e.body_a, e.point_a, &arm, &a, &rate)
             if e.kind == UNIFORM:
@@ -497,8 +529,9 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q, const 
     require_size(q.shape[0], m.nq, "entries of q")
     require_size(v.shape[0], n, "entries of v")
     for k in range(list.count):
-        if list.list[k].input >= u.shape[0]:
-            raise ValueError(f"input {list.list[k].input} of {u.shape[0]}")
+        i = max(list.list[k].input, list.list[k].inputs[0], list.list[k].inputs[1], list.list[k].inputs[2])
+        if i >= u.shape[0]:
+            raise ValueError(f"input {i} of {u.shape[0]}")
     forward_kinematics(m, &q[0], pose)
     for i in range(m.nbody):
         twist_of(m, i, &v[0], pose, twist)

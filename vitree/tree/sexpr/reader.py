@@ -131,7 +131,7 @@ class Reader(Source):
                 tree.start[values[0]] = values[1]
                 return
             if make is None:
-                setattr(tree, head, np.array(values[0]) if head == "gravity" else values[0])
+                setattr(tree, head.replace("-", "_"), np.array(values[0]) if head == "gravity" else values[0])
                 return
             made = self._make(node, make, values, **more)
             if isinstance(made, RollingConstraint):

@@ -15,7 +15,7 @@ from vitree.errors import ModelError
 from vitree.geometry import shapes
 from vitree.geometry.meshes import TriangleMesh
 from vitree.geometry.terrain import HeightField
-from vitree.mechanism import constraints, contacts, drives, loads
+from vitree.mechanism import constraints, contacts, drives, loads, unilateral
 from vitree.mechanism.flat import FRICTION_VELOCITY, SEVERAL
 from vitree.spatial.rotations import proper_rotation
 from vitree.tree import pairs
@@ -174,6 +174,27 @@ def _rolling(
     return contacts.RollingConstraint(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
 
 
+def _rope(
+    frames: tuple[str, ...], offsets: Numbers, length: float, restitution: float = 0.0, stiffness: float = np.inf,
+    damping: float = 0.0, label: str | None = None,
+) -> unilateral.Rope:  # fmt: skip
+    if len(offsets) != 3 * len(frames):
+        raise ModelError(f"offsets are {len(offsets)} numbers; they must be x y z of each of {len(frames)} frames")
+    points = tuple(zip(frames, map(tuple, np.reshape(offsets, (-1, 3)).tolist()), strict=True))
+    return unilateral.Rope(points, length, restitution, stiffness, damping, label)
+
+
+def _ball_limit(
+    joint: str, swing: float, twist: Numbers, axis: Vector = (0.0, 0.0, 1.0), angle: float = np.inf,
+    restitution: float = 0.0,
+) -> unilateral.BallLimit:  # fmt: skip
+    if len(twist) != 2:
+        raise ModelError(f"the twist is {len(twist)} numbers; it must be lower and upper")
+    known = None if np.isinf(twist).all() else (twist[0], twist[1])
+    one, most = (None if np.isinf(x) else x for x in (swing, angle))
+    return unilateral.BallLimit(joint, one, known, axis, most, restitution)
+
+
 def _hull(
     vertices: Numbers, lost: float = 0.0, position: Vector = _ORIGIN, rotation: Numbers = _EYE
 ) -> shapes.Hull:
@@ -271,6 +292,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
         '"frame" (x|"input" y|"input" z|"input") (x|"input" y|"input" z|"input") \'world|\'local|\'spatial?',
     ),
     "joint-force": (loads.JointForce, '"joint" force|"input"'),
+    "ball-spring": (loads.BallSpring, '"joint" stiffness (x|"input" ...)?'),
     "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
     "drive": (
         drives.Drive,
@@ -279,13 +301,16 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "ground": (_ground, "friction? restitution? stiffness? damping? height? (nx ny nz)? (planes ...)?"),
     "contact": (_contact, f'"frame" {_SURFACE} radius? (points ...)?'),
     "rolling": (_rolling, '"frame" radius (ax ay az) (x y z) along across normal (plane ...)?'),
+    "rope": (_rope, '("frame" ...) (offsets ...) length restitution? stiffness? damping? "name"?'),
+    "ball-limit": (_ball_limit, '"joint" swing (twist ...) (ax ay az)? angle? restitution?'),
     "no-contact": (contacts.NoContact, '"a" "b" \'frames?'),
     "limits": (None, "'report|'enforce|'ignore"),
+    "velocity-limits": (None, "'report|'enforce|'ignore"),
     "start": (None, '"joint" (x ...)'),
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
 #: Heads whose numbers can be infinite.
-UNBOUNDED = {*LIMITS, "drive", "ground", "contact"}
+UNBOUNDED = {*LIMITS, "drive", "ground", "contact", "rope", "ball-limit"}
 #: Spellings of the paper's Listing 1.
 SPELLINGS = {"point-constaint": "point-constraint"}
 #: Symbols that stand for a value.

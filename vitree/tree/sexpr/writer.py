@@ -21,6 +21,7 @@ from vitree.mechanism.contacts import LIMITS as OF_JOINTS
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import Load
+from vitree.mechanism.unilateral import BallLimit, Rope
 from vitree.model.user_inputs import Written
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.attach import carrier_of, frames_by_name
@@ -179,6 +180,19 @@ def _rolling(item: RollingConstraint) -> str:
     return f"(rolling {' '.join(map(_written, words))})"
 
 
+def _unilateral(item: Rope | BallLimit) -> str:
+    """The text of a rope, or of limits of a ball joint."""
+    if isinstance(item, Rope):
+        frames, offsets = zip(*item.points, strict=True)
+        words: list[object] = [tuple(frames), tuple(np.ravel(offsets)), item.length, item.restitution, item.stiffness,
+                               item.damping]  # fmt: skip
+        return f"(rope {' '.join(map(_written, [*words, *[item.label] * (item.label is not None)]))})"
+    swing, twist = math.inf if item.swing is None else item.swing, item.twist or (-math.inf, math.inf)
+    angle = math.inf if item.angle is None else item.angle
+    words = [item.joint, swing, twist, item.axis, angle, item.restitution]
+    return f"(ball-limit {' '.join(map(_written, words))})"
+
+
 def _require_whole(tree: Tree) -> None:
     """Raise a ModelError if contacts are of parts of the world, one of which stands still: a text has one part."""
     named = frames_by_name(tree) if tree.parts else {}
@@ -226,7 +240,10 @@ def write_sexpr(tree: Tree) -> str:
     lines += [f"  {_component(item)}" for item in (*tree.constraints, *tree.loads)]
     lines += [f"  {_touching(item)}" for item in (tree.ground, *tree.contacts) if item is not None]
     lines += [f"  {_rolling(item)}" for item in tree.rolling]
+    lines += [f"  {_unilateral(item)}" for item in tree.unilateral]
     lines += [f"  (start {_written(joint)} {_written(np.atleast_1d(x))})" for joint, x in tree.start.items()]
     if tree.limits != OF_JOINTS[0]:
         lines.append(f"  (limits {tree.limits})")
+    if tree.velocity_limits != OF_JOINTS[0]:
+        lines.append(f"  (velocity-limits {tree.velocity_limits})")
     return "\n".join(lines) + ")\n"

@@ -1,0 +1,121 @@
+"""Constraints that others imply are left out of runs, with a warning; singular configurations are errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vitree as vt
+
+METHODS = ("linear-time", "midpoint", "implicit-euler", "rk4")
+
+
+def four_bar(*closures: object) -> vt.Model:
+    """A planar four-bar linkage of hinges about y, closed by constraints."""
+    tree = vt.Tree("four-bar", gravity=(0, 0, -9.81))
+    crank = tree.world.add(vt.ry("crank"), vt.tz(0.3), vt.body("crank body", 0.5, (1e-3, 1e-3, 1e-3)))
+    crank.add(vt.ry("coupler"), vt.tx(0.8), vt.body("coupler body", 0.7, (1e-3, 4e-3, 1e-3)), vt.frame("end"))
+    rocker = tree.world.add(vt.tx(0.9), vt.ry("rocker"), vt.tz(0.5), vt.body("rocker body", 0.5, (1e-3, 2e-3, 1e-3)))
+    rocker.add(vt.frame("tip"))
+    tree.constrain(*closures)
+    return tree.compile()
+
+
+LEAN = vt.point_constraint("end", "tip", [(1, 0, 0), (0, 0, 1)])
+CLOSURES = {
+    "three directions": [vt.point_constraint("end", "tip")],
+    "twice": [LEAN, vt.point_constraint("tip", "end", [(1, 0, 0), (0, 0, 1)])],
+    "twice in three, and in other directions": [
+        vt.point_constraint("end", "tip"), vt.point_constraint("end", "tip", [(1, 0, 1), (1, 0, -1)])
+    ],
+    "a hinge": [vt.joint_constraints("revolute", "end", "tip", (0, 1, 0))],
+}  # fmt: skip
+
+
+def closed(model: vt.Model) -> np.ndarray:
+    return vt.satisfy_constraints(model, [0.3, -0.2, 0.2], hold=["crank"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("closure", CLOSURES)
+def test_redundant_loops_move_as_lean_ones(method: str, closure: str) -> None:
+    """Redundant closures move as the two equations that suffice do, and all of them hold."""
+    lean, full = four_bar(LEAN), four_bar(*CLOSURES[closure])
+    q = closed(lean)
+    v = lean.project_velocity(q, [3.0, 0.0, 0.0])
+    a = vt.simulate(lean, q, v, duration=0.5, dt=2e-3, method=method)
+    b = vt.simulate(full, q, v, duration=0.5, dt=2e-3, method=method)
+    assert len(b.system.constraints) == 2 and any("left out" in text for text in b.warnings)
+    # rk4 keeps the constraints by accelerations alone
+    assert np.abs(a.q - b.q).max() < (1e-7 if method == "rk4" else 1e-9)
+    assert np.abs(full.constraint_errors(b.q)).max() < (1e-7 if method == "rk4" else 1e-11)
+    assert not a.warnings or not any("left out" in text for text in a.warnings)
+
+
+def test_forces_are_those_of_the_lean_loop() -> None:
+    """The sum of what the constraints do to the joints, Dh^T lam, is unique; multipliers are those of the kept rows."""
+    lean, full = four_bar(LEAN), four_bar(*CLOSURES["twice"])
+    q = closed(lean)
+    a, b = (vt.simulate(model, q, duration=0.2, dt=2e-3) for model in (lean, full))
+    assert a.multipliers.shape == b.multipliers.shape
+    one, other = a.multipliers[1:-1], b.multipliers[1:-1]
+    assert np.abs(one).max() > 1.0 and np.abs(one - other).max() < 1e-6 * np.abs(one).max()
+
+
+def test_simulations_too() -> None:
+    """A Simulation takes such a model as well, and its steps are those of the run."""
+    full = four_bar(*CLOSURES["three directions"])
+    q = closed(four_bar(LEAN))
+    run = vt.simulate(full, q, duration=0.1, dt=2e-3)
+    sim = vt.Simulation(full, q, dt=2e-3)
+    sim.step(50)
+    assert np.array_equal(sim.q, run.q[-1])
+
+
+def test_resumed_runs() -> None:
+    """A run without implied constraints goes on with the model that it has."""
+    full = four_bar(*CLOSURES["three directions"])
+    q = closed(four_bar(LEAN))
+    whole = vt.simulate(full, q, duration=0.2, dt=2e-3)
+    half = vt.simulate(full, q, duration=0.1, dt=2e-3)
+    assert np.array_equal(half.resume(duration=0.1).q[-1], whole.q[-1])
+
+
+def test_two_equal_gears() -> None:
+    """Couplings of which one repeats another."""
+    tree = vt.Tree("gears")
+    for name in ("a", "b"):
+        tree.world.add(vt.rz(name), vt.body(f"{name} wheel", 1.0, (0.01, 0.01, 0.02)))
+    tree.constrain(vt.gear("a", "b", 2.0), vt.gear("b", "a", 0.5), vt.gear("a", "b", 2.0))
+    model = tree.compile()
+    run = vt.simulate(model, v0=[2.0, 1.0], duration=0.5, dt=0.01)
+    assert np.abs(run.q[-1] - [1.0, 0.5]).max() < 1e-10
+
+
+def test_singular_configurations_are_errors() -> None:
+    """A flat parallelogram has rows that depend on each other there alone."""
+    tree = vt.Tree("parallelogram")
+    crank = tree.world.add(vt.ry("crank"), vt.tz(0.3), vt.body("one", 0.5, (1e-3, 1e-3, 1e-3)))
+    crank.add(vt.ry("coupler"), vt.tx(0.8), vt.body("two", 0.7, (1e-3, 4e-3, 1e-3)), vt.frame("end"))
+    tree.world.add(vt.tx(0.8), vt.ry("rocker"), vt.tz(0.3), vt.body("three", 0.5, (1e-3, 2e-3, 1e-3)), vt.frame("tip"))
+    tree.constrain(LEAN)
+    model = tree.compile()
+    flat = [np.pi / 2, -np.pi / 2, np.pi / 2]
+    assert np.abs(model.constraint_errors(flat)).max() < 1e-12
+    with pytest.raises(vt.VitreeError, match="depend on each other"):
+        vt.simulate(model, flat, duration=0.1, dt=0.01)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4"])
+def test_weld_and_contact_in_one_direction(method: str) -> None:
+    """A box that is welded to a post on the ground stands there: contacts have nothing to push."""
+    tree = vt.Tree("post", gravity=(0, 0, -9.81))
+    tree.world.add(vt.free("base"), vt.body("box", 1.0, (0.01, 0.01, 0.01)))
+    tree.contact(vt.Ground(), vt.Contact("box", shapes=vt.Box((0.2, 0.2, 0.2))))
+    tree.world.add(vt.fixed("post", (0, 0, 0.1)))
+    tree.constrain(vt.weld("post", "box"), vt.weld("post", "box"))
+    model = tree.compile()
+    q = model.neutral()
+    q[2] = 0.1
+    run = vt.simulate(model, q, duration=0.1, dt=0.01, method=method)
+    assert np.abs(run.q - q).max() < 1e-12
