@@ -157,8 +157,8 @@ class Builder:
     # ---- what acts, and what holds ------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Let joints start within limits that hold."""
-        for joint in self.joints.values() if self.tree.limits == "enforce" else ():
+        """Let joints start within limits that hold, where no loop ties them: the file has loops closed at zero."""
+        for joint in self.joints.values() if self.tree.limits == "enforce" and not self.layout.closing else ():
             for name, axis in zip(coordinates(joint), joint.axes, strict=True):
                 at = min(max(axis.lower, 0.0), axis.upper)
                 if at and joint.type != "continuous" and joint.name not in self.layout.closing:
