@@ -34,6 +34,7 @@ from vitree.urdf.paths import Packages, Places
 from vitree.urdf.schema import ONE_COORDINATE
 from vitree.urdf.transmissions import NUMBERS, checked_numbers, numbers_by, rotors_of
 from vitree.urdf.units import check_units
+from vitree.urdf.wheels import note_wheels
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
 from vitree.wording import brief
@@ -375,6 +376,7 @@ def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[So
         if name in there and joint.type in ONE_COORDINATE and name not in layout.closing and name not in still
     ]  # fmt: skip
     check_units(file, links, {key: joint for key, joint in joints.items() if key in there}, inertials, shapes, measure)
+    note_wheels(file, {key: joint for key, joint in joints.items() if key in there}, shapes)
     rotors = rotors_of(file, joints, moving)
     file.stop()
     armature = numbers_by("armature", options["armature"], moving, rotors)
