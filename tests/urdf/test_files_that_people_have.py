@@ -206,7 +206,8 @@ def test_reports_count_what_differs_in_names_and_numbers():
 WHEEL = """<link name="{name}"><inertial><mass value="0.5"/>
   <inertia ixx="2e-3" iyy="3e-3" izz="2e-3" ixy="0" ixz="0" iyz="0"/></inertial>
   <collision><origin rpy="{roll} 0 0" xyz="0 0 {z}"/><geometry><cylinder radius="0.1" length="0.05"/></geometry>
-  </collision></link><joint name="{name}_axle" type="{kind}"><parent link="cart"/><child link="{name}"/><origin xyz="{x} {y} 0"/>
+  </collision></link>
+  <joint name="{name}_axle" type="{kind}"><parent link="cart"/><child link="{name}"/><origin xyz="{x} {y} 0"/>
   <axis xyz="0 1 0"/></joint>"""
 CART = """<robot name="cart"><link name="cart"><inertial><mass value="10"/>
   <inertia ixx="0.2" iyy="0.3" izz="0.4" ixy="0" ixz="0" iyz="0"/></inertial></link>{wheels}</robot>"""
