@@ -390,7 +390,7 @@ def _solid_of_contact(solid: Solid, place: Place, link: str, colour: tuple[float
 
 
 def hull_of(solid: Solid) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices (n, 3) [m] and triangles (m, 3) of a convex solid, in its own axes; none if it is flat."""
+    """Return vertices (n, 3) [m] and triangles (m, 3) of a convex ``solid``, in its own axes; none if it is flat."""
     from scipy.spatial import ConvexHull, QhullError
 
     angles = np.linspace(0, 2 * np.pi, 25)[:-1]

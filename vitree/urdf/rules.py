@@ -212,7 +212,7 @@ RULES: dict[str, Rule] = {
     "wheel": Rule(
         "note",
         "A <collision> cylinder is about the axis of its continuous joint: a wheel.",
-        "its rims roll and slip by friction on ground=; vt.RollingConstraint is a wheel that never slips",
+        "on a ground its rims roll, and slip by friction; vt.RollingConstraint is a wheel that never slips",
     ),
     "limit-half": Rule("note", "A <limit> has one of lower and upper; the other is 0, as URDF defines it.", ""),
     "limits": Rule("note", "How joint limits are treated, according to `limits=`.", ""),
