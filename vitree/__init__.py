@@ -9,6 +9,7 @@ from vitree.errors import (
     InputError,
     MissingExtraError,
     ModelError,
+    SdfError,
     UnknownNameError,
     UrdfError,
     VitreeError,
@@ -82,6 +83,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree.identification.identify import identify
     from vitree.mjcf import MujocoRobot, check_mjcf, from_mujoco, load_mjcf
     from vitree.model.configurations import minimize_potential_energy
+    from vitree.sdf import check_sdf, load_sdf, read_sdf
     from vitree.sensors import ContactSensor, Encoder, ForceTorque, Imu
     from vitree.tree import pairs as pairs
     from vitree.tree.sexpr import load_sexpr, read_sexpr, write_sexpr
@@ -159,6 +161,7 @@ __all__ = [
     "Rollout",
     "Rope",
     "SavedState",
+    "SdfError",
     "Simulation",
     "Sphere",
     "Spring",
@@ -176,6 +179,7 @@ __all__ = [
     "body",
     "check_derivatives",
     "check_mjcf",
+    "check_sdf",
     "check_urdf",
     "compare",
     "convex_parts",
@@ -196,6 +200,7 @@ __all__ = [
     "linearize",
     "list_robots",
     "load_mjcf",
+    "load_sdf",
     "load_sexpr",
     "load_urdf",
     "minimize_potential_energy",
@@ -206,6 +211,7 @@ __all__ = [
     "prismatic",
     "read_motion",
     "read_scene",
+    "read_sdf",
     "read_sexpr",
     "read_urdf",
     "reference_configurations",
@@ -242,6 +248,9 @@ _LAZY = {
     "check_mjcf": "vitree.mjcf",
     "from_mujoco": "vitree.mjcf",
     "load_mjcf": "vitree.mjcf",
+    "check_sdf": "vitree.sdf",
+    "load_sdf": "vitree.sdf",
+    "read_sdf": "vitree.sdf",
     "check_urdf": "vitree.urdf",
     "fix_urdf": "vitree.urdf",
     "write_urdf": "vitree.urdf",

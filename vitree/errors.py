@@ -147,6 +147,10 @@ class UrdfError(ModelError):
         self.findings = Report(findings)
 
 
+class SdfError(UrdfError):
+    """An SDF file cannot be read; as :class:`UrdfError`."""
+
+
 class ConvergenceError(VitreeError, RuntimeError):
     """A step's equations were not solved; the state before the step is untouched.
 

@@ -91,6 +91,14 @@ DIFFERS = {
         "vitree sums the forces of contacts of a body; with MuJoCo the script does. Pinocchio has no steps with "
         "contacts."
     ),
+    "18_cassie": (
+        "MuJoCo reads no SDF, and Pinocchio has no steps with contacts. The leaf springs are drives with the "
+        "stiffness of the file, preloaded for the posture; the legs are closed by ball joints, exactly."
+    ),
+    "19_humanoid_spec": (
+        "The humanoid is Unitree's G1 of example-robot-data; no package here brings an H1 in MJCF. MuJoCo's drives "
+        "sag, and vitree's have the targets of an equilibrium. Pinocchio has no steps with contacts."
+    ),
     "20_rope_and_pulley": (
         "vitree's rope has its length to round-off and pulls by an impulse where it becomes taut; MuJoCo's tendon "
         "yields as a stiff spring. Pinocchio has no tendons."

@@ -199,3 +199,40 @@ def test_reports_count_what_differs_in_names_and_numbers():
     assert len(Report([found("x", 1), found("x", 2, part="left_"), found("x", 3)]).lines()) == 2
     assert Report([found("x", 1), found("x", 3)]).lines() == ["f:1: warning rule: x (and 1 more such, on line 3)"]
     assert str(Report()) == ""
+
+
+# ---- wheels ---------------------------------------------------------------------------------------------------------
+
+WHEEL = """<link name="{name}"><inertial><mass value="0.5"/>
+  <inertia ixx="2e-3" iyy="3e-3" izz="2e-3" ixy="0" ixz="0" iyz="0"/></inertial>
+  <collision><origin rpy="{roll} 0 0" xyz="0 0 {z}"/><geometry><cylinder radius="0.1" length="0.05"/></geometry>
+  </collision></link>
+  <joint name="{name}_axle" type="{kind}"><parent link="cart"/><child link="{name}"/><origin xyz="{x} {y} 0"/>
+  <axis xyz="0 1 0"/></joint>"""
+CART = """<robot name="cart"><link name="cart"><inertial><mass value="10"/>
+  <inertia ixx="0.2" iyy="0.3" izz="0.4" ixy="0" ixz="0" iyz="0"/></inertial></link>{wheels}</robot>"""
+
+
+def cart(roll=np.pi / 2, z=0.0, kind="continuous"):
+    places = (("fl", 0.2, 0.2), ("fr", 0.2, -0.2), ("rl", -0.2, 0.2), ("rr", -0.2, -0.2))
+    return CART.replace("{wheels}", "".join(
+        WHEEL.format(name=name, x=x, y=y, roll=repr(float(roll)), z=z, kind=kind) for name, x, y in places
+    ))  # fmt: skip
+
+
+def test_a_cart_on_cylinders_rolls_as_far_as_its_wheels_turn():
+    model = vt.load_urdf(cart(), "free", ground=vt.Ground(friction=0.7))
+    v = np.concatenate([[0.4, 0, 0, 0, 0, 0], np.full(4, 4.0)])
+    run = vt.simulate(model, vt.place_on_ground(model, model.neutral()), v, duration=5.0, dt=2e-3)
+    assert run.q[-1, :3] == pytest.approx([2.0, 0.0, 0.1], abs=1e-9)
+    assert 0.1 * run.q[-1, 7:] == pytest.approx(2.0, abs=1e-9)
+    assert run.contacts.gap.min() > -1e-9
+
+
+@pytest.mark.parametrize(("written", "wheels"), [
+    ({}, 4), ({"roll": -np.pi / 2}, 4), ({"roll": 0.0}, 0), ({"z": 0.05}, 0), ({"kind": "fixed"}, 0),
+])  # fmt: skip
+def test_wheels_are_told(written, wheels):
+    report = vt.check_urdf(cart(**written), "free")
+    assert sum(each.id == "wheel" for each in report) == wheels
+    assert sum("a wheel" in line for line in report.lines()) == bool(wheels)

@@ -182,6 +182,7 @@ EXPECTED: dict[str, tuple[dict, list[str]]] = {
     "accepted_collision_shapes": ({"ground": vt.Ground(0.1)}, []),
     "two_parents": ({}, ["31 error two-parents"]),
     "accepted_loop": ({"loops": "constraints"}, []),
+    "accepted_wheel": ({}, []),
     "mimic_in_a_loop": ({"loops": "constraints"}, ["32 error mimic-loop"]),
     "loop_of_a_joint_to_itself": ({"loops": "constraints"}, ["31 error loop"]),
     "loop_of_one_body": ({"loops": "constraints"}, ["22 error loop"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import vitree as vt
 from vitree.results.drawing import drawing_of, poses
@@ -219,3 +220,48 @@ def test_a_run_has_curves_of_its_centre_of_mass_its_ground_and_its_drives():
     k = run.q[-1, model.joint("knee").q_slice][0]
     rate = run.v[-1, model.joint("knee").v_slice][0]
     assert drive[-1] == pytest.approx(100.0 * (0.2 - k) - 5.0 * rate, abs=1e-6)
+
+
+def test_meshes_written_in_mjcf_and_geoms_of_the_world_are_drawn_where_mujoco_has_them():
+    mujoco = pytest.importorskip("mujoco")
+    text = """<mujoco><asset>
+      <mesh name="m" vertex="0 0 0 1 0 0 0 2 0 0 0 3" face="0 2 1 0 1 3 0 3 2 1 2 3" scale="1 2 1"/></asset><worldbody>
+      <geom type="plane" size="3 2 .1" pos="0 0 -1" euler="20 0 0" rgba="1 0 0 1"/><geom type="plane" size="0 0 1"/>
+      <geom type="box" size=".5 .4 .3" pos="1 0 .3"/><geom type="mesh" mesh="m" pos="0 2 0" euler="0 30 0"/>
+      <body pos="0 0 2"><freejoint/><geom type="mesh" mesh="m" pos="0.1 0 0" euler="10 0 0"/>
+      <geom type="ellipsoid" size=".1 .2 .3"/></body></worldbody></mujoco>"""
+    robot = vt.from_mujoco(text)
+    assert robot.model.link_names == ("body1",) and "not drawn" not in str(robot.report)
+    q = robot.model.integrate(robot.start, np.array([0.3, 0.2, 0.1, 0.5, 0.6, 0.7]))
+    data = mujoco.MjData(robot.mujoco)
+    data.qpos[:] = robot.to_mujoco(q, np.zeros(6))[0]
+    mujoco.mj_forward(robot.mujoco, data)
+    drawing = drawing_of(robot.model)
+    assert [shape.kind for shape in drawing.shapes] == ["surface", "surface", "box", "box", "surface"]
+    at = poses(robot.model, q)
+    for shape, geom in zip(drawing.shapes, (4, 5, 0, 2, 3), strict=True):
+        place, own = at[shape.body] if shape.body >= 0 else np.eye(7)[6], np.array(shape.pose)
+        turns = Rotation.from_quat(place[3:]), Rotation.from_quat(own[3:])
+        R, p = (turns[0] * turns[1]).as_matrix(), place[:3] + turns[0].apply(own[:3])
+        theirs, below = data.geom_xmat[geom].reshape(3, 3), 0.02 * 2 / 2 if geom == 0 else 0.0
+        assert np.allclose(R, theirs, rtol=0, atol=1e-6)
+        assert np.allclose(p, data.geom_xpos[geom] - below * theirs[:, 2], rtol=0, atol=1e-6)
+    mesh = drawing.shapes[0]
+    corners = np.reshape(mesh.size, (-1, 3)) @ Rotation.from_quat(mesh.pose[3:]).as_matrix().T + mesh.pose[:3]
+    turn = Rotation.from_euler("x", 10, degrees=True).as_matrix()
+    written = np.array([[0, 0, 0], [1, 0, 0], [0, 4, 0], [0, 0, 3]]) @ turn.T + np.array([0.1, 0, 0])
+    assert max(np.abs(written - corner).sum(axis=1).min() for corner in corners) < 1e-6
+    assert type(drawing).from_plain(_listed(drawing.plain())) == drawing
+
+
+def test_a_large_floor_leaves_the_robot_in_the_picture():
+    from vitree.viewer.source import view_of
+
+    text = """<mujoco><worldbody><geom type="plane" size="{size} {size} .1"/><body pos="0 0 1"><joint axis="0 1 0"/>
+      <geom type="capsule" size=".05 .3"/></body></worldbody></mujoco>"""
+    distances = []
+    for size in ("0", "50"):
+        model = vt.load_mjcf(text.replace("{size}", size))
+        drawing = drawing_of(model)
+        distances.append(np.linalg.norm(view_of([drawing], [poses(model, model.start)[None]]).position))
+    assert distances[0] == distances[1] < 10

@@ -62,6 +62,7 @@ def convert(
 def _tree(reading: Reading, source: str) -> Tree:
     from vitree.mjcf import from_mujoco
     from vitree.mjcf.files import is_mjcf
+    from vitree.sdf.reader import is_sdf, read_sdf
     from vitree.tree.sexpr import read_sexpr
     from vitree.urdf import read_urdf
 
@@ -72,6 +73,8 @@ def _tree(reading: Reading, source: str) -> Tree:
     with reading.naming_check(source):
         if is_mjcf(path):
             return from_mujoco(path, **reading.of_mjcf(source)).tree
+        if is_sdf(path):
+            return read_sdf(path, **reading.of_sdf(source))
         return read_urdf(path, **reading.options(path))
 
 

@@ -30,7 +30,7 @@ METHOD_OPTIONS = (
     "rate", "density", "inertia", "energy", "map", "tangent", "rtol", "atol", "max_step",
 )  # fmt: skip
 SOLVERS = ("auto", "recursive-newton", "newton", "modified-newton", "broyden", "riqn")
-ROBOT_FILES = (".urdf", ".xacro", ".sexpr", ".toml")
+ROBOT_FILES = (".urdf", ".xacro", ".sdf", ".sexpr", ".toml")
 
 
 def is_run(name: str) -> bool:
@@ -47,7 +47,9 @@ def is_run(name: str) -> bool:
         return True
     if path.suffix.lower() in (*ROBOT_FILES, ".xml") or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return False
-    raise InputError(f"{name} is neither a run, as 'vitree simulate' writes it, nor a robot (URDF, xacro or .sexpr)")
+    raise InputError(
+        f"{name} is neither a run, as 'vitree simulate' writes it, nor a robot (URDF, xacro, MJCF, SDF or .sexpr)"
+    )
 
 
 def is_scene(name: str) -> bool:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from vitree.model.keyframes import Keyframe
 
 ROBOT = (
-    "Name of a robot or vehicle ('vitree robots' lists them), or path of a URDF, xacro, MJCF or s-expression "
+    "Name of a robot or vehicle ('vitree robots' lists them), or path of a URDF, xacro, MJCF, SDF or s-expression "
     "(.sexpr) file, or of a scene (.toml)."
 )
 GRAVITY = "0,0,-9.81"
@@ -119,8 +119,9 @@ class Reading:
         Optional[bool],  # noqa: UP045
         option(
             "--ground/--no-ground",
-            text="Contact of the collision shapes with the ground and with each other. The ground of a URDF file is "
-            "the plane z = 0; an MJCF file has its own planes and geoms. A robot with a free base starts on the "
+            text="Contact of the collision shapes with the ground and with each other. The ground of a URDF file, and "
+            "of an SDF file without planes, is the plane z = 0; others have their own planes and shapes. A robot of "
+            "URDF or MJCF with a free base starts on the "
             "ground, unless --q0 is given as numbers. Default: contact only if simulate starts a standing robot.",
         ),
     ] = None
@@ -139,7 +140,7 @@ class Reading:
         str,
         option(
             "--limits",
-            text="Joint limits of a URDF or MJCF file: report (the run warns if a joint exceeds one), enforce, or "
+            text="Joint limits of a URDF, MJCF or SDF file: report (the run warns if a joint exceeds one), enforce, or "
             "ignore.",
             complete=one_of(*LIMITS),
         ),
@@ -156,8 +157,8 @@ class Reading:
         str,
         option(
             "--joint-friction",
-            text="Joint friction of a URDF or MJCF file: smooth (regularised; a loaded joint creeps), or dry (Coulomb "
-            "friction with exact sticking; linear-time and midpoint only).",
+            text="Joint friction of a URDF, MJCF or SDF file: smooth (regularised; a loaded joint creeps), or dry "
+            "(Coulomb friction with exact sticking; linear-time and midpoint only).",
             complete=one_of("smooth", "dry"),
         ),
     ] = "smooth"
@@ -208,6 +209,35 @@ class Reading:
             "friction": self.joint_friction, "packages": folders(self.packages or []),
         }  # fmt: skip
 
+    def of_sdf(self, name: str, gravity: str = GRAVITY) -> Keywords:
+        """Return the options of ``load_sdf``; gravity is that of the file, unless another is given."""
+        from vitree.sdf.reader import BASES, read_sdf
+
+        other = "--mimic", "--loops", "--root", "--xacro", "--trust"
+        if others := [option for option in self.given() if option in other]:
+            raise InputError(f"{', '.join(others)}: {name} is SDF, which defines this itself; leave it out")
+        if self.base not in BASES:
+            raise InputError(f'--base "{self.base}" of SDF is not known; choose from {", ".join(BASES)}')
+        options: Keywords = {
+            "base": self.base, "gravity": None if gravity == GRAVITY else tuple(numbers("--gravity", gravity)),
+            "inertia": self.inertia, "density": self.density, "armature": self.rotors(),
+            "packages": folders(self.packages or []), "friction": self.joint_friction, **self.touching(),
+            "contacts": bool(self.ground),
+        }  # fmt: skip
+        if self.ground and self.friction is None and self.restitution is None:  # the file's own planes, if it has some
+            path = find(name)
+            options["ground"] = None
+            with contextlib.suppress(ModelError):  # it comes again where the file is read
+                options["ground"] = Ground() if read_sdf(path, **options).ground is None else None
+        return options
+
+    def options_of(self, path: Path, name: str) -> Keywords:
+        """Return the options of the reader of a file."""
+        from vitree.mjcf.files import is_mjcf
+        from vitree.sdf.reader import is_sdf
+
+        return self.of_mjcf(name) if is_mjcf(path) else self.of_sdf(name) if is_sdf(path) else self.options(path)
+
     def given(self) -> dict[str, object]:
         """Return the options that differ from their defaults, as a person writes them."""
         empty: tuple[object, ...] = (None, [], "")
@@ -231,6 +261,7 @@ class Reading:
         """
         from vitree.mjcf import load_mjcf
         from vitree.mjcf.files import is_mjcf
+        from vitree.sdf.reader import is_sdf, load_sdf
         from vitree.tree.sexpr import load_sexpr
         from vitree.urdf import load_urdf
 
@@ -251,6 +282,8 @@ class Reading:
         with self.naming_check(name):
             if is_mjcf(path):
                 model = load_mjcf(path, **self.of_mjcf(name, gravity))
+            elif is_sdf(path):
+                model = load_sdf(path, **self.of_sdf(name, gravity))
             else:
                 model = load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
         return self._telling(model, name)
@@ -295,6 +328,13 @@ def find(name: str) -> Path:
         return find_robot(name)
     except UnknownNameError as error:
         raise UnknownNameError("robot", name, [*(error.choices or ()), *VEHICLES]) from None
+
+
+def places_itself(name: str) -> bool:
+    """Whether a file says where its models stand in the world."""
+    from vitree.sdf.reader import is_sdf
+
+    return not is_vehicle(name) and is_sdf(name)
 
 
 @dataclass(kw_only=True)

@@ -46,7 +46,7 @@ def check(
     robots: Annotated[
         list[str],
         argument(
-            "Robot files (URDF, xacro or MJCF) or names of robots; several may be given.", "ROBOT", complete_robots
+            "Robot files (URDF, xacro, MJCF or SDF) or names of robots; several may be given.", "ROBOT", complete_robots
         ),
     ],
     strict: Annotated[bool, option("--strict", text="Exit with status 1 if there are warnings.")] = False,
@@ -61,6 +61,7 @@ def check(
     """
     from vitree.mjcf import check_mjcf
     from vitree.mjcf.files import is_mjcf
+    from vitree.sdf.reader import check_sdf, is_sdf
     from vitree.urdf import check_urdf
 
     found: list[Finding] = []
@@ -68,6 +69,8 @@ def check(
         path = find(name)
         if is_mjcf(path):
             report = check_mjcf(path, **reading.of_mjcf(name))
+        elif is_sdf(path):
+            report = check_sdf(path, **reading.of_sdf(name))
         else:
             report = check_urdf(path, **reading.options(path))
         found += [replace(finding, file=str(path)) for finding in report]

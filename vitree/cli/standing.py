@@ -12,7 +12,7 @@ import numpy as np
 
 from vitree.cli.base import option
 from vitree.cli.names import is_vehicle
-from vitree.cli.options import Robot, Start, Steps, Things, find, numbers
+from vitree.cli.options import Robot, Start, Steps, Things, find, numbers, places_itself
 from vitree.cli.words import blaming
 from vitree.cli.worlds import on_ground, world_of
 from vitree.errors import InputError, ModelError
@@ -80,7 +80,8 @@ class Stand(Start):
             robot = replace(robot, ground=True, limits=limits)
         system = run.system(robot)
         frame = self.keyframe()
-        q, v = (self if frame is None else replace(self, q0="auto"))._state(system, posture, robot.ground)
+        placed = robot.ground and not places_itself(robot.robot)
+        q, v = (self if frame is None else replace(self, q0="auto"))._state(system, posture, placed)
         if gains is None and (posture is None or self.drives == "none"):
             return system, *self._at(frame, system, q, v), None, ""
         if not isinstance(system, Model):
@@ -168,13 +169,14 @@ class Stand(Start):
 def _known_posture(robot: Robot, run: Steps, method: str | None) -> tuple[Mapping[str, tuple[float, ...]] | None, str]:
     """Return the posture in which a robot can stand in a run; None, and why, if it cannot."""
     from vitree.mjcf.files import is_mjcf
+    from vitree.sdf.reader import is_sdf
     from vitree.urdf.robots import suggest_base
     from vitree.urdf.srdf import standing_posture
 
     name = robot.robot
     if robot.ground is False:
         return None, "a robot stands on a ground, and --no-ground is given"
-    if is_vehicle(name) or name.endswith(".sexpr") or is_mjcf(path := find(name)):
+    if is_vehicle(name) or name.endswith(".sexpr") or is_mjcf(path := find(name)) or is_sdf(path):
         return None, f"no standing posture of {name} is known"
     if (posture := standing_posture(Path(path))) is None:
         return None, f"no standing posture of {name} is known"

@@ -75,6 +75,7 @@ def world_of(things: Things, gravity: str) -> tuple[World, bool]:
 def _add(world: World, things: Things, part: Given) -> None:
     """Add one of several things."""
     from vitree.mjcf.files import is_mjcf
+    from vitree.sdf.reader import is_sdf
 
     if re.fullmatch(rf"{_NUMBER}(?:,{_NUMBER})*", part.file) and not Path(part.file).exists():
         raise InputError(f'"{part.file}" is no robot; several values of one option are separated by commas, as in --dt '
@@ -87,10 +88,10 @@ def _add(world: World, things: Things, part: Given) -> None:
     options: Keywords = {}
     if not part.file.endswith(".sexpr"):
         path = find(part.file)
-        read = things.of_mjcf(part.file) if is_mjcf(path) else things.options(path)
+        read = things.options_of(path, part.file)
         options = {key: value for key, value in read.items() if key not in ("base", "gravity", "ground", "limits")}
         options |= own
-        if is_mjcf(path):
+        if is_mjcf(path) or is_sdf(path):
             options["contacts"] = things.ground is not False
     base = None if things.base == "auto" else things.base
     more: Keywords = {} if part.at is None else {"at": part.at}

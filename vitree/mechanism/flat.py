@@ -121,10 +121,10 @@ class Geometry:
     ----------
     frame : str
         Name of the frame.
-    kind : {"box", "cylinder", "sphere", "capsule", "mesh"}
+    kind : {"box", "cylinder", "sphere", "capsule", "mesh", "surface"}
     size : tuple of float
         Three edges [m] of a box; radius and length along z [m] of a cylinder or capsule; radius [m] of a sphere;
-        scale of a mesh along its axes [-].
+        scale of a mesh along its axes [-]; x, y, z [m] of all vertices of a surface of triangles.
     rotation : (3, 3) array
         Rotation of the shape in the frame.
     position : (3,) array
@@ -138,6 +138,8 @@ class Geometry:
         False for a mesh whose file does not exist or may not be opened: do not open it.
     texture : str, optional
         File of an image for a mesh that has texture coordinates.
+    faces : tuple of int
+        The triangles of a surface, three vertices each.
     """
 
     frame: str
@@ -150,6 +152,7 @@ class Geometry:
     role: str = "visual"
     found: bool = True
     texture: str | None = None
+    faces: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _freeze(self)

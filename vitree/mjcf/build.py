@@ -76,7 +76,8 @@ class Builder:
         tree.limits = "ignore" if self.off("LIMIT") or self.off("CONSTRAINT") else limits
         loads, self.controls, efforts = add_actuators(model, names, self.findings)
         shapes, undrawn = drawn(model, 0, "world")
-        undrawn += len(shapes)
+        if shapes:
+            tree.world.add(Body("world", inertia=np.zeros((3, 3)), geometry=tuple(shapes), scenery=True))
         for body in range(1, model.nbody):
             parent = self.places[int(model.body_parentid[body])]
             shapes, lost = drawn(model, body, names.body[body])
@@ -292,7 +293,7 @@ class Builder:
         if len(self.names.actuator):
             say("actuators", "controls of actuators are inputs; Controls makes these of MuJoCo's ctrl")
         more = {"cameras": model.ncam, "lights": model.nlight, "skins": model.nskin,
-                "geoms that are not drawn (of the world, meshes, ellipsoids and others)": undrawn}  # fmt: skip
+                "geoms that are not drawn (height fields, large meshes and others)": undrawn}  # fmt: skip
         if lost := [f"{what}: {count}" for what, count in more.items() if count]:
             say("drawing", ", ".join(lost))
         if model.nsensor:

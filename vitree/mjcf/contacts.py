@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from vitree.geometry.shapes import Box, Capsule, ConvexPart, Cylinder, Ellipsoid
 from vitree.mechanism.contacts import Contact, Friction, Ground, NoContact
 from vitree.mechanism.flat import Geometry
 from vitree.mjcf.names import Findings, Names, listed, matrix
+from vitree.results.drawing import MOST_TRIANGLES, THIN, hull_of
 from vitree.urdf.hulls import MeshParts, array_parts
 
 if TYPE_CHECKING:
@@ -48,13 +50,9 @@ def solids_of(model: MjModel, k: int, meshes: Meshes, told: list[MeshParts]) -> 
     if kind == kinds.mjGEOM_ELLIPSOID:
         return [Ellipsoid((size[0], size[1], size[2]), **place)]
     if kind == kinds.mjGEOM_MESH:
-        mesh = int(model.geom_dataid[k])
-        first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
-        points = np.asarray(model.mesh_vert[first : first + count], dtype=float)
+        points, triangles = mesh_arrays(model, int(model.geom_dataid[k]))
         if meshes.kind == "hull":
             return [Hull(points, meshes.points, **place)]
-        first, count = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
-        triangles = np.asarray(model.mesh_face[first : first + count], dtype=int)
         if meshes.kind == "triangles":
             return [TriangleMesh(points, triangles, **place)]
         found = array_parts(points, triangles, meshes.points, meshes.error)
@@ -62,6 +60,14 @@ def solids_of(model: MjModel, k: int, meshes: Meshes, told: list[MeshParts]) -> 
         # which are hulls that are made already, and are taken as they are
         return [ConvexPart(cast("np.ndarray", part), meshes.points, **place) for part in found.parts]
     return []
+
+
+def mesh_arrays(model: MjModel, mesh: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices (n, 3) [m] and triangles (m, 3) of a mesh, in the axes that MuJoCo gives it."""
+    first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+    points = np.asarray(model.mesh_vert[first : first + count], dtype=float)
+    first, count = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+    return points, np.asarray(model.mesh_face[first : first + count], dtype=int)
 
 
 def drawn(model: MjModel, body: int, frame: str) -> tuple[list[Geometry], int]:
@@ -76,22 +82,53 @@ def drawn(model: MjModel, body: int, frame: str) -> tuple[list[Geometry], int]:
         role = "collision" if model.geom_group[k] > 2 else "visual"
         material = int(model.geom_matid[k])
         rgba = tuple(float(x) for x in (model.geom_rgba[k] if material < 0 else model.mat_rgba[material]))
-        if int(model.geom_type[k]) == kinds.mjGEOM_MESH and (mesh := _of_mesh(model, k, frame, rgba, role)) is not None:
-            shapes.append(mesh)
-            continue
+        a, b, c = model.geom_size[k].tolist()
         kind = names.get(int(model.geom_type[k]))
         if kind is None:
-            lost += int(model.geom_type[k]) != kinds.mjGEOM_PLANE
+            made = {
+                kinds.mjGEOM_MESH: partial(_of_mesh, model, k, frame, rgba, role),
+                kinds.mjGEOM_ELLIPSOID: partial(_of_ellipsoid, model, k, frame, rgba, role),
+                kinds.mjGEOM_PLANE: partial(_of_plane, model, k, frame, rgba, role),
+            }.get(int(model.geom_type[k]), lambda: None)()
+            shapes += [] if made is None else [made]
+            # planes without an end are the ground
+            lost += made is None and int(model.geom_type[k]) != kinds.mjGEOM_PLANE
             continue
-        a, b, c = model.geom_size[k].tolist()
         size = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c)}.get(kind, (a, 2 * b))
         shapes.append(Geometry(frame, kind, size, matrix(model.geom_quat[k]), np.array(model.geom_pos[k]),
                                rgba=rgba, role=role))  # fmt: skip
     return shapes, lost
 
 
+def _surface(model: MjModel, geom: int, frame: str, rgba: tuple[float, ...], role: str, points: np.ndarray,
+             faces: np.ndarray) -> Geometry | None:  # fmt: skip
+    """Return triangles (m, 3) of points (n, 3) [m] at the place of a geom; None if they are too many."""
+    if not 0 < len(faces) <= MOST_TRIANGLES:
+        return None
+    size = tuple(map(float, points.ravel()))
+    return Geometry(frame, "surface", size, matrix(model.geom_quat[geom]), np.array(model.geom_pos[geom]), rgba=rgba,
+                    role=role, faces=tuple(map(int, faces.ravel())))  # fmt: skip
+
+
+def _of_ellipsoid(model: MjModel, geom: int, frame: str, rgba: tuple[float, ...], role: str) -> Geometry | None:
+    a, b, c = map(float, model.geom_size[geom])
+    points, faces = hull_of(Ellipsoid((a, b, c)))
+    return _surface(model, geom, frame, rgba, role, points, faces)
+
+
+def _of_plane(model: MjModel, geom: int, frame: str, rgba: tuple[float, ...], role: str) -> Geometry | None:
+    """Return a plane as a thin box below it; None of one without an end."""
+    x, y, _ = map(float, model.geom_size[geom])
+    if not (x and y):
+        return None
+    thickness = THIN * min(x, y)
+    R = matrix(model.geom_quat[geom])
+    at = np.array(model.geom_pos[geom]) - 0.5 * thickness * R[:, 2]
+    return Geometry(frame, "box", (2 * x, 2 * y, thickness), R, at, rgba=rgba, role=role)
+
+
 def _of_mesh(model: MjModel, geom: int, frame: str, rgba: tuple[float, ...], role: str) -> Geometry | None:
-    """Return the mesh of a geom as its file, in the file's own axes; None if it has no file.
+    """Return the mesh of a geom as its file, in the file's own axes, or as triangles if it has no file.
 
     MuJoCo moves the vertices x of a file to y = R^T (x - p), with the mesh's place (R, p), and the geom stands where
     they are then: in its body x is at R_geom R^T (x - p) + p_geom.
@@ -99,7 +136,7 @@ def _of_mesh(model: MjModel, geom: int, frame: str, rgba: tuple[float, ...], rol
     mesh = int(model.geom_dataid[geom])
     file = _path_at(model, int(model.mesh_pathadr[mesh]))
     if file is None or not os.path.isfile(file):
-        return None
+        return _surface(model, geom, frame, rgba, role, *mesh_arrays(model, mesh))
     R = matrix(model.geom_quat[geom]) @ matrix(model.mesh_quat[mesh]).T
     p = np.array(model.geom_pos[geom]) - R @ model.mesh_pos[mesh]
     texture, material = None, int(model.geom_matid[geom])

@@ -33,14 +33,19 @@ def first_element(text: str) -> str | None:
 
 def is_mjcf(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is MJCF: its root element is <mujoco>."""
+    return root_element(path) == "mujoco"
+
+
+def root_element(path: str | os.PathLike[str]) -> str | None:
+    """Return the name of the root element of an XML file; None of any other."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            return False
+            return None
         with open(path, "rb") as stream:
             data = stream.read(LOOKED_AT)
     except (OSError, ValueError):
-        return False
-    return first_element(data.decode("utf-8", "replace")) == "mujoco"
+        return None
+    return first_element(data.decode("utf-8", "replace"))
 
 
 def compiled(source: object, warnings: list[str], packages: Packages | None = None) -> tuple[MjModel, str, Path | None]:

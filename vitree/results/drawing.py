@@ -382,15 +382,15 @@ def _solid_of_contact(solid: Solid, place: Place, link: str, colour: tuple[float
     if isinstance(solid, TriangleMesh):
         points, faces = np.array(solid.vertices, dtype=float), np.array(solid.faces, dtype=int)
     else:
-        points, faces = _hull_of(solid)
+        points, faces = hull_of(solid)
     if not 0 < len(faces) <= MOST_TRIANGLES:
         return None
     triangles = tuple(faces.ravel().tolist())
     return Shape(place.body, "surface", _floats(points.ravel()), pose, link, colour, faces=triangles)
 
 
-def _hull_of(solid: Solid) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices (n, 3) [m] and triangles (m, 3) of a convex solid, in its own axes; none if it is flat."""
+def hull_of(solid: Solid) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices (n, 3) [m] and triangles (m, 3) of a convex ``solid``, in its own axes; none if it is flat."""
     from scipy.spatial import ConvexHull, QhullError
 
     angles = np.linspace(0, 2 * np.pi, 25)[:-1]
@@ -426,7 +426,7 @@ def _placed(shape: Geometry, frame: Place) -> Shape:
     if rgba is None and shape.kind != "mesh":
         rgba = PLAIN
     return Shape(frame.body, shape.kind, _floats(shape.size), pose, shape.frame, rgba, shape.filename, shape.texture,
-                 found=shape.found)  # fmt: skip
+                 shape.faces, shape.found)  # fmt: skip
 
 
 @np.errstate(all="ignore")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from vitree.arguments import path_of
 from vitree.errors import InputError, MissingExtraError
+from vitree.model.system import System
 from vitree.results.filming import film_of
 from vitree.results.recording import Recording
 from vitree.results.units import CERTIFICATE, CONTACT, contact_columns, distinct, made
@@ -41,7 +42,7 @@ _NAMED = _array(name=_TEXT, value=_NUMBER)
 _BOTH = _object(angular=_VECTOR, linear=_VECTOR)
 #: Topic, name of the schema and schema. Foxglove's schemas have their published names and fields. A joint has those of
 #: the optional fields that a trajectory knows.
-_CHANNELS = {
+CHANNELS = {
     "/tf": ("foxglove.FrameTransforms", _object(transforms=_array(
         timestamp=_TIME, parent_frame_id=_TEXT, child_frame_id=_TEXT, translation=_VECTOR,
         rotation=_object(x=_NUMBER, y=_NUMBER, z=_NUMBER, w=_NUMBER)))),
@@ -89,7 +90,7 @@ def to_mcap(traj: Recording, path: str | os.PathLike[str]) -> Path:
         streams = (_transforms(traj), _joint_states(traj), _states(traj), _monitored(traj), _touching(traj))
         for sequence, (nanoseconds, topic, content) in enumerate(heapq.merge(*streams, key=lambda part: part[0])):
             if topic not in topics:
-                name, schema = _CHANNELS[topic]
+                name, schema = CHANNELS[topic]
                 text = json.dumps({"title": name, **schema}).encode()
                 topics[topic] = writer.register_channel(topic, "json", writer.register_schema(name, "jsonschema", text))
             data = json.dumps(content, allow_nan=False).encode()
@@ -116,33 +117,50 @@ def _spatial(values: np.ndarray) -> dict[str, dict[str, float]]:
     return {"angular": _finite("xyz", values[:3]), "linear": _finite("xyz", values[3:])}
 
 
+def frame_transforms(bodies: Sequence[str], t: float, poses: np.ndarray) -> Message:
+    """Return the message of the ``poses`` (n, 7) of bodies at a time [s]: position [m] and quaternion (x, y, z, w)."""
+    world = "world" if "world" not in bodies else "vitree_world"
+    nanoseconds, timestamp = _timestamp(t)
+    frames = [
+        {"timestamp": timestamp, "parent_frame_id": world, "child_frame_id": name,
+         "translation": _finite("xyz", pose[:3]), "rotation": _finite("xyzw", pose[3:])}
+        for name, pose in zip(bodies, poses.tolist(), strict=True)
+    ]  # fmt: skip
+    return nanoseconds, "/tf", {"transforms": frames}
+
+
+def joint_states(names: Sequence[str], t: float, q: np.ndarray, v: np.ndarray) -> Message:
+    """Return the message of the positions q and velocities v (n,) of joints with one coordinate, at a time [s]."""
+    nanoseconds, timestamp = _timestamp(t)
+    joints = [{"name": name, **_finite(("position", "velocity"), state)}
+              for name, *state in zip(names, q, v, strict=True)]  # fmt: skip
+    return nanoseconds, "/joint_states", {"timestamp": timestamp, "joints": joints}
+
+
+def of_one_coordinate(system: System | Recording) -> list[str]:
+    """Return the names of the joints with one coordinate, which share its name.
+
+    The coordinate x of a vehicle has no velocity "x".
+    """
+    return [name for name in system.joint_names if name in system.q_names and name in system.v_names]
+
+
 def _transforms(traj: Recording) -> Iterator[Message]:
     try:
         film = film_of(traj)
     except InputError:  # the run has no pictures
         return
     bodies = film.drawing.bodies
-    world = "world" if "world" not in bodies else "vitree_world"
-    for t, poses in zip(film.t.tolist(), film.poses.astype(float).round(9).tolist(), strict=True):
-        nanoseconds, timestamp = _timestamp(t)
-        frames = [
-            {"timestamp": timestamp, "parent_frame_id": world, "child_frame_id": name,
-             "translation": _finite("xyz", pose[:3]), "rotation": _finite("xyzw", pose[3:])}
-            for name, pose in zip(bodies, poses, strict=True)
-        ]  # fmt: skip
-        yield nanoseconds, "/tf", {"transforms": frames}
+    for t, poses in zip(film.t.tolist(), film.poses.astype(float).round(9), strict=True):
+        yield frame_transforms(bodies, t, poses)
 
 
 def _joint_states(traj: Recording) -> Iterator[Message]:
-    # A joint with one coordinate shares its name; the coordinate x of a vehicle has no velocity "x".
-    names = [name for name in traj.joint_names if name in traj.q_names and name in traj.v_names]
+    names = of_one_coordinate(traj)
     q = traj.q[:, [traj.q_names.index(name) for name in names]]
     v = traj.v[:, [traj.v_names.index(name) for name in names]]
     for k in range(len(traj) if names else 0):
-        nanoseconds, timestamp = _timestamp(traj.t[k])
-        states = zip(names, q[k], v[k], strict=True)
-        joints = [{"name": name, **_finite(("position", "velocity"), state)} for name, *state in states]
-        yield nanoseconds, "/joint_states", {"timestamp": timestamp, "joints": joints}
+        yield joint_states(names, traj.t[k], q[k], v[k])
 
 
 def _states(traj: Recording) -> Iterator[Message]:

@@ -343,6 +343,7 @@ def _loaded(robot: object) -> System:
     """Return the system of a robot; one given by a name or file has the base that :func:`suggest_base` finds."""
     from vitree.mjcf import load_mjcf
     from vitree.mjcf.files import is_mjcf
+    from vitree.sdf.reader import is_sdf, load_sdf
     from vitree.tree.sexpr import load_sexpr
     from vitree.urdf import load_urdf
     from vitree.urdf.robots import find_robot, suggest_base
@@ -356,6 +357,8 @@ def _loaded(robot: object) -> System:
     path = find_robot(robot)
     if is_mjcf(path):
         return load_mjcf(path, contacts=False, limits="report")
+    if is_sdf(path):
+        return load_sdf(path, contacts=False, limits="report")
     return load_urdf(path, base=suggest_base(path))
 
 

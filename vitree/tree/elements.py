@@ -64,13 +64,17 @@ class Coordinate(Element):
 
 @dataclass(frozen=True)
 class Body(Element):
-    """Mass [kg], COM (3,) [m] and inertia (3, 3) about the COM [kg m^2], in the frame that the body is added to."""
+    """Mass [kg], COM (3,) [m] and inertia (3, 3) about the COM [kg m^2], in the frame that the body is added to.
+
+    ``scenery`` is no link: shapes at a frame of its name, which are drawn.
+    """
 
     name: str
     mass: float = 0.0
     com: tuple[float, ...] = (0.0, 0.0, 0.0)
     inertia: np.ndarray | None = None
     geometry: tuple[Geometry, ...] = ()
+    scenery: bool = False
 
 
 # ---- primitives -------------------------------------------------------------------------------------

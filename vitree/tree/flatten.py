@@ -112,7 +112,10 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
                 frames[element.name] = here
         places[id(at)] = here
         for body in at.bodies:
-            links.append((body.name, _link_above(at.parent), body, here))
+            if body.scenery:
+                frames[body.name] = here
+            else:
+                links.append((body.name, _link_above(at.parent), body, here))
             geometry += [x if x.frame == body.name else replace(x, frame=body.name) for x in body.geometry]
             if here.body >= 0:
                 attached[here.body].append(Part(body.mass, body.com, _inertia(body), here.R, here.p))

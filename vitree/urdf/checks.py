@@ -40,7 +40,8 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
     root = file.root
     if root.tag != "robot":
         text = f"the root element is <{root.tag}>, not <robot>"
-        raise file.fail("not-urdf", text + ("; load_mjcf reads MJCF" if root.tag == "mujoco" else ""), root)
+        readers = {"mujoco": "; load_mjcf reads MJCF", "sdf": "; load_sdf reads SDF", "gazebo": "; load_sdf reads SDF"}
+        raise file.fail("not-urdf", text + readers.get(root.tag, ""), root)
     _check_xacro(file)
     if not (root.get("name") or name):
         file.say("robot-name", f'the <robot> has no "name"; it is called "{name_of(file)}", as the file', root)

@@ -19,10 +19,13 @@ from vitree.urdf.xml import Source, shown
 Colour = tuple[float, ...]
 
 
-def read_colours(source: Source) -> dict[Node | str, Colour]:
-    """Return the colours (r, g, b, a) of materials, by element and by name; for a repeated name, of the first."""
+def read_colours(source: Source, root: Node | None = None) -> dict[Node | str, Colour]:
+    """Return the colours (r, g, b, a) of materials, by element and by name; for a repeated name, of the first.
+
+    They are those below ``root``, by default of the file.
+    """
     colours: dict[Node | str, Colour] = {}
-    for material in source.root.iter("material"):
+    for material in (source.root if root is None else root).iter("material"):
         rgba = _colour(source, material)
         if rgba is not None:
             colours[material] = rgba

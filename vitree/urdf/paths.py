@@ -53,6 +53,8 @@ class Places:
     packages : mapping, or paths, optional
         Package name to its folder; or folders that are packages or hold packages. All are trusted: every file in
         them may be opened.
+    workspaces : iterable of Path
+        Folders in which packages are looked for last, before those of the environment.
 
     Raises
     ------
@@ -75,7 +77,9 @@ class Places:
     A folder is looked at once, however many references lead to it, so places are made anew for each load.
     """
 
-    def __init__(self, robot: str | os.PathLike[str] | None, packages: Packages | None = None):
+    def __init__(
+        self, robot: str | os.PathLike[str] | None, packages: Packages | None = None, workspaces: Iterable[Path] = ()
+    ):
         self.named, self.given = _given(packages)
         # a linked robot file has two folders
         files = () if robot is None else dict.fromkeys((os.path.abspath(robot), os.path.realpath(robot)))
@@ -87,7 +91,7 @@ class Places:
         self._first = functools.cache(self._first_folder)
         self._of_package, self._of_robot = functools.cache(self._in_package_of), functools.cache(self._in_robot)
         self.near = [(Path(file).parent, home_of(Path(file).parent, self._declared)) for file in files]
-        self.workspaces = [Path(entry) for entry in _listed("ROS_PACKAGE_PATH")]
+        self.workspaces = [*workspaces, *(Path(entry) for entry in _listed("ROS_PACKAGE_PATH"))]
         self.workspaces += [Path(entry) / "share" for entry in _listed("AMENT_PREFIX_PATH")]
         self.trusted = [_real(folder) for folder in self.given]
         self._known = os.path.join(self.near[-1][0], "") if files else ""  # a folder without ".." and links

@@ -34,6 +34,7 @@ from vitree.urdf.paths import Packages, Places
 from vitree.urdf.schema import ONE_COORDINATE
 from vitree.urdf.transmissions import NUMBERS, checked_numbers, numbers_by, rotors_of
 from vitree.urdf.units import check_units
+from vitree.urdf.wheels import note_wheels
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
 from vitree.wording import brief
@@ -256,6 +257,11 @@ def _no_collection() -> Iterator[None]:
 def load(source: RobotFile, options: Options, measure: bool = False) -> tuple[Source, Model]:
     """Return the file and its model; see :func:`load_urdf`, and ``_read`` for ``measure``."""
     file, tree, joints = _read(source, options, measure)
+    return file, compiled(file, tree, joints, options["mimic"] == "reduced")
+
+
+def compiled(file: Source, tree: Tree, joints: Mapping[str, object], reduced: bool) -> Model:
+    """Return the model of the tree of a file; ``joints`` have its lines, and ``reduced`` says whether followers go."""
     if not moves(tree):
         raise file.fail("nothing-moves", "the robot has no moving joint", file.root)
     try:
@@ -272,9 +278,9 @@ def load(source: RobotFile, options: Options, measure: bool = False) -> tuple[So
             _, joint, *_ = why.split('"')
             file.say(rule, why, joints.get(joint, file.root))
             model = Model(replace(flat, report=file.report()))
-    if options["mimic"] == "reduced" and any(isinstance(c, Coupling) for c in model.constraints):
+    if reduced and any(isinstance(c, Coupling) for c in model.constraints):
         model = model.reduced()
-    return file, model
+    return model
 
 
 def read_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOptions]) -> Tree:
@@ -328,7 +334,7 @@ def check_urdf(source: RobotFile, base: str = "fixed", **options: Unpack[UrdfOpt
 @_no_collection()
 def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[Source, Tree, dict[str, Joint]]:
     """Return the file, its tree, and its joints by name; ``measure`` reads meshes to compare their sizes."""
-    name, data, encoding, path = _open(given, options["max_bytes"])
+    name, data, encoding, path = open_source(given, options["max_bytes"])
     places = Places(path, options["packages"])
     warnings: list[str] = []
     if options["xacro"] is not None or (path is not None and is_xacro(path)):
@@ -370,6 +376,7 @@ def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[So
         if name in there and joint.type in ONE_COORDINATE and name not in layout.closing and name not in still
     ]  # fmt: skip
     check_units(file, links, {key: joint for key, joint in joints.items() if key in there}, inertials, shapes, measure)
+    note_wheels(file, {key: joint for key, joint in joints.items() if key in there}, shapes)
     rotors = rotors_of(file, joints, moving)
     file.stop()
     armature = numbers_by("armature", options["armature"], moving, rotors)
@@ -411,7 +418,7 @@ def _expanded(file: Source, path: Path, options: Options, warnings: list[str]) -
 # ---- the file -----------------------------------------------------------------------------------
 
 
-def _open(source: RobotFile, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
+def open_source(source: RobotFile, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
     """Return name, bytes, encoding and path of a source; of a file that is too large only the bytes that show it."""
     if hasattr(source, "read"):
         name = getattr(source, "name", None)

@@ -209,6 +209,11 @@ RULES: dict[str, Rule] = {
     "mimic-joints": Rule("note", "How joints with <mimic> are treated: coupled to their leaders, or independent.", ""),
     "rotors": Rule("note", "Rotor inertias of transmissions, times reduction^2, become the armature of joints.", ""),
     "contact-points": Rule("note", "With ground=: <collision> shapes make contact; how many, and what hulls lose.", ""),
+    "wheel": Rule(
+        "note",
+        "A <collision> cylinder is about the axis of its continuous joint: a wheel.",
+        "on a ground its rims roll, and slip by friction; vt.RollingConstraint is a wheel that never slips",
+    ),
     "limit-half": Rule("note", "A <limit> has one of lower and upper; the other is 0, as URDF defines it.", ""),
     "limits": Rule("note", "How joint limits are treated, according to `limits=`.", ""),
     "mesh-missing": Rule("note", "A mesh is not found; its name is kept.", ""),

@@ -257,6 +257,8 @@ def _add_link(root: Element, link: Link, shapes: list[Geometry]) -> None:
         axes = [(i, j) for i in range(3) for j in range(i, 3)]
         SubElement(inertial, "inertia", {f"i{'xyz'[i]}{'xyz'[j]}": _text(tensor[i, j]) for i, j in axes})
     for shape in shapes:
+        if shape.kind == "surface":  # URDF has no such shape
+            continue
         item = SubElement(element, shape.role)
         _origin(item, shape.rotation, shape.position)
         if shape.kind == "mesh":

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
 from typing import Any
 from xml.parsers import expat
 
 from vitree.errors import UrdfError
 from vitree.findings import Finding, Report
-from vitree.urdf.rules import RULES
+from vitree.urdf.rules import RULES, Rule
 from vitree.urdf.schema import EXTENSIONS, ROBOT, Tag
 from vitree.wording import brief, visible
 
@@ -24,6 +25,7 @@ LONGEST, SHOWN = 1000, 60
 #: Numbers of a mechanism may be this large [SI units]: products of several stay finite.
 LARGEST = 1e20
 
+_COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
 _BLANK = "\ufeff \t\r\n"
 #: How files of an encoding start; the longer marks first.
 _MARKS = {
@@ -36,10 +38,11 @@ _NOT_ENCODINGS = ("idna", "punycode", "unicode", "raw", "utf-16", "utf16", "utf_
 
 
 class Node(ElementTree.Element):
-    """An element and the line it starts on."""
+    """An element, the line it starts on, and the name of its file where that is not the file of its ``Source``."""
 
-    __slots__ = ("line",)
+    __slots__ = ("file", "line")
     line: int
+    file: str
 
 
 class Source:
@@ -57,8 +60,12 @@ class Source:
     encoding : str, optional
         Overrules the encoding that the file declares.
     max_bytes, max_depth : int
-    known : Tag
-        The elements of the root element that are read; by default those of URDF.
+    known : Tag or None
+        The elements of the root element that are read; by default those of URDF. None: all elements, with their texts.
+    rules : mapping of str to Rule
+        By their identifiers.
+    error : type
+        Of the errors: UrdfError or a kind of it.
 
     Attributes
     ----------
@@ -74,9 +81,11 @@ class Source:
         *,
         max_bytes: int = MAX_BYTES,
         max_depth: int = MAX_DEPTH,
-        known: Tag = ROBOT,
+        known: Tag | None = ROBOT,
+        rules: Mapping[str, Rule] = RULES,
+        error: type[UrdfError] = UrdfError,
     ):
-        self.name = name
+        self.name, self.rules, self.error = name, rules, error
         self.findings: list[Finding] = []
         self.errors = 0
         self.plain = True
@@ -85,6 +94,8 @@ class Source:
         if len(data) > max_bytes:
             raise self.fail("xml-size", f"the file is larger than max_bytes={max_bytes}")
         self.text = self._decode(data, encoding)
+        if known is None:
+            self.text = self._without_comments(self.text)
         self.root = self._parse(self.text, max_depth, known)
 
     # ---- findings -------------------------------------------------------------------------------
@@ -99,13 +110,13 @@ class Source:
         remedy: str | None = None,
     ) -> None:
         """Keep a finding: of what has a line or is one, with the severity and the remedy of its rule."""
-        severity = severity or RULES[rule].severity
-        remedy = RULES[rule].remedy if remedy is None else remedy
+        severity = severity or self.rules[rule].severity
+        remedy = self.rules[rule].remedy if remedy is None else remedy
         text = one_line(f"{text}; {remedy}" if remedy else text)
         self.errors += severity == "error"
         if len(self.findings) < MOST_FINDINGS or severity in ("error", "note"):
             line = node if isinstance(node, int) else getattr(node, "line", None)
-            self.findings.append(Finding(rule, severity, text, self.name, line))
+            self.findings.append(Finding(rule, severity, text, getattr(node, "file", self.name), line))
         else:
             self._unlisted += 1
         if severity == "error" and self.errors > MOST_FINDINGS:
@@ -131,9 +142,9 @@ class Source:
     def _error(self) -> UrdfError:
         report = self.report()
         first, *others = report.of("error")
-        place = self.name if first.line is None else f"{self.name}:{first.line}"
+        place = first.file if first.line is None else f"{first.file}:{first.line}"
         more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
-        return UrdfError(f"{place}: " + first.text + more, report)
+        return self.error(f"{place}: " + first.text + more, report)
 
     @staticmethod
     def failure(name: str, text: str) -> UrdfError:
@@ -164,21 +175,50 @@ class Source:
             text = f'the file cannot be read in its encoding "{shown(encoding or "")}"'
             raise self.fail("xml-encoding", text, 1) from None
 
-    def _parse(self, text: str, max_depth: int, known: Tag) -> ElementTree.Element:
+    def _without_comments(self, text: str) -> str:
+        """Return a text with blanks in place of comments, in which writers of such files have "--"."""
+
+        def blank(comment: re.Match[str]) -> str:
+            if "--" in comment[1]:
+                line = text.count("\n", 0, comment.start()) + 1
+                self.say("xml-comment", 'there is a "--" in a comment, which XML does not have; it is skipped', line)
+            return "".join(x if x == "\n" else " " for x in comment[0])
+
+        return _COMMENT.sub(blank, text) if "<!--" in text else text
+
+    def _parse(self, text: str, max_depth: int, known: Tag | None) -> ElementTree.Element:
         start = len(text) - len(text.lstrip(_BLANK))
         above = text.count("\n", 0, start)
         parser = expat.ParserCreate("utf-8")
         found: list[ElementTree.Element] = []
         depth, unread = 0, math.inf  # elements nested deeper than ``unread`` are skipped
-        open_: list[tuple[Any, Tag]] = [(found, Tag(children={"robot": known}))]
+        open_: list[tuple[Any, Tag]] = [(found, Tag(children={"robot": known or Tag()}))]
+        texts: list[list[str]] = [[]]
         seen: set[str] = set()
 
-        def begin(tag: str, attributes: dict[str, str]) -> None:
-            nonlocal depth, unread
+        def deeper() -> None:
+            nonlocal depth
             depth += 1
             if depth > max_depth:
                 text = f"elements are nested deeper than max_depth={max_depth}"
                 raise self.fail("xml-depth", text, parser.CurrentLineNumber + above)
+
+        def begin_any(tag: str, attributes: dict[str, str]) -> None:
+            deeper()
+            node = Node(tag, attributes)
+            node.line = parser.CurrentLineNumber + above
+            open_[-1][0].append(node)
+            open_.append((node, Tag()))
+            texts.append([])
+
+        def end_any(_: str) -> None:
+            nonlocal depth
+            depth -= 1
+            open_.pop()[0].text = "".join(texts.pop())
+
+        def begin(tag: str, attributes: dict[str, str]) -> None:
+            nonlocal unread
+            deeper()
             if depth > unread:
                 return
             above_it, (_, children, many) = open_[-1]
@@ -209,10 +249,13 @@ class Source:
             depth -= 1
 
         def refuse(*_: object) -> None:
-            text = "it has a <!DOCTYPE>, which URDF does not use and vitree refuses"
+            text = "it has a <!DOCTYPE>, which vitree refuses"
             raise self.fail("xml-doctype", text, parser.CurrentLineNumber + above)
 
         parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = begin, end, refuse
+        if known is None:
+            parser.StartElementHandler, parser.EndElementHandler = begin_any, end_any
+            parser.CharacterDataHandler = lambda data: texts[-1].append(data)
         try:
             parser.Parse(text[start:].encode(), True)
         except expat.ExpatError as error:
@@ -265,14 +308,21 @@ class Source:
         if text is None:
             self.say("attribute-missing", f'the <{node.tag}> of {what} has no "{attribute}"', node, severity=severity)
             return None
+        label = f'{attribute}="{shown(text)}" of the <{node.tag}> of {what}'
+        return self.floats(node, text, count, label, finite=finite, severity=severity, remedy=remedy)
+
+    def floats(
+        self, node: object, text: str, count: int, label: str, *, finite: bool = True, severity: str = "error",
+        remedy: str | None = None,
+    ) -> tuple[float, ...] | None:  # fmt: skip
+        """Return the numbers of a text that findings call ``label``; other arguments as of :meth:`numbers`."""
         values = self._numbers.get(text)
         if values is None and (read := _floats(text)) is not None and sum(map(abs, read)) <= LARGEST:
             values = self._numbers[text] = read
         if values is not None and len(values) == count:
             return values
         values = _floats(text)
-        needed = "a number" if count == 1 else f"{count} numbers"
-        must = f'{attribute}="{shown(text)}" of the <{node.tag}> of {what} must be {needed}'
+        must = f"{label} must be {'a number' if count == 1 else f'{count} numbers'}"
         if values is None:
             if "," in text:
                 remedy = "write a decimal point, and spaces between numbers"

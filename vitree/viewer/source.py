@@ -23,6 +23,8 @@ from vitree.urdf.paths import Packages, Places, Resolved
 from vitree.urdf.robots import installed_folders
 from vitree.wording import visible
 
+#: What stands still is in the picture if it is at most this many times as large as what moves.
+LARGE = 4.0
 #: The number of points of an energy curve.
 POINTS = 600
 _REMEDY = "if the mesh belongs to its robot, name its folder by packages="
@@ -260,7 +262,10 @@ def _points_of(drawing: Drawing, cloud: np.ndarray, boxes: Boxes | None) -> np.n
     for shape in drawing.shapes:
         at, turn = np.array(shape.pose[:3]), Rotation.from_quat(shape.pose[3:]).as_matrix()
         corners = boxes(shape) if shape.kind == "mesh" and boxes is not None else None
-        own += [(shape.body, at + turn @ corner) for corner in (_corners(shape) if corners is None else corners)]
+        points = [at + turn @ corner for corner in (_corners(shape) if corners is None else corners)]
+        if shape.body == WORLD and float(np.ptp(points, axis=0).max()) > LARGE * drawing.extent:
+            continue  # a floor or a hall, in which the robot would be small
+        own += [(shape.body, point) for point in points]
     bodies, local = np.array([body for body, _ in own]), np.array([point for _, point in own])
     few = cloud[np.unique(np.linspace(0, len(cloud) - 1, min(len(cloud), POSES)).astype(int))].astype(float)
     still = np.broadcast_to(np.eye(7)[6], (len(few), 1, 7))

@@ -27,6 +27,8 @@ from vitree.model.keyframes import keyframe_at
 from vitree.model.model import Model
 from vitree.model.variants import Gains
 from vitree.run.controller import Control
+from vitree.sdf.reader import is_sdf
+from vitree.sdf.reader import read_part as read_part_of_sdf
 from vitree.tree.attach import ROOT_JOINT, carrier_of, fixed_pose, floats
 from vitree.tree.frames import Frame
 from vitree.tree.poses import At, coordinates_of, pose_of
@@ -164,15 +166,15 @@ class World:
         Parameters
         ----------
         thing : path, str, Tree, MujocoRobot, shape or sequence of shapes
-            A file (URDF, xacro, MJCF or s-expression), the name of a robot (:func:`vitree.find_robot`), or what is made
-            already. Shapes, such as ``vt.Box((1, 1, 0.1))``, make one body.
+            A file (URDF, xacro, MJCF, SDF or s-expression), the name of a robot (:func:`vitree.find_robot`), or what is
+            made already. Shapes, such as ``vt.Box((1, 1, 0.1))``, make one body.
         name : str, optional
             Its parts have names that begin with ``name/``. By default that of the file, with a number if it is taken.
         at : Frame, str, element or array
             Where it is, as of :meth:`vitree.Tree.attach`: a frame, such as "arm/tool0", or a pose in the world.
         base : {"free", "fixed"}, optional
-            Whether it floats, or is fixed to where it is. By default as in a tree or an MJCF file; a URDF file floats
-            if it is a single body or has legs, as on the command line; shapes float if they have a mass.
+            Whether it floats, or is fixed to where it is. By default as in a tree or a file of MJCF or SDF; a URDF file
+            floats if it is a single body or has legs, as on the command line; shapes float if they have a mass.
         start : str or mapping, optional
             Where it starts: the name of a keyframe of an MJCF file, coordinates [m or rad] of its joints by name, or a
             keyframe that a live page saved, as "FILE.toml#NAME".
@@ -180,9 +182,9 @@ class World:
             Gains (kp, kd) of drives by patterns of the names of its joints, as of :meth:`vitree.Model.with_drives`.
             :meth:`control` holds them where they start.
         **options
-            Of a file those of :func:`vitree.read_urdf` or :func:`vitree.from_mujoco`; gravity, ground and limits are
-            those of the world. Of shapes ``mass`` [kg] or ``density`` [kg/m^3], without which the body stands still;
-            ``friction`` and ``restitution`` [-] as of :class:`vitree.Contact`; ``rgba``, the colour.
+            Of a file those of :func:`vitree.read_urdf`, :func:`vitree.from_mujoco` or :func:`vitree.load_sdf`; gravity,
+            ground and limits are those of the world. Of shapes ``mass`` [kg] or ``density`` [kg/m^3], without which the
+            body stands still; ``friction`` and ``restitution`` [-] as of :class:`vitree.Contact`; ``rgba``, the colour.
 
         Returns
         -------
@@ -263,6 +265,11 @@ class World:
             robot = read_part(path, gravity=self.tree.gravity, ground=own, limits=self.tree.limits, **options)
             robot.tree.report = robot.tree.report + self._overruled(robot, own)
             return robot.tree, robot, base, False
+        if is_sdf(path):
+            tree = read_part_of_sdf(path, gravity=self.tree.gravity, ground=self.tree.ground, limits=self.tree.limits,
+                                    **options)  # fmt: skip
+            tree.ground = tree.ground if self.tree.ground is None else None
+            return tree, None, base, any(isinstance(each, Coupling) for each in tree.constraints)
         if base is None:
             base = suggest_base(path, bool(options.get("trust", False)))
         tree = read_urdf(path, base, gravity=self.tree.gravity, ground=self.tree.ground or Ground(),

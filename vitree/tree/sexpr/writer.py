@@ -231,7 +231,7 @@ def write_sexpr(tree: Tree) -> str:
             text, at = _joint(at, at.element)
         else:
             text = _constant(at.element) + ("" if at.element.name is None else f" (name {_written(at.element.name)})")
-        for own in at.bodies:
+        for own in (each for each in at.bodies if not each.scenery):
             inertia = np.zeros((3, 3)) if own.inertia is None else np.asarray(own.inertia)
             parts = own.name, own.mass, own.com, inertia[np.triu_indices(3)]
             text += f" (body {' '.join(map(_written, parts))})"
