@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import itertools
 import time
 import warnings
@@ -122,7 +123,7 @@ def main() -> None:
     parser.add_argument("--drops", type=int, default=1000)
     parser.add_argument("--mixed", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="first seed")
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=2, help="0: in this one")
     parser.add_argument("--list", action="store_true", help="name each run that is told of")
     parser.add_argument("--smoke", action="store_true", help="a few runs")
     options = parser.parse_args()
@@ -131,8 +132,12 @@ def main() -> None:
     for kind, count in (("mixed", options.mixed), ("drop", options.drops)):
         tasks = [(kind, seed) for seed in range(options.first, options.first + count)]
         counted, worst, spent, steps = collections.Counter(), {}, 0.0, 0
-        with concurrent.futures.ProcessPoolExecutor(options.processes) as pool:
-            for task, what, wrong, numbers, dt, taken, seconds in pool.map(judged, tasks, chunksize=4):
+        with contextlib.ExitStack() as stack:
+            found = map(judged, tasks)
+            if options.processes:
+                pool = stack.enter_context(concurrent.futures.ProcessPoolExecutor(options.processes))
+                found = pool.map(judged, tasks, chunksize=4)
+            for task, what, wrong, numbers, dt, taken, seconds in found:
                 counted.update(wrong)
                 spent, steps = spent + seconds, steps + taken
                 for name, value in numbers.items():

@@ -16,6 +16,8 @@ cdef double MOST_AHEAD = 1.5
 #: Points beyond the edge of a plate, or below it, by less than these fractions of its size are on it
 cdef double WITHIN = 1e-12
 cdef double AT_PLATE = 1e-9
+#: Directions of the same features at both nodes have at least this cosine
+cdef double SAME_DIRECTION = 0.7
 #: [m] shapes that overlap by more than at the start of a step are reported
 cdef double OVERLAPPING = 1e-10
 #: [m] facets whose gaps are no more beyond their bounds push
@@ -181,11 +183,39 @@ cdef bint goes_through(const Touching* x, const vt_contact* e, Vec3 n) noexcept 
     return within_plate(plate, f, axpy(max(hp, 0.0) / (max(hp, 0.0) - hq), sub(q, p), p))
 
 
+cdef bint add_found(ModelStepper self, int first, const Placed* A, const Placed* B, Facet* found, int count,
+                    double least) noexcept nogil:
+    # add the facets whose gap is less at node 2; whether a contact is to join the solve
+    cdef Touching* x = &self.contact
+    cdef bint missing = False
+    cdef int i, c
+    for i in range(count):
+        if x.planes:
+            flatten(A, B, &found[i])
+        if found[i].gap < least:
+            found[i].n = x.at[self.touch[first].seat].n
+            add_missing(self, first, &found[i], least)
+    # those that close freely, to rebound, are not to be held
+    for c in range(first, first + MOST_FACETS):
+        missing = missing or comes_in(self, c) or x.within[c] > INSIDE
+    return missing
+
+
+cdef bint direction_of(const Placed* A, const Placed* B, const Near* at, Vec3* n) noexcept nogil:
+    # n at which the features of another node keep the shapes farthest apart, if it is near the one there: that of two rims may
+    # be another local maximum
+    n[0] = at.n
+    if farthest_direction(A, &at.fa, B, &at.fb, n) and dot(n[0], at.n) > SAME_DIRECTION:
+        return True
+    n[0] = at.n
+    return False
+
+
 cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     # of a trial: the facets that are missing, where it brings shapes into each other, farther than they were at node 1.
     # Facets that are not in the solve do not count where a direction separates the shapes
     cdef Touching* x = &self.contact
-    cdef int first = first_in(x, k), c, i, count
+    cdef int first = first_in(x, k), c, count
     cdef const vt_contact* e = &self.touch[first]
     cdef Facet found[FOUND_FACETS]
     cdef Placed A, B
@@ -198,7 +228,7 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
         return
     place_shape(e.shape_a, x.pose2, &A)
     place_shape(e.shape_b, x.pose2, &B)
-    along = not is_round(e.shape_a) and not is_round(e.shape_b) and farthest_direction(&A, &at.fa, &B, &at.fb, &n)
+    along = not is_round(e.shape_a) and not is_round(e.shape_b) and direction_of(&A, &B, at, &n)
     if along:
         gap = separation(&A, &B, n)
     if gap < least:
@@ -219,15 +249,11 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     count = facets_about(&A, &B, n, found)
     if not along or not (on_face(&at.fa) or on_face(&at.fb)):
         count = add_closest(at if along else &other, &A, &B, found, count)
-    for i in range(count):
-        if x.planes:
-            flatten(&A, &B, &found[i])
-        if found[i].gap < least:
-            found[i].n = at.n
-            add_missing(self, first, &found[i], least)
-    # those that close freely, to rebound, are not to be held
-    for c in range(first, first + MOST_FACETS):
-        missing = missing or comes_in(self, c) or x.within[c] > INSIDE
+    missing = add_found(self, first, &A, &B, found, count, least)
+    if not missing and along:
+        # those of the direction that keeps the shapes farthest apart at node 2
+        count = add_closest(&other, &A, &B, found, facets_about(&A, &B, other.n, found))
+        missing = add_found(self, first, &A, &B, found, count, least)
     if not missing:
         separating_plane(self, first, &A, &B, &found[0])
         add_missing(self, first, &found[0], -INFINITY)
@@ -462,16 +488,30 @@ cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
     cdef Facet found[FOUND_FACETS]
     cdef bint taken[FOUND_FACETS]
     cdef bint touching = False, stays
-    cdef double least
+    cdef double least, gap
     cdef Placed A, B
+    cdef Near was
+    cdef Vec3 n
     if not x.far_there[k]:
         if lasts(self, k):
             return
         least = min(0.0, x.at[e.seat].gap) if x.facet[e.slot].kind != NO_FACET else 0.0
         place_shape(e.shape_a, x.pose2, &A)
         place_shape(e.shape_b, x.pose2, &B)
-        count = facets_of(&A, &B, x.at[e.seat].n if x.facet[e.slot].kind != NO_FACET else first_direction(&A, &B),
-                          &x.at[e.seat], found)
+        if x.facet[e.slot].kind == NO_FACET:
+            count = facets_of(&A, &B, first_direction(&A, &B), &x.at[e.seat], found)
+        else:
+            was, n = x.at[e.seat], x.at[e.seat].n
+            count = facets_of(&A, &B, n, &x.at[e.seat], found)
+            if (least - x.at[e.seat].gap > OVERLAPPING and direction_of(&A, &B, &was, &n)
+                    and separation(&A, &B, n) - x.at[e.seat].gap > OVERLAPPING):
+                # the search missed a direction at hand, of the features at node 1, that keeps the shapes farther apart
+                gap = separation(&A, &B, n)
+                count = facets_of(&A, &B, n, &x.at[e.seat], found)
+                if gap - x.at[e.seat].gap > OVERLAPPING:
+                    x.at[e.seat], x.at[e.seat].n, x.at[e.seat].gap = was, n, gap
+                    memset(x.added + e.slot, 0, MOST_FACETS * sizeof(x.added[0]))
+                    return
         if least - x.at[e.seat].gap > OVERLAPPING:
             x.accepted = max(x.accepted, (least - x.at[e.seat].gap) / fabs(self.lane.now.h))
         seen_from(&x.pose2[e.body_a], x.pose2, e.body_b, &x.at[e.seat].place, &x.at[e.seat].turn)
