@@ -587,18 +587,20 @@ cdef inline bint moves_far(const vt_contact* e, const Touch* here, const Touch* 
 
 
 cdef bint gains_by_turning(ModelStepper self) noexcept nogil:
-    # whether impulses raise the kinetic energy at node 1 in a step within which facets or bodies turn or move far: where
-    # the impulse acts along another direction, or at another place, than the gap of node 2 changes, it may do so
+    # whether impulses raise the kinetic energy at node 1 in a step within which facets, or bodies with facets or ropes, turn
+    # or move far: where the impulse acts along another direction, or at another place, than the gap of node 2 changes, it may do so
     cdef Touching* x = &self.contact
     cdef double* p = self.lane.newton.spare
     cdef double before
     cdef int k, i
-    cdef bint turns = x.slots > 0 and not largest_turn(self.shared.m, self.lane.newton.y) < FAR_TURN
-    for k in range(x.count if x.slots else 0):
+    cdef bint curved = x.slots > 0, far = False
+    for k in range(x.count):
         i = x.member[k]
-        turns = turns or (self.touch[i].kind == ON_FACET and x.cones.lam[x.cones.row[k]] > 0.0
-                          and moves_far(&self.touch[i], &x.here[i], &x.there[i]))
-    if not turns:
+        if not x.cones.lam[x.cones.row[k]] > 0.0:
+            continue
+        curved = curved or self.touch[i].kind == AT_LENGTH
+        far = far or (self.touch[i].kind == ON_FACET and moves_far(&self.touch[i], &x.here[i], &x.there[i]))
+    if not far and (not curved or largest_turn(self.shared.m, self.lane.newton.y) < FAR_TURN):
         return False
     before = doubled_energy_before(self)
     # by the normal impulses alone: tangential ones of driven wheels accelerate
