@@ -202,8 +202,8 @@ cdef bint add_found(ModelStepper self, int first, const Placed* A, const Placed*
 
 
 cdef bint direction_of(const Placed* A, const Placed* B, const Near* at, Vec3* n) noexcept nogil:
-    # n at which the features of another node keep the shapes farthest apart, if it is near the one there: that of two rims may
-    # be another local maximum
+    # n at which the features of another node keep the shapes farthest apart, if it is near the one there: that of two
+    # rims may be another local maximum
     n[0] = at.n
     if farthest_direction(A, &at.fa, B, &at.fb, n) and dot(n[0], at.n) > SAME_DIRECTION:
         return True

@@ -22,8 +22,8 @@ cdef double MOST_GAIN = 1.5
 cdef double GAIN_BY_NORMALS = 1.02
 #: A residual is accepted where the last correction left more than this fraction of it
 cdef double TOUCH_SLOW = 0.7
-#: Increments up to this fraction of the distance from the origin consist of rounding errors; a residual up to so many times
-#: the tolerance, of a step that begins with the impulses of the last one, is a drift that such errors left
+#: Increments up to this fraction of the distance from the origin consist of rounding errors; a residual up to so many
+#: times the tolerance, of a step that begins with the impulses of the last one, is a drift that such errors left
 cdef double STILL = 1e-13
 cdef double DRIFTED = 100.0
 #: A correction that leaves more than this fraction requests another operator
@@ -379,8 +379,8 @@ cdef bint gaps_hold(ModelStepper self, double goal) noexcept nogil:
 
 
 cdef void hold_still(ModelStepper self) noexcept nogil:
-    # no motion as the guess of trees whose predicted one consists of rounding errors, which extrapolation would amplify.
-    # What the momenta have of it remains in their residual
+    # no motion as the guess of trees whose predicted one consists of rounding errors, which extrapolation would amplify;
+    # the residual of the momenta has what they hold of it
     cdef Touching* x = &self.contact
     cdef TouchTree* on
     cdef double* y
@@ -587,8 +587,9 @@ cdef inline bint moves_far(const vt_contact* e, const Touch* here, const Touch* 
 
 
 cdef bint gains_by_turning(ModelStepper self) noexcept nogil:
-    # whether impulses raise the kinetic energy at node 1 in a step within which facets, or bodies with facets or ropes, turn
-    # or move far: where the impulse acts along another direction, or at another place, than the gap of node 2 changes, it may do so
+    # whether impulses raise the kinetic energy at node 1 in a step within which facets, or bodies with facets or ropes,
+    # turn or move far: where the impulse acts along another direction, or at another place, than the gap of node 2
+    # changes, it may do so
     cdef Touching* x = &self.contact
     cdef double* p = self.lane.newton.spare
     cdef double before
