@@ -189,6 +189,36 @@ def test_forces_of_a_state() -> None:
     assert found.b == ("rope",) and found.force[0, 0] == pytest.approx(1.5 * G, rel=1e-10)
 
 
+def test_ropes_between_the_same_frames_have_forces_of_their_own() -> None:
+    """Without a label they have one name; forces that are given by names balance all the same."""
+    tree = vt.Tree("swing", gravity=(0, 0, -G))
+    tree.world.add(vt.free("base"), vt.body("seat", 1.0, (0.02, 0.03, 0.04)))
+    for side in (-1.0, 1.0):
+        ends = np.array((0.3 * side, 0.1, 1.0)), np.array((0.2 * side, 0.0, 0.0))
+        points = [("world", tuple(ends[0])), ("seat", tuple(ends[1]))]
+        tree.constrain(vt.Rope(points, float(np.linalg.norm(ends[0] - ends[1]))))
+    model = tree.compile()
+    q, v = model.neutral(), model.zero_velocity()
+    forces = model.contact_forces(q, v)
+    assert len(set(forces.a)) == 2 and (forces.force[:, 0] > 1.0).all()
+    a = model.forward_dynamics(q, v).acceleration
+    found = model.joint_reactions(q, v, a, contacts=forces)
+    expected = model.joint_reactions(q, v, a)
+    np.testing.assert_allclose(found["base"], expected["base"], atol=1e-12)
+
+
+def test_reactions_know_ropes() -> None:
+    """A rope that carries an arm's load relieves its hinge; of a pair of bodies both have its pull."""
+    tree = vt.Tree("boom", gravity=(0, 0, -G))
+    tree.world.add(vt.ry("hinge"), vt.fixed("arm", (0.5, 0, 0)), vt.body("load", 1.0, (0.02, 0.03, 0.04)))
+    tree.constrain(vt.Rope([("world", (0.5, 0, 1.0)), "load"], 1.0, label="rope"))
+    model = tree.compile()
+    q, v = model.neutral(), model.zero_velocity()
+    forces = model.contact_forces(q, v)
+    for contacts in ("closed", forces):
+        np.testing.assert_allclose(model.joint_reactions(q, v, contacts=contacts)["hinge"], 0.0, atol=1e-12)
+
+
 def test_forces_of_free_bodies() -> None:
     """The tension at a state is what keeps the second derivative of the slack from being negative."""
     model = free_pair().compile()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameE
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.flat import JointInfo
 from vitree.mechanism.index import Index
-from vitree.mechanism.unilateral import ANGLE_LIMIT, ROPE, SWING_LIMIT, TWIST_LIMIT
+from vitree.mechanism.unilateral import ANGLE_LIMIT, ROPE, SWING_LIMIT, TWIST_LIMIT, Rope
 from vitree.model.broadcasting import (
     finite_result,
     in_coordinates,
@@ -147,6 +148,9 @@ def state_forces(
     if contacts is True and model.contact_list.count:
         a, multipliers, rows, found, status = core.accelerations_with_contacts(field, t, q, v, locked, slow)
         if not status:
+            if model.flat.unilateral:
+                pulls = (model._contact_names[k] for k in rows[:, 1].astype(int).tolist())
+                found = found + rope_wrenches(model, q, pulls, rows[:, 2])
             wrenches = found if wrenches is NO_WRENCHES else found + wrenches
     else:
         a, multipliers = field.acceleration_at(t, q, v, locked)
@@ -274,14 +278,14 @@ def generalized(
         out += wrenches[body] @ J.reshape(6, model.nv)
     if given is not None:
         for name, other, f, point in zip(given.a, given.b, given.force, given.point, strict=True):
-            if np.isnan(point[0]):
+            if np.isnan(point[0]) and other != ROPE:  # which are among the wrenches
                 out += f[0] * _row_of_number(model, q, name, other)
     return out
 
 
 def _row_of_number(model: DynamicsMethods, q: np.ndarray, name: str, other: str) -> np.ndarray:
-    """The joint forces (nv,) of a unit force of a limit, a rope or dry friction."""
-    if other in (ROPE, SWING_LIMIT, TWIST_LIMIT, ANGLE_LIMIT):
+    """The joint forces (nv,) of a unit force of a limit or dry friction."""
+    if other in (SWING_LIMIT, TWIST_LIMIT, ANGLE_LIMIT):
         number = [k for k, pair in enumerate(model._contact_names) if pair == (name, other)]
         out: np.ndarray = rows_of_numbers(model, np.array(number[:1]), q[None])[1][0]
     else:
@@ -294,6 +298,8 @@ def wrenches_of(model: DynamicsMethods, q: np.ndarray, given: ContactForces | No
                 pushes: Sequence[FrameWrench] = ()) -> np.ndarray:  # fmt: skip
     """Return what contacts and pushes put on bodies, (nbody, 6): about the bodies' origins in world axes."""
     out, poses = np.zeros((model.nbody, 6)), model._pose_rows(q[None])[0]
+    if given and model.flat.unilateral:
+        out += rope_wrenches(model, q, zip(given.a, given.b, strict=True), given.force[:, 0])
     rows = zip(given.a, given.b, given.force, given.torque, given.point, strict=True) if given else ()
     for name, other, f, n, point in rows:
         if np.isnan(point[0]):
@@ -308,6 +314,30 @@ def wrenches_of(model: DynamicsMethods, q: np.ndarray, given: ContactForces | No
         if body >= 0:
             out[body, :3] += wrench[:3] + cross(poses[body, :, :3] @ p, wrench[3:])
             out[body, 3:] += wrench[3:]
+    return out
+
+
+def rope_wrenches(
+    model: DynamicsMethods, q: np.ndarray, pairs: Iterable[tuple[str, str]], tension: np.ndarray
+) -> np.ndarray:
+    """Return what ropes put on bodies, as :func:`wrenches_of`; others of the ``pairs`` of names (n,) put nothing."""
+    out, poses = np.zeros((model.nbody, 6)), model._pose_rows(q[None])[0]
+    names = (one for one, other in model._contact_names if other == ROPE)
+    ropes = dict(zip(names, (each for each in model.flat.unilateral if isinstance(each, Rope)), strict=True))
+    for (name, other), pull in zip(pairs, tension.tolist(), strict=True):
+        if other != ROPE:
+            continue
+        places = []
+        for frame, offset in ropes[name].points:
+            body, R, p = model.index.place(frame)
+            X = np.eye(3, 4) if body < 0 else poses[body]
+            places.append((body, X[:, :3] @ (p + R @ np.array(offset)) + X[:, 3]))
+        for (first, x), (second, y) in pairwise(places):
+            length = np.linalg.norm(y - x)
+            f = pull * (y - x) / length if length else np.zeros(3)
+            for body, at, force in ((first, x, f), (second, y, -f)):
+                if body >= 0:
+                    out[body] += np.hstack([cross(at - poses[body, :, 3], force), force])
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -389,7 +390,7 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
 
 #: What the second name of each kind is whose impulse is a number.
 _NAMES = {AT_LIMIT: LIMIT, AT_SPEED: VELOCITY_LIMIT, AT_SWING: SWING_LIMIT, AT_TWIST: TWIST_LIMIT, AT_LENGTH: ROPE,
-          AT_ANGLE: ANGLE_LIMIT,          RUBS: DRY_FRICTION}  # fmt: skip
+          AT_ANGLE: ANGLE_LIMIT, RUBS: DRY_FRICTION}  # fmt: skip
 
 
 def number_rows(flat: Flat) -> list[CoreRow]:
@@ -448,13 +449,19 @@ def unilateral_rows(flat: Flat) -> list[CoreRow]:
     """
     index = Index(flat) if flat.unilateral else None
     rows: list[CoreRow] = []
+    same: Counter[str] = Counter()
     for each in flat.unilateral:
         assert index is not None
-        rows += [_rope(index, each)] if isinstance(each, Rope) else _ball_limits(index, each)
+        if not isinstance(each, Rope):
+            rows += _ball_limits(index, each)
+            continue
+        same[each.name] += 1
+        # of several without a label between the same frames, forces are told apart by the name
+        rows.append(_rope(index, each, f" ({same[each.name]})" if same[each.name] > 1 else ""))
     return rows
 
 
-def _rope(index: Index, rope: Rope) -> CoreRow:
+def _rope(index: Index, rope: Rope, more: str) -> CoreRow:
     eyelets = []
     for frame, offset in rope.points:
         body, R, point = index.place(frame)
@@ -464,7 +471,7 @@ def _rope(index: Index, rope: Rope) -> CoreRow:
     first = next(body for body, _ in eyelets if body >= 0)
     return {"kind": AT_LENGTH, "dim": 1, "bound": rope.length, "eyelets": eyelets, "iv": int(index.iv[first]),
             "restitution": rope.restitution, "stiffness": rope.stiffness, "damping": rope.damping,
-            "of": rope.name}  # fmt: skip
+            "of": rope.name + more}  # fmt: skip
 
 
 def _ball_limits(index: Index, limit: BallLimit) -> list[CoreRow]:
