@@ -217,6 +217,11 @@ def test_reactions_know_ropes() -> None:
     forces = model.contact_forces(q, v)
     for contacts in ("closed", forces):
         np.testing.assert_allclose(model.joint_reactions(q, v, contacts=contacts)["hinge"], 0.0, atol=1e-12)
+    run = vt.simulate(model, q, v, duration=0.01, dt=1e-3)
+    for place in ("hinge", "arm"):
+        read = vt.ForceTorque(place).read(run)
+        np.testing.assert_allclose(read.force, 0.0, atol=1e-8)
+        np.testing.assert_allclose(read.impulse[2:], 0.0, atol=1e-10)
 
 
 def test_forces_of_free_bodies() -> None:

@@ -254,8 +254,13 @@ def transmitted(
     if isinstance(at, Place) and at.cut.iq is not None:
         if given is None and len(rows):
             given = contact_forces(model, rows)
+        pulls = None  # of ropes, which the cut model has not
+        if given is not None and model.flat.unilateral:
+            pulls = pulls_of(model, q, zip(given.a, given.b, strict=True), given.force[:, 0])
         model, (q, v, a) = at.cut.model, at.cut.states(q, v, a)
         wrenches = NO_WRENCHES if given is None and not pushes else wrenches_of(model, q, given, pushes)
+        if pulls:
+            wrenches = wrenches + wrenches_at(model, q, pulls)
     field = take_field(model, None, u)
     found = core.joint_wrenches(field, q, v, a, multipliers, wrenches if len(wrenches) else None, at.body, at.turn,
                                 at.position)  # fmt: skip
@@ -321,24 +326,50 @@ def rope_wrenches(
     model: DynamicsMethods, q: np.ndarray, pairs: Iterable[tuple[str, str]], tension: np.ndarray
 ) -> np.ndarray:
     """Return what ropes put on bodies, as :func:`wrenches_of`; others of the ``pairs`` of names (n,) put nothing."""
+    return wrenches_at(model, q, pulls_of(model, q, pairs, tension))
+
+
+def pulls_of(
+    model: DynamicsMethods, q: np.ndarray, pairs: Iterable[tuple[str, str]], tension: np.ndarray
+) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """Return the forces of the ropes among ``pairs`` of names, as :func:`rope_forces`."""
+    poses = model._pose_rows(q[None])[0]
+    return [pull for (name, other), size in zip(pairs, tension.tolist(), strict=True) if other == ROPE
+            for pull in rope_forces(model, poses, name, size)]  # fmt: skip
+
+
+def wrenches_at(
+    model: DynamicsMethods, q: np.ndarray, pulls: Iterable[tuple[str, np.ndarray, np.ndarray]]
+) -> np.ndarray:
+    """Return forces at points of frames as :func:`wrenches_of`."""
     out, poses = np.zeros((model.nbody, 6)), model._pose_rows(q[None])[0]
+    for frame, at, f in pulls:
+        body = model.index.place(frame)[0]
+        if body >= 0:
+            out[body] += np.hstack([cross(at - poses[body, :, 3], f), f])
+    return out
+
+
+def rope_forces(
+    model: DynamicsMethods, poses: np.ndarray, name: str, tension: float
+) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """Return the frames at the ends of the legs of a rope, their points [m] and what pulls there, in world axes.
+
+    ``poses`` (nbody, 3, 4) are those of the bodies, ``name`` is as in names of contacts.
+    """
     names = (one for one, other in model._contact_names if other == ROPE)
     ropes = dict(zip(names, (each for each in model.flat.unilateral if isinstance(each, Rope)), strict=True))
-    for (name, other), pull in zip(pairs, tension.tolist(), strict=True):
-        if other != ROPE:
-            continue
-        places = []
-        for frame, offset in ropes[name].points:
-            body, R, p = model.index.place(frame)
-            X = np.eye(3, 4) if body < 0 else poses[body]
-            places.append((body, X[:, :3] @ (p + R @ np.array(offset)) + X[:, 3]))
-        for (first, x), (second, y) in pairwise(places):
-            length = np.linalg.norm(y - x)
-            f = pull * (y - x) / length if length else np.zeros(3)
-            for body, at, force in ((first, x, f), (second, y, -f)):
-                if body >= 0:
-                    out[body] += np.hstack([cross(at - poses[body, :, 3], force), force])
-    return out
+    places = []
+    for frame, offset in ropes[name].points:
+        body, R, p = model.index.place(frame)
+        X = np.eye(3, 4) if body < 0 else poses[body]
+        places.append((frame, X[:, :3] @ (p + R @ np.array(offset)) + X[:, 3]))
+    found = []
+    for (first, x), (second, y) in pairwise(places):
+        length = np.linalg.norm(y - x)
+        f = tension * (y - x) / length if length else np.zeros(3)
+        found += [(first, x, f), (second, y, -f)]
+    return found
 
 
 # ---- derivatives -----------------------------------------------------------------------------------------------

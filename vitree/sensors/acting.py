@@ -12,9 +12,10 @@ from vitree.arguments import Asked, JsonObject
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
+from vitree.mechanism.unilateral import ROPE
 from vitree.model.changes import OF_JOINTS
 from vitree.model.contacts import GROUND, ContactForces, ContactMethods, late_pushes
-from vitree.model.forces import FrameWrench, StateForces, prescribed_accelerations, state_forces
+from vitree.model.forces import FrameWrench, StateForces, prescribed_accelerations, rope_forces, state_forces
 from vitree.model.model import Model
 from vitree.model.user_inputs import Inputs, Motion, resolve_inputs
 from vitree.results.driven import at_records
@@ -254,6 +255,13 @@ class Acting:
             late, places = late_pushes(self.full, log.number[some], np.diff(t)[record - 1], gaps, record, q, own)
             moved = np.cross(places[:, :3] - log.point[some], sign[some, None] * late)
             np.add.at(out[:, :3], record - 1, np.where(late.any(axis=1, keepdims=True), moved, 0.0))
+        if (pulls := [k for k, (_, b) in enumerate(pairs) if b == ROPE]):
+            poses = self.full._pose_rows(np.ascontiguousarray(self.model.expand(self.course.q)))
+            for k in pulls:  # where the steps begin
+                step = log.record[k] - 1
+                for frame, at, pull in rope_forces(self.full, poses[step], pairs[k][0], float(log.impulse[k, 0])):
+                    if on_bodies(model, frame, bodies):
+                        out[step] += np.hstack([np.cross(at, pull), pull])
         out[np.diff(t) > 1.5 * self._longest] = np.nan
         return out
 
