@@ -659,12 +659,12 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
 
 
 cdef void bound_friction(ModelStepper self, int k, double share) noexcept nogil:
-    # of a member: mu share lam_n, half of it against the slip of the last step, unless no impulses were found so
+    # of a member: (1 - eased) mu share lam_n, half of it against the slip of the last step, unless no impulses were found so
     cdef Touching* x = &self.contact
     cdef ContactProblem* y = &x.cones
     cdef const Touch* at = &x.here[x.member[k]]
     cdef Vec3 way = load3(x.way + 3 * x.member[k])
-    y.mu[k] = share * self.touch[x.member[k]].friction
+    y.mu[k] = share * (1.0 - x.eased) * self.touch[x.member[k]].friction
     if y.dim[k] > 3:
         lead_turning(self, k)
         return
@@ -1129,6 +1129,19 @@ cdef double solve_contacts(ModelStepper self, double goal, double rounded, doubl
     return most
 
 
+cdef double left_by_friction(ModelStepper self) noexcept nogil:
+    # the natural residual [m/s] of impulses that were found with less friction
+    cdef Touching* x = &self.contact
+    cdef double eased = x.eased
+    cdef int k
+    x.eased = 0.0
+    for k in range(x.count):
+        if x.cones.law[k] == CONE and x.cones.dim[k] >= 3 and self.touch[x.member[k]].stiffness == INFINITY:
+            bound_friction(self, k, 1.0)
+    x.eased = eased
+    return touch_residual(self)
+
+
 cdef bint turn_to_own_slip(ModelStepper self, ContactProblem* part, int member) noexcept nogil:
     # all friction of a group's contacts is against the slip of this step; whether that differs
     cdef int k
@@ -1179,7 +1192,8 @@ cdef inline bint corrections_spent(ModelStepper self) noexcept nogil:
 
 cdef inline bint few_rows(ModelStepper self) noexcept nogil:
     # whether the step may be repeated in parts, with corrections of their own
-    return self.contact.cones.n <= FEW_ROWS and not self.method.explicit and not self.contact.as_found
+    return ((self.contact.cones.n <= FEW_ROWS or self.contact.eased > 0.0) and not self.method.explicit
+            and not self.contact.as_found)
 
 
 cdef inline bint may_keep(const Touching* x) noexcept nogil:

@@ -5,7 +5,7 @@ from libc.math cimport remainder, tan
 
 cdef enum:
     BRACKET = 4             # numbers of a bracket on a curve: its ends, each with its value
-    MOVING_JOINS = 40       # times that contacts join a step, after which points that were added stay
+    MOVING_JOINS = 10       # times that contacts join a step, after which points that were added stay
 
 #: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
@@ -27,6 +27,8 @@ cdef double PUSHED_RANK = 1e-3
 #: Points nearer to each other than this fraction of the size of a shape are beside each other; and of the axis of a capsule
 #: along a line, where several are needed
 cdef double BESIDE = 0.1
+#: Sine of the angle of lines below which their normal turns easily
+cdef double EASY_TURN = 0.5
 cdef double BESIDE_ON_AXIS = 0.01
 
 
@@ -80,12 +82,12 @@ cdef bint shapes_apart(const Touching* x, int pair, const Pose* pose, double awa
 
 
 cdef void flatten(const Placed* A, const Placed* B, Facet* f) noexcept nogil:
-    # a plane in the place of features whose gap may be no function over a long step: closest ones, and pairs that are both
-    # curved. Balls and ellipsoids stay what they are over the plane of the other shape
+    # a plane in the place of features whose gap may be no function over a long step: closest ones, pairs that are both
+    # curved, and lines whose normal turns faster than they do. Balls and ellipsoids stay what they are over the plane of the other shape
     cdef Near x
     if f.kind == CLOSEST:
         nearest_features(A, B, f.n, &x)
-    elif f.kind == FIXED and is_curved(&f.fa) and is_curved(&f.fb):
+    elif f.kind == FIXED and ((is_curved(&f.fa) and is_curved(&f.fb)) or along_each_other(A, &f.fa, B, &f.fb)):
         x.n, x.fa, x.fb = f.n, f.fa, f.fb
         if not touch_features(A, &x.fa, B, &x.fb, &x.n, &x.gap, &x.a, &x.b):
             return
@@ -99,6 +101,14 @@ cdef void flatten(const Placed* A, const Placed* B, Facet* f) noexcept nogil:
         else:
             hold_plane(A, B, x.n, x.a, x.b, &x.fa, &x.fb)
     f.kind, f.n, f.fa, f.fb = FIXED, x.n, x.fa, x.fb
+
+
+cdef inline bint along_each_other(const Placed* A, const Feature* fa, const Placed* B, const Feature* fb) noexcept nogil:
+    cdef Vec3 c
+    if not (is_line(fa) and is_line(fb)):
+        return False
+    c = cross(rotated(A, fa.e), rotated(B, fb.e))
+    return dot(c, c) < EASY_TURN * EASY_TURN
 
 
 cdef inline bint keeps_shape(const Feature* f) noexcept nogil:
@@ -222,7 +232,9 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     cdef Near* at = &x.at[e.seat]
     cdef Near other
     cdef Vec3 n = at.n, across
-    cdef double gap = -INFINITY, least = min(0.0, at.gap) - max(MISSING, min(x.remains * fabs(self.lane.now.h), OVERLAPPING))
+    cdef double gap = -INFINITY, before = min(0.0, at.gap)
+    # what inexact impulses leave does not add up
+    cdef double least = before - max(MISSING, min(x.remains * fabs(self.lane.now.h), HELD_GAP) + before)
     cdef bint along, missing = False
     if x.facet[e.slot].kind == CLOSEST:
         return
@@ -398,7 +410,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
     # a facet to those of a pair, unless it is one of them, or its gap at node 1 is less: no facet separated the shapes
     # there. A material point that was added before, such as the lowest one of a rim, moves to a place beside it, or to any if
     # there is no room for both: points nearly at one place make problems ill-conditioned. Where such points do not come to
-    # rest, as friction of turning lets them alternate, both are kept
+    # rest, both are kept
     cdef Touching* x = &self.contact
     cdef int slot = self.touch[first].slot, c, j, free = -1, other = -1
     cdef bint moves, bracketed
@@ -416,7 +428,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
                 other, least_away = j, away
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = bracketed or (least_away < beside * beside and (x.joins < MOVING_JOINS or not x.turns)) or free < 0
+    moves = bracketed or (least_away < beside * beside and x.joins < MOVING_JOINS) or free < 0
     if moves:
         free = other
     if free < 0:

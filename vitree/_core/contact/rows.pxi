@@ -244,6 +244,7 @@ cdef struct Touching:
     bint planes             # planes stand for features that are both curved: the step is repeated
     bint as_found           # it is accepted once the corrections are used up: parts of the step did not help
     bint lenient            # a larger residual is accepted: shorter steps did not help
+    double eased            # the fraction of the bound of friction that the step does without: no impulses were found with it
     long inexact            # steps since the state was set of which a residual was accepted
     double inexact_most     # [m/s] the largest
     double inexact_first    # [s] start of the first and the last of these steps

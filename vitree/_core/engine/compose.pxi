@@ -10,6 +10,10 @@ ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
 
 cdef enum:
     SMALL_HALVINGS = 2      # of steps with few rows that have used up their corrections
+    EASED = 4               # bounds of friction below its own that are tried
+
+#: The corrections of such a step, relative to those of a step
+cdef double EASED_BUDGET = 3.0
 
 
 cdef inline void refill(ModelStepper self, double share) noexcept nogil:
@@ -88,43 +92,32 @@ cdef bint may_halve(ModelStepper self, int status) noexcept nogil:
 
 
 cdef int halve(ModelStepper self, int status) noexcept nogil:
-    # a step that cannot be solved: in 2, 4, 8 ... equal parts, and last with the best impulses that are found; with these
-    # from the beginning if the step has used up its corrections for many rows. The status of the whole step if none
+    # a step that cannot be solved: in 2, 4, 8 ... equal parts, then with less friction, and last with the best impulses that are
+    # found; if the step has used up its corrections for many rows there are no parts. The status of the whole step if none
     # succeeds
     cdef Touching* touch = &self.contact
     cdef Now* now = self.lane.now
     cdef int k, spent = now.iterations, worst = touch.worst
     cdef double error = now.error, residual = touch.residual
-    cdef bint best = touch.cut >= TOUCH_CUTS and corrections_spent(self), solved = False
-    cdef int finest = 1 << self.shared.choices.halvings
-    if best and few_rows(self):
-        for k in range(min(self.shared.choices.halvings, SMALL_HALVINGS)):
-            solved = now.cause == OK and again(self, 2 << k, False, &spent)
-            if solved:
-                note_halves(self)
-                break
-        if not solved and now.cause == OK:
-            # the best impulses of as many corrections
-            touch.as_found = True
-            solved = again(self, 1, False, &spent)
-            touch.as_found = False
-    if best and not solved:
-        solved = again(self, 1, True, &spent)
-    for k in range(self.shared.choices.halvings if not solved else 0):
-        if now.cause != OK:
-            break
-        solved = again(self, 2 << k, best, &spent)
-        if solved:
-            note_halves(self)
-            break
-    if not solved and not best and now.cause == OK and self.ntouch and (
-            touch.cut >= TOUCH_CUTS or not self.method.explicit):
+    cdef bint used_up = touch.cut >= TOUCH_CUTS and corrections_spent(self), small = few_rows(self), turned, solved = False
+    cdef int halvings = self.shared.choices.halvings, finest = 1 << halvings
+    cdef int most = halvings if not used_up else min(halvings, SMALL_HALVINGS) if small else 0
+    for k in range(most):
+        solved = solved or again(self, 2 << k, False, &spent)
+    if used_up and small and not solved:
+        # the best impulses of as many corrections
+        touch.as_found = True
+        solved = again(self, 1, False, &spent)
+        touch.as_found = False
+    turned = touch.fault == NORMALS_TURN
+    if self.ntouch and not self.method.explicit:
+        solved = solved or with_less_friction(self, 1, &spent) or (
+            finest > 1 and with_less_friction(self, finest, &spent))
+    if self.ntouch and (touch.cut >= TOUCH_CUTS or not self.method.explicit):
         # the energy that turning normals add is least in the shortest parts
-        solved = touch.fault == NORMALS_TURN and again(self, finest, True, &spent)
-        if solved:
-            note_halves(self)
-        else:
-            solved = now.cause == OK and again(self, 1, True, &spent)
+        solved = solved or (turned and again(self, finest, True, &spent))
+        for k in range(halvings + 1):
+            solved = solved or again(self, 1 << k, True, &spent)
     now.iterations = spent
     if solved:
         # the history has increments of another step
@@ -135,15 +128,33 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
     return status
 
 
+cdef bint with_less_friction(ModelStepper self, int count, int* spent) noexcept nogil:
+    # whether the step is solved in so many parts where friction is bounded by a fraction of mu lam_n, at last by none
+    cdef Touching* x = &self.contact
+    cdef bint solved = False, rough = False
+    cdef int k
+    for k in range(self.ntouch):
+        rough = rough or (self.touch[k].dim >= 3 and self.touch[k].friction > 0.0)
+    for k in range(EASED if rough else 0):
+        x.eased = 1.0 - (1.0 - (k + 1.0) / EASED) ** 2
+        solved = solved or again(self, count, False, spent)
+    x.eased = 0.0
+    return solved
+
+
 cdef bint again(ModelStepper self, int count, bint best, int* spent) noexcept nogil:
     # whether the step is solved in so many equal parts. best: with the best impulses that are found
     cdef bint solved
+    if self.lane.now.cause != OK:
+        return False
     self.contact.lenient, self.contact.planes, self.contact.accepted = best, True, 0.0
     if few_rows(self) or self.contact.as_found:
-        refill(self, 1.0 if self.contact.as_found else 0.5)
+        refill(self, EASED_BUDGET if self.contact.eased > 0.0 else 1.0 if self.contact.as_found else 0.5)
     solved = in_parts(self, count) == OK
     self.contact.lenient = self.contact.planes = False
     spent[0] += self.lane.now.iterations
+    if solved and count > 1:
+        note_halves(self)
     return solved
 
 

@@ -94,6 +94,12 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         if status == JOINED:
             contact_remember(self)
             continue
+        if status == OK and x.remains > 0.0 and not (x.lenient or self.method.explicit) and not gaps_hold(
+                self, max(touch_goal(self), HELD_GAP / fabs(self.lane.now.h))):
+            # impulses with which shapes overlap
+            x.cut = TOUCH_CUTS
+            note_worst(self)
+            status = NOT_CONVERGED
         if status == OK:
             status = self.method.finish(self)
         if status != OK:
@@ -121,6 +127,12 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
                 note_worst(self)
                 x.fault = ENERGY_GROWS
                 return NOT_CONVERGED
+            if not (x.lenient or self.method.explicit) and x.remains > TOUCH_LEFT * touch_speed(self):
+                x.cut = TOUCH_CUTS
+                note_worst(self)
+                return NOT_CONVERGED
+            if x.eased > 0.0:
+                x.remains = max(x.remains, left_by_friction(self))
             x.solved, x.accepted = True, max(x.accepted, x.remains)
             push_end(self)
             if x.ends_pushed:

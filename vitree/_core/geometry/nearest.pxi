@@ -16,6 +16,8 @@ cdef double AT_KINK = 1e-10
 cdef double PULLED = 1e-5
 #: and a face replaces features along which they are less far apart by more than this fraction
 cdef double FACE_GAIN = 1e-12
+#: Overlaps up to this fraction of the sizes are searched again
+cdef double OVERLAP_AGAIN = 1e-6
 #: Supports reach beyond the features by no more than this fraction of their sizes
 cdef double BEYOND = 1e-9
 cdef double EXACTLY = 1e-14
@@ -239,6 +241,12 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
     over_face(A, B, n, a, b, False, x)
     if apart.gap > x.gap + FACE_GAIN * size:
         x[0] = apart
+    if OVERLAP_AGAIN * size > -x.gap > FACE_GAIN * size:
+        # a line nearly in a plane has several directions that are nearly as good
+        moved = pulled_apart(A, B, x.n, &at, &n)
+        features_of(A, B, &at, moved, n, &apart, &a, &b)
+        if apart.gap > x.gap:
+            x[0] = apart
 
 
 cdef Vec3 pulled_apart(const Placed* A, const Placed* B, Vec3 start, Simplex* at, Vec3* n) noexcept nogil:
@@ -347,7 +355,7 @@ cdef void over_face(const Placed* A, const Placed* B, Vec3 n, Vec3 a, Vec3 b, bi
         face_feature(B.s, face, &y.fb)
         material_point(A, a, -1, A.s.radius, &y.fa)
     y.exact = touch_features(A, &y.fa, B, &y.fb, &y.n, &y.gap, &y.a, &y.b)
-    if not fabs(y.gap - gap) <= BEYOND * (A.s.reach + B.s.reach):
+    if not fabs(y.gap - gap) <= FACE_GAIN * (A.s.reach + B.s.reach):
         # the point is not where the shapes meet
         if own:
             support_feature(B, n, &y.fb)
