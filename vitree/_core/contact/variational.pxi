@@ -26,6 +26,8 @@ cdef double TOUCH_SLOW = 0.7
 #: times the tolerance, of a step that begins with the impulses of the last one, is a drift that such errors left
 cdef double STILL = 1e-13
 cdef double DRIFTED = 100.0
+#: Friction that does not satisfy its law leaves no more than this fraction of the velocities, unless nothing else is found
+cdef double TOUCH_FRICTION = 1e-3
 #: [m] by which impulses that do not satisfy the laws may let shapes come deeper into each other
 cdef double HELD_GAP = 4e-11
 #: A correction that leaves more than this fraction requests another operator

@@ -107,7 +107,8 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         contact_remember(self)
         x.stuck, x.joins = 0.0, k
         more = join(self)
-        if more and k == most - 1 and (x.lenient or x.as_found):
+        if more and k == most - 1 and (x.lenient or (
+                x.as_found and overlap_speed(self) <= HELD_GAP / fabs(self.lane.now.h))):
             x.remains, more = max(x.remains, overlap_speed(self)), False
         if not more:
             if x.stuck > 0.0:
@@ -127,7 +128,7 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
                 note_worst(self)
                 x.fault = ENERGY_GROWS
                 return NOT_CONVERGED
-            if not (x.lenient or self.method.explicit) and x.remains > TOUCH_LEFT * touch_speed(self):
+            if not (x.lenient or self.method.explicit) and x.remains > TOUCH_FRICTION * touch_speed(self):
                 x.cut = TOUCH_CUTS
                 note_worst(self)
                 return NOT_CONVERGED
