@@ -5,7 +5,8 @@ from libc.math cimport remainder, tan
 
 cdef enum:
     BRACKET = 4             # numbers of a bracket on a curve: its ends, each with its value
-    MOVING_JOINS = 10       # times that contacts join a step, after which points that were added stay
+    MOVING_JOINS = 40       # times that contacts join a step, after which points that were added stay
+    MOVING_AGAIN = 10       # and a step that is repeated
 
 #: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
@@ -234,7 +235,7 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     cdef Vec3 n = at.n, across
     cdef double gap = -INFINITY, before = min(0.0, at.gap)
     # what inexact impulses leave does not add up
-    cdef double least = before - max(MISSING, min(x.remains * fabs(self.lane.now.h), HELD_GAP) + before)
+    cdef double least = before - max(MISSING, min(x.remains * fabs(self.lane.now.h), held_gap(self)) + before)
     cdef bint along, missing = False
     if x.facet[e.slot].kind == CLOSEST:
         return
@@ -428,7 +429,7 @@ cdef void add_missing(ModelStepper self, int first, const Facet* f, double least
                 other, least_away = j, away
         if rank_of(self, first + j) > rank:
             free, rank = j, rank_of(self, first + j)
-    moves = bracketed or (least_away < beside * beside and x.joins < MOVING_JOINS) or free < 0
+    moves = bracketed or (least_away < beside * beside and x.joins < (MOVING_AGAIN if x.planes else MOVING_JOINS)) or free < 0
     if moves:
         free = other
     if free < 0:
