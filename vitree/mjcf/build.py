@@ -21,7 +21,7 @@ from vitree.mjcf.actuators import MakeControls, add_actuators
 from vitree.mjcf.contacts import add_contacts, drawn
 from vitree.mjcf.equalities import equality_constraints, tendon_loads
 from vitree.mjcf.names import Findings, Names, listed, matrix
-from vitree.model.configurations import independent_constraints
+from vitree.model.configurations import ROUNDED, independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.elements import Body, Element, Fixed, Limits, ball, free, screw
@@ -258,7 +258,7 @@ class Builder:
         tree.constraints = kept
         with suppress(VitreeError):  # the start may not satisfy them
             model = Model(tree.flatten())
-            around = independent_constraints(model, model.start)
+            around = independent_constraints(model, model.start, ROUNDED)
         if len(around) < len(rows):
             where = ", some of them around the start only, where a run must start" if len(around) < len(kept) else ""
             self.findings.say("loops", f"{len(rows) - len(around)} of {len(rows)} equations of equalities are "
