@@ -148,6 +148,20 @@ def test_there_is_no_such_start():
         vt.feasible_start(model, [1.0])
 
 
+def test_a_search_from_elsewhere_leads_out_of_where_no_step_helps():
+    """A tip within a ball to which its link points: at first no turn changes the overlap; another start is found."""
+    tree = vt.Tree("stuck")
+    tree.world.add(vt.fixed(xyz=(0.3, 0, 0.2)), vt.tx("held", kinematic=True), vt.body("ball", 1.0))
+    tree.world.add(vt.fixed(xyz=(0, 0, 0.2)), vt.rz("swing"), vt.fixed(xyz=(0.25, 0, 0)),
+                   vt.body("tip", 1.0, (0.1,) * 3))  # fmt: skip
+    tree.contact(vt.Ground(), *(vt.Contact(name, shapes=[vt.Sphere(0.1)]) for name in ("tip", "ball")))
+    model = tree.compile()
+    found = vt.feasible_start(model)
+    assert not found.near and found.joint == "swing" and model.contact_gaps(found.q).gap.min() > -1e-9
+    vt.simulate(model, found.q, duration=1e-2, dt=1e-3)
+    assert np.array_equal(near_start(model, model.start), model.start)
+
+
 #: A leg of two hinges on a slide, whose foot is in the floor by 2 mm, with a rod that is open by 1e-6.
 SUNK = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
   <body name="hip" pos="0 0 0.598"><joint name="rail" type="slide" axis="0 0 1"/>
@@ -162,11 +176,16 @@ SUNK = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
 
 
 def test_starts_of_models_of_mujoco():
-    """The start and the keyframe of the file run; far from them nothing is changed."""
+    """The start and the keyframe of the file run; far from them nothing is changed, or the keyframe is the start."""
     pytest.importorskip("mujoco")
+    lone = vt.from_mujoco(SUNK[: SUNK.index("<keyframe>")] + "</mujoco>")
+    found = vt.feasible_start(lone.model, lone.model.start)
+    assert not found.near and np.array_equal(lone.start, lone.model.start)  # the thigh is at its limit, shin far off
+    assert not [told for told in lone.report if told.id == "mjcf-start"]
     robot = vt.from_mujoco(SUNK)
-    found = vt.feasible_start(robot.model, robot.model.start)
-    assert not found.near and np.array_equal(robot.start, robot.model.start)  # the thigh is at its limit, shin far off
+    assert [told.text for told in robot.report if told.id == "mjcf-start"] == [
+        'limits, equalities and contacts do not hold near qpos0; runs start at the keyframe "home"']  # fmt: skip
+    assert np.array_equal(robot.start, robot.model.start) and np.array_equal(robot.start, robot.keyframes["home"].q)
     key = robot.keyframes["home"]
     given = robot.from_mujoco(robot.mujoco.key_qpos[0], robot.mujoco.key_qvel[0])
     assert 1e-7 < np.abs(key.q - given[0]).max() < 1e-2

@@ -232,13 +232,13 @@ def independent_constraints(model: Model, q: ArrayLike | None = None, tolerance:
         for _ in range(6):  # along what the constraints allow, and back to them
             _, s, Vt = np.linalg.svd(model._constraint_rows(places[-1][None])[1][0] * free)
             allowed = Vt[int((s > (IMPLIED if rounded else INDEPENDENT)).sum()) :]
-            at = model.integrate(places[-1], 0.5 * (rng.normal(size=len(allowed)) @ allowed) * free)
+            moved = model.integrate(places[-1], 0.5 * (rng.normal(size=len(allowed)) @ allowed) * free)
             if rounded:
-                at = _descended(model, at, free, CONSISTENT, 40, model._constraint_rows, IMPLIED)
-                places += [at] if _holds(model, at, tolerance) else []
+                moved = _descended(model, moved, free, CONSISTENT, 40, model._constraint_rows, IMPLIED)
+                places += [moved] if _holds(model, moved, tolerance) else []
                 continue
             try:
-                places.append(satisfy_constraints(model, at))
+                places.append(satisfy_constraints(model, moved))
             except ConvergenceError:
                 continue
     h, rows = model._constraint_rows(np.array(places))
