@@ -161,7 +161,7 @@ def load_urdf(
         simulated is taken as it is; others are errors. "strict": all are errors. "repair": the nearest possible
         inertia is taken; missing numbers and negative masses become zero. "geometry": mass and inertia are those of
         the link's collision shapes (or of the visual ones, where the former have no volume). So it is for a link
-        without inertia too; a link without such shapes is repaired.
+        without inertia, or with one of zeros, too; a link without such shapes is repaired.
     density : float [kg/m^3]
         Density of the shapes, for ``inertia="geometry"``, where the file has no mass.
     friction : {"smooth", "dry"}
