@@ -536,9 +536,16 @@ def test_joints_rebound_and_stand_as_told(capsys, tmp_path, monkeypatch):
     capsys.readouterr()
     assert cli.main(["info", *given]) == 0
     assert "dry friction" in (told := capsys.readouterr().out) and "limit restitution 0.5" in told
+    assert cli.main(["simulate", *given, "--velocity-limits", "enforce", "-T", "0.05", "--force"]) == 0
+    quick = vt.load_urdf(arm, limits="enforce", limit_restitution=0.5, friction="dry", velocity_limits="enforce")
+    assert vt.Trajectory.load("run.npz").settings["model_digest"] == quick.digest != model.digest
+    capsys.readouterr()
+    assert cli.main(["info", *given, "--velocity-limits", "enforce"]) == 0
+    assert "limits of velocities: enforce" in capsys.readouterr().out
     for words, text in (
         (["--limits", "enforce", "--limit-restitution", "2"], "--limit-restitution 2.0 must be a number from 0 to 1"),
         (["--limit-restitution", "0.5"], "give --limits enforce, too"),
+        (["--velocity-limits", "hold"], '--velocity-limits hold is not known; choose from "report", "enforce"'),
         (["--joint-friction", "wet"], "--joint-friction wet is not known; choose from"),
         (["--joint-friction", "dry", "-m", "rk4"], "dry friction"),
         (["--ground", "--friction", "-1"], "--friction: the friction of the ground"),

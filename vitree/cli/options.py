@@ -153,6 +153,15 @@ class Reading:
             "rebound) to 1. Default: 0.",
         ),
     ] = None
+    velocity_limits: Annotated[
+        str,
+        option(
+            "--velocity-limits",
+            text="Limits of joint velocities of a URDF or SDF file: report (the run warns if a joint exceeds one), "
+            "enforce, or ignore.",
+            complete=one_of(*LIMITS),
+        ),
+    ] = LIMITS[0]
     joint_friction: Annotated[
         str,
         option(
@@ -164,7 +173,7 @@ class Reading:
     ] = "smooth"
 
     def touching(self) -> Keywords:
-        """Return the options ``ground``, ``limits`` and ``limit_restitution`` of ``load_urdf``."""
+        """Return the options of ``load_urdf`` about the ground and limits."""
         surface = {name: value for name in ("friction", "restitution") if (value := getattr(self, name)) is not None}
         if surface and not self.ground:
             raise InputError(f"{', '.join(f'--{name}' for name in surface)}: this is of the ground; give --ground, too")
@@ -172,7 +181,7 @@ class Reading:
             with blaming(f"--{name}"):
                 Ground(**{name: value})
         return {"ground": Ground(**surface) if self.ground else None, "limits": self.limits,
-                "limit_restitution": self.limit_restitution}  # fmt: skip
+                "limit_restitution": self.limit_restitution, "velocity_limits": self.velocity_limits}  # fmt: skip
 
     def options(self, path: Path) -> Keywords:
         """Return the options of ``load_urdf`` for a file."""

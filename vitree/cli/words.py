@@ -16,6 +16,7 @@ from vitree.run.arguments import MEANT
 #: Options of the command line by the arguments that they give, where the names differ.
 _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate",
            "scenes": "scene", "friction": "joint-friction", "limit_restitution": "limit-restitution",
+           "velocity_limits": "velocity-limits",
            "record_every": "record-every", "max_halvings": "max-halvings",
            "max_impacts": "max-impacts"}  # fmt: skip
 #: Arguments that have options of their own names.

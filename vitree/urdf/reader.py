@@ -46,6 +46,7 @@ CHOICES = {
     "inertia": POLICIES,
     "friction": ("smooth", "dry"),
     "limits": LIMITS,
+    "velocity_limits": LIMITS,
 }
 #: A path, a text, its bytes, or an object with a ``read()``.
 RobotFile = str | bytes | os.PathLike[str] | IO[bytes] | IO[str]
@@ -67,6 +68,7 @@ class UrdfOptions(TypedDict, total=False):
     ground: Ground | None
     limits: str
     limit_restitution: float | Mapping[str, float] | None
+    velocity_limits: str
     meshes: GivenMeshes
     packages: Packages | None
     xacro: Mapping[str, object] | None
@@ -123,6 +125,7 @@ def load_urdf(
     ground: Ground | None = None,
     limits: str = LIMITS[0],
     limit_restitution: float | Mapping[str, float] | None = None,
+    velocity_limits: str = LIMITS[0],
     meshes: GivenMeshes = "hull",
     packages: Packages | None = None,
     xacro: Mapping[str, object] | None = None,
@@ -183,6 +186,9 @@ def load_urdf(
     limit_restitution : float, or mapping of str to float, optional
         With ``limits="enforce"`` the coefficient of restitution at joint limits, from 0, the default, to 1: a number
         for all joints, or numbers by names or patterns of names, as ``armature``.
+    velocity_limits : {"report", "enforce", "ignore"}
+        The same as ``limits``, of the limits of velocity; the file's limits of zero count as none
+        (``tree.velocity_limits``).
     meshes : {"hull", "parts", "triangles"}, Meshes, or mapping of str to these
         How <collision> meshes touch: by their convex hulls; by convex parts, which takes seconds the first time; or, of
         links that are fixed to the world, as they are. :class:`Meshes` has options of these, and a mapping has them by
@@ -237,7 +243,8 @@ def load_urdf(
     return load(source, checked(Keywords(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
         friction=friction, armature=armature, ground=ground, limits=limits, limit_restitution=limit_restitution,
-        meshes=meshes, packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
+        velocity_limits=velocity_limits, meshes=meshes, packages=packages, xacro=xacro, trust=trust,
+        max_bytes=max_bytes, max_depth=max_depth,
     )))[1]  # fmt: skip
 
 
@@ -398,7 +405,7 @@ def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[So
         contacts = contacts_of(file, links, placed, cast("Meshes | dict[str, Meshes]", options["meshes"]))
         file.stop()
         tree.contact(options["ground"], contacts, apart_of(file, contacts, path))
-    tree.limits = options["limits"]
+    tree.limits, tree.velocity_limits = options["limits"], options["velocity_limits"]
     builder.note(options["mimic"], rotors, options["limits"])
     tree.report = file.report()
     return file, tree, joints
