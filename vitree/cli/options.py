@@ -396,8 +396,9 @@ class Start:
         str,
         option(
             "--q0",
-            text="Initial configuration: neutral (all zeros, quaternions 0,0,0,1; moved into enforced limits), random "
-            "(within the joint limits, from --seed), nq numbers separated by commas, in m, rad and quaternions "
+            text="Initial configuration: neutral (all zeros, quaternions 0,0,0,1; moved into enforced limits), "
+            "feasible (the same, moved to where limits, loops and contacts hold together), random (within the joint "
+            "limits, from --seed), nq numbers separated by commas, in m, rad and quaternions "
             "x,y,z,w, or a keyframe as FILE.toml#NAME.",
         ),
     ] = "neutral"
@@ -438,7 +439,7 @@ class Start:
 
     def given(self) -> tuple[str | Sequence[float], str | np.ndarray]:
         """Return q0 and v0 as words or numbers."""
-        q0 = self.q0 if self.q0 in ("neutral", "random") else numbers("--q0", self.q0)
+        q0 = self.q0 if self.q0 in ("neutral", "feasible", "random") else numbers("--q0", self.q0)
         return q0, self.v0 if self.v0 in ("random", "zero") else np.array(numbers("--v0", self.v0))
 
 
