@@ -162,6 +162,23 @@ def test_a_search_from_elsewhere_leads_out_of_where_no_step_helps():
     assert np.array_equal(near_start(model, model.start), model.start)
 
 
+def test_a_body_that_floats_is_moved_to_be_searched_from_as_well():
+    """A ball on a rope that is too long, with a bar across the straight way to where the rope is anchored."""
+    text = """<mujoco><worldbody><site name="hook" pos="0 0 1"/>
+      <body name="bar" pos="0 0 0.7"><joint type="slide" axis="1 0 0" range="-0.001 0.001"/>
+        <geom type="capsule" fromto="-0.5 0 0 0.5 0 0" size="0.02"/></body>
+      <body name="ball"><freejoint/><geom size="0.1" pos="0 0 0.58"/><site name="eye" pos="0 0 0.58"/></body>
+      </worldbody><tendon><spatial limited="true" range="0 0.35"><site site="hook"/><site site="eye"/></spatial></tendon>
+      </mujoco>"""
+    pytest.importorskip("mujoco")
+    model = vt.load_mjcf(text)
+    found = vt.feasible_start(model)
+    assert not found.near and 0.05 < found.base < 0.5 and model.contact_gaps(found.q).gap.min() > -1e-9
+    hook, eye = (model.frame_pose(name, found.q)[:3, 3] for name in ("hook", "eye"))
+    assert np.linalg.norm(hook - eye) < 0.35 + 1e-9
+    vt.simulate(model, found.q, duration=1e-2, dt=1e-3)
+
+
 #: A leg of two hinges on a slide, whose foot is in the floor by 2 mm, with a rod that is open by 1e-6.
 SUNK = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
   <body name="hip" pos="0 0 0.598"><joint name="rail" type="slide" axis="0 0 1"/>

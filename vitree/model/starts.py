@@ -39,6 +39,8 @@ REACH = 5e-3
 NAMED = 3
 #: What of a unit row may be outside of the span of those that imply it.
 IMPLIED_AT = 1e-7
+#: The share of the spread of places to search from by which what floats is moved.
+FLOATS = 0.05
 #: A start is near if no joint and no base moved by more [m, rad].
 NEAR, TURNED = 1e-2, np.radians(1.0)
 
@@ -158,12 +160,12 @@ def _found(model: Model, given: np.ndarray, attempts: int) -> FeasibleStart:
 def _places(model: Model, q: np.ndarray, attempts: int) -> Iterator[np.ndarray]:
     """Yield configurations (nq,) from which to search for a start near q: q itself, and others ever farther from it."""
     yield _lifted(model, q if model.constraints else within_limits(model, q))
-    rng, held = np.random.default_rng(0), np.array(model.flat.kinematic, dtype=bool)
+    rng, spread = np.random.default_rng(0), np.where(model.flat.kinematic, 0.0, SPREAD / ATTEMPTS)
     for joint in model.joints:
         if joint.kind == "free":
-            held[joint.v_slice] = True
+            spread[joint.v_slice] *= FLOATS
     for attempt in range(attempts):
-        at = model.integrate(q, rng.normal(size=model.nv) * (SPREAD * attempt / ATTEMPTS) * ~held)
+        at = model.integrate(q, rng.normal(size=model.nv) * (attempt * spread))
         at = within_limits(model, at) if attempt else at
         if model.constraints:
             try:
