@@ -168,8 +168,8 @@ def test_a_body_that_floats_is_moved_to_be_searched_from_as_well():
       <body name="bar" pos="0 0 0.7"><joint type="slide" axis="1 0 0" range="-0.001 0.001"/>
         <geom type="capsule" fromto="-0.5 0 0 0.5 0 0" size="0.02"/></body>
       <body name="ball"><freejoint/><geom size="0.1" pos="0 0 0.58"/><site name="eye" pos="0 0 0.58"/></body>
-      </worldbody><tendon><spatial limited="true" range="0 0.35"><site site="hook"/><site site="eye"/></spatial></tendon>
-      </mujoco>"""
+      </worldbody><tendon><spatial limited="true" range="0 0.35"><site site="hook"/><site site="eye"/></spatial>
+      </tendon></mujoco>"""
     pytest.importorskip("mujoco")
     model = vt.load_mjcf(text)
     found = vt.feasible_start(model)

@@ -39,7 +39,7 @@ GRAVITY = (0.0, 0.0, -9.8)
 #: Options of :func:`load_sdf` that are not those of :func:`load_urdf`, or have other defaults.
 _OWN = {"gravity": None, "contacts": True, "limits": "enforce"}
 _AS_URDF = ("name", "ground", "limit_restitution", "velocity_limits", "friction", "inertia", "density", "armature",
-            "meshes", "packages", "max_bytes", "max_depth")  # fmt: skip
+            "meshes", "packages", "max_bytes")  # fmt: skip
 
 
 class SdfOptions(TypedDict, total=False):
@@ -59,7 +59,6 @@ class SdfOptions(TypedDict, total=False):
     meshes: GivenMeshes
     packages: Packages | None
     max_bytes: int
-    max_depth: int
 
 
 class _Options(SdfOptions):
@@ -89,7 +88,7 @@ def load_sdf(source: RobotFile, base: str = "auto", **options: Unpack[SdfOptions
         whether <collision> shapes touch planes and each other (True). ``ground``: a :class:`Ground` in place of the
         planes of the file. ``limits``: {"enforce", "report", "ignore"}, as of :func:`from_mujoco`. ``name``,
         ``limit_restitution``, ``velocity_limits``, ``friction``, ``inertia``, ``density``, ``armature``, ``meshes``,
-        ``packages``, ``max_bytes``, ``max_depth``: as of :func:`load_urdf`.
+        ``packages``, ``max_bytes``: as of :func:`load_urdf`.
 
     Returns
     -------
@@ -184,9 +183,9 @@ def _read(source: RobotFile, options: _Options, alone: bool) -> tuple[Source, Tr
         name, data, encoding, path = open_source(source, options["max_bytes"])
     except UrdfError as error:
         raise SdfError(str(error.args[0]), error.findings) from None
-    file = Source(name, data, encoding, max_bytes=options["max_bytes"], max_depth=options["max_depth"], known=None,
+    file = Source(name, data, encoding, max_bytes=options["max_bytes"], known=None,
                   rules=RULES, error=SdfError)  # fmt: skip
-    document = Document(file, path, options["packages"], options["max_bytes"], options["max_depth"])
+    document = Document(file, path, options["packages"], options["max_bytes"])
     file.stop()
     frames, root = Frames(file), document.root
     links = _links(document, frames, options)

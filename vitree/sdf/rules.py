@@ -7,6 +7,7 @@ from vitree.urdf.rules import Rule
 
 RULES: dict[str, Rule] = URDF_RULES | {
     # the file
+    "xml-depth": Rule("error", "Elements are nested more than 100 deep.", ""),
     "xml-comment": Rule("warning", 'There is a "--" in a comment.', "write one dash"),
     "name-reserved": Rule("error", 'A link is called "world", which is the world itself.', "rename it"),
     "not-sdf": Rule("error", "The root element is not <sdf>.", "give an SDF file"),

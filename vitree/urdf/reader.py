@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -74,7 +75,6 @@ class UrdfOptions(TypedDict, total=False):
     xacro: Mapping[str, object] | None
     trust: bool
     max_bytes: int
-    max_depth: int
 
 
 class Options(UrdfOptions):
@@ -101,10 +101,9 @@ def checked(options: Keywords) -> Options:
         raise InputError(f'{text}limits="enforce", too')
     found["meshes"] = checked_meshes(found["meshes"])
     of_kind(found["ground"], (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
-    for option in ("max_bytes", "max_depth"):
-        if ((count := whole(found[option])) or 0) < 1:
-            raise InputError(option, found[option], "must be a whole number above zero")
-        found[option] = count
+    if ((count := whole(found["max_bytes"])) or 0) < 1:
+        raise InputError("max_bytes", found["max_bytes"], "must be a whole number above zero")
+    found["max_bytes"] = count
     return cast("Options", found)
 
 
@@ -131,7 +130,6 @@ def load_urdf(
     xacro: Mapping[str, object] | None = None,
     trust: bool = False,
     max_bytes: int = MAX_BYTES,
-    max_depth: int = MAX_DEPTH,
 ) -> Model:
     """Read a robot file and compile it.
 
@@ -202,9 +200,10 @@ def load_urdf(
         given, or which has xacro in it, is expanded first, in a process of its own
         (:func:`vitree.urdf.xacro.expand_xacro`).
     trust : bool
-        Let a xacro file run any Python expression and read any file. It can then do whatever you can.
-    max_bytes, max_depth : int
-        Largest file, and deepest nesting of elements, that are read.
+        Let a xacro file run any Python expression and read any file. It can then do whatever you can. Also let elements
+        be nested more than 100 deep.
+    max_bytes : int
+        Largest file that is read.
 
     Returns
     -------
@@ -244,7 +243,7 @@ def load_urdf(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
         friction=friction, armature=armature, ground=ground, limits=limits, limit_restitution=limit_restitution,
         velocity_limits=velocity_limits, meshes=meshes, packages=packages, xacro=xacro, trust=trust,
-        max_bytes=max_bytes, max_depth=max_depth,
+        max_bytes=max_bytes,
     )))[1]  # fmt: skip
 
 
@@ -351,7 +350,8 @@ def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[So
             path, packages=options["packages"], arguments=options["xacro"], notes=warnings, trust=options["trust"]
         )
         data, encoding = _encoded(text)
-    source = partial(Source, name, max_bytes=options["max_bytes"], max_depth=options["max_depth"])
+    deepest = sys.maxsize if options["trust"] else MAX_DEPTH
+    source = partial(Source, name, max_bytes=options["max_bytes"], max_depth=deepest)
     file = source(data, encoding)
     if path is not None and options["xacro"] is None and not is_xacro(path) and has_xacro(file):
         file = source(*_encoded(_expanded(file, path, options, warnings)))
