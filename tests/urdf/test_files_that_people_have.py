@@ -73,6 +73,12 @@ def test_a_body_whose_file_has_a_mass_alone_takes_the_inertia_of_its_shape():
     np.testing.assert_allclose(whole.crba(whole.neutral())[3:, 3:], np.diag([0.13, 0.1, 0.05]) / 12, atol=1e-12)
 
 
+def test_a_robot_without_mass_has_no_center_of_mass():
+    model = vt.load_urdf(robot(link("base", ""), link("tool", BOX), joint("j", "base", "tool")), armature=1e-3)
+    with pytest.raises(ModelError, match='"r" has no mass, and so no center of mass; inertia="geometry"'):
+        model.center_of_mass(model.neutral())
+
+
 def test_two_hinges_on_one_line_are_not_a_root_without_mass():
     tree = vt.Tree("t")
     tree.world.add(vt.rz("a"), vt.tz(1.0), vt.rz("b"), vt.body("b", 1.0, inertia=np.eye(3)))
