@@ -275,9 +275,8 @@ class Builder:
                 f"{model.opt.viscosity:g}")  # fmt: skip
         if mocap := [self.names.body[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0]:
             say("body", f"mocap bodies, which do not move: {listed(mocap)}")
-        for count, what in (("nflex", "flexible bodies"), ("nplugin", "plugins"), ("npair", "pairs of <contact>")):
+        for count, rule, what in (("nflex", "body", "flexible bodies"), ("nplugin", "plugin", "plugins")):
             if number := int(getattr(model, count, 0)):
-                rule = {"nflex": "body", "nplugin": "plugin", "npair": "contact-pair"}[count]
                 say(rule, f"{what}: {number}")
         if self.limited:
             say("limits", {
