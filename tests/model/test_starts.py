@@ -192,7 +192,7 @@ SUNK = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
   <keyframe><key name="home" qpos="-0.002 0.0873 -0.1746" qvel="0 1 -2"/></keyframe></mujoco>"""
 
 
-def test_starts_of_models_of_mujoco():
+def test_starts_of_models_of_mujoco(tmp_path):
     """The start and the keyframe of the file run; far from them nothing is changed, or the keyframe is the start."""
     pytest.importorskip("mujoco")
     lone = vt.from_mujoco(SUNK[: SUNK.index("<keyframe>")] + "</mujoco>")
@@ -203,6 +203,10 @@ def test_starts_of_models_of_mujoco():
     assert [told.text for told in robot.report if told.id == "mjcf-start"] == [
         'limits, equalities and contacts do not hold near qpos0; runs start at the keyframe "home"']  # fmt: skip
     assert np.array_equal(robot.start, robot.model.start) and np.array_equal(robot.start, robot.keyframes["home"].q)
+    (tmp_path / "leg.xml").write_text(SUNK)
+    world = vt.World()
+    world.add(tmp_path / "leg.xml", "leg")
+    assert np.array_equal(world.compile().start, robot.start) and "mjcf-start" in {x.id for x in world.tree.report}
     key = robot.keyframes["home"]
     given = robot.from_mujoco(robot.mujoco.key_qpos[0], robot.mujoco.key_qvel[0])
     assert 1e-7 < np.abs(key.q - given[0]).max() < 1e-2

@@ -241,7 +241,7 @@ def _read(
             builder.tree.flatten()
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
-    if model.nkey and alone:
+    if model.nkey:
         with suppress(VitreeError):  # what cannot run says so when it is to run
             if told := _start_at_keyframe(model, builder.tree):
                 builder.findings.say("start", told)
