@@ -110,6 +110,7 @@ def test_rows_that_others_imply_are_left_out():
     model = walker(redundant=True)
     q = standing(model)
     assert "left out" in vt.simulate(model, q, duration=1e-3, dt=1e-3).warnings[0]
+    assert str(vt.feasible_start(model, q)).startswith("moved: no joint; left out, since others imply them: ")
     q[7] += 1e-3
     found = vt.feasible_start(model, q)
     assert len(found.model.constraints) == 4 and len(found.dropped) == 2 and "others imply them" in str(found)

@@ -33,6 +33,8 @@ from vitree.model.placement import WALL, up_of, ways_up
 
 #: Corrections at most, and the largest change of a coordinate in one [m or rad].
 MOST, LARGEST = 50, 0.3
+#: Corrections in a row that gain nothing, after which a search ends.
+STALE = 12
 #: Contacts whose gap is smaller may close in a correction [m].
 REACH = 5e-3
 #: How many faults a text has, the gravest first.
@@ -95,7 +97,8 @@ class FeasibleStart:
         floats = f", the base by {self.base:.3g} m and {self.turn:.3g} rad" if self.base or self.turn else ""
         dropped = f"; left out, since others imply them: {', '.join(self.dropped)}" if self.dropped else ""
         more = f" and {len(self.amiss) - NAMED} more" if len(self.amiss) > NAMED else ""
-        return f"{'; '.join(self.amiss[:NAMED])}{more}; moved: {moved}{floats}{dropped}"
+        amiss = f"{'; '.join(self.amiss[:NAMED])}{more}; " if self.amiss else ""
+        return f"{amiss}moved: {moved}{floats}{dropped}"
 
 
 @explain_calls
@@ -293,6 +296,7 @@ def _together(model: Model, q: np.ndarray) -> np.ndarray | None:
 
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     still = np.zeros(model.nv)
+    best, stale = np.inf, 0
     for _ in range(MOST):
         h, rows = np.empty(0), np.empty((0, model.nv))
         if model.constraints:
@@ -312,6 +316,9 @@ def _together(model: Model, q: np.ndarray) -> np.ndarray | None:
         wrong = np.abs(h[:equations]).max(initial=0.0), -h[equations:].min(initial=0.0)
         if max(wrong) <= ZERO:
             return q
+        best, stale = (max(wrong), 0) if max(wrong) < 0.99 * best else (best, stale + 1)
+        if stale > STALE:
+            return None
         inertia = np.diagonal(model.crba(q)).copy()
         inertia[inertia <= 0] = max(inertia.max(initial=0.0), 1.0)
         root = np.where(free, 1 / np.sqrt(inertia), 0.0)
