@@ -224,6 +224,9 @@ class Document:
             text = f'the name "{shown(visible(name))}" of a {node.tag} has invisible characters, written here as \\x..'
             self.file.say("name-characters", text, node)
         if node.tag == "link" and name == WORLD:
+            if all(child.tag == "pose" for child in node):
+                self.file.say("link-world", f'an empty link of the {scope.what} is called "{WORLD}"', node)
+                return
             self.file.say("name-reserved", f'a link of the {scope.what} is called "{WORLD}"', node)
         if not name:
             self.file.say("name-missing", f'a <{node.tag}> of the {scope.what} has no "name"', node)
