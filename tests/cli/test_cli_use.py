@@ -492,6 +492,23 @@ def test_robots_start_on_the_ground(tmp_path, capsys, monkeypatch):
     assert '"rod1" and the ground overlap by 1 m' in capsys.readouterr().err
 
 
+def test_a_start_is_brought_together_where_it_is_asked_for(tmp_path, capsys, monkeypatch):
+    """A rod whose tip is in a ball: the error names the option with which it runs."""
+    pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rod.xml").write_text("""<mujoco><worldbody>
+      <body pos="0.3 0 0"><joint type="slide" axis="1 0 0"/><geom size="0.1"/></body>
+      <body><joint name="swing" axis="0 0 1"/><geom size="0.1" pos="0.25 0 0"/></body></worldbody></mujoco>""")
+    assert cli.main(["simulate", "rod.xml", "--ground", "-T", "0.05"]) == 2
+    told = capsys.readouterr().err
+    assert "move them apart, as --q0 feasible does" in told and "feasible_start" not in told
+    assert cli.main(["simulate", "rod.xml", "--ground", "-T", "0.05", "--q0", "feasible"]) == 0
+    model = vt.load_mjcf("rod.xml")
+    q = vt.Trajectory.load("run.npz").q[0]
+    assert model.contact_gaps(q).gap.min() > -1e-9 and np.array_equal(q, vt.feasible_start(model).q)
+    assert cli.main(["simulate", "car", "-T", "0.05", "--q0", "feasible", "--force"]) == 0
+
+
 def test_what_touches_is_told(capsys, tmp_path):
     assert cli.main(["info", "human", "--ground", "--friction", "0.5", "--limits", "enforce"]) == 0
     told = capsys.readouterr().out
@@ -536,9 +553,16 @@ def test_joints_rebound_and_stand_as_told(capsys, tmp_path, monkeypatch):
     capsys.readouterr()
     assert cli.main(["info", *given]) == 0
     assert "dry friction" in (told := capsys.readouterr().out) and "limit restitution 0.5" in told
+    assert cli.main(["simulate", *given, "--velocity-limits", "enforce", "-T", "0.05", "--force"]) == 0
+    quick = vt.load_urdf(arm, limits="enforce", limit_restitution=0.5, friction="dry", velocity_limits="enforce")
+    assert vt.Trajectory.load("run.npz").settings["model_digest"] == quick.digest != model.digest
+    capsys.readouterr()
+    assert cli.main(["info", *given, "--velocity-limits", "enforce"]) == 0
+    assert "limits of velocities: enforce" in capsys.readouterr().out
     for words, text in (
         (["--limits", "enforce", "--limit-restitution", "2"], "--limit-restitution 2.0 must be a number from 0 to 1"),
         (["--limit-restitution", "0.5"], "give --limits enforce, too"),
+        (["--velocity-limits", "hold"], '--velocity-limits hold is not known; choose from "report", "enforce"'),
         (["--joint-friction", "wet"], "--joint-friction wet is not known; choose from"),
         (["--joint-friction", "dry", "-m", "rk4"], "dry friction"),
         (["--ground", "--friction", "-1"], "--friction: the friction of the ground"),

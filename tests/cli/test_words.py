@@ -32,6 +32,7 @@ WRONG = {
     "--restitution": f"simulate human {SHORT} --ground --restitution 1.5",
     "--limits": f"simulate pendulum {SHORT} --limits hold",
     "--limit-restitution": f"simulate pendulum {SHORT} --limits enforce --limit-restitution 2",
+    "--velocity-limits": f"simulate pendulum {SHORT} --velocity-limits hold",
     "--joint-friction": f"simulate pendulum {SHORT} --joint-friction wet",
     "--gravity": f"simulate pendulum {SHORT} --gravity 0,0",
     "--damping": f"simulate car {SHORT} --no-damping",

@@ -340,6 +340,47 @@ def test_pairs_that_touch_are_those_of_mujoco(seed):
     assert ours == theirs and len(ours) > 3
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_of_contact_touch_whatever_else_is_said(seed):
+    """Geoms without bits, in some pairs of <contact>, also excluded ones: the candidates are MuJoCo's."""
+    rng = np.random.default_rng(seed)
+    bodies = "".join(f"""<body name="b{k}" pos="{k} 0 1"><freejoint/>
+        <geom name="g{k}" size="0.1" contype="{int(k > 3)}" conaffinity="{int(k > 3)}"/></body>""" for k in range(6))
+    floor = '<geom name="floor" type="plane" size="9 9 1" contype="0" conaffinity="0"/>'
+    pairs = {frozenset(map(int, rng.choice(6, 2, replace=False))) for _ in range(5)}
+    listed = "".join(f'<pair geom1="g{min(pair)}" geom2="g{max(pair)}"/>' for pair in pairs)
+    listed += "".join(f'<pair geom1="g{k}" geom2="floor"/>' for k in range(6))
+    one, other = sorted(next(iter(pairs)))
+    text = mjcf(floor + bodies, f'<contact>{listed}<exclude body1="b{one}" body2="b{other}"/></contact>')
+    robot = vt.from_mujoco(text)
+    gaps = robot.model.contact_gaps(robot.start)
+    ours = {frozenset(pair) for pair in zip(gaps.a, gaps.b, strict=True)}
+    data = mujoco.MjData(robot.mujoco)
+    robot.mujoco.geom_margin[:] = robot.mujoco.pair_margin[:] = 1e3
+    mujoco.mj_forward(robot.mujoco, data)
+    name = lambda geom: robot.mujoco.body(robot.mujoco.geom_bodyid[geom]).name  # noqa: E731
+    theirs = {frozenset((name(a), name(b).replace("world", "ground"))) for a, b in np.sort(data.contact.geom)[:, ::-1]}
+    assert ours == theirs == {frozenset((f"b{a}", f"b{b}")) for a, b in [*map(sorted, pairs), (4, 5)]} | {
+        frozenset((f"b{k}", "ground")) for k in range(6)}  # fmt: skip
+    assert not robot.left_out.of("warning")
+
+
+@pytest.mark.parametrize("friction", ["0.3 0.3 0 0 0", "0.1 0.3 0 0 0", "0 0 0 0 0"])
+def test_a_pair_of_contact_has_its_own_friction(friction):
+    """A box slides down a slope of 30 degrees, whatever friction the geoms have."""
+    text = mjcf(f"""<geom name="slope" type="plane" size="9 9 1" euler="0 30 0" contype="0" conaffinity="0"/>
+        <body pos="0.05 0 {0.1 * 3**0.5 / 2}" euler="0 30 0"><freejoint/>
+        <geom name="box" type="box" size="0.1 0.1 0.1" contype="0" conaffinity="0"/></body>""",
+                f'<contact><pair geom1="box" geom2="slope" friction="{friction}"/></contact>')  # fmt: skip
+    robot = vt.from_mujoco(text)
+    run = vt.simulate(robot.model, robot.start, duration=0.5, dt=1e-3)
+    mu = max(map(float, friction.split()))
+    slid = np.linalg.norm(run.q[-1, :3] - run.q[0, :3])
+    g = np.linalg.norm(robot.model.gravity)
+    assert slid == pytest.approx(0.5 * g * (np.sin(np.pi / 6) - mu * np.cos(np.pi / 6)) * 0.5**2, rel=5e-3)
+    assert ("differs by direction" in str(robot.report)) == (friction[:3] == "0.1")
+
+
 @pytest.mark.parametrize("a", [*KINDS, 'type="box" size="0.1 0.1 0.1"'])
 @pytest.mark.parametrize("b", [*KINDS, 'type="box" size="0.1 0.1 0.1"'])
 def test_shapes_of_all_kinds_lie_on_each_other_as_in_mujoco(a, b):
@@ -428,9 +469,6 @@ LEFT_OUT = {
         f'<geom type="plane" size="1 1 1"/><body name="b" pos="0 0 1"><freejoint/>{INERTIAL}<geom size=".1"/>'
         f'<body name="c" pos="1 0 0"><joint/>{INERTIAL}<geom size=".1"/></body></body>',
         options='<option><flag filterparent="disable"/></option>'), 'what carries them; here they do not: "b - c"'),
-    "pair": (mjcf('<body pos="0 0 1"><freejoint/><geom name="a" size=".1"/></body>'
-                  '<geom name="p" type="plane" size="1 1 1"/>',
-                  '<contact><pair geom1="a" geom2="p"/></contact>'), "pairs of <contact>: 1"),
     "limit of a tendon's actuators": (mjcf(_BODY, _TENDON % 'actuatorfrcrange="-1 1"' +
                                            '<actuator><motor tendon="t"/></actuator>'), 'force on the tendon "t"'),
     "armature on a tendon": (mjcf(_BODY, _TENDON % "" +

@@ -63,6 +63,53 @@ def test_the_error_of_a_start_off_the_loops_names_what_helps():
         vt.simulate(plain.model, bent, duration=0.01, dt=1e-3)
 
 
+def parallelogram(off: float) -> str:
+    """A plate on three parallel rods, of which one is longer by ``off`` [m], as in a file that rounds."""
+    ends = {0: 1.0, 1: 1.0 + off, 2: 1.0}
+    rod = '<geom type="capsule" fromto="0 0 0 0.6 0 -0.8" size="0.02" mass="0.2"/>'
+    rods = "".join(f'<body name="rod{k}" pos="{k} 0 0"><joint name="r{k}" axis="0 1 0"/>{rod}'
+                   f'<site name="end{k}" pos="{0.6 * x} 0 {-0.8 * x}"/></body>'
+                   for k, x in ends.items() if k)  # fmt: skip
+    return f"""<mujoco><default><geom contype="0" conaffinity="0"/></default><worldbody>
+      <body name="crank"><joint name="c" axis="0 1 0"/>{rod}
+      <body name="plate" pos="0.6 0 -0.8"><joint name="p" axis="0 1 0"/>
+        <geom type="box" size="1 0.02 0.02" pos="1 0 0" mass="1"/>
+        <site name="pin1" pos="1 0 0"/><site name="pin2" pos="2 0 0"/></body></body>{rods}</worldbody>
+      <equality><connect site1="pin1" site2="end1"/><connect site1="pin2" site2="end2"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("off", [0.0, 2e-7, 5e-6])
+def test_a_rod_too_many_of_rounded_length_is_left_out(off):
+    """The mechanism moves, and the pin that is left out stays as far open as the numbers of the file are rounded."""
+    robot = vt.from_mujoco(parallelogram(off))
+    model = robot.model
+    assert len(model.constraints) == 3 and np.linalg.matrix_rank(model.constraint_jacobian(robot.start), tol=1e-6) == 3
+    run = vt.simulate(model, robot.start, duration=0.3, dt=1e-3, record_every=30)
+    assert np.abs(run.q[-1] - run.q[0]).max() > 0.1
+    for q in run.q:
+        gaps = [np.abs((model.frame_pose(f"pin{k}", q) - model.frame_pose(f"end{k}", q))[:3, 3]).max() for k in (1, 2)]
+        assert max(gaps) < 10 * off + 1e-8
+
+
+def test_rods_whose_lengths_differ_by_more_hold_their_plate():
+    """Such a plate cannot move: nothing of it is left out, and the start is as open as the file has it."""
+    model = vt.from_mujoco(parallelogram(1e-3)).model
+    assert len(model.constraints) == 4
+    with pytest.raises(InputError, match=r"does not satisfy the point .* off by 0\.0008"):
+        vt.independent_constraints(model, model.start, 1e-4)
+    with pytest.raises(InputError, match=r"tolerance=0\.0 must be a positive number"):
+        vt.independent_constraints(model, model.start, tolerance=0.0)
+
+
+def test_limits_of_tendons_over_joints_are_left_out_and_told():
+    """Also where the joints are more than the sites, whose numbers they are not."""
+    text = """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><geom size="0.1" pos="0 0 1"/>
+      <body pos="0 0 1"><joint name="b" axis="0 1 0"/><geom size="0.1" pos="0 0 1"/></body></body></worldbody>
+      <tendon><fixed name="both" limited="true" range="0 1"><joint joint="a" coef="1"/>
+        <joint joint="b" coef="1"/></fixed></tendon></mujoco>"""
+    assert [str(told.text) for told in vt.from_mujoco(text).left_out.of("warning")] == ['the tendon "both": limits']
+
+
 MOCAP = """<mujoco><worldbody><body name="target" mocap="true" pos="0 0 2"/>
   <body name="arm"><joint name="j" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 1 0 0" size="0.05"/>
     <site name="tip" pos="1 0 0"/></body><site name="there" pos="0 0 3"/></worldbody>

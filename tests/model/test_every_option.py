@@ -316,7 +316,7 @@ READ = {
     "ground": "urdf/test_collision.py", "limits": "model/test_joint_limits.py",
     "limit_restitution": "model/test_elastic_limits.py", "meshes": "urdf/test_collision.py",
     "packages": "urdf/test_xacro.py", "xacro": "urdf/test_xacro.py", "trust": "urdf/test_xacro.py",
-    "max_bytes": "urdf/test_urdf_faults.py", "max_depth": "urdf/test_urdf_faults.py",
+    "max_bytes": "urdf/test_urdf_faults.py", "velocity_limits": "model/test_joint_limits.py",
 }  # fmt: skip
 RUNS = {
     "p0": "run/test_doors.py", "t0": "run/test_doors.py", "control": "run/test_doors.py",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import vitree as vt
+from vitree.errors import InputError
 
 INERTIA = '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
 
@@ -116,6 +117,37 @@ def test_velocity_limits_that_a_run_passes_are_told(limits, every):
                                   "the start. Velocity limits are not enforced")  # fmt: skip
     assert not [text for text in vt.simulate(model, v0=[0.3, -0.39], duration=0.1, dt=1e-3).warnings
                 if "velocity" in text]  # fmt: skip
+
+
+def lift(velocity):
+    """An SDF model that falls on a slide."""
+    return (f'<sdf version="1.9"><model name="lift"><link name="cabin"/><joint name="height" type="prismatic">'
+            f"<parent>world</parent><child>cabin</child><axis><xyz>0 0 1</xyz><limit>"
+            f"<velocity>{velocity}</velocity></limit></axis></joint></model></sdf>")  # fmt: skip
+
+
+@pytest.mark.parametrize("make", ["urdf", "mimic", "sdf", "world"])
+def test_readers_enforce_velocity_limits(make):
+    """By a motor or in its fall a joint is never faster than its file says; the readers set what trees have."""
+    def made(word, velocity=0.4):
+        if make in ("urdf", "mimic"):
+            return gripper(-9.0, 9.0, velocity=velocity, velocity_limits=word, gravity=(9.81, 0, 0),
+                           mimic="independent" if make == "urdf" else "reduced")  # fmt: skip
+        if make == "sdf":
+            return vt.load_sdf(lift(velocity), velocity_limits=word)
+        world = vt.World(velocity_limits=word)
+        world.add(vt.read_sdf(lift(velocity), velocity_limits="ignore", gravity=(0, 0, -9.81)), "lift")
+        return world.compile()
+
+    fast, held, zero = made("report"), made("enforce"), made("enforce", velocity=0.0)
+    assert (fast.velocity_limits, held.velocity_limits) == ("report", "enforce")
+    runs = [vt.simulate(model, duration=0.1, dt=1e-3) for model in (fast, held, zero)]
+    moved = [np.abs(np.diff(run.q, axis=0)).max() for run in runs]
+    assert moved[0] > 0.9e-3 and moved[1] == pytest.approx(0.4e-3, abs=1e-12)
+    assert moved[2] == pytest.approx(moved[0], rel=1e-12)  # zero: nobody said what the limit is
+    assert "velocity_limits=\"enforce\" does" in runs[0].warnings[0] and not runs[1].warnings
+    with pytest.raises(InputError, match=r'velocity_limits="hold" is not known; choose from'):
+        made("hold")
 
 
 def test_a_velocity_limit_of_zero_in_a_file_is_told_once():

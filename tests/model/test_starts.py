@@ -110,6 +110,7 @@ def test_rows_that_others_imply_are_left_out():
     model = walker(redundant=True)
     q = standing(model)
     assert "left out" in vt.simulate(model, q, duration=1e-3, dt=1e-3).warnings[0]
+    assert str(vt.feasible_start(model, q)).startswith("moved: no joint; left out, since others imply them: ")
     q[7] += 1e-3
     found = vt.feasible_start(model, q)
     assert len(found.model.constraints) == 4 and len(found.dropped) == 2 and "others imply them" in str(found)
@@ -148,6 +149,37 @@ def test_there_is_no_such_start():
         vt.feasible_start(model, [1.0])
 
 
+def test_a_search_from_elsewhere_leads_out_of_where_no_step_helps():
+    """A tip within a ball to which its link points: at first no turn changes the overlap; another start is found."""
+    tree = vt.Tree("stuck")
+    tree.world.add(vt.fixed(xyz=(0.3, 0, 0.2)), vt.tx("held", kinematic=True), vt.body("ball", 1.0))
+    tree.world.add(vt.fixed(xyz=(0, 0, 0.2)), vt.rz("swing"), vt.fixed(xyz=(0.25, 0, 0)),
+                   vt.body("tip", 1.0, (0.1,) * 3))  # fmt: skip
+    tree.contact(vt.Ground(), *(vt.Contact(name, shapes=[vt.Sphere(0.1)]) for name in ("tip", "ball")))
+    model = tree.compile()
+    found = vt.feasible_start(model)
+    assert not found.near and found.joint == "swing" and model.contact_gaps(found.q).gap.min() > -1e-9
+    vt.simulate(model, found.q, duration=1e-2, dt=1e-3)
+    assert np.array_equal(near_start(model, model.start), model.start)
+
+
+def test_a_body_that_floats_is_moved_to_be_searched_from_as_well():
+    """A ball on a rope that is too long, with a bar across the straight way to where the rope is anchored."""
+    text = """<mujoco><worldbody><site name="hook" pos="0 0 1"/>
+      <body name="bar" pos="0 0 0.7"><joint type="slide" axis="1 0 0" range="-0.001 0.001"/>
+        <geom type="capsule" fromto="-0.5 0 0 0.5 0 0" size="0.02"/></body>
+      <body name="ball"><freejoint/><geom size="0.1" pos="0 0 0.58"/><site name="eye" pos="0 0 0.58"/></body>
+      </worldbody><tendon><spatial limited="true" range="0 0.35"><site site="hook"/><site site="eye"/></spatial>
+      </tendon></mujoco>"""
+    pytest.importorskip("mujoco")
+    model = vt.load_mjcf(text)
+    found = vt.feasible_start(model)
+    assert not found.near and 0.05 < found.base < 0.5 and model.contact_gaps(found.q).gap.min() > -1e-9
+    hook, eye = (model.frame_pose(name, found.q)[:3, 3] for name in ("hook", "eye"))
+    assert np.linalg.norm(hook - eye) < 0.35 + 1e-9
+    vt.simulate(model, found.q, duration=1e-2, dt=1e-3)
+
+
 #: A leg of two hinges on a slide, whose foot is in the floor by 2 mm, with a rod that is open by 1e-6.
 SUNK = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
   <body name="hip" pos="0 0 0.598"><joint name="rail" type="slide" axis="0 0 1"/>
@@ -161,12 +193,21 @@ SUNK = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
   <keyframe><key name="home" qpos="-0.002 0.0873 -0.1746" qvel="0 1 -2"/></keyframe></mujoco>"""
 
 
-def test_starts_of_models_of_mujoco():
-    """The start and the keyframe of the file run; far from them nothing is changed."""
+def test_starts_of_models_of_mujoco(tmp_path):
+    """The start and the keyframe of the file run; far from them nothing is changed, or the keyframe is the start."""
     pytest.importorskip("mujoco")
+    lone = vt.from_mujoco(SUNK[: SUNK.index("<keyframe>")] + "</mujoco>")
+    found = vt.feasible_start(lone.model, lone.model.start)
+    assert not found.near and np.array_equal(lone.start, lone.model.start)  # the thigh is at its limit, shin far off
+    assert not [told for told in lone.report if told.id == "mjcf-start"]
     robot = vt.from_mujoco(SUNK)
-    found = vt.feasible_start(robot.model, robot.model.start)
-    assert not found.near and np.array_equal(robot.start, robot.model.start)  # the thigh is at its limit, shin far off
+    assert [told.text for told in robot.report if told.id == "mjcf-start"] == [
+        'limits, equalities and contacts do not hold near qpos0; runs start at the keyframe "home"']  # fmt: skip
+    assert np.array_equal(robot.start, robot.model.start) and np.array_equal(robot.start, robot.keyframes["home"].q)
+    (tmp_path / "leg.xml").write_text(SUNK)
+    world = vt.World()
+    world.add(tmp_path / "leg.xml", "leg")
+    assert np.array_equal(world.compile().start, robot.start) and "mjcf-start" in {x.id for x in world.tree.report}
     key = robot.keyframes["home"]
     given = robot.from_mujoco(robot.mujoco.key_qpos[0], robot.mujoco.key_qvel[0])
     assert 1e-7 < np.abs(key.q - given[0]).max() < 1e-2

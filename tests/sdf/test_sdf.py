@@ -487,6 +487,15 @@ WRONG = {
 }  # fmt: skip
 
 
+def test_an_empty_link_called_world_is_the_world():
+    """As in files of grippers that Bullet has; the format has reserved the name since."""
+    parts = link("b"), joint("j", "world", "b", "prismatic", "0 0 1")
+    model_ = vt.load_sdf(sdf(model('<link name="world"><pose>0 0 0 0 0 0</pose></link>', *parts), version="1.6"))
+    plain = vt.load_sdf(sdf(model(*parts), version="1.6"))
+    assert [each.id for each in model_.report.of("warning")] == ["link-world"] and model_.nv == plain.nv == 1
+    assert np.array_equal(vt.simulate(model_, duration=0.1, dt=1e-3).q, vt.simulate(plain, duration=0.1, dt=1e-3).q)
+
+
 @pytest.mark.parametrize("rule", WRONG)
 def test_faults_are_errors(rule):
     with pytest.raises(vt.SdfError) as raised:

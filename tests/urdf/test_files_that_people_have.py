@@ -62,6 +62,23 @@ def test_the_error_of_a_joint_that_moves_no_mass_names_what_helps(case):
         assert vt.load_urdf(text, inertia="geometry", **options).singular is None
 
 
+def test_a_body_whose_file_has_a_mass_alone_takes_the_inertia_of_its_shape():
+    """Rotors would not help a free joint, and are not named."""
+    zero = "".join(f" {each}='0'" for each in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    text = robot(link("base", f"<inertial><mass value='1'/><inertia{zero}/></inertial>{BOX}"))
+    with pytest.raises(ModelError, match=r'inertia="geometry" gives the links of a file that of their') as told:
+        vt.simulate(vt.load_urdf(text, base="free"), duration=0.01, dt=1e-3)
+    assert "armature" not in str(told.value)
+    whole = vt.load_urdf(text, base="free", inertia="geometry")
+    np.testing.assert_allclose(whole.crba(whole.neutral())[3:, 3:], np.diag([0.13, 0.1, 0.05]) / 12, atol=1e-12)
+
+
+def test_a_robot_without_mass_has_no_center_of_mass():
+    model = vt.load_urdf(robot(link("base", ""), link("tool", BOX), joint("j", "base", "tool")), armature=1e-3)
+    with pytest.raises(ModelError, match='"r" has no mass, and so no center of mass; inertia="geometry"'):
+        model.center_of_mass(model.neutral())
+
+
 def test_two_hinges_on_one_line_are_not_a_root_without_mass():
     tree = vt.Tree("t")
     tree.world.add(vt.rz("a"), vt.tz(1.0), vt.rz("b"), vt.body("b", 1.0, inertia=np.eye(3)))

@@ -36,7 +36,7 @@ EXPECTED: dict[str, tuple[dict, list[str]]] = {
     "parameter_entity": ({}, ["1 error xml-doctype"]),
     "entity_undefined": ({}, ["1 error xml-syntax"]),
     "size_capped": ({"max_bytes": 300}, ["- error xml-size"]),
-    "depth_capped": ({"max_depth": 4}, ["17 error xml-depth"]),
+    "depth_capped": ({}, ["17 error xml-depth"]),
     "other_format": ({}, ["1 error not-urdf"]),
     "xacro_elements": ({}, ["2 error xacro"]),
     "xacro_properties": ({}, ["6 error xacro"]),

@@ -19,8 +19,8 @@ except ImportError:  # main() says what to install
 #: The panels of a command's help, and the options in each, by the names of parameters.
 PANELS = {
     "Robot": ("base", "mimic", "loops", "root", "inertia", "density", "armature", "packages", "xacro", "trust",
-              "ground", "friction", "restitution", "limits", "limit_restitution", "joint_friction", "gravity",
-              "damping"),
+              "ground", "friction", "restitution", "limits", "limit_restitution", "velocity_limits",
+              "joint_friction", "gravity", "damping"),
     "Start": ("q0", "v0", "speed", "seed"),
     "Control": ("drives", "inputs"),
     "Run": ("duration", "method", "methods", "dt", "solver", "order", "others", "accuracy", "max_halvings",

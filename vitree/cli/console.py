@@ -234,7 +234,8 @@ def _facts_of_model(model: Model) -> dict[str, object]:
         )
     ]
     return {
-        "links": links, "joints": joints, "limits": model.limits, **_facts_of_contacts(model),
+        "links": links, "joints": joints, "limits": model.limits,
+        "velocity_limits": model.velocity_limits, **_facts_of_contacts(model),
         "notes": [finding.text for finding in _gravest_first(model)],
     }  # fmt: skip
 
@@ -276,6 +277,8 @@ def _lines_of_contacts(model: Model) -> list[str]:
         )
     if model.limits != LIMITS[0]:
         lines.append(f"limits of joints: {model.limits}")
+    if model.velocity_limits != LIMITS[0]:
+        lines.append(f"limits of velocities: {model.velocity_limits}")
     return lines
 
 

@@ -153,6 +153,15 @@ class Reading:
             "rebound) to 1. Default: 0.",
         ),
     ] = None
+    velocity_limits: Annotated[
+        str,
+        option(
+            "--velocity-limits",
+            text="Limits of joint velocities of a URDF or SDF file: report (the run warns if a joint exceeds one), "
+            "enforce, or ignore.",
+            complete=one_of(*LIMITS),
+        ),
+    ] = LIMITS[0]
     joint_friction: Annotated[
         str,
         option(
@@ -164,7 +173,7 @@ class Reading:
     ] = "smooth"
 
     def touching(self) -> Keywords:
-        """Return the options ``ground``, ``limits`` and ``limit_restitution`` of ``load_urdf``."""
+        """Return the options of ``load_urdf`` about the ground and limits."""
         surface = {name: value for name in ("friction", "restitution") if (value := getattr(self, name)) is not None}
         if surface and not self.ground:
             raise InputError(f"{', '.join(f'--{name}' for name in surface)}: this is of the ground; give --ground, too")
@@ -172,7 +181,7 @@ class Reading:
             with blaming(f"--{name}"):
                 Ground(**{name: value})
         return {"ground": Ground(**surface) if self.ground else None, "limits": self.limits,
-                "limit_restitution": self.limit_restitution}  # fmt: skip
+                "limit_restitution": self.limit_restitution, "velocity_limits": self.velocity_limits}  # fmt: skip
 
     def options(self, path: Path) -> Keywords:
         """Return the options of ``load_urdf`` for a file."""
@@ -387,8 +396,9 @@ class Start:
         str,
         option(
             "--q0",
-            text="Initial configuration: neutral (all zeros, quaternions 0,0,0,1; moved into enforced limits), random "
-            "(within the joint limits, from --seed), nq numbers separated by commas, in m, rad and quaternions "
+            text="Initial configuration: neutral (all zeros, quaternions 0,0,0,1; moved into enforced limits), "
+            "feasible (the same, moved to where limits, loops and contacts hold together), random (within the joint "
+            "limits, from --seed), nq numbers separated by commas, in m, rad and quaternions "
             "x,y,z,w, or a keyframe as FILE.toml#NAME.",
         ),
     ] = "neutral"
@@ -429,7 +439,7 @@ class Start:
 
     def given(self) -> tuple[str | Sequence[float], str | np.ndarray]:
         """Return q0 and v0 as words or numbers."""
-        q0 = self.q0 if self.q0 in ("neutral", "random") else numbers("--q0", self.q0)
+        q0 = self.q0 if self.q0 in ("neutral", "feasible", "random") else numbers("--q0", self.q0)
         return q0, self.v0 if self.v0 in ("random", "zero") else np.array(numbers("--v0", self.v0))
 
 

@@ -41,10 +41,11 @@ class Stand(Start):
         option(
             "--q0",
             text="Initial configuration: standing (the posture of the robot's SRDF file, on the ground), neutral (all "
-            "zeros, quaternions 0,0,0,1; moved into enforced limits), random (within the joint limits, from --seed), "
-            "nq numbers separated by commas, in m, rad and quaternions x,y,z,w, or a keyframe that vitree play saved, "
-            "as FILE.toml#NAME, with its velocity and targets. auto: standing for legged robots, such as talos, unless "
-            "--v0 is random; otherwise neutral.",
+            "zeros, quaternions 0,0,0,1; moved into enforced limits), feasible (the same, moved to where limits, loops "
+            "and contacts hold together), random (within the joint limits, from --seed), nq numbers separated by "
+            "commas, in m, rad and quaternions x,y,z,w, or a keyframe that vitree play saved, as FILE.toml#NAME, with "
+            "its velocity and targets. auto: standing for legged robots, such as talos, unless --v0 is random; "
+            "otherwise neutral.",
         ),
     ] = "auto"
     v0: Annotated[
@@ -162,7 +163,7 @@ class Stand(Start):
             return None
         posture, why = _known_posture(robot, run, method)
         if posture is None and self.q0 == "standing":
-            raise InputError(f"--q0 standing: {why}; give neutral, random or numbers")
+            raise InputError(f"--q0 standing: {why}; give neutral, feasible, random or numbers")
         return posture
 
 

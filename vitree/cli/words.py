@@ -16,6 +16,7 @@ from vitree.run.arguments import MEANT
 #: Options of the command line by the arguments that they give, where the names differ.
 _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate",
            "scenes": "scene", "friction": "joint-friction", "limit_restitution": "limit-restitution",
+           "velocity_limits": "velocity-limits",
            "record_every": "record-every", "max_halvings": "max-halvings",
            "max_impacts": "max-impacts"}  # fmt: skip
 #: Arguments that have options of their own names.
@@ -31,6 +32,8 @@ _NUMBERS = {
     "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number",
 }
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
+#: The call that brings a start together, which an option does here.
+_FEASIBLE = re.compile(r"(?:model and q of )?(?:vt|vitree)\.feasible_start\(model, q0?\)")
 #: An argument in a text: ``name=`` with a value, or without one.
 _ARGUMENT = re.compile(
     r"""(?<![\w.:/"'-])(?<!--set )(?<!--option )([a-z]\w*)=("[^"]*"|True|None|[-+]?\d[\d.e+-]*\b)?(?![\w/([]|\.\w)"""
@@ -39,6 +42,7 @@ _ARGUMENT = re.compile(
 
 def in_options(text: str, line: Sequence[str] = ()) -> str:
     """Return a text of the library with options in place of arguments of Python; ``line`` is as for option_of."""
+    text = _FEASIBLE.sub("--q0 feasible", text)
     return _ARGUMENT.sub(lambda found: _written(found[0], option_of(found[1], line), found[2]), text)
 
 

@@ -62,7 +62,8 @@ def world_of(things: Things, gravity: str) -> tuple[World, bool]:
         touching = things.touching()
         ground = None if things.ground is False else touching["ground"] or Ground()
         limits = "enforce" if things.limits == LIMITS[0] else things.limits
-        world = World(ground=ground, gravity=tuple(numbers("--gravity", gravity)), limits=limits)
+        world = World(ground=ground, gravity=tuple(numbers("--gravity", gravity)), limits=limits,
+                      velocity_limits=things.velocity_limits)  # fmt: skip
         parts = [given(word) for word in things.robots]
         for part in parts:
             _add(world, things, part)
@@ -89,7 +90,8 @@ def _add(world: World, things: Things, part: Given) -> None:
     if not part.file.endswith(".sexpr"):
         path = find(part.file)
         read = things.options_of(path, part.file)
-        options = {key: value for key, value in read.items() if key not in ("base", "gravity", "ground", "limits")}
+        of_world = "base", "gravity", "ground", "limits", "velocity_limits"
+        options = {key: value for key, value in read.items() if key not in of_world}
         options |= own
         if is_mjcf(path) or is_sdf(path):
             options["contacts"] = things.ground is not False

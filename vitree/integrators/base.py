@@ -275,7 +275,8 @@ class Integrator:
         if _knows(type(self), model):
             return
         which = acting(model)
-        leave = {"contacts": "leave out ground and contacts", 'limits="enforce"': 'take limits="report"'}
+        leave = {"contacts": "leave out ground and contacts", 'limits="enforce"': 'take limits="report"',
+                 'velocity_limits="enforce"': 'take velocity_limits="report"'}  # fmt: skip
         remedies = [leave.get(each, f"leave out {each}") for each in which]
         raise ModelError(
             f'"{model.name}" has {" and ".join(which)}, which the method {self.name} does not support; use '

@@ -50,8 +50,8 @@ def why_singular(flat: Flat) -> str | None:
         locked, rotor = flat.kinematic[starts[i]], float(flat.armature[starts[i]])
         if not locked and not (turning > 0 or moving > 0 or rotor > 0):
             return (
-                f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; {ROTORS}, '
-                f"{SHAPES}; or give a body below the joint a mass, or make the joint fixed"
+                f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; '
+                f"{_remedies(len(squares[0]))}; or give a body below the joint a mass, or make the joint fixed"
             )
         scale = np.sqrt(squares[0] * turning + squares[1] * moving + rotor)
         U = felt[i] @ S
@@ -59,7 +59,7 @@ def why_singular(flat: Flat) -> str | None:
         if not locked and _least(D, scale) <= LEAST:
             alone = _least(S.T @ carried[i] @ S, scale) <= LEAST
             root = kinds[i] == FREE and parents[i] < 0 and not (flat.mass[i] or flat.inertia[i].any())
-            return _of_root(joint_of(flat, i)) if root else _reason(joint_of(flat, i), alone)
+            return _of_root(joint_of(flat, i)) if root else _reason(joint_of(flat, i), alone, len(scale))
         k = parents[i]
         if k >= 0:
             left = felt[i] if locked else felt[i] - U @ (U.T * (1.0 / D) if len(D) == 1 else np.linalg.solve(D, U.T))
@@ -144,8 +144,9 @@ def why_singular_at(flat: Flat, pivots: np.ndarray) -> str | None:
         return None
     # the last: those before it stand on it
     k = int(np.flatnonzero(~(felt & moved))[-1])
-    name = next(j.name for j in flat.joints if j.v_slice.start <= k < j.v_slice.stop)
-    return f"in this configuration {_reason(name, not moved[k])}, or start elsewhere"
+    joint = next(j for j in flat.joints if j.v_slice.start <= k < j.v_slice.stop)
+    size = joint.v_slice.stop - joint.v_slice.start
+    return f"in this configuration {_reason(joint.name, not moved[k], size)}, or start elsewhere"
 
 
 def joint_of(flat: Flat, body: int) -> str:
@@ -163,11 +164,17 @@ def _least(D: np.ndarray, scale: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(D / np.outer(scale, scale))[0])
 
 
-def _reason(name: str, alone: bool) -> str:
+def _remedies(size: int) -> str:
+    """What to give to a joint of so many coordinates; those of several have no rotors."""
+    return f"{ROTORS}, {SHAPES}" if size == 1 else 'inertia="geometry" gives the links of a file that of their shapes'
+
+
+def _reason(name: str, alone: bool, size: int) -> str:
     if alone:
         return (
             f'the joint "{name}" feels no inertia, which makes the mass matrix singular: all mass that it moves lies '
-            f"on its axis; {ROTORS}; or give a body below it an inertia or a mass off the axis, or make it fixed"
+            f"on its axis; {_remedies(size)}; or give a body below it an inertia or a mass off the axis, or make it "
+            "fixed"
         )
     return (
         f'the joint "{name}" can move with the joints below it without moving any mass, so the mass matrix is '

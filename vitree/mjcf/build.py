@@ -21,7 +21,7 @@ from vitree.mjcf.actuators import MakeControls, add_actuators
 from vitree.mjcf.contacts import add_contacts, drawn
 from vitree.mjcf.equalities import equality_constraints, tendon_loads
 from vitree.mjcf.names import Findings, Names, listed, matrix
-from vitree.model.configurations import independent_constraints
+from vitree.model.configurations import ROUNDED, independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.elements import Body, Element, Fixed, Limits, ball, free, screw
@@ -258,7 +258,7 @@ class Builder:
         tree.constraints = kept
         with suppress(VitreeError):  # the start may not satisfy them
             model = Model(tree.flatten())
-            around = independent_constraints(model, model.start)
+            around = independent_constraints(model, model.start, ROUNDED)
         if len(around) < len(rows):
             where = ", some of them around the start only, where a run must start" if len(around) < len(kept) else ""
             self.findings.say("loops", f"{len(rows) - len(around)} of {len(rows)} equations of equalities are "
@@ -275,9 +275,8 @@ class Builder:
                 f"{model.opt.viscosity:g}")  # fmt: skip
         if mocap := [self.names.body[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0]:
             say("body", f"mocap bodies, which do not move: {listed(mocap)}")
-        for count, what in (("nflex", "flexible bodies"), ("nplugin", "plugins"), ("npair", "pairs of <contact>")):
+        for count, rule, what in (("nflex", "body", "flexible bodies"), ("nplugin", "plugin", "plugins")):
             if number := int(getattr(model, count, 0)):
-                rule = {"nflex": "body", "nplugin": "plugin", "npair": "contact-pair"}[count]
                 say(rule, f"{what}: {number}")
         if self.limited:
             say("limits", {

@@ -168,8 +168,13 @@ class _Geoms:
         mujoco.mj_kinematics(model, data)
         self.xpos, self.xmat = data.geom_xpos, data.geom_xmat.reshape(-1, 3, 3)
         self.kinds = mujoco.mjtGeom
-        types, affinities = model.geom_contype, model.geom_conaffinity
-        can = np.flatnonzero((types != 0) | (affinities != 0)).tolist()
+        #: those of <contact>, which touch whatever else is said, by their geoms
+        self.explicit = {
+            frozenset((int(a), int(b))): k
+            for k, (a, b) in enumerate(zip(model.pair_geom1, model.pair_geom2, strict=True))
+        }
+        can = np.flatnonzero((model.geom_contype != 0) | (model.geom_conaffinity != 0)).tolist()
+        can = sorted({*can}.union(*self.explicit))
         self.planes = [k for k in can if int(model.geom_type[k]) == self.kinds.mjGEOM_PLANE]
         self.solids = [k for k in can if int(model.geom_type[k]) != self.kinds.mjGEOM_PLANE]
         self.coefficients = np.array(model.geom_friction)
@@ -183,6 +188,8 @@ class _Geoms:
         model = self.model
         one, other = int(model.geom_bodyid[a]), int(model.geom_bodyid[b])
         welds = int(model.body_weldid[one]), int(model.body_weldid[other])
+        if frozenset((a, b)) in self.explicit and welds[0] != welds[1]:
+            return True
         if welds[0] == welds[1] or tuple(sorted((one, other))) in self.excluded:
             return False
         if not self.parents_touch and all(welds):
@@ -193,18 +200,25 @@ class _Geoms:
         return bool((bits[0][0] & bits[1][1]) | (bits[1][0] & bits[0][1]))
 
     def friction(self, a: int, b: int) -> Friction:
-        """The friction of a pair: the larger, or that of the geom with priority; none of frictionless contacts."""
+        """The friction of a pair: its own, the larger, or that of the geom with priority; none without friction."""
+        if (pair := self.explicit.get(frozenset((a, b)))) is not None:
+            slide, other, *others = map(float, self.model.pair_friction[pair])
+            return _of_dim(int(self.model.pair_dim[pair]), max(slide, other), others[0], max(others[1:]))
         rank = [int(self.model.geom_priority[k]) for k in (a, b)]
         return self.friction_of(*([a, b] if rank[0] == rank[1] else [a if rank[0] > rank[1] else b]))
 
     def friction_of(self, *geoms: int) -> Friction:
         """The larger friction of geoms, and as much of it as the larger ``condim`` has."""
         condim = max(int(self.model.geom_condim[k]) for k in geoms)
-        slide, spin, roll = map(float, self.coefficients[list(geoms)].max(axis=0))
-        spin, roll = spin if condim > 3 else 0.0, roll if condim > 4 else 0.0
-        if condim == 1 or not slide:
-            return 0.0
-        return (slide, spin, roll) if spin or roll else slide
+        return _of_dim(condim, *map(float, self.coefficients[list(geoms)].max(axis=0)))
+
+
+def _of_dim(condim: int, slide: float, spin: float, roll: float) -> Friction:
+    """As much of the coefficients of friction as a contact of so many dimensions has."""
+    spin, roll = spin if condim > 3 else 0.0, roll if condim > 4 else 0.0
+    if condim == 1 or not slide:
+        return 0.0
+    return (slide, spin, roll) if spin or roll else slide
 
 
 def add_contacts(
@@ -339,6 +353,10 @@ def _tell(
     if each_other:
         findings.say("contact-friction", "bodies that touch each other have the larger friction of their contacts with "
                      "the ground, which may be more than their own")  # fmt: skip
+    uneven = [k for k in range(model.npair) if model.pair_friction[k, 0] != model.pair_friction[k, 1]]
+    if uneven:
+        text = "pairs of <contact> whose friction differs by direction, which here is the larger: "
+        findings.say("contact-friction", text + str(len(uneven)))
     findings.say("contact-soft", "softness of contacts: solref, solimp, margin and gap; contacts are rigid here")
     if np.any(getattr(model, "geom_surfacevel", 0.0)) or np.any(getattr(model, "geom_adhesion", 0.0)):
         findings.say("contact-shape", "adhesion and velocities of surfaces")

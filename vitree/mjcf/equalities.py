@@ -158,9 +158,10 @@ def _rope(model: MjModel, names: Names, name: str, k: int) -> Rope | None:
 
     low, high = model.tendon_range[k].tolist()
     at = slice(int(model.tendon_adr[k]), int(model.tendon_adr[k] + model.tendon_num[k]))
+    if {*model.wrap_type[at].tolist()} != {int(mujoco.mjtWrap.mjWRAP_SITE)} or low > 0 or high <= 0:
+        return None
     sites = model.wrap_objid[at].tolist()
-    bodies = {int(model.body_weldid[model.site_bodyid[site]]) for site in sites}
-    if {*model.wrap_type[at].tolist()} != {int(mujoco.mjtWrap.mjWRAP_SITE)} or low > 0 or high <= 0 or len(bodies) < 2:
+    if len({int(model.body_weldid[model.site_bodyid[site]]) for site in sites}) < 2:
         return None
     return Rope(tuple((names.site[site], (0.0, 0.0, 0.0)) for site in sites), high, label=name)
 

@@ -22,6 +22,7 @@ RULES = {
     "limits": "note",
     "friction": "note",
     "loops": "note",
+    "start": "warning",
 }
 #: Rules of what is left out.
 LEFT_OUT = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.engines.mujoco import States
-from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.errors import InputError, ModelError, UnknownNameError, VitreeError
 from vitree.findings import Finding, Report
 from vitree.geometry.meshes import GivenMeshes, checked_meshes
 from vitree.mechanism.contacts import LIMITS, Ground
@@ -21,7 +22,7 @@ from vitree.mjcf.build import Builder
 from vitree.mjcf.files import compiled
 from vitree.mjcf.names import left_out
 from vitree.model.model import Model
-from vitree.model.starts import near_start
+from vitree.model.starts import near_start, start_beside
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages
 from vitree.urdf.transmissions import checked_numbers, numbers_by
@@ -115,7 +116,8 @@ class MujocoRobot:
     def start(self) -> np.ndarray:
         """The configuration (nq,) in which the model is drawn, ``qpos0`` [m or rad]; within limits that hold.
 
-        Where a :func:`vitree.feasible_start` is within 1 cm and 1 degree of it, it is that.
+        Where a :func:`vitree.feasible_start` is within 1 cm and 1 degree of it, it is that. Where there is none, it is
+        that of the first keyframe that leads to one, which the finding ``mjcf-start`` tells.
         """
         return near_start(self.model, self.model.start)
 
@@ -125,12 +127,9 @@ class MujocoRobot:
 
         Where a :func:`vitree.feasible_start` is within 1 cm and 1 degree of a keyframe, its q is that.
         """
-        import mujoco
-
         found: dict[str, Keyframe] = {}
         for k in range(self.mujoco.nkey):
-            name = mujoco.mj_id2name(self.mujoco, mujoco.mjtObj.mjOBJ_KEY, k) or f"key{k}"
-            q, v = self.from_mujoco(self.mujoco.key_qpos[k], self.mujoco.key_qvel[k])
+            name, q, v = _keyframe(self.mujoco, self._states, k)
             near = near_start(self.model, q)
             if near is not q and self.model.constraints and v.any():
                 v = self.model.project_velocity(near, v)
@@ -242,7 +241,39 @@ def _read(
             builder.tree.flatten()
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
+    if model.nkey:
+        with suppress(VitreeError):  # what cannot run says so when it is to run
+            if told := _start_at_keyframe(model, builder.tree):
+                builder.findings.say("start", told)
+                builder.tree.report = builder.findings.report()
     return MujocoRobot(model, builder.tree, builder.controls)
+
+
+def _keyframe(model: MjModel, states: States, k: int) -> tuple[str, np.ndarray, np.ndarray]:
+    """Return name, q (nq,) and v (nv,) of a keyframe [m, rad, m/s, rad/s]."""
+    import mujoco
+
+    name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_KEY, k) or f"key{k}"
+    return name, *states.from_mujoco(model.key_qpos[k], model.key_qvel[k])
+
+
+def _start_at_keyframe(model: MjModel, tree: Tree) -> str:
+    """Let a tree start at a keyframe if no feasible start is near ``qpos0``; return the text of a finding, or ""."""
+    whole = Model(tree.flatten())
+    drawn = start_beside(whole, whole.start)
+    if drawn is not None and drawn.near:
+        return ""
+    states = States(whole)
+    for k in range(model.nkey):
+        name, q, _ = _keyframe(model, states, k)
+        if (found := start_beside(whole, q)) is not None:
+            tree.start = {joint.name: tuple(found.q[joint.q_slice].tolist()) for joint in whole.joints}
+            far = f"the base by {found.base:.2g} m"
+            if found.joint:
+                far = f'"{found.joint}" by {found.displacement:.2g} m or rad'
+            moved = "" if found.near else f", moved to where they do, {far} at most"
+            return f'limits, equalities and contacts do not hold near qpos0; runs start at the keyframe "{name}"{moved}'
+    return ""
 
 
 #: Options of :func:`from_mujoco`.

@@ -292,6 +292,11 @@ def no_result(model: Any, what: str, given: Mapping[str, object]) -> InputError 
             place = ", ".join(map(str, np.unravel_index(int(x.argmax()), x.shape)))
             number = as_numbers(value).ravel()[x.argmax()]
     if largest < 1e50 or name is None:
+        if what == "center_of_mass" and not model.total_mass:
+            return ModelError(
+                f'"{model.name}" has no mass, and so no center of mass; inertia="geometry" gives the links of a file '
+                "the mass of their shapes"
+            )
         return ModelError(
             f'{what} of "{model.name}" is infinite or NaN at ordinary arguments: masses, inertias or loads are too '
             "large or too small for floating point, or the mass matrix is singular there"

@@ -36,6 +36,8 @@ INDEPENDENT = 1e-10
 CLEARLY = 1e-12
 #: An equation is implied by others to within this, in sizes of the mechanism: angles in files are often rounded.
 IMPLIED = 1e-4
+#: Points of closed loops in files miss each other by this much [m or rad] where their numbers are rounded.
+ROUNDED = 1e-5
 #: Ways to a closed loop that are tried, from the start and from places up to SPREAD [m or rad] around it, each until
 #: directions that must face the same way do so to within ROUGHLY.
 ATTEMPTS, SPREAD, ROUGHLY = 8, 2.0, 1e-6
@@ -118,15 +120,18 @@ def satisfy_constraints(
 @np.errstate(all="ignore")
 def _descended(
     model: Model, q: np.ndarray, free: np.ndarray, tolerance: float, most: int,
-    rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], least: float = 1e-12,
 ) -> np.ndarray:
-    """Return the configuration near q at which Gauss-Newton's method on ``rows`` ends, after ``most`` corrections."""
+    """Return the configuration near q at which Gauss-Newton's method on ``rows`` ends, after ``most`` corrections.
+
+    Singular values below ``least`` times the largest count as zero.
+    """
     for _ in range(most):
         h, Dh = (x[0] for x in rows(q[None]))
         if np.abs(h).max(initial=0.0) <= tolerance:
             break
         step = np.zeros(model.nv)
-        step[free] = -np.linalg.lstsq(Dh[:, free], h, rcond=1e-12)[0]
+        step[free] = -np.linalg.lstsq(Dh[:, free], h, rcond=least)[0]
         if not np.isfinite(step).all():  # the slopes are next to zero
             break
         # no joint by more than half a radian or metre at once
@@ -186,7 +191,7 @@ def dependent(Dh: np.ndarray) -> list[int]:
 
 
 @guarded
-def independent_constraints(model: Model, q: ArrayLike | None = None) -> list[Any]:
+def independent_constraints(model: Model, q: ArrayLike | None = None, tolerance: float = CONSISTENT) -> list[Any]:
     """Return the model's constraints without those that the ones before them imply.
 
     Parameters
@@ -197,6 +202,9 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list[An
         kept: of a hinge that closes a plane loop, the three equations out of the plane. With a configuration
         that satisfies all of them, also where this is so only around it, as in a Bennett linkage; a run must
         then start there, since elsewhere the rest may hold where the whole does not.
+    tolerance : float
+        How far q may miss the constraints [m or rad]. Above the default, those are left out as well that the others
+        imply up to such errors, as in a parallelogram whose lengths a file has rounded.
 
     Returns
     -------
@@ -205,24 +213,32 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list[An
     Raises
     ------
     InputError
-        If q does not satisfy the constraints.
+        If q does not satisfy the constraints, or the tolerance is no positive number.
     ModelError
         Without q, if a constraint holds in every configuration, but the wrong way round.
     """
     of_kind(model, Model, "model", "a Model")
+    if not 0 < real(tolerance) < np.inf:
+        raise InputError("tolerance", tolerance, "must be a positive number")
+    tolerance = real(tolerance)
+    rounded = tolerance > CONSISTENT
     flat, rng, count = model.flat, np.random.default_rng(0), len(model.constraints)
     free = ~np.asarray(flat.kinematic, dtype=bool)
     if q is None:
         places = [model.integrate(model.neutral(), rng.normal(size=model.nv) * free) for _ in range(6)]
     else:
         places = [model.validate_configuration(q)]
-        require_satisfied(model, places[0])
+        require_satisfied(model, places[0], tolerance)
         for _ in range(6):  # along what the constraints allow, and back to them
             _, s, Vt = np.linalg.svd(model._constraint_rows(places[-1][None])[1][0] * free)
-            allowed = Vt[int((s > INDEPENDENT).sum()) :]
-            step = 0.5 * (rng.normal(size=len(allowed)) @ allowed) * free
+            allowed = Vt[int((s > (IMPLIED if rounded else INDEPENDENT)).sum()) :]
+            moved = model.integrate(places[-1], 0.5 * (rng.normal(size=len(allowed)) @ allowed) * free)
+            if rounded:
+                moved = _descended(model, moved, free, CONSISTENT, 40, model._constraint_rows, IMPLIED)
+                places += [moved] if _holds(model, moved, tolerance) else []
+                continue
             try:
-                places.append(satisfy_constraints(model, model.integrate(places[-1], step)))
+                places.append(satisfy_constraints(model, moved))
             except ConvergenceError:
                 continue
     h, rows = model._constraint_rows(np.array(places))
@@ -284,12 +300,12 @@ def _spanning(rows: np.ndarray, rank: int) -> list[int]:
     return sorted(chosen)
 
 
-def require_satisfied(model: Model, q: np.ndarray) -> None:
-    """Raise if a configuration misses the model's constraints.
+def require_satisfied(model: Model, q: np.ndarray, tolerance: float = CONSISTENT) -> None:
+    """Raise if a configuration misses the model's constraints by more than a tolerance [m or rad].
 
     Raises an InputError if it does; the text names the constraint and the remedy.
     """
-    if not _holds(model, q, CONSISTENT):
+    if not _holds(model, q, tolerance):
         worst, off, _ = _worst(model, q)
         remedy = "take q0 = vitree.satisfy_constraints(model, q0)"
         if model.has_contact:  # which a configuration that satisfies them may miss

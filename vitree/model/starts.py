@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,8 @@ from vitree.mechanism.flat import limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded
 from vitree.model.configurations import (
+    ATTEMPTS,
+    SPREAD,
     ZERO,
     amiss_at,
     dependent,
@@ -30,12 +33,16 @@ from vitree.model.placement import WALL, up_of, ways_up
 
 #: Corrections at most, and the largest change of a coordinate in one [m or rad].
 MOST, LARGEST = 50, 0.3
+#: Corrections in a row that gain nothing, after which a search ends.
+STALE = 12
 #: Contacts whose gap is smaller may close in a correction [m].
 REACH = 5e-3
 #: How many faults a text has, the gravest first.
 NAMED = 3
 #: What of a unit row may be outside of the span of those that imply it.
 IMPLIED_AT = 1e-7
+#: The share of the spread of places to search from by which what floats is moved.
+FLOATS = 0.05
 #: A start is near if no joint and no base moved by more [m, rad].
 NEAR, TURNED = 1e-2, np.radians(1.0)
 
@@ -90,11 +97,11 @@ class FeasibleStart:
         floats = f", the base by {self.base:.3g} m and {self.turn:.3g} rad" if self.base or self.turn else ""
         dropped = f"; left out, since others imply them: {', '.join(self.dropped)}" if self.dropped else ""
         more = f" and {len(self.amiss) - NAMED} more" if len(self.amiss) > NAMED else ""
-        return f"{'; '.join(self.amiss[:NAMED])}{more}; moved: {moved}{floats}{dropped}"
+        amiss = f"{'; '.join(self.amiss[:NAMED])}{more}; " if self.amiss else ""
+        return f"{amiss}moved: {moved}{floats}{dropped}"
 
 
 @explain_calls
-@guarded
 def feasible_start(model: Model, q: ArrayLike | None = None) -> FeasibleStart:
     """Return a start near q at which enforced limits, constraints and contacts hold together.
 
@@ -121,31 +128,55 @@ def feasible_start(model: Model, q: ArrayLike | None = None) -> FeasibleStart:
     Coordinates are moved to enforced limits, where nothing constrains them, and what floats is lifted out of the
     ground. Then the smallest change of the coordinates, each weighed by its inertia, is searched for by steps of
     sequential quadratic programming: constraints are equations, limits and contacts that may close are inequalities.
+    If that does not succeed, the search begins at other places, drawn ever farther from q, always the same ones.
     Coordinates that are prescribed stay. Where constraints depend on each other at the result, those that the ones
     before imply are left out, as by :func:`vitree.independent_constraints`.
     """
     of_kind(model, Model, "model", "a Model")
-    given = model.start if q is None else model.validate_configuration(q)
+    return _found(model, model.start if q is None else model.validate_configuration(q), ATTEMPTS)
+
+
+@guarded
+def _found(model: Model, given: np.ndarray, attempts: int) -> FeasibleStart:
+    """The same for a checked q (nq,), by a search from so many places around it, at least 1."""
     full: Model = model.full
     start = np.asarray(model.expand(given))
     faults = sorted(_wrong(full, start), key=lambda fault: -fault[1])
     amiss = tuple(f"{what} by {off:.3g}" for what, off in faults)
     end = start
     if amiss:
-        found = _together(full, _lifted(full, start if full.constraints else within_limits(full, start)))
-        if found is None and full.constraints:
-            found = _together(full, _lifted(full, satisfy_constraints(full, start)))
-        if found is None or _wrong(full, found):
-            left = _wrong(full, start if found is None else found)
-            worst, off = max(left, key=lambda each: each[1])
+        ends = (_together(full, at) for at in _places(full, start, attempts))
+        found = next((each for each in ends if each is not None and not _wrong(full, each)), None)
+        if found is None:
+            worst, off = faults[0]
+            limits = ', or take limits="report"' if full.limits == "enforce" else ""
             raise ConvergenceError(
                 f"no start near q satisfies limits, constraints and contacts together: {worst} by {off:.3g}; start in "
-                "another configuration", time=np.nan, residual=off, iterations=MOST,
+                f"another configuration{limits}", time=np.nan, residual=off, iterations=MOST,
             )  # fmt: skip
         end = found
     lean, dropped = _independent(model, end)
     at = given if end is start else (end if model is full else model.contract(end))  # type: ignore[attr-defined]
     return FeasibleStart(lean, at, amiss, dropped, *_moved(full, start, end))
+
+
+def _places(model: Model, q: np.ndarray, attempts: int) -> Iterator[np.ndarray]:
+    """Yield configurations (nq,) from which to search for a start near q: q itself, and others ever farther from it."""
+    yield _lifted(model, q if model.constraints else within_limits(model, q))
+    rng, spread = np.random.default_rng(0), np.where(model.flat.kinematic, 0.0, SPREAD / ATTEMPTS)
+    for joint in model.joints:
+        if joint.kind == "free":
+            spread[joint.v_slice] *= FLOATS
+    for attempt in range(attempts):
+        at = model.integrate(q, rng.normal(size=model.nv) * (attempt * spread))
+        at = within_limits(model, at) if attempt else at
+        if model.constraints:
+            try:
+                at = satisfy_constraints(model, at)
+            except ConvergenceError:
+                continue
+        if attempt or model.constraints:
+            yield _lifted(model, at)
 
 
 def _wrong(model: Model, q: np.ndarray) -> list[tuple[str, float]]:
@@ -155,11 +186,16 @@ def _wrong(model: Model, q: np.ndarray) -> list[tuple[str, float]]:
 
 def near_start(model: Model, q: np.ndarray) -> np.ndarray:
     """Return the feasible start (nq,) near a checked q (nq,) [m or rad], or q if there is none that is near."""
+    found = start_beside(model, q)
+    return q if found is None or not found.near else found.q
+
+
+def start_beside(model: Model, q: np.ndarray) -> FeasibleStart | None:
+    """Return the feasible start to which a search from a checked q (nq,) alone leads [m or rad], or None."""
     try:
-        found = feasible_start(model, q)
+        return _found(model, q, 1)
     except (VitreeError, np.linalg.LinAlgError):
-        return q
-    return found.q if found.near else q
+        return None
 
 
 def _moved(model: Model, start: np.ndarray, end: np.ndarray) -> tuple[str, float, float, float, bool]:
@@ -260,6 +296,7 @@ def _together(model: Model, q: np.ndarray) -> np.ndarray | None:
 
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     still = np.zeros(model.nv)
+    best, stale = np.inf, 0
     for _ in range(MOST):
         h, rows = np.empty(0), np.empty((0, model.nv))
         if model.constraints:
@@ -279,6 +316,9 @@ def _together(model: Model, q: np.ndarray) -> np.ndarray | None:
         wrong = np.abs(h[:equations]).max(initial=0.0), -h[equations:].min(initial=0.0)
         if max(wrong) <= ZERO:
             return q
+        best, stale = (max(wrong), 0) if max(wrong) < 0.99 * best else (best, stale + 1)
+        if stale > STALE:
+            return None
         inertia = np.diagonal(model.crba(q)).copy()
         inertia[inertia <= 0] = max(inertia.max(initial=0.0), 1.0)
         root = np.where(free, 1 / np.sqrt(inertia), 0.0)

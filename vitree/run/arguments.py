@@ -34,7 +34,7 @@ from vitree.model.changes import after_changes, changes_of
 from vitree.model.configurations import satisfy_constraints, within_limits
 from vitree.model.model import Model
 from vitree.model.placement import place_on_ground
-from vitree.model.starts import near_start
+from vitree.model.starts import feasible_start, near_start
 from vitree.model.system import System
 from vitree.model.user_inputs import Inputs, LimitedTorque
 from vitree.results.recording import Recording
@@ -592,8 +592,8 @@ def start_of(system: Any, seed: int, q0: ArrayLike = "neutral", v0: str | np.nda
     system : Model, or another System
     seed : int
         Zero or above. q is drawn by ``np.random.default_rng([seed, 0])``, v by ``[seed, 1]``.
-    q0 : "neutral", "random" or (nq,) array [m or rad]
-        Random: within the limits of the joints.
+    q0 : "neutral", "feasible", "random" or (nq,) array [m or rad]
+        Feasible: as of :func:`vitree.feasible_start`. Random: within the limits of the joints.
     v0 : "random", "zero" or (nv,) array [m/s or rad/s]
         Random: each entry normal with deviation ``speed``.
     speed : float
@@ -626,11 +626,16 @@ def configuration_of(system: Any, seed: int, q0: ArrayLike = "neutral", on_groun
         if not hasattr(system, "random_configuration"):
             raise InputError("q0", q0, f': "{system.name}" has no limits to draw from; give neutral, or numbers')
         q = system.random_configuration(np.random.default_rng([seed, 0]))
-    elif q0 == "neutral":
+    elif q0 in ("neutral", "feasible"):
         q = system.start
-        q = within_limits(system, q) if isinstance(system, Model) else q
+        q = within_limits(system, q) if isinstance(system, Model) and q0 == "neutral" else q
     else:
-        raise InputError("q0", q0, "must be neutral, random or numbers")
+        raise InputError("q0", q0, "must be neutral, feasible, random or numbers")
+    if q0 == "feasible" and isinstance(system, Model):
+        if on_ground:
+            with contextlib.suppress(ModelError):
+                q = place_on_ground(system, q)
+        return feasible_start(system, q).q
     q = satisfy_constraints(system, q) if system.constraints else q
     if on_ground and isinstance(system, Model):
         with contextlib.suppress(ModelError):  # a base that does not move, as an arm's, stays where it is

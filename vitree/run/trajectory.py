@@ -66,7 +66,7 @@ NO_MOTION = 1e12
 OR_IMPLICIT = ', or a method that solves for damping and drives: method="midpoint".'
 #: What a warning of velocity limits says in the end.
 OF_SPEEDS = (
-    'Velocity limits are not enforced; tree.velocity_limits = "enforce" does, and the effort of a drive with '
+    'Velocity limits are not enforced; velocity_limits="enforce" does, and the effort of a drive with '
     'velocity_limit= vanishes at that speed. limits="ignore" suppresses this warning.'
 )
 #: Largest share of the velocity that the last term of a Gauss step's polynomial may have.

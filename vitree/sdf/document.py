@@ -123,12 +123,12 @@ class Document:
     path : Path or None
     packages : packages, optional
         Folders of models, as of :class:`vitree.urdf.paths.Places`.
-    max_bytes, max_depth : int
+    max_bytes : int
     """
 
-    def __init__(self, file: Source, path: Path | None, packages: Packages | None, max_bytes: int, max_depth: int):
+    def __init__(self, file: Source, path: Path | None, packages: Packages | None, max_bytes: int):
         self.file, self.packages = file, packages
-        self.max_bytes, self.max_depth = max_bytes, max_depth
+        self.max_bytes = max_bytes
         self.included = 0
         self.root = self._root(path)
 
@@ -224,6 +224,9 @@ class Document:
             text = f'the name "{shown(visible(name))}" of a {node.tag} has invisible characters, written here as \\x..'
             self.file.say("name-characters", text, node)
         if node.tag == "link" and name == WORLD:
+            if all(child.tag == "pose" for child in node):
+                self.file.say("link-world", f'an empty link of the {scope.what} is called "{WORLD}"', node)
+                return
             self.file.say("name-reserved", f'a link of the {scope.what} is called "{WORLD}"', node)
         if not name:
             self.file.say("name-missing", f'a <{node.tag}> of the {scope.what} has no "name"', node)
@@ -309,7 +312,7 @@ class Document:
         except OSError as error:
             self.file.say("include-missing", f'the file of "{shown(uri)}" cannot be read: {error.strerror}', node)
             return None
-        source = Source(name, data, max_bytes=self.max_bytes, max_depth=self.max_depth, known=None, rules=RULES,
+        source = Source(name, data, max_bytes=self.max_bytes, known=None, rules=RULES,
                         error=SdfError)  # fmt: skip
         self.file.findings += source.findings
         for part in source.root.iter():

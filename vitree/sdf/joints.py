@@ -161,6 +161,8 @@ def _bounds(document: Document, axis: Node, what: str) -> dict[str, float]:
     read = {tag: _number(document, limit.find(tag), what, none, finite=False) for tag, none in usual.items()}
     found = {tag: math.inf for tag in ("effort", "velocity") if not 0 <= read[tag] < UNLIMITED}
     found |= {tag: read[tag] for tag in ("effort", "velocity") if tag not in found}
+    if zero := [tag for tag in ("effort", "velocity") if found[tag] == 0]:
+        document.file.say("limit-zero", f"the {' and '.join(zero)} limit of {what} is zero; it is kept as data", limit)
     lower, upper = (x if abs(x) < UNLIMITED else math.copysign(math.inf, x) for x in (read["lower"], read["upper"]))
     if lower > upper:
         text = f"the limits of {what} are inverted: {lower:g} > {upper:g}; they are ignored"

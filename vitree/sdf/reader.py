@@ -38,8 +38,8 @@ BASES = ("auto", "free", "fixed")
 GRAVITY = (0.0, 0.0, -9.8)
 #: Options of :func:`load_sdf` that are not those of :func:`load_urdf`, or have other defaults.
 _OWN = {"gravity": None, "contacts": True, "limits": "enforce"}
-_AS_URDF = ("name", "ground", "limit_restitution", "friction", "inertia", "density", "armature", "meshes", "packages",
-            "max_bytes", "max_depth")  # fmt: skip
+_AS_URDF = ("name", "ground", "limit_restitution", "velocity_limits", "friction", "inertia", "density", "armature",
+            "meshes", "packages", "max_bytes")  # fmt: skip
 
 
 class SdfOptions(TypedDict, total=False):
@@ -51,6 +51,7 @@ class SdfOptions(TypedDict, total=False):
     ground: Ground | None
     limits: str
     limit_restitution: float | Mapping[str, float] | None
+    velocity_limits: str
     friction: str
     inertia: str
     density: float
@@ -58,7 +59,6 @@ class SdfOptions(TypedDict, total=False):
     meshes: GivenMeshes
     packages: Packages | None
     max_bytes: int
-    max_depth: int
 
 
 class _Options(SdfOptions):
@@ -87,8 +87,8 @@ def load_sdf(source: RobotFile, base: str = "auto", **options: Unpack[SdfOptions
         ``gravity`` (3,) [m/s^2] in place of that of the world in the file, whose default is (0, 0, -9.8). ``contacts``:
         whether <collision> shapes touch planes and each other (True). ``ground``: a :class:`Ground` in place of the
         planes of the file. ``limits``: {"enforce", "report", "ignore"}, as of :func:`from_mujoco`. ``name``,
-        ``limit_restitution``, ``friction``, ``inertia``, ``density``, ``armature``, ``meshes``, ``packages``,
-        ``max_bytes``, ``max_depth``: as of :func:`load_urdf`.
+        ``limit_restitution``, ``velocity_limits``, ``friction``, ``inertia``, ``density``, ``armature``, ``meshes``,
+        ``packages``, ``max_bytes``: as of :func:`load_urdf`.
 
     Returns
     -------
@@ -183,9 +183,9 @@ def _read(source: RobotFile, options: _Options, alone: bool) -> tuple[Source, Tr
         name, data, encoding, path = open_source(source, options["max_bytes"])
     except UrdfError as error:
         raise SdfError(str(error.args[0]), error.findings) from None
-    file = Source(name, data, encoding, max_bytes=options["max_bytes"], max_depth=options["max_depth"], known=None,
+    file = Source(name, data, encoding, max_bytes=options["max_bytes"], known=None,
                   rules=RULES, error=SdfError)  # fmt: skip
-    document = Document(file, path, options["packages"], options["max_bytes"], options["max_depth"])
+    document = Document(file, path, options["packages"], options["max_bytes"])
     file.stop()
     frames, root = Frames(file), document.root
     links = _links(document, frames, options)
@@ -203,7 +203,7 @@ def _read(source: RobotFile, options: _Options, alone: bool) -> tuple[Source, Tr
     armature = numbers_by("armature", options["armature"], moving, {})
     rebound = numbers_by("limit_restitution", options["limit_restitution"], limited, {}, "joint with limits")
     tree = Tree(options["name"] or root.name or "world", _gravity(file, root, options["gravity"], alone))
-    tree.limits = options["limits"]
+    tree.limits, tree.velocity_limits = options["limits"], options["velocity_limits"]
     builder = Builder(file, tree, links, joints, layout, armature, rebound, options["friction"] == "dry")
     try:
         with np.errstate(all="ignore"):

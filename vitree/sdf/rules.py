@@ -7,8 +7,10 @@ from vitree.urdf.rules import Rule
 
 RULES: dict[str, Rule] = URDF_RULES | {
     # the file
+    "xml-depth": Rule("error", "Elements are nested more than 100 deep.", ""),
     "xml-comment": Rule("warning", 'There is a "--" in a comment.', "write one dash"),
     "name-reserved": Rule("error", 'A link is called "world", which is the world itself.', "rename it"),
+    "link-world": Rule("warning", 'An empty link is called "world", and is taken as the world itself.', "remove it"),
     "not-sdf": Rule("error", "The root element is not <sdf>.", "give an SDF file"),
     "sdf-version": Rule("warning", "The version is missing, or is not one of 1.0 to 1.12.", "state the version"),
     "sdf-content": Rule("error", "The file has no model or world, or several.", "keep one, or put models in a world"),

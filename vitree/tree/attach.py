@@ -103,7 +103,8 @@ class _Joining:
                              "the same: gravity= of vt.Tree and of the readers")  # fmt: skip
         if host.velocity_limits != other.velocity_limits:
             one, two = (f'those of "{each.name}" "{each.velocity_limits}"' for each in (other, host))
-            raise ModelError(f"the velocity_limits differ, {one}, {two}; give both the same: tree.velocity_limits")
+            raise ModelError(f"the velocity_limits differ, {one}, {two}; give both the same: velocity_limits= of the "
+                             "readers, tree.velocity_limits")  # fmt: skip
         if host.limits != other.limits and all(map(_limited, (host, other))):
             raise ModelError(f'the limits of "{other.name}" are "{other.limits}", those of "{host.name}" '
                              f'"{host.limits}"; give both the same: limits= of the readers, tree.limits')  # fmt: skip

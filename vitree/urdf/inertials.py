@@ -54,7 +54,7 @@ def settle_inertial(
     node = link.find("inertial")
     found = Inertial() if node is None else _read(file, node, f'link "{name}"', policy in ("repair", "geometry"))
     taken = None
-    if policy == "geometry" and (node is None or found.faults):
+    if policy == "geometry" and (node is None or found.faults or not found.tensor.any()):
         place = link if node is None else node
         try:
             taken = _from_shapes(shapes, density, found.mass)

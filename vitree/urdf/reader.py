@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,6 +47,7 @@ CHOICES = {
     "inertia": POLICIES,
     "friction": ("smooth", "dry"),
     "limits": LIMITS,
+    "velocity_limits": LIMITS,
 }
 #: A path, a text, its bytes, or an object with a ``read()``.
 RobotFile = str | bytes | os.PathLike[str] | IO[bytes] | IO[str]
@@ -67,12 +69,12 @@ class UrdfOptions(TypedDict, total=False):
     ground: Ground | None
     limits: str
     limit_restitution: float | Mapping[str, float] | None
+    velocity_limits: str
     meshes: GivenMeshes
     packages: Packages | None
     xacro: Mapping[str, object] | None
     trust: bool
     max_bytes: int
-    max_depth: int
 
 
 class Options(UrdfOptions):
@@ -99,10 +101,9 @@ def checked(options: Keywords) -> Options:
         raise InputError(f'{text}limits="enforce", too')
     found["meshes"] = checked_meshes(found["meshes"])
     of_kind(found["ground"], (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
-    for option in ("max_bytes", "max_depth"):
-        if ((count := whole(found[option])) or 0) < 1:
-            raise InputError(option, found[option], "must be a whole number above zero")
-        found[option] = count
+    if ((count := whole(found["max_bytes"])) or 0) < 1:
+        raise InputError("max_bytes", found["max_bytes"], "must be a whole number above zero")
+    found["max_bytes"] = count
     return cast("Options", found)
 
 
@@ -123,12 +124,12 @@ def load_urdf(
     ground: Ground | None = None,
     limits: str = LIMITS[0],
     limit_restitution: float | Mapping[str, float] | None = None,
+    velocity_limits: str = LIMITS[0],
     meshes: GivenMeshes = "hull",
     packages: Packages | None = None,
     xacro: Mapping[str, object] | None = None,
     trust: bool = False,
     max_bytes: int = MAX_BYTES,
-    max_depth: int = MAX_DEPTH,
 ) -> Model:
     """Read a robot file and compile it.
 
@@ -161,7 +162,7 @@ def load_urdf(
         simulated is taken as it is; others are errors. "strict": all are errors. "repair": the nearest possible
         inertia is taken; missing numbers and negative masses become zero. "geometry": mass and inertia are those of
         the link's collision shapes (or of the visual ones, where the former have no volume). So it is for a link
-        without inertia too; a link without such shapes is repaired.
+        without inertia, or with one of zeros, too; a link without such shapes is repaired.
     density : float [kg/m^3]
         Density of the shapes, for ``inertia="geometry"``, where the file has no mass.
     friction : {"smooth", "dry"}
@@ -183,6 +184,9 @@ def load_urdf(
     limit_restitution : float, or mapping of str to float, optional
         With ``limits="enforce"`` the coefficient of restitution at joint limits, from 0, the default, to 1: a number
         for all joints, or numbers by names or patterns of names, as ``armature``.
+    velocity_limits : {"report", "enforce", "ignore"}
+        The same as ``limits``, of the limits of velocity; the file's limits of zero count as none
+        (``tree.velocity_limits``).
     meshes : {"hull", "parts", "triangles"}, Meshes, or mapping of str to these
         How <collision> meshes touch: by their convex hulls; by convex parts, which takes seconds the first time; or, of
         links that are fixed to the world, as they are. :class:`Meshes` has options of these, and a mapping has them by
@@ -196,9 +200,10 @@ def load_urdf(
         given, or which has xacro in it, is expanded first, in a process of its own
         (:func:`vitree.urdf.xacro.expand_xacro`).
     trust : bool
-        Let a xacro file run any Python expression and read any file. It can then do whatever you can.
-    max_bytes, max_depth : int
-        Largest file, and deepest nesting of elements, that are read.
+        Let a xacro file run any Python expression and read any file. It can then do whatever you can. Also let elements
+        be nested more than 100 deep.
+    max_bytes : int
+        Largest file that is read.
 
     Returns
     -------
@@ -237,7 +242,8 @@ def load_urdf(
     return load(source, checked(Keywords(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
         friction=friction, armature=armature, ground=ground, limits=limits, limit_restitution=limit_restitution,
-        meshes=meshes, packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
+        velocity_limits=velocity_limits, meshes=meshes, packages=packages, xacro=xacro, trust=trust,
+        max_bytes=max_bytes,
     )))[1]  # fmt: skip
 
 
@@ -344,7 +350,8 @@ def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[So
             path, packages=options["packages"], arguments=options["xacro"], notes=warnings, trust=options["trust"]
         )
         data, encoding = _encoded(text)
-    source = partial(Source, name, max_bytes=options["max_bytes"], max_depth=options["max_depth"])
+    deepest = sys.maxsize if options["trust"] else MAX_DEPTH
+    source = partial(Source, name, max_bytes=options["max_bytes"], max_depth=deepest)
     file = source(data, encoding)
     if path is not None and options["xacro"] is None and not is_xacro(path) and has_xacro(file):
         file = source(*_encoded(_expanded(file, path, options, warnings)))
@@ -398,7 +405,7 @@ def _read(given: RobotFile, options: Options, measure: bool = False) -> tuple[So
         contacts = contacts_of(file, links, placed, cast("Meshes | dict[str, Meshes]", options["meshes"]))
         file.stop()
         tree.contact(options["ground"], contacts, apart_of(file, contacts, path))
-    tree.limits = options["limits"]
+    tree.limits, tree.velocity_limits = options["limits"], options["velocity_limits"]
     builder.note(options["mimic"], rotors, options["limits"])
     tree.report = file.report()
     return file, tree, joints

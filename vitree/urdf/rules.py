@@ -31,7 +31,7 @@ _SHAPE = "the shape is ignored; correct it"
 RULES: dict[str, Rule] = {
     # the text
     "xml-size": Rule("error", "The file is larger than max_bytes.", "raise max_bytes if the file is trusted"),
-    "xml-depth": Rule("error", "Elements are nested deeper than max_depth.", "raise max_depth if the file is trusted"),
+    "xml-depth": Rule("error", "Elements are nested more than 100 deep.", "read it with trust=True if you trust it"),
     "xml-doctype": Rule("error", "There is a <!DOCTYPE>, which could define entities.", "remove it"),
     "xml-encoding": Rule("error", "The bytes are not text of the declared encoding.", "save the file as UTF-8"),
     "encoding-guessed": Rule(

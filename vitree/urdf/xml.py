@@ -200,7 +200,7 @@ class Source:
             nonlocal depth
             depth += 1
             if depth > max_depth:
-                text = f"elements are nested deeper than max_depth={max_depth}"
+                text = f"elements are nested more than {max_depth} deep"
                 raise self.fail("xml-depth", text, parser.CurrentLineNumber + above)
 
         def begin_any(tag: str, attributes: dict[str, str]) -> None:

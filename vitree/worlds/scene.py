@@ -25,7 +25,7 @@ from vitree.worlds.shapes import OF_SHAPES
 from vitree.worlds.world import World
 
 #: Keys of a scene, of its ground, of a terrain, and of things.
-SCENE = ("name", "gravity", "limits", "ground", "apart", "things")
+SCENE = ("name", "gravity", "limits", "velocity_limits", "ground", "apart", "things")
 GROUND = ("height", "normal", "friction", "restitution", "stiffness", "damping", "planes", "terrain")
 TERRAIN = ("heights", "file", "spacing", "origin")
 PLACE = ("at", "rpy", "frame")
@@ -82,7 +82,7 @@ class _Reader:
     def world(self, scene: Mapping[str, Any]) -> World:
         self._known(scene, SCENE, "the scene")
         with self._naming("the scene"):
-            own = {key: scene[key] for key in ("gravity", "limits") if key in scene}
+            own = {key: scene[key] for key in ("gravity", "limits", "velocity_limits") if key in scene}
             ground = self._ground(scene["ground"]) if "ground" in scene else None
             world = World(str(scene.get("name", self.file.stem)), ground=ground, **own)
         things = self._table(scene.get("things", {}), "things")

@@ -118,6 +118,8 @@ class World:
         What all things touch. Without it the ground is that of the first MJCF file or tree that has one, if any.
     limits : {"enforce", "report", "ignore"}
         Treatment of the joint limits of all things, as of :func:`vitree.load_urdf`.
+    velocity_limits : {"report", "enforce", "ignore"}
+        The same of their limits of velocity.
 
     Attributes
     ----------
@@ -142,12 +144,13 @@ class World:
 
     def __init__(
         self, name: str = "world", *, gravity: ArrayLike = (0.0, 0.0, -9.81), ground: Ground | None = None,
-        limits: str = "enforce",
+        limits: str = "enforce", velocity_limits: str = "report",
     ):  # fmt: skip
-        if not isinstance(limits, str) or limits not in LIMITS:
-            raise InputError("limits", limits, f"is not known; choose from {', '.join(LIMITS)}", choices=LIMITS)
+        for option, word in (("limits", limits), ("velocity_limits", velocity_limits)):
+            if not isinstance(word, str) or word not in LIMITS:
+                raise InputError(option, word, f"is not known; choose from {', '.join(LIMITS)}", choices=LIMITS)
         self.tree = Tree(name, gravity)
-        self.tree.limits = limits
+        self.tree.limits, self.tree.velocity_limits = limits, velocity_limits
         self.tree.ground = of_kind(ground, (Ground, type(None)), "ground", "a Ground, such as vt.Ground(), or None")
         self.things: dict[str, Thing] = {}
 
@@ -220,7 +223,7 @@ class World:
             raise InputError("thing", thing, f"is {shown(thing)}; it must be a file, the name of a robot, a Tree, what "
                              "vt.from_mujoco returns, or shapes such as vt.Box((1, 1, 0.1))")  # fmt: skip
         tree = copy(tree)
-        tree.limits = self.tree.limits
+        tree.limits, tree.velocity_limits = self.tree.limits, self.tree.velocity_limits
         tree.start, inputs, velocities = _start_of(tree, robot, start, name)
         if drives:
             _require_fitting(drives, tree, name)
@@ -253,7 +256,7 @@ class World:
         self, source: str | os.PathLike[str], base: str | None, options: dict[str, Any]
     ) -> tuple[Tree, MujocoRobot | None, str | None, bool]:
         """Return the tree of a file, what MuJoCo made of it, its base, and whether its mimic joints are followers."""
-        for word in ("gravity", "ground", "limits"):
+        for word in ("gravity", "ground", "limits", "velocity_limits"):
             if word in options:
                 raise InputError(f"{word}= is that of the whole world: give it to vt.World")
         if str(source).endswith(".sexpr"):
