@@ -160,6 +160,30 @@ def test_jammed_balls_are_simulated_and_what_is_not_solved_is_told(friction, see
     assert np.diff(run.energy).max() < 5e-4 * (run.energy[0] - run.energy[-1])
 
 
+@pytest.mark.parametrize("seed", [2, 3, 9, 10, 14])
+def test_jams_lose_friction_before_bodies_overlap(seed):
+    """Where no impulses satisfy the laws a step is solved with less friction: gaps, energy and momenta hold."""
+    rng = np.random.default_rng(seed)
+    tree = vt.Tree("jam")
+    for k in range(6):
+        a, b = rng.uniform(0.06, 0.15, 2)
+        shape = (vt.Cylinder(a, b), vt.Cone(a, 2 * b), vt.Box((a, b, a)))[k % 3]
+        tree.world.add(vt.free(f"joint {k}"), vt.body(f"body {k}", 1.0, np.full(3, 4e-3)))
+        tree.contact(vt.Contact(f"body {k}", shapes=shape))
+    walls = [((np.cos(a), np.sin(a), 0.3), -0.2) for a in (0.0, 1.6, 3.1, 4.7)]
+    tree.contact(vt.Ground(friction=3.0, planes=walls))
+    model = tree.compile()
+    q, d = model.neutral(), np.zeros((6, 6))
+    q[2::7], d[:, 3:] = 0.25 + 0.3 * np.arange(6), rng.normal(size=(6, 3))
+    run = vt.simulate(model, model.integrate(q, d.ravel()), duration=1.0, dt=1e-2,
+                      method=("linear-time", "midpoint")[seed % 2], monitors=("gap", "momentum_balance"))  # fmt: skip
+    assert run.settings["inexact_contacts"][1] > 0.1
+    assert any("laws of contact and friction" in text for text in run.warnings)
+    assert run.monitors["gap"].min() > -1e-10
+    assert (run.energy - run.energy[0]).max() < 1e-9
+    assert np.abs(run.monitors["momentum_balance"][:, 3:]).max() < 1e-8
+
+
 def test_rows_of_slips_are_exact_derivatives():
     """Newton's method converges quadratically where patches and rolling spheres slide and spin within long steps."""
     model, q = box(friction=0.4)
