@@ -28,9 +28,9 @@ cdef double PUSHED_RANK = 1e-3
 #: Points nearer to each other than this fraction of the size of a shape are beside each other; and of the axis of a capsule
 #: along a line, where several are needed
 cdef double BESIDE = 0.1
+cdef double BESIDE_ON_AXIS = 0.01
 #: Sine of the angle of lines below which their normal turns easily
 cdef double EASY_TURN = 0.5
-cdef double BESIDE_ON_AXIS = 0.01
 
 
 cdef void drop_added(Touching* x) noexcept nogil:
@@ -235,7 +235,7 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     cdef Vec3 n = at.n, across
     cdef double gap = -INFINITY, before = min(0.0, at.gap)
     # what inexact impulses leave does not add up
-    cdef double least = before - max(MISSING, min(x.remains * fabs(self.lane.now.h), held_gap(self)) + before)
+    cdef double least = before - max(MISSING, min(x.remains * fabs(self.lane.now.h), HELD_GAP + x.slack) + before)
     cdef bint along, missing = False
     if x.facet[e.slot].kind == CLOSEST:
         return

@@ -245,6 +245,7 @@ cdef struct Touching:
     bint as_found           # it is accepted once the corrections are used up: parts of the step did not help
     bint lenient            # a larger residual is accepted: shorter steps did not help
     double eased            # the fraction of the bound of friction that the step does without: no impulses were found with it
+    double slack            # [m] by which shapes may overlap more where they are found with none
     long inexact            # steps since the state was set of which a residual was accepted
     double inexact_most     # [m/s] the largest
     double inexact_first    # [s] start of the first and the last of these steps

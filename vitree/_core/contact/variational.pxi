@@ -30,8 +30,6 @@ cdef double DRIFTED = 100.0
 cdef double TOUCH_FRICTION = 1e-3
 #: [m] by which impulses that do not satisfy the laws may let shapes come deeper into each other
 cdef double HELD_GAP = 4e-11
-#: and without friction
-cdef double LAST_GAP = 4e-9
 #: A correction that leaves more than this fraction requests another operator
 cdef double TOUCH_CONTRACTION = 0.05
 
@@ -372,10 +370,6 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
         before, found_before = e, x.before
     note_worst(self)
     return NOT_CONVERGED
-
-
-cdef inline double held_gap(ModelStepper self) noexcept nogil:
-    return HELD_GAP if self.contact.eased < 1.0 else LAST_GAP
 
 
 cdef bint gaps_hold(ModelStepper self, double goal) noexcept nogil:

@@ -14,6 +14,8 @@ cdef enum:
 
 #: The corrections of such a step, relative to those of a step
 cdef double EASED_BUDGET = 3.0
+#: [m] by which shapes may overlap at last where a step takes no friction
+cdef double LAST_SLACK = 4e-9
 
 
 cdef inline void refill(ModelStepper self, double share) noexcept nogil:
@@ -111,8 +113,12 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
         touch.as_found = False
     turned = touch.fault == NORMALS_TURN
     if self.ntouch and not self.method.explicit:
-        solved = solved or with_less_friction(self, 1, &spent) or (
-            finest > 1 and with_less_friction(self, finest, &spent))
+        solved = solved or with_less_friction(self, 1, 0, &spent) or (
+            finest > 1 and with_less_friction(self, finest, 0, &spent))
+        # without friction, and nearly exactly
+        touch.slack = LAST_SLACK
+        solved = solved or with_less_friction(self, 1, EASED - 1, &spent)
+        touch.slack = 0.0
     if self.ntouch and (touch.cut >= TOUCH_CUTS or not self.method.explicit):
         # the energy that turning normals add is least in the shortest parts
         solved = solved or (turned and again(self, finest, True, &spent))
@@ -128,14 +134,14 @@ cdef int halve(ModelStepper self, int status) noexcept nogil:
     return status
 
 
-cdef bint with_less_friction(ModelStepper self, int count, int* spent) noexcept nogil:
-    # whether the step is solved in so many parts where friction is bounded by a fraction of mu lam_n, at last by none
+cdef bint with_less_friction(ModelStepper self, int count, int first, int* spent) noexcept nogil:
+    # whether the step is solved in so many parts where friction is bounded by a fraction of mu lam_n, at last by zero
     cdef Touching* x = &self.contact
     cdef bint solved = False, rough = False
     cdef int k
     for k in range(self.ntouch):
         rough = rough or (self.touch[k].dim >= 3 and self.touch[k].friction > 0.0)
-    for k in range(EASED if rough else 0):
+    for k in range(first, EASED if rough else first):
         x.eased = 1.0 - (1.0 - (k + 1.0) / EASED) ** 2
         solved = solved or again(self, count, False, spent)
     x.eased = 0.0

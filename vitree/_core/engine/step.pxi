@@ -95,7 +95,7 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
             contact_remember(self)
             continue
         if status == OK and x.remains > 0.0 and not (x.lenient or self.method.explicit) and not gaps_hold(
-                self, max(touch_goal(self), held_gap(self) / fabs(self.lane.now.h))):
+                self, max(touch_goal(self), (HELD_GAP + x.slack) / fabs(self.lane.now.h))):
             # impulses with which shapes overlap
             x.cut = TOUCH_CUTS
             note_worst(self)
@@ -108,7 +108,7 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         x.stuck, x.joins = 0.0, k
         more = join(self)
         if more and k == most - 1 and (x.lenient or (
-                x.as_found and overlap_speed(self) <= held_gap(self) / fabs(self.lane.now.h))):
+                x.as_found and overlap_speed(self) <= (HELD_GAP + x.slack) / fabs(self.lane.now.h))):
             x.remains, more = max(x.remains, overlap_speed(self)), False
         if not more:
             if x.stuck > 0.0:
