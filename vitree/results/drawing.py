@@ -18,6 +18,7 @@ from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact, Ground
 from vitree.mechanism.flat import BALL, HELICAL, KIND_NV, PRISMATIC, REVOLUTE, Flat, Geometry
 from vitree.mechanism.loads import Damper, Spring
+from vitree.mechanism.unilateral import Rope
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.spatial.rotations import turn_z_to
@@ -36,6 +37,8 @@ SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "mesh": 3}
 MOST_TRIANGLES, THIN = 20_000, 0.02
 #: The most heights of a ground along each axis.
 MOST_HEIGHTS = 60
+#: The share of a rope's length by which it is drawn as slack.
+SLACK = 1e-4
 #: The pose of a part that is where its body is.
 STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -114,6 +117,35 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Cord:
+    """A rope through points of bodies.
+
+    Attributes
+    ----------
+    name : str
+    length : float [m]
+        Where its path is shorter, it is slack.
+    bodies : tuple of int
+        Of each point: an index into ``Drawing.bodies``, or WORLD.
+    points : tuple of (3,) tuples [m]
+        In the bodies' axes.
+    """
+
+    name: str
+    length: float
+    bodies: tuple[int, ...]
+    points: tuple[tuple[float, ...], ...]
+
+    def path(self, poses: np.ndarray) -> np.ndarray:
+        """Return its points (n, 3) [m] in the world, with the bodies at ``poses`` (nbody, 7)."""
+        return np.array([point_of(poses, body, point) for body, point in zip(self.bodies, self.points, strict=True)])
+
+    def is_slack(self, path: np.ndarray) -> bool:
+        """Whether it is longer than a ``path`` of :meth:`path`; poses of films have seven digits."""
+        return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum()) < (1 - SLACK) * self.length
+
+
+@dataclass(frozen=True)
 class Mark:
     """A frame ``name`` on a ``body``, at ``pose`` (7,): position [m] and quaternion (x, y, z, w)."""
 
@@ -165,6 +197,7 @@ class Drawing:
         Size of the system [m].
     ground : Surface, optional
         If there is one that bodies may touch.
+    cords : tuple of Cord
     """
 
     name: str
@@ -175,6 +208,7 @@ class Drawing:
     masses: tuple[Mass, ...]
     extent: float
     ground: Surface | None = None
+    cords: tuple[Cord, ...] = ()
 
     def plain(self) -> dict[str, object]:
         """Return the drawing in types that JSON knows."""
@@ -183,8 +217,9 @@ class Drawing:
     @classmethod
     def from_plain(cls, content: JsonObject) -> Drawing:
         """Return the drawing that :meth:`plain` turned into the ``content``."""
-        kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
-        parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
+        kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass, "cords": Cord}
+        given = {"cords": (), **content}  # files of runs that were saved before ropes were drawn have none
+        parts: dict[str, Any] = {key: tuple(kind(**_tuples(p)) for p in given[key]) for key, kind in kinds.items()}
         bodies, extent = tuple(content["bodies"]), float(content["extent"])
         ground = None if content["ground"] is None else Surface(**_tuples(content["ground"]))
         drawing = cls(name=str(content["name"]), bodies=bodies, extent=extent, ground=ground, **parts)
@@ -205,6 +240,9 @@ class Drawing:
         for line in self.lines:
             known &= line.kind in ("wire", "spring", "damper", "slide") and len(line.point_a) == len(line.point_b) == 3
             numbers, places = [*numbers, line.point_a, line.point_b], [*places, line.a, line.b]
+        for cord in self.cords:
+            known &= len(cord.bodies) == len(cord.points) > 1 and all(len(point) == 3 for point in cord.points)
+            numbers, places = [*numbers, (cord.length,), *cord.points], [*places, *cord.bodies]
         for frame in self.frames:
             known &= len(frame.pose) == 7
             numbers.append(frame.pose)
@@ -268,13 +306,23 @@ def poses(system: System, q: ArrayLike) -> np.ndarray:
     return out
 
 
+def point_of(poses: np.ndarray, body: int, point: tuple[float, ...]) -> np.ndarray:
+    """Return a ``point`` (3,) [m] of a body in world axes, with the bodies at ``poses`` (nbody, 7)."""
+    local = np.array(point)
+    if body == WORLD:
+        return local
+    x, u, w = poses[body, :3], poses[body, 3:6], poses[body, 6]
+    found: np.ndarray = x + local + 2 * np.cross(u, np.cross(u, local) + w * local)
+    return found
+
+
 def drawing_of(system: System) -> Drawing:
     """Return the drawing of a ``system``.
 
     A link of a model is drawn by its visual shapes, or by its collision shapes if no visual shape can be drawn. If
     neither can be drawn, simple shapes stand in: a box of the link's mass and inertia, sticks to the joints below, and
     the joints themselves. A link that has no shapes at all gets simple ones only if no other link has shapes.
-    Distances, springs and dampers are lines.
+    Distances, springs and dampers are lines, and ropes run through their points.
 
     Raises
     ------
@@ -316,7 +364,9 @@ def _of_model(model: Model) -> Drawing:
     lines = [*_lines(flat, frames), *(_slides(flat) if bare else ())]
     marks = tuple(Mark(name, place.body, _pose(place.rotation, place.position)) for name, place in frames.items())
     ground = None if flat.ground is None else _surface(flat.ground)
-    return Drawing(model.name, _body_names(flat), (*shapes, *simple), tuple(lines), marks, masses, extent, ground)
+    cords = tuple(_cord(each, frames) for each in flat.unilateral if isinstance(each, Rope))
+    solids = (*shapes, *simple)
+    return Drawing(model.name, _body_names(flat), solids, tuple(lines), marks, masses, extent, ground, cords)
 
 
 def _surface(ground: Ground) -> Surface:
@@ -434,13 +484,14 @@ def _extent(model: Model, flat: Flat, masses: tuple[Mass, ...]) -> float:
     """Return the size of a model [m].
 
     The size is the diagonal of the box around joints and masses in the neutral configuration, or the largest length of
-    a constraint or load, or the largest radius of gyration.
+    a constraint, load or rope, or the largest radius of gyration.
     """
     X = model.body_poses(model.neutral())
     points = [np.zeros(3), *X[:, :3, 3]]
     points += [m.com if m.body == WORLD else X[m.body, :3, :3] @ np.array(m.com) + X[m.body, :3, 3] for m in masses]
     reach = float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
-    spans = [c.length for c in (*flat.constraints, *flat.loads) if isinstance(getattr(c, "length", None), float)]
+    long = (*flat.constraints, *flat.loads, *flat.unilateral)
+    spans = [c.length for c in long if isinstance(getattr(c, "length", None), float)]
     radii = [float(np.sqrt(np.trace(J) / m)) for J, m in zip(flat.inertia, flat.mass, strict=True) if m > 0]
     return max(reach, *spans, *radii, 1e-3) if max((reach, *spans, *radii), default=0.0) > 0 else 1.0
 
@@ -504,6 +555,14 @@ def _lines(flat: Flat, frames: dict[str, Place]) -> Iterator[Line]:
         if kind is not None:
             a, b = (frames.get(end, world) for end in (item.a, item.b))
             yield Line(item.name, kind, a.body, _floats(a.position), b.body, _floats(b.position))
+
+
+def _cord(rope: Rope, frames: dict[str, Place]) -> Cord:
+    """Return a rope as it is drawn."""
+    world = Place(WORLD, np.eye(3), np.zeros(3))
+    places = [(frames.get(frame, world), offset) for frame, offset in rope.points]
+    points = tuple(_floats(place.point(offset)) for place, offset in places)
+    return Cord(rope.name, rope.length, tuple(place.body for place, _ in places), points)
 
 
 def _slides(flat: Flat) -> Iterator[Line]:
