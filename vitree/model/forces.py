@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -82,6 +82,28 @@ class StateForces(NamedTuple):
     wrenches: np.ndarray
 
 
+#: Here ``starts``, which is above, puts what returns a model without the constraints that others imply at q, or None.
+LEAN: list[Callable[[object, np.ndarray], Any]] = []
+
+
+def lean_at(model: DynamicsMethods, q: np.ndarray) -> Any:
+    """Return a model without the constraints that others imply at q (nq,); None where that does not help."""
+    try:
+        return LEAN[0](model, q) if model.constraints else None
+    except InputError:  # q does not satisfy them
+        return None
+
+
+def of_all(model: DynamicsMethods, lean: DynamicsMethods, multipliers: np.ndarray) -> np.ndarray:
+    """Return the multipliers (m,) of all constraints: zero of those that ``lean``, of :func:`lean_at`, is without."""
+    kept = {id(each): k for k, each in enumerate(lean.constraints)}
+    out = np.zeros(len(model.constraints))
+    for k, each in enumerate(model.constraints):
+        if id(each) in kept:
+            out[k] = multipliers[kept[id(each)]]
+    return out
+
+
 def take_field(model: DynamicsMethods, tau: np.ndarray | None, inputs: np.ndarray | None) -> Any:
     """Return a stepper that has the accelerations under everything, which nobody else has.
 
@@ -156,6 +178,12 @@ def state_forces(
         a, multipliers = field.acceleration_at(t, q, v, locked)
     model._fields.append(field)
     if status or not core.plain(a, len(a)):
+        if not np.isfinite(a).all() and (lean := lean_at(model, q)) is not None:
+            found = state_forces(lean, q, v, tau, t, u, locked, contacts is True, slow=slow)
+            more = found.wrenches if wrenches is NO_WRENCHES or found.wrenches is NO_WRENCHES else (
+                found.wrenches + wrenches)  # fmt: skip
+            return found._replace(multipliers=of_all(model, lean, found.multipliers),
+                                  wrenches=wrenches if more is NO_WRENCHES else more)  # fmt: skip
         asked = {"q": q, "v": v, "tau": tau, "inputs": u}
         if (why := no_result(model, "forward_dynamics", asked)) and isinstance(why, InputError):
             raise why
@@ -163,7 +191,8 @@ def state_forces(
             "no acceleration exists: "
             + ("no forces of the closed contacts obey the laws of friction, as where a body that slides jams; give "
                'contacts="none", or take a step' if np.isfinite(a).all()
-               else "the constraints depend on each other at q"),
+               else "the constraints depend on each other at q, which is singular, or where they do not hold; "
+               "vitree.independent_constraints(model) leaves out those that others imply everywhere"),
             time=t, residual=np.nan, iterations=0,
         )  # fmt: skip
     return StateForces(a, multipliers, rows, wrenches)
@@ -442,6 +471,7 @@ class ForceMethods(DynamicsMethods):
         opposes slip, and what sticks stays within its friction cone. A contact is closed if its gap is below 1e-8 m and
         it does not open; it has no impact here, however fast it closes. What slips by 1e-4 m/s or less sticks. Many
         states are taken row by row if the model has loads, friction, constraints, prescribed coordinates or contacts.
+        The multipliers of constraints that others imply are zero.
 
         Parameters
         ----------
@@ -461,7 +491,8 @@ class ForceMethods(DynamicsMethods):
         UnknownNameError
             If an input, or a prescribed joint, is not known.
         ConvergenceError
-            If the constraints depend on each other at q, or no forces of contacts satisfy the laws of friction.
+            If the constraints depend on each other at q, but others do not imply them around it, or no forces of
+            contacts satisfy the laws of friction.
 
         References
         ----------
@@ -614,6 +645,9 @@ class ForceMethods(DynamicsMethods):
         else:
             left = a - field.acceleration_at(t, q, v, np.ascontiguousarray(a))[0]
         self._fields.append(field)
+        if not np.isfinite(left).all() and (lean := lean_at(self, q)) is not None:
+            found: np.ndarray = lean.inverse_dynamics(q, v, a, t=t, inputs=u, contacts=contacts)
+            return found
         if status:
             raise _impossible(self, worst)
         if self.constraints:

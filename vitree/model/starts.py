@@ -14,6 +14,7 @@ from vitree.mechanism.flat import limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded
 from vitree.model.configurations import (
+    NOISE,
     ZERO,
     amiss_at,
     dependent,
@@ -25,6 +26,7 @@ from vitree.model.configurations import (
     within_limits,
 )
 from vitree.model.contacts import unilateral_gaps
+from vitree.model.forces import LEAN
 from vitree.model.model import Model
 from vitree.model.placement import WALL, up_of, ways_up
 
@@ -198,7 +200,8 @@ def without_implied(model: object, q: np.ndarray) -> Model | None:
     if not dropped or not np.isfinite(size).all() or dependent(kept):
         return None
     if len(kept):
-        unit = rows / np.where(size > 0, size, 1.0)
+        zero = size <= NOISE * size.max()
+        unit = np.where(zero, 0.0, rows / np.where(zero, 1.0, size))
         rest = unit - unit @ np.linalg.pinv(kept) @ kept
         if not np.abs(rest).max() < IMPLIED_AT:
             return None
@@ -206,6 +209,9 @@ def without_implied(model: object, q: np.ndarray) -> Model | None:
         return None
     vars(full)["_implied"] = dropped
     return lean
+
+
+LEAN.append(without_implied)
 
 
 def implied_text(names: tuple[str, ...]) -> str:
