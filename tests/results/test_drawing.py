@@ -103,11 +103,43 @@ def test_ropes_run_through_their_points_and_are_slack_where_the_model_says():
     assert Drawing.from_plain(json.loads(json.dumps(drawing.plain()))) == drawing
     rng = np.random.default_rng(0)
     for q in rng.uniform(-1.0, 1.0, (20, 3)):
-        path = cord.path(poses(model, q))
+        path, slack = cord.path(poses(model, q))
         cart, weight = (model.frame_pose(name, q) for name in ("eye", "weight"))
         np.testing.assert_allclose(path, [(-0.3, 0, 0.1), cart[:3, 3], (weight @ [0, 0.05, 0, 1])[:3]], atol=1e-15)
         (gap,) = unilateral_gaps(model, q)[1]
-        assert cord.is_slack(path) == (gap > 1e-4 * 1.5)
+        assert slack == (gap > 1e-4 * 1.5)
+
+
+@pytest.mark.parametrize("axis", [(0, 0.6, 0.8), None])
+@pytest.mark.parametrize("way", [{"turn": 1}, {"turn": -1}, {"side": (0.3, 0, 0)}, {}])
+def test_a_rope_is_drawn_around_pulleys_as_long_as_it_is(axis, way):
+    """The path of points is an inscribed polygon of the rope: a little shorter than the model has it, and outside."""
+    if axis is None and "turn" in way:
+        pytest.skip("a sphere has no sense")
+    tree = vt.Tree("drum")
+    tree.world.add(vt.free("float"), vt.body("drum", 1.0, (0.1, 0.1, 0.1)))
+    tree.world.add(vt.free("other"), vt.body("weight", 2.0, (0.1, 0.1, 0.1)))
+    pulley = vt.Pulley("drum", 0.1, axis, (0.02, 0.01, 0.03), **way)
+    tree.constrain(vt.Rope([("world", (0.4, 0.2, 0)), pulley, ("weight", (0, 0.05, 0))], 3.0))
+    model = tree.compile()
+    drawing = drawing_of(model)
+    assert Drawing.from_plain(json.loads(json.dumps(drawing.plain()))) == drawing
+    (cord,), (drum,) = drawing.cords, (s for s in drawing.shapes if s.link == "drum" and s.size[0] == 0.1)
+    assert drum.kind == ("sphere" if axis is None else "cylinder")
+    rng, wrapped = np.random.default_rng(0), 0
+    for _ in range(200):
+        q = model.random_configuration(rng)
+        q[:3], q[7:10] = rng.normal(size=3) * 0.1, rng.normal(size=3) * 0.4
+        path, _ = cord.path(poses(model, q))
+        drawn, length = np.linalg.norm(np.diff(path, axis=0), axis=1).sum(), 3.0 - unilateral_gaps(model, q)[1][0]
+        assert len(path) == cord.count and 0.998 * length < drawn < length + 1e-12
+        X = model.frame_pose("drum", q)
+        local = (path[1:-1] - X[:3, 3]) @ X[:3, :3]
+        away = [pulley.off_axis(point) for point in local]
+        if drawn < length - 1e-9:
+            assert np.allclose(away, 0.1, atol=1e-12)
+            wrapped += 1
+    assert wrapped > 8
 
 
 def test_what_is_drawn_of_links_without_shapes():
@@ -228,6 +260,8 @@ ABOUT = {"units": {"q": ["rad"], "v": ["rad/s"], "p": ["?"]}, "gravity": [0, 0, 
          "is_free_floating": False, "conservative": True}  # fmt: skip
 LINE = {"name": "x", "kind": "wire", "a": 0, "b": -1, "point_a": [0, 0, 0], "point_b": [0, 0, 0]}
 CORD = {"name": "rope", "length": 1.0, "bodies": [0, -1], "points": [[0, 0, 0], [1, 0, 0]]}
+DRUM = [1, 0.1, [0, 0, 1], [0, 0, 0], 1]
+WRAPPED = {"name": "rope", "length": 1.0, "bodies": [0, 0, -1], "points": [[0, 0, 0], [1, 0, 0], [2, 0, 0]]}
 
 
 @pytest.mark.parametrize("what", [
@@ -240,6 +274,9 @@ CORD = {"name": "rope", "length": 1.0, "bodies": [0, -1], "points": [[0, 0, 0], 
     {"drawing": {"shapes": [SHAPE | {"size": [1.0]}]}}, {"drawing": {"shapes": [SHAPE | {"pose": [0.0]}]}},
     {"drawing": {"lines": [LINE | {"kind": "rope"}]}}, {"drawing": {"lines": [LINE | {"a": -2}]}},
     {"drawing": {"cords": [CORD | {"bodies": [0]}]}}, {"drawing": {"cords": [CORD | {"bodies": [0, 7]}]}},
+    {"drawing": {"cords": [CORD | {"pulleys": [[0, 0.1, [0, 0, 1], [0, 0, 0], 1]]}]}},
+    {"drawing": {"cords": [WRAPPED | {"pulleys": [[1, -0.1, [0, 0, 1], [0, 0, 0], 1]]}]}},
+    {"drawing": {"cords": [WRAPPED | {"pulleys": [[1, 0.1, [0, 0, 2], [0, 0, 0], 1]]}]}},
     {"drawing": {"cords": [CORD | {"points": [[0, 0, 0], [1, 2]]}]}}, {"drawing": {"cords": [CORD | {"length": "x"}]}},
     {"drawing": {"masses": [{"name": "bob", "body": 0, "com": [0, 0, 0], "mass": 0.0}]}},
     {"arrays": {"film: t": np.arange(101.0)[::-1]}}, {"arrays": {"film: t": np.full(101, np.nan)}},
@@ -250,7 +287,7 @@ def test_files_that_say_what_no_run_says_are_refused(what, tmp_path):
     path = swing().save(tmp_path / "run.npz")
     assert vt.Trajectory.load(damaged(path)).model_name == "pendulum"
     if "drawing" in what:
-        good = {"shapes": [SHAPE], "lines": [LINE], "cords": [CORD]}
+        good = {"shapes": [SHAPE], "lines": [LINE], "cords": [CORD, WRAPPED | {"pulleys": [DRUM]}]}
         assert film_of(vt.Trajectory.load(damaged(path, drawing=good))).drawing.shapes[0].kind == "box"
     with pytest.raises(InputError, match=r"run\.npz"):
         vt.Trajectory.load(damaged(path, **what))

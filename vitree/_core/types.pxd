@@ -124,9 +124,17 @@ cdef struct vt_shape:   # convex; in the core frame of its body
     double middle[3]    # [m] of a ball about the shape
     double reach        # [m] its radius
 
-cdef struct vt_eyelet:      # a point of a rope
+cdef struct vt_eyelet:      # a point of a rope, or what it wraps around
     int body                # -1: the world
-    double point[3]         # [m] in the body's core frame
+    double point[3]         # [m] in the body's core frame: the point, or the middle of a pulley
+    double radius           # [m] of a pulley; 0: a point
+    double axis[3]          # unit, in the body's core frame; zero of a sphere
+    double side[3]          # [m] in the body's core frame: the point on whose side the rope passes
+    int way                 # which way it wraps: 1, -1: its sense about the axis; else a way of these
+
+cdef enum:                  # ways around a pulley
+    SHORTER_WAY = 0
+    BY_POINT = 2              # on the side of a point
 
 cdef struct vt_contact:     # two bodies, or a body and the world, that may make contact or roll; a limit of a joint, or
                             # its dry friction; a rope

@@ -315,10 +315,10 @@ cdef class ContactList:
             return 0
         to = <vt_eyelet*>room(self.strung, len(points) * sizeof(vt_eyelet))
         e.eyelet, e.eyelets = to, len(points)
-        for k, (body, point) in enumerate(points):
-            to[k].body = body
+        for k, (body, point, radius, axis, side, way) in enumerate(points):
+            to[k].body, to[k].radius, to[k].way = body, radius, way
             for j in range(3):
-                to[k].point[j] = point[j]
+                to[k].point[j], to[k].axis[j], to[k].side[j] = point[j], axis[j], side[j]
         return 0
 
     cdef int take_pairs(self, facing, surfaces, int at) except -1:

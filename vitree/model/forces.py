@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -388,16 +387,13 @@ def rope_forces(
     """
     names = (one for one, other in model._contact_names if other == ROPE)
     ropes = dict(zip(names, (each for each in model.flat.unilateral if isinstance(each, Rope)), strict=True))
-    places = []
-    for frame, offset in ropes[name].points:
-        body, R, p = model.index.place(frame)
-        X = np.eye(3, 4) if body < 0 else poses[body]
-        places.append((frame, X[:, :3] @ (p + R @ np.array(offset)) + X[:, 3]))
+    number = next(k for k, pair in enumerate(model._contact_names) if pair == (name, ROPE))
+    ends, bodies, arms, units, _ = core.rope_legs(model.contact_list, number, np.ascontiguousarray(poses[:, :3]))
     found = []
-    for (first, x), (second, y) in pairwise(places):
-        length = np.linalg.norm(y - x)
-        f = tension * (y - x) / length if length else np.zeros(3)
-        found += [(first, x, f), (second, y, -f)]
+    for (a, b), (of_a, of_b), (arm_a, arm_b), u in zip(ends, bodies, arms, units, strict=True):
+        for k, body, arm, sign in ((a, of_a, arm_a, tension), (b, of_b, arm_b, -tension)):
+            origin = poses[body, :3, 3] if body >= 0 else 0.0
+            found.append((ropes[name].frames[k], origin + arm, sign * u))
     return found
 
 

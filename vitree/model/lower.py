@@ -58,6 +58,7 @@ from vitree.mechanism.unilateral import (
     TWIST_LIMIT,
     VELOCITY_LIMIT,
     BallLimit,
+    Pulley,
     Rope,
 )
 from vitree.memory import require_memory
@@ -71,6 +72,10 @@ from vitree.spatial.checks import direction, finite, vector
 
 #: What the core takes of a load, constraint or contact: numbers by name.
 CoreRow = dict[str, Any]
+#: A point of a rope as the core takes it: body, place, radius of a pulley, axis, point beside, way around it.
+Eyelet = tuple[int, tuple[float, ...], float, tuple[float, ...], tuple[float, ...], int]
+#: Ways around pulleys of ``_core/types.pxd`` beside 1 and -1.
+_SHORTER, _BY_POINT = 0, 2
 #: Codes of loads of ``_core/types.pxd``.
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE, _BALL_SPRING = range(9)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
@@ -463,15 +468,38 @@ def unilateral_rows(flat: Flat) -> list[CoreRow]:
 
 def _rope(index: Index, rope: Rope, more: str) -> CoreRow:
     eyelets = []
-    for frame, offset in rope.points:
+    for each, frame, offset in zip(rope.points, rope.frames, rope.offsets, strict=True):
         body, R, point = index.place(frame)
-        eyelets.append((body, tuple(point + R @ np.array(offset))))
-    if len({body for body, _ in eyelets}) == 1:
+        radius, way, axis, side = 0.0, _SHORTER, np.zeros(3), np.zeros(3)
+        if isinstance(each, Pulley):
+            radius, way = each.radius, way_around(each)
+            axis = axis if each.axis is None else R @ np.array(each.axis)
+            side = side if each.side is None else point + R @ np.array(each.side)
+        eyelets.append((body, tuple(point + R @ np.array(offset)), radius, tuple(axis), tuple(side), way))
+    if len({body for body, *_ in eyelets}) == 1:
         raise ModelError(f"the {rope.name} has all its points on one body, so that it does nothing")
-    first = next(body for body, _ in eyelets if body >= 0)
+    for k, each in enumerate(rope.points):
+        if isinstance(each, Pulley):
+            _require_outside(rope, each, eyelets[k], (eyelets[k - 1], eyelets[k + 1]))
+    first = next(body for body, *_ in eyelets if body >= 0)
     return {"kind": AT_LENGTH, "dim": 1, "bound": rope.length, "eyelets": eyelets, "iv": int(index.iv[first]),
             "restitution": rope.restitution, "stiffness": rope.stiffness, "damping": rope.damping,
             "of": rope.name + more}  # fmt: skip
+
+
+def way_around(pulley: Pulley) -> int:
+    """Return which way a rope runs around a pulley, as the core has it."""
+    return pulley.turn or (_SHORTER if pulley.side is None else _BY_POINT)
+
+
+def _require_outside(rope: Rope, pulley: Pulley, at: Eyelet, others: tuple[Eyelet, Eyelet]) -> None:
+    """Raise a ModelError if a point beside a pulley, on the same body, is inside of it."""
+    for body, point, *_ in others:
+        away = np.subtract(point, at[1])
+        away -= np.dot(away, at[3]) * np.array(at[3])
+        if body == at[0] and np.linalg.norm(away) < (1 - 1e-9) * pulley.radius:
+            raise ModelError(f"the {rope.name} has a point inside of the {pulley.name}, {np.linalg.norm(away):.3g} m "
+                             f"from its axis; its radius is {pulley.radius:g} m")  # fmt: skip
 
 
 def _ball_limits(index: Index, limit: BallLimit) -> list[CoreRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -9,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree._core import scalar
+from vitree._core.types import ContactList
 from vitree.arguments import JsonObject
 from vitree.errors import InputError
 from vitree.geometry.meshes import TriangleMesh
@@ -18,10 +21,14 @@ from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact, Ground
 from vitree.mechanism.flat import BALL, HELICAL, KIND_NV, PRISMATIC, REVOLUTE, Flat, Geometry
 from vitree.mechanism.loads import Damper, Spring
-from vitree.mechanism.unilateral import Rope
+from vitree.mechanism.spans import AT_LENGTH
+from vitree.mechanism.unilateral import Pulley, Rope
+from vitree.model.lower import way_around
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.spatial.rotations import turn_z_to
+
+core = scalar()
 
 #: The body that does not move.
 WORLD = -1
@@ -37,8 +44,10 @@ SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "mesh": 3}
 MOST_TRIANGLES, THIN = 20_000, 0.02
 #: The most heights of a ground along each axis.
 MOST_HEIGHTS = 60
-#: The share of a rope's length by which it is drawn as slack.
-SLACK = 1e-4
+#: The share of a rope's length by which it is drawn as slack, and the straight parts of an arc of it.
+SLACK, ARC = 1e-4, 16
+#: The width of a pulley by its radius.
+WIDTH = 0.3
 #: The pose of a part that is where its body is.
 STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -54,6 +63,10 @@ class Place(NamedTuple):
         """Return the point ``local`` (3,) [m] of the frame, in the axes of the body."""
         found: np.ndarray = self.rotation @ np.asarray(local) + self.position
         return found
+
+
+#: The world as a frame.
+STILL_PLACE = Place(WORLD, np.eye(3), np.zeros(3))
 
 
 @dataclass(frozen=True)
@@ -118,7 +131,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Cord:
-    """A rope through points of bodies.
+    """A rope through points of bodies and around pulleys.
 
     Attributes
     ----------
@@ -128,21 +141,74 @@ class Cord:
     bodies : tuple of int
         Of each point: an index into ``Drawing.bodies``, or WORLD.
     points : tuple of (3,) tuples [m]
-        In the bodies' axes.
+        In the bodies' axes; of pulleys their middles.
+    pulleys : tuple of (point, radius, axis, side, way)
+        Those of the points that are pulleys, by number; radius [m], axis and side [m] in the bodies' axes, and a way
+        around as the core has it.
     """
 
     name: str
     length: float
     bodies: tuple[int, ...]
     points: tuple[tuple[float, ...], ...]
+    pulleys: tuple[tuple[int, float, tuple[float, ...], tuple[float, ...], int], ...] = ()
 
-    def path(self, poses: np.ndarray) -> np.ndarray:
-        """Return its points (n, 3) [m] in the world, with the bodies at ``poses`` (nbody, 7)."""
-        return np.array([point_of(poses, body, point) for body, point in zip(self.bodies, self.points, strict=True)])
+    @property
+    def count(self) -> int:
+        """How many points the path has."""
+        return len(self.points) + ARC * len(self.pulleys)
 
-    def is_slack(self, path: np.ndarray) -> bool:
-        """Whether it is longer than a ``path`` of :meth:`path`; poses of films have seven digits."""
-        return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum()) < (1 - SLACK) * self.length
+    @functools.cached_property
+    def _row(self) -> Any:
+        around = {k: tuple(rest) for k, *rest in self.pulleys}
+        plain = 0.0, (0.0,) * 3, (0.0,) * 3, 0
+        eyelets = [(body, point, *around.get(k, plain))
+                   for k, (body, point) in enumerate(zip(self.bodies, self.points, strict=True))]  # fmt: skip
+        return ContactList([{"kind": AT_LENGTH, "dim": 1, "bound": self.length, "eyelets": eyelets}], at=0)
+
+    def path(self, poses: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Return points (count, 3) [m] along it in the world, and whether it is slack.
+
+        The bodies are at ``poses`` (nbody, 7), which have seven digits in films. Of a pulley there are points on the
+        arc, or along the straight line where the rope is free of it.
+        """
+        from scipy.spatial.transform import Rotation
+
+        X = np.empty((len(poses), 3, 4))
+        X[:, :, :3], X[:, :, 3] = Rotation.from_quat(poses[:, 3:]).as_matrix(), poses[:, :3]
+        ends, _, arms, units, length = core.rope_legs(self._row, 0, X)
+        origins = np.append(X[:, :, 3], np.zeros((1, 3)), axis=0)  # WORLD is the last
+        at = {int(k): origins[self.bodies[k]] + arm for pair, both in zip(ends, arms, strict=True)
+              for k, arm in zip(pair, both, strict=True)}  # fmt: skip
+        path: list[np.ndarray] = []
+        share = np.linspace(0.0, 1.0, ARC + 1)[:, None]
+        axes = {k: axis for k, _, axis, *_ in self.pulleys}
+        for k in range(len(self.points)):
+            if k not in axes:
+                path.append(at[k][None])
+            elif k not in at:
+                path.append(at[k - 1] + (share * (ARC / (ARC + 2)) + 1 / (ARC + 2)) * (at[k + 1] - at[k - 1]))
+            else:
+                leg = int(np.flatnonzero(ends[:, 1] == k)[0])
+                body, middle = self.bodies[k], np.array(self.points[k])
+                R = X[body, :, :3] if body != WORLD else np.eye(3)
+                rest = R @ middle
+                path.append(origins[body] + rest + _arc(arms[leg, 1] - rest, arms[leg + 1, 0] - rest, units[leg],
+                                                        R @ np.array(axes[k]), share))  # fmt: skip
+        return np.concatenate(path), length < (1 - SLACK) * self.length
+
+
+def _arc(on: np.ndarray, off: np.ndarray, u: np.ndarray, axis: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return points (n, 3) [m] of shares (n, 1) of a helix about an axis, or a circle where that is zero.
+
+    It begins at ``on`` in the direction ``u`` and ends at ``off``, less than a turn later.
+    """
+    up, end, ahead = on @ axis, off @ axis, u - (u @ axis) * axis
+    a, b = on - up * axis, off - end * axis
+    n = np.cross(a, ahead) / (np.linalg.norm(a) * np.linalg.norm(ahead))
+    angle = share * (np.arctan2(n @ np.cross(a, b), a @ b) % (2 * np.pi))
+    found: np.ndarray = np.cos(angle) * a + np.sin(angle) * np.cross(n, a) + (up + share * (end - up)) * axis
+    return found
 
 
 @dataclass(frozen=True)
@@ -243,6 +309,13 @@ class Drawing:
         for cord in self.cords:
             known &= len(cord.bodies) == len(cord.points) > 1 and all(len(point) == 3 for point in cord.points)
             numbers, places = [*numbers, (cord.length,), *cord.points], [*places, *cord.bodies]
+            at = [k for k, *_ in cord.pulleys]
+            known &= all(type(k) is int and 0 < k < len(cord.points) - 1 for k in at) and len({*at}) == len(at)
+            known &= not {*at} & {k + 1 for k in at}
+            for _, radius, axis, side, way in cord.pulleys:
+                known &= len(axis) == len(side) == 3 and radius > 0 and way in (-1, 0, 1, 2)
+                known &= bool(abs(np.linalg.norm(axis) - 1) < 1e-6) or not any(axis)
+                numbers += [(radius,), axis, side]
         for frame in self.frames:
             known &= len(frame.pose) == 7
             numbers.append(frame.pose)
@@ -307,7 +380,7 @@ def poses(system: System, q: ArrayLike) -> np.ndarray:
 
 
 def point_of(poses: np.ndarray, body: int, point: tuple[float, ...]) -> np.ndarray:
-    """Return a ``point`` (3,) [m] of a body in world axes, with the bodies at ``poses`` (nbody, 7)."""
+    """Return a ``point`` (3,) [m] of a ``body`` in world axes, with the bodies at ``poses`` (nbody, 7)."""
     local = np.array(point)
     if body == WORLD:
         return local
@@ -364,7 +437,11 @@ def _of_model(model: Model) -> Drawing:
     lines = [*_lines(flat, frames), *(_slides(flat) if bare else ())]
     marks = tuple(Mark(name, place.body, _pose(place.rotation, place.position)) for name, place in frames.items())
     ground = None if flat.ground is None else _surface(flat.ground)
-    cords = tuple(_cord(each, frames) for each in flat.unilateral if isinstance(each, Rope))
+    ropes = [each for each in flat.unilateral if isinstance(each, Rope)]
+    cords = tuple(_cord(each, frames) for each in ropes)
+    drawn = {geometry.frame for geometry in flat.geometry}
+    shapes += [_pulley(each, frames) for rope in ropes for each in rope.points
+               if isinstance(each, Pulley) and each.frame not in drawn]  # fmt: skip
     solids = (*shapes, *simple)
     return Drawing(model.name, _body_names(flat), solids, tuple(lines), marks, masses, extent, ground, cords)
 
@@ -549,20 +626,35 @@ def _sticks(flat: Flat, shown: list[Mass], bodies: set[int], thin: float) -> Ite
 
 def _lines(flat: Flat, frames: dict[str, Place]) -> Iterator[Line]:
     """Yield the wires, springs and dampers between frames."""
-    world = Place(WORLD, np.eye(3), np.zeros(3))
     for item in (*flat.constraints, *flat.loads):
         kind = {Distance: "wire", Spring: "spring", Damper: "damper"}.get(type(item))
         if kind is not None:
-            a, b = (frames.get(end, world) for end in (item.a, item.b))
+            a, b = (frames.get(end, STILL_PLACE) for end in (item.a, item.b))
             yield Line(item.name, kind, a.body, _floats(a.position), b.body, _floats(b.position))
 
 
 def _cord(rope: Rope, frames: dict[str, Place]) -> Cord:
     """Return a rope as it is drawn."""
-    world = Place(WORLD, np.eye(3), np.zeros(3))
-    places = [(frames.get(frame, world), offset) for frame, offset in rope.points]
-    points = tuple(_floats(place.point(offset)) for place, offset in places)
-    return Cord(rope.name, rope.length, tuple(place.body for place, _ in places), points)
+    places = [frames.get(frame, STILL_PLACE) for frame in rope.frames]
+    points = tuple(_floats(place.point(at)) for place, at in zip(places, rope.offsets, strict=True))
+    pulleys = []
+    for k, (each, place) in enumerate(zip(rope.points, places, strict=True)):
+        if isinstance(each, Pulley):
+            axis = (0.0, 0.0, 0.0) if each.axis is None else _floats(place.rotation @ np.array(each.axis))
+            side = (0.0, 0.0, 0.0) if each.side is None else _floats(place.point(each.side))
+            pulleys.append((k, each.radius, axis, side, way_around(each)))
+    return Cord(rope.name, rope.length, tuple(place.body for place in places), points, tuple(pulleys))
+
+
+def _pulley(pulley: Pulley, frames: dict[str, Place]) -> Shape:
+    """Return a pulley as it is drawn: a disk, or a ball."""
+    place = frames.get(pulley.frame, STILL_PLACE)
+    if pulley.axis is None:
+        return Shape(place.body, "sphere", (pulley.radius,), (*_floats(place.point(pulley.position)), *STILL[3:]),
+                     pulley.frame, PLAIN)  # fmt: skip
+    turn = place.rotation @ turn_z_to(np.array(pulley.axis))
+    size = pulley.radius, WIDTH * pulley.radius
+    return Shape(place.body, "cylinder", size, _pose(turn, place.point(pulley.position)), pulley.frame, PLAIN)
 
 
 def _slides(flat: Flat) -> Iterator[Line]:

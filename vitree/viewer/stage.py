@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import os
 import secrets
 import socket
@@ -55,9 +54,9 @@ if TYPE_CHECKING:
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
 #: Colour (r, g, b) of forces of contacts.
 FORCE = (213, 94, 0)
-#: Colours (r, g, b) of ropes that pull, and of slack ones. These are dashed: dashes of a leg, and their share of it.
+#: Colours (r, g, b) of ropes that pull, and of slack ones; how many dashes these have, and the share of the dashes.
 TAUT, LOOSE = (120, 80, 40), (205, 180, 150)
-DASHES, DASHED = 8, 0.5
+DASHES, DASHED = 16, 0.5
 #: Turns of a spring, and straight segments of a turn.
 COILS, SEGMENTS = 8, 10
 #: Opacity of ghosts.
@@ -318,8 +317,7 @@ class Stage:
             self.lines.points = self._segments(poses)
         if len(moved):
             for cord, nodes in zip(self.drawing.cords, self.cords, strict=True):
-                path = cord.path(poses)
-                slack = cord.is_slack(path)
+                path, slack = cord.path(poses)
                 nodes[slack].points = _strung(path, slack)
                 for node, shown in zip(nodes, (not slack, slack), strict=True):
                     if node.visible != shown:
@@ -417,12 +415,14 @@ class Stage:
 
     def _add_cord(self, scene: SceneApi, name: str, cord: Cord) -> list[LineSegmentsHandle]:
         """Add a rope as it is while it pulls, and as it is while it is slack: pages do not draw other colours later."""
-        points = np.zeros((DASHES * (len(cord.points) - 1), 2, 3))
         return [
             scene.add_line_segments(
-                f"{self.path}/{name}{kind}", points, colour, thickness=thick * self.drawing.extent, visible=False
+                f"{self.path}/{name}{kind}", np.zeros((count, 2, 3)), colour, thickness=thick * self.drawing.extent,
+                visible=False,
             )
-            for kind, colour, thick in (("", TAUT, 0.007), (", slack", LOOSE, 0.004))
+            for kind, colour, thick, count in (
+                ("", TAUT, 0.007, cord.count - 1), (", slack", LOOSE, 0.004, DASHES)
+            )
         ]
 
     def _add_frames(self, scene: SceneApi) -> list[SceneNodeHandle]:
@@ -478,11 +478,13 @@ def _segments_between(line: Line, a: np.ndarray, b: np.ndarray, size: float) -> 
 
 
 def _strung(path: np.ndarray, slack: bool) -> np.ndarray:
-    """Return the segments (n, 2, 3) of a rope along a path (k, 3), ``DASHES`` of each leg, with gaps if it is slack."""
-    begin = np.arange(DASHES) / DASHES
-    shares = np.stack([begin, begin + (DASHED if slack else 1.0) / DASHES], axis=1)[..., None]
-    legs = [a + shares * (b - a) for a, b in itertools.pairwise(path)]
-    return np.concatenate(legs).astype(np.float32)
+    """Return the segments (n, 2, 3) of a rope along a path (k, 3): the whole of it, or dashes of equal length."""
+    if not slack:
+        return np.stack([path[:-1], path[1:]], axis=1).astype(np.float32)
+    along = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1)))
+    begin = np.arange(DASHES)[:, None]
+    ends = along[-1] / (DASHES - 1 + DASHED) * np.hstack([begin, begin + DASHED])
+    return np.stack([np.interp(ends, along, x) for x in path.T], axis=2).astype(np.float32)
 
 
 def _rgb(rgba: tuple[float, ...]) -> tuple[int, int, int]:

@@ -174,14 +174,30 @@ def _rolling(
     return contacts.RollingConstraint(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
 
 
+class _Wrap(NamedTuple):
+    """A pulley in place of a point, by its number; an axis of zeros is of a sphere, a turn of 0 is none."""
+
+    point: float
+    radius: float
+    axis: Vector = (0.0, 0.0, 1.0)
+    turn: float = 0.0
+    side: Vector | None = None
+
+
 def _rope(
     frames: tuple[str, ...], offsets: Numbers, length: float, restitution: float = 0.0, stiffness: float = np.inf,
-    damping: float = 0.0, label: str | None = None,
+    damping: float = 0.0, label: str | None = None, *, made: Sequence[_Wrap] = (),
 ) -> unilateral.Rope:  # fmt: skip
     if len(offsets) != 3 * len(frames):
         raise ModelError(f"offsets are {len(offsets)} numbers; they must be x y z of each of {len(frames)} frames")
-    points = tuple(zip(frames, map(tuple, np.reshape(offsets, (-1, 3)).tolist()), strict=True))
-    return unilateral.Rope(points, length, restitution, stiffness, damping, label)
+    points: list[Any] = list(zip(frames, map(tuple, np.reshape(offsets, (-1, 3)).tolist()), strict=True))
+    for k, radius, axis, turn, side in made:
+        if k not in range(len(points)):
+            raise ModelError(f"a pulley is at the point {k:g}; they are counted from 0 to {len(points) - 1}")
+        frame, position = points[int(k)]
+        about = axis if any(axis) else None
+        points[int(k)] = unilateral.Pulley(frame, radius, about, position, int(turn) or None, side)
+    return unilateral.Rope(tuple(points), length, restitution, stiffness, damping, label)
 
 
 def _ball_limit(
@@ -239,6 +255,7 @@ INNER: dict[str, dict[str, tuple[Make, str]]] = {
         "convex-part": (_convex_part, "(vertices ...) lost?" + _PLACE),
         "triangle-mesh": (_triangle_mesh, "(vertices ...) (faces ...)" + _PLACE),
     },
+    "rope": {"pulley": (_Wrap, "point radius (ax ay az)? turn? (x y z)?")},
     "ground": {**_TURNING, "terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
 }
 _SURFACE = "friction|'own? restitution|'own? stiffness|'own? damping|'own?"

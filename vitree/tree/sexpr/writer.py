@@ -21,7 +21,7 @@ from vitree.mechanism.contacts import LIMITS as OF_JOINTS
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import Load
-from vitree.mechanism.unilateral import BallLimit, Rope
+from vitree.mechanism.unilateral import BallLimit, Pulley, Rope
 from vitree.model.user_inputs import Written
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.attach import carrier_of, frames_by_name
@@ -183,10 +183,14 @@ def _rolling(item: RollingConstraint) -> str:
 def _unilateral(item: Rope | BallLimit) -> str:
     """The text of a rope, or of limits of a ball joint."""
     if isinstance(item, Rope):
-        frames, offsets = zip(*item.points, strict=True)
-        words: list[object] = [tuple(frames), tuple(np.ravel(offsets)), item.length, item.restitution, item.stiffness,
-                               item.damping]  # fmt: skip
-        return f"(rope {' '.join(map(_written, [*words, *[item.label] * (item.label is not None)]))})"
+        words: list[object] = [item.frames, tuple(np.ravel(item.offsets)), item.length, item.restitution,
+                               item.stiffness, item.damping, *[item.label] * (item.label is not None)]  # fmt: skip
+        text = " ".join(map(_written, words))
+        for k, each in enumerate(item.points):
+            if isinstance(each, Pulley):
+                parts = [k, each.radius, each.axis or (0.0, 0.0, 0.0), each.turn or 0, *[each.side] * bool(each.side)]
+                text += f" (pulley {' '.join(map(_written, parts))})"
+        return f"(rope {text})"
     swing, twist = math.inf if item.swing is None else item.swing, item.twist or (-math.inf, math.inf)
     angle = math.inf if item.angle is None else item.angle
     words = [item.joint, swing, twist, item.axis, angle, item.restitution]
