@@ -75,7 +75,7 @@ cdef struct vt_load:
     double point_b[3]
     double wrench[6]    # torque [N m], force [N]; of a ball spring its reference, a quaternion
     double factor       # force, stiffness, damping, or constant times both masses
-    double rest         # length or angle without force
+    double rest         # length or angle without force; of a ball spring its largest torque [N m]
     vt_table table
 
 cdef struct vt_drive:   # a servo on a joint of one coordinate

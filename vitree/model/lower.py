@@ -164,7 +164,8 @@ def _ball_spring(index: Index, load: BallSpring, inputs: Mapping[str, int]) -> C
     joint = named[load.joint]
     if joint.kind != KINDS[BALL]:
         raise ModelError(f'the {load.name}: "{load.joint}" is a {joint.kind} joint; take a JointSpring')
-    row = {"kind": _BALL_SPRING, "factor": load.stiffness, "iq": joint.q_slice.start, "iv": joint.v_slice.start}
+    row = {"kind": _BALL_SPRING, "factor": load.stiffness, "iq": joint.q_slice.start, "iv": joint.v_slice.start,
+           "rest": load.effort_limit}  # fmt: skip
     if not load.inputs:
         return row | {"wrench": (*load.reference, 0.0, 0.0)}
     given = [inputs[name] for name in load.inputs]

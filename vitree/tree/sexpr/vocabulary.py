@@ -309,7 +309,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
         '"frame" (x|"input" y|"input" z|"input") (x|"input" y|"input" z|"input") \'world|\'local|\'spatial?',
     ),
     "joint-force": (loads.JointForce, '"joint" force|"input"'),
-    "ball-spring": (loads.BallSpring, '"joint" stiffness (x|"input" ...)?'),
+    "ball-spring": (loads.BallSpring, '"joint" stiffness (x|"input" ...)? effort_limit?'),
     "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
     "drive": (
         drives.Drive,
@@ -327,7 +327,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
 #: Heads whose numbers can be infinite.
-UNBOUNDED = {*LIMITS, "drive", "ground", "contact", "rope", "ball-limit"}
+UNBOUNDED = {*LIMITS, "drive", "ground", "contact", "rope", "ball-limit", "ball-spring"}
 #: Spellings of the paper's Listing 1.
 SPELLINGS = {"point-constaint": "point-constraint"}
 #: Symbols that stand for a value.
