@@ -17,7 +17,7 @@ from vitree.spatial.checks import finite, triple, unit_triple
 #: The second names of what acts on coordinates, or along ropes, in records of contacts.
 LIMIT, DRY_FRICTION = "limit", "dry friction"
 VELOCITY_LIMIT, SWING_LIMIT, TWIST_LIMIT, ROPE = "velocity limit", "swing limit", "twist limit", "rope"
-ANGLE_LIMIT = "angle limit"
+ANGLE_LIMIT, LOSS = "angle limit", "coupling loss"
 #: A point of a rope: a frame, and where in its axes [m].
 Eyelet = tuple[str, tuple[float, float, float]]
 

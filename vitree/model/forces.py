@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar
 from vitree.arguments import all_finite, entries, mapping, shown
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
-from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.constraints import Coupling, loses
 from vitree.mechanism.flat import JointInfo
 from vitree.mechanism.index import Index
 from vitree.mechanism.unilateral import ANGLE_LIMIT, ROPE, SWING_LIMIT, TWIST_LIMIT, Rope
@@ -33,6 +33,7 @@ from vitree.model.dynamics import (
     DynamicsMethods,
     RneaDerivatives,
     inverse_mass_matrix,
+    refuse_losses,
     rnea_derivatives,
 )
 from vitree.model.user_inputs import Force, Inputs, Mapped, Potential, resolve_inputs
@@ -156,6 +157,7 @@ def state_forces(
     contacts act, or their forces; ``pushes`` act on frames besides. What slips no faster than ``slow`` [m/s or rad/s]
     sticks, where that is more than what the core has for states.
     """
+    refuse_losses(model, "forward_dynamics")
     model._require_invertible_mass_matrix(q)
     u, t = inputs_at(model, inputs), _time(t)
     status, rows, wrenches = 0, NO_ROWS, NO_WRENCHES
@@ -269,6 +271,7 @@ def transmitted(
 
     Arguments are as of :meth:`vitree.Model.joint_reactions` and :func:`state_forces`.
     """
+    refuse_losses(model, "joint_reactions")
     u = inputs_at(model, inputs)
     given = contacts if isinstance(contacts, ContactForces) else None
     rows, wrenches = NO_ROWS, NO_WRENCHES
@@ -421,7 +424,7 @@ def _require_slopes(model: ForceMethods) -> None:
     """Raise a ModelError that names a load or a constraint without exact derivatives."""
     remedy = "take central differences of forward_dynamics"
     for x in model.constraints:
-        if not isinstance(x, Coupling):
+        if not isinstance(x, Coupling) or loses(x):
             raise ModelError(f"forward_dynamics_derivatives has no exact derivatives of the {x.name}; {remedy}")
     for x in model.loads:
         for kind, methods in _OWN.items():
@@ -633,6 +636,7 @@ class ForceMethods(DynamicsMethods):
         """
         q, v = self._q_and_v(q, v)
         closed, a = require_contacts_word(contacts), self._checked(a, self.nv, "a")
+        refuse_losses(self, "inverse_dynamics")
         self._require_invertible_mass_matrix(q)
         u, t = inputs_at(self, inputs), _time(t)
         field, status, worst = take_field(self, None, u), 0, -1

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from vitree._core.types import ConstraintList, ContactList, DriveList, LoadList
 from vitree.arguments import real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
-from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
+from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint, loses
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, KINDS, Flat, limits_of
@@ -53,6 +53,7 @@ from vitree.mechanism.unilateral import (
     ANGLE_LIMIT,
     DRY_FRICTION,
     LIMIT,
+    LOSS,
     ROPE,
     SWING_LIMIT,
     TWIST_LIMIT,
@@ -391,7 +392,8 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
     names += [(each.frame, "ground") for each in flat.rolling]
     at = {joint.v_slice.start + k: joint.name for joint in flat.joints
           for k in range(joint.v_slice.stop - joint.v_slice.start)}  # fmt: skip
-    return names + [(row["of"] if "of" in row else at[row["iv"]], _NAMES[row["kind"]]) for row in number_rows(flat)]
+    return names + [(row["of"] if "of" in row else at[row["iv"]], row.get("what", _NAMES[row["kind"]]))
+                    for row in number_rows(flat)]  # fmt: skip
 
 
 #: What the second name of each kind is whose impulse is a number.
@@ -401,7 +403,7 @@ _NAMES = {AT_LIMIT: LIMIT, AT_SPEED: VELOCITY_LIMIT, AT_SWING: SWING_LIMIT, AT_T
 
 def number_rows(flat: Flat) -> list[CoreRow]:
     """Return what has a number for an impulse, as the core takes it, behind all other contacts."""
-    return limit_rows(flat) + velocity_rows(flat) + unilateral_rows(flat) + friction_rows(flat)
+    return limit_rows(flat) + velocity_rows(flat) + unilateral_rows(flat) + friction_rows(flat) + loss_rows(flat)
 
 
 def _surface(numbers: np.ndarray) -> CoreRow:
@@ -540,6 +542,28 @@ def friction_rows(flat: Flat) -> list[CoreRow]:
     places = dict(zip(starts.iv.tolist(), starts.iq.tolist(), strict=True))
     return [{"kind": RUBS, "dim": 1, "iq": places[iv], "iv": iv, "friction": flat.dry_friction[iv]}
             for iv in np.flatnonzero((flat.dry_friction > 0) & ~flat.kinematic).tolist()]  # fmt: skip
+
+
+def loss_rows(flat: Flat) -> list[CoreRow]:
+    """Return the friction in couplings that lose power as the core takes it: on one of the joints of each."""
+    index, rows = Index(flat), list[CoreRow]()
+    for k, each in enumerate(flat.constraints):
+        if not (isinstance(each, Coupling) and loses(each)):
+            continue
+        # on a joint from which power arrives at the other; if that is prescribed, at the other
+        sides = [(*side, *way) for side, way in zip(each.factors.items(), (each.efficiencies, each.efficiencies[::-1]),
+                                                    strict=True)]  # fmt: skip
+        for name, factor, there, back in sides:
+            iq, iv = _coordinate(index, name, each.name)
+            if there and factor and not flat.kinematic[iv]:
+                rows.append({"kind": RUBS, "dim": 1, "iq": iq, "iv": iv, "mesh": k, "factor": float(factor),
+                             "efficiency": there, "returns": back, "what": LOSS})  # fmt: skip
+                break
+        else:
+            if not all(flat.kinematic[_coordinate(index, name, each.name)[1]] for name in each.factors):
+                raise ModelError(f"the {each.name} locks power from a joint that is not prescribed to one that is; "
+                                 "give it an efficiency in both directions")  # fmt: skip
+    return rows
 
 
 # ---- what models that differ in numbers alone have in common: it is made once, and shared ------------------

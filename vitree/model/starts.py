@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import explain_calls, of_kind, real
 from vitree.errors import ConvergenceError, VitreeError
-from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.constraints import Coupling, loses
 from vitree.mechanism.flat import limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded
@@ -196,6 +196,8 @@ def without_implied(model: object, q: np.ndarray) -> Model | None:
     rows, kept = (each._constraint_rows(q[None])[1][0][:, free] for each in (model.full, full))
     with np.errstate(all="ignore"):
         size = np.linalg.norm(rows, axis=1, keepdims=True)
+    if any(loses(each) and each not in full.constraints for each in model.full.constraints):
+        return None  # what it loses would be left out as well
     # numbers whose squares no double holds are no rows that others imply
     if not dropped or not np.isfinite(size).all() or dependent(kept):
         return None

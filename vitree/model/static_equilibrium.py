@@ -18,7 +18,7 @@ from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import named_side
 from vitree.model.configurations import DependentConstraintsError, require_clear, require_consistent
-from vitree.model.dynamics import refuse_rolling, refuse_unilateral
+from vitree.model.dynamics import refuse_losses, refuse_rolling, refuse_unilateral
 from vitree.model.faces import gaps_of_faces
 from vitree.model.forces import of_all
 from vitree.model.model import Model
@@ -176,6 +176,7 @@ def static_equilibrium(
     at = model.validate_configuration(q)
     refuse_rolling(model, "static_equilibrium")
     refuse_unilateral(model, "static_equilibrium")
+    refuse_losses(model, "static_equilibrium")
     if model.constraints:
         try:
             require_consistent(model, at, None)

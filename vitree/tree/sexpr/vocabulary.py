@@ -48,8 +48,12 @@ def _fixed(position: Vector, rotation: Numbers = _EYE) -> Fixed:
     return fixed(None, position, rotation=given if np.allclose(given, exact, rtol=0, atol=EXACT) else exact)
 
 
-def _coupling(a: str, factor_a: float, b: str, factor_b: float, value: float = 0.0) -> constraints.Coupling:
-    return constraints.Coupling({a: factor_a, b: factor_b}, value)
+def _coupling(
+    a: str, factor_a: float, b: str, factor_b: float, value: float = 0.0, efficiency: float = 1.0,
+    back: float | None = None,
+) -> constraints.Coupling:  # fmt: skip
+    both = efficiency if back is None else (efficiency, back)
+    return constraints.Coupling({a: factor_a, b: factor_b}, value, efficiency=both)
 
 
 def _half_spaces(numbers: Numbers) -> tuple[tuple[Numbers, float], ...]:
@@ -294,7 +298,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "name": (None, '"name"'),
     "point-constraint": (constraints.PointConstraint, '"a" "b" (x y z) \'world|\'local? offset? "name"?'),
     "distance": (constraints.Distance, '"a" "b" length|"joint" "name"?'),
-    "coupling": (_coupling, '"joint" factor "joint" factor value?'),
+    "coupling": (_coupling, '"joint" factor "joint" factor value? efficiency? back?'),
     "gear": (constraints.gear, '"a" "b" ratio value?'),
     "screw-pair": (constraints.screw_pair, '"slide" "turn" pitch value?'),
     "axis-constraint": (constraints.AxisConstraint, '"a" "b" (x y z) (x y z) cosine? (fx fy fz)?'),

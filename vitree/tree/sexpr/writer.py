@@ -124,7 +124,9 @@ def _component(item: Constraint | Load | Drive | Written) -> str:
         raise ModelError(f'the label "{label}" cannot be written as an s-expression: leave it out')
     if isinstance(item, constraints.Coupling):
         parts = [x for pair in item.factors.items() for x in pair]
-        return f"(coupling {' '.join(map(_written, [*parts, item.value]))})"
+        both = item.efficiency if isinstance(item.efficiency, tuple) else (item.efficiency,)
+        own = [item.value, *(both if min(both) < 1 else ())]
+        return f"(coupling {' '.join(map(_written, [*parts, *own]))})"
     heads = {make: head for head, (make, _) in COMPONENTS.items() if isinstance(make, type)}
     if isinstance(item, Written) or type(item) not in heads:
         why = "it is written in Python" if isinstance(item, Written) else "its kind is not known"
