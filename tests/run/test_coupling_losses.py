@@ -60,6 +60,17 @@ def test_a_worm_gear_holds_a_weight_to_the_bit_and_a_good_gear_does_not(method: 
     assert np.abs(vt.simulate(tree.compile(), duration=1.0, dt=5e-3, method=method).q).max() < 1e-15
 
 
+@pytest.mark.parametrize("pitch", [0.001, 0.01, -0.1])
+@pytest.mark.parametrize("efficiency", [0.4, 0.9])
+def test_a_self_locking_screw_holds_a_weight(pitch: float, efficiency: float) -> None:
+    tree = vt.Tree("jack", gravity=(0, 0, -G))
+    tree.world.add(vt.ry("motor"), vt.body("rotor", 1.0, (MOTOR,) * 3))
+    tree.world.add(vt.tz("lift"), vt.body("weight", 5.0))
+    tree.constrain(vt.screw_pair("lift", "motor", pitch, efficiency=(0.0, efficiency)))
+    run = vt.simulate(tree.compile(), duration=2.0, dt=0.01)
+    assert np.abs(run.q).max() < 1e-15 and np.abs(run.v).max() < 1e-12
+
+
 @pytest.mark.parametrize("efficiency", [0.8, 0.4])
 def test_a_motor_holds_within_the_bounds_of_its_gear(efficiency: float) -> None:
     """At rest any torque from e L to L/e at the motor holds; beyond it moves either way."""

@@ -544,6 +544,10 @@ def friction_rows(flat: Flat) -> list[CoreRow]:
             for iv in np.flatnonzero((flat.dry_friction > 0) & ~flat.kinematic).tolist()]  # fmt: skip
 
 
+#: The share of a load by which the friction of a self-locking coupling is above what holds it: else tolerances decide.
+LOCKED = 1e-6
+
+
 def loss_rows(flat: Flat) -> list[CoreRow]:
     """Return the friction in couplings that lose power as the core takes it: on one of the joints of each."""
     index, rows = Index(flat), list[CoreRow]()
@@ -557,7 +561,7 @@ def loss_rows(flat: Flat) -> list[CoreRow]:
             iq, iv = _coordinate(index, name, each.name)
             if there and factor and not flat.kinematic[iv]:
                 rows.append({"kind": RUBS, "dim": 1, "iq": iq, "iv": iv, "mesh": k, "factor": float(factor),
-                             "efficiency": there, "returns": back, "what": LOSS})  # fmt: skip
+                             "efficiency": there, "returns": back or -LOCKED, "what": LOSS})  # fmt: skip
                 break
         else:
             if not all(flat.kinematic[_coordinate(index, name, each.name)[1]] for name in each.factors):

@@ -2,6 +2,10 @@
 # needs L/e1, one that the load drives gets e2 L, and at rest any torque between them holds: dry friction beside L, whose
 # bounds follow the multiplier of the same step. The passes over a step find it by secants of all of them (Anderson 1965).
 
+cdef inline bint loses(const vt_contact* e) noexcept nogil:
+    return e.kind == RUBS and e.mesh >= 0
+
+
 cdef inline void bound_loss(const vt_contact* e, double load, double* mu, double* lead) noexcept nogil:
     # |beta - lead| <= mu: from (1 - 1/e1) L to (1 - e2) L
     lead[0] = 0.5 * load * (2.0 - e.returns - 1.0 / e.efficiency)
@@ -16,7 +20,7 @@ cdef void find_losses(ModelStepper self) noexcept nogil:
     cdef int k
     for k in range(x.count):
         e = &self.touch[x.member[k]]
-        if e.mesh < 0:
+        if not loses(e):
             continue
         e.found = self.lane.held.lam[e.mesh]
         if self.lane.progress.opening:
@@ -37,7 +41,7 @@ cdef void assume_losses(ModelStepper self) noexcept nogil:
     cdef int k, i, j, l, n, some = 0, at = -1
     for k in range(x.count):
         e = &self.touch[x.member[k]]
-        if e.mesh < 0:
+        if not loses(e):
             continue
         at = k
         if e.passes > 1:
@@ -52,7 +56,7 @@ cdef void assume_losses(ModelStepper self) noexcept nogil:
     memset(c, 0, sizeof(c))
     for k in range(x.count):
         e = &self.touch[x.member[k]]
-        if e.mesh < 0:
+        if not loses(e):
             continue
         for i in range(n):
             c[i] += e.dr[i] * (e.found - e.assumed)
@@ -79,7 +83,7 @@ cdef void assume_losses(ModelStepper self) noexcept nogil:
         c[i] /= N[(SECANTS + 1) * i]
     for k in range(x.count):
         e = &self.touch[x.member[k]]
-        if e.mesh < 0:
+        if not loses(e):
             continue
         load = e.found
         for i in range(n):
