@@ -80,6 +80,7 @@ class ModelFacts(System):
     load_list: LoadList
     drive_list: DriveList
     written: WrittenParts | None
+    _loses: bool
     singular: str | None
     _structure: Structure
     _facing: np.ndarray

@@ -157,7 +157,8 @@ def state_forces(
     contacts act, or their forces; ``pushes`` act on frames besides. What slips no faster than ``slow`` [m/s or rad/s]
     sticks, where that is more than what the core has for states.
     """
-    refuse_losses(model, "forward_dynamics")
+    if model._loses:
+        refuse_losses(model, "forward_dynamics")
     model._require_invertible_mass_matrix(q)
     u, t = inputs_at(model, inputs), _time(t)
     status, rows, wrenches = 0, NO_ROWS, NO_WRENCHES
@@ -271,7 +272,8 @@ def transmitted(
 
     Arguments are as of :meth:`vitree.Model.joint_reactions` and :func:`state_forces`.
     """
-    refuse_losses(model, "joint_reactions")
+    if model._loses:
+        refuse_losses(model, "joint_reactions")
     u = inputs_at(model, inputs)
     given = contacts if isinstance(contacts, ContactForces) else None
     rows, wrenches = NO_ROWS, NO_WRENCHES
@@ -636,7 +638,8 @@ class ForceMethods(DynamicsMethods):
         """
         q, v = self._q_and_v(q, v)
         closed, a = require_contacts_word(contacts), self._checked(a, self.nv, "a")
-        refuse_losses(self, "inverse_dynamics")
+        if self._loses:
+            refuse_losses(self, "inverse_dynamics")
         self._require_invertible_mass_matrix(q)
         u, t = inputs_at(self, inputs), _time(t)
         field, status, worst = take_field(self, None, u), 0, -1

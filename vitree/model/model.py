@@ -150,6 +150,8 @@ class Model(ForceMethods):
         else:
             self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
+        #: whether couplings lose power
+        self._loses = any(map(loses, flat.constraints))
         # all that may touch as the core takes it, once it was asked for; dry friction is part of it
         self._touching = like._touching if like is not None and same(like.flat, flat, ("dry_friction",)) else {}
         if like is None:
@@ -160,7 +162,7 @@ class Model(ForceMethods):
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
-            open_ones = self._has_contact_springs or self.written is not None or any(map(loses, flat.constraints))
+            open_ones = self._has_contact_springs or self.written is not None or self._loses
             self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list, open_ones)
 
     #: Names of constraints that others imply, and a run has left out; see ``starts.without_implied``
