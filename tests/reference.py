@@ -1086,3 +1086,26 @@ def least_between(H, g, low, high):
         if (x >= low).all() and (x <= high).all() and (side * (g + H @ x) <= 0).all():
             return x, free
     return None
+
+
+# ---- ropes around pulleys -----------------------------------------------------------------------------------------
+
+
+def wrapped_length(p, q, radius, axis, sense):
+    """The shortest rope from p to q (3,) that goes around a cylinder about ``axis`` through the origin in a sense.
+
+    By polar angles: a tangent from a point at distance d touches acos(r/d) further on, and unrolled the path is
+    straight. Where the points see each other within half a turn in that sense it is straight.
+    """
+    p, q, axis = (np.asarray(x, dtype=float) for x in (p, q, axis))
+    x = np.cross(axis, [1.0, 0, 0] if abs(axis[0]) < 0.9 else [0, 1.0, 0])
+    x = x / np.linalg.norm(x)
+    y = np.cross(axis, x)
+    angles = [np.arctan2(u @ y, u @ x) for u in (p, q)]
+    far = [np.hypot(u @ y, u @ x) for u in (p, q)]
+    between = (sense * (angles[1] - angles[0])) % (2 * np.pi)
+    arc = between - sum(np.arccos(radius / d) for d in far)
+    if arc <= 0:
+        return float(np.linalg.norm(q - p))
+    flat = radius * arc + sum(np.sqrt(d * d - radius * radius) for d in far)
+    return float(np.hypot(flat, axis @ (q - p)))

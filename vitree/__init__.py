@@ -47,7 +47,7 @@ from vitree.mechanism.loads import (
     Wrench,
 )
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.mechanism.unilateral import BallLimit, Rope
+from vitree.mechanism.unilateral import BallLimit, Pulley, Rope
 from vitree.model.changes import Change
 from vitree.model.configurations import independent_constraints, satisfy_constraints
 from vitree.model.model import EulerModel, Model, ReducedModel
@@ -154,6 +154,7 @@ __all__ = [
     "Perturbation",
     "PointConstraint",
     "Potential",
+    "Pulley",
     "ReducedModel",
     "ReferenceMotion",
     "Report",

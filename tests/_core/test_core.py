@@ -131,6 +131,26 @@ def test_sine_and_cosine_are_good_to_an_ulp(width):
     assert np.isnan(out[:9]).all()
 
 
+@pytest.mark.parametrize("width", BUILT)
+def test_angles_of_directions_are_good_to_an_ulp_and_a_half(width):
+    rng = np.random.default_rng(1)
+    angle = np.concatenate([rng.uniform(-4, 4, 800), np.arange(-16, 17) * np.pi / 8, rng.uniform(-1, 1, 200) * 1e-9])
+    size = 10.0 ** rng.uniform(-150, 150, len(angle))
+    x = np.column_stack([size * np.sin(angle), size * np.cos(angle)])
+    x = np.concatenate([x, np.exp(rng.uniform(-300, 300, (400, 2))) * rng.choice([-1, 1], (400, 2)), [
+        [0.0, 1.0], [0.0, -1.0], [1.0, 0.0], [-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0], [1e-300, -1.0], [5e-324, 5e-324],
+    ]])  # fmt: skip
+    out = np.empty((len(x), 1))
+    lanes(width).batch_atan2(x, out)
+    with mpmath.workdps(60):
+        exact = [mpmath.atan2(mpmath.mpf(s), mpmath.mpf(c)) for s, c in x]
+        error = [abs(float(mpmath.mpf(y) - z)) for y, z in zip(out[:, 0], exact, strict=True)]
+        assert (np.array(error) <= 1.5 * np.spacing(np.abs([float(z) for z in exact]))).all()
+    odd = np.array([[0.0, 0.0], [-0.0, 0.0], [0.0, -0.0], [np.nan, 1.0], [1.0, np.nan]])
+    lanes(width).batch_atan2(odd, out[:5])
+    assert (out[:3] == 0).all() and np.isnan(out[3:5]).all()
+
+
 @of_builds
 @pytest.mark.parametrize(("stepper", "options"), [
     ("euler", {}), ("runge-kutta", {}), ("linear-time", {}), ("linear-time", {"split": True}), ("midpoint", {}),

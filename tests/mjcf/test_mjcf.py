@@ -7,8 +7,10 @@ import warnings
 import numpy as np
 import pytest
 from mjcf_texts import ACTUATORS, INERTIAL, MODELS, OTHER, driven, mjcf, of_gymnasium, random_text
+from scipy.spatial.transform import Rotation
 
 import vitree as vt
+from vitree.model.contacts import unilateral_gaps
 
 mujoco = pytest.importorskip("mujoco")
 GYM = of_gymnasium()
@@ -507,6 +509,59 @@ def test_limits_of_balls_and_tendons_are_exact():
     lenient = vt.from_mujoco(mjcf(bodies, tendon), limits="report")
     told = str(lenient.left_out.of("warning"))
     assert not lenient.tree.unilateral and 'limit of the ball joint "j"' in told and 'tendon "rope": limits' in told
+
+
+@pytest.mark.parametrize("side", [False, True])
+@pytest.mark.parametrize("kind", ["cylinder", "sphere"])
+def test_tendons_around_geoms_are_ropes_around_pulleys(kind, side):
+    """Lengths and their derivatives are MuJoCo's, wherever the bodies are."""
+    mujoco = pytest.importorskip("mujoco", minversion="4")
+    beside = 'sidesite="beside"' if side else ""
+    bodies = f"""<body name="drum"><freejoint/><geom name="g" type="{kind}" size="0.2 0.5" pos="0.1 0.05 0"
+        euler="20 30 40" mass="1"/><site name="beside" pos="0.1 0.5 0.05"/></body>""" + "".join(
+        f'<body name="{x}"><freejoint/><geom size=".01" mass="1"/><site name="at {x}" pos=".02 .03 .01"/></body>'
+        for x in "ab")  # fmt: skip
+    tendon = f"""<tendon><spatial name="rope" limited="true" range="0 50"><site site="at a"/>
+        <geom geom="g" {beside}/><site site="at b"/></spatial></tendon>"""
+    text = mjcf(bodies, tendon)
+    robot = vt.from_mujoco(text)
+    model, theirs = robot.model, mujoco.MjModel.from_xml_string(text)
+    assert not robot.left_out.of("warning") and isinstance(robot.tree.unilateral[0].points[1], vt.Pulley)
+    data, rng, wrapped = mujoco.MjData(theirs), np.random.default_rng(0), 0
+    for _ in range(500):
+        q = model.random_configuration(rng)
+        for k in range(3):
+            q[7 * k : 7 * k + 3] = rng.normal(size=3) * (0.1 if k == 0 else 0.4)
+            data.qpos[7 * k : 7 * k + 7] = q[7 * k + np.array([0, 1, 2, 6, 3, 4, 5])]
+        mujoco.mj_forward(theirs, data)
+        _, (gap,), (row,) = unilateral_gaps(model, q)
+        assert 50 - gap == pytest.approx(data.ten_length[0], abs=1e-12)
+        expected = np.zeros(theirs.nv)  # rows of tendons are sparse, and of all coordinates here
+        expected[:] = np.ravel(data.ten_J)
+        for k in range(3):  # velocities of free joints are in world axes there
+            expected[6 * k : 6 * k + 3] = Rotation.from_quat(q[7 * k + 3 : 7 * k + 7]).inv().apply(
+                expected[6 * k : 6 * k + 3])  # fmt: skip
+        np.testing.assert_allclose(-row, expected, atol=1e-11)
+        wrapped += int(data.ten_wrapnum[0] > 2)
+    assert 50 < wrapped < 450
+
+
+@pytest.mark.parametrize("path, why", [
+    ('<site site="at a"/><geom geom="g" sidesite="inside"/><site site="at b"/>', "inside of a geom"),
+    ('<site site="at a"/><geom geom="g" sidesite="at a"/><site site="at b"/>', "side site moves"),
+    ('<site site="at a"/><pulley divisor="2"/><site site="at a"/><site site="at b"/>', "branches"),
+])  # fmt: skip
+def test_tendons_that_are_no_ropes_are_told_with_the_reason(path, why):
+    bodies = """<body name="drum"><freejoint/><geom name="g" type="sphere" size="0.2" mass="1"/><site name="inside"/>
+        </body>""" + "".join(
+        f'<body name="{x}"><freejoint/><geom size=".01" mass="1"/><site name="at {x}" pos=".02 .03 .01"/></body>'
+        for x in "ab")  # fmt: skip
+    tendon = f'<tendon><spatial name="rope" limited="true" range="0 50">{path}</spatial></tendon>'
+    if "pulley" in path:
+        tendon = tendon.replace("<pulley", '<site site="at b"/><pulley', 1)
+    robot = vt.from_mujoco(mjcf(bodies, tendon))
+    (told,) = robot.left_out.of("warning")
+    assert not robot.tree.unilateral and "limits" in told.text and why in told.text
 
 
 @pytest.mark.parametrize("what", LEFT_OUT)

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 import vitree as vt
 from vitree import vehicles
 from vitree.errors import InputError
+from vitree.model.contacts import unilateral_gaps
 from vitree.results.drawing import WORLD, Drawing, drawing_of, poses
 from vitree.results.film import Film
 from vitree.results.filming import film_of
@@ -82,6 +83,63 @@ def test_lines_join_the_frames_that_loads_and_constraints_name():
     ends = [(matrix(placed[k]) @ [*p, 1.0])[:3] for k, p in ((wire.a, wire.point_a), (wire.b, wire.point_b))]
     np.testing.assert_allclose(ends, [[0.5, 0, 0], [1.0, 0, -3.0]], atol=1e-12)
     assert spring.a == WORLD and spring.point_a == (0.0, 0.0, 0.0)
+
+
+def swinging_rope(start=(0.2, -1.0)):
+    """A weight on a rope of 1.5 m, through an eye on a trolley and tied in the world; both move."""
+    tree = vt.Tree("rope")
+    tree.world.add(vt.tx("trolley"), vt.body("cart", 5.0, (0.1, 0.1, 0.1)), vt.fixed("eye", (0, 0, 0.1)))
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("weight", 2.0))
+    tree.constrain(vt.Rope([("world", (-0.3, 0, 0.1)), "eye", ("weight", (0, 0.05, 0))], 1.5, label="rope"))
+    tree.start = {"x": start[0], "z": start[1]}
+    return tree.compile()
+
+
+def test_ropes_run_through_their_points_and_are_slack_where_the_model_says():
+    model = swinging_rope()
+    drawing = drawing_of(model)
+    (cord,) = drawing.cords
+    assert cord.name == "rope" and cord.length == 1.5 and WORLD in cord.bodies
+    assert Drawing.from_plain(json.loads(json.dumps(drawing.plain()))) == drawing
+    rng = np.random.default_rng(0)
+    for q in rng.uniform(-1.0, 1.0, (20, 3)):
+        path, slack = cord.path(poses(model, q))
+        cart, weight = (model.frame_pose(name, q) for name in ("eye", "weight"))
+        np.testing.assert_allclose(path, [(-0.3, 0, 0.1), cart[:3, 3], (weight @ [0, 0.05, 0, 1])[:3]], atol=1e-15)
+        (gap,) = unilateral_gaps(model, q)[1]
+        assert slack == (gap > 1e-4 * 1.5)
+
+
+@pytest.mark.parametrize("axis", [(0, 0.6, 0.8), None])
+@pytest.mark.parametrize("way", [{"turn": 1}, {"turn": -1}, {"side": (0.3, 0, 0)}, {}])
+def test_a_rope_is_drawn_around_pulleys_as_long_as_it_is(axis, way):
+    """The path of points is an inscribed polygon of the rope: a little shorter than the model has it, and outside."""
+    if axis is None and "turn" in way:
+        pytest.skip("a sphere has no sense")
+    tree = vt.Tree("drum")
+    tree.world.add(vt.free("float"), vt.body("drum", 1.0, (0.1, 0.1, 0.1)))
+    tree.world.add(vt.free("other"), vt.body("weight", 2.0, (0.1, 0.1, 0.1)))
+    pulley = vt.Pulley("drum", 0.1, axis, (0.02, 0.01, 0.03), **way)
+    tree.constrain(vt.Rope([("world", (0.4, 0.2, 0)), pulley, ("weight", (0, 0.05, 0))], 3.0))
+    model = tree.compile()
+    drawing = drawing_of(model)
+    assert Drawing.from_plain(json.loads(json.dumps(drawing.plain()))) == drawing
+    (cord,), (drum,) = drawing.cords, (s for s in drawing.shapes if s.link == "drum" and s.size[0] == 0.1)
+    assert drum.kind == ("sphere" if axis is None else "cylinder")
+    rng, wrapped = np.random.default_rng(0), 0
+    for _ in range(200):
+        q = model.random_configuration(rng)
+        q[:3], q[7:10] = rng.normal(size=3) * 0.1, rng.normal(size=3) * 0.4
+        path, _ = cord.path(poses(model, q))
+        drawn, length = np.linalg.norm(np.diff(path, axis=0), axis=1).sum(), 3.0 - unilateral_gaps(model, q)[1][0]
+        assert len(path) == cord.count and 0.998 * length < drawn < length + 1e-12
+        X = model.frame_pose("drum", q)
+        local = (path[1:-1] - X[:3, 3]) @ X[:3, :3]
+        away = [pulley.off_axis(point) for point in local]
+        if drawn < length - 1e-9:
+            assert np.allclose(away, 0.1, atol=1e-12)
+            wrapped += 1
+    assert wrapped > 8
 
 
 def test_what_is_drawn_of_links_without_shapes():
@@ -201,6 +259,9 @@ SHAPE = {"body": 0, "kind": "box", "size": [1.0, 1.0, 1.0], "pose": [0, 0, 0, 0,
 ABOUT = {"units": {"q": ["rad"], "v": ["rad/s"], "p": ["?"]}, "gravity": [0, 0, -9.81], "total_mass": 1.0,
          "is_free_floating": False, "conservative": True}  # fmt: skip
 LINE = {"name": "x", "kind": "wire", "a": 0, "b": -1, "point_a": [0, 0, 0], "point_b": [0, 0, 0]}
+CORD = {"name": "rope", "length": 1.0, "bodies": [0, -1], "points": [[0, 0, 0], [1, 0, 0]]}
+DRUM = [1, 0.1, [0, 0, 1], [0, 0, 0], 1]
+WRAPPED = {"name": "rope", "length": 1.0, "bodies": [0, 0, -1], "points": [[0, 0, 0], [1, 0, 0], [2, 0, 0]]}
 
 
 @pytest.mark.parametrize("what", [
@@ -212,6 +273,11 @@ LINE = {"name": "x", "kind": "wire", "a": 0, "b": -1, "point_a": [0, 0, 0], "poi
     {"drawing": {"shapes": [SHAPE | {"body": 1}]}}, {"drawing": {"shapes": [SHAPE | {"kind": "cone"}]}},
     {"drawing": {"shapes": [SHAPE | {"size": [1.0]}]}}, {"drawing": {"shapes": [SHAPE | {"pose": [0.0]}]}},
     {"drawing": {"lines": [LINE | {"kind": "rope"}]}}, {"drawing": {"lines": [LINE | {"a": -2}]}},
+    {"drawing": {"cords": [CORD | {"bodies": [0]}]}}, {"drawing": {"cords": [CORD | {"bodies": [0, 7]}]}},
+    {"drawing": {"cords": [CORD | {"pulleys": [[0, 0.1, [0, 0, 1], [0, 0, 0], 1]]}]}},
+    {"drawing": {"cords": [WRAPPED | {"pulleys": [[1, -0.1, [0, 0, 1], [0, 0, 0], 1]]}]}},
+    {"drawing": {"cords": [WRAPPED | {"pulleys": [[1, 0.1, [0, 0, 2], [0, 0, 0], 1]]}]}},
+    {"drawing": {"cords": [CORD | {"points": [[0, 0, 0], [1, 2]]}]}}, {"drawing": {"cords": [CORD | {"length": "x"}]}},
     {"drawing": {"masses": [{"name": "bob", "body": 0, "com": [0, 0, 0], "mass": 0.0}]}},
     {"arrays": {"film: t": np.arange(101.0)[::-1]}}, {"arrays": {"film: t": np.full(101, np.nan)}},
     {"arrays": {"film: t": np.zeros(0), "film: poses": np.zeros((0, 1, 7))}},
@@ -221,7 +287,7 @@ def test_files_that_say_what_no_run_says_are_refused(what, tmp_path):
     path = swing().save(tmp_path / "run.npz")
     assert vt.Trajectory.load(damaged(path)).model_name == "pendulum"
     if "drawing" in what:
-        good = {"shapes": [SHAPE], "lines": [LINE]}
+        good = {"shapes": [SHAPE], "lines": [LINE], "cords": [CORD, WRAPPED | {"pulleys": [DRUM]}]}
         assert film_of(vt.Trajectory.load(damaged(path, drawing=good))).drawing.shapes[0].kind == "box"
     with pytest.raises(InputError, match=r"run\.npz"):
         vt.Trajectory.load(damaged(path, **what))

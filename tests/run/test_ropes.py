@@ -211,7 +211,7 @@ def test_reactions_know_ropes() -> None:
     """A rope that carries an arm's load relieves its hinge; of a pair of bodies both have its pull."""
     tree = vt.Tree("boom", gravity=(0, 0, -G))
     tree.world.add(vt.ry("hinge"), vt.fixed("arm", (0.5, 0, 0)), vt.body("load", 1.0, (0.02, 0.03, 0.04)))
-    tree.constrain(vt.Rope([("world", (0.5, 0, 1.0)), "load"], 1.0, label="rope"))
+    tree.constrain(vt.Rope([("world", (0.5, 0, 1.0)), "load"], 1.0, label="its string"))
     model = tree.compile()
     q, v = model.neutral(), model.zero_velocity()
     forces = model.contact_forces(q, v)

@@ -17,7 +17,7 @@ from vitree.tree.names import NAMES, WORDS
 
 #: All kinds of elements, with names of their own or of others.
 KINDS = {*Constraint.__args__, *Load.__args__, *Element.__subclasses__(), vt.Drive, vt.Contact, vt.NoContact, vt.Ground,
-         vt.RollingConstraint, vt.Rope, vt.BallLimit, vt.Geometry}  # fmt: skip
+         vt.RollingConstraint, vt.Rope, vt.Pulley, vt.BallLimit, vt.Geometry}  # fmt: skip
 
 
 def test_each_kind_says_which_fields_hold_names():

@@ -191,8 +191,11 @@ EVERYTHING = """
   (gravity-on ("a" "b") 0 0 -1) (wrench "tip" ("wind" 0 0) (0 "lift" -1) local) (wrench "arm" 0 0 1 "wind" 0 0)
   (joint-force "slide" "push") (joint-force "roll" 2.5) (joint-spring "roll" 4 0.5)
   (drive "slide" 40 2 inf inf "goal") (drive "rail" 30 1 5 2 0.1 "rate") (drive "nut" 3)
-  (nonlinear-spring "slide" (-1 0 1) (2 0 -3)) (ball-spring "shoulder" 3 ("rx" "ry" "rz")) (ball-spring "socket" 2)
+  (nonlinear-spring "slide" (-1 0 1) (2 0 -3)) (ball-spring "shoulder" 3 ("rx" "ry" "rz"))
+  (ball-spring "socket" 2 (0 0 0 1) 3)
   (rope ("arm" "tip" "cart") (0 0 0 0.1 0 0 0 0 0) 3 0.2 1e4 5 "line")
+  (rope ("arm" "tip" "hook" "arm" "cart") (0 0 0 0.1 0 0 0 0.2 0 0 0 1 0 0 0) 3 0 inf 0 "belt"
+    (pulley 1 0.1 (0 1 0) -1) (pulley 3 0.2 (0 0 0) 0 (1 0 0)))
   (ball-limit "shoulder" 1 (-0.5 0.5) (0 1 0) 2 0.1)
   (ground 0.7 0.1 1e4 20 0 (0 0 1) (1 0 0 -3) (torsional-friction 0.01) (rolling-friction 0.002)
     (terrain 2 3 (0 1 2 3 4 5) (0.5 1) (0 0 -1))) (limits ignore) (velocity-limits enforce) (start "trolley" 0.5)

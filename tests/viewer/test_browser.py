@@ -141,6 +141,47 @@ def test_forces_of_contacts_on_an_exported_page(page, tmp_path):
     assert all(url.startswith(("file:", "blob:", "data:")) for url in page.asked), page.asked
 
 
+def brown(pixels) -> int:
+    """Pixels of ropes that pull."""
+    r, g, b = (pixels[..., k] for k in range(3))
+    return int(((r < 150) & (r - g > 15) & (g - b > 15)).sum())
+
+
+def caught():
+    """A weight that falls 0.3 m until its rope catches it, and then hangs on it."""
+    tree = vt.Tree("hoist", gravity=(0, 0, -9.81))
+    tree.world.add(vt.tz("z"), vt.body("weight", 1.0, (0.01, 0.01, 0.01)))
+    tree.constrain(vt.Rope([("world", (0.3, 0, 0)), ("world", (0, 0, 0.3)), "weight"], 1.3, label="rope"))
+    return vt.simulate(tree.compile(), [-0.3], duration=0.5, dt=2e-3)
+
+
+def test_a_rope_on_an_exported_page_darkens_when_it_pulls(page, tmp_path):
+    path = vt.view(caught(), html=tmp_path / "page.html")
+    page.context.set_offline(True)
+    page.goto(path.as_uri() + SHARP)
+    wait_until(lambda: drawn(picture(page)) > 300, "a picture")
+    field = page.locator("input[inputmode=decimal]").first
+    for t, happened in (("0.490", lambda: brown(picture(page)) > 100), ("0.000", lambda: brown(picture(page)) < 20)):
+        field.fill(t)
+        field.press("Enter")
+        wait_until(happened, f"the picture at {t} s")
+        page.screenshot(path=SHOTS / f"exported rope at {t}.png")
+
+
+def test_a_rope_on_a_live_page_darkens_when_it_pulls(page):
+    sim = vt.Simulation(caught().system, [-0.3], dt=2e-3)
+    viewer = sim.view(browser=False, block=False, port=8425, paused=True)
+    try:
+        page.goto(viewer.url + SHARP)
+        wait_until(lambda: drawn(picture(page)) > 300, "a picture")
+        assert brown(settled(page)) < 20
+        page.get_by_text("Play", exact=True).click()
+        wait_until(lambda: brown(picture(page)) > 100, "the rope to pull")
+        page.screenshot(path=SHOTS / "live rope.png")
+    finally:
+        viewer.stop()
+
+
 @pytest.mark.parametrize("name, kind", [("talos", "run"), ("closed chain", "robot"), ("car", "run")])
 def test_an_exported_page_moves_and_asks_for_nothing(name, kind, page, tmp_path):
     source = run_of(name) if kind == "run" else SYSTEMS[name][0]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import html
 import http.client
+import itertools
 import json
 import os
 import re
@@ -30,7 +31,7 @@ from vitree.viewer.dials import Dials
 from vitree.viewer.page import page_of
 from vitree.viewer.pushes import LENGTH, pushes_of
 from vitree.viewer.source import energies_of, goes_far, travel_of, view_of_runs, what_to_show
-from vitree.viewer.stage import Cast, Stage, open_server, set_scene
+from vitree.viewer.stage import DASHED, Cast, Stage, open_server, set_scene
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +198,28 @@ def test_springs_and_wires_end_at_their_points(server):
     np.testing.assert_allclose(points[0], [[0, 0, 0], [0, 0, -2]], atol=1e-6)
     np.testing.assert_allclose([points[1, 0], points[-1, 1]], [[0, 0, 0], [0, 0, -2]], atol=1e-6)
     np.testing.assert_allclose(points[2:, 0], points[1:-1, 1], atol=1e-6)  # the helix hangs together
+
+
+def test_a_rope_hangs_together_while_it_pulls_and_is_dashed_and_lighter_while_it_is_slack(server):
+    tree = vt.Tree("hoist")
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("weight", mass=5.0))
+    tree.constrain(vt.Rope([("world", (-0.5, 0, 0)), "world", "weight"], 1.5, label="a/b"))
+    model = tree.compile()
+    stage = Stage(server.scene, "hoist", drawing_of(model))
+    ((taut, loose),) = stage.cords
+    corner = [(-0.5, 0, 0), (0, 0, 0)]
+    for q, slack in (([0.0, -1.0], False), ([0.3, -0.4], True), ([0.6, -0.8], False)):
+        stage.place(poses(model, q))
+        assert (taut.visible, loose.visible) == (not slack, slack)
+        points, whole = np.array((loose if slack else taut).points), [*corner, (q[0], 0, q[1])]
+        drawn = np.linalg.norm(points[:, 1] - points[:, 0], axis=1).sum()
+        np.testing.assert_allclose([points[0, 0], points[-1, 1]], [whole[0], whole[-1]], atol=1e-6)
+        if slack:
+            assert np.linalg.norm(points[1:, 0] - points[:-1, 1], axis=1).min() > 0.01
+            assert drawn == pytest.approx((0.5 + 0.5) * DASHED, rel=0.1)
+        else:
+            np.testing.assert_allclose(points, list(itertools.pairwise(whole)), atol=1e-6)
+    assert loose.thickness < taut.thickness and np.sum(loose.colors) > np.sum(taut.colors)
 
 
 def test_a_mesh_that_cannot_be_read_is_said_and_the_rest_is_drawn(tmp_path, server):

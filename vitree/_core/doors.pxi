@@ -545,4 +545,16 @@ def batch_elementary(const double[:, ::1] x, double[:, ::1] out):
         rows.scatter(k)
 
 
+def batch_atan2(const double[:, ::1] x, double[:, ::1] out):
+    # x: (n, 2): sine and cosine of any size; out: (n, 1): the angles, for the tests
+    cdef Py_ssize_t k
+    cdef Blocks rows = Blocks(x.shape[0])
+    cdef vt_real* bx = rows.input(x, 2)
+    cdef vt_real* bo = rows.output(out, 1)
+    for k in range(rows.blocks()):
+        rows.gather(k)
+        bo[0] = vt_atan2(bx[0], bx[1])
+        rows.scatter(k)
+
+
 WIDTH = VT_WIDTH

@@ -75,7 +75,7 @@ cdef struct vt_load:
     double point_b[3]
     double wrench[6]    # torque [N m], force [N]; of a ball spring its reference, a quaternion
     double factor       # force, stiffness, damping, or constant times both masses
-    double rest         # length or angle without force
+    double rest         # length or angle without force; of a ball spring its largest torque [N m]
     vt_table table
 
 cdef struct vt_drive:   # a servo on a joint of one coordinate
@@ -124,9 +124,20 @@ cdef struct vt_shape:   # convex; in the core frame of its body
     double middle[3]    # [m] of a ball about the shape
     double reach        # [m] its radius
 
-cdef struct vt_eyelet:      # a point of a rope
+cdef struct vt_eyelet:      # a point of a rope, or what it wraps around
     int body                # -1: the world
-    double point[3]         # [m] in the body's core frame
+    double point[3]         # [m] in the body's core frame: the point, or the middle of a pulley
+    double radius           # [m] of a pulley; 0: a point
+    double axis[3]          # unit, in the body's core frame; zero of a sphere
+    double side[3]          # [m] in the body's core frame: the point on whose side the rope passes
+    int way                 # which way it wraps: 1, -1: its sense about the axis; else a way of these
+
+cdef enum:
+    SECANTS = 4             # of losses of couplings
+
+cdef enum:                  # ways around a pulley
+    SHORTER_WAY = 0
+    BY_POINT = 2              # on the side of a point
 
 cdef struct vt_contact:     # two bodies, or a body and the world, that may make contact or roll; a limit of a joint, or
                             # its dry friction; a rope
@@ -152,6 +163,17 @@ cdef struct vt_contact:     # two bodies, or a body and the world, that may make
     double normal[3]    # of a plane in the world, unit
     double offset       # [m] the plane is normal . x = offset
     double friction     # of a coordinate [N or N m]
+    int mesh            # of the loss of a coupling: its number; else -1
+    double factor       # of the coordinate in it
+    double efficiency   # of power from there
+    double returns      # and to there
+    double assumed      # what the coupling transmits there in a step: as assumed for its last pass, and as found by it
+    double found
+    double before       # the same of the pass before it, and how much more was found
+    double rest
+    double dx[4]        # differences of what was assumed and of how much more was found over passes
+    double dr[4]
+    int passes          # of this step
     double spin         # [m] torsional and rolling friction over the sliding one; zero without
     double roll
     double restitution

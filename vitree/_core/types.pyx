@@ -296,6 +296,8 @@ cdef class ContactList:
                 e.half_b[j], e.normal[j] = one.get("half_b", (0.0,) * 3)[j], one.get("normal", (0.0, 0.0, 1.0))[j]
                 e.axis_a[j], e.holds[j] = one.get("axis_a", (0.0,) * 3)[j], one.get("holds", (1, 1, 1))[j]
             e.slot = e.seat = -1
+            e.mesh, e.factor, e.efficiency = one.get("mesh", -1), one.get("factor", 0.0), one.get("efficiency", 1.0)
+            e.returns = one.get("returns", 1.0)
             if e.kind == ON_FACET:
                 raise ValueError("contacts of convex shapes follow from the pairs")
             self.take_eyelets(e, one.get("eyelets", ()))
@@ -315,10 +317,10 @@ cdef class ContactList:
             return 0
         to = <vt_eyelet*>room(self.strung, len(points) * sizeof(vt_eyelet))
         e.eyelet, e.eyelets = to, len(points)
-        for k, (body, point) in enumerate(points):
-            to[k].body = body
+        for k, (body, point, radius, axis, side, way) in enumerate(points):
+            to[k].body, to[k].radius, to[k].way = body, radius, way
             for j in range(3):
-                to[k].point[j] = point[j]
+                to[k].point[j], to[k].axis[j], to[k].side[j] = point[j], axis[j], side[j]
         return 0
 
     cdef int take_pairs(self, facing, surfaces, int at) except -1:

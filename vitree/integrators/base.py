@@ -15,6 +15,7 @@ from vitree import _core
 from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, of_kind, plain_scalar, real, several, shown, told, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError, UnknownNameError, VitreeError
+from vitree.mechanism.constraints import loses
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
 from vitree.mechanism.pushes import ExternalWrench
@@ -132,6 +133,7 @@ def acting(model: Model) -> list[str]:
         "ropes": any(isinstance(each, Rope) for each in model.unilateral),
         "limits of ball joints": any(isinstance(each, BallLimit) for each in model.unilateral),
         "wheels that roll without slip": bool(model.rolling), "dry friction": bool(model.dry_friction.any()),
+        "couplings with an efficiency": any(map(loses, model.full.constraints)),
     }  # fmt: skip
     return [words for words, there in found.items() if there]
 

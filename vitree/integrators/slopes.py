@@ -17,6 +17,7 @@ from vitree.lie import SE3, SO3, Map
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE
 from vitree.mechanism.loads import BallSpring, Damper
+from vitree.model.dynamics import refuse_losses
 from vitree.model.model import Model
 from vitree.model.user_inputs import Force, differences
 
@@ -442,6 +443,7 @@ def require_slopes(integrator: Integrator, composed: bool = False) -> None:
         raise InputError("alpha", 1, "is not linearized on ball and free joints; take a smaller one")
     if isinstance(integrator, Midpoint) and integrator.settings.get("alpha", 0.5) == 0 and model.constraints:
         raise InputError("alpha", 0, "is not linearized with constraints; take a larger one")
+    refuse_losses(model, "linearize")
     parts = parts_without_slopes(integrator)
     if parts:
         raise ModelError(

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, shown, whole
+from vitree.arguments import as_numbers, real, shown, whole
 from vitree.errors import ModelError
 from vitree.mechanism.tables import tabulated
 from vitree.spatial.checks import direction, finite
@@ -117,11 +117,40 @@ class Coupling:
         Value of the sum, in units of factor times q.
     label : str, optional
         What messages and plots call it.
+    efficiency : float, or pair of floats [-]
+        From 0 to 1: the share of the power that goes through it which arrives; as a pair, from the first joint to the
+        second, and from the second to the first. The rest is lost by friction in it, in proportion to what it
+        transmits, which also holds within these bounds where it is at rest. Zero in one direction is self-locking: no
+        load of that side moves the other. Steps of "linear-time", "midpoint" and "implicit-euler" know it.
+
+    Raises
+    ------
+    ModelError
+        If the efficiency is out of its range, or zero in both directions.
+
+    References
+    ----------
+    Pelchen, Schweiger & Otter 2002, "Modeling and simulating the efficiency of gearboxes and of planetary gearboxes".
     """
 
     factors: Mapping[str, float]
     value: float = 0.0
     label: str | None = None
+    efficiency: float | tuple[float, float] = 1.0
+
+    def __post_init__(self) -> None:
+        pair = isinstance(self.efficiency, tuple | list)
+        both = self.efficiency if pair else (self.efficiency,)
+        given = tuple(real(x) for x in both)  # type: ignore[union-attr]
+        if not (len(given) == 1 + pair and all(0 <= x <= 1 for x in given) and any(given)):
+            raise ModelError(f"the efficiency of the {self.name} is {shown(self.efficiency)}; it must be from 0 to 1, "
+                             "or a pair of such numbers, and above 0 in one direction")  # fmt: skip
+        object.__setattr__(self, "efficiency", given if pair else given[0])
+
+    @property
+    def efficiencies(self) -> tuple[float, float]:
+        """The efficiency of power from the first joint to the second, and of power from the second to the first [-]."""
+        return self.efficiency if isinstance(self.efficiency, tuple) else (self.efficiency, self.efficiency)
 
     @property
     def name(self) -> str:
@@ -129,6 +158,11 @@ class Coupling:
         if self.label is not None:
             return self.label
         return "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
+
+
+def loses(constraint: object) -> bool:
+    """Return whether a constraint is a coupling that loses power."""
+    return isinstance(constraint, Coupling) and min(constraint.efficiencies) < 1
 
 
 def followers_of(constraints: Iterable[object]) -> set[str]:
@@ -214,7 +248,10 @@ def _require_names(*joints: str) -> None:
             raise ModelError(f"a joint is named {shown(joint)}; its name must be a text")
 
 
-def gear(a: str, b: str, ratio: float, value: float = 0.0, label: str | None = None) -> Coupling:
+def gear(
+    a: str, b: str, ratio: float, value: float = 0.0, label: str | None = None,
+    efficiency: float | tuple[float, float] = 1.0,
+) -> Coupling:  # fmt: skip
     """Return the constraint of a gear between two joints: q_a = ratio q_b + value.
 
     Parameters
@@ -226,17 +263,22 @@ def gear(a: str, b: str, ratio: float, value: float = 0.0, label: str | None = N
     value : float [m or rad]
     label : str, optional
         What messages and plots call it.
+    efficiency : float, or pair of floats [-]
+        As of a :class:`Coupling`.
 
     Raises
     ------
     ModelError
-        If the ratio is not a finite number.
+        If the ratio is not a finite number, or the efficiency out of its range.
     """
     _require_names(a, b)
-    return Coupling({a: 1.0, b: -finite(ratio, f'ratio of the gear "{a}" - "{b}"')}, value, label)
+    return Coupling({a: 1.0, b: -finite(ratio, f'ratio of the gear "{a}" - "{b}"')}, value, label, efficiency)
 
 
-def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0, label: str | None = None) -> Coupling:
+def screw_pair(
+    slide: str, turn: str, pitch: float, value: float = 0.0, label: str | None = None,
+    efficiency: float | tuple[float, float] = 1.0,
+) -> Coupling:  # fmt: skip
     """Return the constraint of a nut on a screw: q_slide = pitch q_turn + value.
 
     Parameters
@@ -247,14 +289,17 @@ def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0, label: s
     value : float [m]
     label : str, optional
         What messages and plots call it.
+    efficiency : float, or pair of floats [-]
+        As of a :class:`Coupling`.
 
     Raises
     ------
     ModelError
-        If the pitch is not a finite number.
+        If the pitch is not a finite number, or the efficiency out of its range.
     """
     _require_names(slide, turn)
-    return Coupling({slide: 1.0, turn: -finite(pitch, f'pitch of the screw pair "{slide}" - "{turn}"')}, value, label)
+    factor = -finite(pitch, f'pitch of the screw pair "{slide}" - "{turn}"')
+    return Coupling({slide: 1.0, turn: factor}, value, label, efficiency)
 
 
 def weld(a: str, b: str, label: str | None = None) -> list[PointConstraint | AxisConstraint]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vitree.errors import ModelError
-from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.constraints import Coupling, loses
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.index import Index
 from vitree.spatial.checks import frozen
@@ -86,7 +86,7 @@ class Followers:
             lead_q[q], gain_q[q], offset_q[q] = lead_q[leader.q_slice.start], gain, offset
             lead_v[v], gain_v[v] = lead_v[leader.v_slice.start], gain
             pairs.append((v, int(lead_v[v]), gain))
-        kept = np.array([not isinstance(c, Coupling) for c in index.flat.constraints], dtype=bool)
+        kept = np.array([not isinstance(c, Coupling) or loses(c) for c in index.flat.constraints], dtype=bool)
         return cls(own_q, own_v, lead_q, gain_q, offset_q, lead_v, gain_v, tuple(pairs), kept)
 
     def flat(self, flat: Flat) -> Flat:
@@ -180,7 +180,7 @@ def _followed(index: Index) -> Mapping[str, tuple[str, float, float]]:
     direct: dict[str, tuple[str, float, float]] = {}
     prescribed = {name: bool(index.flat.kinematic[joint.v_slice.start]) for name, joint in index.joints.items()}
     for coupling in index.flat.constraints:
-        if not isinstance(coupling, Coupling):
+        if not isinstance(coupling, Coupling) or loses(coupling):
             continue
         (a, factor_a), (b, factor_b) = coupling.factors.items()
         if factor_a == 0:

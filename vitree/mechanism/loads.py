@@ -236,6 +236,7 @@ class BallSpring(_OnJoint, word="ball spring"):
 
     The torque is -k log(R0^T R), about the axis and by the angle of the rotation from the reference R0 to that of the
     joint, R. At an angle of pi its direction jumps. Damping of the joint (``vt.ball(damping=)``) is that of a servo.
+    With a limit M the torque is shortened to M, in the same direction, and V goes on with the slope M from there on.
 
     Parameters
     ----------
@@ -245,11 +246,13 @@ class BallSpring(_OnJoint, word="ball spring"):
         Zero or more.
     reference : (4,) array, or three names of inputs
         The rotation R0 as a quaternion (x, y, z, w), normalised; or the inputs that are its rotation vector [rad].
+    effort_limit : float [N m]
+        The largest size of the torque, without that of the joint's damping; infinite by default.
 
     Raises
     ------
     ModelError
-        If the stiffness is negative, or the reference neither a quaternion nor three names.
+        If the stiffness is negative, the limit not positive, or the reference neither a quaternion nor three names.
     InputError
         If the reference is no sequence.
 
@@ -261,8 +264,13 @@ class BallSpring(_OnJoint, word="ball spring"):
     joint: str
     stiffness: float
     reference: tuple[float | str, ...] = (0.0, 0.0, 0.0, 1.0)
+    effort_limit: float = np.inf
 
     def __post_init__(self) -> None:
+        if not real(self.effort_limit) > 0:
+            raise ModelError(f"the effort_limit of the {self.name} is {shown(self.effort_limit)}; it must be positive "
+                             "[N m]")  # fmt: skip
+        object.__setattr__(self, "effort_limit", real(self.effort_limit))
         if not 0 <= real(self.stiffness) < np.inf:
             raise ModelError(f"the stiffness of the {self.name} is {shown(self.stiffness)}; it is zero or more")
         object.__setattr__(self, "stiffness", real(self.stiffness))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.mechanism.constraints import Constraint, Coupling, gear, point_constraint, weld
 from vitree.mechanism.loads import Damper, Load, Spring
-from vitree.mechanism.unilateral import Rope
+from vitree.mechanism.unilateral import Pulley, Rope
 from vitree.mjcf.actuators import fixed_tendon
 from vitree.mjcf.names import Findings, Names, matrix
 from vitree.tree.elements import Fixed
@@ -117,7 +118,7 @@ def _coupling(
 def tendon_loads(model: MjModel, names: Names, findings: Findings, tree: Tree) -> list[Load]:
     """Return springs and dampers of tendons that are straight between two sites.
 
-    Tendons through sites alone that have an upper limit of their length are ropes of the tree, if it enforces limits.
+    Tendons that have an upper limit of their length are ropes of the tree, if it enforces limits.
     """
     import mujoco
 
@@ -139,10 +140,15 @@ def tendon_loads(model: MjModel, names: Names, findings: Findings, tree: Tree) -
             loads += [Damper(a, b, damping)] if damping else []
             stiffness = damping = 0.0
         limited = bool(model.tendon_limited[k])
-        if limited and tree.limits == "enforce" and (rope := _rope(model, names, name, k)) is not None:
-            tree.constrain(rope)
-            limited = False
-        others = {"stiffness": stiffness, "damping": damping, "limits": limited,
+        why = ""
+        if limited and tree.limits == "enforce":
+            rope = _rope(model, names, name, k)
+            if isinstance(rope, Rope):
+                tree.constrain(rope)
+                limited = False
+            else:
+                why = f" ({rope})" if rope else ""
+        others = {"stiffness": stiffness, "damping": damping, f"limits{why}": limited,
                   "friction": model.tendon_frictionloss[k], "armature": _of(model, "tendon_armature", k),
                   "polynomials of stiffness or damping": _of(model, "tendon_stiffnesspoly", k)
                   + _of(model, "tendon_dampingpoly", k)}  # fmt: skip
@@ -152,11 +158,15 @@ def tendon_loads(model: MjModel, names: Names, findings: Findings, tree: Tree) -
     return loads
 
 
-def _rope(model: MjModel, names: Names, name: str, k: int) -> Rope | None:
-    """Return a tendon through sites alone that may not be longer than its upper limit, and as short as it likes."""
+def _rope(model: MjModel, names: Names, name: str, k: int) -> Rope | str:
+    """Return a tendon that may not be longer than its upper limit, and as short as it likes; or why it is none.
+
+    It runs through sites, and around spheres and cylinders between them.
+    """
     import mujoco
 
     low, high = model.tendon_range[k].tolist()
+<<<<<<< HEAD
     at = slice(int(model.tendon_adr[k]), int(model.tendon_adr[k] + model.tendon_num[k]))
     if {*model.wrap_type[at].tolist()} != {int(mujoco.mjtWrap.mjWRAP_SITE)} or low > 0 or high <= 0:
         return None
@@ -164,6 +174,38 @@ def _rope(model: MjModel, names: Names, name: str, k: int) -> Rope | None:
     if len({int(model.body_weldid[model.site_bodyid[site]]) for site in sites}) < 2:
         return None
     return Rope(tuple((names.site[site], (0.0, 0.0, 0.0)) for site in sites), high, label=name)
+=======
+    kinds = mujoco.mjtWrap
+    a_site, a_ball, a_cylinder = (int(kind) for kind in (kinds.mjWRAP_SITE, kinds.mjWRAP_SPHERE, kinds.mjWRAP_CYLINDER))
+    bodies: set[int] = set()
+    points: list[Any] = []
+    first = int(model.tendon_adr[k])
+    parts = range(first, first + int(model.tendon_num[k]))
+    if not {*model.wrap_type[parts.start : parts.stop].tolist()} <= {a_site, a_ball, a_cylinder}:
+        return "of a tendon with branches"
+    if low > 0 or high <= 0:
+        return ""
+    for at in parts:
+        part = int(model.wrap_objid[at])
+        body = int((model.site_bodyid if model.wrap_type[at] == a_site else model.geom_bodyid)[part])
+        bodies.add(int(model.body_weldid[body]))
+        if model.wrap_type[at] == a_site:
+            points.append((names.site[part], (0.0, 0.0, 0.0)))
+            continue
+        side, ball = int(model.wrap_prm[at]), model.wrap_type[at] == a_ball
+        if side >= 0 and model.site_bodyid[side] != body:
+            return "its side site moves"
+        pulley = Pulley(names.body[body], float(model.geom_size[part, 0]),
+                        None if ball else matrix(model.geom_quat[part])[:, 2], model.geom_pos[part])  # fmt: skip
+        beside = [int(model.wrap_objid[other]) for other in (at - 1, at + 1)]
+        if side >= 0 and pulley.off_axis(model.site_pos[side]) < pulley.radius:
+            return "it runs inside of a geom"
+        if any(model.site_bodyid[each] == body and pulley.off_axis(model.site_pos[each]) < pulley.radius
+               for each in beside):  # fmt: skip
+            continue  # from a point inside it is straight
+        points.append(pulley if side < 0 else replace(pulley, side=model.site_pos[side]))
+    return Rope(tuple(points), high, label=name) if len(bodies) > 1 else ""
+>>>>>>> h2
 
 
 def _of(model: MjModel, field: str, k: int) -> float:

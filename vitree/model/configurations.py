@@ -32,6 +32,8 @@ from vitree.model.user_inputs import by_displacement
 CONSISTENT = 1e-8
 #: Unit rows of Dh depend on each other below this singular value.
 INDEPENDENT = 1e-10
+#: Rows of this share of the largest one are zero, up to rounding errors.
+NOISE = 1e-13
 #: The determinant of the products of unit rows above which they do not depend on each other, far from INDEPENDENT.
 CLEARLY = 1e-12
 #: An equation is implied by others to within this, in sizes of the mechanism: angles in files are often rounded.
@@ -179,8 +181,8 @@ def dependent(Dh: np.ndarray) -> list[int]:
     if not len(Dh):
         return []
     size = np.linalg.norm(Dh, axis=1)
-    if not size.all():
-        return [int(k) for k in np.flatnonzero(size == 0)]
+    if (none := size <= NOISE * size.max()).any():
+        return [int(k) for k in np.flatnonzero(none)]
     unit = Dh / size[:, None]
     # the squares of m singular values have the sum m, so that the least is at least 1/e of their product
     if np.linalg.det(unit @ unit.T) > CLEARLY:

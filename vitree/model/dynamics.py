@@ -13,6 +13,7 @@ from vitree._core import scalar, wide
 from vitree._core.types import ConstraintList
 from vitree.errors import InputError, ModelError
 from vitree.geometry.distances import FLAT
+from vitree.mechanism.constraints import loses
 from vitree.mechanism.flat import KIND_NV
 from vitree.mechanism.loads import CONSERVATIVE, BallSpring, JointSpring, NonlinearSpring, Spring
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular_at
@@ -600,6 +601,13 @@ def refuse_unilateral(model: DynamicsMethods, what: str) -> None:
     if model.unilateral:
         names = ", ".join(each.name for each in model.unilateral[:3])
         raise ModelError(f'{what} does not support ropes and limits of ball joints, which "{model.name}" has ({names})')
+
+
+def refuse_losses(model: DynamicsMethods, what: str) -> None:
+    """Raise a ModelError if couplings of a model lose power, which a function does not know."""
+    if lossy := [each.name for each in model.full.constraints if loses(each)]:
+        raise ModelError(f'{what} does not know the efficiency of couplings, which "{model.name}" has '
+                         f'({", ".join(lossy[:3])}); steps of linear-time, midpoint and implicit-euler do')  # fmt: skip
 
 
 # ---- rates of springs, drives and friction ---------------------------------------------------------------------

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from vitree._core.types import ConstraintList, CoreModel, DriveList, LoadList
 from vitree.arguments import generator, numbers_of
 from vitree.errors import InputError, UnknownNameError
+from vitree.mechanism.constraints import loses
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
@@ -79,6 +80,7 @@ class ModelFacts(System):
     load_list: LoadList
     drive_list: DriveList
     written: WrittenParts | None
+    _loses: bool
     singular: str | None
     _structure: Structure
     _facing: np.ndarray
@@ -283,8 +285,8 @@ class ModelFacts(System):
 
     @property
     def has_rolling_or_dry_friction(self) -> bool:
-        """Whether wheels roll without slip, or joints have dry friction."""
-        return bool(self.flat.rolling) or bool(self.flat.dry_friction.any())
+        """Whether wheels roll without slip, joints have dry friction, or couplings lose power."""
+        return bool(self.flat.rolling) or bool(self.flat.dry_friction.any()) or any(map(loses, self.flat.constraints))
 
     @functools.cached_property
     def has_contact(self) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar
 from vitree.arguments import all_finite, entries, mapping, shown
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
-from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.constraints import Coupling, loses
 from vitree.mechanism.flat import JointInfo
 from vitree.mechanism.index import Index
 from vitree.mechanism.unilateral import ANGLE_LIMIT, ROPE, SWING_LIMIT, TWIST_LIMIT, Rope
@@ -34,6 +33,7 @@ from vitree.model.dynamics import (
     DynamicsMethods,
     RneaDerivatives,
     inverse_mass_matrix,
+    refuse_losses,
     rnea_derivatives,
 )
 from vitree.model.user_inputs import Force, Inputs, Mapped, Potential, resolve_inputs
@@ -80,6 +80,28 @@ class StateForces(NamedTuple):
     multipliers: np.ndarray
     rows: np.ndarray
     wrenches: np.ndarray
+
+
+#: Here ``starts``, which is above, puts what returns a model without the constraints that others imply at q, or None.
+LEAN: list[Callable[[object, np.ndarray], Any]] = []
+
+
+def lean_at(model: DynamicsMethods, q: np.ndarray) -> Any:
+    """Return a model without the constraints that others imply at q (nq,); None where that does not help."""
+    try:
+        return LEAN[0](model, q) if model.constraints else None
+    except InputError:  # q does not satisfy them
+        return None
+
+
+def of_all(model: DynamicsMethods, lean: DynamicsMethods, multipliers: np.ndarray) -> np.ndarray:
+    """Return the multipliers (m,) of all constraints: zero of those that ``lean``, of :func:`lean_at`, is without."""
+    kept = {id(each): k for k, each in enumerate(lean.constraints)}
+    out = np.zeros(len(model.constraints))
+    for k, each in enumerate(model.constraints):
+        if id(each) in kept:
+            out[k] = multipliers[kept[id(each)]]
+    return out
 
 
 def take_field(model: DynamicsMethods, tau: np.ndarray | None, inputs: np.ndarray | None) -> Any:
@@ -135,6 +157,8 @@ def state_forces(
     contacts act, or their forces; ``pushes`` act on frames besides. What slips no faster than ``slow`` [m/s or rad/s]
     sticks, where that is more than what the core has for states.
     """
+    if model._loses:
+        refuse_losses(model, "forward_dynamics")
     model._require_invertible_mass_matrix(q)
     u, t = inputs_at(model, inputs), _time(t)
     status, rows, wrenches = 0, NO_ROWS, NO_WRENCHES
@@ -156,6 +180,12 @@ def state_forces(
         a, multipliers = field.acceleration_at(t, q, v, locked)
     model._fields.append(field)
     if status or not core.plain(a, len(a)):
+        if not np.isfinite(a).all() and (lean := lean_at(model, q)) is not None:
+            found = state_forces(lean, q, v, tau, t, u, locked, contacts is True, slow=slow)
+            more = found.wrenches if wrenches is NO_WRENCHES or found.wrenches is NO_WRENCHES else (
+                found.wrenches + wrenches)  # fmt: skip
+            return found._replace(multipliers=of_all(model, lean, found.multipliers),
+                                  wrenches=wrenches if more is NO_WRENCHES else more)  # fmt: skip
         asked = {"q": q, "v": v, "tau": tau, "inputs": u}
         if (why := no_result(model, "forward_dynamics", asked)) and isinstance(why, InputError):
             raise why
@@ -163,7 +193,8 @@ def state_forces(
             "no acceleration exists: "
             + ("no forces of the closed contacts obey the laws of friction, as where a body that slides jams; give "
                'contacts="none", or take a step' if np.isfinite(a).all()
-               else "the constraints depend on each other at q"),
+               else "the constraints depend on each other at q, which is singular, or where they do not hold; "
+               "vitree.independent_constraints(model) leaves out those that others imply everywhere"),
             time=t, residual=np.nan, iterations=0,
         )  # fmt: skip
     return StateForces(a, multipliers, rows, wrenches)
@@ -241,6 +272,8 @@ def transmitted(
 
     Arguments are as of :meth:`vitree.Model.joint_reactions` and :func:`state_forces`.
     """
+    if model._loses:
+        refuse_losses(model, "joint_reactions")
     u = inputs_at(model, inputs)
     given = contacts if isinstance(contacts, ContactForces) else None
     rows, wrenches = NO_ROWS, NO_WRENCHES
@@ -359,16 +392,13 @@ def rope_forces(
     """
     names = (one for one, other in model._contact_names if other == ROPE)
     ropes = dict(zip(names, (each for each in model.flat.unilateral if isinstance(each, Rope)), strict=True))
-    places = []
-    for frame, offset in ropes[name].points:
-        body, R, p = model.index.place(frame)
-        X = np.eye(3, 4) if body < 0 else poses[body]
-        places.append((frame, X[:, :3] @ (p + R @ np.array(offset)) + X[:, 3]))
+    number = next(k for k, pair in enumerate(model._contact_names) if pair == (name, ROPE))
+    ends, bodies, arms, units, _ = core.rope_legs(model.contact_list, number, np.ascontiguousarray(poses[:, :3]))
     found = []
-    for (first, x), (second, y) in pairwise(places):
-        length = np.linalg.norm(y - x)
-        f = tension * (y - x) / length if length else np.zeros(3)
-        found += [(first, x, f), (second, y, -f)]
+    for (a, b), (of_a, of_b), (arm_a, arm_b), u in zip(ends, bodies, arms, units, strict=True):
+        for k, body, arm, sign in ((a, of_a, arm_a, tension), (b, of_b, arm_b, -tension)):
+            origin = poses[body, :3, 3] if body >= 0 else 0.0
+            found.append((ropes[name].frames[k], origin + arm, sign * u))
     return found
 
 
@@ -396,7 +426,7 @@ def _require_slopes(model: ForceMethods) -> None:
     """Raise a ModelError that names a load or a constraint without exact derivatives."""
     remedy = "take central differences of forward_dynamics"
     for x in model.constraints:
-        if not isinstance(x, Coupling):
+        if not isinstance(x, Coupling) or loses(x):
             raise ModelError(f"forward_dynamics_derivatives has no exact derivatives of the {x.name}; {remedy}")
     for x in model.loads:
         for kind, methods in _OWN.items():
@@ -442,6 +472,7 @@ class ForceMethods(DynamicsMethods):
         opposes slip, and what sticks stays within its friction cone. A contact is closed if its gap is below 1e-8 m and
         it does not open; it has no impact here, however fast it closes. What slips by 1e-4 m/s or less sticks. Many
         states are taken row by row if the model has loads, friction, constraints, prescribed coordinates or contacts.
+        The multipliers of constraints that others imply are zero.
 
         Parameters
         ----------
@@ -461,7 +492,8 @@ class ForceMethods(DynamicsMethods):
         UnknownNameError
             If an input, or a prescribed joint, is not known.
         ConvergenceError
-            If the constraints depend on each other at q, or no forces of contacts satisfy the laws of friction.
+            If the constraints depend on each other at q, but others do not imply them around it, or no forces of
+            contacts satisfy the laws of friction.
 
         References
         ----------
@@ -606,6 +638,8 @@ class ForceMethods(DynamicsMethods):
         """
         q, v = self._q_and_v(q, v)
         closed, a = require_contacts_word(contacts), self._checked(a, self.nv, "a")
+        if self._loses:
+            refuse_losses(self, "inverse_dynamics")
         self._require_invertible_mass_matrix(q)
         u, t = inputs_at(self, inputs), _time(t)
         field, status, worst = take_field(self, None, u), 0, -1
@@ -614,6 +648,9 @@ class ForceMethods(DynamicsMethods):
         else:
             left = a - field.acceleration_at(t, q, v, np.ascontiguousarray(a))[0]
         self._fields.append(field)
+        if not np.isfinite(left).all() and (lean := lean_at(self, q)) is not None:
+            found: np.ndarray = lean.inverse_dynamics(q, v, a, t=t, inputs=u, contacts=contacts)
+            return found
         if status:
             raise _impossible(self, worst)
         if self.constraints:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from vitree._core.types import ConstraintList, ContactList, DriveList, LoadList
 from vitree.arguments import real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
-from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
+from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint, loses
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, KINDS, Flat, limits_of
@@ -53,11 +53,13 @@ from vitree.mechanism.unilateral import (
     ANGLE_LIMIT,
     DRY_FRICTION,
     LIMIT,
+    LOSS,
     ROPE,
     SWING_LIMIT,
     TWIST_LIMIT,
     VELOCITY_LIMIT,
     BallLimit,
+    Pulley,
     Rope,
 )
 from vitree.memory import require_memory
@@ -71,6 +73,10 @@ from vitree.spatial.checks import direction, finite, vector
 
 #: What the core takes of a load, constraint or contact: numbers by name.
 CoreRow = dict[str, Any]
+#: A point of a rope as the core takes it: body, place, radius of a pulley, axis, point beside, way around it.
+Eyelet = tuple[int, tuple[float, ...], float, tuple[float, ...], tuple[float, ...], int]
+#: Ways around pulleys of ``_core/types.pxd`` beside 1 and -1.
+_SHORTER, _BY_POINT = 0, 2
 #: Codes of loads of ``_core/types.pxd``.
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE, _BALL_SPRING = range(9)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
@@ -159,7 +165,8 @@ def _ball_spring(index: Index, load: BallSpring, inputs: Mapping[str, int]) -> C
     joint = named[load.joint]
     if joint.kind != KINDS[BALL]:
         raise ModelError(f'the {load.name}: "{load.joint}" is a {joint.kind} joint; take a JointSpring')
-    row = {"kind": _BALL_SPRING, "factor": load.stiffness, "iq": joint.q_slice.start, "iv": joint.v_slice.start}
+    row = {"kind": _BALL_SPRING, "factor": load.stiffness, "iq": joint.q_slice.start, "iv": joint.v_slice.start,
+           "rest": load.effort_limit}  # fmt: skip
     if not load.inputs:
         return row | {"wrench": (*load.reference, 0.0, 0.0)}
     given = [inputs[name] for name in load.inputs]
@@ -385,7 +392,8 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
     names += [(each.frame, "ground") for each in flat.rolling]
     at = {joint.v_slice.start + k: joint.name for joint in flat.joints
           for k in range(joint.v_slice.stop - joint.v_slice.start)}  # fmt: skip
-    return names + [(row["of"] if "of" in row else at[row["iv"]], _NAMES[row["kind"]]) for row in number_rows(flat)]
+    return names + [(row["of"] if "of" in row else at[row["iv"]], row.get("what", _NAMES[row["kind"]]))
+                    for row in number_rows(flat)]  # fmt: skip
 
 
 #: What the second name of each kind is whose impulse is a number.
@@ -395,7 +403,7 @@ _NAMES = {AT_LIMIT: LIMIT, AT_SPEED: VELOCITY_LIMIT, AT_SWING: SWING_LIMIT, AT_T
 
 def number_rows(flat: Flat) -> list[CoreRow]:
     """Return what has a number for an impulse, as the core takes it, behind all other contacts."""
-    return limit_rows(flat) + velocity_rows(flat) + unilateral_rows(flat) + friction_rows(flat)
+    return limit_rows(flat) + velocity_rows(flat) + unilateral_rows(flat) + friction_rows(flat) + loss_rows(flat)
 
 
 def _surface(numbers: np.ndarray) -> CoreRow:
@@ -463,15 +471,38 @@ def unilateral_rows(flat: Flat) -> list[CoreRow]:
 
 def _rope(index: Index, rope: Rope, more: str) -> CoreRow:
     eyelets = []
-    for frame, offset in rope.points:
+    for each, frame, offset in zip(rope.points, rope.frames, rope.offsets, strict=True):
         body, R, point = index.place(frame)
-        eyelets.append((body, tuple(point + R @ np.array(offset))))
-    if len({body for body, _ in eyelets}) == 1:
+        radius, way, axis, side = 0.0, _SHORTER, np.zeros(3), np.zeros(3)
+        if isinstance(each, Pulley):
+            radius, way = each.radius, way_around(each)
+            axis = axis if each.axis is None else R @ np.array(each.axis)
+            side = side if each.side is None else point + R @ np.array(each.side)
+        eyelets.append((body, tuple(point + R @ np.array(offset)), radius, tuple(axis), tuple(side), way))
+    if len({body for body, *_ in eyelets}) == 1:
         raise ModelError(f"the {rope.name} has all its points on one body, so that it does nothing")
-    first = next(body for body, _ in eyelets if body >= 0)
+    for k, each in enumerate(rope.points):
+        if isinstance(each, Pulley):
+            _require_outside(rope, each, eyelets[k], (eyelets[k - 1], eyelets[k + 1]))
+    first = next(body for body, *_ in eyelets if body >= 0)
     return {"kind": AT_LENGTH, "dim": 1, "bound": rope.length, "eyelets": eyelets, "iv": int(index.iv[first]),
             "restitution": rope.restitution, "stiffness": rope.stiffness, "damping": rope.damping,
             "of": rope.name + more}  # fmt: skip
+
+
+def way_around(pulley: Pulley) -> int:
+    """Return which way a rope runs around a pulley, as the core has it."""
+    return pulley.turn or (_SHORTER if pulley.side is None else _BY_POINT)
+
+
+def _require_outside(rope: Rope, pulley: Pulley, at: Eyelet, others: tuple[Eyelet, Eyelet]) -> None:
+    """Raise a ModelError if a point beside a pulley, on the same body, is inside of it."""
+    for body, point, *_ in others:
+        away = np.subtract(point, at[1])
+        away -= np.dot(away, at[3]) * np.array(at[3])
+        if body == at[0] and np.linalg.norm(away) < (1 - 1e-9) * pulley.radius:
+            raise ModelError(f"the {rope.name} has a point inside of the {pulley.name}, {np.linalg.norm(away):.3g} m "
+                             f"from its axis; its radius is {pulley.radius:g} m")  # fmt: skip
 
 
 def _ball_limits(index: Index, limit: BallLimit) -> list[CoreRow]:
@@ -511,6 +542,32 @@ def friction_rows(flat: Flat) -> list[CoreRow]:
     places = dict(zip(starts.iv.tolist(), starts.iq.tolist(), strict=True))
     return [{"kind": RUBS, "dim": 1, "iq": places[iv], "iv": iv, "friction": flat.dry_friction[iv]}
             for iv in np.flatnonzero((flat.dry_friction > 0) & ~flat.kinematic).tolist()]  # fmt: skip
+
+
+#: The share of a load by which the friction of a self-locking coupling is above what holds it: else tolerances decide.
+LOCKED = 1e-6
+
+
+def loss_rows(flat: Flat) -> list[CoreRow]:
+    """Return the friction in couplings that lose power as the core takes it: on one of the joints of each."""
+    index, rows = Index(flat), list[CoreRow]()
+    for k, each in enumerate(flat.constraints):
+        if not (isinstance(each, Coupling) and loses(each)):
+            continue
+        # on a joint from which power arrives at the other; if that is prescribed, at the other
+        sides = [(*side, *way) for side, way in zip(each.factors.items(), (each.efficiencies, each.efficiencies[::-1]),
+                                                    strict=True)]  # fmt: skip
+        for name, factor, there, back in sides:
+            iq, iv = _coordinate(index, name, each.name)
+            if there and factor and not flat.kinematic[iv]:
+                rows.append({"kind": RUBS, "dim": 1, "iq": iq, "iv": iv, "mesh": k, "factor": float(factor),
+                             "efficiency": there, "returns": back or -LOCKED, "what": LOSS})  # fmt: skip
+                break
+        else:
+            if not all(flat.kinematic[_coordinate(index, name, each.name)[1]] for name in each.factors):
+                raise ModelError(f"the {each.name} locks power from a joint that is not prescribed to one that is; "
+                                 "give it an efficiency in both directions")  # fmt: skip
+    return rows
 
 
 # ---- what models that differ in numbers alone have in common: it is made once, and shared ------------------

@@ -16,6 +16,7 @@ from vitree._core import scalar
 from vitree._core.types import CoreModel
 from vitree.arguments import all_finite, explain_calls, numbers_of, of_kind, plain_scalar, shown, whole
 from vitree.errors import InputError, ModelError
+from vitree.mechanism.constraints import loses
 from vitree.mechanism.euler import expand, from_euler, to_euler
 from vitree.mechanism.flat import Flat, same
 from vitree.mechanism.floating import FloatingTree, floating_trees, with_masses
@@ -149,6 +150,8 @@ class Model(ForceMethods):
         else:
             self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
+        #: whether couplings lose power
+        self._loses = any(map(loses, flat.constraints))
         # all that may touch as the core takes it, once it was asked for; dry friction is part of it
         self._touching = like._touching if like is not None and same(like.flat, flat, ("dry_friction",)) else {}
         if like is None:
@@ -159,8 +162,8 @@ class Model(ForceMethods):
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
-            self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list,
-                                     self._has_contact_springs or self.written is not None)  # fmt: skip
+            open_ones = self._has_contact_springs or self.written is not None or self._loses
+            self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list, open_ones)
 
     #: Names of constraints that others imply, and a run has left out; see ``starts.without_implied``
     _implied: tuple[str, ...] = ()

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import explain_calls, of_kind, real
 from vitree.errors import ConvergenceError, VitreeError
-from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.constraints import Coupling, loses
 from vitree.mechanism.flat import limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded
 from vitree.model.configurations import (
     ATTEMPTS,
+    NOISE,
     SPREAD,
     ZERO,
     amiss_at,
@@ -28,6 +29,7 @@ from vitree.model.configurations import (
     within_limits,
 )
 from vitree.model.contacts import unilateral_gaps
+from vitree.model.forces import LEAN
 from vitree.model.model import Model
 from vitree.model.placement import WALL, up_of, ways_up
 
@@ -230,11 +232,14 @@ def without_implied(model: object, q: np.ndarray) -> Model | None:
     rows, kept = (each._constraint_rows(q[None])[1][0][:, free] for each in (model.full, full))
     with np.errstate(all="ignore"):
         size = np.linalg.norm(rows, axis=1, keepdims=True)
+    if any(loses(each) and each not in full.constraints for each in model.full.constraints):
+        return None  # what it loses would be left out as well
     # numbers whose squares no double holds are no rows that others imply
     if not dropped or not np.isfinite(size).all() or dependent(kept):
         return None
     if len(kept):
-        unit = rows / np.where(size > 0, size, 1.0)
+        zero = size <= NOISE * size.max()
+        unit = np.where(zero, 0.0, rows / np.where(zero, 1.0, size))
         rest = unit - unit @ np.linalg.pinv(kept) @ kept
         if not np.abs(rest).max() < IMPLIED_AT:
             return None
@@ -242,6 +247,9 @@ def without_implied(model: object, q: np.ndarray) -> Model | None:
         return None
     vars(full)["_implied"] = dropped
     return lean
+
+
+LEAN.append(without_implied)
 
 
 def implied_text(names: tuple[str, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -17,12 +17,14 @@ from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import named_side
-from vitree.model.configurations import require_clear, require_consistent
-from vitree.model.dynamics import refuse_rolling, refuse_unilateral
+from vitree.model.configurations import DependentConstraintsError, require_clear, require_consistent
+from vitree.model.dynamics import refuse_losses, refuse_rolling, refuse_unilateral
 from vitree.model.faces import gaps_of_faces
+from vitree.model.forces import of_all
 from vitree.model.model import Model
 from vitree.model.placement import up_of, way_of
 from vitree.model.socp import Problem
+from vitree.model.starts import without_implied
 from vitree.model.user_inputs import resolve_inputs
 from vitree.spatial.checks import frozen
 
@@ -174,8 +176,17 @@ def static_equilibrium(
     at = model.validate_configuration(q)
     refuse_rolling(model, "static_equilibrium")
     refuse_unilateral(model, "static_equilibrium")
+    refuse_losses(model, "static_equilibrium")
     if model.constraints:
-        require_consistent(model, at, None)
+        try:
+            require_consistent(model, at, None)
+        except DependentConstraintsError as error:
+            lean = without_implied(model, error.q)
+            if lean is None:
+                raise
+            found = static_equilibrium(lean, at, motors=motors, effort_limits=effort_limits, friction_share=share,
+                                       tolerance=tolerance, inputs=inputs)  # fmt: skip
+            return replace(found, multipliers=of_all(model, lean, found.multipliers))
     require_clear(model, model.expand(at), "at q", near)
     found = _Posture(model, at, motors, share, near, inputs).stance(bool(effort_limits))
     if tolerance is None and found.fault == "center of mass":

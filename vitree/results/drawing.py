@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -9,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree._core import scalar
+from vitree._core.types import ContactList
 from vitree.arguments import JsonObject
 from vitree.errors import InputError
 from vitree.geometry.meshes import TriangleMesh
@@ -18,9 +21,14 @@ from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact, Ground
 from vitree.mechanism.flat import BALL, HELICAL, KIND_NV, PRISMATIC, REVOLUTE, Flat, Geometry
 from vitree.mechanism.loads import Damper, Spring
+from vitree.mechanism.spans import AT_LENGTH
+from vitree.mechanism.unilateral import Pulley, Rope
+from vitree.model.lower import way_around
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.spatial.rotations import turn_z_to
+
+core = scalar()
 
 #: The body that does not move.
 WORLD = -1
@@ -36,6 +44,10 @@ SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "mesh": 3}
 MOST_TRIANGLES, THIN = 20_000, 0.02
 #: The most heights of a ground along each axis.
 MOST_HEIGHTS = 60
+#: The share of a rope's length by which it is drawn as slack, and the straight parts of an arc of it.
+SLACK, ARC = 1e-4, 16
+#: The width of a pulley by its radius.
+WIDTH = 0.3
 #: The pose of a part that is where its body is.
 STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -51,6 +63,10 @@ class Place(NamedTuple):
         """Return the point ``local`` (3,) [m] of the frame, in the axes of the body."""
         found: np.ndarray = self.rotation @ np.asarray(local) + self.position
         return found
+
+
+#: The world as a frame.
+STILL_PLACE = Place(WORLD, np.eye(3), np.zeros(3))
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,88 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Cord:
+    """A rope through points of bodies and around pulleys.
+
+    Attributes
+    ----------
+    name : str
+    length : float [m]
+        Where its path is shorter, it is slack.
+    bodies : tuple of int
+        Of each point: an index into ``Drawing.bodies``, or WORLD.
+    points : tuple of (3,) tuples [m]
+        In the bodies' axes; of pulleys their middles.
+    pulleys : tuple of (point, radius, axis, side, way)
+        Those of the points that are pulleys, by number; radius [m], axis and side [m] in the bodies' axes, and a way
+        around as the core has it.
+    """
+
+    name: str
+    length: float
+    bodies: tuple[int, ...]
+    points: tuple[tuple[float, ...], ...]
+    pulleys: tuple[tuple[int, float, tuple[float, ...], tuple[float, ...], int], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many points the path has."""
+        return len(self.points) + ARC * len(self.pulleys)
+
+    @functools.cached_property
+    def _row(self) -> Any:
+        around = {k: tuple(rest) for k, *rest in self.pulleys}
+        plain = 0.0, (0.0,) * 3, (0.0,) * 3, 0
+        eyelets = [(body, point, *around.get(k, plain))
+                   for k, (body, point) in enumerate(zip(self.bodies, self.points, strict=True))]  # fmt: skip
+        return ContactList([{"kind": AT_LENGTH, "dim": 1, "bound": self.length, "eyelets": eyelets}], at=0)
+
+    def path(self, poses: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Return points (count, 3) [m] along it in the world, and whether it is slack.
+
+        The bodies are at ``poses`` (nbody, 7), which have seven digits in films. Of a pulley there are points on the
+        arc, or along the straight line where the rope is free of it.
+        """
+        from scipy.spatial.transform import Rotation
+
+        X = np.empty((len(poses), 3, 4))
+        X[:, :, :3], X[:, :, 3] = Rotation.from_quat(poses[:, 3:]).as_matrix(), poses[:, :3]
+        ends, _, arms, units, length = core.rope_legs(self._row, 0, X)
+        origins = np.append(X[:, :, 3], np.zeros((1, 3)), axis=0)  # WORLD is the last
+        at = {int(k): origins[self.bodies[k]] + arm for pair, both in zip(ends, arms, strict=True)
+              for k, arm in zip(pair, both, strict=True)}  # fmt: skip
+        path: list[np.ndarray] = []
+        share = np.linspace(0.0, 1.0, ARC + 1)[:, None]
+        axes = {k: axis for k, _, axis, *_ in self.pulleys}
+        for k in range(len(self.points)):
+            if k not in axes:
+                path.append(at[k][None])
+            elif k not in at:
+                path.append(at[k - 1] + (share * (ARC / (ARC + 2)) + 1 / (ARC + 2)) * (at[k + 1] - at[k - 1]))
+            else:
+                leg = int(np.flatnonzero(ends[:, 1] == k)[0])
+                body, middle = self.bodies[k], np.array(self.points[k])
+                R = X[body, :, :3] if body != WORLD else np.eye(3)
+                rest = R @ middle
+                path.append(origins[body] + rest + _arc(arms[leg, 1] - rest, arms[leg + 1, 0] - rest, units[leg],
+                                                        R @ np.array(axes[k]), share))  # fmt: skip
+        return np.concatenate(path), length < (1 - SLACK) * self.length
+
+
+def _arc(on: np.ndarray, off: np.ndarray, u: np.ndarray, axis: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return points (n, 3) [m] of shares (n, 1) of a helix about an axis, or a circle where that is zero.
+
+    It begins at ``on`` in the direction ``u`` and ends at ``off``, less than a turn later.
+    """
+    up, end, ahead = on @ axis, off @ axis, u - (u @ axis) * axis
+    a, b = on - up * axis, off - end * axis
+    n = np.cross(a, ahead) / (np.linalg.norm(a) * np.linalg.norm(ahead))
+    angle = share * (np.arctan2(n @ np.cross(a, b), a @ b) % (2 * np.pi))
+    found: np.ndarray = np.cos(angle) * a + np.sin(angle) * np.cross(n, a) + (up + share * (end - up)) * axis
+    return found
+
+
+@dataclass(frozen=True)
 class Mark:
     """A frame ``name`` on a ``body``, at ``pose`` (7,): position [m] and quaternion (x, y, z, w)."""
 
@@ -165,6 +263,7 @@ class Drawing:
         Size of the system [m].
     ground : Surface, optional
         If there is one that bodies may touch.
+    cords : tuple of Cord
     """
 
     name: str
@@ -175,6 +274,7 @@ class Drawing:
     masses: tuple[Mass, ...]
     extent: float
     ground: Surface | None = None
+    cords: tuple[Cord, ...] = ()
 
     def plain(self) -> dict[str, object]:
         """Return the drawing in types that JSON knows."""
@@ -183,8 +283,9 @@ class Drawing:
     @classmethod
     def from_plain(cls, content: JsonObject) -> Drawing:
         """Return the drawing that :meth:`plain` turned into the ``content``."""
-        kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
-        parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
+        kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass, "cords": Cord}
+        given = {"cords": (), **content}  # files of runs that were saved before ropes were drawn have none
+        parts: dict[str, Any] = {key: tuple(kind(**_tuples(p)) for p in given[key]) for key, kind in kinds.items()}
         bodies, extent = tuple(content["bodies"]), float(content["extent"])
         ground = None if content["ground"] is None else Surface(**_tuples(content["ground"]))
         drawing = cls(name=str(content["name"]), bodies=bodies, extent=extent, ground=ground, **parts)
@@ -205,6 +306,16 @@ class Drawing:
         for line in self.lines:
             known &= line.kind in ("wire", "spring", "damper", "slide") and len(line.point_a) == len(line.point_b) == 3
             numbers, places = [*numbers, line.point_a, line.point_b], [*places, line.a, line.b]
+        for cord in self.cords:
+            known &= len(cord.bodies) == len(cord.points) > 1 and all(len(point) == 3 for point in cord.points)
+            numbers, places = [*numbers, (cord.length,), *cord.points], [*places, *cord.bodies]
+            at = [k for k, *_ in cord.pulleys]
+            known &= all(type(k) is int and 0 < k < len(cord.points) - 1 for k in at) and len({*at}) == len(at)
+            known &= not {*at} & {k + 1 for k in at}
+            for _, radius, axis, side, way in cord.pulleys:
+                known &= len(axis) == len(side) == 3 and radius > 0 and way in (-1, 0, 1, 2)
+                known &= bool(abs(np.linalg.norm(axis) - 1) < 1e-6) or not any(axis)
+                numbers += [(radius,), axis, side]
         for frame in self.frames:
             known &= len(frame.pose) == 7
             numbers.append(frame.pose)
@@ -268,13 +379,23 @@ def poses(system: System, q: ArrayLike) -> np.ndarray:
     return out
 
 
+def point_of(poses: np.ndarray, body: int, point: tuple[float, ...]) -> np.ndarray:
+    """Return a ``point`` (3,) [m] of a ``body`` in world axes, with the bodies at ``poses`` (nbody, 7)."""
+    local = np.array(point)
+    if body == WORLD:
+        return local
+    x, u, w = poses[body, :3], poses[body, 3:6], poses[body, 6]
+    found: np.ndarray = x + local + 2 * np.cross(u, np.cross(u, local) + w * local)
+    return found
+
+
 def drawing_of(system: System) -> Drawing:
     """Return the drawing of a ``system``.
 
     A link of a model is drawn by its visual shapes, or by its collision shapes if no visual shape can be drawn. If
     neither can be drawn, simple shapes stand in: a box of the link's mass and inertia, sticks to the joints below, and
     the joints themselves. A link that has no shapes at all gets simple ones only if no other link has shapes.
-    Distances, springs and dampers are lines.
+    Distances, springs and dampers are lines, and ropes run through their points.
 
     Raises
     ------
@@ -316,7 +437,13 @@ def _of_model(model: Model) -> Drawing:
     lines = [*_lines(flat, frames), *(_slides(flat) if bare else ())]
     marks = tuple(Mark(name, place.body, _pose(place.rotation, place.position)) for name, place in frames.items())
     ground = None if flat.ground is None else _surface(flat.ground)
-    return Drawing(model.name, _body_names(flat), (*shapes, *simple), tuple(lines), marks, masses, extent, ground)
+    ropes = [each for each in flat.unilateral if isinstance(each, Rope)]
+    cords = tuple(_cord(each, frames) for each in ropes)
+    drawn = {geometry.frame for geometry in flat.geometry}
+    shapes += [_pulley(each, frames) for rope in ropes for each in rope.points
+               if isinstance(each, Pulley) and each.frame not in drawn]  # fmt: skip
+    solids = (*shapes, *simple)
+    return Drawing(model.name, _body_names(flat), solids, tuple(lines), marks, masses, extent, ground, cords)
 
 
 def _surface(ground: Ground) -> Surface:
@@ -434,13 +561,14 @@ def _extent(model: Model, flat: Flat, masses: tuple[Mass, ...]) -> float:
     """Return the size of a model [m].
 
     The size is the diagonal of the box around joints and masses in the neutral configuration, or the largest length of
-    a constraint or load, or the largest radius of gyration.
+    a constraint, load or rope, or the largest radius of gyration.
     """
     X = model.body_poses(model.neutral())
     points = [np.zeros(3), *X[:, :3, 3]]
     points += [m.com if m.body == WORLD else X[m.body, :3, :3] @ np.array(m.com) + X[m.body, :3, 3] for m in masses]
     reach = float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
-    spans = [c.length for c in (*flat.constraints, *flat.loads) if isinstance(getattr(c, "length", None), float)]
+    long = (*flat.constraints, *flat.loads, *flat.unilateral)
+    spans = [c.length for c in long if isinstance(getattr(c, "length", None), float)]
     radii = [float(np.sqrt(np.trace(J) / m)) for J, m in zip(flat.inertia, flat.mass, strict=True) if m > 0]
     return max(reach, *spans, *radii, 1e-3) if max((reach, *spans, *radii), default=0.0) > 0 else 1.0
 
@@ -498,12 +626,35 @@ def _sticks(flat: Flat, shown: list[Mass], bodies: set[int], thin: float) -> Ite
 
 def _lines(flat: Flat, frames: dict[str, Place]) -> Iterator[Line]:
     """Yield the wires, springs and dampers between frames."""
-    world = Place(WORLD, np.eye(3), np.zeros(3))
     for item in (*flat.constraints, *flat.loads):
         kind = {Distance: "wire", Spring: "spring", Damper: "damper"}.get(type(item))
         if kind is not None:
-            a, b = (frames.get(end, world) for end in (item.a, item.b))
+            a, b = (frames.get(end, STILL_PLACE) for end in (item.a, item.b))
             yield Line(item.name, kind, a.body, _floats(a.position), b.body, _floats(b.position))
+
+
+def _cord(rope: Rope, frames: dict[str, Place]) -> Cord:
+    """Return a rope as it is drawn."""
+    places = [frames.get(frame, STILL_PLACE) for frame in rope.frames]
+    points = tuple(_floats(place.point(at)) for place, at in zip(places, rope.offsets, strict=True))
+    pulleys = []
+    for k, (each, place) in enumerate(zip(rope.points, places, strict=True)):
+        if isinstance(each, Pulley):
+            axis = (0.0, 0.0, 0.0) if each.axis is None else _floats(place.rotation @ np.array(each.axis))
+            side = (0.0, 0.0, 0.0) if each.side is None else _floats(place.point(each.side))
+            pulleys.append((k, each.radius, axis, side, way_around(each)))
+    return Cord(rope.name, rope.length, tuple(place.body for place in places), points, tuple(pulleys))
+
+
+def _pulley(pulley: Pulley, frames: dict[str, Place]) -> Shape:
+    """Return a pulley as it is drawn: a disk, or a ball."""
+    place = frames.get(pulley.frame, STILL_PLACE)
+    if pulley.axis is None:
+        return Shape(place.body, "sphere", (pulley.radius,), (*_floats(place.point(pulley.position)), *STILL[3:]),
+                     pulley.frame, PLAIN)  # fmt: skip
+    turn = place.rotation @ turn_z_to(np.array(pulley.axis))
+    size = pulley.radius, WIDTH * pulley.radius
+    return Shape(place.body, "cylinder", size, _pose(turn, place.point(pulley.position)), pulley.frame, PLAIN)
 
 
 def _slides(flat: Flat) -> Iterator[Line]:

@@ -17,6 +17,7 @@ from vitree.arguments import JsonObject, Keywords, whole
 from vitree.errors import InputError, VitreeError
 from vitree.integrators import Integrator
 from vitree.model.model import Model
+from vitree.model.starts import implied_text
 from vitree.model.system import System
 from vitree.model.user_inputs import resolve_inputs
 from vitree.results.plain import plain
@@ -70,6 +71,8 @@ class Rollout:
         How many steps each instance has taken.
     failed : dict of int to VitreeError
         By instance: why it stopped before the end.
+    left_out : dict of int to tuple of str
+        By instance: names of constraints that its run was without, since others imply them.
     in_lanes : (n,) array of bool
         Whether the instance ran in lanes, beside others, from its start to its end.
     width : int
@@ -101,6 +104,7 @@ class Rollout:
     settings: JsonObject
     parameters: Mapping[str, Numbers]
     solved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    left_out: dict[int, tuple[str, ...]]
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name in QUANTITIES and "data" in vars(self):
@@ -155,10 +159,11 @@ class Rollout:
         p = known["p"] if "p" in known else system._momenta(q, v)
         energies = system._energies(np.ascontiguousarray(q), np.ascontiguousarray(v))
         iterations, residual, total, most = self.solved
+        told = {"warnings": [implied_text(self.left_out[k])]} if k in self.left_out else {}
         return Trajectory(
             model_name=system.name, joint_names=system.joint_names, q_names=system.q_names,
-            v_names=system.v_names, method=self.method, settings=self.settings, t=self.t[:count], q=q, v=v, p=p,
-            kinetic=energies[:, 0], potential=energies[:, 1], momentum=energies[:, 2:8],
+            v_names=system.v_names, method=self.method, settings={**self.settings, **told}, t=self.t[:count],
+            q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1], momentum=energies[:, 2:8],
             iterations=iterations[k, :count], residual=residual[k, :count], iterations_total=int(total[k]),
             iterations_max=int(most[k]), steps=int(self.steps[k]), seconds=self.seconds / max(len(self), 1),
             constraint_names=tuple(c.name for c in system.constraints),
@@ -378,6 +383,7 @@ class Batch:
         self.data = {name: np.empty((n, rows, *sizes.get(name, ()))) for name in names}
         self.rows, self.steps, self.in_lanes = np.zeros(n, int), np.zeros(n, int), np.zeros(n, bool)
         self.failed: dict[int, VitreeError] = {}
+        self.left_out: dict[int, tuple[str, ...]] = {}
         self.iterations, self.residual = np.zeros((n, rows), np.intc), np.zeros((n, rows))
         self.total, self.most, self.width = np.zeros(n, int), np.zeros(n, int), 1
         self._done, self._lock = 0, threading.Lock()
@@ -421,6 +427,7 @@ class Batch:
             array[k] = np.nan
         if run is None or not len(run):
             return
+        self.note(k, run.system)
         at = np.arange(len(run))
         if self.every is None:
             at = at[-1:] if error is None else at[:0]
@@ -433,6 +440,11 @@ class Batch:
         self.iterations[k, :rows], self.residual[k, :rows] = run.iterations[at], run.residual[at]
         self.rows[k], self.steps[k] = rows, run.steps
         self.total[k], self.most[k] = run.iterations_total, run.iterations_max
+
+    def note(self, k: int, system: System | None) -> None:
+        """Note which constraints the system that an instance ran with is without."""
+        if names := getattr(getattr(system, "full", system), "_implied", ()):
+            self.left_out[k] = names
 
     def tell(self, more: int, total: int) -> None:
         """Tell the progress callable of so many more."""
@@ -482,4 +494,5 @@ class Batch:
             found.model, found.kind.name, self.t, self.data, self.rows, self.steps, dict(sorted(self.failed.items())),
             self.in_lanes, self.width if self.in_lanes.any() else 1, self.threads, seconds, plain(settings),
             found.parameters, (self.iterations, self.residual, self.total, self.most),
+            dict(sorted(self.left_out.items())),
         )  # fmt: skip

@@ -469,5 +469,8 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
         one, end = slice(k, k + 1), reached[k]
         v = None if told is None else told[one, :end]
         batch.keep(one, q[one, :end], x[one, :end], held.by_momentum, found.system(k), v)
+    if isinstance(held, HeldSimulations):
+        for k, sim in held.held.items():
+            batch.note(k, sim.model)
     batch.rows[:], batch.failed = reached, held.failed
     batch.in_lanes[:], batch.width = held.in_lanes & held.alive, held.width

@@ -538,7 +538,7 @@ def _moving(model: Model, one: str, other: str) -> np.ndarray:
     names = {one, other}
     if other == ROPE:
         names = {frame for each in model.unilateral if isinstance(each, Rope) and each.name == one
-                 for frame, _ in each.points}  # fmt: skip
+                 for frame in each.frames}  # fmt: skip
     for name in names.intersection(model.flat.frame_names):
         body = int(model.flat.frame_body[model.index.frame(name)])
         while body >= 0:

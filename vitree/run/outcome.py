@@ -41,6 +41,7 @@ from vitree.run.trajectory import (
     leap_warnings,
     limit_warnings,
     resolution_warnings,
+    winding_warnings,
 )
 
 # ---- what a run keeps of what drove it ---------------------------------------------------------------------
@@ -457,6 +458,7 @@ class Outcome:
             by = self._by or self._facts
             odd += resolution_warnings(self._underresolved, self._of_steps[0].dt, by.settings["order"])
         odd += self._energy_warnings() or leap_warnings(self._of_steps[0].dt, self.v)
+        odd += winding_warnings(self.system, self.records.t, self.records.q)
         return odd + limit_warnings(self.system, self.records.t, self.records.q, lambda: self.v)
 
     def _energy_warnings(self) -> list[str]:

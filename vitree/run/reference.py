@@ -68,7 +68,7 @@ def cannot(system: System, given: RunArguments) -> str | None:
     if not callable(given.torque) and axes_of(given.torque) > 1:
         return "torque by rows over steps"
     lacks = {"constraints": system.constraints, "prescribed coordinates": system.flat.kinematic.any(),
-             "dry friction and wheels that roll": system.has_rolling_or_dry_friction}  # fmt: skip
+             "dry friction, losses of couplings and wheels that roll": system.has_rolling_or_dry_friction}  # fmt: skip
     return next((text for text, has in lacks.items() if has), None)
 
 

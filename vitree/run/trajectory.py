@@ -17,6 +17,7 @@ from vitree.arguments import explain_calls, explain_calls_with, path_of
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.contacts import Contact
+from vitree.mechanism.unilateral import Pulley, Rope
 from vitree.model.candidates import Candidates
 from vitree.model.changes import Change, changes_of
 from vitree.model.collision_checks import idle_text, passes, sources_of_pair
@@ -25,6 +26,7 @@ from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results import export, mcap
 from vitree.results.recording import Recording
+from vitree.spatial.rotations import turn_z_to
 
 if TYPE_CHECKING:
     import pandas
@@ -58,6 +60,7 @@ BEYOND, NAMED = 1e-9, 6
 OF_LIMITS = (
     'To enforce limits, read or build the robot with limits="enforce"; limits="ignore" suppresses this warning.'
 )
+WINDS = "A rope winds by less than a full turn; tie it to the pulley where it winds up, as to a drum."
 #: A step that moves a coordinate farther [m or rad], so many times as far as at the start, is one of no sound run.
 LEAP, FASTER = 1e4, 1e4
 #: The same of one at any start: seven times the distance of the sun.
@@ -258,6 +261,46 @@ def beyond_limits(limited: Limited | None, x: np.ndarray) -> np.ndarray | None:
     x = x[:, limited.place]
     beyond = np.maximum(x - limited.upper, limited.lower - x)
     return beyond if (beyond > BEYOND).any() else None
+
+
+def winding_warnings(model: System, t: np.ndarray, q: np.ndarray) -> list[str]:
+    """Say which ropes wound so far around a pulley between records that their path jumped, and when [s] first."""
+    if not isinstance(model, Model) or not any(isinstance(each, Rope) for each in model.unilateral):
+        return []
+    told, full = [], model.full
+    rows = model.expand(np.ascontiguousarray(q))
+    for rope in (each for each in model.unilateral if isinstance(each, Rope)):
+        for k, pulley in enumerate(rope.points):
+            if not isinstance(pulley, Pulley) or pulley.axis is None or pulley.turn is pulley.side is None:
+                continue
+            angles = _polar_angles(full, rows, rope, k, pulley)
+            if pulley.turn is not None:
+                angles = (pulley.turn * (angles[1] - angles[0]) % (2 * np.pi))[None]
+            jumped = np.abs(np.diff(angles, axis=1)).max(axis=0) > np.pi
+            if jumped.any():
+                what = "a full turn" if pulley.turn is not None else "the ray away from its side"
+                told.append(
+                    f"The {rope.name} passed {what} around the {pulley.name}, first at "
+                            f"t = {t[1 + int(jumped.argmax())]:.6g} s: its path is another one from there on. " + WINDS
+                )  # fmt: skip
+    return told
+
+
+def _polar_angles(model: Model, q: np.ndarray, rope: Rope, k: int, pulley: Pulley) -> np.ndarray:
+    """Return the angles (2, n) of the points before and behind a pulley, about its axis, from the ray to its side."""
+    def places(name: str) -> np.ndarray:
+        return np.tile(np.eye(4), (len(q), 1, 1)) if name == "world" else model.frame_pose(name, q)
+
+    X = places(pulley.frame)
+    axis, middle = np.array(pulley.axis), np.array(pulley.position)
+    side = turn_z_to(axis)[:, 0] if pulley.side is None else np.array(pulley.side) - middle
+    found = []
+    for other in (k - 1, k + 1):
+        Y = places(rope.frames[other])
+        world = Y[:, :3, :3] @ np.array(rope.offsets[other]) + Y[:, :3, 3]
+        at = np.einsum("nji,nj->ni", X[:, :3, :3], world - X[:, :3, 3]) - middle
+        found.append(np.arctan2(at @ np.cross(axis, side), at @ (side - (side @ axis) * axis)))
+    return np.array(found)
 
 
 def limit_warnings(model: System, t: np.ndarray, q: np.ndarray, v: Callable[[], np.ndarray] | None = None) -> list[str]:

@@ -239,8 +239,9 @@ class Acting:
         out = np.zeros((len(t) - 1, 6))
         if log is None:
             return out
-        on = {name: name not in OF_JOINTS and name != GROUND and on_bodies(model, name, bodies)
-              for pair in log.names for name in pair}  # fmt: skip
+        # what acts by a number has the name of a joint or a rope
+        frames = {name for pair in log.names if pair[1] not in OF_JOINTS for name in pair}
+        on = {name: name != GROUND and on_bodies(model, name, bodies) for name in frames}
         pairs = [log.names[k] for k in log.number]
         sign = np.array([float(on[a]) - float(on[b]) if b not in OF_JOINTS else 0.0 for a, b in pairs])
         some = np.flatnonzero(sign)

@@ -24,7 +24,7 @@ from vitree.mechanism.loads import (
     Spring,
     Wrench,
 )
-from vitree.mechanism.unilateral import BallLimit, Rope
+from vitree.mechanism.unilateral import BallLimit, Pulley, Rope
 from vitree.model.user_inputs import Written
 from vitree.tree.elements import Body, Coordinate, Fixed
 from vitree.wording import text_of
@@ -57,6 +57,7 @@ NAMES: dict[type, dict[str, str]] = {
     NoContact: {"a": FRAME, "b": FRAME},
     RollingConstraint: {"frame": FRAME},
     Rope: {"points": FRAME, "label": LABEL},
+    Pulley: {"frame": FRAME},
     BallLimit: {"joint": JOINT},
     Ground: {},
 }
@@ -91,7 +92,7 @@ def _renamed(value: Any, of: str, rename: Rename) -> Any:
     """A value of a field with other names, of what ``of`` says."""
     if isinstance(value, str):
         return rename(value, of)
-    if isinstance(value, Geometry):
+    if isinstance(value, Geometry | Pulley):
         return renamed(value, rename)
     if isinstance(value, Mapping):
         return {rename(key, of): number for key, number in value.items()}

@@ -14,7 +14,7 @@ import numpy as np
 from vitree.arguments import path_of, plain_scalar
 from vitree.errors import InputError, ModelError
 from vitree.geometry.shapes import Disk
-from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.constraints import Coupling, loses
 from vitree.mechanism.contacts import NoContact
 from vitree.mechanism.flat import Flat, Geometry
 from vitree.model.model import Model
@@ -105,7 +105,7 @@ def _follows(flat: Flat) -> tuple[dict[str, tuple[str, float, float]], list[str]
     mimics = {joint.name: joint.mimic for joint in flat.joints if joint.mimic is not None}
     others = []
     for constraint in flat.constraints:
-        if not isinstance(constraint, Coupling):
+        if not isinstance(constraint, Coupling) or loses(constraint):
             others.append(constraint.name)
             continue
         (joint, factor), (leader, against) = constraint.factors.items()

@@ -259,6 +259,7 @@ def _points_of(drawing: Drawing, cloud: np.ndarray, boxes: Boxes | None) -> np.n
     own: list[tuple[int, np.ndarray]] = [(body, np.zeros(3)) for body in range(len(drawing.bodies))]
     own += [(mark.body, np.array(mark.pose[:3])) for mark in drawing.frames if mark.body != WORLD]
     own += [(mass.body, np.array(mass.com)) for mass in drawing.masses if mass.body != WORLD]
+    own += [(body, np.array(at)) for cord in drawing.cords for body, at in zip(cord.bodies, cord.points, strict=True)]
     for shape in drawing.shapes:
         at, turn = np.array(shape.pose[:3]), Rotation.from_quat(shape.pose[3:]).as_matrix()
         corners = boxes(shape) if shape.kind == "mesh" and boxes is not None else None

@@ -22,7 +22,20 @@ from scipy.spatial.transform import Rotation
 from vitree.arguments import Keywords
 from vitree.errors import InputError, MissingExtraError
 from vitree.model.system import System
-from vitree.results.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, Surface, drawing_of, poses
+from vitree.results.drawing import (
+    DARK,
+    PALETTE,
+    PLAIN,
+    WORLD,
+    Cord,
+    Drawing,
+    Line,
+    Shape,
+    Surface,
+    drawing_of,
+    point_of,
+    poses,
+)
 from vitree.spatial.rotations import turn_z_to
 from vitree.urdf.meshes import check_mesh, load_scene
 from vitree.urdf.paths import Resolved
@@ -35,12 +48,15 @@ from vitree.wording import visible
 
 if TYPE_CHECKING:
     from trimesh import Trimesh
-    from viser import ArrowsHandle, SceneApi, SceneNodeHandle, ViserServer
+    from viser import ArrowsHandle, LineSegmentsHandle, SceneApi, SceneNodeHandle, ViserServer
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
 #: Colour (r, g, b) of forces of contacts.
 FORCE = (213, 94, 0)
+#: Colours (r, g, b) of ropes that pull, and of slack ones; how many dashes these have, and the share of the dashes.
+TAUT, LOOSE = (120, 80, 40), (205, 180, 150)
+DASHES, DASHED = 16, 0.5
 #: Turns of a spring, and straight segments of a turn.
 COILS, SEGMENTS = 8, 10
 #: Opacity of ghosts.
@@ -277,6 +293,7 @@ class Stage:
                 f"{self.path}/lines", np.zeros((len(colours), 2, 3)), colours.astype(np.uint8),
                 thickness=0.006 * drawing.extent,
             )  # fmt: skip
+        self.cords = [self._add_cord(scene, f"rope {k} {_node(c.name)}", c) for k, c in enumerate(drawing.cords)]
         self.axes = self._add_frames(scene)
         self.masses = self._add_masses(scene)
         self._scene, self.forces_shown = scene, True
@@ -298,6 +315,13 @@ class Stage:
             self.bodies[k].wxyz = (qw, qx, qy, qz)
         if self.lines is not None and len(moved):
             self.lines.points = self._segments(poses)
+        if len(moved):
+            for cord, nodes in zip(self.drawing.cords, self.cords, strict=True):
+                path, slack = cord.path(poses)
+                nodes[slack].points = _strung(path, slack)
+                for node, shown in zip(nodes, (not slack, slack), strict=True):
+                    if node.visible != shown:
+                        node.visible = shown
         self._last = np.array(poses)
 
     def push(self, arrows: np.ndarray) -> None:
@@ -389,6 +413,18 @@ class Stage:
                 node = scene.add_mesh_simple(name, mesh.vertices, mesh.faces, flat_shading=sharp, **looks, **place)
         self.solids.append((shape.body, node))
 
+    def _add_cord(self, scene: SceneApi, name: str, cord: Cord) -> list[LineSegmentsHandle]:
+        """Add a rope as it is while it pulls, and as it is while it is slack: pages do not draw other colours later."""
+        return [
+            scene.add_line_segments(
+                f"{self.path}/{name}{kind}", np.zeros((count, 2, 3)), colour, thickness=thick * self.drawing.extent,
+                visible=False,
+            )
+            for kind, colour, thick, count in (
+                ("", TAUT, 0.007, cord.count - 1), (", slack", LOOSE, 0.004, DASHES)
+            )
+        ]
+
     def _add_frames(self, scene: SceneApi) -> list[SceneNodeHandle]:
         nodes: list[SceneNodeHandle] = []
         for body in sorted({mark.body for mark in self.drawing.frames}):
@@ -415,7 +451,7 @@ class Stage:
         """Return both ends (n, 2, 3) of the segments of all lines."""
         size = 0.025 * self.drawing.extent
         return np.concatenate([
-            _segments_between(line, _at(poses, line.a, line.point_a), _at(poses, line.b, line.point_b), size)
+            _segments_between(line, point_of(poses, line.a, line.point_a), point_of(poses, line.b, line.point_b), size)
             for line in self.drawing.lines
         ])  # fmt: skip
 
@@ -441,14 +477,14 @@ def _segments_between(line: Line, a: np.ndarray, b: np.ndarray, size: float) -> 
     return np.stack((points[:-1], points[1:]), axis=1)
 
 
-def _at(poses: np.ndarray, body: int, point: tuple[float, ...]) -> np.ndarray:
-    """Return a point of a body, in world axes."""
-    local = np.array(point)
-    if body == WORLD:
-        return local
-    x, u, w = poses[body, :3], poses[body, 3:6], poses[body, 6]
-    found: np.ndarray = x + local + 2 * np.cross(u, np.cross(u, local) + w * local)
-    return found
+def _strung(path: np.ndarray, slack: bool) -> np.ndarray:
+    """Return the segments (n, 2, 3) of a rope along a path (k, 3): the whole of it, or dashes of equal length."""
+    if not slack:
+        return np.stack([path[:-1], path[1:]], axis=1).astype(np.float32)
+    along = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1)))
+    begin = np.arange(DASHES)[:, None]
+    ends = along[-1] / (DASHES - 1 + DASHED) * np.hstack([begin, begin + DASHED])
+    return np.stack([np.interp(ends, along, x) for x in path.T], axis=2).astype(np.float32)
 
 
 def _rgb(rgba: tuple[float, ...]) -> tuple[int, int, int]:

@@ -636,7 +636,9 @@ cdef int contact_gather(ModelStepper self) noexcept nogil:
         y.law[k] = HOLD if e.kind == ROLLS else RUB if e.kind == RUBS else CONE
         if is_single(e):
             y.lam[n] = x.guess[3 * c]
-            if e.kind == RUBS:
+            if e.mesh >= 0:
+                self.touch[c].passes = 0    # see `find_losses`
+            elif e.kind == RUBS:
                 # for dry friction the last step's part at its node 2 opposes the motion of that step; where the joint
                 # stuck, the direction is open
                 y.mu[k] = share * e.friction * fabs(self.lane.now.h)

@@ -96,6 +96,10 @@ cdef int post_contact_velocity(ModelStepper self, const double* q, double* v, do
             # the part that the previous step applied at its node 2
             y.mu[k] = (1.0 - self.method.node_share(self)) * self.touch[x.member[k]].friction * (
                 fabs(x.guess[3 * x.member[k] + 1]))
+            if self.touch[x.member[k]].mesh >= 0:
+                # of a coupling's loss it has the size that it had
+                y.mu[k] = fabs(x.guess[3 * x.member[k]]) * share * self.post_contact.behind / (
+                    self.post_contact.behind + END_IMPULSE_SLACK)
     gave = pushes(y, y.lam)
     solve_at_rest(self)
     if not pushes(y, y.lam) < share * gave:

@@ -322,6 +322,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
         measure_touches(self)
         found = INFINITY
         unsettle(self)
+        find_losses(self)
         if k == 0 or not have:
             place_rows2(self)
         if have:
@@ -359,6 +360,7 @@ cdef int variational_iterate_touches(ModelStepper self) noexcept nogil:
                 see_ports(self)
             couple_contacts(self, contact_P(self), x.W2)
         memcpy(x.cones.given, x.cones.lam, x.cones.n * sizeof(double))
+        assume_losses(self)
         status = correct_touches(self)
         if status != OK:
             return status

@@ -384,6 +384,7 @@ cdef class ModelStepper(Stepper):
         cdef Py_ssize_t k = 0, row, end = log.shape[0]
         cdef bint rebounds
         cdef int c
+        self.post_contact.behind = behind
         require_size(q.shape[1], self.nq, "columns of q")
         require_size(v.shape[1], self.nv, "columns of v")
         require_size(log.shape[1], told_width(self), "columns of contacts")

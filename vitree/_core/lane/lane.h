@@ -691,17 +691,38 @@ VT_INLINE void vt_sincos(vt_real x, vt_real *sine, vt_real *cosine)
 
 /* ---- half angles and the functions of theta^2 ------------------------------------------------ */
 
-/* atan2(s, c) for s >= 0 and c >= 0, not both zero */
-VT_INLINE vt_real vt_atan2_first_quadrant(vt_real s, vt_real c)
+/* An angle of the first quadrant by its sine and cosine, of any size but not both zero: big + tail + atan(t) */
+VT_INLINE vt_real vt_atan_parts(vt_real s, vt_real c, vt_real *big, vt_real *tail)
 {
     const double tan_pi_8 = 0.41421356237309503;
     vt_mask low = vt_le(s, c * tan_pi_8), high = vt_lt(c, s * tan_pi_8);
     vt_real numerator = vt_select(low, s, vt_select(high, -c, s - c));
-    vt_real denominator = vt_select(low, c, vt_select(high, s, s + c));
-    vt_real t = numerator / denominator, u = t * t, zero = vt_set1(0.0);
-    vt_real big = vt_select(low, zero, vt_select(high, vt_set1(VT_PIO2_HIGH), vt_set1(VT_PIO4_HIGH)));
-    vt_real tail = vt_select(low, zero, vt_select(high, vt_set1(VT_PIO2_LOW), vt_set1(VT_PIO4_LOW)));
+    vt_real denominator = vt_select(low, c, vt_select(high, s, s + c)), zero = vt_set1(0.0);
+    *big = vt_select(low, zero, vt_select(high, vt_set1(VT_PIO2_HIGH), vt_set1(VT_PIO4_HIGH)));
+    *tail = vt_select(low, zero, vt_select(high, vt_set1(VT_PIO2_LOW), vt_set1(VT_PIO4_LOW)));
+    return numerator / denominator;
+}
+
+/* atan2(s, c) for s >= 0 and c >= 0, not both zero */
+VT_INLINE vt_real vt_atan2_first_quadrant(vt_real s, vt_real c)
+{
+    vt_real big, tail, t = vt_atan_parts(s, c, &big, &tail), u = t * t;
     return big + (t + (t * u * VT_POLY_ATAN(u) + tail));
+}
+
+/* atan2(s, c), from -pi to pi, error below 1.5 units in the last place; of no direction, (0, 0), it is 0, and the sign of
+ * a zero does not count. */
+VT_INLINE vt_real vt_atan2(vt_real s, vt_real c)
+{
+    vt_real zero = vt_set1(0.0), size = vt_abs(s), width = vt_abs(c), big, tail, t, u, a;
+    vt_mask left = vt_lt(c, zero);
+    t = vt_atan_parts(size, vt_select(vt_le(size + width, zero), vt_set1(1.0), width), &big, &tail);
+    u = t * t;
+    a = vt_select(left, vt_set1(-1.0), vt_set1(1.0));
+    big = vt_select(left, 2.0 * VT_PIO2_HIGH - big, big);
+    tail = vt_select(left, 2.0 * VT_PIO2_LOW - tail, tail);
+    a = big + (a * t + (a * t * u * VT_POLY_ATAN(u) + tail));
+    return vt_select(vt_lt(s, zero), -a, a);
 }
 
 /* For a unit quaternion (u, c) with c >= 0 and uu = |u|^2: half the angle over |u|. */

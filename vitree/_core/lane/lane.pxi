@@ -43,6 +43,7 @@ cdef extern from "lane.h" nogil:
     vt_real vt_max_nan(vt_real a, vt_real b) noexcept
     vt_real vt_largest(const vt_real* x, int n) noexcept
     void vt_sincos(vt_real x, vt_real* sine, vt_real* cosine) noexcept
+    vt_real vt_atan2(vt_real s, vt_real c) noexcept
     vt_real vt_half_angle_ratio(vt_real uu, vt_real c) noexcept
     vt_real vt_gamma(vt_real s, vt_real g) noexcept
     vt_real vt_gamma1(vt_real s, vt_real g, vt_real gamma) noexcept

@@ -302,7 +302,7 @@ cdef inline Vec3 turn_between(const Mat3* A, const Mat3* B) noexcept nogil:
     cdef double sine = vt_sqrt(dot(s, s)), cosine = 0.5 * (D.x.x + D.y.y + D.z.z - 1.0)
     if sine < 1e-8:
         return s
-    return scale(atan2(sine, cosine) / sine, s)
+    return scale(vt_atan2(sine, cosine) / sine, s)
 
 
 cdef inline double halfway(const vt_contact* e, const Touch* x) noexcept nogil:

@@ -127,16 +127,26 @@ cdef inline Vec3 ball_turn(const vt_load* e, const double* q, const double* u) n
     return log_quat(quat_short(quat_mul(goal, quat(load3(q + e.iq), q[e.iq + 3]))), &g)
 
 
+cdef inline double ball_stretch(const vt_load* e, Vec3 w) noexcept nogil:
+    # the torque of a ball spring over k w: less than one beyond the angle at which it has its largest size
+    cdef double size = e.factor * vt_sqrt(dot(w, w))
+    return e.rest / size if size > e.rest else 1.0
+
+
 cdef void ball_tangents(const BodiesAt* at, const vt_load* e, double by_q, double* rows, double* changes) noexcept nogil:
-    # of the torque -k w by rotations in the moved frame, dw = dlog_-w, as load_tangents has them
+    # of the torque -k w by rotations in the moved frame, dw = dlog_-w, as load_tangents has them; of its largest size it
+    # changes across w alone
     cdef int n = at.m.nv, j
     cdef Vec3 w = ball_turn(e, at.q, at.u), d
+    cdef double part = ball_stretch(e, w), size = dot(w, w)
     memset(rows, 0, 3 * n * sizeof(double))
     memset(changes, 0, 3 * n * sizeof(double))
     for j in range(3):
         rows[j * n + e.iv + j] = 1.0
-        d = scale(by_q * e.factor, dlog(neg(w), vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0,
-                                                     1.0 if j == 2 else 0.0)))
+        d = scale(by_q * e.factor * part, dlog(neg(w), vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0,
+                                                            1.0 if j == 2 else 0.0)))
+        if part < 1.0:
+            d = axpy(-dot(w, d) / size, w, d)
         changes[e.iv + j], changes[n + e.iv + j], changes[2 * n + e.iv + j] = d.x, d.y, d.z
 
 
@@ -164,7 +174,7 @@ cdef void apply_loads(const BodiesAt* at, const vt_load* list, int count, int wh
             tau[e.iv] += value
         elif e.kind == BALL_SPRING:
             n = ball_turn(e, at.q, at.u)
-            store3(tau + e.iv, axpy(-e.factor, n, load3(tau + e.iv)))
+            store3(tau + e.iv, axpy(-e.factor * ball_stretch(e, n), n, load3(tau + e.iv)))
         else:
             x = pair_at(at, e)
             f = pair_force(e, sub(x.a, x.b), sub(x.rate_a, x.rate_b))
@@ -378,7 +388,9 @@ cdef double load_potential(const vt_load* list, int count, const double* q, cons
             sum -= table_integral(&e.table, q[e.iq])
         elif e.kind == BALL_SPRING and e.input < 0:
             a = ball_turn(e, q, NULL)
-            sum += 0.5 * e.factor * dot(a, a)
+            # beyond the angle of the largest torque it is linear in the angle
+            x = ball_stretch(e, a)
+            sum += (1.0 - 0.5 * x) * x * e.factor * dot(a, a)
         elif e.kind == UNIFORM or e.kind == SPRING or e.kind == ATTRACTION:
             point_of(pose, zeros, e.body_a, e.point_a, &arm, &a, &rate)
             if e.kind == UNIFORM:

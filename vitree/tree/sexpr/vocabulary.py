@@ -48,8 +48,12 @@ def _fixed(position: Vector, rotation: Numbers = _EYE) -> Fixed:
     return fixed(None, position, rotation=given if np.allclose(given, exact, rtol=0, atol=EXACT) else exact)
 
 
-def _coupling(a: str, factor_a: float, b: str, factor_b: float, value: float = 0.0) -> constraints.Coupling:
-    return constraints.Coupling({a: factor_a, b: factor_b}, value)
+def _coupling(
+    a: str, factor_a: float, b: str, factor_b: float, value: float = 0.0, efficiency: float = 1.0,
+    back: float | None = None,
+) -> constraints.Coupling:  # fmt: skip
+    both = efficiency if back is None else (efficiency, back)
+    return constraints.Coupling({a: factor_a, b: factor_b}, value, efficiency=both)
 
 
 def _half_spaces(numbers: Numbers) -> tuple[tuple[Numbers, float], ...]:
@@ -174,14 +178,30 @@ def _rolling(
     return contacts.RollingConstraint(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
 
 
+class _Wrap(NamedTuple):
+    """A pulley in place of a point, by its number; an axis of zeros is of a sphere, a turn of 0 is none."""
+
+    point: float
+    radius: float
+    axis: Vector = (0.0, 0.0, 1.0)
+    turn: float = 0.0
+    side: Vector | None = None
+
+
 def _rope(
     frames: tuple[str, ...], offsets: Numbers, length: float, restitution: float = 0.0, stiffness: float = np.inf,
-    damping: float = 0.0, label: str | None = None,
+    damping: float = 0.0, label: str | None = None, *, made: Sequence[_Wrap] = (),
 ) -> unilateral.Rope:  # fmt: skip
     if len(offsets) != 3 * len(frames):
         raise ModelError(f"offsets are {len(offsets)} numbers; they must be x y z of each of {len(frames)} frames")
-    points = tuple(zip(frames, map(tuple, np.reshape(offsets, (-1, 3)).tolist()), strict=True))
-    return unilateral.Rope(points, length, restitution, stiffness, damping, label)
+    points: list[Any] = list(zip(frames, map(tuple, np.reshape(offsets, (-1, 3)).tolist()), strict=True))
+    for k, radius, axis, turn, side in made:
+        if k not in range(len(points)):
+            raise ModelError(f"a pulley is at the point {k:g}; they are counted from 0 to {len(points) - 1}")
+        frame, position = points[int(k)]
+        about = axis if any(axis) else None
+        points[int(k)] = unilateral.Pulley(frame, radius, about, position, int(turn) or None, side)
+    return unilateral.Rope(tuple(points), length, restitution, stiffness, damping, label)
 
 
 def _ball_limit(
@@ -239,6 +259,7 @@ INNER: dict[str, dict[str, tuple[Make, str]]] = {
         "convex-part": (_convex_part, "(vertices ...) lost?" + _PLACE),
         "triangle-mesh": (_triangle_mesh, "(vertices ...) (faces ...)" + _PLACE),
     },
+    "rope": {"pulley": (_Wrap, "point radius (ax ay az)? turn? (x y z)?")},
     "ground": {**_TURNING, "terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
 }
 _SURFACE = "friction|'own? restitution|'own? stiffness|'own? damping|'own?"
@@ -277,7 +298,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "name": (None, '"name"'),
     "point-constraint": (constraints.PointConstraint, '"a" "b" (x y z) \'world|\'local? offset? "name"?'),
     "distance": (constraints.Distance, '"a" "b" length|"joint" "name"?'),
-    "coupling": (_coupling, '"joint" factor "joint" factor value?'),
+    "coupling": (_coupling, '"joint" factor "joint" factor value? efficiency? back?'),
     "gear": (constraints.gear, '"a" "b" ratio value?'),
     "screw-pair": (constraints.screw_pair, '"slide" "turn" pitch value?'),
     "axis-constraint": (constraints.AxisConstraint, '"a" "b" (x y z) (x y z) cosine? (fx fy fz)?'),
@@ -292,7 +313,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
         '"frame" (x|"input" y|"input" z|"input") (x|"input" y|"input" z|"input") \'world|\'local|\'spatial?',
     ),
     "joint-force": (loads.JointForce, '"joint" force|"input"'),
-    "ball-spring": (loads.BallSpring, '"joint" stiffness (x|"input" ...)?'),
+    "ball-spring": (loads.BallSpring, '"joint" stiffness (x|"input" ...)? effort_limit?'),
     "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
     "drive": (
         drives.Drive,
@@ -310,7 +331,7 @@ COMPONENTS: dict[str, tuple[Make | None, str]] = {
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
 #: Heads whose numbers can be infinite.
-UNBOUNDED = {*LIMITS, "drive", "ground", "contact", "rope", "ball-limit"}
+UNBOUNDED = {*LIMITS, "drive", "ground", "contact", "rope", "ball-limit", "ball-spring"}
 #: Spellings of the paper's Listing 1.
 SPELLINGS = {"point-constaint": "point-constraint"}
 #: Symbols that stand for a value.

@@ -21,7 +21,7 @@ from vitree.mechanism.contacts import LIMITS as OF_JOINTS
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import Load
-from vitree.mechanism.unilateral import BallLimit, Rope
+from vitree.mechanism.unilateral import BallLimit, Pulley, Rope
 from vitree.model.user_inputs import Written
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.attach import carrier_of, frames_by_name
@@ -124,7 +124,9 @@ def _component(item: Constraint | Load | Drive | Written) -> str:
         raise ModelError(f'the label "{label}" cannot be written as an s-expression: leave it out')
     if isinstance(item, constraints.Coupling):
         parts = [x for pair in item.factors.items() for x in pair]
-        return f"(coupling {' '.join(map(_written, [*parts, item.value]))})"
+        both = item.efficiency if isinstance(item.efficiency, tuple) else (item.efficiency,)
+        own = [item.value, *(both if min(both) < 1 else ())]
+        return f"(coupling {' '.join(map(_written, [*parts, *own]))})"
     heads = {make: head for head, (make, _) in COMPONENTS.items() if isinstance(make, type)}
     if isinstance(item, Written) or type(item) not in heads:
         why = "it is written in Python" if isinstance(item, Written) else "its kind is not known"
@@ -183,10 +185,14 @@ def _rolling(item: RollingConstraint) -> str:
 def _unilateral(item: Rope | BallLimit) -> str:
     """The text of a rope, or of limits of a ball joint."""
     if isinstance(item, Rope):
-        frames, offsets = zip(*item.points, strict=True)
-        words: list[object] = [tuple(frames), tuple(np.ravel(offsets)), item.length, item.restitution, item.stiffness,
-                               item.damping]  # fmt: skip
-        return f"(rope {' '.join(map(_written, [*words, *[item.label] * (item.label is not None)]))})"
+        words: list[object] = [item.frames, tuple(np.ravel(item.offsets)), item.length, item.restitution,
+                               item.stiffness, item.damping, *[item.label] * (item.label is not None)]  # fmt: skip
+        text = " ".join(map(_written, words))
+        for k, each in enumerate(item.points):
+            if isinstance(each, Pulley):
+                parts = [k, each.radius, each.axis or (0.0, 0.0, 0.0), each.turn or 0, *[each.side] * bool(each.side)]
+                text += f" (pulley {' '.join(map(_written, parts))})"
+        return f"(rope {text})"
     swing, twist = math.inf if item.swing is None else item.swing, item.twist or (-math.inf, math.inf)
     angle = math.inf if item.angle is None else item.angle
     words = [item.joint, swing, twist, item.axis, angle, item.restitution]
