@@ -166,25 +166,17 @@ def _rope(model: MjModel, names: Names, name: str, k: int) -> Rope | str:
     import mujoco
 
     low, high = model.tendon_range[k].tolist()
-<<<<<<< HEAD
-    at = slice(int(model.tendon_adr[k]), int(model.tendon_adr[k] + model.tendon_num[k]))
-    if {*model.wrap_type[at].tolist()} != {int(mujoco.mjtWrap.mjWRAP_SITE)} or low > 0 or high <= 0:
-        return None
-    sites = model.wrap_objid[at].tolist()
-    if len({int(model.body_weldid[model.site_bodyid[site]]) for site in sites}) < 2:
-        return None
-    return Rope(tuple((names.site[site], (0.0, 0.0, 0.0)) for site in sites), high, label=name)
-=======
     kinds = mujoco.mjtWrap
     a_site, a_ball, a_cylinder = (int(kind) for kind in (kinds.mjWRAP_SITE, kinds.mjWRAP_SPHERE, kinds.mjWRAP_CYLINDER))
     bodies: set[int] = set()
     points: list[Any] = []
     first = int(model.tendon_adr[k])
     parts = range(first, first + int(model.tendon_num[k]))
-    if not {*model.wrap_type[parts.start : parts.stop].tolist()} <= {a_site, a_ball, a_cylinder}:
-        return "of a tendon with branches"
-    if low > 0 or high <= 0:
+    found = {*model.wrap_type[parts.start : parts.stop].tolist()}
+    if low > 0 or high <= 0 or int(kinds.mjWRAP_JOINT) in found:
         return ""
+    if not found <= {a_site, a_ball, a_cylinder}:
+        return "of a tendon with branches"
     for at in parts:
         part = int(model.wrap_objid[at])
         body = int((model.site_bodyid if model.wrap_type[at] == a_site else model.geom_bodyid)[part])
@@ -205,7 +197,6 @@ def _rope(model: MjModel, names: Names, name: str, k: int) -> Rope | str:
             continue  # from a point inside it is straight
         points.append(pulley if side < 0 else replace(pulley, side=model.site_pos[side]))
     return Rope(tuple(points), high, label=name) if len(bodies) > 1 else ""
->>>>>>> h2
 
 
 def _of(model: MjModel, field: str, k: int) -> float:

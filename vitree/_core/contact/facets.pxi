@@ -318,7 +318,7 @@ cdef double rank_of(ModelStepper self, int c) noexcept nogil:
 cdef inline double angle_on_rim(const vt_shape* s, int j, Vec3 p) noexcept nogil:
     # of a point in the core frame of the body, about the axis
     cdef Vec3 u = constant3(s.axis), e = tangent_to(u), d = sub(p, constant3(s.center + 3 * j))
-    return atan2(dot(cross(u, e), d), dot(e, d))
+    return vt_atan2(dot(cross(u, e), d), dot(e, d))
 
 
 cdef bint find_on_curve(const vt_shape* s, const Feature* f, double* u) noexcept nogil:

@@ -228,7 +228,7 @@ cdef bint direction_near_axis(const Placed* A, const Feature* fa, const Placed* 
     cdef Vec3 center = pa if of_a else pb, rho = across_axis(u, m), t, slope, d, H1, H2
     cdef Mat3 H
     cdef double R = fa.size if of_a else fb.size, sine, cosine, a, b, c, det, k1, k2
-    cdef double theta = atan2(dot(rho, m), dot(u, m))
+    cdef double theta = vt_atan2(dot(rho, m), dot(u, m))
     cdef int i
     for i in range(NEWTON_STEPS):
         vt_sincos(theta, &sine, &cosine)

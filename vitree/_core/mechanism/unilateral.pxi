@@ -8,7 +8,7 @@
 #     AT_SPEED     a limit of velocity: sign q, whose change over a step counts, see `admit`
 # Dry friction (RUBS) has one number, too: its gap is the coordinate. One lane.
 
-from libc.math cimport M_PI, atan2
+from libc.math cimport M_PI
 
 
 cdef inline bint on_coordinate(const vt_contact* e) noexcept nogil:
