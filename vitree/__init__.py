@@ -49,7 +49,7 @@ from vitree.mechanism.loads import (
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.mechanism.unilateral import BallLimit, Pulley, Rope
 from vitree.model.changes import Change
-from vitree.model.configurations import independent_constraints, satisfy_constraints
+from vitree.model.closures import independent_constraints, satisfy_constraints
 from vitree.model.model import EulerModel, Model, ReducedModel
 from vitree.model.placement import place_on_ground
 from vitree.model.starts import FeasibleStart, feasible_start

@@ -28,7 +28,7 @@ from random_models import random_flat, random_state
 import vitree as vt
 from vitree._core import lanes, widths
 from vitree.mechanism.flat import KINDS
-from vitree.model.configurations import dependent
+from vitree.model.closures import dependent
 
 
 def scissor(segments, inertia, angle):

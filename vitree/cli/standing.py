@@ -194,7 +194,8 @@ def _known_posture(robot: Robot, run: Steps, method: str | None) -> tuple[Mappin
 
 def _standing(model: Model, posture: Mapping[str, tuple[float, ...]]) -> np.ndarray:
     """Return the configuration (nq,) of a posture on the ground."""
-    from vitree.model.configurations import satisfy_constraints, within_limits
+    from vitree.model.closures import satisfy_constraints
+    from vitree.model.configurations import within_limits
     from vitree.model.placement import place_on_ground
     from vitree.model.starts import near_start
 

@@ -32,7 +32,7 @@ from vitree.integrators.options import HALVE, LONGER
 from vitree.model.broadcasting import coincident
 from vitree.model.candidates import named_side
 from vitree.model.changes import OF_JOINTS, contacts_kept
-from vitree.model.configurations import dependent
+from vitree.model.closures import dependent
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import resolve_inputs

@@ -21,7 +21,7 @@ from vitree.mjcf.actuators import MakeControls, add_actuators
 from vitree.mjcf.contacts import add_contacts, drawn
 from vitree.mjcf.equalities import equality_constraints, tendon_loads
 from vitree.mjcf.names import Findings, Names, listed, matrix
-from vitree.model.configurations import ROUNDED, independent_constraints
+from vitree.model.closures import ROUNDED, independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.elements import Body, Element, Fixed, Limits, ball, free, screw

@@ -28,7 +28,7 @@ from vitree.mechanism.unilateral import (
     TWIST_LIMIT,
     VELOCITY_LIMIT,
 )
-from vitree.model.configurations import INDEPENDENT
+from vitree.model.closures import INDEPENDENT
 from vitree.model.dynamics import rows_of
 from vitree.model.model import EulerModel, Model, ReducedEulerModel
 

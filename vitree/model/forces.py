@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from vitree.model.broadcasting import (
     row_by_row,
 )
 from vitree.model.candidates import named_side
+from vitree.model.closures import without_implied
 from vitree.model.contacts import GROUND, ContactForces, contact_forces, rows_of_numbers
 from vitree.model.dynamics import (
     AbaDerivatives,
@@ -82,14 +83,10 @@ class StateForces(NamedTuple):
     wrenches: np.ndarray
 
 
-#: Here ``starts``, which is above, puts what returns a model without the constraints that others imply at q, or None.
-LEAN: list[Callable[[object, np.ndarray], Any]] = []
-
-
 def lean_at(model: DynamicsMethods, q: np.ndarray) -> Any:
     """Return a model without the constraints that others imply at q (nq,); None where that does not help."""
     try:
-        return LEAN[0](model, q) if model.constraints else None
+        return without_implied(model, q) if model.constraints else None
     except InputError:  # q does not satisfy them
         return None
 

@@ -165,7 +165,7 @@ class Model(ForceMethods):
             open_ones = self._has_contact_springs or self.written is not None or self._loses
             self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list, open_ones)
 
-    #: Names of constraints that others imply, and a run has left out; see ``starts.without_implied``
+    #: Names of constraints that others imply, and a run has left out; see ``closures.without_implied``
     _implied: tuple[str, ...] = ()
 
     def reduced(self) -> Any:

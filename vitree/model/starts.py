@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import explain_calls, of_kind, real
 from vitree.errors import ConvergenceError, VitreeError
-from vitree.mechanism.constraints import Coupling, loses
 from vitree.mechanism.flat import limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded
-from vitree.model.configurations import (
-    ATTEMPTS,
-    NOISE,
-    SPREAD,
-    ZERO,
-    amiss_at,
-    dependent,
-    gap_rates,
-    gaps_of,
-    independent_constraints,
-    rebounds,
-    satisfy_constraints,
-    within_limits,
-)
+from vitree.model.closures import ATTEMPTS, SPREAD, independent_model, satisfy_constraints
+from vitree.model.configurations import ZERO, amiss_at, gap_rates, gaps_of, rebounds, within_limits
 from vitree.model.contacts import unilateral_gaps
-from vitree.model.forces import LEAN
 from vitree.model.model import Model
 from vitree.model.placement import WALL, up_of, ways_up
 
@@ -41,8 +27,6 @@ STALE = 12
 REACH = 5e-3
 #: How many faults a text has, the gravest first.
 NAMED = 3
-#: What of a unit row may be outside of the span of those that imply it.
-IMPLIED_AT = 1e-7
 #: The share of the spread of places to search from by which what floats is moved.
 FLOATS = 0.05
 #: A start is near if no joint and no base moved by more [m, rad].
@@ -157,7 +141,7 @@ def _found(model: Model, given: np.ndarray, attempts: int) -> FeasibleStart:
                 f"another configuration{limits}", time=np.nan, residual=off, iterations=MOST,
             )  # fmt: skip
         end = found
-    lean, dropped = _independent(model, end)
+    lean, dropped = independent_model(model, end)
     at = given if end is start else (end if model is full else model.contract(end))  # type: ignore[attr-defined]
     return FeasibleStart(lean, at, amiss, dropped, *_moved(full, start, end))
 
@@ -217,62 +201,11 @@ def _moved(model: Model, start: np.ndarray, end: np.ndarray) -> tuple[str, float
     return name, farthest, base, turn, near and base <= NEAR and turn <= TURNED
 
 
-def without_implied(model: object, q: np.ndarray) -> Model | None:
-    """Return a model whose constraints do not depend on each other at q of all joints, or None.
-
-    Constraints are left out that others imply at q and around it, so that every motion which the others allow keeps
-    them. There is none where this does not make the rest independent, as in a singular configuration. The names of
-    those left out are the attribute ``_implied`` of the model with all coordinates.
-    """
-    if not isinstance(model, Model):
-        return None
-    lean, dropped = _independent(model, q)
-    full: Model = lean.full
-    free = ~np.asarray(full.flat.kinematic, dtype=bool)
-    rows, kept = (each._constraint_rows(q[None])[1][0][:, free] for each in (model.full, full))
-    with np.errstate(all="ignore"):
-        size = np.linalg.norm(rows, axis=1, keepdims=True)
-    if any(loses(each) and each not in full.constraints for each in model.full.constraints):
-        return None  # what it loses would be left out as well
-    # numbers whose squares no double holds are no rows that others imply
-    if not dropped or not np.isfinite(size).all() or dependent(kept):
-        return None
-    if len(kept):
-        zero = size <= NOISE * size.max()
-        unit = np.where(zero, 0.0, rows / np.where(zero, 1.0, size))
-        rest = unit - unit @ np.linalg.pinv(kept) @ kept
-        if not np.abs(rest).max() < IMPLIED_AT:
-            return None
-    elif size.any():
-        return None
-    vars(full)["_implied"] = dropped
-    return lean
-
-
-LEAN.append(without_implied)
-
-
 def implied_text(names: tuple[str, ...]) -> str:
     """Return the warning of a run without constraints of these names."""
     listed = "; ".join(names[:NAMED]) + (f"; and {len(names) - NAMED} more" if len(names) > NAMED else "")
     return (f"Constraints were left out, for others imply them: {listed}. They hold all the same; the forces are those "
             "of the others, whose multipliers the run has.")  # fmt: skip
-
-
-def _independent(model: Model, q: np.ndarray) -> tuple[Model, tuple[str, ...]]:
-    """Return the model without constraints that others imply at q of all joints, and the names of these."""
-    full: Model = model.full
-    free = ~np.asarray(full.flat.kinematic, dtype=bool)
-    if not full.constraints or not dependent(full._constraint_rows(q[None])[1][0][:, free]):
-        return model, ()
-    kept = independent_constraints(full, q)
-    stay = {id(each) for each in kept}
-    if model is not full:  # its couplings are what it is reduced by
-        stay |= {id(each) for each in full.constraints if isinstance(each, Coupling)}
-    constraints = tuple(each for each in full.constraints if id(each) in stay)
-    dropped = tuple(each.name for each in full.constraints if id(each) not in stay)
-    lean = Model(replace(full.flat, constraints=constraints))
-    return (lean if model is full else lean.reduced()), dropped
 
 
 def _lifted(model: Model, q: np.ndarray) -> np.ndarray:

@@ -17,14 +17,14 @@ from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.mechanism.floating import roots_of
 from vitree.model.broadcasting import guarded, in_coordinates
 from vitree.model.candidates import named_side
-from vitree.model.configurations import DependentConstraintsError, require_clear, require_consistent
+from vitree.model.closures import DependentConstraintsError, require_consistent, without_implied
+from vitree.model.configurations import require_clear
 from vitree.model.dynamics import refuse_losses, refuse_rolling, refuse_unilateral
 from vitree.model.faces import gaps_of_faces
 from vitree.model.forces import of_all
 from vitree.model.model import Model
 from vitree.model.placement import up_of, way_of
 from vitree.model.socp import Problem
-from vitree.model.starts import without_implied
 from vitree.model.user_inputs import resolve_inputs
 from vitree.spatial.checks import frozen
 

@@ -31,7 +31,8 @@ from vitree.integrators.gauss import STAGES
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.memory import require_memory
 from vitree.model.changes import after_changes, changes_of
-from vitree.model.configurations import satisfy_constraints, within_limits
+from vitree.model.closures import satisfy_constraints
+from vitree.model.configurations import within_limits
 from vitree.model.model import Model
 from vitree.model.placement import place_on_ground
 from vitree.model.starts import feasible_start, near_start

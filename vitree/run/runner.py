@@ -19,7 +19,8 @@ from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.gauss import Gauss
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.model.configurations import brought_together, require_clear, require_consistent
+from vitree.model.closures import require_consistent
+from vitree.model.configurations import brought_together, require_clear
 from vitree.model.contacts import Nodes, origins_of, places_of, split_rows
 from vitree.model.dynamics import require_rolling
 from vitree.model.model import Model

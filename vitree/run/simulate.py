@@ -18,10 +18,9 @@ from vitree.integrators.base import Integrator, Torque
 from vitree.integrators.idle import Place
 from vitree.mechanism.pushes import ExternalWrench, Impulse
 from vitree.model.broadcasting import coincident
-from vitree.model.configurations import DependentConstraintsError, off_by
+from vitree.model.closures import DependentConstraintsError, off_by, without_implied
 from vitree.model.dynamics import FACES
 from vitree.model.model import Model, ReducedModel
-from vitree.model.starts import without_implied
 from vitree.model.system import System
 from vitree.results.series import distance, shared
 from vitree.run.arguments import (

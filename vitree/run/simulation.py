@@ -35,9 +35,9 @@ from vitree.model.changes import (
     welded,
     whole_trees,
 )
-from vitree.model.configurations import OVERLAP, DependentConstraintsError, require_clear, require_consistent
+from vitree.model.closures import DependentConstraintsError, require_consistent, without_implied
+from vitree.model.configurations import OVERLAP, require_clear
 from vitree.model.model import Model, ReducedModel
-from vitree.model.starts import without_implied
 from vitree.model.system import System
 from vitree.model.variants import Gains
 from vitree.results.contacts import ContactLog

@@ -11,7 +11,7 @@ import numpy as np
 from vitree.errors import ModelError
 from vitree.mechanism.constraints import AxisConstraint, Constraint, gear, joint_constraints
 from vitree.mechanism.loads import Gravity, JointSpring
-from vitree.model.configurations import independent_constraints
+from vitree.model.closures import independent_constraints
 from vitree.model.model import Model
 from vitree.sdf.document import WORLD
 from vitree.sdf.frames import inverse

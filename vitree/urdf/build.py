@@ -11,7 +11,7 @@ import numpy as np
 from vitree.errors import ModelError
 from vitree.mechanism.constraints import AxisConstraint, PointConstraint, gear, joint_constraints
 from vitree.mechanism.flat import Geometry
-from vitree.model.configurations import independent_constraints
+from vitree.model.closures import independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.checks import unit_triple
 from vitree.spatial.rotations import rotation_about, rotation_rpy

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from vitree.errors import VitreeError
-from vitree.model.configurations import satisfy_constraints
+from vitree.model.closures import satisfy_constraints
 from vitree.model.model import Model
 from vitree.model.placement import place_on_ground
 from vitree.model.system import System
