@@ -130,8 +130,8 @@ MADE = {
                     gear=3.0)),
 }  # fmt: skip
 CONSTRAINED = {
-    vt.Coupling: (dict(factors={"one": 1.0, "two": 1.0}, value=0.0, label=None),
-                  dict(factors={"one": 1.0, "two": -1.0}, value=0.2, label="a gear")),
+    vt.Coupling: (dict(factors={"one": 1.0, "two": 1.0}, value=0.0, label=None, efficiency=1.0),
+                  dict(factors={"one": 1.0, "two": -1.0}, value=0.2, label="a gear", efficiency=0.5)),
     vt.Cam: (dict(follower="slide", driver="one", positions=(-4.0, 0.0, 4.0), profile=(-1.0, 0.0, 1.0), periodic=False,
                   label=None),
              dict(follower="two", driver="two", positions=(-5.0, 0.0, 4.0), profile=(-1.0, 0.0, 2.0), periodic=True,
@@ -178,7 +178,8 @@ PUSHED = {
 SHOWN = {
     (vt.RollingConstraint, None): "model/test_rolling.py", (vt.NoContact, None): "model/test_unmet.py",
     (vt.HeightField, None): "geometry/test_terrain.py", (vt.Controller, None): "run/test_simulation.py",
-    (vt.Rope, None): "run/test_ropes.py", (vt.BallLimit, None): "run/test_ball_limits.py",
+    (vt.Rope, None): "run/test_ropes.py", (vt.Pulley, None): "run/test_pulleys.py",
+    (vt.BallLimit, None): "run/test_ball_limits.py",
     (vt.BallSpring, None): "run/test_ball_springs.py",
     (vt.Hull, "most"): "geometry/test_hull.py", (vt.Hull, "thinned"): "geometry/test_hull.py",
 }  # fmt: skip

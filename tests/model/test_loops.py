@@ -227,9 +227,9 @@ def test_numpy_integers_are_whole_numbers(most):
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_no_descent_takes_more_corrections_than_asked_for(most, monkeypatch):
-    from vitree.model import configurations
+    from vitree.model import closures
 
-    taken, descended = [], configurations._descended
+    taken, descended = [], closures._descended
 
     def counted(model, q, free, tolerance, most, rows):
         calls = []
@@ -237,7 +237,7 @@ def test_no_descent_takes_more_corrections_than_asked_for(most, monkeypatch):
         taken.append(len(calls))
         return end
 
-    monkeypatch.setattr(configurations, "_descended", counted)
+    monkeypatch.setattr(closures, "_descended", counted)
     model = floating("weld")
     with pytest.raises(vt.ConvergenceError) as told:
         vt.satisfy_constraints(model, model.neutral(), tolerance=1e-300, max_iterations=most)

@@ -379,7 +379,8 @@ def independent_model(model: DynamicsMethods, q: np.ndarray) -> tuple[Any, tuple
     """Return the model without constraints that others imply at q of all joints, and the names of these."""
     full: Any = model.full
     free = ~np.asarray(full.flat.kinematic, dtype=bool)
-    if not full.constraints or not dependent(full._constraint_rows(q[None])[1][0][:, free]):
+    rows = full._constraint_rows(q[None])[1][0][:, free]
+    if not np.isfinite(rows).all() or not dependent(rows):
         return model, ()
     kept = independent_constraints(full, q)
     stay = {id(each) for each in kept}

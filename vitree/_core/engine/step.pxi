@@ -82,7 +82,7 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
     # trial and impulses together, until no contact is missing
     cdef Touching* x = &self.contact
     cdef int status, k, most = REPEATED_JOINS if x.planes else MOST_JOINS
-    cdef bint more
+    cdef bint more, held
     for k in range(most):
         status = contact_gather(self)
         if few_rows(self):
@@ -94,12 +94,9 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         if status == JOINED:
             contact_remember(self)
             continue
-        if status == OK and x.remains > 0.0 and not (x.lenient or self.method.explicit) and not gaps_hold(
-                self, max(touch_goal(self), (HELD_GAP + x.slack) / fabs(self.lane.now.h))):
-            # impulses with which shapes overlap
-            x.cut = TOUCH_CUTS
-            note_worst(self)
-            status = NOT_CONVERGED
+        # whether impulses that remain inexact let shapes overlap
+        held = x.lenient or self.method.explicit or not x.remains > 0.0 or gaps_hold(
+            self, max(touch_goal(self), (HELD_GAP + x.slack) / fabs(self.lane.now.h)))
         if status == OK:
             status = self.method.finish(self)
         if status != OK:
@@ -128,7 +125,7 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
                 note_worst(self)
                 x.fault = ENERGY_GROWS
                 return NOT_CONVERGED
-            if not (x.lenient or self.method.explicit) and x.remains > TOUCH_FRICTION * touch_speed(self):
+            if not (x.lenient or self.method.explicit) and not (held and x.remains <= TOUCH_FRICTION * touch_speed(self)):
                 x.cut = TOUCH_CUTS
                 note_worst(self)
                 return NOT_CONVERGED
