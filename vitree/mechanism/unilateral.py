@@ -91,7 +91,7 @@ class Pulley:
 
     def off_axis(self, point: ArrayLike) -> float:
         """How far a ``point`` (3,) [m] of its frame is from its axis, or of a sphere from its middle [m]."""
-        away = np.subtract(point, self.position)
+        away = np.subtract(triple(point, f"point beside the {self.name}"), self.position)
         if self.axis is not None:
             away = away - np.dot(away, self.axis) * np.asarray(self.axis)
         return float(np.linalg.norm(away))
