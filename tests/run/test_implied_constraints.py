@@ -93,14 +93,19 @@ def test_two_equal_gears() -> None:
     assert np.abs(run.q[-1] - [1.0, 0.5]).max() < 1e-10
 
 
-def test_singular_configurations_are_errors() -> None:
-    """A flat parallelogram has rows that depend on each other there alone."""
+def parallelogram():
+    """A plane loop of two cranks and a coupler of equal lengths."""
     tree = vt.Tree("parallelogram")
     crank = tree.world.add(vt.ry("crank"), vt.tz(0.3), vt.body("one", 0.5, (1e-3, 1e-3, 1e-3)))
     crank.add(vt.ry("coupler"), vt.tx(0.8), vt.body("two", 0.7, (1e-3, 4e-3, 1e-3)), vt.frame("end"))
     tree.world.add(vt.tx(0.8), vt.ry("rocker"), vt.tz(0.3), vt.body("three", 0.5, (1e-3, 2e-3, 1e-3)), vt.frame("tip"))
     tree.constrain(LEAN)
-    model = tree.compile()
+    return tree.compile()
+
+
+def test_singular_configurations_are_errors() -> None:
+    """A flat parallelogram has rows that depend on each other there alone."""
+    model = parallelogram()
     flat = [np.pi / 2, -np.pi / 2, np.pi / 2]
     assert np.abs(model.constraint_errors(flat)).max() < 1e-12
     with pytest.raises(vt.VitreeError, match="depend on each other"):
@@ -210,12 +215,7 @@ def test_a_welded_pair_on_the_ground_is_carried_by_it() -> None:
 
 def test_states_at_singular_configurations_are_errors() -> None:
     """Where rows depend on each other at one place alone, or the loop is open, no constraint is left out."""
-    tree = vt.Tree("parallelogram")
-    crank = tree.world.add(vt.ry("crank"), vt.tz(0.3), vt.body("one", 0.5, (1e-3, 1e-3, 1e-3)))
-    crank.add(vt.ry("coupler"), vt.tx(0.8), vt.body("two", 0.7, (1e-3, 4e-3, 1e-3)), vt.frame("end"))
-    tree.world.add(vt.tx(0.8), vt.ry("rocker"), vt.tz(0.3), vt.body("three", 0.5, (1e-3, 2e-3, 1e-3)), vt.frame("tip"))
-    tree.constrain(LEAN)
-    model = tree.compile()
+    model = parallelogram()
     flat = [np.pi / 2, -np.pi / 2, np.pi / 2]
     for call in (lambda: model.forward_dynamics(flat, np.zeros(3)), lambda: vt.static_equilibrium(model, flat),
                  lambda: model.joint_reactions(flat, np.zeros(3))):  # fmt: skip

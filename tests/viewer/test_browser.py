@@ -127,17 +127,23 @@ def test_forces_of_contacts_on_a_live_page_are_hidden_and_shown(page):
         viewer.stop()
 
 
-def test_forces_of_contacts_on_an_exported_page(page, tmp_path):
-    path = vt.view(fallen(), html=tmp_path / "page.html")
+def turned_to(page, run, tmp_path, what, cases):
+    """Export a run, open its page, and wait at times (texts) until what is to be seen there is."""
+    path = vt.view(run, html=tmp_path / "page.html")
     page.context.set_offline(True)
     page.goto(path.as_uri() + SHARP)
     wait_until(lambda: drawn(picture(page)) > 300, "a picture")
     field = page.locator("input[inputmode=decimal]").first
-    for t, happened in (("0.990", lambda: arrows(picture(page)) > 30), ("0.000", lambda: arrows(picture(page)) < 5)):
+    for t, happened in cases:
         field.fill(t)
         field.press("Enter")
         wait_until(happened, f"the picture at {t} s")
-        page.screenshot(path=SHOTS / f"exported contact at {t}.png")
+        page.screenshot(path=SHOTS / f"exported {what} at {t}.png")
+
+
+def test_forces_of_contacts_on_an_exported_page(page, tmp_path):
+    turned_to(page, fallen(), tmp_path, "contact", [
+        ("0.990", lambda: arrows(picture(page)) > 30), ("0.000", lambda: arrows(picture(page)) < 5)])  # fmt: skip
     assert all(url.startswith(("file:", "blob:", "data:")) for url in page.asked), page.asked
 
 
@@ -156,16 +162,8 @@ def caught():
 
 
 def test_a_rope_on_an_exported_page_darkens_when_it_pulls(page, tmp_path):
-    path = vt.view(caught(), html=tmp_path / "page.html")
-    page.context.set_offline(True)
-    page.goto(path.as_uri() + SHARP)
-    wait_until(lambda: drawn(picture(page)) > 300, "a picture")
-    field = page.locator("input[inputmode=decimal]").first
-    for t, happened in (("0.490", lambda: brown(picture(page)) > 100), ("0.000", lambda: brown(picture(page)) < 20)):
-        field.fill(t)
-        field.press("Enter")
-        wait_until(happened, f"the picture at {t} s")
-        page.screenshot(path=SHOTS / f"exported rope at {t}.png")
+    turned_to(page, caught(), tmp_path, "rope", [
+        ("0.490", lambda: brown(picture(page)) > 100), ("0.000", lambda: brown(picture(page)) < 20)])  # fmt: skip
 
 
 def test_a_rope_on_a_live_page_darkens_when_it_pulls(page):

@@ -29,9 +29,10 @@ from vitree.integrators.base import (
     torque_of,
 )
 from vitree.integrators.options import HALVE, LONGER
+from vitree.mechanism.unilateral import OF_JOINTS
 from vitree.model.broadcasting import coincident
 from vitree.model.candidates import named_side
-from vitree.model.changes import OF_JOINTS, contacts_kept
+from vitree.model.changes import contacts_kept
 from vitree.model.closures import dependent
 from vitree.model.model import Model
 from vitree.model.system import System

@@ -18,6 +18,8 @@ from vitree.spatial.checks import finite, triple, unit_triple
 LIMIT, DRY_FRICTION = "limit", "dry friction"
 VELOCITY_LIMIT, SWING_LIMIT, TWIST_LIMIT, ROPE = "velocity limit", "swing limit", "twist limit", "rope"
 ANGLE_LIMIT, LOSS = "angle limit", "coupling loss"
+#: What acts by a number, on a coordinate or along a rope, and not at a frame.
+OF_JOINTS = (LIMIT, DRY_FRICTION, LOSS, VELOCITY_LIMIT, SWING_LIMIT, TWIST_LIMIT, ANGLE_LIMIT, ROPE)
 #: A point of a rope: a frame, and where in its axes [m].
 Eyelet = tuple[str, tuple[float, float, float]]
 

@@ -18,16 +18,7 @@ from vitree.mechanism.contacts import Contact, Friction, Ground, NoContact
 from vitree.mechanism.flat import KIND_NV
 from vitree.mechanism.floating import roots_of
 from vitree.mechanism.spans import MOST_FACETS
-from vitree.mechanism.unilateral import (
-    ANGLE_LIMIT,
-    DRY_FRICTION,
-    LIMIT,
-    LOSS,
-    ROPE,
-    SWING_LIMIT,
-    TWIST_LIMIT,
-    VELOCITY_LIMIT,
-)
+from vitree.mechanism.unilateral import OF_JOINTS
 from vitree.model.closures import INDEPENDENT
 from vitree.model.dynamics import rows_of
 from vitree.model.model import EulerModel, Model, ReducedEulerModel
@@ -36,8 +27,6 @@ from vitree.model.model import EulerModel, Model, ReducedEulerModel
 OF_MODELS = ("attach", "detach", "gains", "friction", "ground")
 #: The name of the ground among those whose friction changes.
 GROUND = "ground"
-#: What acts by a number, on a coordinate or along a rope, and not at a frame.
-OF_JOINTS = (LIMIT, DRY_FRICTION, LOSS, VELOCITY_LIMIT, SWING_LIMIT, TWIST_LIMIT, ANGLE_LIMIT, ROPE)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from vitree._core.types import ConstraintList, CoreModel, DriveList, LoadList
 from vitree.arguments import generator, numbers_of
 from vitree.errors import InputError, UnknownNameError
-from vitree.mechanism.constraints import loses
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
@@ -286,7 +285,7 @@ class ModelFacts(System):
     @property
     def has_rolling_or_dry_friction(self) -> bool:
         """Whether wheels roll without slip, joints have dry friction, or couplings lose power."""
-        return bool(self.flat.rolling) or bool(self.flat.dry_friction.any()) or any(map(loses, self.flat.constraints))
+        return bool(self.flat.rolling) or bool(self.flat.dry_friction.any()) or self._loses
 
     @functools.cached_property
     def has_contact(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from vitree.arguments import Keywords, real, several, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
-from vitree.model.changes import OF_JOINTS
+from vitree.mechanism.unilateral import OF_JOINTS
 from vitree.plot.files import note
 from vitree.results.comparison import Compared
 from vitree.results.recording import Recording

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, numbers_of, several
 from vitree.errors import InputError, UnknownNameError
-from vitree.model.changes import OF_JOINTS
+from vitree.mechanism.unilateral import OF_JOINTS
 from vitree.model.contacts import PLACES, TURNED, WIDTH, Nodes, torques_in
 from vitree.results.plain import nothing, read_only
 

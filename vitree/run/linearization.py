@@ -37,8 +37,8 @@ from vitree.integrators.slopes import (
     sweep,
 )  # fmt: skip
 from vitree.mechanism.flat import KIND_NV
-from vitree.mechanism.unilateral import DRY_FRICTION, ROPE, Rope
-from vitree.model.changes import OF_JOINTS, require_one_model
+from vitree.mechanism.unilateral import DRY_FRICTION, OF_JOINTS, ROPE, Rope
+from vitree.model.changes import require_one_model
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.model.user_inputs import resolve_inputs

@@ -12,8 +12,7 @@ from vitree.arguments import Asked, JsonObject
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.mechanism.pushes import ExternalWrench, Impulse
-from vitree.mechanism.unilateral import ROPE
-from vitree.model.changes import OF_JOINTS
+from vitree.mechanism.unilateral import OF_JOINTS, ROPE
 from vitree.model.contacts import GROUND, ContactForces, ContactMethods, late_pushes
 from vitree.model.forces import FrameWrench, StateForces, prescribed_accelerations, rope_forces, state_forces
 from vitree.model.model import Model
