@@ -13,37 +13,48 @@ def step_contacts(ModelStepper stepper):
     """
     cdef Busy busy = stepper.busy()
     cdef Touching* x = &stepper.contact
-    cdef const vt_contact* e
     cdef size_t size = stepper.nq * sizeof(double)
     cdef bytes start = PyBytes_FromStringAndSize(NULL, size + stepper.contacts.count * sizeof(int))
     cdef char* to = PyBytes_AS_STRING(start)
     cdef int* before = <int*>(to + size)
-    cdef double* row
-    cdef int c, k, n = 0, count = x.asked_count if x.have_list else stepper.ntouch
-    cdef cnp.ndarray rows
-    for c in range(stepper.ntouch):
-        n += settled_pushed(stepper, c)
-    rows = new_array(2, n, told_width(stepper))
-    row = data(rows)
+    cdef int c, n = told_count(stepper)
+    cdef cnp.ndarray rows = new_array(2, n, told_width(stepper))
+    tell_step(stepper, 0.0, data(rows))
     # before the first step there is none
     memcpy(to, stepper.post_contact.node_before if n else stepper.lane.state.q, size)
     memset(before, 0, stepper.contacts.count * sizeof(int))
     for c in range(stepper.ntouch):
         if stepper.post_contact.pushed_before[c]:
             before[number_of(x, c)] = True
-    for k in range(count if n else 0):
+    cnp.PyArray_CLEARFLAGS(rows, cnp.NPY_ARRAY_WRITEABLE)
+    return rows, start
+
+
+cdef int told_count(ModelStepper stepper) noexcept nogil:
+    # contacts that acted in the step just taken
+    cdef int c, n = 0
+    for c in range(stepper.ntouch):
+        n += settled_pushed(stepper, c)
+    return n
+
+
+cdef double* tell_step(ModelStepper stepper, double record, double* row) noexcept nogil:
+    # rows of these, as in a ContactLog; returns the place after them
+    cdef Touching* x = &stepper.contact
+    cdef const vt_contact* e
+    cdef int c, k
+    for k in range(x.asked_count if x.have_list else stepper.ntouch):
         c = x.asked[k] if x.have_list else contact_in_turn(x, k)
         if not settled_pushed(stepper, c):
             continue
         e = &stepper.touch[c]
-        write_told(stepper, c, 0.0, row)
+        write_told(stepper, c, record, row)
         if e.kind == RUBS:
             row[7] = row[8] = 0.0
         elif is_single(e):
             row[2] *= e.sign
         row += told_width(stepper)
-    cnp.PyArray_CLEARFLAGS(rows, cnp.NPY_ARRAY_WRITEABLE)
-    return rows, start
+    return row
 
 
 cdef int meeting(ModelStepper stepper) noexcept nogil:

@@ -1,0 +1,147 @@
+# Steps of many instances, each with a stepper of its own, in one call without Python; and the contacts of all of them.
+# Included after told.pxi.
+
+#: :func:`advance_one` for what is a stepper, without a reference that a thread without the interpreter could not count
+ctypedef int (*Advance)(void* stepper, long steps, const double* torque, const double* inputs, bint by_momentum, double* q,
+                        double* v) noexcept nogil
+
+
+cdef int advance_one(ModelStepper self, long steps, const double* torque, const double* inputs, bint by_momentum, double* q,
+                     double* v) noexcept nogil:
+    # Stepper.go, and the state: q and, NaN where the stepper does not tell it, v. CAREFUL, with nothing done, where steps call
+    # functions or take rows, or a torque or input is not finite
+    cdef Drive* drive = &self.lane.drive
+    cdef Schedule* plan = &self.shared.schedule
+    cdef int status = OK
+    cdef long k
+    if taken_already(&self.in_use):
+        return CAREFUL
+    if self.asks() or plan.u_rows != NULL or self.shared.m.nlocked or self.led_count:
+        status = CAREFUL
+    elif not ((torque != NULL or all_finite(drive.tau, self.nv)) and (inputs != NULL or all_finite(drive.u, plan.nu))):
+        status = CAREFUL
+    else:
+        if torque != NULL:
+            memcpy(drive.tau, torque, self.nv * sizeof(double))
+        if inputs != NULL:
+            memcpy(drive.u, inputs, plan.nu * sizeof(double))
+        for k in range(steps):
+            status = self.take_step(False)
+            if status != OK:
+                break
+            self.close_step()
+        memcpy(q, self.lane.state.q, self.nq * sizeof(double))
+        if not self.tells(by_momentum, v):
+            v[0] = NAN
+    let_go(&self.in_use)
+    return status
+
+
+cdef int pointers_of(tuple steppers, const Py_ssize_t[::1] which, Py_ssize_t count, void** to) except -1:
+    # the steppers of some instances; NULL of those that have none
+    cdef Py_ssize_t i
+    for i in range(which.shape[0]):
+        if not 0 <= which[i] < min(count, <Py_ssize_t>len(steppers)):
+            raise IndexError(f"no instance {which[i]} among {count}")
+        one = steppers[which[i]]
+        to[i] = <void*>one if isinstance(one, ModelStepper) else NULL
+    return 0
+
+
+def advance_together(tuple steppers, const Py_ssize_t[::1] which, long steps, torque, inputs, bint by_momentum,
+                     double[:, ::1] q, double[:, ::1] v):
+    """Advance some instances by at most MOST_AT_ONCE steps, and write their states.
+
+    Parameters
+    ----------
+    steppers : tuple
+        Of all instances; None where an instance has none that could.
+    which : (m,) array of intp
+    steps : int
+    torque, inputs : (n, nv) and (n, nu) arrays of finite doubles, or None
+        Of all instances.
+    by_momentum : bool
+        Whether velocities are those of momenta.
+    q, v : (n, nq) and (n, nv) arrays
+
+    Returns
+    -------
+    (m,) array of int
+        The status of each; CAREFUL where it did not move, since a stepper alone cannot do it. Of instances that cannot
+        tell v, its first entry is NaN.
+    """
+    cdef const double[:, ::1] tau = torque if torque is not None else None
+    cdef const double[:, ::1] u = inputs if inputs is not None else None
+    cdef Py_ssize_t count = q.shape[0], m = which.shape[0], i, k
+    cdef ModelStepper one
+    cdef void** at
+    cdef double since = seconds_now()
+    cdef Advance call = <Advance>advance_one
+    out = np.full(m, CAREFUL, dtype=np.intc)
+    cdef int[::1] status = out
+    if m == 0 or not 1 <= steps <= MOST_AT_ONCE:
+        return out
+    at = <void**>PyMem_Malloc(m * sizeof(void*))
+    if at == NULL:
+        raise MemoryError
+    try:
+        pointers_of(steppers, which, count, at)
+        for i in range(m):
+            if at[i] == NULL:
+                continue
+            one = <ModelStepper>at[i]
+            require_size(q.shape[1], one.nq, "columns of q")
+            require_size(v.shape[1], one.nv, "columns of v")
+            require_size(v.shape[0], count, "rows of v")
+            if tau is not None:
+                require_size(tau.shape[1], one.nv, "columns of the torque")
+                require_size(tau.shape[0], count, "rows of the torque")
+            if u is not None:
+                require_size(u.shape[1], one.shared.schedule.nu, "columns of the inputs")
+                require_size(u.shape[0], count, "rows of the inputs")
+        with nogil:
+            for i in range(m):
+                if at[i] == NULL:
+                    continue
+                k = which[i]
+                status[i] = call(at[i], steps, NULL if tau is None or tau.shape[1] == 0 else &tau[k, 0],
+                                 NULL if u is None or u.shape[1] == 0 else &u[k, 0], by_momentum, &q[k, 0], &v[k, 0])
+                if overdue(&since, LOOK_STEPS - 1):
+                    with gil:
+                        PyErr_CheckSignals()
+    finally:
+        PyMem_Free(at)
+    return out
+
+
+def contacts_together(tuple steppers, const Py_ssize_t[::1] which):
+    """Return the contacts that acted in the last step of some instances.
+
+    Returns
+    -------
+    rows : (k, TOUCHED) array
+        As in a ContactLog, of record 0.
+    owner : (k,) array of intp
+        Whose they are.
+    """
+    cdef Py_ssize_t i, k
+    cdef int n, width = 0
+    cdef ModelStepper one
+    counts = np.zeros(which.shape[0], dtype=np.intp)
+    cdef Py_ssize_t[::1] count = counts
+    for i in range(which.shape[0]):
+        stepper = steppers[which[i]]
+        if isinstance(stepper, ModelStepper):
+            one = stepper
+            count[i] = told_count(one)
+            width = max(width, told_width(one))
+    rows = np.zeros((counts.sum(), width))
+    cdef double[:, ::1] row = rows
+    k = 0
+    for i in range(which.shape[0]):
+        if count[i]:
+            one = steppers[which[i]]
+            require_size(told_width(one), width, "columns of contacts")
+            tell_step(one, 0.0, &row[k, 0])
+            k += count[i]
+    return rows, np.repeat(np.asarray(which), counts)
