@@ -17,6 +17,7 @@ from vitree.arguments import Asked, Keywords
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS
 from vitree.integrators.compiled import FIRST_CHUNK, CompiledIntegrator
+from vitree.model.contacts import WIDTH
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.run.controller import Control, Targets
@@ -166,6 +167,10 @@ class Held:
             self._pool.shutdown()
             self._pool = None
 
+    def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
+        return np.empty((0, WIDTH)), np.empty(0, int)
+
     def _share(self, work: Callable[[np.ndarray], None], which: np.ndarray, fewest: int) -> None:
         """Do work on parts of some indices, in threads."""
         parts = max(1, min(self.threads, len(which) // fewest))
@@ -197,13 +202,13 @@ class HeldSimulations(Held):
         self.held: dict[int, Simulation] = {}
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):
-            self._begin(k, **found.start(k))
+            self._begin(k, None, **found.start(k))
         require_a_start(self.failed, n)
 
-    def _begin(self, k: int, **start: ArrayLike | None) -> None:
-        """Begin an instance that is not held yet; where it cannot it has failed."""
+    def _begin(self, k: int, system: System | None, **start: ArrayLike | None) -> None:
+        """Begin an instance that is not held yet, of its model or another one; where it cannot it has failed."""
         try:
-            self.held[k] = held_alone(self.found, self.found.system(k), k, 0, start)
+            self.held[k] = held_alone(self.found, self.found.system(k) if system is None else system, k, 0, start)
         except VitreeError as error:
             self.failed[k], self.alive[k] = of_instance(error, k), False
             self.q[k] = self.found.model.start if start.get("q0") is None else start["q0"]
@@ -212,6 +217,35 @@ class HeldSimulations(Held):
 
     def _look(self, k: int) -> None:
         self.q[k], self.v[k] = self.held[k].q, self.held[k].v
+
+    def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
+        touched = {k: self.held[k]._views.touched for k in np.flatnonzero(self.alive).tolist()}
+        found = {k: core.step_contacts(one.stepper)[0] for k, one in touched.items() if one is not None}
+        if not found:
+            return super().contact_rows()
+        return np.concatenate([*found.values()]), np.repeat([*found], [len(rows) for rows in found.values()])
+
+    def gaps(self) -> np.ndarray:
+        """Return the gaps (n, k) [m] of the states, as ``Simulation.gaps`` has them; NaN without a start."""
+        rows = {k: one.gaps for k, one in self.held.items()}
+        found = np.full((self.found.count, max((len(row) for row in rows.values()), default=0)), np.nan)
+        for k, row in rows.items():
+            found[k] = row
+        return found
+
+    def push(self, k: int, frame: str, impulse: ArrayLike) -> None:
+        """Apply an impulse (3,) [N s] in world axes to a frame of an instance."""
+        self.held[k].push(frame, impulse)
+        self._look(k)
+
+    def begin(self, which: Iterable[int], q: np.ndarray, v: np.ndarray, systems: Iterable[System]) -> None:
+        """Begin some instances anew, from rows of q and v, each with a model of its own of the same coordinates."""
+        for k, a, b, system in zip(map(int, which), q, v, systems, strict=True):
+            self.failed.pop(k, None)
+            self.held.pop(k, None)
+            self.alive[k] = True
+            self._begin(k, system, q0=a, v0=b)
 
     def record(self, q: np.ndarray, x: np.ndarray, row: int) -> None:
         """Write the states to a row of records."""
@@ -241,7 +275,7 @@ class HeldSimulations(Held):
             self.failed.pop(k, None)
             self.alive[k] = True
             if k not in self.held:
-                self._begin(k, q0=a, v0=b)
+                self._begin(k, None, q0=a, v0=b)
                 continue
             try:
                 self.held[k].reset(a, b)
