@@ -117,7 +117,8 @@ class Actions:
 
     def driving(self, actions: np.ndarray) -> np.ndarray:
         """Return what actions (n, k) let drive: torques (n, nv) [N or N m], or targets (n, drives) [m or rad]."""
-        found = np.tile(self._rest, (len(actions), 1))
+        found = np.empty((len(actions), len(self._rest)))
+        found[:] = self._rest
         found[:, self._places] = np.clip(self._offset + self._scale * actions, self._low, self._high)
         return found
 

@@ -125,6 +125,7 @@ class Episodes:
         self._touching = np.zeros((n, len(self.layout.frames)), bool)
         self._sums = {name: np.zeros(n) for name in self._terms}
         drives = getattr(self.model, "drives", ())
+        self._rest = self.actions.driving(np.zeros((1, k)))
         self._gains = np.tile(np.array([(d.kp, d.kd) for d in drives]).reshape(-1, 2).T, (n, 1, 1))
 
     # ---- the state -------------------------------------------------------------------------------------
@@ -174,7 +175,7 @@ class Episodes:
     def _acting(self) -> np.ndarray:
         """What drives the instances now, (n, k)."""
         if not self._past:
-            return self.actions.driving(np.zeros((self.count, self.actions.size)))
+            return np.tile(self._rest, (self.count, 1))
         return self._driven_at(self.skip - 1)
 
     def observed(self, state: State) -> np.ndarray:
@@ -220,9 +221,8 @@ class Episodes:
             sums[which] = 0.0
         self._times.begin(which)
         self._latency[which] = self.drawn.latencies(len(which))
-        rest = self.actions.driving(np.zeros((len(which), self.actions.size)))
         for rows in self._past:
-            rows[which] = rest
+            rows[which] = self._rest
         of = self._command_of if command is None else with_ranges(self._command_of, command)
         self._ask(which, of)
         if self.drawn.of.pushes is not None:
@@ -299,15 +299,18 @@ class Episodes:
         late = failed if self._last is None else failed | (self.steps >= self._last) & moving
         reward[~moving] = 0.0
         # new commands come after rewards, which are for those that were followed
-        due = np.flatnonzero((self.t >= self._next_command - 0.5 * self.dt) & moving)
-        if len(due):
-            self._ask(due, self._command_of)
+        if self._command_of.interval is not None:
+            due = np.flatnonzero((self.t >= self._next_command - 0.5 * self.dt) & moving)
+            if len(due):
+                self._ask(due, self._command_of)
         return Outcome(reward, terminated, late & ~terminated, failed)
 
     def _push(self) -> None:
         pushes = self.drawn.of.pushes
+        if pushes is None:
+            return
         due = np.flatnonzero((self.t >= self._next_push) & self.held.alive)
-        if pushes is None or not len(due) or not isinstance(self.held, HeldSimulations):
+        if not len(due) or not isinstance(self.held, HeldSimulations):
             return
         for k, impulse in zip(due.tolist(), pushes.sample(self.drawn.streams["pushes"], len(due)), strict=True):
             self.held.push(k, self.layout.base_frame, impulse)
@@ -322,7 +325,7 @@ class Episodes:
             self.held.step({self.actions.kind: acting}, self.skip)
             return
         kept = (longest - 1) // self.skip + 2
-        rest = self._past or [self.actions.driving(np.zeros_like(taken))]
+        rest = self._past or [np.tile(self._rest, (self.count, 1))]
         self._past = [acting, *rest[: kept - 1]]
         while len(self._past) < kept:
             self._past.append(self._past[-1].copy())

@@ -40,8 +40,8 @@ class Legged:
     ----------
     robot : str
         Its name for :func:`vitree.find_robot`.
-    feet : tuple of str
-        Frames of the feet.
+    feet : pair of tuples of str
+        Frames of the feet that stand at the same time in a gait: diagonal pairs of a trot, or one foot each of a walk.
     contacts : tuple of Contact
     pose : dict of pattern to number [rad]
     drives : dict of pattern to fields of :class:`vitree.Drive`
@@ -54,7 +54,7 @@ class Legged:
     """
 
     robot: str
-    feet: tuple[str, ...]
+    feet: tuple[tuple[str, ...], tuple[str, ...]]
     contacts: tuple[Contact, ...]
     pose: Mapping[str, float]
     drives: Mapping[str, Mapping[str, float]]
@@ -73,7 +73,7 @@ _CORNERS = [(x, y, -0.03) for x in (-0.05, 0.12) for y in (-0.025, 0.025)]
 
 #: Unitree's Go2: spheres as feet, the box of its trunk.
 GO2 = Legged(
-    robot="go2", feet=tuple(f"{end}{side}_foot" for end in "FR" for side in "LR"),
+    robot="go2", feet=(("FL_foot", "RR_foot"), ("FR_foot", "RL_foot")),
     contacts=(*(Contact(f"{end}{side}_foot", shapes=(Sphere(0.022),)) for end in "FR" for side in "LR"),
               Contact("base", shapes=(Box((0.376, 0.094, 0.114)),))),
     pose={"*_hip_joint": 0.0, "F*_thigh_joint": 0.8, "R*_thigh_joint": 0.8, "*_calf_joint": -1.5},
@@ -82,7 +82,7 @@ GO2 = Legged(
 
 #: Unitree's G1 with 29 joints: four points under each foot.
 G1 = Legged(
-    robot="g1", feet=("left_ankle_roll_link", "right_ankle_roll_link"),
+    robot="g1", feet=(("left_ankle_roll_link",), ("right_ankle_roll_link",)),
     contacts=tuple(Contact(f"{side}_ankle_roll_link", points=_CORNERS, radius=0.005) for side in ("left", "right")),
     pose={"*_hip_pitch_joint": -0.2, "*_knee_joint": 0.42, "*_ankle_pitch_joint": -0.23, "*_elbow_joint": 0.87,
           "*_shoulder_pitch_joint": 0.35, "left_shoulder_roll_joint": 0.18, "right_shoulder_roll_joint": -0.18},
@@ -172,12 +172,13 @@ def _rewards(of: Legged, weights: Mapping[str, float]) -> dict[str, Term]:
         "linear velocity": (2.0, tracked(lambda s: s.base_linear_velocity[:, :2], lambda s: s.command[:, :2], WIDTH)),
         "yaw rate": (1.0, tracked(lambda s: s.base_angular_velocity[:, 2], lambda s: s.command[:, 2], WIDTH)),
         "vertical velocity": (-2.0, squared(lambda s: s.base_linear_velocity[:, 2])),
-        "roll and pitch rate": (-0.05, squared(lambda s: s.base_angular_velocity[:, :2])),
+        "roll and pitch rate": (-0.03, squared(lambda s: s.base_angular_velocity[:, :2])),
         "orientation": (-2.5, squared(lambda s: s.projected_gravity[:, :2])),
         "effort": (-1e-4, squared(lambda s: s.drive_forces)),
         "acceleration": (-2.5e-7, squared(lambda s: s.joint_accelerations)),
-        "action rate": (-0.02, squared(lambda s: s.last_action - s.previous_action)),
+        "action rate": (-0.01, squared(lambda s: s.last_action - s.previous_action)),
         "pose": (-0.1, squared(lambda s: s.joint_positions)),
+        "gait": (0.6, lambda s: _gait(s, of)),
         "air time": (1.0, lambda s: _air(s, of)),
     }
     unknown = {*weights} - {*terms}
@@ -191,8 +192,19 @@ def _rewards(of: Legged, weights: Mapping[str, float]) -> dict[str, Term]:
 
 def _air(state: State, of: Legged) -> np.ndarray:
     """How much longer feet were in the air than they shall, where they touch down to move, (n,) [s]."""
-    feet = state.columns(*of.feet)
-    longer = np.minimum(state.last_air_time[:, feet] - of.air, 0.2)
-    found: np.ndarray = (longer * state.first_contact[:, feet]).sum(axis=1)
-    moves: np.ndarray = found * (np.linalg.norm(state.command, axis=1) > MOVING)
-    return moves
+    feet = state.columns(*of.feet[0], *of.feet[1])
+    longer = np.minimum(state.last_air_time[:, feet], of.air) - 0.4 * of.air
+    found: np.ndarray = (longer * state.first_contact[:, feet]).sum(axis=1) / (STEP * SKIP) * _moves(state)
+    return found
+
+
+def _gait(state: State, of: Legged) -> np.ndarray:
+    """Whether the feet of one pair stand and those of the other are in the air, where the robot is to move, (n,)."""
+    one, other = (state.contacts[:, state.columns(*pair)] for pair in of.feet)
+    found = (one.all(axis=1) & ~other.any(axis=1)) | (other.all(axis=1) & ~one.any(axis=1))
+    return (found * _moves(state)).astype(float)
+
+
+def _moves(state: State) -> np.ndarray:
+    found: np.ndarray = np.linalg.norm(state.command, axis=1) > MOVING
+    return found

@@ -331,6 +331,8 @@ class Drawn:
     def latencies(self, count: int) -> np.ndarray:
         """Return latencies (count,) in steps."""
         low, high = self.latency
+        if not high:
+            return np.zeros(count, int)
         return self.streams["latency"].integers(low, high, count, endpoint=True)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from vitree import _core
 from vitree._core import scalar, wide
-from vitree.arguments import Asked, Keywords
+from vitree.arguments import Asked, Keywords, all_finite
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS
 from vitree.integrators.compiled import FIRST_CHUNK, CompiledIntegrator
@@ -255,17 +255,25 @@ class HeldSimulations(Held):
     def step(self, drives: dict[str, np.ndarray], steps: int = 1) -> None:
         """Advance by steps; instances that fail are left out from here on."""
 
+        torque, inputs = drives.get("torque"), drives.get("inputs")
+        if inputs is None and "targets" in drives and Targets(self.found.model, drives["targets"]).alone:
+            inputs = drives["targets"]
+        # what a stepper alone can take, which is anything but targets of some inputs
+        quick = inputs is not None or "targets" not in drives
+
         def advance(part: np.ndarray) -> None:
-            for k in part:
+            for k in part.tolist():
                 if self._stopped:
                     return
+                one, tau, u = self.held[k], None if torque is None else torque[k], None if inputs is None else inputs[k]
                 try:
-                    self.held[k].step(steps, Control(**{name: rows[k] for name, rows in drives.items()}))
+                    if not (quick and one._take_quickly(steps, tau, u)):
+                        one.step(steps, Control(**{name: rows[k] for name, rows in drives.items()}))
                     self._look(k)
                 except InputError:
                     raise
                 except VitreeError as error:
-                    self.failed[int(k)], self.alive[k] = error, False
+                    self.failed[k], self.alive[k] = error, False
 
         self._share(advance, np.flatnonzero(self.alive), FEWEST)
 
@@ -310,6 +318,7 @@ class HeldBlocks(Held):
         """Advance by steps; instances that fail are left out from here on."""
         given = {**self.found.driving, **drives}
         torque, inputs = given.get("torque"), inputs_of(self.found.model, given)
+        torque, inputs = (None if rows is None else np.atleast_2d(rows) for rows in (torque, inputs))
         before = self.q.copy(), self.v.copy()
         stopped: list[tuple[int, int]] = []  # instances, and the steps that they took
 
@@ -320,9 +329,9 @@ class HeldBlocks(Held):
                     return
                 lanes.start(self.q, self.v, first)
                 if torque is not None:
-                    lanes.set_torque(np.atleast_2d(torque), first)
+                    lanes.set_torque(torque, first)
                 if inputs is not None:
-                    lanes.set_inputs(np.atleast_2d(inputs), first)
+                    lanes.set_inputs(inputs, first)
                 lanes.run(steps, 2**40, None, None, *self._none, first, 0)
                 lanes.look(self.q, self.v, first)
                 if lanes.any_left:
@@ -347,11 +356,17 @@ class HeldBlocks(Held):
 
     def reset(self, which: Iterable[int], q: np.ndarray, v: np.ndarray) -> None:
         """Begin some instances anew, from rows of q and v."""
-        for k, a, b in zip(which, q, v, strict=True):
-            self.q[k] = self.found.model.validate_configuration(a, "q0")
-            self.v[k] = self.found.model.validate_velocity(b, "v0")
-            self.failed.pop(int(k), None)
-            self.alive[k], self.taken[k] = True, 0
+        model, rows = self.found.model, np.fromiter(which, int)
+        # numbers that no quaternion is among need no further look
+        if model.nq == model.nv and q.shape == v.shape == (len(rows), model.nq) and all_finite(q) and all_finite(v):
+            self.q[rows], self.v[rows] = q, v
+        else:
+            for k, a, b in zip(rows.tolist(), q, v, strict=True):
+                self.q[k] = model.validate_configuration(a, "q0")
+                self.v[k] = model.validate_velocity(b, "v0")
+        for k in rows.tolist() if self.failed else ():
+            self.failed.pop(k, None)
+        self.alive[rows], self.taken[rows] = True, 0
 
 
 # ---- how the instances of a rollout advance: in lanes, one by one, or side by side where a callable drives all
