@@ -16,8 +16,8 @@ from vitree.gym.layout import Layout, fitting
 if TYPE_CHECKING:
     from vitree.gym.task import Task
 
-#: What an action is: torque of the actuators, or targets of the drives.
-ACTIONS = ("torque", "targets")
+#: What an action is: torque of the actuators, targets of the drives, or inputs of the model.
+ACTIONS = ("torque", "targets", "inputs")
 #: Scale [rad or m] and bound of actions that are targets, where none is given.
 SCALE, BOUND = 0.5, 1.0
 
@@ -32,7 +32,7 @@ class Actions:
 
     Attributes
     ----------
-    kind : {"torque", "targets"}
+    kind : {"torque", "targets", "inputs"}
     size : int
         Numbers of an action, k.
     space : gymnasium.Space
@@ -44,10 +44,7 @@ class Actions:
             raise UnknownNameError("action", task.action, ACTIONS, argument="action")
         self.kind, self._model = task.action, task.model
         #: places among torques or targets, which are offset + scale action cut to low and high, (k,) arrays
-        if self.kind == "targets":
-            self._targets(task, layout)
-        else:
-            self._torques(task)
+        {"targets": self._targets, "torque": self._torques, "inputs": self._inputs}[self.kind](task, layout)
         self.size = len(self._places)
         self._choices: np.ndarray | None = None
         if task.choices is not None:
@@ -78,7 +75,22 @@ class Actions:
         self._scale = _scale(task.action_scale, SCALE, chosen)
         self._least, self._most = _limits(BOUND if task.limit is None else task.limit, len(chosen))
 
-    def _torques(self, task: Task) -> None:
+    def _inputs(self, task: Task, layout: Layout) -> None:
+        every = list(self._model.input_names)
+        if not every:
+            raise InputError(f'"{self._model.name}" has no inputs, such as the actuators of MJCF files are')
+        named = task.actuators
+        chosen = every if named is None else several(named, "actuators", "names of input_names")
+        for name in chosen:
+            if name not in every:
+                raise UnknownNameError("input", name, every, argument="actuators")
+        self._rest = np.zeros(len(every))
+        self._places = np.array([every.index(name) for name in chosen], dtype=int)
+        self._offset, self._scale = np.zeros(len(chosen)), _scale(task.action_scale, 1.0, chosen)
+        self._low, self._high = np.full(len(chosen), -np.inf), np.full(len(chosen), np.inf)
+        self._least, self._most = _limits(BOUND if task.limit is None else task.limit, len(chosen))
+
+    def _torques(self, task: Task, layout: Layout) -> None:
         model: Any = self._model
         efforts = np.full(model.nv, np.inf)
         single = np.zeros(model.nv, bool)
@@ -116,7 +128,7 @@ class Actions:
         return cut
 
     def driving(self, actions: np.ndarray) -> np.ndarray:
-        """Return what actions (n, k) let drive: torques (n, nv) [N or N m], or targets (n, drives) [m or rad]."""
+        """Return what actions (n, k) let drive: torques (n, nv), targets (n, drives), or inputs (n, nu)."""
         found = np.empty((len(actions), len(self._rest)))
         found[:] = self._rest
         found[:, self._places] = np.clip(self._offset + self._scale * actions, self._low, self._high)

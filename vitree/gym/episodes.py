@@ -15,6 +15,7 @@ from vitree.gym.actions import Actions
 from vitree.gym.contacts import ContactTimes, contact_forces
 from vitree.gym.functions import Function, numbers
 from vitree.gym.layout import Layout
+from vitree.gym.observations import Observer, dtype_of
 from vitree.gym.randomization import Command, Drawn, Randomization, with_ranges
 from vitree.gym.state import State
 from vitree.gym.task import Task
@@ -23,9 +24,6 @@ from vitree.run.arguments import RunArguments, Schedule, checked, count_steps
 from vitree.run.instances import Instances
 from vitree.run.lanes import Block, HeldBlocks, HeldSimulations, held_of
 from vitree.run.rollout import threads_of
-
-#: Quantities that contacts give.
-OF_CONTACTS = ("contacts", "contact_forces", "air_time", "contact_time", "last_air_time", "first_contact")
 
 
 class Outcome(NamedTuple):
@@ -61,7 +59,7 @@ class Episodes:
 
     def __init__(self, task: Task, count: int, threads: int | None, dtype: Any):
         n = self.count = counted(count, "num_envs")
-        model, self.task, self.dtype = task.model, task, _dtype(dtype)
+        model, self.task, self.dtype = task.model, task, dtype_of(dtype)
         self.model: Any = model
         self.skip = counted(task.frame_skip, "frame_skip")
         self.layout = Layout(model, task.pose, task.contacts)
@@ -75,8 +73,6 @@ class Episodes:
                        "make fewer of them with num_envs=")  # fmt: skip
         self._start = None if task.start is None else Asked(task.start, "start", "(rng, count)", timed=False)
         self._functions(task)
-        #: entries of an observation, once that is known
-        self._size: int | None = None
         of = task.randomization or Randomization()
         self.drawn = Drawn(model, self.layout, of, self.step_dt)
         if task.height_scan is not None:
@@ -91,8 +87,8 @@ class Episodes:
         plan = None if alone else Block.plan(found)
         self.held: HeldSimulations | HeldBlocks = held_of(found, plan, threads_of(threads))
         self.begun = False
-        self._size = self.observed(self.state()).shape[1]
-        self.space = gymnasium.spaces.Box(-np.inf, np.inf, (self._size,), self.dtype)
+        size = self.observed(self.state()).shape[1]
+        self.space = gymnasium.spaces.Box(-np.inf, np.inf, (size,), self.dtype)
 
     def _functions(self, task: Task) -> None:
         self._terms = {name: (weight, Function(function, "reward" if name == "reward" else f'reward["{name}"]', "QVA"))
@@ -101,13 +97,11 @@ class Episodes:
             name: Function(function, name if name == "terminated" else f'terminated["{name}"]', "QV")
             for name, function in task.endings().items()
         }
-        self._quantities = task.quantities()
-        self._observe = Function(task.observe, "observe", "QV") if callable(task.observe) else None
+        self._observer = Observer(task, self.dtype)
         given = [function for _, function in self._terms.values()] + [*self._endings.values()]
-        given += [self._observe] if self._observe else []
-        named = not {*OF_CONTACTS}.isdisjoint(self._quantities or ())
         #: whether contacts are looked at
-        self._touches = bool(self.layout.frames) and (named or any(function.of_state for function in given))
+        self._touches = bool(self.layout.frames) and (
+            self._observer.sees_contacts or any(function.of_state for function in given))  # fmt: skip
 
     def _arrays(self, n: int) -> None:
         task, k = self.task, self.actions.size
@@ -180,19 +174,7 @@ class Episodes:
 
     def observed(self, state: State) -> np.ndarray:
         """Return observations (n, k), with noise."""
-        shape = (self.count, self._size)
-        if self._observe is not None:
-            return self._observe.numbers(state, shape).astype(self.dtype)
-        noise, parts = self.drawn.of.noise, []
-        for name, scale in (self._quantities or {}).items():
-            rows = state.named(name)
-            if name in noise:
-                rows = rows + self.drawn.streams[f"noise {name}"].uniform(-noise[name], noise[name], rows.shape)
-            try:
-                parts.append(rows if scale.ndim == 0 and scale == 1.0 else rows * scale)
-            except ValueError:
-                raise InputError(f'observe["{name}"]', scale, f"must be a number, or {rows.shape[1]} of them") from None
-        return np.concatenate(parts, axis=1, dtype=self.dtype, casting="same_kind")
+        return self._observer.observed(state, self.drawn)
 
     # ---- starts ----------------------------------------------------------------------------------------
 
@@ -365,16 +347,6 @@ def counted(value: object, name: str) -> int:
     if count is None or not 1 <= count < 2**31:
         raise InputError(name, value, "must be a whole number, at least 1")
     return count
-
-
-def _dtype(dtype: Any) -> np.dtype[Any]:
-    try:
-        found: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
-        found = np.dtype(object)
-    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise InputError("dtype", dtype, "must be numpy.float32 or numpy.float64")
-    return found
 
 
 def _without(rows: np.ndarray, which: np.ndarray) -> np.ndarray:

@@ -48,17 +48,17 @@ class Task:
     observe : callable (state) or (Q, V) -> (n, k), names, or mapping of name to scale, optional
         Observations: a function, or names of quantities of :class:`State` in a row, each multiplied by its scale. q and
         v if not given.
-    action : {"torque", "targets"}
-        What an action is: joint forces, or targets of drives.
+    action : {"torque", "targets", "inputs"}
+        What an action is: joint forces, targets of drives, or inputs of the model, as actuators of MJCF files are.
     actuators : names, optional
         Coordinates of ``v_names`` that a torque acts on; all that belong to joints of one coordinate if not given.
-        Joints whose drives get targets; the other drives hold the pose.
+        Joints whose drives get targets; the other drives hold the pose. Names of ``input_names``; the others are zero.
     limit : float or (k,) array, optional
         Bounds of actions, without unit where they are scaled. If not given, those of torques are the effort limits of
-        the joints, and those of targets are 1.
+        the joints, and those of targets and inputs are 1.
     action_scale : float, (k,) array, or mapping of pattern to number, optional [N, N m, m or rad]
-        Torques are ``action_scale`` times the action; 1 if not given. Targets are the pose plus ``action_scale`` times
-        the action, cut to the limits of the joints; 0.5 if not given.
+        Torques and inputs are ``action_scale`` times the action; 1 if not given. Targets are the pose plus
+        ``action_scale`` times the action, cut to the limits of the joints; 0.5 if not given.
     pose : (nq,) array, or mapping of joint to number, optional [m or rad]
         The default pose, by names or patterns of joints; ``model.start`` if not given.
     choices : (c, k) array, optional
