@@ -156,7 +156,7 @@ class Env(gymnasium.Env[np.ndarray, Any]):
         return self._episodes.observed(state)[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def render(self) -> np.ndarray | None:
-        """Return a picture (height, width, 3) of uint8 in the mode "rgb_array"; show the robot in the mode "human".
+        """Return a picture (height, width, 3) without unit in the mode "rgb_array", or show the robot.
 
         Raises
         ------

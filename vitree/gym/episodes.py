@@ -18,7 +18,7 @@ from vitree.gym.layout import Layout
 from vitree.gym.observations import Observer, dtype_of
 from vitree.gym.randomization import Command, Drawn, Randomization, with_ranges
 from vitree.gym.state import State
-from vitree.gym.task import Task
+from vitree.gym.task import Task, endings_of, terms_of
 from vitree.memory import require_memory
 from vitree.run.arguments import RunArguments, Schedule, checked, count_steps
 from vitree.run.instances import Instances
@@ -92,10 +92,10 @@ class Episodes:
 
     def _functions(self, task: Task) -> None:
         self._terms = {name: (weight, Function(function, "reward" if name == "reward" else f'reward["{name}"]', "QVA"))
-                       for name, (weight, function) in task.terms().items()}  # fmt: skip
+                       for name, (weight, function) in terms_of(task).items()}  # fmt: skip
         self._endings = {
             name: Function(function, name if name == "terminated" else f'terminated["{name}"]', "QV")
-            for name, function in task.endings().items()
+            for name, function in endings_of(task).items()
         }
         self._observer = Observer(task, self.dtype)
         given = [function for _, function in self._terms.values()] + [*self._endings.values()]

@@ -15,7 +15,7 @@ from vitree.gym.functions import Function
 from vitree.gym.layout import Layout
 from vitree.gym.randomization import Drawn
 from vitree.gym.state import State
-from vitree.gym.task import Task
+from vitree.gym.task import Task, quantities_of
 
 #: Quantities that contacts give.
 OF_CONTACTS = ("contacts", "contact_forces", "air_time", "contact_time", "last_air_time", "first_contact")
@@ -32,7 +32,7 @@ class Observer:
 
     def __init__(self, task: Task, dtype: np.dtype[Any]):
         self.dtype = dtype
-        self._quantities = task.quantities()
+        self._quantities = quantities_of(task)
         self._function = Function(task.observe, "observe", "QV") if callable(task.observe) else None
         named = not {*OF_CONTACTS}.isdisjoint(self._quantities or ())
         self.sees_contacts = named or (self._function is not None and self._function.of_state)
@@ -77,8 +77,8 @@ class PolicyInterface:
 
     Raises
     ------
-    InputError
-        If the observations need what a state alone does not tell.
+    InputError, UnknownNameError
+        If the observations need what a state alone does not tell, or an argument is wrong.
     """
 
     def __init__(self, task: Task, dtype: Any = np.float32):
@@ -86,7 +86,7 @@ class PolicyInterface:
         self._layout = Layout(task.model, task.pose, task.contacts)
         self._actions = Actions(task, self._layout, dtype_of(dtype))
         self._observer = Observer(task, dtype_of(dtype))
-        needed = {*OF_CONTACTS, "gaps", "drive_forces", "joint_accelerations", "t"} & {*(task.quantities() or ())}
+        needed = {*OF_CONTACTS, "gaps", "drive_forces", "joint_accelerations", "t"} & {*(quantities_of(task) or ())}
         if needed:
             raise InputError("task", task, f"observes {', '.join(sorted(needed))}, which no state alone tells")
 
@@ -103,7 +103,7 @@ class PolicyInterface:
         last_action, previous_action : (k,) array, optional
             Zeros if not given, as after a reset. [-]
         command : mapping of name to number, optional
-            Of the task's command; zero where not given.
+            Of the task's command, zero where not given [units as the task has them].
 
         Raises
         ------

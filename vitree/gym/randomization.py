@@ -69,7 +69,7 @@ class Command:
             raise InputError("zero", self.zero, "must be a share from 0 to 1")
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Return ``count`` commands, (count, c) [units as the ranges]."""
+        """Return ``count`` commands, (count, c) [units as the ranges], drawn by a generator ``rng``."""
         pairs: Any = np.array([*self.ranges.values()], dtype=float).reshape(-1, 2)
         found: np.ndarray = rng.uniform(pairs[:, 0], pairs[:, 1], (count, len(pairs)))
         found[rng.random(count) < self.zero] = 0.0
@@ -102,7 +102,7 @@ class Pushes:
             object.__setattr__(self, name, _positive(ranges_of(getattr(self, name), name), name))
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Return ``count`` impulses (count, 3) [N s]."""
+        """Return ``count`` impulses (count, 3) [N s], drawn by a generator ``rng``."""
         size, angle = rng.uniform(*_pair(self.impulse), count), rng.uniform(0, 2 * np.pi, count)
         return np.stack([size * np.cos(angle), size * np.sin(angle), np.zeros(count)], axis=1)
 
@@ -183,7 +183,8 @@ class Randomization:
     latency : float or (low, high) [s]
         Time from an action to its effect, in whole steps of the integrator; until then the action before acts.
     noise : mapping of quantity to number
-        Half the width of uniform noise of observations, by their names in ``observe``, before they are scaled.
+        Half the width of uniform noise of observations, by their names in ``observe``, before they are scaled [units as
+        the quantities have them].
 
     Raises
     ------

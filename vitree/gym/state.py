@@ -27,6 +27,15 @@ class State:
     Arrays have the instances along their first axis. Those that cost something are worked out when they are first asked
     for. A state keeps its numbers, but gaps must be asked for before the next action.
 
+    Parameters
+    ----------
+    layout : Layout
+        Where quantities are.
+    arrays : dict
+        The arrays among the attributes, by name.
+    asked : dict
+        Functions of what is worked out by others, by name.
+
     Attributes
     ----------
     q, v : (n, nq) and (n, nv) arrays [m or rad, m/s or rad/s]
@@ -145,7 +154,7 @@ class State:
         return self._layout.frames
 
     def columns(self, *frames: str) -> np.ndarray:
-        """Return the columns (m,) of frames by their names or patterns, such as ``"*_foot"``.
+        """Return the columns of ``frames``, names or patterns such as ``"*_foot"``, (m,) without unit.
 
         Raises
         ------
@@ -172,7 +181,7 @@ class State:
     # ---- frames ------------------------------------------------------------------------------------------
 
     def frame_position(self, name: str) -> np.ndarray:
-        """Return the positions (n, 3) [m] of a frame in the world.
+        """Return the positions (n, 3) [m] of the frame ``name`` in the world.
 
         Raises
         ------
@@ -184,7 +193,7 @@ class State:
         return found
 
     def frame_velocity(self, name: str) -> np.ndarray:
-        """Return the linear velocities (n, 3) [m/s] of a frame's origin, in world axes.
+        """Return the linear velocities (n, 3) [m/s] of the origin of the frame ``name``, in world axes.
 
         Raises
         ------
@@ -196,7 +205,7 @@ class State:
         return found[:, 3:]
 
     def named(self, name: str) -> np.ndarray:
-        """Return a quantity of FIELDS as rows (n, k) [units as it has them].
+        """Return the quantity ``name`` of FIELDS as rows (n, k) [units as it has them].
 
         Raises
         ------

@@ -108,56 +108,62 @@ class Task:
         for name, kind in (("command", Command), ("randomization", Randomization), ("height_scan", HeightScan)):
             if getattr(self, name) is not None:
                 of_kind(getattr(self, name), kind, name, f"a vitree.gym.{kind.__name__}")
-        self.terms()
-        self.endings()
-        self.quantities()
+        terms_of(self)
+        endings_of(self)
+        quantities_of(self)
         object.__setattr__(self, "options", mapping(self.options, "options", "a mapping of names to values"))
 
-    def terms(self) -> dict[str, tuple[float, Callable[..., Any]]]:
-        """Return weights and functions of the reward by name; one function is "reward"."""
-        if callable(self.reward):
-            return {"reward": (1.0, self.reward)}
-        given = mapping(self.reward, "reward", "a function, or a mapping of names to functions or (weight, function)")
-        found: dict[str, tuple[float, Callable[..., Any]]] = {}
-        for name, term in given.items():
-            weight, function = (1.0, term) if callable(term) else _pair(name, term)
-            found[str(name)] = weight, function
-        if not found:
-            raise InputError("reward", self.reward, "has no terms; give at least one")
-        return found
 
-    def endings(self) -> dict[str, Callable[..., Any]]:
-        """Return what ends episodes by name; one function is "terminated"."""
-        if self.terminated is None:
-            return {}
-        if callable(self.terminated):
-            return {"terminated": self.terminated}
-        given = mapping(self.terminated, "terminated", "a function, or a mapping of names to functions")
-        for name, function in given.items():
-            if not callable(function):
-                raise InputError(f'terminated["{name}"]', function, "must be a function")
-        return {str(name): function for name, function in given.items()}
+def terms_of(task: Task) -> dict[str, tuple[float, Callable[..., Any]]]:
+    """Return weights and functions of the reward by name; one is "reward"; raise an InputError if it has none."""
+    if callable(task.reward):
+        return {"reward": (1.0, task.reward)}
+    given = mapping(task.reward, "reward", "a function, or a mapping of names to functions or (weight, function)")
+    found: dict[str, tuple[float, Callable[..., Any]]] = {}
+    for name, term in given.items():
+        weight, function = (1.0, term) if callable(term) else _pair(name, term)
+        found[str(name)] = weight, function
+    if not found:
+        raise InputError("reward", task.reward, "has no terms; give at least one")
+    return found
 
-    def quantities(self) -> dict[str, np.ndarray] | None:
-        """Return scales of the quantities that are observed, by their names; None where a function observes."""
-        if callable(self.observe):
-            return None
-        if self.observe is None:
-            given: dict[Any, Any] = {"q": 1.0, "v": 1.0}
-        elif isinstance(self.observe, Mapping):
-            given = dict(self.observe)
-        else:
-            names = (self.observe,) if isinstance(self.observe, str) else self.observe
-            given = dict.fromkeys(several(names, "observe", "a function, or names of quantities"), 1.0)
-        for name in given:
-            if name not in FIELDS:
-                raise UnknownNameError("quantity", name, FIELDS, argument="observe")
-        if not given:
-            raise InputError("observe", self.observe, "names nothing; give at least one quantity")
-        for name in self.randomization.noise if self.randomization else ():
-            if name not in given:
-                raise UnknownNameError("observed quantity", name, given, argument="noise")
-        return {name: _scales(name, value) for name, value in given.items()}
+
+def endings_of(task: Task) -> dict[str, Callable[..., Any]]:
+    """Return what ends episodes by name; one function is "terminated"; raise an InputError if it is none."""
+    if task.terminated is None:
+        return {}
+    if callable(task.terminated):
+        return {"terminated": task.terminated}
+    given = mapping(task.terminated, "terminated", "a function, or a mapping of names to functions")
+    for name, function in given.items():
+        if not callable(function):
+            raise InputError(f'terminated["{name}"]', function, "must be a function")
+    return {str(name): function for name, function in given.items()}
+
+
+def quantities_of(task: Task) -> dict[str, np.ndarray] | None:
+    """Return scales of the quantities that are observed, by their names; None where a function observes.
+
+    Raises an InputError if there is none, and an UnknownNameError if one, or one of the noise, is not known.
+    """
+    if callable(task.observe):
+        return None
+    if task.observe is None:
+        given: dict[Any, Any] = {"q": 1.0, "v": 1.0}
+    elif isinstance(task.observe, Mapping):
+        given = dict(task.observe)
+    else:
+        names = (task.observe,) if isinstance(task.observe, str) else task.observe
+        given = dict.fromkeys(several(names, "observe", "a function, or names of quantities"), 1.0)
+    for name in given:
+        if name not in FIELDS:
+            raise UnknownNameError("quantity", name, FIELDS, argument="observe")
+    if not given:
+        raise InputError("observe", task.observe, "names nothing; give at least one quantity")
+    for name in task.randomization.noise if task.randomization else ():
+        if name not in given:
+            raise UnknownNameError("observed quantity", name, given, argument="noise")
+    return {name: _scales(name, value) for name, value in given.items()}
 
 
 def _pair(name: object, term: Any) -> tuple[float, Callable[..., Any]]:

@@ -22,7 +22,7 @@ from vitree.model.system import System
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
-    """n instances of a task as a ``gymnasium.vector.VectorEnv``, stepped in one call.
+    """Many instances of a task as a ``gymnasium.vector.VectorEnv``, stepped in one call.
 
     An instance whose step cannot be solved is truncated, and ``infos["failed"]`` (n,) says so; ``infos["time_out"]``
     (n,) says which reached the duration of the task.
@@ -223,7 +223,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         return {**infos, "final_obs": final, "_final_obs": mask, "final_info": inner, "_final_info": mask}
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """Return a picture (height, width, 3) of uint8 of the first instance, in a tuple, or show it in its page.
+        """Return a picture (height, width, 3) without unit, of the first instance, or show it in its page.
 
         Raises
         ------
