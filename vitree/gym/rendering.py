@@ -15,8 +15,10 @@ from vitree.model.system import System
 
 #: What ``render_mode`` may be.
 MODES = ("rgb_array", "human")
-#: Pixels of a picture; the height of what it shows in sizes of the robot, and how its viewer looks down [rad].
-SIZE, SPAN, DOWN, ASIDE = (480, 360), 1.8, 0.35, 0.6
+#: Pixels of a picture, and how its viewer looks down and to the side [rad].
+SIZE, DOWN, ASIDE = (480, 360), 0.35, 0.6
+#: The height of what it shows in sizes of the robot, on a ground and without.
+SPAN, WIDE = 1.8, 4.0
 
 
 class Picture(ABC):
@@ -79,7 +81,7 @@ class Sticks(Picture):
         axes.clear()
         axes.set_axis_off()
         middle = self._view @ (centre if self._ground else np.zeros(3))
-        high = SPAN * self._extent
+        high = (SPAN if self._ground else WIDE) * self._extent
         wide = high * SIZE[0] / SIZE[1]
         axes.set_xlim(middle[0] - wide / 2, middle[0] + wide / 2)
         axes.set_ylim(middle[1] - high / 2, middle[1] + high / 2)

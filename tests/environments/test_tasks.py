@@ -443,6 +443,64 @@ def test_wrong_numbers_of_what_is_drawn_are_told():
             vg.VectorEnv(task(randomization=vg.Randomization(**of)), 2)
 
 
+# ---- policies elsewhere, inputs --------------------------------------------------------------------------
+
+
+def test_an_interface_has_the_observations_and_drives_of_the_environment():
+    scan = vg.HeightScan(x=[0.0, 0.5], y=0.0)
+    names = {"base_angular_velocity": 0.25, "projected_gravity": 1.0, "command": 2.0, "joint_positions": 1.0,
+             "joint_velocities": 0.05, "last_action": 1.0, "previous_action": 1.0, "heights": 1.0}  # fmt: skip
+    seen, model, command = [], walker(), vg.Command({"x": (-1, 1), "yaw": (-1, 1)})
+    of = task(model, seen, observe=names, command=command, height_scan=scan)
+    env, interface = vg.Env(of), vg.PolicyInterface(of)
+    assert interface.dt == env.dt
+    env.reset(seed=0)
+    alone = vt.Simulation(model, of.pose, dt=0.004)
+    rng, actions = np.random.default_rng(0), [np.zeros(2), np.zeros(2)]
+    for _ in range(4):
+        action = rng.uniform(-1.5, 1.5, 2)
+        observed = env.step(action)[0]
+        alone.step(5, vt.Control(targets=interface.drive(action)))
+        actions.append(np.clip(action, -1, 1))
+        asked = dict(zip(("x", "yaw"), seen[-1].command[0], strict=True))
+        elsewhere = interface.observe(alone.q, alone.v, actions[-1], asked, previous_action=actions[-2])
+        assert elsewhere.dtype == observed.dtype
+        np.testing.assert_array_equal(elsewhere, observed)
+    rest = interface.observe(alone.q, alone.v)
+    np.testing.assert_array_equal(rest[6:8], 0)
+    for wrong, kind, text in (
+        (lambda: interface.observe(alone.q, alone.v[1:]), vt.InputError, "v"),
+        (lambda: interface.observe(alone.q, alone.v, np.zeros(3)), vt.InputError, "last_action"),
+        (lambda: interface.observe(alone.q, alone.v, command={"z": 1.0}), vt.UnknownNameError, "yaw"),
+        (lambda: interface.drive(np.full(2, np.nan)), vt.InputError, "finite"),
+        (lambda: vg.PolicyInterface(task(observe=["contacts", "q"])), vt.InputError, "contacts"),
+    ):  # fmt: skip
+        with pytest.raises(kind, match=text):
+            wrong()
+
+
+def test_actions_may_be_inputs_of_the_model():
+    """Forces of joints by the names of their inputs; those that are not named are zero."""
+    tree = vt.Tree("two")
+    arm = tree.world.add(vt.ry("a"), vt.tx(0.5), vt.body("one", 1.0, (0.1, 0.1, 0.1)))
+    arm.add(vt.tx(0.5), vt.ry("b"), vt.tx(0.5), vt.body("two", 1.0, (0.1, 0.1, 0.1)))
+    for name in "ab":
+        tree.load(vt.JointForce(name, f"push {name}"))
+    model = tree.compile()
+    env = vg.VectorEnv(task(model, action="inputs", actuators=["push b"], action_scale=3.0, limit=2.0), 2, dtype=float)
+    assert env.single_action_space.high.tolist() == [2.0]
+    env.reset(seed=0)
+    env.step([[1.0], [-5.0]])
+    for row, force in zip(env.q, (3.0, -6.0), strict=True):
+        alone = vt.Simulation(model, dt=0.004)
+        alone.step(5, vt.Control(inputs={"push b": force}))
+        np.testing.assert_array_equal(row, alone.q)
+    with pytest.raises(vt.UnknownNameError, match="push b"):
+        vg.VectorEnv(task(model, action="inputs", actuators=["push"]), 2)
+    with pytest.raises(vt.InputError, match="no inputs"):
+        vg.VectorEnv(task(vt.load_urdf(vt.find_robot("double_pendulum")), action="inputs"), 2)
+
+
 # ---- tasks with names -----------------------------------------------------------------------------------
 
 
