@@ -36,7 +36,7 @@ BLOCKS = [
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS)
 def test_python_blocks_run(page, block, tmp_path, monkeypatch, capsys):
-    for peer in re.findall(r"^import (pinocchio|mujoco|torch|jax|casadi)", block, re.M):
+    for peer in re.findall(r"^(?:import|from) (pinocchio|mujoco|torch|jax|casadi|stable_baselines3|gymnasium)", block, re.M):
         pytest.importorskip(peer)
     monkeypatch.chdir(tmp_path)
     run_block(page, block)
