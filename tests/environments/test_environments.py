@@ -286,6 +286,19 @@ def test_pictures_are_drawn_and_change():
         vg.Env(vg.tasks.cart_pole(), render_mode="ansi")
 
 
+def test_gymnasium_makes_environments_that_draw_and_writes_their_specification():
+    pytest.importorskip("matplotlib")
+    env = gymnasium.make("vitree.gym:vitree/CartPole-v0", render_mode="rgb_array", max_episode_steps=3)
+    env.reset(seed=0)
+    assert env.render().shape[2] == 3
+    assert [env.step(0)[3] for _ in range(3)] == [False, False, True]
+    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    np.testing.assert_array_equal(again.reset(seed=0)[0], env.reset(seed=0)[0])
+    short = gymnasium.make("vitree/CartPole-v0", duration=0.04)
+    short.reset(seed=0)
+    assert [short.step(0)[3] for _ in range(2)] == [False, True]
+
+
 def test_a_page_shows_the_robot(monkeypatch):
     pytest.importorskip("viser")
     import webbrowser
@@ -316,6 +329,7 @@ def test_wrong_arguments_are_told():
         ({"observe": {"q": "much"}}, vt.InputError, "observe"), ({"observe": {"q": [1, 2, 3]}}, vt.InputError, "2 of"),
         ({"observe": ["base_position"]}, vt.InputError, "free base"),
         ({"observe": ["heights"]}, vt.InputError, "height_scan"),
+        ({"observe": ["contacts"]}, vt.InputError, "may touch"), ({"duration": "long"}, vt.InputError, "duration"),
         ({"observe": ["drive_forces"]}, vt.InputError, "no drives"), ({"reward": {}}, vt.InputError, "terms"),
         ({"reward": {"a": 3}}, vt.InputError, r'reward\["a"\]'),
         ({"reward": {"a": (np.nan, len)}}, vt.InputError, "weight"),

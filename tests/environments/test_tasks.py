@@ -364,6 +364,8 @@ def test_commands_are_drawn_again_and_may_be_fixed():
     np.testing.assert_array_equal(env.state.command, first)
     with pytest.raises(vt.UnknownNameError, match="yaw"):
         env.reset(options={"command": {"z": 0.5}})
+    with pytest.raises(vt.InputError, match="command"):
+        env.reset(options={"command": 0.5})
 
 
 # ---- terrain --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, shown, whole
+from vitree.arguments import Asked, real, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.gym.actions import Actions
 from vitree.gym.contacts import ContactTimes, contact_forces
@@ -68,7 +68,7 @@ class Episodes:
         kind, given = checked(model, asked)
         schedule = Schedule.one(given.dt, False)
         self.step_dt, self.dt = schedule.dt, schedule.dt * self.skip
-        self._last = None if task.duration is None else count_steps(float(task.duration), self.dt)
+        self._last = None if task.duration is None else count_steps(real(task.duration), self.dt)
         require_memory(f"the states of {n} instances", 8.0 * n * (6 * (model.nq + model.nv) + 8),
                        "make fewer of them with num_envs=")  # fmt: skip
         self._start = None if task.start is None else Asked(task.start, "start", "(rng, count)", timed=False)

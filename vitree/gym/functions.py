@@ -1,4 +1,4 @@
-"""Functions of a task as people give them: of the arrays (Q, V, A), or of a :class:`State`."""
+"""Functions of a task as people give them: of the arrays (Q, V, A), or of a :class:`vitree.gym.State`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Function:
     Parameters
     ----------
     function : callable
-        Of a :class:`State`, or of ``arrays``.
+        Of a :class:`vitree.gym.State`, or of ``arrays``.
     name : str
     arrays : str
         Names in ARRAYS, such as "QV".

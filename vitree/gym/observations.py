@@ -14,11 +14,8 @@ from vitree.gym.actions import Actions
 from vitree.gym.functions import Function
 from vitree.gym.layout import Layout
 from vitree.gym.randomization import Drawn
-from vitree.gym.state import State
+from vitree.gym.state import OF_CONTACTS, State
 from vitree.gym.task import Task, quantities_of
-
-#: Quantities that contacts give.
-OF_CONTACTS = ("contacts", "contact_forces", "air_time", "contact_time", "last_air_time", "first_contact")
 
 
 class Observer:

@@ -172,7 +172,8 @@ class Randomization:
     mass : mapping of link to (low, high)
         Factors of masses, and of inertias with them, by names or patterns of links.
     friction : float or (low, high), optional
-        Coefficient of sliding friction of the ground and of all contacts, without unit.
+        Coefficient of sliding friction of the ground and of all contacts, without unit. They have no torsional and
+        rolling friction then.
     gains : mapping of joint to (low, high)
         Factors of the gains kp, and others of kd, by names or patterns of driven joints.
     positions, velocities : mapping of coordinate to (low, high)
@@ -353,7 +354,8 @@ def _pair(value: Any) -> tuple[float, float]:
 
 def with_ranges(command: Command, values: Mapping[str, float]) -> Command:
     """Return a command with fixed values of some names; raise an UnknownNameError if one is not known."""
-    for name in values:
+    given = mapping(values, "command", "a mapping of names to numbers")
+    for name in given:
         if name not in command.ranges:
             raise UnknownNameError("command", name, command.ranges, argument="command")
-    return replace(command, ranges={**command.ranges, **{name: (x, x) for name, x in values.items()}}, zero=0.0)
+    return replace(command, ranges={**command.ranges, **given}, zero=0.0)

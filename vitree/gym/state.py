@@ -20,6 +20,9 @@ FIELDS = (
     "first_contact", "gaps", "heights",
 )  # fmt: skip
 
+#: Those that contacts give.
+OF_CONTACTS = ("contacts", "contact_forces", "air_time", "contact_time", "last_air_time", "first_contact")
+
 
 class State:
     """The states of n instances after an action; functions of a task take it.
@@ -215,5 +218,7 @@ class State:
         found = np.asarray(getattr(self, name), dtype=float)
         if name == "heights" and not found.shape[1]:
             raise InputError('the task has no height_scan; "heights" needs one')
+        if name in (*OF_CONTACTS, "gaps") and not self.contact_frames:
+            raise InputError(f'nothing of "{self._layout.model.name}" may touch; "{name}" needs contacts and a ground')
         return found.reshape(len(found), -1)
 

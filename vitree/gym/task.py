@@ -26,8 +26,8 @@ Quantities = Sequence[str] | Mapping[str, ArrayLike]
 class Task:
     """What is to be learnt: a model, what an action does, observations, rewards, and when episodes end.
 
-    Functions take either one argument, the :class:`State` of all instances, or the arrays Q (n, nq), V (n, nv) and
-    A (n, k) of their states and actions.
+    Functions take either one argument, the :class:`vitree.gym.State` of all instances, or the arrays Q (n, nq),
+    V (n, nv) and A (n, k) of their states and actions.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class Task:
     terminated : callable (state) or (Q, V) -> (n,) of bool, or mapping of name to callable, optional
         Whether episodes end; never if not given.
     observe : callable (state) or (Q, V) -> (n, k), names, or mapping of name to scale, optional
-        Observations: a function, or names of quantities of :class:`State` in a row, each multiplied by its scale. q and
-        v if not given.
+        Observations: a function, or names of quantities of :class:`vitree.gym.State` in a row, each multiplied by its
+        scale. q and v if not given.
     action : {"torque", "targets", "inputs"}
         What an action is: joint forces, targets of drives, or inputs of the model, as actuators of MJCF files are.
     actuators : names, optional

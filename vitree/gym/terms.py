@@ -1,4 +1,4 @@
-"""Rewards and ends of episodes that many tasks have, as functions that make functions of a :class:`State`."""
+"""Rewards and ends of episodes that many tasks have: functions of a :class:`vitree.gym.State`."""
 
 from __future__ import annotations
 
