@@ -116,8 +116,9 @@ class Actions:
         """Return checked actions (count, k) within their bounds, or those of a choice."""
         given = numbers_of(actions, "actions")
         if self._choices is not None:
-            if given.shape != (count,) or not np.isin(given, np.arange(len(self._choices))).all():
-                raise InputError(f"actions must be ({count},) of whole numbers from 0 to {len(self._choices) - 1}")
+            most = len(self._choices) - 1
+            if given.shape != (count,) or not ((given >= 0) & (given <= most) & (given % 1 == 0)).all():
+                raise InputError(f"actions must be ({count},) of whole numbers from 0 to {most}")
             found: np.ndarray = self._choices[given.astype(int)]
             return found
         if given.shape != (count, self.size):
