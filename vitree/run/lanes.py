@@ -30,8 +30,8 @@ from vitree.run.simulation import Simulation
 
 core = scalar()
 
-#: Least instances, or blocks, of a thread.
-FEWEST, FEWEST_BLOCKS = 16, 2
+#: Least instances, or blocks, of a thread, and least work of it [s].
+FEWEST, FEWEST_BLOCKS, WORTH = 16, 2, 1e-3
 
 
 class Block:
@@ -154,6 +154,8 @@ class Held:
         self._pool: ThreadPoolExecutor | None = None
         #: whether threads at work are to stop
         self._stopped = False
+        #: least seconds of a thread for each index, as far as is known
+        self._seconds = 0.0
 
     def __enter__(self) -> Held:
         return self
@@ -172,11 +174,19 @@ class Held:
         return np.empty((0, WIDTH)), np.empty(0, int)
 
     def _share(self, work: Callable[[np.ndarray], None], which: np.ndarray, fewest: int) -> None:
-        """Do work on parts of some indices, in threads."""
-        parts = max(1, min(self.threads, len(which) // fewest))
+        """Do work on parts of some indices, in threads if it is known to be worth it: the first time it is not."""
+        if not len(which):
+            return
+        parts = max(1, min(self.threads, len(which) // fewest, int(self._seconds * len(which) / WORTH)))
+        began = time.perf_counter()
         if parts == 1:
             work(which)
-            return
+        else:
+            self._share_in(parts, work, which)
+        spent = (time.perf_counter() - began) * parts / len(which)
+        self._seconds = min(self._seconds or spent, spent)
+
+    def _share_in(self, parts: int, work: Callable[[np.ndarray], None], which: np.ndarray) -> None:
         self._pool = self._pool or ThreadPoolExecutor(self.threads, "vitree rollout")
         under_way = [self._pool.submit(work, part) for part in np.array_split(which, parts)]
         try:
