@@ -45,6 +45,13 @@ def test_learning_begins(tmp_path):
     assert act(np.zeros((3, 45), np.float32)).shape == (3, 12)
 
 
+@pytest.mark.slow
+def test_a_learner_in_one_file_gets_better():
+    pytest.importorskip("torch")
+    lengths = importlib.import_module("single_file_ppo").learn(rounds=8)
+    assert lengths[0] < 30 and lengths[-1] > 80
+
+
 def test_the_pendulum_of_mujoco_moves_here_as_there():
     """The same file, start and forces: to the errors of the two integrators over a second."""
     pytest.importorskip("mujoco")
