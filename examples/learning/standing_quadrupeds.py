@@ -2,8 +2,8 @@
 
     python standing_quadrupeds.py
 
-Actions are targets of the drives. The policy that holds one posture stands on; limp legs fall. The robot is the Go2, or
-one of its size where the package example-robot-data is not installed.
+Actions move the targets of the drives from a posture. The policy that does nothing stands; straight legs fall. The
+robot is the Go2, or one of its size where the package example-robot-data is not installed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ def environment(count: int = ENVS) -> VectorEnv:
         return np.tile(q0, (n, 1)), v
 
     return VectorEnv(
-        robot, count, dt=0.005, frame_skip=4, duration=SECONDS, start=start, action="targets", limit=3.0,
-        reward=lambda Q, V, A: np.exp(-20 * (Q[:, 2] - q0[2]) ** 2), terminated=lambda Q, V: Q[:, 2] < 0.15,
+        robot, count, dt=0.005, frame_skip=4, duration=SECONDS, start=start, action="targets", pose=q0,
+        action_scale=1.0, limit=3.0, reward=lambda Q, V, A: np.exp(-20 * (Q[:, 2] - q0[2]) ** 2),
+        terminated=lambda Q, V: Q[:, 2] < 0.15,
     )  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def play(env: VectorEnv, action: np.ndarray) -> tuple[float, int]:
 
 def main() -> None:
     env = environment()
-    for name, action in (("the posture is held", POSTURE), ("targets at zero", 0 * POSTURE)):
+    for name, action in (("the posture is held", 0 * POSTURE), ("targets at zero", -POSTURE)):
         reward, fallen = play(env, action)
         print(f"{name}: mean reward {reward:.3f}, {fallen} of {env.num_envs} fell")
     env.close()

@@ -27,7 +27,7 @@ def start(rng, n):
 
 def environment(model=None, **more):
     given = {"dt": 0.01, "frame_skip": 3, "start": start, "reward": lambda Q, V, A: Q[:, 0] + A[:, 1], "limit": 5.0}
-    return VectorEnv(pendulum() if model is None else model, N, **{**given, **more})
+    return VectorEnv(pendulum() if model is None else model, N, dtype=np.float64, **{**given, **more})
 
 
 @pytest.mark.parametrize("method", ["linear-time", "rk4", "midpoint"])
@@ -114,7 +114,7 @@ def test_actions_have_the_limits_of_the_joints():
     space = environment(model, limit=None).single_action_space
     assert (space.low.tolist(), space.high.tolist()) == ([-7.0, -np.inf], [7.0, np.inf])
     space = environment(model.with_drives({"*": (10, 1)}), limit=None, action="targets").single_action_space
-    assert (space.low.tolist(), space.high.tolist()) == ([-1.0, -np.inf], [2.0, np.inf])
+    assert (space.low.tolist(), space.high.tolist()) == ([-1.0, -1.0], [1.0, 1.0])
     one = environment(model, limit=None, actuators=["b"], reward=lambda Q, V, A: A[:, 0])
     one.reset(seed=0)
     one.step(np.ones((N, 1)))
@@ -156,8 +156,8 @@ def test_the_examples_balance_and_stand(monkeypatch):
             reward, fallen = example.play(env, lambda x, K=K: -x @ K.T, 200)
             poor, falls = example.play(env, lambda x: np.full((16, 1), 5.0), 200)
         else:
-            reward, fallen = example.play(env, example.POSTURE)
-            poor, falls = example.play(env, 0 * example.POSTURE)
+            reward, fallen = example.play(env, 0 * example.POSTURE)
+            poor, falls = example.play(env, -example.POSTURE)
         assert reward > 0.95 and fallen == 0
         assert poor < other and falls > 0
         env.close()

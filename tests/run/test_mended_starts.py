@@ -186,7 +186,7 @@ def test_an_environment_goes_on_without_the_episode_whose_start_cannot_be():
             starts[k, 2] -= 0.5
         return starts, np.zeros((count, 6))
 
-    env = VectorEnv(model, 3, dt=1e-3, reward=lambda Q, V, A: np.ones(3), start=start)
+    env = VectorEnv(model, 3, dt=1e-3, reward=lambda Q, V, A: np.ones(3), start=start, dtype=np.float64)
     _, told = env.reset(seed=0)
     assert told["failed"].tolist() == [False, True, False]
     actions = np.zeros((3, len(env.single_action_space.low)))

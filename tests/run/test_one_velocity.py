@@ -213,7 +213,7 @@ def test_policies_of_rollouts_and_environments_are_told_the_same(case, method):
     assert gym
     from vitree.gym import VectorEnv
 
-    env = VectorEnv(model, 2, dt=dt, method=method, reward=lambda Q, V, A: np.zeros(2),
+    env = VectorEnv(model, 2, dt=dt, method=method, dtype=np.float64, reward=lambda Q, V, A: np.zeros(2),
                     start=lambda rng, n: (np.tile(q, (n, 1)), np.tile(v, (n, 1))))  # fmt: skip
     seen, _ = env.reset(seed=0)
     for k in range(count):

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from vitree import _core
 from vitree._core import scalar, wide
-from vitree.arguments import Asked, Keywords
+from vitree.arguments import Asked, Keywords, all_finite
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import CHUNK_SECONDS
 from vitree.integrators.compiled import FIRST_CHUNK, CompiledIntegrator
+from vitree.model.contacts import WIDTH
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.run.controller import Control, Targets
@@ -29,8 +30,8 @@ from vitree.run.simulation import Simulation
 
 core = scalar()
 
-#: Least instances, or blocks, of a thread.
-FEWEST, FEWEST_BLOCKS = 16, 2
+#: Least instances, or blocks, of a thread, and least work of it [s].
+FEWEST, FEWEST_BLOCKS, WORTH = 16, 2, 1e-3
 
 
 class Block:
@@ -153,6 +154,8 @@ class Held:
         self._pool: ThreadPoolExecutor | None = None
         #: whether threads at work are to stop
         self._stopped = False
+        #: least seconds of a thread for each index, as far as is known
+        self._seconds = 0.0
 
     def __enter__(self) -> Held:
         return self
@@ -166,12 +169,24 @@ class Held:
             self._pool.shutdown()
             self._pool = None
 
+    def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
+        return np.empty((0, WIDTH)), np.empty(0, int)
+
     def _share(self, work: Callable[[np.ndarray], None], which: np.ndarray, fewest: int) -> None:
-        """Do work on parts of some indices, in threads."""
-        parts = max(1, min(self.threads, len(which) // fewest))
+        """Do work on parts of some indices, in threads if it is known to be worth it: the first time it is not."""
+        if not len(which):
+            return
+        parts = max(1, min(self.threads, len(which) // fewest, int(self._seconds * len(which) / WORTH)))
+        began = time.perf_counter()
         if parts == 1:
             work(which)
-            return
+        else:
+            self._share_in(parts, work, which)
+        spent = (time.perf_counter() - began) * parts / len(which)
+        self._seconds = min(self._seconds or spent, spent)
+
+    def _share_in(self, parts: int, work: Callable[[np.ndarray], None], which: np.ndarray) -> None:
         self._pool = self._pool or ThreadPoolExecutor(self.threads, "vitree rollout")
         under_way = [self._pool.submit(work, part) for part in np.array_split(which, parts)]
         try:
@@ -197,13 +212,13 @@ class HeldSimulations(Held):
         self.held: dict[int, Simulation] = {}
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
         for k in range(n):
-            self._begin(k, **found.start(k))
+            self._begin(k, None, **found.start(k))
         require_a_start(self.failed, n)
 
-    def _begin(self, k: int, **start: ArrayLike | None) -> None:
-        """Begin an instance that is not held yet; where it cannot it has failed."""
+    def _begin(self, k: int, system: System | None, **start: ArrayLike | None) -> None:
+        """Begin an instance that is not held yet, of its model or another one; where it cannot it has failed."""
         try:
-            self.held[k] = held_alone(self.found, self.found.system(k), k, 0, start)
+            self.held[k] = held_alone(self.found, self.found.system(k) if system is None else system, k, 0, start)
         except VitreeError as error:
             self.failed[k], self.alive[k] = of_instance(error, k), False
             self.q[k] = self.found.model.start if start.get("q0") is None else start["q0"]
@@ -213,6 +228,35 @@ class HeldSimulations(Held):
     def _look(self, k: int) -> None:
         self.q[k], self.v[k] = self.held[k].q, self.held[k].v
 
+    def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
+        touched = {k: self.held[k]._views.touched for k in np.flatnonzero(self.alive).tolist()}
+        found = {k: core.step_contacts(one.stepper)[0] for k, one in touched.items() if one is not None}
+        if not found:
+            return super().contact_rows()
+        return np.concatenate([*found.values()]), np.repeat([*found], [len(rows) for rows in found.values()])
+
+    def gaps(self) -> np.ndarray:
+        """Return the gaps (n, k) [m] of the states, as ``Simulation.gaps`` has them; NaN without a start."""
+        rows = {k: one.gaps for k, one in self.held.items()}
+        found = np.full((self.found.count, max((len(row) for row in rows.values()), default=0)), np.nan)
+        for k, row in rows.items():
+            found[k] = row
+        return found
+
+    def push(self, k: int, frame: str, impulse: ArrayLike) -> None:
+        """Apply an impulse (3,) [N s] in world axes to a frame of an instance."""
+        self.held[k].push(frame, impulse)
+        self._look(k)
+
+    def begin(self, which: Iterable[int], q: np.ndarray, v: np.ndarray, systems: Iterable[System]) -> None:
+        """Begin some instances anew, from rows of q and v, each with a model of its own of the same coordinates."""
+        for k, a, b, system in zip(map(int, which), q, v, systems, strict=True):
+            self.failed.pop(k, None)
+            self.held.pop(k, None)
+            self.alive[k] = True
+            self._begin(k, system, q0=a, v0=b)
+
     def record(self, q: np.ndarray, x: np.ndarray, row: int) -> None:
         """Write the states to a row of records."""
         for k in np.flatnonzero(self.alive).tolist():
@@ -221,17 +265,25 @@ class HeldSimulations(Held):
     def step(self, drives: dict[str, np.ndarray], steps: int = 1) -> None:
         """Advance by steps; instances that fail are left out from here on."""
 
+        torque, inputs = drives.get("torque"), drives.get("inputs")
+        if inputs is None and "targets" in drives and Targets(self.found.model, drives["targets"]).alone:
+            inputs = drives["targets"]
+        # what a stepper alone can take, which is anything but targets of some inputs
+        quick = inputs is not None or "targets" not in drives
+
         def advance(part: np.ndarray) -> None:
-            for k in part:
+            for k in part.tolist():
                 if self._stopped:
                     return
+                one, tau, u = self.held[k], None if torque is None else torque[k], None if inputs is None else inputs[k]
                 try:
-                    self.held[k].step(steps, Control(**{name: rows[k] for name, rows in drives.items()}))
+                    if not (quick and one._take_quickly(steps, tau, u)):
+                        one.step(steps, Control(**{name: rows[k] for name, rows in drives.items()}))
                     self._look(k)
                 except InputError:
                     raise
                 except VitreeError as error:
-                    self.failed[int(k)], self.alive[k] = error, False
+                    self.failed[k], self.alive[k] = error, False
 
         self._share(advance, np.flatnonzero(self.alive), FEWEST)
 
@@ -241,7 +293,7 @@ class HeldSimulations(Held):
             self.failed.pop(k, None)
             self.alive[k] = True
             if k not in self.held:
-                self._begin(k, q0=a, v0=b)
+                self._begin(k, None, q0=a, v0=b)
                 continue
             try:
                 self.held[k].reset(a, b)
@@ -276,6 +328,7 @@ class HeldBlocks(Held):
         """Advance by steps; instances that fail are left out from here on."""
         given = {**self.found.driving, **drives}
         torque, inputs = given.get("torque"), inputs_of(self.found.model, given)
+        torque, inputs = (None if rows is None else np.atleast_2d(rows) for rows in (torque, inputs))
         before = self.q.copy(), self.v.copy()
         stopped: list[tuple[int, int]] = []  # instances, and the steps that they took
 
@@ -286,9 +339,9 @@ class HeldBlocks(Held):
                     return
                 lanes.start(self.q, self.v, first)
                 if torque is not None:
-                    lanes.set_torque(np.atleast_2d(torque), first)
+                    lanes.set_torque(torque, first)
                 if inputs is not None:
-                    lanes.set_inputs(np.atleast_2d(inputs), first)
+                    lanes.set_inputs(inputs, first)
                 lanes.run(steps, 2**40, None, None, *self._none, first, 0)
                 lanes.look(self.q, self.v, first)
                 if lanes.any_left:
@@ -313,11 +366,17 @@ class HeldBlocks(Held):
 
     def reset(self, which: Iterable[int], q: np.ndarray, v: np.ndarray) -> None:
         """Begin some instances anew, from rows of q and v."""
-        for k, a, b in zip(which, q, v, strict=True):
-            self.q[k] = self.found.model.validate_configuration(a, "q0")
-            self.v[k] = self.found.model.validate_velocity(b, "v0")
-            self.failed.pop(int(k), None)
-            self.alive[k], self.taken[k] = True, 0
+        model, rows = self.found.model, np.fromiter(which, int)
+        # numbers that no quaternion is among need no further look
+        if model.nq == model.nv and q.shape == v.shape == (len(rows), model.nq) and all_finite(q) and all_finite(v):
+            self.q[rows], self.v[rows] = q, v
+        else:
+            for k, a, b in zip(rows.tolist(), q, v, strict=True):
+                self.q[k] = model.validate_configuration(a, "q0")
+                self.v[k] = model.validate_velocity(b, "v0")
+        for k in rows.tolist() if self.failed else ():
+            self.failed.pop(k, None)
+        self.alive[rows], self.taken[rows] = True, 0
 
 
 # ---- how the instances of a rollout advance: in lanes, one by one, or side by side where a callable drives all

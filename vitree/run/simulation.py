@@ -488,6 +488,21 @@ class Simulation:
                 raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
         self._step(steps, torque, inputs, targets)
 
+    def _take_quickly(self, steps: int, torque: np.ndarray | None, inputs: np.ndarray | None) -> bool:
+        """Advance under arrays of floats as the stepper alone can; return whether it could.
+
+        Raises
+        ------
+        ConvergenceError
+            As of :meth:`step`.
+        """
+        if self._plain is None:
+            return False
+        status = self._plain.go(steps, torque, inputs)
+        if status > 0:
+            raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
+        return not status
+
     def _plan(self, targets: StepSignal) -> Targets:
         """Return where targets go; it is looked up once."""
         if self._targets is None:

@@ -343,7 +343,7 @@ class Trajectory(Recording):
 
     All arrays are read-only: ``traj.q.copy()`` is one's own.
 
-    ``traj[5]`` is one :class:`State`, ``traj[::10]`` (or an array of indices) a shorter
+    ``traj[5]`` is one :class:`vitree.results.recording.State`, ``traj[::10]`` (or an array of indices) a shorter
     trajectory, ``traj.at(0.5)`` the state at a time, ``traj.nearest(0.5)`` the record nearest to
     it. Counts and seconds stay those of the whole run.
 

@@ -106,8 +106,8 @@ def turn_z_to(axis: Sequence[float] | np.ndarray) -> np.ndarray:
 def rotate(turn: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Rotate vectors (..., 3) by quaternions (..., 4)."""
     u, w = turn[..., :3], turn[..., 3:]
-    c = 2 * np.cross(u, x)
-    found: np.ndarray = x + w * c + np.cross(u, c)
+    c = 2 * cross(u, x)
+    found: np.ndarray = x + w * c + cross(u, c)
     return found
 
 

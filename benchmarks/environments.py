@@ -1,0 +1,81 @@
+"""Steps of environments a second: tasks of vitree.gym, the cart-pole of Gymnasium beside ours, and Python's share.
+
+    python environments.py [--seconds 2] [--threads N]
+
+Legged robots stand: their actions are zero. Python's share is the time of an action that is not spent in the steppers
+of the instances, measured with one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import gymnasium
+import numpy as np
+
+from vitree import gym as vg
+
+SIZES = (64, 1024)
+
+
+def rate(env, actions: np.ndarray, seconds: float) -> float:
+    """Return the steps of all instances a second."""
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(actions)
+    count, began = 0, time.perf_counter()
+    while (spent := time.perf_counter() - began) < seconds:
+        env.step(actions)
+        count += 1
+    return count * env.num_envs / spent
+
+
+def share(env, actions: np.ndarray, rounds: int = 9) -> float | None:
+    """Return the share of an action that is Python's, for instances that have a stepper each."""
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(actions)
+    held, whole, steps = env._episodes.held, [], []
+    if not hasattr(held, "held"):
+        return None
+    ones, skip = list(held.held.values()), env.task.frame_skip
+    v = np.zeros(env.model.nv)
+    for _ in range(rounds):
+        began = time.process_time()
+        env.step(actions)
+        whole.append(time.process_time() - began)
+        rows = env._episodes._past[0]
+        began = time.process_time()
+        for one, row in zip(ones, rows, strict=True):
+            one._plain.go(skip, None, row)
+            one._plain.velocity_here(v, True)
+        steps.append(time.process_time() - began)
+        for one in ones:
+            one._views.forget()
+    return 1 - float(np.median(steps)) / float(np.median(whole))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--threads", type=int)
+    given = parser.parse_args()
+    for name in vg.tasks.TASKS:
+        for size in SIZES:
+            make = lambda threads, name=name, size=size: gymnasium.make_vec(  # noqa: E731
+                name, num_envs=size, threads=threads, autoreset_mode="SameStep")
+            env = make(given.threads)
+            actions = np.zeros(env.action_space.shape, env.action_space.dtype)
+            actions[::2] += name == "vitree/CartPole-v0"
+            found = rate(env, actions, given.seconds)
+            python = share(make(1), actions)
+            told = "" if python is None else f", {100 * python:.0f} % of it Python's"
+            print(f"{name} x {size}: {found:,.0f} steps/s, {1e6 / found:.2f} us each{told}")
+    for size in SIZES:
+        theirs = gymnasium.make_vec("CartPole-v1", num_envs=size, vectorization_mode="vector_entry_point")
+        print(f"Gymnasium's CartPole-v1 x {size}: {rate(theirs, np.arange(size) % 2, given.seconds):,.0f} steps/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Observations of a task, and the same for states from elsewhere: another simulator, or a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.arguments import numbers_of
+from vitree.errors import InputError, UnknownNameError
+from vitree.gym.actions import Actions
+from vitree.gym.functions import Function
+from vitree.gym.layout import Layout
+from vitree.gym.randomization import Drawn
+from vitree.gym.state import OF_CONTACTS, State
+from vitree.gym.task import Task, quantities_of
+
+
+class Observer:
+    """What a task observes of states.
+
+    Attributes
+    ----------
+    sees_contacts : bool
+        Whether it needs contacts.
+    """
+
+    def __init__(self, task: Task, dtype: np.dtype[Any]):
+        self.dtype = dtype
+        self._quantities = quantities_of(task)
+        self._function = Function(task.observe, "observe", "QV") if callable(task.observe) else None
+        named = not {*OF_CONTACTS}.isdisjoint(self._quantities or ())
+        self.sees_contacts = named or (self._function is not None and self._function.of_state)
+        #: entries of an observation, once that is known
+        self._size: int | None = None
+
+    def observed(self, state: State, drawn: Drawn | None = None) -> np.ndarray:
+        """Return observations (n, k), with noise if it is drawn."""
+        if self._function is not None:
+            found = self._function.numbers(state, (len(state.q), self._size)).astype(self.dtype)
+        else:
+            parts = [self._rows(state, name, scale, drawn) for name, scale in (self._quantities or {}).items()]
+            found = np.concatenate(parts, axis=1, dtype=self.dtype, casting="same_kind")
+        self._size = found.shape[1]
+        return found
+
+    def _rows(self, state: State, name: str, scale: np.ndarray, drawn: Drawn | None) -> np.ndarray:
+        rows = state.named(name)
+        width = 0.0 if drawn is None else drawn.of.noise.get(name, 0.0)
+        if drawn is not None and width:
+            rows = rows + drawn.streams[f"noise {name}"].uniform(-width, width, rows.shape)
+        try:
+            return rows if scale.ndim == 0 and scale == 1.0 else rows * scale
+        except ValueError:
+            raise InputError(f'observe["{name}"]', scale, f"must be a number, or {rows.shape[1]} of them") from None
+
+
+class PolicyInterface:
+    """What a policy of a task needs elsewhere, in another simulator or on a robot: observations, and what actions mean.
+
+    Parameters
+    ----------
+    task : Task
+        Its observations must need no contacts, drive forces or accelerations.
+    dtype : dtype
+        Of observations.
+
+    Attributes
+    ----------
+    dt : float [s]
+        Time of an action.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If the observations need what a state alone does not tell, or an argument is wrong.
+    """
+
+    def __init__(self, task: Task, dtype: Any = np.float32):
+        self.task, self.dt = task, float(task.dt) * int(task.frame_skip)
+        self._layout = Layout(task.model, task.pose, task.contacts)
+        self._actions = Actions(task, self._layout, dtype_of(dtype))
+        self._observer = Observer(task, dtype_of(dtype))
+        needed = {*OF_CONTACTS, "gaps", "drive_forces", "joint_accelerations", "t"} & {*(quantities_of(task) or ())}
+        if needed:
+            raise InputError("task", task, f"observes {', '.join(sorted(needed))}, which no state alone tells")
+
+    def observe(
+        self, q: ArrayLike, v: ArrayLike, last_action: ArrayLike | None = None,
+        command: Mapping[str, float] | None = None, previous_action: ArrayLike | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Return the observation (k,) of a state, without noise [units as ``observe`` has them].
+
+        Parameters
+        ----------
+        q : (nq,) array [m or rad]
+        v : (nv,) array [m/s or rad/s]
+        last_action, previous_action : (k,) array, optional
+            Zeros if not given, as after a reset. [-]
+        command : mapping of name to number, optional
+            Of the task's command, zero where not given [units as the task has them].
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If an array has a wrong shape, or a command is not known.
+        """
+        model: Any = self.task.model
+        names = [*self.task.command.ranges] if self.task.command else []
+        asked = dict.fromkeys(names, 0.0)
+        for name, value in (command or {}).items():
+            if name not in asked:
+                raise UnknownNameError("command", name, names, argument="command")
+            asked[name] = float(value)
+        actions = [self._action(given, name) for given, name in
+                   ((last_action, "last_action"), (previous_action, "previous_action"))]  # fmt: skip
+        q, v = model.validate_configuration(q, "q"), model.validate_velocity(v, "v")
+        state = State(self._layout, {
+            "q": np.array(q)[None], "v": np.array(v)[None], "t": np.zeros(1), "last_action": actions[0],
+            "previous_action": actions[1], "command": np.array([[*asked.values()]]).reshape(1, -1),
+        }, {"heights": lambda: self._heights(state)})  # fmt: skip
+        found: np.ndarray = self._observer.observed(state)[0]
+        return found
+
+    def _action(self, given: ArrayLike | None, name: str) -> np.ndarray:
+        found = np.zeros(self._actions.size) if given is None else numbers_of(given, name).astype(float)
+        if found.shape != (self._actions.size,):
+            raise InputError(name, given, f"has shape {found.shape}; it must be ({self._actions.size},)")
+        return found[None]
+
+    def _heights(self, state: State) -> np.ndarray:
+        scan, ground = self.task.height_scan, getattr(self.task.model, "ground", None)
+        if scan is None or ground is None:
+            return np.empty((1, 0))
+        return scan.heights(ground, state.base_position, state.heading)
+
+    def drive(self, action: ArrayLike) -> np.ndarray:
+        """Return what an action lets drive the robot, within its bounds.
+
+        Parameters
+        ----------
+        action : (k,) array, or int where actions are choices [N, N m, m or rad, or without unit where they are scaled]
+
+        Returns
+        -------
+        array
+            Torques (nv,), targets (drives,) in the order of ``model.drives``, or inputs (nu,) [N, N m, m or rad].
+
+        Raises
+        ------
+        InputError
+            If the action has a wrong shape, or is not finite.
+        """
+        found: np.ndarray = self._actions.driving(self._actions.taken(np.asarray(action)[None], 1))[0]
+        return found
+
+
+def dtype_of(dtype: Any) -> np.dtype[Any]:
+    """Return a type of floats; raise an InputError if it is none."""
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise InputError("dtype", dtype, "must be numpy.float32 or numpy.float64")
+    return found
