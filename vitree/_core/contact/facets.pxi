@@ -92,6 +92,16 @@ cdef bint hold_on_rim(const Placed* P, Vec3 m, Feature* f) noexcept nogil:
     return True
 
 
+cdef void roll_on_rim(const Placed* P, Vec3 m, Feature* f) noexcept nogil:
+    # in the place of the point of a rim that is farthest along m, the rim, unless it is nearly across m
+    cdef Feature rim
+    cdef int j = f.id - 2 * CAP_POINTS
+    if f.kind == VERTEX and 0 <= j < P.s.rims:
+        rim_feature(P.s, j, &rim)
+        if not is_flat_rim(P, &rim, m):
+            f[0] = rim
+
+
 cdef void flatten(const Placed* A, const Placed* B, Facet* f) noexcept nogil:
     # a plane in the place of features whose gap may be no function over a long step: closest ones, pairs that are both
     # curved, and lines whose normal turns faster than they do; and a point in the place of a rim that rocks on a face. Balls
@@ -218,6 +228,12 @@ cdef bint add_found(ModelStepper self, int first, const Placed* A, const Placed*
     for i in range(count):
         if x.planes:
             flatten(A, B, &found[i])
+            if x.joins >= MOVING_AGAIN:
+                # points march along a rim from trial to trial
+                if found[i].fb.kind == FACE:
+                    roll_on_rim(A, neg(rotated(B, found[i].fb.e)), &found[i].fa)
+                elif found[i].fa.kind == FACE:
+                    roll_on_rim(B, neg(rotated(A, found[i].fa.e)), &found[i].fb)
         if found[i].gap < least:
             found[i].n = x.at[self.touch[first].seat].n
             add_missing(self, first, &found[i], least)
