@@ -37,17 +37,6 @@ cdef int advance_one(ModelStepper self, long steps, const double* torque, const 
     return status
 
 
-cdef int pointers_of(tuple steppers, const Py_ssize_t[::1] which, Py_ssize_t count, void** to) except -1:
-    # the steppers of some instances; NULL of those that have none
-    cdef Py_ssize_t i
-    for i in range(which.shape[0]):
-        if not 0 <= which[i] < min(count, <Py_ssize_t>len(steppers)):
-            raise IndexError(f"no instance {which[i]} among {count}")
-        one = steppers[which[i]]
-        to[i] = <void*>one if isinstance(one, ModelStepper) else NULL
-    return 0
-
-
 def advance_together(tuple steppers, const Py_ssize_t[::1] which, long steps, torque, inputs, bint by_momentum,
                      double[:, ::1] q, double[:, ::1] v):
     """Advance some instances by at most MOST_AT_ONCE steps, and write their states.
@@ -55,11 +44,11 @@ def advance_together(tuple steppers, const Py_ssize_t[::1] which, long steps, to
     Parameters
     ----------
     steppers : tuple
-        Of all instances; None where an instance has none that could.
+        Of these m instances; None where an instance has none that could.
     which : (m,) array of intp
+        Their rows.
     steps : int
     torque, inputs : (n, nv) and (n, nu) arrays of finite doubles, or None
-        Of all instances.
     by_momentum : bool
         Whether velocities are those of momenta.
     q, v : (n, nq) and (n, nv) arrays
@@ -75,6 +64,8 @@ def advance_together(tuple steppers, const Py_ssize_t[::1] which, long steps, to
     cdef Py_ssize_t count = q.shape[0], m = which.shape[0], i, k
     cdef ModelStepper one
     cdef void** at
+    cdef const double* tau_row = NULL
+    cdef const double* u_row = NULL
     cdef double since = seconds_now()
     cdef Advance call = <Advance>advance_one
     out = np.full(m, CAREFUL, dtype=np.intc)
@@ -85,27 +76,36 @@ def advance_together(tuple steppers, const Py_ssize_t[::1] which, long steps, to
     if at == NULL:
         raise MemoryError
     try:
-        pointers_of(steppers, which, count, at)
+        require_size(len(steppers), m, "steppers")
+        require_size(v.shape[0], count, "rows of v")
+        if tau is not None:
+            require_size(tau.shape[0], count, "rows of the torque")
+        if u is not None:
+            require_size(u.shape[0], count, "rows of the inputs")
         for i in range(m):
-            if at[i] == NULL:
+            if not 0 <= which[i] < count:
+                raise IndexError(f"no row {which[i]} among {count}")
+            at[i] = NULL
+            if not isinstance(steppers[i], ModelStepper):
                 continue
-            one = <ModelStepper>at[i]
+            one = steppers[i]
+            at[i] = <void*>one
             require_size(q.shape[1], one.nq, "columns of q")
             require_size(v.shape[1], one.nv, "columns of v")
-            require_size(v.shape[0], count, "rows of v")
             if tau is not None:
                 require_size(tau.shape[1], one.nv, "columns of the torque")
-                require_size(tau.shape[0], count, "rows of the torque")
             if u is not None:
                 require_size(u.shape[1], one.shared.schedule.nu, "columns of the inputs")
-                require_size(u.shape[0], count, "rows of the inputs")
         with nogil:
             for i in range(m):
                 if at[i] == NULL:
                     continue
                 k = which[i]
-                status[i] = call(at[i], steps, NULL if tau is None or tau.shape[1] == 0 else &tau[k, 0],
-                                 NULL if u is None or u.shape[1] == 0 else &u[k, 0], by_momentum, &q[k, 0], &v[k, 0])
+                if tau is not None:
+                    tau_row = &tau[k, 0]
+                if u is not None:
+                    u_row = &u[k, 0]
+                status[i] = call(at[i], steps, tau_row, u_row, by_momentum, &q[k, 0], &v[k, 0])
                 if overdue(&since, LOOK_STEPS - 1):
                     with gil:
                         PyErr_CheckSignals()
@@ -114,34 +114,31 @@ def advance_together(tuple steppers, const Py_ssize_t[::1] which, long steps, to
     return out
 
 
-def contacts_together(tuple steppers, const Py_ssize_t[::1] which):
-    """Return the contacts that acted in the last step of some instances.
+def contacts_together(tuple steppers):
+    """Return the contacts that acted in the last steps of some steppers.
 
     Returns
     -------
     rows : (k, TOUCHED) array
-        As in a ContactLog, of record 0.
-    owner : (k,) array of intp
-        Whose they are.
+        As in a ContactLog; the record is the number of the stepper.
     """
-    cdef Py_ssize_t i, k
-    cdef int n, width = 0
+    cdef Py_ssize_t i, k = 0
+    cdef int width = 0
     cdef ModelStepper one
-    counts = np.zeros(which.shape[0], dtype=np.intp)
-    cdef Py_ssize_t[::1] count = counts
-    for i in range(which.shape[0]):
-        stepper = steppers[which[i]]
-        if isinstance(stepper, ModelStepper):
-            one = stepper
-            count[i] = told_count(one)
-            width = max(width, told_width(one))
-    rows = np.zeros((counts.sum(), width))
+    cdef Busy busy
+    for i in range(len(steppers)):
+        one = steppers[i]
+        busy = one.busy()
+        k += told_count(one)
+        width = max(width, told_width(one))
+    rows = np.empty((k, width))
     cdef double[:, ::1] row = rows
     k = 0
-    for i in range(which.shape[0]):
-        if count[i]:
-            one = steppers[which[i]]
-            require_size(told_width(one), width, "columns of contacts")
-            tell_step(one, 0.0, &row[k, 0])
-            k += count[i]
-    return rows, np.repeat(np.asarray(which), counts)
+    for i in range(len(steppers)):
+        one = steppers[i]
+        busy = one.busy()
+        require_size(told_width(one), width, "columns of contacts")
+        if told_count(one):
+            tell_step(one, <double>i, &row[k, 0])
+            k += told_count(one)
+    return rows

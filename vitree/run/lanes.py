@@ -230,11 +230,14 @@ class HeldSimulations(Held):
 
     def contact_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the contacts of all instances in the last step, rows of a ContactLog, and whose they are (rows,)."""
-        touched = {k: self.held[k]._views.touched for k in np.flatnonzero(self.alive).tolist()}
-        found = {k: core.step_contacts(one.stepper)[0] for k, one in touched.items() if one is not None}
-        if not found:
+        which = np.flatnonzero(self.alive)
+        views = [self.held[k]._views.touched for k in which.tolist()]
+        steppers = [None if view is None else view.stepper for view in views]
+        seen = [k for k, one in enumerate(steppers) if one is not None]
+        if not seen:
             return super().contact_rows()
-        return np.concatenate([*found.values()]), np.repeat([*found], [len(rows) for rows in found.values()])
+        rows = core.contacts_together(tuple(steppers[k] for k in seen))
+        return rows, which[seen][rows[:, 0].astype(int)]
 
     def gaps(self) -> np.ndarray:
         """Return the gaps (n, k) [m] of the states, as ``Simulation.gaps`` has them; NaN without a start."""
@@ -268,17 +271,16 @@ class HeldSimulations(Held):
         torque, inputs = drives.get("torque"), drives.get("inputs")
         if inputs is None and "targets" in drives and Targets(self.found.model, drives["targets"]).alone:
             inputs = drives["targets"]
-        # what a stepper alone can take, which is anything but targets of some inputs
-        quick = inputs is not None or "targets" not in drives
+        # what steppers alone can take, which is anything but targets of some inputs
+        quick = (inputs is not None or "targets" not in drives) and _are_rows(torque) and _are_rows(inputs)
 
         def advance(part: np.ndarray) -> None:
-            for k in part.tolist():
+            rest = self._together(part, steps, torque, inputs) if quick else part
+            for k in rest.tolist():
                 if self._stopped:
                     return
-                one, tau, u = self.held[k], None if torque is None else torque[k], None if inputs is None else inputs[k]
                 try:
-                    if not (quick and one._take_quickly(steps, tau, u)):
-                        one.step(steps, Control(**{name: rows[k] for name, rows in drives.items()}))
+                    self.held[k].step(steps, Control(**{name: rows[k] for name, rows in drives.items()}))
                     self._look(k)
                 except InputError:
                     raise
@@ -286,6 +288,19 @@ class HeldSimulations(Held):
                     self.failed[k], self.alive[k] = error, False
 
         self._share(advance, np.flatnonzero(self.alive), FEWEST)
+
+    def _together(self, part: np.ndarray, steps: int, torque: np.ndarray | None, inputs: np.ndarray | None) -> np.ndarray:
+        """Advance instances by steps in one call, and return those that their steppers alone cannot advance."""
+        steppers = tuple(self.held[k]._plain for k in part.tolist())
+        status = core.advance_together(
+            steppers, part, steps, torque, inputs, self.found.kind.uses_momentum, self.q, self.v
+        )
+        for k in part[(status == 0) & np.isnan(self.v[part, :1]).any(axis=1)].tolist():
+            self._look(k)
+        for at in np.flatnonzero(status > 0).tolist():
+            k = int(part[at])
+            self.failed[k], self.alive[k] = self.held[k]._stopped_by(int(status[at])), False
+        return part[status < 0]
 
     def reset(self, which: Iterable[int], q: np.ndarray, v: np.ndarray) -> None:
         """Begin some instances anew, from rows of q and v."""
@@ -301,6 +316,12 @@ class HeldSimulations(Held):
                 self.failed[k], self.alive[k] = of_instance(error, k), False
             else:
                 self._look(k)
+
+
+def _are_rows(rows: np.ndarray | None) -> bool:
+    """Whether rows of numbers, if there are any, are finite doubles in order."""
+    plain = rows is None or (type(rows) is np.ndarray and rows.dtype == float and rows.ndim == 2)
+    return plain and (rows is None or (rows.flags.c_contiguous and all_finite(rows)))
 
 
 class HeldBlocks(Held):

@@ -471,7 +471,7 @@ class Simulation:
             if not status:
                 return
             if status > 0:
-                raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
+                raise self._stopped_by(status)
         elif self._beside is not None and torque is None and (targets is None or inputs is None):
             # the stepper of a changed model has arrays of its own
             views = self._views
@@ -485,23 +485,12 @@ class Simulation:
                 views.show()
                 return
             if status > 0:
-                raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
+                raise self._stopped_by(status)
         self._step(steps, torque, inputs, targets)
 
-    def _take_quickly(self, steps: int, torque: np.ndarray | None, inputs: np.ndarray | None) -> bool:
-        """Advance under arrays of floats as the stepper alone can; return whether it could.
-
-        Raises
-        ------
-        ConvergenceError
-            As of :meth:`step`.
-        """
-        if self._plain is None:
-            return False
-        status = self._plain.go(steps, torque, inputs)
-        if status > 0:
-            raise self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
-        return not status
+    def _stopped_by(self, status: int) -> VitreeError:
+        """Return the error of a step that ended with a status."""
+        return self._told(cast("CompiledIntegrator", self._integrator)._stopped(status))
 
     def _plan(self, targets: StepSignal) -> Targets:
         """Return where targets go; it is looked up once."""
