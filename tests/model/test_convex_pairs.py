@@ -151,6 +151,41 @@ def test_gaps_are_exact_however_near_shapes_are(one, other):
             assert abs(model.contact_gaps(near).gap.min() - left) < 1e-13
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_depths_of_a_capsule_nearly_flat_on_a_disk(seed):
+    """No direction n across the axis of the capsule separates them farther: sigma(n) = n.c - r - R |n x e|.
+
+    The line crosses the rim within 1e-4 to 1e-8 rad of the face, at depths of 1e-13 to 1e-9 m.
+    """
+    rng = np.random.default_rng(seed)
+    radius, length, big = rng.uniform(0.03, 0.08), rng.uniform(0.1, 0.3), rng.uniform(0.08, 0.15)
+    model = bodies([vt.Disk(big, axis=(0, 0, 1)), vt.Capsule(radius, length)], ground=False)
+    tilt, azimuth, depth = 10 ** rng.uniform(-8, -4), rng.uniform(0, 2 * np.pi), 10 ** rng.uniform(-13, -9)
+    axis = np.array((np.cos(tilt) * np.cos(azimuth), np.cos(tilt) * np.sin(azimuth), np.sin(tilt)))
+    across, middle = np.array((-np.sin(azimuth), np.cos(azimuth), 0.0)), 0.9 * big * rng.uniform(-1, 1, 3)
+    up = np.cross(axis, across)
+
+    def apart(s, height):
+        n = np.cos(s) * up + np.sin(s) * across
+        return n @ (middle[0], middle[1], height) - radius - big * np.hypot(n[0], n[1])
+
+    def farthest(height):
+        low, high = -1e-2, 1e-2
+        for _ in range(120):
+            one, other = (2 * low + high) / 3, (low + 2 * high) / 3
+            low, high = (one, high) if apart(one, height) < apart(other, height) else (low, other)
+        return apart(low, height)
+
+    height = radius
+    for _ in range(3):
+        height -= farthest(height) + depth
+    q = model.neutral()
+    half = 0.5 * np.cross((0.0, 0.0, 1.0), axis) / np.sqrt(0.5 * (1 + axis[2]))
+    q[7:10], q[10:13], q[13] = (middle[0], middle[1], height), half, np.sqrt(1 - half @ half)
+    np.testing.assert_allclose(model.frame_pose("body 1", q)[:3, 2], axis, rtol=0, atol=1e-15)
+    assert least(model, q) > farthest(height) - 1e-13
+
+
 @pytest.mark.parametrize("step", [1e-3, 5e-3, 1e-2])
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_no_fall_ends_below_zero(one, other, step):

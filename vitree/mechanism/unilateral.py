@@ -92,7 +92,13 @@ class Pulley:
         return f'pulley on "{self.frame}"'
 
     def off_axis(self, point: ArrayLike) -> float:
-        """How far a ``point`` (3,) [m] of its frame is from its axis, or of a sphere from its middle [m]."""
+        """Distance of a ``point`` (3,) [m] of its frame from its axis, or from the center of a sphere [m].
+
+        Raises
+        ------
+        ModelError
+            If the point is not three finite numbers.
+        """
         away = np.subtract(triple(point, f"point beside the {self.name}"), self.position)
         if self.axis is not None:
             away = away - np.dot(away, self.axis) * np.asarray(self.axis)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from vitree._core.types import ConstraintList, CoreModel, DriveList, LoadList
 from vitree.arguments import generator, numbers_of
 from vitree.errors import InputError, UnknownNameError
+from vitree.mechanism.constraints import loses
 from vitree.mechanism.contacts import Contact, Ground, NoContact, RollingConstraint
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
@@ -79,7 +80,6 @@ class ModelFacts(System):
     load_list: LoadList
     drive_list: DriveList
     written: WrittenParts | None
-    _loses: bool
     singular: str | None
     _structure: Structure
     _facing: np.ndarray
@@ -281,6 +281,11 @@ class ModelFacts(System):
     def unilateral(self) -> tuple[Rope | BallLimit, ...]:
         """Ropes and limits of ball joints (:class:`Rope`, :class:`BallLimit`)."""
         return self.flat.unilateral
+
+    @functools.cached_property
+    def _loses(self) -> bool:
+        """Whether couplings lose power."""
+        return any(map(loses, self.flat.constraints))
 
     @property
     def has_rolling_or_dry_friction(self) -> bool:

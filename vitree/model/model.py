@@ -16,7 +16,6 @@ from vitree._core import scalar
 from vitree._core.types import CoreModel
 from vitree.arguments import all_finite, explain_calls, numbers_of, of_kind, plain_scalar, shown, whole
 from vitree.errors import InputError, ModelError
-from vitree.mechanism.constraints import loses
 from vitree.mechanism.euler import expand, from_euler, to_euler
 from vitree.mechanism.flat import Flat, same
 from vitree.mechanism.floating import FloatingTree, floating_trees, with_masses
@@ -150,8 +149,6 @@ class Model(ForceMethods):
         else:
             self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
-        #: whether couplings lose power
-        self._loses = any(map(loses, flat.constraints))
         # all that may touch as the core takes it, once it was asked for; dry friction is part of it
         self._touching = like._touching if like is not None and same(like.flat, flat, ("dry_friction",)) else {}
         if like is None:

@@ -590,6 +590,21 @@ cdef double overlap_speed(ModelStepper self) noexcept nogil:
     return most / fabs(self.lane.now.h)
 
 
+cdef bint overlaps_little(ModelStepper self) noexcept nogil:
+    # whether contacts that pass their bounds within the step, and pairs that lack a facet, overlap by no more than inexact
+    # impulses may let them
+    cdef Touching* x = &self.contact
+    cdef int k, c
+    if x.sunk > HELD_GAP + x.slack:
+        return False
+    for k in range(x.asked_count):
+        c = x.asked[k]
+        if (x.within[c] == INSIDE and self.touch[c].stiffness == INFINITY and x.there[c].gap < x.target[c] - CLOSES
+                and not -x.there[c].gap <= HELD_GAP + x.slack):
+            return False
+    return True
+
+
 cdef void contact_remember(ModelStepper self) noexcept nogil:
     # the impulses, as an initial guess
     cdef Touching* x = &self.contact

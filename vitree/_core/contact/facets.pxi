@@ -10,6 +10,8 @@ cdef enum:
 
 #: [m] shapes that the end of a trial brings deeper into each other lack a facet
 cdef double MISSING = 1e-12
+#: and those that overlap already, by more than this
+cdef double LEAST_MISSING = 1e-14
 #: [m] a pair that moves by less keeps its facets
 cdef double STILL_PLACE = 1e-7
 #: Coordinates by which points of curves are ahead count as no more
@@ -82,10 +84,33 @@ cdef bint shapes_apart(const Touching* x, int pair, const Pose* pose, double awa
     return found.gap > away
 
 
+cdef bint hold_on_rim(const Placed* P, Vec3 m, Feature* f) noexcept nogil:
+    # in the place of a rim nearly across m, whose point that is farthest along m moves fast, this point
+    if not is_flat_rim(P, f, m):
+        return False
+    material_point(P, feature_point(P, f, in_space(P, f.p), rotated(P, f.e), m), 2 * CAP_POINTS + f.id, 0.0, f)
+    return True
+
+
+cdef void roll_on_rim(const Placed* P, Vec3 m, Feature* f) noexcept nogil:
+    # in the place of the point of a rim that is farthest along m, the rim, unless it is nearly across m
+    cdef Feature rim
+    cdef int j = f.id - 2 * CAP_POINTS
+    if f.kind == VERTEX and 0 <= j < P.s.rims:
+        rim_feature(P.s, j, &rim)
+        if not is_flat_rim(P, &rim, m):
+            f[0] = rim
+
+
 cdef void flatten(const Placed* A, const Placed* B, Facet* f) noexcept nogil:
     # a plane in the place of features whose gap may be no function over a long step: closest ones, pairs that are both
-    # curved, and lines whose normal turns faster than they do. Balls and ellipsoids stay what they are over the plane of the other shape
+    # curved, and lines whose normal turns faster than they do; and a point in the place of a rim that rocks on a face. Balls
+    # and ellipsoids stay what they are over the plane of the other shape
     cdef Near x
+    if f.kind == FIXED and f.fb.kind == FACE and hold_on_rim(A, neg(rotated(B, f.fb.e)), &f.fa):
+        return
+    if f.kind == FIXED and f.fa.kind == FACE and hold_on_rim(B, neg(rotated(A, f.fa.e)), &f.fb):
+        return
     if f.kind == CLOSEST:
         nearest_features(A, B, f.n, &x)
     elif f.kind == FIXED and ((is_curved(&f.fa) and is_curved(&f.fb)) or along_each_other(A, &f.fa, B, &f.fb)):
@@ -203,6 +228,12 @@ cdef bint add_found(ModelStepper self, int first, const Placed* A, const Placed*
     for i in range(count):
         if x.planes:
             flatten(A, B, &found[i])
+            if x.joins >= MOVING_AGAIN:
+                # points march along a rim from trial to trial
+                if found[i].fb.kind == FACE:
+                    roll_on_rim(A, neg(rotated(B, found[i].fb.e)), &found[i].fa)
+                elif found[i].fa.kind == FACE:
+                    roll_on_rim(B, neg(rotated(A, found[i].fa.e)), &found[i].fb)
         if found[i].gap < least:
             found[i].n = x.at[self.touch[first].seat].n
             add_missing(self, first, &found[i], least)
@@ -222,6 +253,19 @@ cdef bint direction_of(const Placed* A, const Placed* B, const Near* at, Vec3* n
     return False
 
 
+cdef double held_apart(const Placed* A, const Placed* B, const Near* at, double least, Vec3* n) noexcept nogil:
+    # the gap along the direction of another node's features, or across a face if that separates the shapes and it does not
+    cdef Vec3 across
+    cdef double gap = -INFINITY, other
+    if direction_of(A, B, at, n):
+        gap = separation(A, B, n[0])
+    if gap < least:
+        other = separating_face(A, B, least, &across)
+        if other > gap:
+            gap, n[0] = other, across
+    return gap
+
+
 cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     # of a trial: the facets that are missing, where it brings shapes into each other, farther than they were at node 1.
     # Facets that are not in the solve do not count where a direction separates the shapes
@@ -234,8 +278,9 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
     cdef Near other
     cdef Vec3 n = at.n, across
     cdef double gap = -INFINITY, before = min(0.0, at.gap)
-    # what inexact impulses leave does not add up
-    cdef double least = before - max(MISSING, min(x.remains * fabs(self.lane.now.h), HELD_GAP + x.slack) + before)
+    # neither what inexact impulses leave nor rounding adds up
+    cdef double least = before - max(max(MISSING * (1.0 + before / HELD_GAP), LEAST_MISSING),
+                                     min(x.remains * fabs(self.lane.now.h), HELD_GAP + x.slack) + before)
     cdef bint along, missing = False
     if x.facet[e.slot].kind == CLOSEST:
         return
@@ -259,6 +304,7 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
             if x.within[c] == OUTSIDE:
                 x.there[c].gap = max(x.there[c].gap, max(gap, x.target[c]))
         return
+    x.sunk = max(x.sunk, -gap)
     count = facets_about(&A, &B, n, found)
     if not along or not (on_face(&at.fa) or on_face(&at.fb)):
         count = add_closest(at if along else &other, &A, &B, found, count)
@@ -273,8 +319,8 @@ cdef void stay_apart(ModelStepper self, int k) noexcept nogil:
         for c in range(first, first + MOST_FACETS):
             missing = missing or comes_in(self, c)
         if not missing:
-            if least - gap > x.stuck:
-                x.stuck, x.stuck_at = least - gap, first
+            if -gap > x.stuck:
+                x.stuck, x.stuck_at = -gap, first
 
 
 cdef inline bint is_curved(const Feature* f) noexcept nogil:
@@ -516,10 +562,9 @@ cdef void renew_pair(ModelStepper self, int k) noexcept nogil:
         else:
             was, n = x.at[e.seat], x.at[e.seat].n
             count = facets_of(&A, &B, n, &x.at[e.seat], found)
-            if (least - x.at[e.seat].gap > OVERLAPPING and direction_of(&A, &B, &was, &n)
-                    and separation(&A, &B, n) - x.at[e.seat].gap > OVERLAPPING):
-                # the search missed a direction at hand, of the features at node 1, that keeps the shapes farther apart
-                gap = separation(&A, &B, n)
+            gap = held_apart(&A, &B, &was, least, &n) if least - x.at[e.seat].gap > OVERLAPPING else -INFINITY
+            if gap - x.at[e.seat].gap > OVERLAPPING:
+                # the search missed a direction at hand that keeps the shapes farther apart
                 count = facets_of(&A, &B, n, &x.at[e.seat], found)
                 if gap - x.at[e.seat].gap > OVERLAPPING:
                     x.at[e.seat], x.at[e.seat].n, x.at[e.seat].gap = was, n, gap

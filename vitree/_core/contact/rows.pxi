@@ -234,6 +234,7 @@ cdef struct Touching:
                             # of a trial that it holds is ahead; NaN at first
     double stuck            # [m] by which shapes overlap for which no facet is missing
     int stuck_at            # the first contact of these
+    double sunk             # [m] by which pairs overlap whose facets were missing
     double* facet_told      # (slots, FACET_ROW) those that acted in the last step
     double* facet_told_start
     # report on a step that was not solved

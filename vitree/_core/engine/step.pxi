@@ -102,14 +102,13 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
         if status != OK:
             return status
         contact_remember(self)
-        x.stuck, x.joins = 0.0, k
+        x.stuck, x.sunk, x.joins = 0.0, 0.0, k
         more = join(self)
-        if more and k == most - 1 and (x.lenient or (
-                x.as_found and overlap_speed(self) <= (HELD_GAP + x.slack) / fabs(self.lane.now.h))):
-            x.remains, more = max(x.remains, overlap_speed(self)), False
+        if more and k == most - 1 and (x.lenient or (x.planes and overlaps_little(self))):
+            x.remains, more = max(x.remains, overlap_speed(self), x.sunk / fabs(self.lane.now.h)), False
         if not more:
             if x.stuck > 0.0:
-                if not x.lenient:
+                if not (x.lenient or (x.planes and x.stuck <= HELD_GAP + x.slack)):
                     x.cut = TOUCH_CUTS
                     note_fault(self, OVERLAPS, x.stuck_at, x.stuck)
                     return NOT_CONVERGED
@@ -125,7 +124,8 @@ cdef int solve_touches(ModelStepper self) noexcept nogil:
                 note_worst(self)
                 x.fault = ENERGY_GROWS
                 return NOT_CONVERGED
-            if not (x.lenient or self.method.explicit) and not (held and x.remains <= TOUCH_FRICTION * touch_speed(self)):
+            held = held and (not x.remains > 0.0 or (overlaps_little(self) and x.remains <= TOUCH_FRICTION * touch_speed(self)))
+            if not (x.lenient or self.method.explicit or held):
                 x.cut = TOUCH_CUTS
                 note_worst(self)
                 return NOT_CONVERGED

@@ -24,6 +24,8 @@ cdef double TURN = 6.283185307179586
 cdef double FLATTISH = 0.1
 #: Sine of the angle to an axis below which a direction is along it
 cdef double ALONG_AXIS = 1e-9
+#: and below which it has no direction across the axis but that of rounding errors
+cdef double ON_AXIS = 1e-14
 
 
 cdef struct Placed:         # a shape in the world
@@ -98,7 +100,7 @@ cdef inline Vec3 across_axis(Vec3 u, Vec3 m) noexcept nogil:
     # the unit vector along m - (u.m) u; if m is along u, a fixed one
     cdef Vec3 p = axpy(-dot(u, m), u, m)
     cdef double size = vt_sqrt(dot(p, p))
-    if size > ALONG_AXIS:
+    if size > ON_AXIS:
         # once more: what is left along u is a rounding error over size
         p = scale(1.0 / size, p)
         return axpy(-dot(u, p), u, p)

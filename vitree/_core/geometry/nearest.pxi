@@ -21,6 +21,8 @@ cdef double OVERLAP_AGAIN = 1e-6
 #: Supports reach beyond the features by no more than this fraction of their sizes
 cdef double BEYOND = 1e-9
 cdef double EXACTLY = 1e-14
+#: From a direction this far along its gradient, the vertices that bound sigma are sought
+cdef double BESIDE_KINK = 1e-6
 
 
 cdef struct Near:           # the closest features of two shapes
@@ -217,6 +219,57 @@ cdef void over_half_space(const Placed* A, const Placed* B, Near* x) noexcept no
     x.exact = touch_features(A, &x.fa, B, &x.fb, &x.n, &x.gap, &x.a, &x.b)
 
 
+cdef inline bint cap_tilts(const Placed* P, Feature* f) noexcept nogil:
+    # in the place of a cap, its rim
+    cdef bint cap = f.kind == FACE and P.s.rims > 0
+    if cap:
+        rim_feature(P.s, rim_of_cap(P.s, f), f)
+    return cap
+
+
+cdef bint wider_feature(const Placed* P, Vec3 m, Vec3 beside, Feature* f) noexcept nogil:
+    # in the place of a vertex, the edge between those that are farthest along m and beside it; of a cap, its rim
+    cdef int id, other
+    if cap_tilts(P, f):
+        return True
+    if f.kind != VERTEX:
+        return False
+    support(P, m, &id)
+    support(P, beside, &other)
+    if id == other or max(id, other) >= P.s.count:
+        return False
+    edge_feature(P.s, id, other, f)
+    return True
+
+
+cdef void over_kinks(const Placed* A, const Placed* B, Near* x) noexcept nogil:
+    # edges and rims in the place of the vertices and caps of a search, which has ended beside a kink of sigma, if the shapes
+    # are farther apart along their direction
+    cdef Near found = x[0], other
+    cdef int id, k
+    cdef Vec3 rise = sub(support(A, neg(x.n), &id), support(B, x.n, &id)), n
+    cdef double size
+    cdef bint one, two
+    rise = axpy(-dot(x.n, rise), x.n, rise)
+    size = vt_sqrt(dot(rise, rise))
+    n = axpy(BESIDE_KINK / size, rise, x.n) if size > 0.0 else x.n
+    one, two = wider_feature(A, neg(x.n), neg(n), &found.fa), wider_feature(B, x.n, n, &found.fb)
+    for k in range(1, 4):
+        if (k & 1 and not one) or (k & 2 and not two):
+            continue
+        other = x[0]
+        if k & 1:
+            other.fa = found.fa
+        if k & 2:
+            other.fb = found.fb
+        if not touch_features(A, &other.fa, B, &other.fb, &other.n, &other.gap, &other.a, &other.b):
+            continue
+        other.gap = min(other.gap, separation(A, B, other.n))
+        if other.gap > x.gap:
+            x[0] = other
+            return
+
+
 cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x) noexcept nogil:
     # the closest features, from a first direction; of shapes that overlap a direction in which sigma is largest among those
     # about it
@@ -247,6 +300,7 @@ cdef void nearest_features(const Placed* A, const Placed* B, Vec3 start, Near* x
         features_of(A, B, &at, moved, n, &apart, &a, &b)
         if apart.gap > x.gap:
             x[0] = apart
+        over_kinks(A, B, x)
 
 
 cdef Vec3 pulled_apart(const Placed* A, const Placed* B, Vec3 start, Simplex* at, Vec3* n) noexcept nogil:
@@ -268,14 +322,6 @@ cdef Vec3 pulled_apart(const Placed* A, const Placed* B, Vec3 start, Simplex* at
             break
         before = square
     return moved
-
-
-cdef inline bint cap_tilts(const Placed* P, Feature* f) noexcept nogil:
-    # in the place of a cap, its rim
-    cdef bint cap = f.kind == FACE and P.s.rims > 0
-    if cap:
-        rim_feature(P.s, rim_of_cap(P.s, f), f)
-    return cap
 
 
 cdef bint still_nearest(const Placed* A, const Placed* B, Vec3 start, Near* x) noexcept nogil:
