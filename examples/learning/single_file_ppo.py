@@ -2,8 +2,8 @@
 
     python single_file_ppo.py
 
-Nothing in the learner knows of vitree: another name of ``gymnasium.make_vec`` with a Discrete action space does as well.
-It needs the extra "gym" and PyTorch.
+Nothing in the learner knows of vitree: another name of ``gymnasium.make_vec`` with a Discrete action space will do. It
+needs the extra "gym" and PyTorch.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def task(model=None, seen=None, **more):
         return np.zeros(len(state.q))
 
     given = {"dt": 0.004, "frame_skip": 5, "reward": reward, "action": "targets"} | more
-    return vg.Task(model=model, **{"pose": standing(model) if model.has_contact else None} | given)
+    return vg.Task(model=model, **{"pose": standing(model) if model.full.contacts else None} | given)
 
 
 def kicked(model, n):
@@ -479,6 +479,25 @@ def test_an_interface_has_the_observations_and_drives_of_the_environment():
     ):  # fmt: skip
         with pytest.raises(kind, match=text):
             wrong()
+
+
+def test_joints_that_follow_others_are_no_coordinates():
+    """Of a gripper with a mimic joint: quantities are those of the joints that lead."""
+    tree = vt.Tree("gripper")
+    arm = tree.world.add(vt.free("root"), vt.body("palm", 1.0, (0.1, 0.1, 0.1)))
+    left = arm.add(vt.ty(0.1), vt.rx("left"), vt.tz(-0.1), vt.body("left finger", 0.1, (1e-3, 1e-3, 1e-3)))
+    right = arm.add(vt.ty(-0.1), vt.rx("right"), vt.tz(-0.1), vt.body("right finger", 0.1, (1e-3, 1e-3, 1e-3)))
+    assert left and right
+    tree.constrain(vt.gear("left", "right", 1.0))
+    model = tree.compile().reduced().with_drives({"right": (5, 0.1)})
+    env = vg.VectorEnv(task(model, observe=["joint_positions", "drive_forces"], frame_skip=2), 2, dtype=float)
+    env.reset(seed=0)
+    observed = env.step(np.ones(env.action_space.shape))[0]
+    alone = vt.Simulation(model, dt=0.004)
+    alone.step(2, vt.Control(targets=[0.5]))
+    assert env.state.joint_names == ("right",) and model.nv == 7
+    np.testing.assert_array_equal(env.q[0], alone.q)
+    np.testing.assert_allclose(observed[0, 1], model.drive_forces(alone.q, alone.v, inputs=[0.5])[0], rtol=1e-9)
 
 
 def test_actions_may_be_inputs_of_the_model():

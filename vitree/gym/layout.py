@@ -44,7 +44,9 @@ class Layout:
 
     def __init__(self, model: System, pose: object = None, contacts: Iterable[str] | None = None):
         self.model = model
-        joints = [joint for joint in model.joints if joint.v_slice.stop > joint.v_slice.start]
+        # joints that follow others have coordinates of these
+        own = {*model.v_names}
+        joints = [each for each in model.joints if each.name in own or each.v_slice.stop - each.v_slice.start > 1]
         free = [joint for joint in joints if joint.kind == "free" and joint.parent == "world"]
         self.base = (free[0].q_slice.start, free[0].v_slice.start) if free else None
         self.base_frame = free[0].child if free else ""
@@ -57,7 +59,8 @@ class Layout:
         size = float(np.linalg.norm(gravity))
         #: direction of gravity; zero without
         self.down = gravity / size if size else gravity
-        names = model._contact_names if isinstance(model, Model) and model.has_contact else ()
+        full = model.full
+        names = full._contact_names if isinstance(full, Model) and full.has_contact else ()
         self.frames = _chosen(touching(names), contacts)
         self.signs = np.array([[float(a == frame) - float(b == frame) for frame in self.frames] for a, b in names])
         self.signs = self.signs.reshape(len(names), len(self.frames))

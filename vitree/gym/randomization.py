@@ -251,7 +251,7 @@ class Drawn:
 
     def __init__(self, model: Any, layout: Layout, of: Randomization, dt: float):
         self.model, self.of, self.streams = model, of, Streams()
-        self._base = layout.base
+        self._base, self._touches = layout.base, bool(layout.signs.size)
         #: whether episodes have models of their own
         self.models = bool(of.mass or of.friction is not None or of.gains)
         if self.models and type(model) is not Model:
@@ -314,7 +314,7 @@ class Drawn:
             if ranges:
                 at = [list(names).index(name) for name in ranges]
                 array[:, at] += self._drawn(ranges, len(array), stream)
-        if self._q and self._base is not None and getattr(self.model, "has_contact", False):
+        if self._q and self._base is not None and self._touches:
             for row in q:
                 self._raise(row, self._base[0] + 2)
 

@@ -207,7 +207,8 @@ class HeldSimulations(Held):
         super().__init__(found, threads)
         n = found.count
         # v of a state in contact is not that of its p
-        touches = isinstance(found.model, Model) and found.model.has_contact
+        full = found.model.full
+        touches = isinstance(full, Model) and full.has_contact
         self.by_momentum = found.kind.uses_momentum or touches
         self.held: dict[int, Simulation] = {}
         self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
